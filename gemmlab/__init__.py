@@ -1,0 +1,62 @@
+"""gemmlab: how a matrix product becomes fast on a GPU. Kernels to learn from, and to use.
+
+    import gemmlab
+    c = gemmlab.matmul(a, b)                      # NumPy in, NumPy out
+    run = gemmlab.measure(kernel=3, m=512)        # is it right, how fast is it
+    gemmlab.Explorer(kernel=3)                    # the same with sliders, in a notebook
+
+Names load when they are first used: importing the package touches no device and loads no widgets.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from .catalog import ParameterError, catalog  # light, and eager: the record must win over the module's name
+
+__version__ = "0.1.0"
+
+#: Where each public name lives.
+_HOME = {
+    "matmul": "blas",
+    "sgemm": "blas",
+    "transpose": "blas",
+    "pad": "blas",
+    "unpad": "blas",
+    "devices": "device",
+    "default_device": "device",
+    "NoDeviceError": "device",
+    "kernel": "launch",
+    "BuildError": "launch",
+    "measure": "bench",
+    "Result": "bench",
+    "peaks": "bench",
+    "trial": "live",
+    "Explorer": "widgets.explorer",
+    "Stepper": "widgets.stepper",
+    "Prediction": "widgets.lesson",
+    "verdict": "widgets.lesson",
+}
+
+__all__ = ["__version__", "catalog", "ParameterError", *_HOME]
+
+if TYPE_CHECKING:
+    from .bench import Result, measure, peaks
+    from .blas import matmul, pad, sgemm, transpose, unpad
+    from .device import NoDeviceError, default_device, devices
+    from .launch import BuildError, kernel
+    from .live import trial
+    from .widgets.explorer import Explorer
+    from .widgets.lesson import Prediction, verdict
+    from .widgets.stepper import Stepper
+
+
+def __getattr__(name: str):
+    if name not in _HOME:
+        raise AttributeError(f"module 'gemmlab' has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted(__all__)

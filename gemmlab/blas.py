@@ -1,0 +1,367 @@
+"""What users call: matmul and sgemm for matrices of any size and layout, transpose, pad and unpad.
+
+The kernels are column-major and want whole tiles. Here operands get there: a row-major product C = A B
+is the column-major product C' = B' A' (the same memory, read the other way), so the operands are
+swapped; what does not lie or fit as the kernel wants goes through `transpose` and `pad` on the device.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from numbers import Integral, Real
+
+import numpy as np
+import pyopencl as cl
+import pyopencl.array as cla
+
+from . import sources
+from .catalog import find
+from .device import Device, find_device, of_queue
+from .launch import INDEX_LIMIT, Kernel, build
+
+#: The best known kernel and its parameters for each kind of device.
+AUTO = {"GPU": (3, {"TS": 32, "WPT": 8}), "CPU": (3, {"TS": 32, "WPT": 8})}
+
+_TILE = 16  # TT of transpose.cl, PX and PY of pad.cl
+_LINE = 64  # WG of axpby.cl
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A column-major float32 matrix in a device buffer: columns `ld` elements apart, the first at `offset`."""
+
+    buffer: cl.MemoryObject
+    rows: int
+    cols: int
+    ld: int
+    offset: int = 0
+
+    @property
+    def compact(self) -> bool:
+        return self.offset == 0 and (self.ld == self.rows or self.cols == 1)
+
+
+class Session:
+    """The device side of one call: a queue, and the passes over matrices, each event recorded by name."""
+
+    def __init__(self, queue: cl.CommandQueue, device: Device):
+        self.queue, self.device = queue, device
+        self.events: list[tuple[str, cl.Event]] = []
+
+    def _launch(self, file: str, name: str, global_size, local_size, *args) -> None:
+        helper = build(self.device, self.queue.context, file, sources.read(file), {}, name)
+        self.events.append((name, helper(self.queue, global_size, local_size, *args)))
+
+    def new(self, rows: int, cols: int, ld: int | None = None) -> Matrix:
+        return Matrix(_buffer(self.queue.context, rows * cols), rows, cols, ld or rows)
+
+    def transpose(self, x: Matrix) -> Matrix:
+        x = self.compact(x)
+        out = self.new(x.cols, x.rows)
+        size = _round_up(x.rows, _TILE), _round_up(x.cols, _TILE)
+        self._launch("transpose.cl", "transpose", size, (_TILE, _TILE), x.rows, x.cols, x.buffer, out.buffer)
+        return out
+
+    def pad(self, x: Matrix, rows: int, cols: int) -> Matrix:
+        out = self.new(rows, cols)
+        size = _round_up(rows, _TILE), _round_up(cols, _TILE)
+        args = x.rows, x.cols, x.ld, x.offset, x.buffer, rows, cols, out.buffer
+        self._launch("pad.cl", "pad", size, (_TILE, _TILE), *args)
+        return out
+
+    def unpad(self, x: Matrix, rows: int, cols: int, out: Matrix) -> Matrix:
+        size = _round_up(rows, _TILE), _round_up(cols, _TILE)
+        args = x.rows, x.buffer, rows, cols, out.buffer
+        self._launch("pad.cl", "unpad", size, (_TILE, _TILE), *args)
+        return out
+
+    def axpby(self, alpha: float, x: Matrix, beta: float, y: Matrix, out: Matrix) -> Matrix:
+        size = out.rows * out.cols
+        args = size, alpha, x.buffer, beta, y.buffer, out.buffer
+        self._launch("axpby.cl", "axpby", (_round_up(size, _LINE),), (_LINE,), *args)
+        return out
+
+    def compact(self, x: Matrix) -> Matrix:
+        return x if x.compact else self.pad(x, x.rows, x.cols)
+
+    def gemm(self, kernel: Kernel, a: Matrix, ta: bool, b: Matrix, tb: bool, out: Matrix, tiles=None) -> Matrix:
+        """out = op(a) op(b), column-major; op transposes where `ta` or `tb` says that the matrix lies so.
+
+        `tiles` may name the buffer that the kernel writes when the sizes are padded to whole tiles.
+        """
+        if ta:
+            a = self.transpose(a)
+        if tb != kernel.spec.b_transposed:
+            b = self.transpose(b)
+        m, k = a.rows, a.cols
+        n = b.rows if kernel.spec.b_transposed else b.cols
+        mp, np_, kp = (_round_up(size, multiple) for size, multiple in zip((m, n, k), kernel.multiples, strict=True))
+        a = self._fit(a, mp, kp)
+        b = self._fit(b, *((np_, kp) if kernel.spec.b_transposed else (kp, np_)))
+        whole = (mp, np_) == (m, n)
+        c = Matrix(tiles or (out.buffer if whole else _buffer(self.queue.context, mp * np_)), mp, np_, mp)
+        self.events.append(("gemm", kernel(mp, np_, kp, a.buffer, b.buffer, c.buffer, queue=self.queue)))
+        return out if c.buffer is out.buffer else self.unpad(c, m, n, out)
+
+    def _fit(self, x: Matrix, rows: int, cols: int) -> Matrix:
+        return x if x.compact and (x.rows, x.cols) == (rows, cols) else self.pad(x, rows, cols)
+
+
+def _round_up(size: int, multiple: int) -> int:
+    return -(-size // multiple) * multiple
+
+
+def _buffer(context: cl.Context, elements: int) -> cl.Buffer:
+    return cl.Buffer(context, cl.mem_flags.READ_WRITE, 4 * elements)
+
+
+@lru_cache(maxsize=64)
+def _kernel(number, params: tuple | None, device: Device, context: cl.Context) -> Kernel:
+    if number == "auto":
+        number, params = AUTO.get(device.kind, AUTO["GPU"])
+    spec = find(number)
+    chosen = spec.fit(device.limits) if params is None else dict(params)
+    return Kernel(spec, chosen, device, context)
+
+
+def _choose(kernel, params, device: Device, context: cl.Context) -> Kernel:
+    if kernel == "auto" and params is not None:
+        raise ValueError("params needs a kernel number as well, such as kernel=3")
+    if kernel != "auto":
+        params = find(kernel).complete(params) if params is not None else None
+    return _kernel(kernel, None if params is None else tuple(params.items()), device, context)
+
+
+def _checked(name: str, x):
+    """`x`, if it is a matrix that we take."""
+    if not isinstance(x, (np.ndarray, cla.Array)) or isinstance(x, np.ma.MaskedArray):
+        raise TypeError(f"{name} must be a NumPy array or a pyopencl.array.Array, not {type(x).__name__}")
+    if x.dtype != np.float32:
+        how = f"; convert it with {name}.astype(np.float32)" if x.dtype.kind in "fiu" else ""
+        raise TypeError(f"{name} must be float32, not {x.dtype}{how}")
+    if x.ndim != 2:
+        raise ValueError(f"{name} must have 2 dimensions, not {x.ndim} (its shape is {x.shape})")
+    return x
+
+
+def _scalar(name: str, value) -> float:
+    if not isinstance(value, Real):
+        raise TypeError(f"{name} must be a real number, not {type(value).__name__}: {value!r}")
+    if math.isfinite(value) and abs(value) > np.finfo(np.float32).max:
+        raise ValueError(f"{name}={value!r} is beyond the range of float32")
+    return float(np.float32(value))
+
+
+def _flag(name: str, value) -> bool:
+    if not isinstance(value, (bool, np.bool_, Integral)) or value not in (0, 1):
+        raise ValueError(f"{name} must be True or False, not {value!r}")
+    return bool(value)
+
+
+def _shared_queue(arrays: dict[str, object], device) -> tuple[cl.CommandQueue | None, Device]:
+    """The queue that all device arrays share and its device, or None and the device for NumPy arrays."""
+    on_device = {name: x for name, x in arrays.items() if isinstance(x, cla.Array)}
+    if not on_device:
+        return None, find_device(device)
+    if len(on_device) < len(arrays):
+        hosts = ", ".join(name for name in arrays if name not in on_device)
+        raise TypeError(f"{', '.join(on_device)} on a device, but {hosts} in NumPy: put all of them on one side")
+    first, queue = next((name, x.queue) for name, x in on_device.items())
+    for name, x in on_device.items():
+        if x.queue is None:
+            raise ValueError(f"{name} has no queue; give it one with {name}.with_queue(queue)")
+        if x.queue.context != queue.context:
+            raise ValueError(f"{name} lives in another context than {first}; both must share one queue")
+        if x.queue != queue:
+            raise ValueError(f"{name} is on another queue than {first}; use {name}.with_queue({first}.queue)")
+    owner = of_queue(queue)
+    if device is not None and find_device(device).cl != owner.cl:
+        raise ValueError(f"device={device!r}, but {first} lives on {owner}")
+    return queue, owner
+
+
+def _operand(x, trans: bool, context: cl.Context, prefer_rows: bool, name: str) -> tuple[Matrix, bool]:
+    """`x` (or its transpose) as the kernels see it after the swap, and whether it lies transposed.
+
+    A row-major r x c array is a column-major c x r matrix in memory, which is what the swap wants. A
+    column-major array lies transposed. Where both readings fit, `prefer_rows` chooses.
+    """
+    if isinstance(x, np.ndarray):
+        x = x.T if trans else x
+        transposed = x.flags.f_contiguous and not (prefer_rows and x.flags.c_contiguous)
+        host = np.ascontiguousarray(x.T if transposed else x)
+        buffer = cl.Buffer(context, cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR, hostbuf=host)
+        return Matrix(buffer, host.shape[1], host.shape[0], host.shape[1]), transposed
+    (rows, cols), strides, offset = x.shape, [s // 4 for s in x.strides], x.offset // 4
+    if trans:
+        rows, cols, strides = cols, rows, strides[::-1]
+    down, across = strides
+    as_rows = (cols == 1 or across == 1) and (rows == 1 or down >= cols)
+    as_cols = (rows == 1 or down == 1) and (cols == 1 or across >= rows)
+    if not (as_rows or as_cols):
+        raise ValueError(f"{name} has the strides {x.strides}; one dimension of a device array must be contiguous")
+    if as_rows and (prefer_rows or not as_cols):
+        return Matrix(x.base_data, cols, rows, cols if rows == 1 else down, offset), False
+    return Matrix(x.base_data, rows, cols, rows if cols == 1 else across, offset), True
+
+
+def _fits(device: Device, sizes: dict[str, int]) -> None:
+    """Refuse matrices (elements by name) that 32-bit indices or the device's memory cannot hold."""
+    for name, elements in sizes.items():
+        if elements >= INDEX_LIMIT:
+            raise ValueError(f"{name} has {elements:,} elements; kernels index with 32 bits, below {INDEX_LIMIT:,}")
+        if 4 * elements > device.largest:
+            raise MemoryError(f"{name} needs {4 * elements:,} bytes; {device} allows {device.largest:,} a buffer")
+    total = 4 * sum(sizes.values())
+    if total > device.memory:
+        raise MemoryError(f"the matrices need {total:,} bytes; {device} has {device.memory:,}")
+
+
+def _read(session: Session, out: Matrix, shape: tuple[int, int]) -> np.ndarray:
+    host = np.empty(shape, np.float32)
+    cl.enqueue_copy(session.queue, host, out.buffer)
+    return host
+
+
+def _product(alpha, a, b, beta, c, ta, tb, kernel, params, device):
+    queue, device = _shared_queue({"a": a, "b": b} | ({"c": c} if c is not None else {}), device)
+    (m, k), (k2, n) = a.shape[:: -1 if ta else 1], b.shape[:: -1 if tb else 1]
+    if k != k2:
+        raise ValueError(
+            f"a is {m} x {k} and b is {k2} x {n}{' after transposing' if ta or tb else ''}: "
+            f"the columns of a ({k}) must be as many as the rows of b ({k2})"
+        )
+    if c is not None and c.shape != (m, n):
+        raise ValueError(f"c has the shape {c.shape}, expected {(m, n)}")
+    on_device = queue is not None
+    queue = queue or device.queue
+    chosen = _choose(kernel, params, device, queue.context)
+    if m * n == 0 or (beta == 0 and (k == 0 or alpha == 0)):
+        return cla.zeros(queue, (m, n), np.float32) if on_device else np.zeros((m, n), np.float32)
+    rows, cols, depth = (_round_up(*pair) for pair in zip((n, m, k), chosen.multiples, strict=True))
+    _fits(device, {"a": cols * depth, "b": rows * depth, "the result": rows * cols})
+    session = Session(queue, device)
+    if on_device:
+        result = cla.empty(queue, (m, n), np.float32)
+        out = Matrix(result.base_data, n, m, n)
+    else:
+        out = session.new(n, m)
+    if k and alpha:
+        left, left_t = _operand(b, tb, queue.context, True, "b")
+        right, right_t = _operand(a, ta, queue.context, not chosen.spec.b_transposed, "a")
+        session.gemm(chosen, left, left_t, right, right_t, out)
+    if alpha != 1 or beta != 0:
+        y = out
+        if beta:
+            y, lies = _operand(c, False, queue.context, True, "c")
+            y = session.transpose(y) if lies else session.compact(y)
+        session.axpby(alpha if k else 0.0, out, beta, y, out)
+    return result if on_device else _read(session, out, (m, n))
+
+
+def matmul(a, b, *, kernel="auto", params: dict[str, int] | None = None, device=None):
+    """The matrix product a b in float32, on an OpenCL device.
+
+    Args:
+        a: m x k float32: a NumPy array of any layout, or a ``pyopencl.array.Array`` with one contiguous dimension.
+        b: k x n likewise, on the same side; device arrays on the same queue.
+        kernel: a kernel number, or "auto" for the best known one.
+        params: the kernel's parameters. C is computed as its transpose, so that parameters of the kernel's
+            rows (such as TSM) act on columns of the result, and the other way round.
+        device: for NumPy arrays: a Device, an index or part of a name; the preferred device by default.
+
+    Returns:
+        m x n float32, row-major: a NumPy array, or a device array on the operands' queue (not waited for).
+
+    Raises:
+        TypeError: for anything but float32 arrays; nothing is converted in silence.
+        ValueError: for shapes that do not match, arrays on different queues or contexts, unknown kernels, illegal
+            parameters (ParameterError), or matrices beyond 32-bit indices.
+        MemoryError: if the device cannot hold the matrices.
+    """
+    return _product(1.0, _checked("a", a), _checked("b", b), 0.0, None, False, False, kernel, params, device)
+
+
+def sgemm(
+    alpha,
+    a,
+    b,
+    beta=0.0,
+    c=None,
+    trans_a=False,
+    trans_b=False,
+    *,
+    kernel="auto",
+    params: dict[str, int] | None = None,
+    device=None,
+):
+    """alpha op(a) op(b) + beta c in float32, as ``scipy.linalg.blas.sgemm``; op transposes where asked.
+
+    Args:
+        alpha, beta: real numbers. As in BLAS, alpha = 0 never reads a or b, and beta = 0 never reads c.
+        a, b, kernel, params, device: as in `matmul`, with op(a) of m x k and op(b) of k x n.
+        c: m x n float32, on the same side; not modified. Needed unless beta = 0.
+        trans_a, trans_b: whether to transpose a and b first (no copy is made for it).
+
+    Returns:
+        A new m x n float32 array, row-major, as in `matmul`.
+
+    Raises:
+        As `matmul`; ValueError also for a missing c.
+    """
+    a, b = _checked("a", a), _checked("b", b)
+    alpha, beta = _scalar("alpha", alpha), _scalar("beta", beta)
+    if c is not None:
+        c = _checked("c", c)
+    elif beta != 0:
+        raise ValueError(f"beta={beta:g} needs c, an m x n matrix to add")
+    return _product(alpha, a, b, beta, c, _flag("trans_a", trans_a), _flag("trans_b", trans_b), kernel, params, device)
+
+
+def _reshaped(x, shape, device, work):
+    """Run `work(session, matrix, out)` on x's memory; the result has `shape` (after reading x by rows)."""
+    x = _checked("x", x)
+    queue, device = _shared_queue({"x": x}, device)
+    on_device = queue is not None
+    queue = queue or device.queue
+    _fits(device, {"x": x.size, "the result": shape[0] * shape[1]})
+    session = Session(queue, device)
+    if shape[0] * shape[1] == 0 or x.size == 0:
+        return cla.zeros(queue, shape, np.float32) if on_device else np.zeros(shape, np.float32)
+    matrix, lies = _operand(x, False, queue.context, True, "x")
+    out = work(session, session.transpose(matrix) if lies else matrix)
+    if on_device:
+        return cla.Array(queue, shape, np.float32, data=out.buffer)
+    return _read(session, out, shape)
+
+
+def transpose(x, *, device=None):
+    """The n x m transpose of an m x n float32 matrix, by ``transpose.cl``; a new row-major array on x's side."""
+    return _reshaped(x, _checked("x", x).shape[::-1], device, lambda session, matrix: session.transpose(matrix))
+
+
+def pad(x, rows: int, cols: int, *, device=None):
+    """An m x n float32 matrix as the corner of a rows x cols one, zeroes elsewhere, by ``pad.cl``; row-major."""
+    _sizes(x, rows, cols, larger=True)
+    return _reshaped(x, (rows, cols), device, lambda session, matrix: session.pad(matrix, cols, rows))
+
+
+def unpad(x, rows: int, cols: int, *, device=None):
+    """The first rows x cols elements of a larger float32 matrix, by ``pad.cl``; a new row-major array."""
+    _sizes(x, rows, cols, larger=False)
+
+    def work(session, matrix):
+        return session.unpad(session.compact(matrix), cols, rows, session.new(cols, rows))
+
+    return _reshaped(x, (rows, cols), device, work)
+
+
+def _sizes(x, rows, cols, larger: bool) -> None:
+    x = _checked("x", x)
+    for name, size, have in (("rows", rows, x.shape[0]), ("cols", cols, x.shape[1])):
+        if isinstance(size, bool) or not isinstance(size, Integral) or size < 0:
+            raise ValueError(f"{name} must be a whole number from 0 on, not {size!r}")
+        if size < have if larger else size > have:
+            raise ValueError(f"{name}={size}, but x has {have}; it must be at {'least' if larger else 'most'} that")

@@ -1,0 +1,136 @@
+"""Is a product right? Two checks: an exact one that needs no tolerance, and one for accuracy with a bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+EPS = float(np.finfo(np.float32).eps)  # 2^-23
+TINY = 2.0**-126  # the smallest normal float32
+
+#: Largest K of the exact check: products of +-1 and +-3 are at most 9, and 9 K must stay below 2^24.
+EXACT_K = (2**24 - 1) // 9
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of a check.
+
+    Attributes:
+        ok: whether every element is right.
+        error: largest absolute error (infinite if an element is NaN).
+        bound: what the error may be at that element (0 for the exact check).
+        wrong: how many elements are wrong.
+        first: the first wrong element in column-major order as (row, column, got, expected), or None.
+    """
+
+    ok: bool
+    error: float
+    bound: float
+    wrong: int
+    first: tuple[int, int, float, float] | None
+
+    def __str__(self) -> str:
+        if self.ok:
+            return "right: every element exact" if self.bound == 0 else f"right: error {self.error:.1e}"
+        i, j, got, want = self.first
+        extent = "1 element is" if self.wrong == 1 else f"{self.wrong:,} elements are"
+        return f"wrong: {extent} off; the first is C[{i}, {j}] = {got:g}, expected {want:g}"
+
+
+def exact_inputs(m: int, n: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """A (m x k) and B (k x n), float32, column-major, entries drawn from -3, -1, 1, 3.
+
+    All entries are odd, so every product is odd: one dropped or doubled product changes the parity of
+    its sum and cannot go unseen. Every partial sum stays below 2^24, where float32 holds all integers,
+    so no order of summation makes a rounding error.
+    """
+    if k > EXACT_K:
+        raise ValueError(f"k={k} is over {EXACT_K}; beyond it partial sums may pass 2^24")
+    return _draw(lambda rng, shape: rng.choice(np.float32([-3, -1, 1, 3]), shape), m, n, k, seed)
+
+
+def random_inputs(m: int, n: int, k: int, seed: int = 0, kind: str = "uniform") -> tuple[np.ndarray, np.ndarray]:
+    """A (m x k) and B (k x n), float32, column-major, uniform in [-1, 1) or standard normal."""
+    if kind not in ("uniform", "normal"):
+        raise ValueError(f"kind must be 'uniform' or 'normal', not {kind!r}")
+    if kind == "uniform":
+        return _draw(lambda rng, shape: rng.random(shape, dtype=np.float32) * 2 - 1, m, n, k, seed)
+    return _draw(lambda rng, shape: rng.standard_normal(shape, dtype=np.float32), m, n, k, seed)
+
+
+def _draw(draw, m, n, k, seed):
+    rng = np.random.default_rng(seed)
+    return draw(rng, (k, m)).T, draw(rng, (n, k)).T
+
+
+def exact(c: np.ndarray, a: np.ndarray, b: np.ndarray) -> Verdict:
+    """Check C (m x n) against A B bit for bit; A and B from `exact_inputs`.
+
+    The reference is computed in float32 by NumPy: with these inputs it is exact as well.
+    """
+    return compare(c, a @ b, 0.0)
+
+
+def exact_large(c: np.ndarray, a: np.ndarray, b: np.ndarray, rounds: int = 3, seed: int = 0) -> bool:
+    """Check C x = A (B x) exactly for random integer vectors x, in float64 (Freivalds' check).
+
+    For products too large for a reference of their own. A wrong C passes one round with a probability
+    of at most 1/1024, the chance of one more value for one entry of x.
+    """
+    rng = np.random.default_rng(seed)
+    for _ in range(rounds):
+        x = rng.integers(-512, 512, b.shape[1]).astype(np.float64)
+        if not np.array_equal(_times(c, x), _times(a, _times(b, x))):
+            return False
+    return True
+
+
+def _times(matrix: np.ndarray, x: np.ndarray, rows: int = 1024) -> np.ndarray:
+    """matrix @ x in float64, without a float64 copy of the whole matrix."""
+    parts = [matrix[i : i + rows].astype(np.float64) @ x for i in range(0, matrix.shape[0], rows)]
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def bound(a: np.ndarray, b: np.ndarray, arbitrary: bool = False) -> np.ndarray:
+    """How far each element of a float32 product may be from the true one.
+
+    For k terms in any order: ``k eps (|A| @ |B|) + k 2^-126`` always holds to first order (Higham,
+    Accuracy and Stability of Numerical Algorithms, section 3.5). For independent random data the roundings
+    mostly cancel, and ``2 sqrt(k) eps`` in place of ``k eps`` is enough.
+
+    Args:
+        a, b: m x k and k x n, float32.
+        arbitrary: use the bound that needs no assumption on the data.
+    """
+    k = a.shape[1]
+    factor = k if arbitrary else 2 * np.sqrt(k)
+    return factor * EPS * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64)) + k * TINY
+
+
+def accuracy(c: np.ndarray, a: np.ndarray, b: np.ndarray, arbitrary: bool = False) -> Verdict:
+    """Check C (m x n) against the float64 product, entry by entry, within `bound`."""
+    return compare(c, a.astype(np.float64) @ b.astype(np.float64), bound(a, b, arbitrary))
+
+
+def compare(c: np.ndarray, expected: np.ndarray, allowed) -> Verdict:
+    """Compare entry by entry; a NaN where none is expected is wrong.
+
+    Args:
+        c, expected: m x n.
+        allowed: largest absolute difference, one number or m x n.
+    """
+    if c.shape != expected.shape:
+        raise ValueError(f"c has the shape {c.shape}, expected {expected.shape}")
+    difference = np.abs(c.astype(np.float64) - expected)
+    wrong = ~(difference <= allowed)
+    count = int(np.count_nonzero(wrong))
+    difference = np.where(np.isnan(difference), np.inf, difference)
+    at = np.unravel_index(np.argmax(difference), c.shape) if c.size else ()
+    limit = np.broadcast_to(allowed, c.shape)
+    error, where = (float(difference[at]), float(limit[at])) if c.size else (0.0, 0.0)
+    if not count:
+        return Verdict(True, error, where, 0, None)
+    j, i = np.argwhere(wrong.T)[0]
+    return Verdict(False, error, where, count, (int(i), int(j), float(c[i, j]), float(expected[i, j])))

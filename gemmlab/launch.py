@@ -1,0 +1,183 @@
+"""Build kernels once, keep them, and launch them on column-major device memory."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+import warnings
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pyopencl as cl
+
+from . import sources
+from .catalog import KernelSpec, ParameterError, find
+from .device import Device, find_device
+
+#: Build options of every kernel. Kernels are plain OpenCL C 1.2, and exact: no relaxed arithmetic.
+OPTIONS = ("-cl-std=CL1.2",)
+
+INDEX_LIMIT = 2**31
+
+
+class BuildError(RuntimeError):
+    """The compiler refused a kernel. `log` is all it said; the message shows the lines it points at."""
+
+    def __init__(self, title: str, log: str, source: str):
+        self.log = log
+        super().__init__(f"{title} does not compile:\n{_explain(log, source)}")
+
+
+class Built:
+    """One compiled OpenCL kernel with the lock that makes setting arguments and launching one step."""
+
+    def __init__(self, kernel: cl.Kernel, device: Device, seconds: float):
+        self.kernel = kernel
+        self.seconds = seconds
+        self.work_group_limit = kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, device.cl)
+        self._lock = threading.Lock()
+
+    def __call__(self, queue: cl.CommandQueue, global_size, local_size, *args) -> cl.Event:
+        with self._lock:
+            return self.kernel(queue, global_size, local_size, *args)
+
+
+def build(device: Device, context: cl.Context, title: str, text: str, params: dict[str, int], name="gemm") -> Built:
+    """Compile kernel `name` of `text` with `params` in front, or return the one built before.
+
+    Raises:
+        BuildError: with the compiler's words beside the lines they are about.
+    """
+    return _build(device, context, title, sources.with_params(text, params), name)
+
+
+@lru_cache(maxsize=256)
+def _build(device: Device, context: cl.Context, title: str, text: str, name: str) -> Built:
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cl.CompilerWarning)  # NVIDIA talks even when all is well
+        try:
+            program = cl.Program(context, text).build(list(OPTIONS), devices=[device.cl])
+            kernel = cl.Kernel(program, name)
+        except cl.Error as error:
+            log = str(error)
+            saved = re.search(r"\(source saved as (.+)\)", log)
+            if saved:  # PyOpenCL leaves a copy of the source behind; the message below shows the lines
+                Path(saved[1]).unlink(missing_ok=True)
+            raise BuildError(title, log, text) from None
+    _declare(kernel, text, name)
+    return Built(kernel, device, time.perf_counter() - start)
+
+
+def _declare(kernel: cl.Kernel, text: str, name: str) -> None:
+    """Tell PyOpenCL the types of the scalar arguments, read from the kernel's own signature."""
+    signature = re.search(rf"\b{name}\s*\(([^)]*)\)\s*{{", re.sub(r"//.*", "", text))
+    types = {"int": np.int32, "long": np.int64, "float": np.float32}
+    if signature is None:
+        return
+    arguments = signature[1].split(",")
+    kernel.set_scalar_arg_dtypes(
+        [None if "*" in a else next((types[w] for w in a.split() if w in types), None) for a in arguments]
+    )
+
+
+def _explain(log: str, source: str) -> str:
+    """Each error of a build log with the lines of the kernel around it."""
+    lines = source.partition("#line 1\n")[2].splitlines() or source.splitlines()
+    shown, seen = [], set()
+    for place in re.finditer(r":(\d+):\d+: (?:fatal )?error: ([^\n]*)", log):
+        number, message = int(place[1]), place[2]
+        if (number, message) in seen or not 1 <= number <= len(lines):
+            continue
+        seen.add((number, message))
+        near = range(max(1, number - 2), min(len(lines), number + 2) + 1)
+        excerpt = "\n".join(f"  {'>' if i == number else ' '} {i:4d} | {lines[i - 1]}" for i in near)
+        shown.append(f"line {number}: {message}\n{excerpt}")
+    return "\n".join(shown[:5]) or log.strip()[:2000]
+
+
+class Kernel:
+    """One kernel of the ladder, compiled for one device with one set of parameters.
+
+    Attributes:
+        source: the complete OpenCL C text, parameters in front.
+        options: the build options.
+        params: all parameters.
+        local_size: work-items of a work-group.
+        multiples: what M, N and K must be multiples of.
+        build_seconds: how long compiling took (near zero if it was cached on disk).
+    """
+
+    def __init__(self, spec: KernelSpec, params, device: Device, context: cl.Context, text: str | None = None):
+        self.spec, self.device, self.context = spec, device, context
+        self.params = spec.validate(params, device.limits)
+        self.local_size = spec.local(self.params)
+        self.multiples = spec.multiples(self.params)
+        self.options = OPTIONS
+        title = f"kernel {spec.number} ({spec.file})"
+        text = sources.read(spec.file) if text is None else text
+        self.source = sources.with_params(text, self.params)
+        self._built = build(device, context, title, text, self.params)
+        self.build_seconds = self._built.seconds
+        items = self.local_size[0] * self.local_size[1]
+        if items > self._built.work_group_limit:
+            raise ParameterError(
+                f"kernel {spec.number}: as compiled for {device.name} it fits work-groups of at most "
+                f"{self._built.work_group_limit} work-items (registers or local memory run out), "
+                f"but its parameters ask for {self.local_size[0]} x {self.local_size[1]} = {items}"
+            )
+
+    def global_size(self, m: int, n: int, k: int) -> tuple[int, int]:
+        """Work-items of the launch for M, N, K. Raises ValueError unless they are multiples of the tile."""
+        for name, size, multiple in zip("MNK", (m, n, k), self.multiples, strict=True):
+            if size < 1 or size % multiple:
+                raise ValueError(f"{name}={size} is not a positive multiple of {multiple}, as kernel {self} needs")
+        return self.spec.global_size(m, n, self.params)
+
+    def __call__(self, m: int, n: int, k: int, a, b, c, queue: cl.CommandQueue | None = None) -> cl.Event:
+        """Launch C = A B without any copy; return the event.
+
+        Args:
+            m, n, k: sizes, multiples of `multiples`.
+            a: M x K, column-major float32 (a ``pyopencl.array.Array``, or a ``pyopencl.Buffer``).
+            b: K x N likewise; N x K if ``spec.b_transposed``.
+            c: M x N likewise, overwritten.
+            queue: where to launch; the device's own queue by default.
+        """
+        size = self.global_size(m, n, k)
+        buffers = []
+        for name, array, elements in (("a", a, m * k), ("b", b, k * n), ("c", c, m * n)):
+            if elements >= INDEX_LIMIT:
+                raise ValueError(f"{name} has {elements:,} elements; kernels index with 32 bits, below {INDEX_LIMIT:,}")
+            buffer = getattr(array, "data", array)
+            if not isinstance(buffer, cl.MemoryObjectHolder):
+                raise TypeError(f"{name} must be a device array or buffer, not {type(array).__name__}")
+            if buffer.size < 4 * elements:
+                raise ValueError(f"{name} holds {buffer.size:,} bytes, but {elements:,} float32 elements are needed")
+            buffers.append(buffer)
+        return self._built(queue or self.device.queue, size, self.local_size, m, n, k, *buffers)
+
+    def __str__(self) -> str:
+        return f"{self.spec.number} with " + ", ".join(f"{k}={v}" for k, v in self.params.items())
+
+    def __repr__(self) -> str:
+        return f"<gemmlab kernel {self} on {self.device}>"
+
+
+def kernel(number: int, params: dict[str, int] | None = None, device=None) -> Kernel:
+    """Compile kernel `number` for a device: source, options and launch sizes to take away.
+
+    Args:
+        number: 1 to 3.
+        params: such as ``{"TS": 32, "WPT": 8}``; missing ones take their defaults.
+        device: a Device, an index or part of a name; the preferred device by default.
+
+    Raises:
+        ValueError: for an unknown number.
+        ParameterError: for parameters the kernel or the device cannot take, before anything is built.
+        BuildError: if the compiler refuses it.
+    """
+    device = find_device(device)
+    return Kernel(find(number), params, device, device.context)

@@ -1,0 +1,47 @@
+"""Find the OpenCL C files and put a kernel's parameters in front of its text."""
+
+from __future__ import annotations
+
+import difflib
+from functools import lru_cache
+from pathlib import Path
+
+_HERE = Path(__file__).resolve().parent
+
+
+def folder() -> Path:
+    """The folder of the kernels: inside an installed package, or beside it in a checkout."""
+    for place in (_HERE / "kernels", _HERE.parent / "kernels"):
+        if (place / "01_naive.cl").is_file():
+            return place
+    raise FileNotFoundError(
+        f"gemmlab's kernels are neither in {_HERE / 'kernels'} nor in {_HERE.parent / 'kernels'}; "
+        "the installation is incomplete"
+    )
+
+
+@lru_cache(maxsize=None)
+def read(file: str) -> str:
+    """The text of one kernel file, for example ``read("03_work_per_thread.cl")``."""
+    return (folder() / file).read_text(encoding="utf-8")
+
+
+def with_params(text: str, params: dict[str, int]) -> str:
+    """`text` with one ``#define`` a parameter in front.
+
+    ``#line 1`` follows them, so that a compiler counts lines as the file does.
+    """
+    defines = "".join(f"#define {name} {value}\n" for name, value in params.items())
+    return f"{defines}#line 1\n{text}"
+
+
+def diff(old: str, new: str, context: int = 2) -> str:
+    """A unified diff of two kernel texts without their headers: what a step of the ladder changes."""
+
+    def body(text: str) -> list[str]:
+        lines = text.splitlines()
+        start = next((i for i, line in enumerate(lines) if not line.startswith("//")), 0)
+        return [line for line in lines[start:] if line.strip()]
+
+    lines = difflib.unified_diff(body(old), body(new), lineterm="", n=context)
+    return "\n".join(line for line in lines if not line.startswith(("---", "+++")))
