@@ -28,7 +28,7 @@ _HOME = {
     "kernel": "launch",
     "BuildError": "launch",
     "measure": "bench",
-    "Result": "bench",
+    "Result": "record",
     "peaks": "bench",
     "trial": "live",
     "Explorer": "widgets.explorer",
@@ -40,11 +40,12 @@ _HOME = {
 __all__ = ["__version__", "catalog", "ParameterError", *_HOME]
 
 if TYPE_CHECKING:
-    from .bench import Result, measure, peaks
+    from .bench import measure, peaks
     from .blas import matmul, pad, sgemm, transpose, unpad
     from .device import NoDeviceError, default_device, devices
     from .launch import BuildError, kernel
     from .live import trial
+    from .record import Result
     from .widgets.explorer import Explorer
     from .widgets.lesson import Prediction, verdict
     from .widgets.stepper import Stepper

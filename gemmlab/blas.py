@@ -8,7 +8,6 @@ swapped; what does not lie or fit as the kernel wants goes through `transpose` a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral, Real
 
@@ -16,105 +15,13 @@ import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 
-from . import sources
 from .catalog import find
 from .device import Device, find_device, of_queue
-from .launch import INDEX_LIMIT, Kernel, build
+from .launch import INDEX_LIMIT, Kernel
+from .pipeline import Matrix, Session, round_up
 
 #: The best known kernel and its parameters for each kind of device.
-AUTO = {"GPU": (3, {"TS": 32, "WPT": 8}), "CPU": (3, {"TS": 32, "WPT": 8})}
-
-_TILE = 16  # TT of transpose.cl, PX and PY of pad.cl
-_LINE = 64  # WG of axpby.cl
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """A column-major float32 matrix in a device buffer: columns `ld` elements apart, the first at `offset`."""
-
-    buffer: cl.MemoryObject
-    rows: int
-    cols: int
-    ld: int
-    offset: int = 0
-
-    @property
-    def compact(self) -> bool:
-        return self.offset == 0 and (self.ld == self.rows or self.cols == 1)
-
-
-class Session:
-    """The device side of one call: a queue, and the passes over matrices, each event recorded by name."""
-
-    def __init__(self, queue: cl.CommandQueue, device: Device):
-        self.queue, self.device = queue, device
-        self.events: list[tuple[str, cl.Event]] = []
-
-    def _launch(self, file: str, name: str, global_size, local_size, *args) -> None:
-        helper = build(self.device, self.queue.context, file, sources.read(file), {}, name)
-        self.events.append((name, helper(self.queue, global_size, local_size, *args)))
-
-    def new(self, rows: int, cols: int, ld: int | None = None) -> Matrix:
-        return Matrix(_buffer(self.queue.context, rows * cols), rows, cols, ld or rows)
-
-    def transpose(self, x: Matrix) -> Matrix:
-        x = self.compact(x)
-        out = self.new(x.cols, x.rows)
-        size = _round_up(x.rows, _TILE), _round_up(x.cols, _TILE)
-        self._launch("transpose.cl", "transpose", size, (_TILE, _TILE), x.rows, x.cols, x.buffer, out.buffer)
-        return out
-
-    def pad(self, x: Matrix, rows: int, cols: int) -> Matrix:
-        out = self.new(rows, cols)
-        size = _round_up(rows, _TILE), _round_up(cols, _TILE)
-        args = x.rows, x.cols, x.ld, x.offset, x.buffer, rows, cols, out.buffer
-        self._launch("pad.cl", "pad", size, (_TILE, _TILE), *args)
-        return out
-
-    def unpad(self, x: Matrix, rows: int, cols: int, out: Matrix) -> Matrix:
-        size = _round_up(rows, _TILE), _round_up(cols, _TILE)
-        args = x.rows, x.buffer, rows, cols, out.buffer
-        self._launch("pad.cl", "unpad", size, (_TILE, _TILE), *args)
-        return out
-
-    def axpby(self, alpha: float, x: Matrix, beta: float, y: Matrix, out: Matrix) -> Matrix:
-        size = out.rows * out.cols
-        args = size, alpha, x.buffer, beta, y.buffer, out.buffer
-        self._launch("axpby.cl", "axpby", (_round_up(size, _LINE),), (_LINE,), *args)
-        return out
-
-    def compact(self, x: Matrix) -> Matrix:
-        return x if x.compact else self.pad(x, x.rows, x.cols)
-
-    def gemm(self, kernel: Kernel, a: Matrix, ta: bool, b: Matrix, tb: bool, out: Matrix, tiles=None) -> Matrix:
-        """out = op(a) op(b), column-major; op transposes where `ta` or `tb` says that the matrix lies so.
-
-        `tiles` may name the buffer that the kernel writes when the sizes are padded to whole tiles.
-        """
-        if ta:
-            a = self.transpose(a)
-        if tb != kernel.spec.b_transposed:
-            b = self.transpose(b)
-        m, k = a.rows, a.cols
-        n = b.rows if kernel.spec.b_transposed else b.cols
-        mp, np_, kp = (_round_up(size, multiple) for size, multiple in zip((m, n, k), kernel.multiples, strict=True))
-        a = self._fit(a, mp, kp)
-        b = self._fit(b, *((np_, kp) if kernel.spec.b_transposed else (kp, np_)))
-        whole = (mp, np_) == (m, n)
-        c = Matrix(tiles or (out.buffer if whole else _buffer(self.queue.context, mp * np_)), mp, np_, mp)
-        self.events.append(("gemm", kernel(mp, np_, kp, a.buffer, b.buffer, c.buffer, queue=self.queue)))
-        return out if c.buffer is out.buffer else self.unpad(c, m, n, out)
-
-    def _fit(self, x: Matrix, rows: int, cols: int) -> Matrix:
-        return x if x.compact and (x.rows, x.cols) == (rows, cols) else self.pad(x, rows, cols)
-
-
-def _round_up(size: int, multiple: int) -> int:
-    return -(-size // multiple) * multiple
-
-
-def _buffer(context: cl.Context, elements: int) -> cl.Buffer:
-    return cl.Buffer(context, cl.mem_flags.READ_WRITE, 4 * elements)
+AUTO = {"GPU": (3, {"TS": 32, "WPT": 8}), "CPU": (3, {"TS": 64, "WPT": 16})}
 
 
 @lru_cache(maxsize=64)
@@ -240,7 +147,7 @@ def _product(alpha, a, b, beta, c, ta, tb, kernel, params, device):
     chosen = _choose(kernel, params, device, queue.context)
     if m * n == 0 or (beta == 0 and (k == 0 or alpha == 0)):
         return cla.zeros(queue, (m, n), np.float32) if on_device else np.zeros((m, n), np.float32)
-    rows, cols, depth = (_round_up(*pair) for pair in zip((n, m, k), chosen.multiples, strict=True))
+    rows, cols, depth = (round_up(*pair) for pair in zip((n, m, k), chosen.multiples, strict=True))
     _fits(device, {"a": cols * depth, "b": rows * depth, "the result": rows * cols})
     session = Session(queue, device)
     if on_device:

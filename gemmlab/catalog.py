@@ -10,7 +10,7 @@ import difflib
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from numbers import Integral
 
 
@@ -113,9 +113,7 @@ class KernelSpec:
             if name not in full:
                 near = difflib.get_close_matches(str(name).upper(), full, n=1, cutoff=0.3)
                 hint = f"; did you mean {near[0]}?" if near else ""
-                raise ParameterError(
-                    f"kernel {self.number} has no parameter {name!r} (it has {', '.join(full)}){hint}"
-                )
+                raise ParameterError(f"kernel {self.number} has no parameter {name!r} (it has {', '.join(full)}){hint}")
             if isinstance(value, bool) or not isinstance(value, Integral):
                 raise TypeError(f"{name} must be a whole number, not {type(value).__name__}: {value!r}")
             full[name] = int(value)
@@ -208,7 +206,7 @@ class KernelSpec:
         return full, problems
 
 
-@lru_cache(maxsize=None)
+@cache
 def _compiled(expression: str):
     return compile(expression, f"<{expression}>", "eval")
 

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import difflib
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
 
 
-def folder() -> Path:
-    """The folder of the kernels: inside an installed package, or beside it in a checkout."""
-    for place in (_HERE / "kernels", _HERE.parent / "kernels"):
-        if (place / "01_naive.cl").is_file():
+def folder(name: str = "kernels") -> Path:
+    """A folder of data (kernels or results): inside an installed package, or beside it in a checkout."""
+    for place in (_HERE / name, _HERE.parent / name):
+        if place.is_dir():
             return place
     raise FileNotFoundError(
-        f"gemmlab's kernels are neither in {_HERE / 'kernels'} nor in {_HERE.parent / 'kernels'}; "
-        "the installation is incomplete"
+        f"gemmlab's {name} are neither in {_HERE / name} nor in {_HERE.parent / name}; the installation is incomplete"
     )
 
 
-@lru_cache(maxsize=None)
+@cache
 def read(file: str) -> str:
     """The text of one kernel file, for example ``read("03_work_per_thread.cl")``."""
     return (folder() / file).read_text(encoding="utf-8")

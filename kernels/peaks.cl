@@ -9,7 +9,7 @@
 #define WIDTH 4 // floats in a vector: 1, 2, 4, 8 or 16
 #endif
 #ifndef CHAINS
-#define CHAINS 8 // independent chains a work-item, to hide the unit's latency
+#define CHAINS 12 // independent chains a work-item, to hide the unit's latency
 #endif
 
 #define JOIN2(a, b) a##b

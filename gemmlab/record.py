@@ -1,0 +1,87 @@
+"""Results of measurements: what one holds, and the recorded ones in ``results/``."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import platform
+from dataclasses import asdict, dataclass, field
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pyopencl as cl
+
+from . import __version__, model, sources
+
+
+@dataclass(frozen=True)
+class Result:
+    """One checked and timed product.
+
+    Attributes:
+        kernel, params, m, n, k: what ran.
+        ok: whether the exact check passed and nothing outside C was written.
+        verdict: the outcome in words.
+        error, bound: largest absolute error on uniform data in [-1, 1), and what it may be there.
+        kernel_ms: milliseconds of the bare kernel: median, least, most over `repeats` runs.
+        pipeline_ms: the same for all passes of a call (pad, transpose, kernel, unpad), without host copies.
+        passes_ms: median milliseconds of each pass.
+        build_seconds: compile time, which is no part of any run time.
+        device: facts about the device.
+        when: the date, ISO 8601.
+    """
+
+    kernel: int
+    params: dict[str, int]
+    m: int
+    n: int
+    k: int
+    ok: bool
+    verdict: str
+    error: float
+    bound: float
+    kernel_ms: tuple[float, float, float]
+    pipeline_ms: tuple[float, float, float]
+    passes_ms: dict[str, float]
+    repeats: int
+    build_seconds: float
+    device: dict[str, str | int]
+    when: str = field(default_factory=lambda: date.today().isoformat())
+
+    @property
+    def gflops(self) -> float:
+        """2 m n k / median kernel time, in 10^9 floating-point operations a second."""
+        return model.gflops(self.m, self.n, self.k, self.kernel_ms[0] * 1e-3)
+
+    @property
+    def pipeline_gflops(self) -> float:
+        """The same for the whole pipeline."""
+        return model.gflops(self.m, self.n, self.k, self.pipeline_ms[0] * 1e-3)
+
+    def __str__(self) -> str:
+        settings = " ".join(f"{k}={v}" for k, v in self.params.items())
+        low, high = (model.gflops(self.m, self.n, self.k, ms * 1e-3) for ms in (self.kernel_ms[2], self.kernel_ms[1]))
+        return (
+            f"kernel {self.kernel} ({settings}), {self.m} x {self.n} x {self.k}, {self.device['device']}: "
+            f"{self.verdict}; {self.gflops:,.1f} GFLOPS ({low:,.1f} to {high:,.1f}, {self.repeats} runs), "
+            f"whole pipeline {self.pipeline_gflops:,.1f}; compiled in {self.build_seconds:.2f} s"
+        )
+
+
+def save(path: str | Path, results: list[Result], command: str, **more) -> None:
+    """Write results as JSON, with the command and the versions that made them."""
+    versions = {"gemmlab": __version__, "pyopencl": cl.VERSION_TEXT, "numpy": np.__version__}
+    versions["python"] = platform.python_version()
+    data = {"command": command, "date": date.today().isoformat(), "versions": versions, **more}
+    data["results"] = [asdict(r) | {"gflops": r.gflops, "pipeline_gflops": r.pipeline_gflops} for r in results]
+    Path(path).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+
+
+def recorded() -> list[dict]:
+    """Every recorded file in ``results/``: a dict with at least ``title`` and ``results``, each with a ``file``."""
+    found = []
+    with contextlib.suppress(FileNotFoundError):
+        for path in sorted(sources.folder("results").glob("*.json")):
+            found.append({"file": path.name, **json.loads(path.read_text(encoding="utf-8"))})
+    return found
