@@ -87,8 +87,11 @@ def _explain(log: str, source: str) -> str:
     """Each error of a build log with the lines of the kernel around it."""
     lines = source.partition("#line 1\n")[2].splitlines() or source.splitlines()
     shown, seen = [], set()
-    for place in re.finditer(r":(\d+):\d+: (?:fatal )?error: ([^\n]*)", log):
-        number, message = int(place[1]), place[2]
+    # clang and NVIDIA say "FILE:LINE:COLUMN: error: WORDS", PoCL "error: FILE:LINE:COLUMN: WORDS"
+    for place in re.finditer(r"(error: )?[^\s:]*:(\d+):\d+: (?:fatal )?(error: )?([^\n]*)", log):
+        number, message = int(place[2]), place[4]
+        if not (place[1] or place[3]):
+            continue
         if (number, message) in seen or not 1 <= number <= len(lines):
             continue
         seen.add((number, message))

@@ -66,7 +66,7 @@ def segments(indices: Iterable[int], size: int = 32) -> int:
 class WorkItem:
     """One work-item of a replay: its identifiers, and the memory it may touch."""
 
-    def __init__(self, group: tuple[int, int], local: tuple[int, int], number: tuple[int, int], memory: dict, log: list):
+    def __init__(self, group, local, number, memory: dict[str, list], log: list):
         self.group, self.local = group, local
         self._number, self._memory, self._log = number, memory, log
         self._step = self.phase = 0

@@ -1,0 +1,1 @@
+"""Controls and pictures for notebooks. Nothing else in the package imports them."""

@@ -1,0 +1,52 @@
+"""Questions to answer before a run, and verdicts on exercises. Nothing here blocks or raises."""
+
+from __future__ import annotations
+
+import ipywidgets as w
+from IPython.display import HTML, display
+
+from .shell import escape
+
+
+class Prediction:
+    """A question with choices, answered before the run and resolved after it.
+
+    Args:
+        question: what will happen?
+        choices: the answers to choose from.
+    """
+
+    def __init__(self, question: str, choices: list[str]):
+        self.question, self.choices = question, list(choices)
+        self._buttons = w.RadioButtons(options=self.choices, value=None, layout=w.Layout(width="auto"))
+
+    @property
+    def answer(self) -> str | None:
+        """What was chosen, or None."""
+        return self._buttons.value
+
+    def reveal(self, right: str, because: str = "") -> None:
+        """Show what was predicted and what is right."""
+        if self.answer is None:
+            head = "You made no prediction."
+        else:
+            head = f"You predicted: {self.answer}. " + ("That is right." if self.answer == right else "It is not so.")
+        _say(f"{head} The answer is: {right}. {because}".strip(), None if self.answer is None else self.answer == right)
+
+    def _ipython_display_(self) -> None:
+        plain = "\n".join([f"{self.question}", *(f"  ( ) {choice}" for choice in self.choices)])
+        box = w.VBox([w.HTML(f"<b>{escape(self.question)}</b>"), self._buttons])
+        view = box._repr_mimebundle_()
+        display({**(view[0] if isinstance(view, tuple) else view), "text/plain": plain}, raw=True)
+
+
+def verdict(ok: bool, right: str, wrong: str) -> bool:
+    """Show whether an exercise is solved, with a word on why, and return True or False."""
+    _say(("Solved: " if ok else "Not yet: ") + (right if ok else wrong), bool(ok))
+    return bool(ok)
+
+
+def _say(text: str, ok: bool | None) -> None:
+    colour = {True: "#3fa26a", False: "#d9534f", None: "#808080"}[ok]
+    style = f"border-left:4px solid {colour};padding:2px 10px;max-width:860px"
+    display({"text/plain": text, "text/html": HTML(f'<div style="{style}">{escape(text)}</div>').data}, raw=True)

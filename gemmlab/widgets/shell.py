@@ -1,0 +1,100 @@
+"""What all widgets share: controls above one panel of HTML, a bridge to the page, and a static picture."""
+
+from __future__ import annotations
+
+import html
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import anywidget
+import ipywidgets as w
+from IPython.display import display
+
+from ..plot import Picture
+
+
+class Bridge(anywidget.AnyWidget):
+    """The page's side of a widget: see ``bridge.js``."""
+
+    _esm = Path(__file__).with_name("bridge.js")
+
+
+def slider(name: str, options, value, tooltip: str = "") -> w.SelectionSlider:
+    """A slider over a few values, labelled; arrow keys move it."""
+    return w.SelectionSlider(
+        options=[(str(option), option) for option in options],
+        value=value,
+        description=name,
+        description_tooltip=tooltip or None,
+        continuous_update=True,
+        layout=w.Layout(width="auto"),
+        style={"description_width": "64px"},
+    )
+
+
+def on_any_thread(control: w.Widget, action: Callable) -> None:
+    """Call `action(name)` when the value of `control` changes, even while a cell is running.
+
+    ipykernel handles the events of a control on a thread of their own only after its first one; until then
+    they wait for the running cell, unless this private attribute is gone.
+    """
+    if getattr(control.comm, "_reply_subshell_id", None) is not None:
+        control.comm._reply_subshell_id = None
+    control.observe(lambda change: action(change["owner"]), names="value")
+
+
+class Newest:
+    """Runs `work(argument)` on a thread of its own, always for the newest argument."""
+
+    def __init__(self, work: Callable):
+        self._work, self._arguments = work, []
+        self._arrived = threading.Condition()
+        threading.Thread(target=self._loop, daemon=True).start()
+
+    def __call__(self, argument) -> None:
+        with self._arrived:
+            self._arguments = [argument]
+            self._arrived.notify()
+
+    def _loop(self) -> None:
+        while True:
+            with self._arrived:
+                self._arrived.wait_for(lambda: self._arguments)
+                argument = self._arguments.pop()
+            self._work(argument)
+
+
+class Shell:
+    """Controls, a panel, and how they are shown. Subclasses fill `panel` and give `name` and `still()`."""
+
+    name = "widget"
+
+    def __init__(self, controls: list[w.Widget], buttons: list[w.Widget] = (), height: int = 300):
+        grid = w.Layout(grid_template_columns="repeat(auto-fit, minmax(260px, 1fr))", max_width="860px")
+        self.panel = w.HTML(layout=w.Layout(min_height=f"{height}px", max_width="860px"))
+        self.panel.add_class("gemmlab-result")
+        rows = [w.GridBox(controls, layout=grid)]
+        if buttons:
+            rows.append(w.HBox(buttons, layout=w.Layout(flex_flow="row wrap", max_width="860px")))
+        self.box = w.VBox([*rows, self.panel, Bridge()])
+        self.box.add_class("gemmlab")
+
+    def still(self) -> Picture:
+        """The picture for readers without a kernel."""
+        raise NotImplementedError
+
+    def ready(self) -> None:
+        """Called before the widget is shown: the first result is waited for, so that the cell ends with it."""
+
+    def _ipython_display_(self) -> None:
+        self.ready()
+        view = self.box._repr_mimebundle_()
+        data = view[0] if isinstance(view, tuple) else view
+        display({**data, "text/plain": f"[{self.name}: run the cell to move it]"}, raw=True)
+        bundle, size = self.still()._repr_mimebundle_()
+        display({**bundle, "text/plain": f"[static picture of {self.name}]"}, metadata=size, raw=True)
+
+
+def escape(text: str) -> str:
+    return html.escape(text, quote=True)
