@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 import time
@@ -36,7 +37,12 @@ class Built:
     def __init__(self, kernel: cl.Kernel, device: Device, seconds: float):
         self.kernel = kernel
         self.seconds = seconds
-        self.work_group_limit = kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, device.cl)
+        info = cl.kernel_work_group_info
+        self.work_group_limit = kernel.get_work_group_info(info.WORK_GROUP_SIZE, device.cl)
+        if "nvidia" in device.platform.lower():
+            # NVIDIA says 256 of every kernel, even of one that it compiled for a required 32 x 32
+            required = kernel.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, device.cl)
+            self.work_group_limit = max(self.work_group_limit, math.prod(required))
         self._lock = threading.Lock()
 
     def __call__(self, queue: cl.CommandQueue, global_size, local_size, *args) -> cl.Event:
@@ -45,21 +51,26 @@ class Built:
 
 
 def build(device: Device, context: cl.Context, title: str, text: str, params: dict[str, int], name="gemm") -> Built:
-    """Compile kernel `name` of `text` with `params` in front, or return the one built before.
+    """Compile kernel `name` of `text` with `params` as macros, or return the one built before.
 
     Raises:
         BuildError: with the compiler's words beside the lines they are about.
     """
-    return _build(device, context, title, sources.with_params(text, params), name)
+    return _build(device, context, title, text, options(params), name)
+
+
+def options(params: dict[str, int]) -> tuple[str, ...]:
+    """The build options that set a kernel's parameters."""
+    return (*OPTIONS, *(f"-D{name}={value}" for name, value in params.items()))
 
 
 @lru_cache(maxsize=256)
-def _build(device: Device, context: cl.Context, title: str, text: str, name: str) -> Built:
+def _build(device: Device, context: cl.Context, title: str, text: str, flags: tuple[str, ...], name: str) -> Built:
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cl.CompilerWarning)  # NVIDIA talks even when all is well
         try:
-            program = cl.Program(context, text).build(list(OPTIONS), devices=[device.cl])
+            program = cl.Program(context, text).build(list(flags), devices=[device.cl])
             kernel = cl.Kernel(program, name)
         except cl.Error as error:
             log = str(error)
@@ -85,7 +96,7 @@ def _declare(kernel: cl.Kernel, text: str, name: str) -> None:
 
 def _explain(log: str, source: str) -> str:
     """Each error of a build log with the lines of the kernel around it."""
-    lines = source.partition("#line 1\n")[2].splitlines() or source.splitlines()
+    lines = source.splitlines()
     shown, seen = [], set()
     # clang and NVIDIA say "FILE:LINE:COLUMN: error: WORDS", PoCL "error: FILE:LINE:COLUMN: WORDS"
     for place in re.finditer(r"(error: )?[^\s:]*:(\d+):\d+: (?:fatal )?(error: )?([^\n]*)", log):
@@ -105,8 +116,8 @@ class Kernel:
     """One kernel of the ladder, compiled for one device with one set of parameters.
 
     Attributes:
-        source: the complete OpenCL C text, parameters in front.
-        options: the build options.
+        source: the OpenCL C text.
+        options: the build options, parameters among them.
         params: all parameters.
         local_size: work-items of a work-group.
         multiples: what M, N and K must be multiples of.
@@ -118,11 +129,10 @@ class Kernel:
         self.params = spec.validate(params, device.limits)
         self.local_size = spec.local(self.params)
         self.multiples = spec.multiples(self.params)
-        self.options = OPTIONS
+        self.options = options(self.params)
         title = f"kernel {spec.number} ({spec.file})"
-        text = sources.read(spec.file) if text is None else text
-        self.source = sources.with_params(text, self.params)
-        self._built = build(device, context, title, text, self.params)
+        self.source = sources.read(spec.file) if text is None else text
+        self._built = build(device, context, title, self.source, self.params)
         self.build_seconds = self._built.seconds
         items = self.local_size[0] * self.local_size[1]
         if items > self._built.work_group_limit:

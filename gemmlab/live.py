@@ -22,6 +22,7 @@ from functools import cache
 
 from .device import Device
 from .record import Result
+from .worker import ASK_ANEW
 
 #: Seconds that each step of a job may take before the child is stopped.
 LIMITS = {"start": 60.0, "compile": 60.0, "predict": 10.0, "check": 10.0, "time": 10.0}
@@ -139,7 +140,8 @@ class Worker:
         child.wait()
         with self._lock:
             request, self._running, self._child, self._deadline = self._running, None, None, None
-            request = request or next(iter(self._waiting.values()), None)
+            if request is None and child.returncode != ASK_ANEW:
+                request = next(iter(self._waiting.values()), None)
             outcome = self._obituary(request, child.returncode) if request else None
             self._late = False
             self._words.close()

@@ -7,12 +7,14 @@ import json
 import platform
 from dataclasses import asdict, dataclass, field
 from datetime import date
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pyopencl as cl
 
 from . import __version__, model, sources
+from .catalog import catalog
 
 
 @dataclass(frozen=True)
@@ -78,10 +80,22 @@ def save(path: str | Path, results: list[Result], command: str, **more) -> None:
     Path(path).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 
+@cache
 def recorded() -> list[dict]:
     """Every recorded file in ``results/``: a dict with at least ``title`` and ``results``, each with a ``file``."""
     found = []
     with contextlib.suppress(FileNotFoundError):
         for path in sorted(sources.folder("results").glob("*.json")):
             found.append({"file": path.name, **json.loads(path.read_text(encoding="utf-8"))})
+    return found
+
+
+def ladders(kernels=tuple(catalog)) -> dict[str, dict[int, float]]:
+    """The recorded GFLOPS of these kernels, the best of each, by the title of the record."""
+    found: dict[str, dict[int, float]] = {}
+    for file in recorded():
+        ladder = found.setdefault(file["title"], {})
+        for result in file["results"]:
+            if result["kernel"] in kernels:
+                ladder[result["kernel"]] = max(ladder.get(result["kernel"], 0.0), result["gflops"])
     return found

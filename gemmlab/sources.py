@@ -1,4 +1,4 @@
-"""Find the OpenCL C files and put a kernel's parameters in front of its text."""
+"""Find the OpenCL C files and read them; the recorded results lie beside them."""
 
 from __future__ import annotations
 
@@ -23,15 +23,6 @@ def folder(name: str = "kernels") -> Path:
 def read(file: str) -> str:
     """The text of one kernel file, for example ``read("03_work_per_thread.cl")``."""
     return (folder() / file).read_text(encoding="utf-8")
-
-
-def with_params(text: str, params: dict[str, int]) -> str:
-    """`text` with one ``#define`` a parameter in front.
-
-    ``#line 1`` follows them, so that a compiler counts lines as the file does.
-    """
-    defines = "".join(f"#define {name} {value}\n" for name, value in params.items())
-    return f"{defines}#line 1\n{text}"
 
 
 def diff(old: str, new: str, context: int = 2) -> str:

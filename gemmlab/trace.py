@@ -143,7 +143,7 @@ def replay(
         groups: only these work-groups (all by default).
         order: of the work-items between barriers: "forward", "backward" or "shuffled".
         without_barrier: leave out barrier 1 (after loading) or 2 (after computing).
-        swapped: exchange the two dimensions of every identifier, as if 0 and 1 were mixed up in the kernel.
+        swapped: exchange the two local identifiers, as if 0 and 1 were mixed up in the kernel (square groups only).
 
     Raises:
         ValueError: for sizes that are no whole tiles, or unknown values.
@@ -169,7 +169,7 @@ def replay(
         items = []
         for i in range(local[0] * local[1]):
             ids = i % local[0], i // local[0]
-            w = WorkItem(group[:: -1 if swapped else 1], ids[:: -1 if swapped else 1], (number, i), memory, log)
+            w = WorkItem(group, ids[:: -1 if swapped else 1], (number, i), memory, log)
             items.append((w, walk(w, m, n, k, **full)))
         _run(items, order, without_barrier, rng)
     c = np.array(shared["C"]).reshape(n, m).T

@@ -9,6 +9,9 @@ import sys
 import threading
 from dataclasses import asdict
 
+#: The exit code that asks for a new process without an answer being owed.
+ASK_ANEW = 75
+
 
 class Inbox:
     """Requests as they come, only the newest of each client."""
@@ -40,6 +43,8 @@ def main() -> None:
     os.dup2(2, 1)  # whatever a compiler prints must not mix with the answers
     inbox = Inbox(sys.stdin)
 
+    import pyopencl as cl
+
     from . import bench
     from .device import find_device
 
@@ -63,6 +68,9 @@ def main() -> None:
             say(request, result=found)
         except bench.Superseded:
             say(request, superseded=True)
+        except cl.Error as error:  # a context that has failed once may fail for ever: begin anew
+            say(request, error=f"the device gave up while the kernel ran: {error}", kind="crash")
+            os._exit(ASK_ANEW)
         except Exception as error:  # every failure is an answer
             say(request, error=str(error), kind=type(error).__name__)
 

@@ -148,7 +148,7 @@ class Explorer(Shell):
     def _show(self, shown) -> None:
         outcome, notes, history, here = shown
         try:
-            drawing = plot.tries(history, here, _recorded(), self.spec.number)
+            drawing = plot.tries(history, here, record.ladders(), self.spec.number)
             content = self._words(outcome, notes) + drawing.svg()
         except Exception as error:  # nobody reads the log console: say it here
             content = f"<p>{escape(f'{type(error).__name__}: {error}')}</p>"
@@ -219,7 +219,7 @@ class Explorer(Shell):
 
     def still(self) -> plot.Picture:
         history = [(self._first.result.gflops, self._first.result.ok)] if self._first and self._first.result else []
-        picture = plot.tries(history, self._here(), _recorded(), self.spec.number)
+        picture = plot.tries(history, self._here(), record.ladders(), self.spec.number)
         where = f"kernel {self.spec.number} on {self.device.name}, " + ", ".join(
             f"{name}={value}" for name, value in self._start.items()
         )
@@ -229,14 +229,3 @@ class Explorer(Shell):
 
 def _head(text: str, colour: str) -> str:
     return f'<div style="font-weight:bold;border-left:5px solid {colour};padding-left:8px">{escape(text)}</div>'
-
-
-def _recorded() -> dict[str, dict[int, float]]:
-    """The recorded ladders, best of each kernel, by the title of their file."""
-    ladders: dict[str, dict[int, float]] = {}
-    for file in record.recorded():
-        ladder = ladders.setdefault(file["title"], {})
-        for result in file["results"]:
-            if result["kernel"] in catalog:
-                ladder[result["kernel"]] = max(ladder.get(result["kernel"], 0.0), result["gflops"])
-    return ladders

@@ -1,0 +1,39 @@
+# make lab    set up and open JupyterLab        make test   set up and run the tests
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: lab test lint notebooks bench clean
+
+lab: $(VENV)/lab.done
+	$(BIN)/jupyter lab notebooks/00_start_here.ipynb
+
+test: $(VENV)/test.done
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/test.done
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+# Run every notebook from top to bottom and store its outputs, but no widget state.
+notebooks: $(VENV)/test.done
+	$(BIN)/python notebooks/rebuild.py
+
+bench: $(VENV)/lab.done
+	$(BIN)/python -m gemmlab bench
+
+# PoCL from PyPI computes on the processor. Where it cannot (a processor newer than it), and no other device
+# works either, Intel's CPU runtime is added: about 260 MB, proprietary.
+$(VENV)/%.done: pyproject.toml
+	$(PYTHON) -c "import sys; assert sys.version_info >= (3, 10), 'gemmlab needs Python 3.10 or later'"
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -e '.[$(if $(filter test,$*),lab$(comma)pocl$(comma)test,lab$(comma)pocl)]'
+	$(BIN)/python -m gemmlab doctor || { echo "Adding Intel's CPU runtime."; \
+	  $(BIN)/python -m pip install --quiet -e '.[intel]' && $(BIN)/python -m gemmlab doctor; }
+	touch $@
+
+clean:
+	rm -rf $(VENV)
+
+comma := ,

@@ -1,0 +1,137 @@
+"""The commands: `python -m gemmlab doctor | bench | verify`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+from tqdm import tqdm
+
+from . import __version__
+from .catalog import catalog
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command; return 0 if all went well."""
+    parser = argparse.ArgumentParser(prog="python -m gemmlab", description=__doc__)
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("doctor", help="which devices there are, whether they work, and what to do if not")
+    bench = commands.add_parser("bench", help="check and time kernels; optionally record the results")
+    bench.add_argument("--kernels", type=_numbers, default=list(catalog), help="such as 1-3 or 1,3 (default: all)")
+    bench.add_argument("--sizes", type=_sizes, default=[256, 512], help="of square matrices, such as 256,512")
+    bench.add_argument("--params", type=_settings, default={}, help="such as TS=32,WPT=8, for kernels that have them")
+    bench.add_argument("--device", help="an index or part of a name")
+    bench.add_argument("--repeats", type=int, help="timed runs (default: as many as fit a tenth of a second)")
+    bench.add_argument("--json", metavar="FILE", help="write the results to FILE")
+    bench.add_argument("--title", help="a short name of the device for charts (with --json)")
+    verify = commands.add_parser("verify", help="check the kernels on every device")
+    verify.add_argument("--full", action="store_true", help="everything instead of a sample, and all tests")
+    verify.add_argument("--seed", type=int, default=0, help="of the sample")
+    given = parser.parse_args(arguments)
+    return {"doctor": doctor, "bench": run_bench, "verify": run_verify}[given.command](given)
+
+
+def _numbers(text: str) -> list[int]:
+    numbers = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        numbers += range(int(first), int(last or first) + 1)
+    unknown = [n for n in numbers if n not in catalog]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"there is no kernel {unknown[0]}; there are {', '.join(map(str, catalog))}")
+    return numbers
+
+
+def _sizes(text: str) -> list[int]:
+    return [int(size) for size in text.split(",")]
+
+
+def _settings(text: str) -> dict[str, int]:
+    return {name.strip(): int(value) for name, _, value in (part.partition("=") for part in text.split(","))}
+
+
+def doctor(given) -> int:
+    """Say what there is, try it, and explain what is missing, with the command to type."""
+    import pyopencl as cl
+
+    from . import check, device
+    from .blas import matmul
+
+    print(f"gemmlab {__version__}, pyopencl {cl.VERSION_TEXT}, Python {platform.python_version()}")
+    works = 0
+    for d in device.devices():
+        a, b = check.exact_inputs(65, 33, 129)
+        try:
+            verdict = str(check.exact(matmul(a, b, device=d), a, b))
+        except Exception as error:  # a device that fails must not hide the others
+            verdict = f"{type(error).__name__}: {error}"
+        works += verdict.startswith("right")
+        print(f"device {d.index}: {d}, {d.units} compute units, {d.version}\n  a 65 x 33 x 129 product: {verdict}")
+    for d in device.listed():
+        if device.trouble(d):
+            print(f"not used: {d.name.strip()}: {device.trouble(d)}")
+    if works:
+        print(f"The default is {device.default_device()}; GEMMLAB_DEVICE or device= chooses another.")
+        return 0
+    print(
+        "\nNo OpenCL device works here. Any one of these gives you one on the processor:\n"
+        "  pip install 'gemmlab[pocl]'         PoCL (Linux x86-64, processors up to about 2022)\n"
+        "  pip install 'gemmlab[intel]'        Intel's CPU runtime (Linux and Windows x86-64, proprietary, 0.8 GB)\n"
+        "  conda install -c conda-forge pocl   a newer PoCL\n"
+        "  sudo apt install pocl-opencl-icd    PoCL of Debian or Ubuntu\n"
+        "For a GPU install its vendor's driver; on conda also ocl-icd-system, so that it is found."
+    )
+    return 1
+
+
+def run_bench(given) -> int:
+    """Measure; print one line a result; record if asked to."""
+    from . import bench, device, record
+
+    chosen = device.find_device(given.device)
+    results = []
+    with tqdm(total=len(given.kernels) * len(given.sizes), unit="run", disable=None) as bar:
+        for number in given.kernels:
+            params = {n: v for n, v in given.params.items() if n in catalog[number].defaults} or None
+            for size in given.sizes:
+                result = bench.measure(number, size, params=params, device=chosen, repeats=given.repeats)
+                tqdm.write(f"{result}; error {result.error:.1e} (bound {result.bound:.1e})")
+                results.append(result)
+                bar.update()
+    if given.json:
+        peaks = bench.peaks(chosen)
+        command = "python -m gemmlab " + " ".join(sys.argv[1:])
+        record.save(given.json, results, command, title=given.title or chosen.name, peaks=vars(peaks))
+        print(f"wrote {given.json}")
+    return 0 if all(r.ok for r in results) else 1
+
+
+def run_verify(given) -> int:
+    """Both checks of every kernel on every device, over a sample of the offered parameters or all of them."""
+    from . import device, live
+
+    rng = random.Random(given.seed)
+    cases = []
+    for d in device.devices():
+        for number, spec in catalog.items():
+            offered = spec.offered(d.limits)
+            for params in offered if given.full else rng.sample(offered, min(4, len(offered))):
+                sizes = [rng.randint(1, 2 * multiple + 1) for multiple in spec.multiples(params)]
+                cases.append((d, number, params, sizes))
+    wrong = []
+    for d, number, params, sizes in tqdm(cases, unit="case", disable=None):
+        outcome = live.trial(number, *sizes, params=params, device=d, repeats=1)
+        if not outcome.ok:
+            wrong.append(f"kernel {number} {params} {sizes} on {d}: {outcome}")
+    print("\n".join(wrong + [f"{len(cases) - len(wrong)} passed, {len(wrong)} failed"]))
+    tests = Path(__file__).resolve().parent.parent / "tests"
+    if given.full and tests.is_dir():
+        run = subprocess.run([sys.executable, "-m", "pytest", str(tests)], env={**os.environ, "GEMMLAB_FULL": "1"})
+        return int(bool(wrong)) or run.returncode
+    return int(bool(wrong))
