@@ -108,10 +108,18 @@ class _Bench:
         flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
         return tuple(Matrix(cl.Buffer(self.device.context, flags, hostbuf=x.T), *x.shape, x.shape[0]) for x in (a, b))
 
-    def run(self, a: Matrix, b: Matrix, out: Matrix | None = None, tiles: cl.Buffer | None = None):
-        """The product once: C and the milliseconds of each pass."""
+    def frame(self, m: int, n: int) -> _Frame:
+        """Memory for the C that the kernel writes, whole tiles, with a patterned frame around it."""
+        rows, cols = (-(-size // tile) * tile for size, tile in zip((m, n), self.kernel.multiples[:2], strict=True))
+        return _Frame(self.device, rows, cols)
+
+    def run(self, a: Matrix, b: Matrix, frame: _Frame):
+        """The product once, within the frame: C and the milliseconds of each pass."""
         session = Session(self.device.queue, self.device)
-        out = session.gemm(self.kernel, a, False, b, False, out or session.new(a.rows, b.cols), tiles)
+        m, n = a.rows, b.cols
+        whole = (m, n) == (frame.rows, frame.cols)
+        out = Matrix(frame.inside, m, n, m) if whole else session.new(m, n)
+        session.gemm(self.kernel, a, False, b, False, out, frame.inside)
         self.device.queue.finish()
         return out, [(name, (event.profile.end - event.profile.start) * 1e-6) for name, event in session.events]
 
@@ -122,22 +130,19 @@ class _Bench:
 
     def check(self, problem: _Problem):
         """The exact verdict, the accuracy verdict, and whether the memory around C is untouched."""
-        a, b = self.upload(problem.a, problem.b)
-        m, n = a.rows, b.cols
-        whole = tuple(-(-size // tile) * tile for size, tile in zip((m, n), self.kernel.multiples[:2], strict=True))
-        frame = _Frame(self.device.queue, self.device.context, whole[0] * whole[1])
-        out = Matrix(frame.inside, m, n, m) if whole == (m, n) else None
-        verdict = problem.exact(self.read(self.run(a, b, out, frame.inside)[0]))
+        frame = self.frame(problem.a.shape[0], problem.b.shape[1])
+        verdict = problem.exact(self.read(self.run(*self.upload(problem.a, problem.b), frame)[0]))
         framed = frame.untouched()
-        return verdict, problem.accurate(self.read(self.run(*self.upload(problem.u, problem.v))[0])), framed
+        return verdict, problem.accurate(self.read(self.run(*self.upload(problem.u, problem.v), frame)[0])), framed
 
     def time(self, problem: _Problem, repeats: int | None):
         """The passes of each timed run, after one to warm up."""
         a, b = self.upload(problem.u, problem.v)
-        out, first = self.run(a, b)
+        frame = self.frame(a.rows, b.cols)
+        first = self.run(a, b, frame)[1]
         if repeats is None:
             repeats = int(min(50, max(3, 100 / max(sum(ms for _, ms in first), 1e-3))))
-        return [self.run(a, b, out)[1] for _ in range(repeats)]
+        return [self.run(a, b, frame)[1] for _ in range(repeats)]
 
     def refuse_slow(self, sizes: tuple[int, int, int], most: float) -> None:
         """Predict a run from smaller ones; raise TooSlow if check and timing would pass `most` seconds.
@@ -152,8 +157,9 @@ class _Bench:
             if work == whole:
                 return
             a, b = self.upload(*check.random_inputs(*small))
-            self.run(a, b)
-            seconds = min(sum(ms for _, ms in self.run(a, b)[1]) for _ in range(2)) * 1e-3
+            frame = self.frame(a.rows, b.cols)
+            self.run(a, b, frame)
+            seconds = min(sum(ms for _, ms in self.run(a, b, frame)[1]) for _ in range(2)) * 1e-3
             faster, rate = work / seconds > 1.2 * rate, work / seconds
             if 6 * whole / rate <= most:
                 return
@@ -193,15 +199,15 @@ _kept_problem = lru_cache(maxsize=4)(_Problem)
 
 
 class _Frame:
-    """A buffer for C, filled with NaN, inside a larger one filled with a pattern."""
+    """A buffer for a rows x cols C, filled with NaN, inside a larger one filled with a pattern."""
 
-    def __init__(self, queue: cl.CommandQueue, context: cl.Context, elements: int):
-        self.queue, self.bytes = queue, 4 * elements
-        self.outside = cl.Buffer(context, cl.mem_flags.READ_WRITE, self.bytes + 2 * FRAME)
+    def __init__(self, device: Device, rows: int, cols: int):
+        self.queue, self.rows, self.cols, self.bytes = device.queue, rows, cols, 4 * rows * cols
+        self.outside = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, self.bytes + 2 * FRAME)
         self.inside = self.outside[FRAME : FRAME + self.bytes]
-        cl.enqueue_fill_buffer(queue, self.outside, _PATTERN, 0, self.bytes + 2 * FRAME)
-        cl.enqueue_fill_buffer(queue, self.outside, np.float32(np.nan), FRAME, self.bytes)
-        queue.finish()
+        cl.enqueue_fill_buffer(self.queue, self.outside, _PATTERN, 0, self.bytes + 2 * FRAME)
+        cl.enqueue_fill_buffer(self.queue, self.outside, np.float32(np.nan), FRAME, self.bytes)
+        self.queue.finish()
 
     def untouched(self) -> bool:
         edges = np.empty((2, FRAME // 4), np.float32)

@@ -41,6 +41,11 @@ class Outcome:
     def ok(self) -> bool:
         return self.result is not None and self.result.ok
 
+    @property
+    def verdict(self) -> str:
+        """The verdict on the result, or the problem."""
+        return self.result.verdict if self.result else self.problem
+
     def __str__(self) -> str:
         return str(self.result) if self.result else self.problem
 

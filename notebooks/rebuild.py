@@ -1,6 +1,6 @@
 """Run every notebook (or those named) from top to bottom and store the outputs, but no widget state.
 
-    python notebooks/rebuild.py [NOTEBOOK ...]
+python notebooks/rebuild.py [NOTEBOOK ...]
 """
 
 import sys

@@ -1,0 +1,2 @@
+floats = 2 * 64 * 32 * 32
+checks.check_01_1(floats)

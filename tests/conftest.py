@@ -1,0 +1,37 @@
+"""What the tests share: devices, and skips that fail in CI."""
+
+import os
+
+import pytest
+
+from gemmlab.device import devices
+
+#: In CI nothing may be skipped for what a machine lacks: GEMMLAB_NO_SKIP=1 turns such a skip into a failure.
+NO_SKIP = os.environ.get("GEMMLAB_NO_SKIP") == "1"
+#: Everything instead of a seeded sample: GEMMLAB_FULL=1, as `python -m gemmlab verify --full` sets it.
+FULL = os.environ.get("GEMMLAB_FULL") == "1"
+
+DEVICES = {f"{d.index}-{d.platform.split()[0]}": d for d in devices()}
+
+
+def lacking(what: str) -> None:
+    """Skip a test because this machine lacks something; in CI fail."""
+    if NO_SKIP:
+        pytest.fail(f"{what}, and GEMMLAB_NO_SKIP=1 forbids skipping")
+    pytest.skip(what)
+
+
+@pytest.fixture(params=DEVICES or [None], ids=str)
+def device(request):
+    """Every OpenCL device found, one after the other."""
+    if request.param is None:
+        lacking("no OpenCL device")
+    return DEVICES[request.param]
+
+
+@pytest.fixture
+def any_device():
+    """The preferred device, where one is enough."""
+    if not DEVICES:
+        lacking("no OpenCL device")
+    return next(iter(DEVICES.values()))
