@@ -29,8 +29,8 @@ void gemm(const int M, const int N, const int K,
           __global float* restrict C)
 {
     // identifiers
-    const int m = get_group_id(0)*TS + get_local_id(0); // row of C
-    const int n = get_group_id(1)*TS + get_local_id(1); // column of C
+    const int m = get_global_id(0); // row of C
+    const int n = get_global_id(1); // column of C
 
     // accumulators
     float acc = 0.0f;
