@@ -56,7 +56,7 @@ def _checked(name: str, x):
 def _scalar(name: str, value) -> float:
     if not isinstance(value, Real):
         raise TypeError(f"{name} must be a real number, not {type(value).__name__}: {value!r}")
-    if math.isfinite(value) and abs(value) > np.finfo(np.float32).max:
+    if math.isfinite(value) and abs(value) > float(np.finfo(np.float32).max):
         raise ValueError(f"{name}={value!r} is beyond the range of float32")
     return float(np.float32(value))
 

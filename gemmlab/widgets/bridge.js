@@ -11,12 +11,15 @@ function render({ model, el }) {
     const panel = el.closest(".gemmlab");
     if (!output || !panel) return;
 
-    const still = output.nextElementSibling;
-    const show = () => {
-      if (still) still.style.display = model.comm_live === false ? "" : "none";
+    const show = (alive = model.comm_live !== false) => {
+      const still = output.nextElementSibling; // it may arrive after us
+      if (still) still.style.display = alive ? "none" : "";
     };
-    model.on("comm_live_update", show);
-    undo.push(() => { model.off("comm_live_update", show); if (still) still.style.display = ""; });
+    const changed = () => show();
+    const arrivals = new MutationObserver(changed);
+    arrivals.observe(output.parentElement, { childList: true });
+    model.on("comm_live_update", changed);
+    undo.push(() => { arrivals.disconnect(); model.off("comm_live_update", changed); show(false); });
     show();
 
     const keep = (event) => {

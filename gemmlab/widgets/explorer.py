@@ -198,9 +198,11 @@ class Explorer(Shell):
         with self._lock:
             self._settling = True
             for name in "MNK":
-                kept = [s for s in SIZES if s <= most or s in {self._start[x] for x in "MNK"}]
                 control = self._controls[name]
-                control.set_trait("options", [(str(s), s) for s in sorted({*kept, control.value})])
+                value = control.value
+                kept = {s for s in SIZES if s <= most} | {value, self._start[name]}
+                control.options = [(str(s), s) for s in sorted(kept)]  # this moves it to the first one
+                control.value = value
             self._settling = False
 
     def _run_others(self) -> None:
