@@ -49,7 +49,7 @@ def measure(
         m, n, k: sizes of the column-major product; n and k default to m. Any size: it is padded where needed.
         params: the kernel's parameters; missing ones take their defaults.
         device: a Device, an index or part of a name; the preferred device by default.
-        repeats: timed runs after the warm-up; by default as many as fit a tenth of a second, from 3 to 50.
+        repeats: timed runs after the warm-up; by default as many as fit 80 ms, from 3 to 50.
         source: other OpenCL C text in place of the kernel's own, with the same parameters.
         most_seconds: refuse with TooSlow what is predicted, from smaller runs, to take longer in all.
         on_step: called with "compile", "predict", "check", "time"; may raise Superseded to give up.
@@ -129,19 +129,19 @@ class _Bench:
         return host.T
 
     def check(self, problem: _Problem):
-        """The exact verdict, the accuracy verdict, and whether the memory around C is untouched."""
+        """The exact verdict, the accuracy verdict, and whether the memory around C is untouched; it warms up as well."""
         frame = self.frame(problem.a.shape[0], problem.b.shape[1])
         verdict = problem.exact(self.read(self.run(*self.upload(problem.a, problem.b), frame)[0]))
         framed = frame.untouched()
-        return verdict, problem.accurate(self.read(self.run(*self.upload(problem.u, problem.v), frame)[0])), framed
+        c, self.warm = self.run(*self.upload(problem.u, problem.v), frame)
+        return verdict, problem.accurate(self.read(c)), framed
 
     def time(self, problem: _Problem, repeats: int | None):
-        """The passes of each timed run, after one to warm up."""
+        """The passes of each timed run; by default as many as fit 80 ms, from 3 to 50."""
         a, b = self.upload(problem.u, problem.v)
         frame = self.frame(a.rows, b.cols)
-        first = self.run(a, b, frame)[1]
         if repeats is None:
-            repeats = int(min(50, max(3, 100 / max(sum(ms for _, ms in first), 1e-3))))
+            repeats = int(min(50, max(3, 80 / max(sum(ms for _, ms in self.warm), 1e-3))))
         return [self.run(a, b, frame)[1] for _ in range(repeats)]
 
     def refuse_slow(self, sizes: tuple[int, int, int], most: float) -> None:

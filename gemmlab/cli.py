@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     bench.add_argument("--sizes", type=_sizes, default=[256, 512], help="of square matrices, such as 256,512")
     bench.add_argument("--params", type=_settings, default={}, help="such as TS=32,WPT=8, for kernels that have them")
     bench.add_argument("--device", help="an index or part of a name")
-    bench.add_argument("--repeats", type=int, help="timed runs (default: as many as fit a tenth of a second)")
+    bench.add_argument("--repeats", type=int, help="timed runs (default: as many as fit 80 ms)")
     bench.add_argument("--json", metavar="FILE", help="write the results to FILE")
     bench.add_argument("--title", help="a short name of the device for charts (with --json)")
     verify = commands.add_parser("verify", help="check the kernels on every device")

@@ -15,6 +15,7 @@ import matplotlib
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from PIL import Image
@@ -22,7 +23,7 @@ from PIL import Image
 from . import model, trace
 
 INK = "#808080"  # text and lines: readable on white and on black; in SVG the page's own text colour takes its place
-BLUE, ORANGE, GREEN, RED = "#3f8ad8", "#e08428", "#3fa26a", "#d9534f"  # A, B, C, and what is wrong
+BLUE, ORANGE, GREEN, RED = "#3f8ad8", "#cf7519", "#3fa26a", "#d9534f"  # A, B, C, and what is wrong
 COLOURS = {"A": BLUE, "B": ORANGE, "C": GREEN}
 _lock = threading.Lock()  # rc_context is global to the process
 
@@ -97,7 +98,8 @@ def _grid(ax, x, y, rows, cols, colour, name, marks=()) -> None:
     for (row, col), (face, text) in {(r, c): (f, t) for r, c, f, t in marks}.items():
         ax.add_patch(Rectangle((x + col, -(y + row + 1)), 1, 1, facecolor=face, edgecolor="none"))
         if text:
-            ax.text(x + col + 0.5, -(y + row + 0.5), text, ha="center", va="center", fontsize=7, color="white")
+            ink = "white" if np.dot(to_rgb(face), (0.21, 0.72, 0.07)) < 0.45 else "black"
+            ax.text(x + col + 0.5, -(y + row + 0.5), text, ha="center", va="center", fontsize=7, color=ink)
     lines = [[(x + i, -y), (x + i, -(y + rows))] for i in range(cols + 1)]
     lines += [[(x, -(y + i)), (x + cols, -(y + i))] for i in range(rows + 1)]
     _lines(ax, lines, linewidth=0.3, alpha=0.6)
@@ -143,7 +145,7 @@ def access(replayed: trace.Trace, step: int = 0, warp: int = 0, size: int = 32) 
     ax = picture.axes_plain(left)
     touched = {name: replayed.touches(name, warp=warp)[step] for name in "AB"}
     mine = replayed.touches("C", warp=warp, store=True)[0]
-    places = {"A": (0, k + 2, m, k), "B": (k + 2, 0, k, n), "C": (k + 2, k + 2, m, n)}
+    places = {"A": (0, k + 3, m, k), "B": (k + 2, 0, k, n), "C": (k + 2, k + 3, m, n)}
     for name, (x, y, rows, cols) in places.items():
         indices = touched.get(name, mine)
         marks = [(int(i) % rows, int(i) // rows, COLOURS[name], "") for i in set(indices.tolist())]
@@ -188,7 +190,7 @@ def roofline(peaks: model.Peaks, points: Mapping[str, tuple[float, float]], titl
         ax.plot([x, x], [y, model.roofline(peaks, x)], color=colour, linewidth=1, linestyle=":")
         ax.plot([x], [y], "o", color=colour, markersize=8)
         ax.annotate(f"{name}", (x, y), (7, -3), textcoords="offset points", color=INK, fontsize=9)
-    ax.text(high, peaks.gflops * 1.1, f"{peaks.gflops:,.0f} GFLOPS", ha="right", va="bottom", color=INK, fontsize=9)
+    ax.text(high, peaks.gflops / 1.1, f"{peaks.gflops:,.0f} GFLOPS", ha="right", va="top", color=INK, fontsize=9)
     middle = np.sqrt(low * ridge)
     ax.text(middle, middle * peaks.bandwidth * 1.5, f"{peaks.bandwidth:,.0f} GB/s", ha="right", color=INK, fontsize=9)
     ax.set(xlabel="floating-point operations a byte", ylabel="GFLOPS", title=title)
@@ -222,22 +224,25 @@ def tries(history: Sequence[tuple[float, bool]], best: Mapping[int, float], mark
     picture = Picture(7, 2.5, f"Chart of the last tries with kernel {kernel}: {last}")
     picture.set_layout_engine("none")
     kernels = sorted({*best, *(k for ladder in marks.values() for k in ladder)})
-    left = picture.add_axes((0.09, 0.17, 0.52, 0.74))
-    right = picture.add_axes((0.64, 0.17, 0.35, 0.74), sharey=left)
+    left = picture.add_axes((0.105, 0.17, 0.505, 0.7))
+    right = picture.add_axes((0.64, 0.17, 0.35, 0.7), sharey=left)
     for ax in (left, right):
         ax.patch.set_alpha(0)
         ax.set_yscale("log")
-        ax.tick_params(colors=INK, which="both", labelsize=8)
+        ax.minorticks_off()  # these, and powers as mathematical text, take longer than all the rest
+        ax.yaxis.set_major_formatter(lambda value, place: f"{value:,g}")
+        ax.tick_params(colors=INK, labelsize=8)
         ax.grid(axis="y", color=INK, alpha=0.25, linewidth=0.5)
         for side, spine in ax.spines.items():
             spine.set_visible(side == "bottom")
             spine.set_color(INK)
-    right.tick_params(labelleft=False, left=False, which="both")
-    for i, (value, right_result) in enumerate(history, 21 - len(history)):
-        newest = i == 20
-        shape = {"marker": "o"} if right_result else {"marker": "x"}
-        left.scatter([i], [value], s=70 if newest else 25, color=GREEN if right_result else RED,
-                     alpha=1 if newest else 0.55, **shape)  # fmt: skip
+    right.tick_params(labelleft=False, left=False)
+    tried = list(enumerate(history, 21 - len(history)))
+    for right_result, marker, colour in ((True, "o", GREEN), (False, "x", RED)):
+        for points, size, alpha in ((tried[:-1], 5, 0.55), (tried[-1:], 8, 1)):
+            some = [(i, value) for i, (value, ok) in points if ok == right_result]
+            if some:
+                left.plot(*zip(*some, strict=True), marker, color=colour, markersize=size, alpha=alpha)
     if history:
         left.annotate(f"{history[-1][0]:,.1f}", (20, history[-1][0]), (0, 8), textcoords="offset points",
                       ha="center", color=INK, fontsize=9)  # fmt: skip
@@ -252,5 +257,6 @@ def tries(history: Sequence[tuple[float, bool]], best: Mapping[int, float], mark
     values = [v for v, _ in history] + [v for m in (best, *marks.values()) for v in m.values()]
     if values:
         left.set_ylim(min(values) / 2.5, max(values) * 4)
-    right.legend(frameon=False, labelcolor=INK, fontsize=7, loc="upper left", ncols=2, borderpad=0, handletextpad=0.1)
+    right.legend(frameon=False, labelcolor=INK, fontsize=7, loc="lower right", bbox_to_anchor=(1, 1), ncols=3,
+                 borderpad=0, borderaxespad=0.3, handletextpad=0.1, columnspacing=1)  # fmt: skip
     return picture

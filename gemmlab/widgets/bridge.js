@@ -11,15 +11,16 @@ function render({ model, el }) {
     const panel = el.closest(".gemmlab");
     if (!output || !panel) return;
 
-    const show = (alive = model.comm_live !== false) => {
-      const still = output.nextElementSibling; // it may arrive after us
+    // Widgets whose kernel is gone carry this class (anywidget's model does not say it); the picture may come after us.
+    const show = (alive = !panel.classList.contains("jupyter-widgets-disconnected")) => {
+      const still = output.nextElementSibling;
       if (still) still.style.display = alive ? "none" : "";
+      panel.style.display = alive ? "" : "none";
     };
-    const changed = () => show();
-    const arrivals = new MutationObserver(changed);
-    arrivals.observe(output.parentElement, { childList: true });
-    model.on("comm_live_update", changed);
-    undo.push(() => { arrivals.disconnect(); model.off("comm_live_update", changed); show(false); });
+    const changes = new MutationObserver(() => show());
+    changes.observe(panel, { attributeFilter: ["class"] });
+    changes.observe(output.parentElement, { childList: true });
+    undo.push(() => { changes.disconnect(); show(false); });
     show();
 
     const keep = (event) => {

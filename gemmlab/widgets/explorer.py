@@ -61,8 +61,9 @@ class Explorer(Shell):
         for box in (self._square, self._illegal):
             box.layout.width = "auto"
         super().__init__(
-            list(self._controls.values()),
-            [self._square, self._illegal, self._reset, self._to_best, self._status],
+            [self._controls[p.name] for p in self.spec.params],
+            [self._controls[size] for size in "MNK"],
+            buttons=[self._square, self._illegal, self._reset, self._to_best, self._status],
             height=340,
         )
         for name, control in self._controls.items():
@@ -155,7 +156,8 @@ class Explorer(Shell):
         a = outcome.arguments
         key = " ".join([*(f"{k}={v}" for k, v in a["params"].items()), *(f"{s.upper()}={a[s]}" for s in "mnk")])
         state = "ok" if outcome.ok else "wrong" if outcome.result else outcome.kind or "error"
-        self.panel.value = f'<div data-key="{key}" data-state="{state}" data-count="{len(history)}">{content}</div>'
+        data = f'data-key="{key}" data-state="{state}" data-count="{len(history)}"'
+        self.panel.value = f'<div {data} style="line-height:1.5">{content}</div>'
         self._arrived.set()
 
     def _words(self, outcome: live.Outcome, notes: list[str]) -> str:
@@ -175,11 +177,10 @@ class Explorer(Shell):
             "local memory": f"{memory:,} of {limits.local_memory:,} bytes",
         }
         cells = "".join(
-            f'<div style="min-width:250px"><span style="opacity:.75">{name}</span> {escape(text)}</div>'
-            for name, text in facts.items()
+            f'<div><span style="opacity:.75">{name}</span> {escape(text)}</div>' for name, text in facts.items()
         )
         head = _head(result.verdict[0].upper() + result.verdict[1:], plot.GREEN if result.ok else plot.RED)
-        columns = "display:grid;grid-template-columns:repeat(auto-fit,minmax(260px,1fr))"
+        columns = "display:grid;grid-template-columns:repeat(auto-fit,minmax(min(320px,100%),1fr));margin:4px 0"
         return f'{head}<div style="{columns}">{cells}</div>{moved}'
 
     def ready(self) -> None:

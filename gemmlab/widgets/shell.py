@@ -29,19 +29,23 @@ def slider(name: str, options, value, tooltip: str = "") -> w.SelectionSlider:
         description_tooltip=tooltip or None,
         continuous_update=True,
         layout=w.Layout(width="auto"),
-        style={"description_width": "64px"},
+        style={"description_width": f"{max(64, 9 * len(name))}px"},
     )
 
 
 def on_any_thread(control: w.Widget, action: Callable) -> None:
-    """Call `action(name)` when the value of `control` changes, even while a cell is running.
-
-    ipykernel handles the events of a control on a thread of their own only after its first one; until then
-    they wait for the running cell, unless this private attribute is gone.
-    """
-    if getattr(control.comm, "_reply_subshell_id", None) is not None:
-        control.comm._reply_subshell_id = None
+    """Call `action(control)` when the value of `control` changes, even while a cell is running (see `free`)."""
     control.observe(lambda change: action(change["owner"]), names="value")
+
+
+def free(control: w.Widget) -> None:
+    """Let events of `control` come while a cell runs.
+
+    ipykernel sends the events of a control to the thread that last sent something to the page for it. After a
+    cell made or changed it, that is the main thread, which is busy while a cell runs. Without this private
+    attribute they go to the thread that the page asks for.
+    """
+    vars(control.comm).pop("_reply_subshell_id", None)
 
 
 class Newest:
@@ -70,14 +74,16 @@ class Shell:
 
     name = "widget"
 
-    def __init__(self, controls: list[w.Widget], buttons: list[w.Widget] = (), height: int = 300):
-        grid = w.Layout(grid_template_columns="repeat(auto-fit, minmax(260px, 1fr))", max_width="860px")
-        self.panel = w.HTML(layout=w.Layout(min_height=f"{height}px", max_width="860px"))
+    def __init__(self, *rows: list[w.Widget], buttons: list[w.Widget] = (), height: int = 0):
+        grid = w.Layout(grid_template_columns="repeat(auto-fill, minmax(260px, 1fr))", max_width="860px")
+        self.panel = w.HTML(layout=w.Layout(min_height=f"{height}px", max_width="860px", margin="6px 0"))
         self.panel.add_class("gemmlab-result")
-        rows = [w.GridBox(controls, layout=grid)]
+        self._all = [*sum(rows, []), *buttons]
+        boxes = [w.GridBox(row, layout=grid) for row in rows if row]
         if buttons:
-            rows.append(w.HBox(buttons, layout=w.Layout(flex_flow="row wrap", max_width="860px")))
-        self.box = w.VBox([*rows, self.panel, Bridge()])
+            line = w.Layout(flex_flow="row wrap", align_items="center", grid_gap="0 16px", max_width="860px")
+            boxes.append(w.HBox(buttons, layout=line))
+        self.box = w.VBox([*boxes, self.panel, Bridge()])
         self.box.add_class("gemmlab")
 
     def still(self) -> Picture:
@@ -94,6 +100,8 @@ class Shell:
         display({**data, "text/plain": f"[{self.name}: run the cell to move it]"}, raw=True)
         bundle, size = self.still()._repr_mimebundle_()
         display({**bundle, "text/plain": f"[static picture of {self.name}]"}, metadata=size, raw=True)
+        for control in self._all:
+            free(control)
 
 
 def escape(text: str) -> str:

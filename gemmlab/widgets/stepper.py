@@ -43,7 +43,8 @@ class Stepper(Shell):
             words, drawing = escape(picture.alt), picture.svg()
         except Exception as error:  # nobody reads the log console: say it here
             words, drawing = escape(f"{type(error).__name__}: {error}"), ""
-        self.panel.value = f'<div data-key="{key}">{drawing}<p style="margin:2px 0">{words}</p></div>'
+        words = f'<p style="margin:2px 0">{words}</p>'
+        self.panel.value = f'<div data-key="{key}" style="line-height:1.5">{drawing}{words}</div>'
 
     def still(self) -> Picture:
         return self._first

@@ -1,0 +1,378 @@
+"""A real JupyterLab in a real browser, apart from everything of the user's: for test_browser.py and screenshot.py."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+import nbformat
+import psutil
+from playwright.sync_api import Page, sync_playwright
+
+#: Nothing that a test does takes longer, in milliseconds.
+PATIENCE = 60_000
+SETTINGS = {
+    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
+    # all cells are in the page, seen or not, and nothing below the last
+    "notebook-extension/tracker": {"windowingMode": "none", "scrollPastEnd": False},
+    "docmanager-extension/plugin": {"autosave": False},
+}
+CHROMIUM = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+
+
+def browser_path() -> str | None:
+    """A Chromium of this machine: GEMMLAB_CHROMIUM, or the first one on the path."""
+    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
+    return os.environ.get("GEMMLAB_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+
+
+def notebook(path: Path, *cells: str) -> Path:
+    """Write a notebook of code cells."""
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(book, path)
+    return path
+
+
+class Lab:
+    """JupyterLab and a browser, from `with` to its end. Notebooks are copied, so that the originals stay as they are.
+
+    Args:
+        device: what GEMMLAB_DEVICE says in the notebooks; by default what it says here.
+    """
+
+    def __init__(self, device: str | None = None):
+        self.folder = Path(tempfile.mkdtemp(prefix="gemmlab-lab-"))
+        self.notebooks = self.folder / "notebooks"
+        self.notebooks.mkdir()
+        self.token = secrets.token_hex(16)
+        self._end = contextlib.ExitStack()
+        self._env = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "POCL_CACHE"))}
+        for name in (
+            "HOME",
+            "JUPYTER_CONFIG_DIR",
+            "JUPYTER_DATA_DIR",
+            "JUPYTER_RUNTIME_DIR",
+            "JUPYTERLAB_SETTINGS_DIR",
+            "JUPYTERLAB_WORKSPACES_DIR",
+            "IPYTHONDIR",
+            "MPLCONFIGDIR",
+            "XDG_CACHE_HOME",
+        ):
+            self._env[name] = str(self.folder / name.lower())
+            Path(self._env[name]).mkdir()
+        if device:
+            self._env["GEMMLAB_DEVICE"] = device
+
+    def __enter__(self) -> Lab:
+        try:
+            self._end.callback(shutil.rmtree, self.folder, ignore_errors=True)
+            self._end.callback(self._stop_server)
+            self._start_server()
+            player = self._end.enter_context(sync_playwright())
+            self.browser = player.chromium.launch(executable_path=browser_path(), args=CHROMIUM)
+            self._end.callback(self.browser.close)
+        except BaseException:
+            self._end.close()
+            raise
+        return self
+
+    def __exit__(self, *what) -> None:
+        self._end.close()
+
+    def _start_server(self) -> None:
+        for name, settings in SETTINGS.items():
+            file = Path(self._env["JUPYTERLAB_SETTINGS_DIR"], "@jupyterlab", f"{name}.jupyterlab-settings")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(settings))
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        log = self.folder / "jupyterlab.log"
+        with log.open("wb") as words:
+            self._server = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
+                    *("--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", "--ServerApp.port_retries=0"),
+                    *(f"--IdentityProvider.token={self.token}", f"--ServerApp.root_dir={self.notebooks}"),
+                    *("--LabApp.news_url=", "--LabApp.extension_manager=readonly"),
+                    "--LabApp.expose_app_in_browser=True",
+                ],
+                env=self._env,
+                stdin=subprocess.DEVNULL,
+                stdout=words,
+                stderr=words,
+            )
+        late = time.monotonic() + PATIENCE / 1000
+        while True:
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(f"{self.url}/api/status?token={self.token}", timeout=5).close()
+                return
+            if self._server.poll() is not None or time.monotonic() > late:
+                raise RuntimeError(f"JupyterLab did not start:\n{log.read_text(errors='replace')[-3000:]}")
+            time.sleep(0.1)
+
+    def _stop_server(self) -> None:
+        if not hasattr(self, "_server"):
+            return
+        self._server.send_signal(signal.SIGTERM)  # it ends its kernels first
+        try:
+            self._server.wait(15)
+        except subprocess.TimeoutExpired:
+            self._server.kill()
+            self._server.wait()
+        for process in self.processes():
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+
+    def processes(self, *words: str) -> list[psutil.Process]:
+        """Living processes of this JupyterLab, orphans included, whose command line holds all `words`."""
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                ours = process.environ().get("HOME") == self._env["HOME"]
+                if ours and process.status() != psutil.STATUS_ZOMBIE and set(words) <= set(process.cmdline()):
+                    found.append(process)
+        return found
+
+    def open(self, path: str | Path, width=1280, height=900, theme="light", scale: float = 1) -> Book:
+        """Copy a notebook, and the modules beside it, into the lab and open it in a page of its own; nothing is run.
+
+        Args:
+            path: the notebook.
+            width, height: of the window, in CSS pixels.
+            theme: "light" or "dark".
+            scale: pixels of a screenshot for each CSS pixel.
+        """
+        path = Path(path)
+        target = self.notebooks / path.name
+        if path != target:
+            for file in (path, *path.parent.glob("*.py")):
+                shutil.copy(file, self.notebooks)
+        page = self.browser.new_page(viewport={"width": width, "height": height}, device_scale_factor=scale)
+        page.set_default_timeout(PATIENCE)
+        page.goto(f"{self.url}/lab/tree/{target.name}?reset&token={self.token}")
+        book = Book(page, target)
+        page.wait_for_selector(".jp-Notebook .jp-Cell")
+        page.wait_for_function("!document.querySelector('.jp-Spinner')")
+        book.wait_idle()
+        book.theme(theme)
+        return book
+
+
+class Book:
+    """A notebook open in a page of its own. Cells are counted from 0, text cells included."""
+
+    def __init__(self, page: Page, path: Path):
+        self.page, self.path = page, path
+
+    def close(self) -> None:
+        """Shut the kernel down and close the page."""
+        with contextlib.suppress(Exception):
+            self.page.evaluate("jupyterapp.commands.execute('kernelmenu:shutdown')")
+            self.page.wait_for_timeout(300)
+        self.page.close()
+
+    def command(self, name: str, **arguments) -> None:
+        """Run a command of JupyterLab and wait for its end."""
+        self.page.evaluate("([n, a]) => jupyterapp.commands.execute(n, a).then(() => null)", [name, arguments])
+
+    def menu(self, *path: str) -> None:
+        """Choose from the menu bar as a person does."""
+        self.page.locator(".lm-MenuBar-item", has_text=re.compile(f"^{path[0]}$")).click()
+        for entry in path[1:]:
+            item = self.page.locator(".lm-Menu-item:visible", has_text=re.compile(f"^{re.escape(entry)}"))
+            item.first.click()
+
+    def cells(self) -> list[list[str]]:
+        """Type and text of every cell."""
+        return self.page.evaluate(
+            "jupyterapp.shell.currentWidget.content.model.sharedModel.cells.map(c => [c.cell_type, c.source])"
+        )
+
+    def cell(self, number: int):
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
+
+    def prompt(self, number: int) -> str:
+        """The prompt of a code cell: "[ ]:", "[*]:" or "[n]:"."""
+        return self.cell(number).locator(".jp-InputPrompt").inner_text().strip()
+
+    def output(self, number: int) -> str:
+        """The text that a cell printed."""
+        return self.cell(number).locator(".jp-OutputArea").inner_text().strip()
+
+    def box(self, number: int):
+        """The widget in the output of a cell."""
+        return self.cell(number).locator(".gemmlab")
+
+    def still(self, number: int):
+        """The static picture in the output of a cell."""
+        return self.cell(number).locator(".jp-OutputArea-child:has(img)")
+
+    def wait_idle(self) -> None:
+        """Wait until the kernel is ready. The execution indicator says so too early, the status bar does not."""
+        self.page.wait_for_function(
+            "/\\| Idle/.test(document.querySelector('#jp-main-statusbar')?.textContent)", timeout=PATIENCE
+        )
+
+    def run_all(self, seconds: float = 120) -> None:
+        """Run All Cells by menu; wait for the last. Raises at the first cell that fails."""
+        self.menu("Run", "Run All Cells")
+        self.wait_ran(seconds=seconds)
+
+    def wait_ran(self, *numbers: int, seconds: float = 120) -> None:
+        """Wait until the code cells `numbers` (by default all) have run. Raises at the first that fails."""
+        numbers = numbers or [n for n, (kind, text) in enumerate(self.cells()) if kind == "code" and text.strip()]
+        late = time.monotonic() + seconds
+        while not all(re.fullmatch(r"\[\d+\]:", self.prompt(number)) for number in numbers):
+            self.page.wait_for_timeout(50)
+            if time.monotonic() > late:
+                raise TimeoutError(f"cells still at {[self.prompt(number) for number in numbers]}")
+            self.raise_errors()
+        self.raise_errors()
+
+    def raise_errors(self) -> None:
+        error = self.page.locator('[data-mime-type="application/vnd.jupyter.error"]')
+        if error.count():
+            raise RuntimeError(f"a cell failed:\n{error.first.inner_text()}")
+
+    def select(self, number: int) -> None:
+        """Make a cell the active one, without touching its output."""
+        self.page.evaluate(
+            "n => { const b = jupyterapp.shell.currentWidget.content; b.deselectAll(); b.activeCellIndex = n; }", number
+        )
+
+    def run(self, number: int) -> None:
+        """Start one cell, and do not wait."""
+        self.select(number)
+        self.page.evaluate("void jupyterapp.commands.execute('notebook:run-cell')")
+
+    def control(self, number: int, name: str):
+        """The handle of a slider by its label."""
+        return self._row(number, name).locator(".noUi-handle")
+
+    def value(self, number: int, name: str) -> str:
+        """What a slider's readout says."""
+        return self._row(number, name).locator(".widget-readout").inner_text().strip()
+
+    def values(self, number: int) -> str:
+        """What all sliders say, in the words of a panel's data-key."""
+        names = self.box(number).locator(".widget-hslider > .widget-label").all_inner_texts()
+        return " ".join(f"{name}={self.value(number, name)}" for name in names)
+
+    def _row(self, number: int, name: str):
+        return self.box(number).locator(f'.widget-hslider:has(.widget-label:text-is("{name}"))')
+
+    def press(self, number: int, name: str, *keys: str) -> None:
+        """Press keys with a slider focused."""
+        self.control(number, name).focus()
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def time(self, number: int, name: str, key: str) -> tuple[float, dict[str, str]]:
+        """Press a key with a slider focused: milliseconds until its result is painted, and that result."""
+        self.control(number, name).focus()
+        self.page.evaluate(
+            """n => {
+                const box = document.querySelectorAll(".jp-Notebook .jp-Cell")[n].querySelector(".gemmlab");
+                const shown = () => JSON.stringify(box.querySelector("[data-key]").dataset);
+                const old = shown();
+                window.timed = new Promise(done => {
+                    let pressed;
+                    addEventListener("keydown", () => pressed = performance.now(), { capture: true, once: true });
+                    new MutationObserver((changes, me) => {
+                        if (shown() === old) return;
+                        me.disconnect();
+                        requestAnimationFrame(() => setTimeout(() => done(performance.now() - pressed)));
+                    }).observe(box, { subtree: true, childList: true });
+                });
+            }""",
+            number,
+        )
+        self.page.keyboard.press(key)
+        return self.page.evaluate("window.timed"), self.shown(number)
+
+    def wait_key(self, number: int, key: str, seconds: float = 60) -> dict[str, str]:
+        """Wait for the result of the settings `key`; its data attributes and text."""
+        try:
+            self.wait_until(lambda: self.shown(number)["key"] == key, seconds)
+        except TimeoutError:
+            raise TimeoutError(f"waited for {key!r}, and the panel shows {self.shown(number)}") from None
+        return self.shown(number)
+
+    def wait_until(self, true, seconds: float = 30) -> None:
+        """Wait until `true()` is."""
+        late = time.monotonic() + seconds
+        while not true():
+            if time.monotonic() > late:
+                raise TimeoutError(f"waited {seconds:g} s in vain")
+            self.page.wait_for_timeout(20)
+
+    def busy(self, number: int) -> bool:
+        """Whether an explorer says that it is compiling or running."""
+        return self.box(number).get_by_text("…").count() > 0
+
+    def shown(self, number: int) -> dict[str, str]:
+        """The data attributes of the result shown, and its text (empty before the first)."""
+        found = self.box(number).evaluate(
+            "box => { const p = box.querySelector('[data-key]'); return p ? {...p.dataset, text: p.innerText} : {}; }"
+        )
+        return {"key": "", "state": "", "count": "0", "text": "", **found}
+
+    def theme(self, name: str) -> None:
+        """Switch to the light or the dark theme."""
+        self.command("apputils:change-theme", theme=f"JupyterLab {name.capitalize()}")
+        self.page.wait_for_function(
+            "light => document.body.dataset.jpThemeLight == light", arg="true" if name == "light" else "false"
+        )
+
+    def sidebar(self, shown: bool) -> None:
+        """Show or hide the file browser, which takes a third of a narrow window."""
+        self.page.evaluate(f"jupyterapp.shell.{'expandLeft' if shown else 'collapseLeft'}()")
+        self.settle()
+
+    def resize(self, width: int, height: int = 900) -> None:
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.settle()
+
+    def settle(self) -> None:
+        """Let the page lay itself out."""
+        self.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done())))")
+        self.page.wait_for_timeout(250)  # Lumino lays its panels out on a timer of its own
+
+    def restart(self) -> None:
+        """Kernel, Restart Kernel, and confirm."""
+        self.menu("Kernel", "Restart Kernel…")
+        self.page.locator(".jp-Dialog button.jp-mod-accept").click()
+        self.page.wait_for_function("!document.querySelector('.jp-Dialog')")
+        self.wait_idle()
+
+    def whole(self, file: str | Path, width: int) -> None:
+        """A picture of the notebook from its first to its last cell, at a window `width` pixels wide."""
+        self.resize(width)
+        for _ in range(2):  # a taller window changes the width once, when the scroll bar goes
+            below = self.page.evaluate("""() => {
+                const book = document.querySelector(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-WindowedPanel-outer");
+                const last = [...book.querySelectorAll(".jp-Cell")].at(-1);
+                const end = last.getBoundingClientRect().bottom + book.scrollTop;
+                return Math.ceil(end - book.getBoundingClientRect().bottom) + 20;
+            }""")
+            self.resize(width, min(16_000, max(500, self.page.viewport_size["height"] + below)))
+        self.page.screenshot(path=file)
+        self.resize(width)
