@@ -129,7 +129,7 @@ class _Bench:
         return host.T
 
     def check(self, problem: _Problem):
-        """The exact verdict, the accuracy verdict, and whether the memory around C is untouched; it warms up as well."""
+        """The exact verdict, the accuracy verdict, and whether the memory around C is untouched; also warms up."""
         frame = self.frame(problem.a.shape[0], problem.b.shape[1])
         verdict = problem.exact(self.read(self.run(*self.upload(problem.a, problem.b), frame)[0]))
         framed = frame.untouched()
