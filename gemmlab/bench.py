@@ -12,8 +12,8 @@ import pyopencl as cl
 from . import check, model, sources
 from .catalog import find
 from .device import Device, find_device
-from .launch import INDEX_LIMIT, Kernel, build
-from .pipeline import Matrix, Session
+from .launch import Kernel, build
+from .pipeline import Matrix, Session, demand, fits
 from .record import Result
 
 #: Bytes of patterned memory on either side of C; damage there means that a kernel wrote out of bounds.
@@ -55,18 +55,15 @@ def measure(
         on_step: called with "compile", "predict", "check", "time"; may raise Superseded to give up.
 
     Raises:
-        ValueError, ParameterError, BuildError, TooSlow.
+        ValueError, ParameterError, MemoryError, BuildError, TooSlow.
     """
     n, k = (m if size is None else size for size in (n, k))
     for name, size in (("m", m), ("n", n), ("k", k)):
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
             raise ValueError(f"{name} must be a whole number from 1 on, not {size!r}")
-    if max(m * n, m * k, k * n) >= INDEX_LIMIT:
-        raise ValueError(
-            f"{m} x {n} x {k} has a matrix of {INDEX_LIMIT:,} elements or more; kernels index with 32 bits"
-        )
     device, spec = find_device(device), find(kernel)
     params = spec.validate(params, device.limits) if params is not None else spec.fit(device.limits)
+    fits(device, demand(int(m), int(n), int(k), spec.multiples(params)))
     on_step("compile")
     built = Kernel(spec, params, device, device.context, source)
     bench = _Bench(built, device)
@@ -133,6 +130,7 @@ class _Bench:
         frame = self.frame(problem.a.shape[0], problem.b.shape[1])
         verdict = problem.exact(self.read(self.run(*self.upload(problem.a, problem.b), frame)[0]))
         framed = frame.untouched()
+        frame.clear()
         c, self.warm = self.run(*self.upload(problem.u, problem.v), frame)
         return verdict, problem.accurate(self.read(c)), framed
 
@@ -206,6 +204,10 @@ class _Frame:
         self.outside = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, self.bytes + 2 * FRAME)
         self.inside = self.outside[FRAME : FRAME + self.bytes]
         cl.enqueue_fill_buffer(self.queue, self.outside, _PATTERN, 0, self.bytes + 2 * FRAME)
+        self.clear()
+
+    def clear(self) -> None:
+        """Fill C with NaN, so that an element nobody writes shows."""
         cl.enqueue_fill_buffer(self.queue, self.outside, np.float32(np.nan), FRAME, self.bytes)
         self.queue.finish()
 

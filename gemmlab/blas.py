@@ -17,8 +17,8 @@ import pyopencl.array as cla
 
 from .catalog import find
 from .device import Device, find_device, of_queue
-from .launch import INDEX_LIMIT, Kernel
-from .pipeline import Matrix, Session, round_up
+from .launch import Kernel
+from .pipeline import Matrix, Session, demand, fits
 
 #: The best known kernel and its parameters for each kind of device.
 AUTO = {"GPU": (3, {"TS": 32, "WPT": 8}), "CPU": (3, {"TS": 64, "WPT": 16})}
@@ -37,7 +37,8 @@ def _choose(kernel, params, device: Device, context: cl.Context) -> Kernel:
     if kernel == "auto" and params is not None:
         raise ValueError("params needs a kernel number as well, such as kernel=3")
     if kernel != "auto":
-        params = find(kernel).complete(params) if params is not None else None
+        spec = find(kernel)  # before the cache below, where True and 1.0 would pass for 1
+        kernel, params = spec.number, spec.complete(params) if params is not None else None
     return _kernel(kernel, None if params is None else tuple(params.items()), device, context)
 
 
@@ -56,7 +57,7 @@ def _checked(name: str, x):
 def _scalar(name: str, value) -> float:
     if not isinstance(value, Real):
         raise TypeError(f"{name} must be a real number, not {type(value).__name__}: {value!r}")
-    if math.isfinite(value) and abs(value) > float(np.finfo(np.float32).max):
+    if value == value and abs(value) != math.inf and abs(value) > float(np.finfo(np.float32).max):
         raise ValueError(f"{name}={value!r} is beyond the range of float32")
     return float(np.float32(value))
 
@@ -114,18 +115,6 @@ def _operand(x, trans: bool, context: cl.Context, prefer_rows: bool, name: str) 
     return Matrix(x.base_data, rows, cols, rows if cols == 1 else across, offset), True
 
 
-def _fits(device: Device, sizes: dict[str, int]) -> None:
-    """Refuse matrices (elements by name) that 32-bit indices or the device's memory cannot hold."""
-    for name, elements in sizes.items():
-        if elements >= INDEX_LIMIT:
-            raise ValueError(f"{name} has {elements:,} elements; kernels index with 32 bits, below {INDEX_LIMIT:,}")
-        if 4 * elements > device.largest:
-            raise MemoryError(f"{name} needs {4 * elements:,} bytes; {device} allows {device.largest:,} a buffer")
-    total = 4 * sum(sizes.values())
-    if total > device.memory:
-        raise MemoryError(f"the matrices need {total:,} bytes; {device} has {device.memory:,}")
-
-
 def _read(session: Session, out: Matrix, shape: tuple[int, int]) -> np.ndarray:
     host = np.empty(shape, np.float32)
     cl.enqueue_copy(session.queue, host, out.buffer)
@@ -147,8 +136,8 @@ def _product(alpha, a, b, beta, c, ta, tb, kernel, params, device):
     chosen = _choose(kernel, params, device, queue.context)
     if m * n == 0 or (beta == 0 and (k == 0 or alpha == 0)):
         return cla.zeros(queue, (m, n), np.float32) if on_device else np.zeros((m, n), np.float32)
-    rows, cols, depth = (round_up(*pair) for pair in zip((n, m, k), chosen.multiples, strict=True))
-    _fits(device, {"a": cols * depth, "b": rows * depth, "the result": rows * cols})
+    across, down, depth = chosen.multiples  # the operands are swapped
+    fits(device, demand(m, n, k, (down, across, depth)))
     session = Session(queue, device)
     if on_device:
         result = cla.empty(queue, (m, n), np.float32)
@@ -233,7 +222,7 @@ def _reshaped(x, shape, device, work):
     queue, device = _shared_queue({"x": x}, device)
     on_device = queue is not None
     queue = queue or device.queue
-    _fits(device, {"x": x.size, "the result": shape[0] * shape[1]})
+    fits(device, {"x": x.size, "the result": shape[0] * shape[1]})
     session = Session(queue, device)
     if shape[0] * shape[1] == 0 or x.size == 0:
         return cla.zeros(queue, shape, np.float32) if on_device else np.zeros(shape, np.float32)

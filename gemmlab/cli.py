@@ -34,7 +34,11 @@ def main(arguments: list[str] | None = None) -> int:
     verify.add_argument("--full", action="store_true", help="everything instead of a sample, and all tests")
     verify.add_argument("--seed", type=int, default=0, help="of the sample")
     given = parser.parse_args(arguments)
-    return {"doctor": doctor, "bench": run_bench, "verify": run_verify}[given.command](given)
+    try:
+        return {"doctor": doctor, "bench": run_bench, "verify": run_verify}[given.command](given)
+    except (ValueError, TypeError, MemoryError, RuntimeError) as error:  # what the package refuses in words
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 2
 
 
 def _numbers(text: str) -> list[int]:

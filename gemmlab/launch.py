@@ -71,6 +71,8 @@ def _build(device: Device, context: cl.Context, title: str, text: str, flags: tu
         warnings.simplefilter("ignore", cl.CompilerWarning)  # NVIDIA talks even when all is well
         try:
             program = cl.Program(context, text).build(list(flags), devices=[device.cl])
+            if name not in program.kernel_names.split(";"):
+                raise BuildError(title, f"it has no kernel named {name}", text)
             kernel = cl.Kernel(program, name)
         except cl.Error as error:
             log = str(error)
@@ -78,6 +80,8 @@ def _build(device: Device, context: cl.Context, title: str, text: str, flags: tu
             if saved:  # PyOpenCL leaves a copy of the source behind; the message below shows the lines
                 Path(saved[1]).unlink(missing_ok=True)
             raise BuildError(title, log, text) from None
+    if name == "gemm" and kernel.num_args != 6:
+        raise BuildError(title, f"gemm has {kernel.num_args} arguments instead of 6: M, N, K, A, B, C", text)
     _declare(kernel, text, name)
     return Built(kernel, device, time.perf_counter() - start)
 
@@ -164,11 +168,17 @@ class Kernel:
         for name, array, elements in (("a", a, m * k), ("b", b, k * n), ("c", c, m * n)):
             if elements >= INDEX_LIMIT:
                 raise ValueError(f"{name} has {elements:,} elements; kernels index with 32 bits, below {INDEX_LIMIT:,}")
+            if hasattr(array, "dtype") and array.dtype != np.float32:
+                raise TypeError(f"{name} must be float32, not {array.dtype}")
+            if hasattr(array, "strides") and not array.flags.forc:
+                raise ValueError(f"{name} has the strides {array.strides}; it must be contiguous")
             buffer = getattr(array, "data", array)
             if not isinstance(buffer, cl.MemoryObjectHolder):
                 raise TypeError(f"{name} must be a device array or buffer, not {type(array).__name__}")
             if buffer.size < 4 * elements:
                 raise ValueError(f"{name} holds {buffer.size:,} bytes, but {elements:,} float32 elements are needed")
+            if buffer is not array and array.context != self.context:
+                raise ValueError(f"{name} lives in another context than this kernel")
             buffers.append(buffer)
         return self._built(queue or self.device.queue, size, self.local_size, m, n, k, *buffers)
 

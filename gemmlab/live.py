@@ -7,6 +7,7 @@ in the notebook's own process: `worker` does it in a child, and this module watc
 from __future__ import annotations
 
 import atexit
+import contextlib
 import itertools
 import json
 import os
@@ -22,7 +23,6 @@ from functools import cache
 
 from .device import Device
 from .record import Result
-from .worker import ASK_ANEW
 
 #: Seconds that each step of a job may take before the child is stopped.
 LIMITS = {"start": 60.0, "compile": 60.0, "predict": 10.0, "check": 10.0, "time": 10.0}
@@ -144,14 +144,16 @@ class Worker:
             self._heard(json.loads(line))
         child.wait()
         with self._lock:
+            starting = self._step == "start" and self._deadline is not None  # it has not even answered once
             request, self._running, self._child, self._deadline = self._running, None, None, None
-            if request is None and child.returncode != ASK_ANEW:
+            if request is None and starting:
                 request = next(iter(self._waiting.values()), None)
             outcome = self._obituary(request, child.returncode) if request else None
             self._late = False
             self._words.close()
             for stream in (child.stdin, child.stdout):
-                stream.close()
+                with contextlib.suppress(OSError):  # a request that the dead child never took
+                    stream.close()
             if request and self._waiting.get(request.client) is request:
                 del self._waiting[request.client]
             if self._waiting and not self._closed:

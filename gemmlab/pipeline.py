@@ -8,7 +8,7 @@ import pyopencl as cl
 
 from . import sources
 from .device import Device
-from .launch import Kernel, build
+from .launch import INDEX_LIMIT, Kernel, build
 
 _TILE = 16  # TT of transpose.cl, PX and PY of pad.cl
 _LINE = 64  # WG of axpby.cl
@@ -93,6 +93,25 @@ class Session:
 
     def _fit(self, x: Matrix, rows: int, cols: int) -> Matrix:
         return x if x.compact and (x.rows, x.cols) == (rows, cols) else self.pad(x, rows, cols)
+
+
+def demand(m: int, n: int, k: int, tile: tuple[int, int, int]) -> dict[str, int]:
+    """The elements of each matrix of an m x k by k x n product, as given and in whole tiles of these sizes."""
+    mt, nt, kt = (round_up(size, multiple) for size, multiple in zip((m, n, k), tile, strict=True))
+    whole = {"a in whole tiles": mt * kt, "b in whole tiles": kt * nt, "the result in whole tiles": mt * nt}
+    return {"a": m * k, "b": k * n, "the result": m * n} | whole
+
+
+def fits(device: Device, sizes: dict[str, int]) -> None:
+    """Refuse matrices (elements by name) that 32-bit indices or the device's memory cannot hold."""
+    for name, elements in sizes.items():
+        if elements >= INDEX_LIMIT:
+            raise ValueError(f"{name} has {elements:,} elements; kernels index with 32 bits, below {INDEX_LIMIT:,}")
+        if 4 * elements > device.largest:
+            raise MemoryError(f"{name} needs {4 * elements:,} bytes; {device} allows {device.largest:,} a buffer")
+    total = 4 * sum(sizes.values())
+    if total > device.memory:
+        raise MemoryError(f"the matrices need {total:,} bytes; {device} has {device.memory:,}")
 
 
 def round_up(size: int, multiple: int) -> int:

@@ -9,9 +9,6 @@ import sys
 import threading
 from dataclasses import asdict
 
-#: The exit code that asks for a new process without an answer being owed.
-ASK_ANEW = 75
-
 
 class Inbox:
     """Requests as they come, only the newest of each client."""
@@ -70,7 +67,7 @@ def main() -> None:
             say(request, superseded=True)
         except cl.Error as error:  # a context that has failed once may fail for ever: begin anew
             say(request, error=f"the device gave up while the kernel ran: {error}", kind="crash")
-            os._exit(ASK_ANEW)
+            os._exit(1)
         except Exception as error:  # every failure is an answer
             say(request, error=str(error), kind=type(error).__name__)
 

@@ -1,0 +1,91 @@
+"""One case for Oclgrind, which runs this file:  oclgrind --data-races ... python sanitiser_child.py CASE
+
+CASE is JSON: a `job` ("gemm", "transpose", "pad", "unpad" or "axpby"), its `sizes`, and for "gemm" the `kernel`,
+its `params`, and perhaps another `source`. Prints "right" or what is wrong with the result.
+"""
+
+import json
+import sys
+
+import numpy as np
+import pyopencl as cl
+
+from gemmlab import check, launch
+from gemmlab.catalog import find
+from gemmlab.device import default_device
+from gemmlab.pipeline import Matrix, Session
+
+# Optimised blocks of registers would abort Oclgrind's search for uninitialised reads.
+launch.OPTIONS += ("-cl-opt-disable",)
+
+
+def upload(device, x: np.ndarray) -> Matrix:
+    """A column-major copy in a buffer of exactly its size, so that one element too far is out of bounds."""
+    flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
+    return Matrix(cl.Buffer(device.context, flags, hostbuf=np.ascontiguousarray(x.T)), *x.shape, x.shape[0])
+
+
+def download(session: Session, x: Matrix) -> np.ndarray:
+    host = np.full((x.cols, x.rows), np.nan, np.float32)
+    cl.enqueue_copy(session.queue, host, x.buffer)
+    return host.T
+
+
+def gemm(session: Session, sizes, kernel, params, source=None):
+    """Any sizes: what does not fit goes through pad and unpad, under the same eyes."""
+    device, (m, n, k) = session.device, sizes
+    a, b = check.exact_inputs(m, n, k)
+    built = launch.Kernel(find(kernel), params, device, device.context, source)
+    out = session.gemm(built, upload(device, a), False, upload(device, b), False, session.new(m, n))
+    return out, a @ b
+
+
+def transpose(session: Session, sizes):
+    x = check.exact_inputs(sizes[0], 1, sizes[1])[0]
+    return session.transpose(upload(session.device, x)), x.T
+
+
+def pad(session: Session, sizes):
+    rows, cols, to_rows, to_cols = sizes
+    x = check.exact_inputs(rows, 1, cols)[0]
+    return session.pad(upload(session.device, x), to_rows, to_cols), np.pad(
+        x, ((0, to_rows - rows), (0, to_cols - cols))
+    )
+
+
+def block(session: Session, sizes):
+    """pad, taking a block out of a larger matrix: its last rows and columns."""
+    rows, cols, of_rows, of_cols = sizes
+    x = check.exact_inputs(of_rows, 1, of_cols)[0]
+    whole = upload(session.device, x)
+    first = (of_cols - cols) * of_rows + of_rows - rows
+    return session.compact(Matrix(whole.buffer, rows, cols, of_rows, first)), x[of_rows - rows :, of_cols - cols :]
+
+
+def unpad(session: Session, sizes):
+    rows, cols, from_rows, from_cols = sizes
+    x = check.exact_inputs(from_rows, 1, from_cols)[0]
+    return session.unpad(upload(session.device, x), rows, cols, session.new(rows, cols)), x[:rows, :cols]
+
+
+def axpby(session: Session, sizes):
+    """With a zero factor the array behind it is uninitialised memory, which must not be read."""
+    size, alpha, beta = sizes
+    x, y = check.exact_inputs(size, 1, 1)[0], check.exact_inputs(size, 1, 1, seed=1)[0]
+    left, right = (upload(session.device, v) if f else session.new(size, 1) for v, f in ((x, alpha), (y, beta)))
+    return session.axpby(alpha, left, beta, right, session.new(size, 1)), alpha * x + beta * y
+
+
+def main(case: dict) -> str:
+    device = default_device()
+    if "oclgrind" not in device.platform.lower():
+        return f"not under Oclgrind but on {device}"
+    session = Session(device.queue, device)
+    job = {"gemm": gemm, "transpose": transpose, "pad": pad, "block": block, "unpad": unpad, "axpby": axpby}
+    out, want = job[case.pop("job")](session, **case)
+    verdict = check.compare(download(session, out), want, 0.0)
+    return "right" if verdict.ok else str(verdict)
+
+
+if __name__ == "__main__":
+    print(main(json.loads(sys.argv[1])))

@@ -1,0 +1,350 @@
+"""The catalog: it says what the kernel files say, and it refuses what a kernel or a device cannot take."""
+
+import random
+import re
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pyopencl as cl
+import pytest
+from conftest import FULL
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gemmlab import ParameterError, catalog, check, launch, matmul, sources
+from gemmlab.catalog import Limits
+
+KERNELS = pytest.mark.parametrize("number", catalog)
+FILES = sorted(path.name for path in sources.folder().glob("*.cl"))
+ENTRIES = {"pad.cl": ("pad", "unpad"), "peaks.cl": ("fma_loop", "copy"), "axpby.cl": ("axpby",),
+           "transpose.cl": ("transpose",)}  # fmt: skip
+
+
+def text_of(number: int) -> str:
+    return sources.read(catalog[number].file)
+
+
+def says(message: str, *parts) -> bool:
+    """Whether a message is a sentence that holds all parts."""
+    return len(message.split()) >= 4 and all(str(part) in message for part in parts)
+
+
+# The files in kernels/ and the records
+
+
+@KERNELS
+def test_a_record_and_its_file_share_number_and_parameters(number):
+    spec = catalog[number]
+    assert spec.number == number and re.fullmatch(rf"{number:02d}_[a-z0-9_]+\.cl", spec.file)
+    found = re.findall(r"#ifndef (\w+)\n#define (\w+) (\d+) // (.+)\n#endif\n", text_of(number))
+    assert [
+        (name, name, str(p.default), p.meaning) for name, p in zip(spec.defaults, spec.params, strict=True)
+    ] == found
+    assert text_of(number).count("#ifndef") == len(found), "an #ifndef that is no parameter"
+
+
+@KERNELS
+def test_a_record_and_its_file_share_rules(number):
+    refused = re.findall(r"^#if !\((.+)\)\n#error (\S.*)\n#endif$", text_of(number), re.M)
+    assert [test for test, _ in refused] == [rule.test for rule in catalog[number].rules]
+    assert text_of(number).count("#error") == len(refused)
+
+
+@KERNELS
+def test_every_rule_has_a_sentence_with_its_values(number):
+    spec = catalog[number]
+    for rule in spec.rules:
+        names = [name for name in spec.defaults if name in rule.test]
+        assert names and all(f"{name}={{{name}}}" in rule.broken for name in names)
+
+
+@KERNELS
+def test_the_work_group_is_that_of_the_file(number):
+    spec, text = catalog[number], text_of(number)
+    required = re.search(r"reqd_work_group_size\(([^,]+),([^,]+),\s*1\)", text)
+    macros = {name: body.replace("/", "//") for name, body in re.findall(r"^#define (\w+) \((.+?)\)", text, re.M)}
+    for params in spec.offered():
+        names = dict(params)
+        for name, body in macros.items():
+            names[name] = eval(body, {}, dict(names))
+        assert spec.local(params) == tuple(eval(size, {}, names) for size in required.groups())
+
+
+@KERNELS
+def test_the_local_memory_is_that_of_the_file(number):
+    spec = catalog[number]
+    arrays = re.findall(r"__local float \w+\[(.+?)\]\[(.+?)\];", text_of(number))
+    for params in spec.offered():
+        floats = sum(eval(rows, {}, dict(params)) * eval(cols, {}, dict(params)) for rows, cols in arrays)
+        assert spec.value(spec.local_memory, params) == 4 * floats
+
+
+@KERNELS
+def test_the_compiled_kernel_agrees_with_the_record(number, device):
+    spec = catalog[number]
+    built = launch.kernel(number, device=device)._built.kernel
+    ask, info = built.get_work_group_info, cl.kernel_work_group_info
+    assert tuple(ask(info.COMPILE_WORK_GROUP_SIZE, device.cl)) == (*spec.local(spec.fit(device.limits)), 1)
+    assert ask(info.LOCAL_MEM_SIZE, device.cl) >= spec.value(spec.local_memory, spec.fit(device.limits))
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_file_compiles_on_its_own(file, device):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cl.CompilerWarning)  # some compilers talk even when all is well
+        program = cl.Program(device.context, sources.read(file)).build(list(launch.OPTIONS), devices=[device.cl])
+    for name in ENTRIES.get(file, ("gemm",)):
+        assert cl.Kernel(program, name).function_name == name
+    assert program.num_kernels == len(ENTRIES.get(file, ("gemm",)))
+
+
+@KERNELS
+def test_a_file_refuses_what_breaks_a_rule(number, device):
+    """The #error of each rule fires where, and only where, the catalog says that the rule is broken."""
+    spec = catalog[number]
+    rng = random.Random(number)
+    for rule in spec.rules:
+        draws = ({p.name: rng.randint(-2, 40) for p in spec.params} for _ in range(10_000))
+        broken = next(d for d in draws if [r for r in spec.rules if not _holds(spec, r, d)] == [rule])
+        said = re.search(rf"^#if !\({re.escape(rule.test)}\)\n#error (.+)$", text_of(number), re.M)[1]
+        with pytest.raises(launch.BuildError, match=re.escape(said)):
+            launch.build(device, device.context, spec.file, text_of(number), broken)
+        with pytest.raises(ParameterError):
+            spec.validate(broken)
+
+
+def _holds(spec, rule, params) -> bool:
+    try:
+        return spec.value(rule.test, params)
+    except ZeroDivisionError:
+        return True  # the rule about 0 itself speaks
+
+
+def test_no_file_includes_another():
+    assert FILES and not [file for file in FILES if "#include" in sources.read(file)]
+
+
+# Choices, settle, fit
+
+
+@KERNELS
+def test_every_choice_is_legal_in_some_setting(number):
+    spec = catalog[number]
+    offered = spec.offered()
+    for param in spec.params:
+        assert param.default in param.choices
+        assert {o[param.name] for o in offered} == set(param.choices)
+        assert list(param.choices) == sorted(set(param.choices))
+    assert spec.validate() == spec.defaults
+    assert spec.defaults in offered
+
+
+@KERNELS
+def test_legal_says_which_values_are_legal_given_the_others(number):
+    spec = catalog[number]
+    limits = Limits("small", 128, (64, 64, 64), 4096)
+    for setting in random.Random(0).sample(spec.offered(), 5):
+        for where in (None, limits):
+            for name, values in spec.legal(setting, where).items():
+                for choice in next(p.choices for p in spec.params if p.name == name):
+                    assert (not spec.problems({**setting, name: choice}, where)) == (choice in values)
+
+
+@KERNELS
+def test_settle_keeps_the_moved_value(number):
+    spec = catalog[number]
+    small = Limits("a small device", 256, (256, 256, 64), 8192)
+    moved_something = False
+    for limits in (None, small):
+        offered = spec.offered(limits)
+        for start in offered:
+            for param in spec.params:
+                for value in param.choices:
+                    given = {**start, param.name: value}
+                    problems = spec.problems(given, limits)
+                    new, sentences = spec.settle(given, param.name, limits)
+                    assert new[param.name] == value
+                    if not problems:
+                        assert (new, sentences) == (given, [])
+                    elif any(o[param.name] == value for o in offered):
+                        changed = [name for name in new if new[name] != given[name]]
+                        assert not spec.problems(new, limits) and len(sentences) == len(changed) > 0
+                        for name, sentence in zip(changed, sentences, strict=True):
+                            assert says(sentence, name, given[name], new[name], "because", problems[0])
+                        moved_something = True
+                    else:
+                        assert new == given and sentences == problems
+    assert moved_something == (len(spec.params) > 1)
+
+
+def test_settle_moves_to_the_nearest():
+    new, sentences = catalog[3].settle({"TS": 20, "WPT": 8}, "TS")
+    assert new == {"TS": 20, "WPT": 4}
+    assert sentences == ["WPT moved from 8 to 4, because TS=20 is not a multiple of WPT=8"]
+    assert catalog[3].settle({"TS": 20, "WPT": 8}, "WPT")[0] in ({"TS": 16, "WPT": 8}, {"TS": 24, "WPT": 8})
+
+
+@KERNELS
+def test_fit_adapts_the_defaults_to_a_small_device(number):
+    spec = catalog[number]
+    roomy = Limits("roomy", 8192, (8192,) * 3, 2**20)
+    assert spec.fit(roomy) == spec.defaults
+    for limits in (
+        Limits("a small device", 64, (64,) * 3, 2**15),
+        Limits("a narrow device", 1024, (8, 1024, 64), 2**15),
+        Limits("a flat device", 1024, (1024, 4, 64), 2**15),
+        Limits("a forgetful device", 1024, (1024,) * 3, 1000),
+    ):
+        assert spec.problems(spec.fit(limits), limits) == []
+    # where nothing fits, the defaults come back, and validation says why they cannot run
+    nothing = Limits("nothing", 0, (0, 0, 0), 0)
+    assert spec.fit(nothing) == spec.defaults
+    with pytest.raises(ParameterError, match="of nothing"):
+        spec.validate(spec.fit(nothing), nothing)
+
+
+# Refusals
+
+
+def test_broken_rules_are_said_with_their_values():
+    with pytest.raises(ParameterError) as error:
+        catalog[3].validate({"TS": 20})
+    assert str(error.value) == "kernel 3: TS=20 is not a multiple of WPT=8"
+    with pytest.raises(ParameterError, match="TS=0 is out of range: it must be from 1 to 65536"):
+        catalog[1].validate({"TS": 0})
+
+
+@pytest.mark.parametrize(
+    ("limits", "parts"),
+    [
+        (Limits("Toy", 64, (64, 64, 64), 65536), ("32 x 4 = 128 work-items", "limit of 64 of Toy")),
+        (Limits("Toy", 256, (16, 64, 64), 65536), ("32 x 4", "32 in dimension 0", "limit of 16 of Toy")),
+        (Limits("Toy", 256, (64, 2, 64), 65536), ("32 x 4", "4 in dimension 1", "limit of 2 of Toy")),
+        (Limits("Toy", 256, (64, 64, 64), 4096), ("8,192 bytes of local memory", "limit of 4,096 of Toy")),
+    ],
+)
+def test_the_limits_of_a_device_are_said_with_their_values(limits, parts):
+    with pytest.raises(ParameterError) as error:
+        catalog[3].validate({"TS": 32, "WPT": 8}, limits)
+    assert says(str(error.value), "kernel 3", *parts)
+    assert len(catalog[3].problems({"TS": 32, "WPT": 8}, limits)) == 1
+
+
+def test_every_broken_limit_is_said():
+    assert len(catalog[3].problems({"TS": 32, "WPT": 8}, Limits("Tiny", 1, (1, 1, 1), 1))) == 4
+
+
+def test_a_real_device_refuses_what_is_over_its_limits(device):
+    """Before anything is built: even a text that does not compile is not reached."""
+    spec, side = catalog[2], 1
+    while not spec.problems({"TS": side}, device.limits):
+        side *= 2
+    with pytest.raises(ParameterError) as error:
+        launch.Kernel(spec, {"TS": side}, device, device.context, text="no OpenCL C")
+    assert says(str(error.value), "kernel 2", device.limits.name)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("ts", "TS"), ("wpt", "WPT"), ("WTP", "WPT"), ("T", "TS"), ("WPT2", "WPT")]
+)
+def test_an_unknown_parameter_names_the_nearest(name, meant):
+    with pytest.raises(ParameterError) as error:
+        catalog[3].validate({name: 4})
+    assert says(str(error.value), repr(name), f"did you mean {meant}?", "TS, WPT")
+
+
+def test_an_unknown_parameter_like_nothing_names_all():
+    with pytest.raises(ParameterError, match=r"kernel 1 has no parameter 'colour' \(it has TS\)$"):
+        catalog[1].validate({"colour": 4})
+
+
+@pytest.mark.parametrize("wrong", [[("TS", 4)], "TS=4", 4, ("TS",)])
+def test_params_must_be_a_dict(wrong):
+    with pytest.raises(TypeError) as error:
+        catalog[1].validate(wrong)
+    assert says(str(error.value), "params must be a dict", repr(wrong), type(wrong).__name__)
+
+
+VALUES = st.one_of(
+    st.integers(1, 70),
+    st.integers(1, 70),
+    st.sampled_from((1, 2, 4, 8, 16, 32, 64)),
+    st.integers(),
+    st.integers(1, 70).map(np.int64),
+    st.integers(60_000, 70_000),
+    st.booleans(),
+    st.booleans().map(np.bool_),
+    st.floats(),
+    st.floats(width=32).map(np.float32),
+    st.fractions(),
+    st.text(max_size=5),
+    st.none(),
+    st.lists(st.integers(), max_size=2),
+    st.just(10**300),
+)
+NAMES = st.sampled_from(("TS", "TS", "TS", "WPT", "WPT", "ts", "TSM", "WIDTH", "", "acc", 7, None))
+SMALL = Limits("Toy", 256, (128, 64, 64), 16384)
+
+
+@settings(max_examples=10_000, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(st.sampled_from((1, 2, 3)), st.dictionaries(NAMES, VALUES, max_size=3), st.sampled_from((None, SMALL)))
+def test_random_parameters_are_legal_or_refused_with_a_sentence(number, given, limits):
+    spec = catalog[number]
+    try:
+        full = spec.validate(given, limits)
+    except ParameterError as error:
+        unknown = [name for name in given if name not in spec.defaults]
+        if unknown:
+            assert any(says(str(error), f"no parameter {name!r}") for name in unknown)
+        else:
+            full = spec.complete(given)
+            assert says(str(error), f"kernel {number}")
+            assert any(f"{n}={v}" in str(error) for n, v in full.items()) or SMALL.name in str(error)
+            assert _breaks(number, full, limits)
+    except TypeError as error:
+        wrong = [n for n, v in given.items() if isinstance(v, bool) or not isinstance(v, (int, np.integer))]
+        assert any(says(str(error), f"{n} must be a whole number", repr(given[n])) for n in wrong)
+    else:
+        assert list(full) == list(spec.defaults) and all(type(value) is int for value in full.values())
+        assert all(full[name] == value for name, value in given.items())
+        assert not _breaks(number, full, limits)
+
+
+def _breaks(number: int, p: dict, limits) -> bool:
+    """Legality once more, in words of this test's own."""
+    ts, wpt = p["TS"], p.get("WPT", 1)
+    if not (1 <= ts <= 65536 and 1 <= wpt <= 65536) or ts % wpt:
+        return True
+    items, memory = (ts, ts // wpt), 0 if number == 1 else 8 * ts * ts
+    if limits is None:
+        return False
+    over = any(size > most for size, most in zip(items, limits.per_dimension, strict=False))
+    return over or items[0] * items[1] > limits.work_group or memory > limits.local_memory
+
+
+def test_random_values_really_are_of_every_kind():
+    """The strategy above would prove little if it drew only whole numbers."""
+    kinds = set()
+
+    @settings(max_examples=500, database=None, derandomize=True)
+    @given(VALUES)
+    def draw(value):
+        kinds.add(type(value))
+
+    draw()
+    assert {int, bool, float, str, Fraction, list, type(None), np.int64, np.bool_, np.float32} <= kinds
+
+
+def test_a_hundred_random_legal_sets_compute_right(device):
+    rng = random.Random(device.index)
+    legal = []
+    while len(legal) < (100 if FULL or device.index == 0 else 25):
+        number = rng.choice((1, 2, 2, 3, 3, 3, 3))
+        params = {name: rng.randint(1, 40) for name in catalog[number].defaults}
+        if not catalog[number].problems(params, device.limits) and (number, params) not in legal:
+            legal.append((number, params))
+    for seed, (number, params) in enumerate(legal):
+        a, b = check.exact_inputs(*(rng.randint(1, 60) for _ in range(3)), seed=seed)
+        verdict = check.exact(matmul(a, b, kernel=number, params=params, device=device), a, b)
+        assert verdict.ok, f"kernel {number} {params} {a.shape} x {b.shape}: {verdict}"

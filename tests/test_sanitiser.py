@@ -1,0 +1,126 @@
+"""Oclgrind watches the kernels: data races, accesses out of bounds, reads of what was never written.
+
+Each case is a child process of its own; its log must be empty for a clean kernel, and name the fault of one that is
+wrong on purpose.
+"""
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import FULL, lacking
+from test_kernels import OUTSIDE, and_store, edited, without_barrier
+
+from gemmlab import catalog
+from gemmlab.catalog import Limits
+
+#: What Oclgrind simulates, unless it is told otherwise.
+OCLGRIND = Limits("Oclgrind", 1024, (1024, 1024, 1024), 32768)
+CHILD = Path(__file__).with_name("sanitiser_child.py")
+
+
+def watched(tmp_path, **case) -> tuple[str, str]:
+    """Run a case; return what the child said of the result, and what Oclgrind said."""
+    if not shutil.which("oclgrind"):
+        lacking("Oclgrind is not installed")
+    log = tmp_path / "log"
+    command = ["oclgrind", "--data-races", "--uninitialized", "--max-errors", "5", "--log", str(log)]
+    done = subprocess.run(
+        [*command, sys.executable, str(CHILD), json.dumps(case)], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout.strip(), log.read_text().strip()
+
+
+def cases():
+    """Kernels with parameters and sizes: whole tiles, more than one along K, and sizes that need padding."""
+    for number, spec in catalog.items():
+        offered = spec.offered(OCLGRIND)
+        if not FULL:
+            small = [p for p in offered if 2 <= p["TS"] <= 16]
+            offered = random.Random(number).sample(small, min(3, len(small)))
+        for params in offered:
+            tile = spec.multiples(params)
+            whole = tuple(min(t * count, 64) for t, count in zip(tile, (1, 2, 2), strict=True))
+            yield number, params, whole
+            if tile[0] <= 16 or FULL:
+                yield number, params, tuple(max(1, size - 1) for size in whole)
+
+
+CASES = [pytest.param(*case, id="-".join(map(str, (case[0], *case[1].values(), *case[2])))) for case in cases()]
+
+
+@pytest.mark.parametrize(("number", "params", "sizes"), CASES)
+def test_a_kernel_is_clean(number, params, sizes, tmp_path):
+    assert max(sizes) <= 64
+    assert watched(tmp_path, job="gemm", kernel=number, params=params, sizes=sizes) == ("right", "")
+
+
+@pytest.mark.parametrize(
+    ("job", "sizes"),
+    [
+        ("transpose", (16, 32)),
+        ("transpose", (17, 33)),
+        ("transpose", (1, 5)),
+        ("pad", (16, 16, 32, 16)),
+        ("pad", (5, 19, 17, 20)),
+        ("pad", (1, 1, 1, 1)),
+        ("block", (5, 7, 9, 20)),
+        ("unpad", (16, 16, 32, 16)),
+        ("unpad", (5, 19, 17, 20)),
+        ("axpby", (64, 2.0, 3.0)),
+        ("axpby", (65, 2.0, 0.0)),
+        ("axpby", (7, 0.0, 3.0)),
+        ("axpby", (1, 0.0, 0.0)),
+    ],
+)
+def test_a_helper_is_clean(job, sizes, tmp_path):
+    assert watched(tmp_path, job=job, sizes=sizes) == ("right", "")
+
+
+PARAMS = {1: {"TS": 4}, 2: {"TS": 4}, 3: {"TS": 4, "WPT": 2}}
+LAST_BARRIER = "        // barrier: nobody needs the tiles any more\n        barrier(CLK_LOCAL_MEM_FENCE);"
+FAULTS = {
+    "first barrier removed": (2, without_barrier(2, 1), "data race at local memory"),
+    "first barrier removed, 3": (3, without_barrier(3, 1), "data race at local memory"),
+    "second barrier removed": (2, without_barrier(2, 2), "data race at local memory"),
+    "second barrier removed, 3": (3, without_barrier(3, 2), "data race at local memory"),
+    "barrier that not all reach": (
+        2,
+        edited(2, (LAST_BARRIER, "        if (tm) barrier(CLK_LOCAL_MEM_FENCE);")),
+        "divergence detected (barrier)",
+    ),
+    "load behind A": (1, edited(1, ("A[k*M + m]", "A[k*M + m + 1]")), "Invalid read of size 4 at global memory"),
+    "store behind C": (
+        1,
+        edited(1, and_store(1, OUTSIDE["right behind C"])),
+        "Invalid write of size 4 at global memory",
+    ),
+    "outside the tile": (2, edited(2, ("Bsub[tn][k];", "Bsub[tn][k + 1];")), "Index (4) exceeds static array size (4)"),
+    "two store one element": (1, edited(1, ("C[n*M + m] = acc", "C[n*M] = acc")), "Write-write data race at global"),
+    "tile never filled": (
+        2,
+        edited(2, ("        Bsub[tn][tm] = B", "        if (tm) Bsub[tn][tm] = B")),
+        "Uninitialized value",
+    ),
+    "accumulator never cleared": (3, edited(3, ("acc[w] = 0.0f;", "if (w) acc[w] = 0.0f;")), "Uninitialized value"),
+    "C read before it is written": (1, edited(1, ("C[n*M + m] = acc", "C[n*M + m] += acc")), "Uninitialized value"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_reported(fault, tmp_path):
+    number, source, words = FAULTS[fault]
+    _, log = watched(tmp_path, job="gemm", kernel=number, params=PARAMS[number], sizes=(8, 8, 8), source=source)
+    assert words in log and "At line" in log, log[:1000] or "Oclgrind said nothing"
+
+
+def test_without_oclgrind_the_child_says_so(any_device):
+    """A clean log of a run on another device would prove nothing."""
+    case = json.dumps({"job": "axpby", "sizes": (1, 1.0, 1.0)})
+    done = subprocess.run([sys.executable, str(CHILD), case], capture_output=True, text=True, timeout=100)
+    assert done.stdout.startswith("not under Oclgrind")
