@@ -91,6 +91,7 @@ def measure(
         passes_ms=_passes(runs),
         repeats=len(runs),
         build_seconds=built.build_seconds,
+        path=built.path,
         device=device.facts(),
     )
 

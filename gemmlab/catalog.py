@@ -1,282 +1,210 @@
-"""What every kernel is: parameters, constraints, work-group, tile, memory. No device needed.
+"""The kernels of the ladder as records: parameters, constraints, tile, work-group, memory. No device needed.
 
 A record says in data what its file in ``kernels/`` says in OpenCL C; a test compares the two.
-Expressions such as ``"TS // WPT"`` are plain Python over the kernel's parameters.
 """
 
 from __future__ import annotations
 
-import difflib
-import itertools
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import replace
 from numbers import Integral
 
+from .spec import KernelSpec, Limits, Param, ParameterError, Rule, Switch
 
-class ParameterError(ValueError):
-    """Parameters that a kernel or a device cannot take; the message holds one sentence a problem."""
-
-
-@dataclass(frozen=True)
-class Param:
-    """One macro of a kernel: its default, what it means, and the values an explorer offers."""
-
-    name: str
-    default: int
-    meaning: str
-    choices: tuple[int, ...]
+__all__ = ["KernelSpec", "Limits", "Param", "ParameterError", "Rule", "Switch", "catalog", "find"]
 
 
-@dataclass(frozen=True)
-class Rule:
-    """A constraint: `test` reads the same in C and in Python; `broken` says what is wrong when it fails."""
-
-    test: str
-    broken: str
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a device allows a work-group: work-items in all and per dimension, bytes of local memory."""
-
-    name: str
-    work_group: int
-    per_dimension: tuple[int, ...]
-    local_memory: int
-
-
-@dataclass(frozen=True)
-class KernelSpec:
-    """One kernel of the ladder.
-
-    Attributes:
-        number: its number; chapter, file and tests share it.
-        file: its file in ``kernels/``.
-        idea: the idea in one sentence.
-        params: its parameters.
-        rules: constraints on the parameters.
-        tile: rows and columns of C that a work-group computes (expressions).
-        step: what K must be a multiple of (expression).
-        local_size: work-items of a work-group in dimension 0 and 1 (expressions).
-        local_memory: bytes of local memory a work-group (expression).
-        global_loads, local_loads: loads of one float per multiply-add (expressions).
-        b_transposed: whether the kernel wants B as N x K instead of K x N.
-    """
-
-    number: int
-    file: str
-    idea: str
-    params: tuple[Param, ...]
-    rules: tuple[Rule, ...]
-    tile: tuple[str, str]
-    step: str
-    local_size: tuple[str, str]
-    local_memory: str
-    global_loads: str
-    local_loads: str
-    b_transposed: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.file.removesuffix(".cl").split("_", 1)[1].replace("_", " ")
-
-    @property
-    def defaults(self) -> dict[str, int]:
-        return {p.name: p.default for p in self.params}
-
-    def value(self, expression: str, params: Mapping[str, int]):
-        """Evaluate one of this record's expressions for complete `params`."""
-        return eval(_compiled(expression), {"__builtins__": {}}, dict(params))
-
-    def multiples(self, params: Mapping[str, int]) -> tuple[int, int, int]:
-        """What M, N and K must be multiples of."""
-        return tuple(self.value(e, params) for e in (*self.tile, self.step))
-
-    def local(self, params: Mapping[str, int]) -> tuple[int, int]:
-        """Work-items of a work-group in dimensions 0 and 1."""
-        return tuple(self.value(e, params) for e in self.local_size)
-
-    def global_size(self, m: int, n: int, params: Mapping[str, int]) -> tuple[int, int]:
-        """Work-items of the whole launch for an m x n result (multiples of the tile)."""
-        tm, tn, _ = self.multiples(params)
-        lm, ln = self.local(params)
-        return m // tm * lm, n // tn * ln
-
-    def complete(self, params: Mapping[str, int] | None) -> dict[str, int]:
-        """`params` over the defaults. Raises ParameterError for unknown names, TypeError for wrong types."""
-        given = {} if params is None else params
-        if not isinstance(given, Mapping):
-            raise TypeError(f"params must be a dict such as {self.defaults}, not {type(given).__name__}: {given!r}")
-        full = self.defaults
-        for name, value in given.items():
-            if name not in full:
-                near = difflib.get_close_matches(str(name).upper(), full, n=1, cutoff=0.3)
-                hint = f"; did you mean {near[0]}?" if near else ""
-                raise ParameterError(f"kernel {self.number} has no parameter {name!r} (it has {', '.join(full)}){hint}")
-            if isinstance(value, bool) or not isinstance(value, Integral):
-                raise TypeError(f"{name} must be a whole number, not {type(value).__name__}: {value!r}")
-            full[name] = int(value)
-        return full
-
-    def problems(self, params: Mapping[str, int], limits: Limits | None = None) -> list[str]:
-        """One sentence for each constraint that complete `params` break, on a device with `limits`."""
-        found = [
-            f"{name}={value} is out of range: it must be from 1 to 65536"
-            for name, value in params.items()
-            if not 1 <= value <= 65536
-        ]
-        if found:
-            return found
-        found = [rule.broken.format(**params) for rule in self.rules if not self.value(rule.test, params)]
-        if found or limits is None:
-            return found
-        local, memory = self.local(params), self.value(self.local_memory, params)
-        shape = " x ".join(map(str, local))
-        if local[0] * local[1] > limits.work_group:
-            found.append(
-                f"a work-group of {shape} = {local[0] * local[1]} work-items is over "
-                f"the limit of {limits.work_group} of {limits.name}"
-            )
-        for dimension, (size, most) in enumerate(zip(local, limits.per_dimension, strict=False)):
-            if size > most:
-                found.append(
-                    f"a work-group of {shape} work-items has {size} in dimension {dimension}, over "
-                    f"the limit of {most} of {limits.name}"
-                )
-        if memory > limits.local_memory:
-            found.append(
-                f"{memory:,} bytes of local memory a work-group are over "
-                f"the limit of {limits.local_memory:,} of {limits.name}"
-            )
-        return found
-
-    def validate(self, params: Mapping[str, int] | None = None, limits: Limits | None = None) -> dict[str, int]:
-        """Complete and check `params`; raise ParameterError with every problem in words."""
-        full = self.complete(params)
-        problems = self.problems(full, limits)
-        if problems:
-            raise ParameterError(f"kernel {self.number}: " + "; ".join(problems))
-        return full
-
-    def legal(self, params: Mapping[str, int] | None = None, limits: Limits | None = None) -> dict[str, tuple]:
-        """For each parameter the offered values that are legal while the others stay as in `params`."""
-        full = self.complete(params)
-        return {
-            p.name: tuple(v for v in p.choices if not self.problems({**full, p.name: v}, limits)) for p in self.params
-        }
-
-    def offered(self, limits: Limits | None = None) -> list[dict[str, int]]:
-        """Every legal combination of offered values."""
-        names = [p.name for p in self.params]
-        combinations = (dict(zip(names, v, strict=True)) for v in itertools.product(*(p.choices for p in self.params)))
-        return [c for c in combinations if not self.problems(c, limits)]
-
-    def fit(self, limits: Limits) -> dict[str, int]:
-        """The defaults, or where a device cannot take them the nearest offered values that it can."""
-        if not self.problems(self.defaults, limits):
-            return self.defaults
-        near = [(sum(abs(_place(p, c[p.name]) - _place(p, p.default)) for p in self.params), list(c.values()), c)
-                for c in self.offered(limits)]  # fmt: skip
-        return min(near)[2] if near else self.defaults
-
-    def settle(self, params: Mapping[str, int], moved: str, limits: Limits | None = None):
-        """Move the other parameters as little as possible, so that `moved` may keep its value.
-
-        Returns the new parameters and one sentence for each that had to move. If nothing legal keeps
-        `moved`'s value, `params` come back with the problems as sentences.
-        """
-        full = self.complete(params)
-        problems = self.problems(full, limits)
-        if not problems:
-            return full, []
-        others = [p for p in self.params if p.name != moved]
-        for count in range(1, len(others) + 1):
-            near = []
-            for group in itertools.combinations(others, count):
-                for values in itertools.product(*(p.choices for p in group)):
-                    trial = {**full, **{p.name: v for p, v in zip(group, values, strict=True)}}
-                    if not self.problems(trial, limits):
-                        distance = sum(abs(_place(p, trial[p.name]) - _place(p, full[p.name])) for p in group)
-                        near.append((distance, list(trial.values()), trial))
-            if near:
-                new = min(near)[2]
-                why = "; ".join(problems)
-                return new, [f"{k} moved from {full[k]} to {new[k]}, because {why}" for k in new if new[k] != full[k]]
-        return full, problems
-
-
-@cache
-def _compiled(expression: str):
-    return compile(expression, f"<{expression}>", "eval")
-
-
-def _place(param: Param, value: int) -> float:
-    """Where `value` stands among the choices, for "nearest"."""
-    return sum(choice < value for choice in param.choices) + (0 if value in param.choices else 0.5)
-
-
-def _at_least_1(name: str) -> Rule:
-    return Rule(f"{name} >= 1", f"{name}={{{name}}} is less than 1")
+def _multiple(of: str, *factors: str) -> Rule:
+    """`of` must be a multiple of the product of `factors`."""
+    product = " * ".join(factors)
+    test = f"{of} % {product} == 0" if len(factors) == 1 else f"{of} % ({product}) == 0"
+    values = "*".join(f"{f}={{{f}}}" for f in factors)
+    return Rule(test, f"{of}={{{of}}} is not a multiple of {values}")
 
 
 _TS = Param("TS", 32, "side of the square tiles of A, B and C, in elements", (4, 8, 12, 16, 20, 24, 32))
+_WPT = Param("WPT", 8, "elements of C a work-item computes, all in one row", (1, 2, 4, 8, 16))
+_TSK = Param("TSK", 16, "depth of the tiles of A and B, in steps of k", (4, 8, 16, 32))
+_PAD = Param("PAD", 2, "floats added to each row of Bsub against bank conflicts", (0, 1, 2), least=0)
+_TSM = Param("TSM", 128, "rows of the tile of C", (16, 32, 64, 96, 128, 160))
+_TSN = Param("TSN", 128, "columns of the tile of C", (16, 32, 64, 96, 128, 160))
+_WPTM = Param("WPTM", 8, "rows of C a work-item computes", (1, 2, 4, 8, 10, 16))
+_WPTN = Param("WPTN", 8, "columns of C a work-item computes", (1, 2, 4, 8, 10, 16))
+_WIDTH = Param("WIDTH", 4, "floats in a vector loaded from global memory: 1, 2, 4 or 8", (1, 2, 4, 8))
+_UNROLL = Param("UNROLL", 4, "steps of k that the compiler lays out in one turn of the loop", (1, 2, 4, 8, 16))
+_READONLY = Param("READONLY", 0, "1: load A and B through the read-only cache where the device can", (0, 1), least=0)
+_SHUFFLE = Param(
+    "SHUFFLE", 0, "1: share B among neighbours from register to register where the device can", (0, 1), least=0
+)
 
-_SPECS = (
-    KernelSpec(
-        number=1,
-        file="01_naive.cl",
-        idea="one work-item computes one element of C",
-        params=(
-            Param(
-                "TS", 32, "side of the square of C that a work-group covers, in elements", (1, 2, 4, 8, 12, 16, 24, 32)
-            ),
-        ),
-        rules=(_at_least_1("TS"),),
-        tile=("TS", "TS"),
-        step="1",
-        local_size=("TS", "TS"),
-        local_memory="0",
-        global_loads="2",
-        local_loads="0",
+_WIDTH_UP_TO_8 = Rule("8 % WIDTH == 0", "WIDTH={WIDTH} is none of 1, 2, 4 and 8")
+_SQUARE = Rule("TSM == TSN", "TSM={TSM} and TSN={TSN} differ; this kernel fills both tiles with one loop (10 does not)")
+
+
+def _even(tile: str, *width: str) -> Rule:
+    """The elements (or vectors) of a tile must be shared out evenly among the work-items."""
+    product = " * ".join((tile, *width))
+    test = f"(TSK * WPTM * WPTN) % {tile} == 0" if not width else f"(TSK * WPTM * WPTN) % ({product}) == 0"
+    values = "*".join(f"{p}={{{p}}}" for p in (tile, *width))
+    return Rule(test, f"TSK*WPTM*WPTN={{TSK}}*{{WPTM}}*{{WPTN}} is not a multiple of {values}: uneven shares of a tile")
+
+
+_1 = KernelSpec(
+    number=1,
+    file="01_naive.cl",
+    idea="one work-item computes one element of C",
+    params=(
+        Param("TS", 32, "side of the square of C that a work-group covers, in elements", (1, 2, 4, 8, 12, 16, 24, 32)),
     ),
-    KernelSpec(
-        number=2,
-        file="02_tiled.cl",
-        idea="a work-group fetches tiles of A and B into local memory once, and shares them",
-        params=(_TS,),
-        rules=(_at_least_1("TS"),),
-        tile=("TS", "TS"),
-        step="TS",
-        local_size=("TS", "TS"),
-        local_memory="2 * TS * TS * 4",
-        global_loads="2 / TS",
-        local_loads="2",
+    rules=(),
+    tile=("TS", "TS"),
+    step="1",
+    local_size=("TS", "TS"),
+    local_memory="0",
+    global_loads="2",
+    local_loads="0",
+)
+_2 = replace(
+    _1,
+    number=2,
+    file="02_tiled.cl",
+    idea="a work-group fetches tiles of A and B into local memory once, and shares them",
+    params=(_TS,),
+    step="TS",
+    local_memory="2 * TS * TS * 4",
+    global_loads="2 / TS",
+    local_loads="2",
+)
+_3 = replace(
+    _2,
+    number=3,
+    file="03_work_per_thread.cl",
+    idea="a work-item computes WPT elements of C, so that one load of A serves WPT multiply-adds",
+    params=(replace(_TS, choices=(*_TS.choices, 64)), _WPT),
+    rules=(_multiple("TS", "WPT"),),
+    local_size=("TS", "TS // WPT"),
+    local_loads="1 + 1 / WPT",
+)
+_4 = replace(
+    _2,
+    number=4,
+    file="04_vector_types.cl",
+    idea="vectors of WIDTH floats for load, compute and store",
+    params=(replace(_TS, choices=(8, 16, 24, 32, 64)), replace(_WIDTH, meaning="floats in a vector: 1, 2, 4 or 8")),
+    rules=(_WIDTH_UP_TO_8, _multiple("TS", "WIDTH")),
+    local_size=("TS // WIDTH", "TS"),
+    local_loads="1 + 1 / WIDTH",
+)
+_5 = replace(
+    _3,
+    number=5,
+    file="05_rectangular_tiles.cl",
+    idea="B transposed beforehand, tiles of depth TSK, local rows padded against bank conflicts",
+    params=(
+        Param("TS", 32, "side of the square tile of C, in elements", (8, 16, 32, 64)),
+        _TSK,
+        _WPT,
+        _PAD,
     ),
-    KernelSpec(
-        number=3,
-        file="03_work_per_thread.cl",
-        idea="a work-item computes WPT elements of C, so that one load of A serves WPT multiply-adds",
-        params=(
-            Param("TS", 32, _TS.meaning, (4, 8, 12, 16, 20, 24, 32, 64)),
-            Param("WPT", 8, "elements of C a work-item computes, all in one row", (1, 2, 4, 8, 16)),
-        ),
-        rules=(
-            _at_least_1("TS"),
-            _at_least_1("WPT"),
-            Rule("TS % WPT == 0", "TS={TS} is not a multiple of WPT={WPT}"),
-        ),
-        tile=("TS", "TS"),
-        step="TS",
-        local_size=("TS", "TS // WPT"),
-        local_memory="2 * TS * TS * 4",
-        global_loads="2 / TS",
-        local_loads="1 + 1 / WPT",
+    rules=(
+        _multiple("TS", "WPT"),
+        Rule("TSK % (TS / WPT) == 0", "TSK={TSK} is not a multiple of TS/WPT={TS}/{WPT}, the columns of work-items"),
     ),
+    step="TSK",
+    local_memory="(TSK * TS + TS * (TSK + PAD)) * 4",
+    b_transposed=True,
+)
+_6 = replace(
+    _5,
+    number=6,
+    file="06_register_blocking.cl",
+    idea="a work-item computes a WPTM x WPTN block of C in registers",
+    params=(_TSM, _TSN, _TSK, _WPTM, _WPTN, _PAD, _UNROLL),
+    rules=(
+        _SQUARE,
+        _multiple("TSM", "WPTM"),
+        _multiple("TSN", "WPTN"),
+        _even("TSN"),
+        _multiple("TSK", "UNROLL"),
+    ),
+    tile=("TSM", "TSN"),
+    local_size=("TSM // WPTM", "TSN // WPTN"),
+    local_memory="(TSK * TSM + TSN * (TSK + PAD)) * 4",
+    global_loads="1 / TSM + 1 / TSN",
+    local_loads="1 / WPTM + 1 / WPTN",
+)
+_7 = replace(
+    _6,
+    number=7,
+    file="07_wide_loads.cl",
+    idea="the tiles come from global memory as vectors of WIDTH floats",
+    params=(_TSM, _TSN, _TSK, _WPTM, _WPTN, _WIDTH, _UNROLL),
+    rules=(
+        _SQUARE,
+        _WIDTH_UP_TO_8,
+        _multiple("TSM", "WPTM"),
+        _multiple("TSN", "WPTN"),
+        _multiple("TSM", "WIDTH"),
+        _multiple("TSN", "WIDTH"),
+        _even("TSN", "WIDTH"),
+        _multiple("TSK", "UNROLL"),
+    ),
+    local_memory="TSK * (TSM + TSN) * 4",
+)
+_8 = replace(
+    _7,
+    number=8,
+    file="08_vendor_features.cl",
+    idea="read-only loads, and shuffles between registers instead of local loads, where a device has them",
+    params=(*_7.params[:-1], _READONLY, _SHUFFLE, _UNROLL),
+    rules=(
+        *_7.rules,
+        Rule("READONLY < 2", "READONLY={READONLY} is neither 0 nor 1"),
+        Rule("SHUFFLE < 2", "SHUFFLE={SHUFFLE} is neither 0 nor 1"),
+        Rule("SHUFFLE * WPTN <= TSM / WPTM", "SHUFFLE needs WPTN={WPTN} to be at most TSM/WPTM={TSM}/{WPTM}"),
+        Rule("SHUFFLE * 32 % (TSM / WPTM) == 0", "SHUFFLE needs TSM/WPTM={TSM}/{WPTM} to divide 32"),
+    ),
+    switches=(
+        Switch("READONLY", {"nvidia": "read-only loads (PTX ld.global.nc)"}),
+        Switch("SHUFFLE", {"nvidia": "shuffles (PTX shfl.sync)", "shuffle": "shuffles (sub-groups)"}),
+    ),
+)
+_9 = replace(
+    _7,
+    number=9,
+    file="09_prefetch.cl",
+    idea="the next tile is fetched into a second local buffer while the first is multiplied",
+    local_memory="2 * TSK * (TSM + TSN) * 4",
+)
+_10 = replace(
+    _9,
+    number=10,
+    file="10_any_size.cl",
+    idea="TSM and TSN free of each other, and any size by padding",
+    rules=(*_9.rules[1:7], _even("TSM", "WIDTH"), _9.rules[7]),
+)
+_11 = replace(
+    _1,
+    number=11,
+    file="11_register_only.cl",
+    idea="blocks straight from global memory into registers, no local memory",
+    params=(
+        Param("RX", 8, "rows of C a work-item computes", (1, 2, 4, 8, 16, 32, 48, 64)),
+        Param("RY", 4, "columns of C a work-item computes", (1, 2, 4, 6, 8, 12, 16)),
+        Param("RK", 1, "steps of k in one turn of the loop", (1, 2, 4, 8)),
+        Param("WIDTH", 4, "floats in a vector: 1, 2, 4, 8 or 16", (1, 2, 4, 8, 16)),
+        Param("GX", 8, "rows of work-items in a work-group", (1, 2, 4, 8, 16)),
+        Param("GY", 8, "columns of work-items", (1, 2, 4, 8, 16)),
+    ),
+    rules=(Rule("16 % WIDTH == 0", "WIDTH={WIDTH} is none of 1, 2, 4, 8 and 16"), _multiple("RX", "WIDTH")),
+    tile=("RX * GX", "RY * GY"),
+    step="RK",
+    local_size=("GX", "GY"),
+    global_loads="1 / RX + 1 / RY",
+    b_transposed=True,
 )
 
 #: Every kernel by its number: ``catalog[3]``.
-catalog: dict[int, KernelSpec] = {spec.number: spec for spec in _SPECS}
+catalog: dict[int, KernelSpec] = {s.number: s for s in (_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11)}
 
 
 def find(kernel) -> KernelSpec:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyopencl as cl
 
-from .catalog import Limits
+from .spec import Limits
 
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 
@@ -35,6 +35,7 @@ class Device:
         units: compute units (multiprocessors of a GPU, cores of a CPU).
         memory, largest: bytes of global memory, and of the largest single buffer.
         limits: what it allows a work-group.
+        features: what kernel 8 may ask for: "nvidia" (inline PTX), "shuffle" (sub-groups of a required size).
     """
 
     index: int
@@ -47,6 +48,7 @@ class Device:
     memory: int
     largest: int
     limits: Limits
+    features: frozenset[str]
     cl: cl.Device = field(repr=False)
 
     @cached_property
@@ -113,8 +115,16 @@ def _describe(index: int, d: cl.Device) -> Device:
         memory=d.global_mem_size,
         largest=d.max_mem_alloc_size,
         limits=limits,
+        features=_features(d),
         cl=d,
     )
+
+
+def _features(d: cl.Device) -> frozenset[str]:
+    extensions = set(d.extensions.split())
+    shuffle = {"cl_khr_subgroup_shuffle", "cl_intel_required_subgroup_size"} <= extensions
+    nvidia = "nvidia" in d.platform.name.lower()
+    return frozenset({"nvidia"} if nvidia else {"shuffle"} if shuffle else ())
 
 
 def _preference(d: cl.Device) -> tuple:

@@ -39,7 +39,7 @@ class Built:
         self.seconds = seconds
         info = cl.kernel_work_group_info
         self.work_group_limit = kernel.get_work_group_info(info.WORK_GROUP_SIZE, device.cl)
-        if "nvidia" in device.platform.lower():
+        if "nvidia" in device.features:
             # NVIDIA says 256 of every kernel, even of one that it compiled for a required 32 x 32
             required = kernel.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, device.cl)
             self.work_group_limit = max(self.work_group_limit, math.prod(required))
@@ -125,6 +125,7 @@ class Kernel:
         params: all parameters.
         local_size: work-items of a work-group.
         multiples: what M, N and K must be multiples of.
+        path: which of the kernel's paths runs here: "plain", or the device's features that are switched on.
         build_seconds: how long compiling took (near zero if it was cached on disk).
     """
 
@@ -134,6 +135,7 @@ class Kernel:
         self.local_size = spec.local(self.params)
         self.multiples = spec.multiples(self.params)
         self.options = options(self.params)
+        self.path = spec.path(self.params, device.features) if text is None else "of your own"
         title = f"kernel {spec.number} ({spec.file})"
         self.source = sources.read(spec.file) if text is None else text
         self._built = build(device, context, title, self.source, self.params)
@@ -193,7 +195,7 @@ def kernel(number: int, params: dict[str, int] | None = None, device=None) -> Ke
     """Compile kernel `number` for a device: source, options and launch sizes to take away.
 
     Args:
-        number: 1 to 3.
+        number: as in ``gemmlab.catalog``.
         params: such as ``{"TS": 32, "WPT": 8}``; missing ones take their defaults.
         device: a Device, an index or part of a name; the preferred device by default.
 

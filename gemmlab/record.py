@@ -30,6 +30,7 @@ class Result:
         pipeline_ms: the same for all passes of a call (pad, transpose, kernel, unpad), without host copies.
         passes_ms: median milliseconds of each pass.
         build_seconds: compile time, which is no part of any run time.
+        path: which of the kernel's paths ran ("plain", or the features it used).
         device: facts about the device.
         when: the date, ISO 8601.
     """
@@ -48,6 +49,7 @@ class Result:
     passes_ms: dict[str, float]
     repeats: int
     build_seconds: float
+    path: str
     device: dict[str, str | int]
     when: str = field(default_factory=lambda: date.today().isoformat())
 
@@ -66,7 +68,7 @@ class Result:
         low, high = (model.gflops(self.m, self.n, self.k, ms * 1e-3) for ms in (self.kernel_ms[2], self.kernel_ms[1]))
         return (
             f"kernel {self.kernel} ({settings}), {self.m} x {self.n} x {self.k}, {self.device['device']}: "
-            f"{self.verdict}; {self.gflops:,.1f} GFLOPS ({low:,.1f} to {high:,.1f}, {self.repeats} runs), "
+            f"{self.verdict}; {'' if self.path == 'plain' else self.path + ': '}{self.gflops:,.1f} GFLOPS ({low:,.1f} to {high:,.1f}, {self.repeats} runs), "
             f"whole pipeline {self.pipeline_gflops:,.1f}; compiled in {self.build_seconds:.2f} s"
         )
 

@@ -18,10 +18,6 @@
 #define TS 32 // side of the square of C that a work-group covers, in elements
 #endif
 
-#if !(TS >= 1)
-#error TS must be at least 1
-#endif
-
 __kernel __attribute__((reqd_work_group_size(TS, TS, 1)))
 void gemm(const int M, const int N, const int K,
           const __global float* restrict A,

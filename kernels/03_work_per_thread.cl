@@ -21,12 +21,6 @@
 #define WPT 8 // elements of C a work-item computes, all in one row
 #endif
 
-#if !(TS >= 1)
-#error TS must be at least 1
-#endif
-#if !(WPT >= 1)
-#error WPT must be at least 1
-#endif
 #if !(TS % WPT == 0)
 #error TS must be a multiple of WPT
 #endif

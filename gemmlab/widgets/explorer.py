@@ -172,7 +172,7 @@ class Explorer(Shell):
             "kernel": f"{result.gflops:,.1f} GFLOPS, {result.kernel_ms[0]:.3g} ms, median of {result.repeats}",
             "whole pipeline": f"{result.pipeline_gflops:,.1f} GFLOPS ({', '.join(result.passes_ms)})",
             "error": f"{result.error:.1e}, may be {result.bound:.1e}",
-            "compiled in": f"{result.build_seconds:.2f} s",
+            "compiled in": f"{result.build_seconds:.2f} s" + (f"; path: {result.path}" if self.spec.switches else ""),
             "work-group": f"{local[0]} x {local[1]} = {local[0] * local[1]} of {limits.work_group} work-items",
             "local memory": f"{memory:,} of {limits.local_memory:,} bytes",
         }

@@ -1,0 +1,231 @@
+"""What a record of the catalog holds, and what follows from it: legal parameters, work-groups, launch sizes.
+
+Expressions such as ``"TS // WPT"`` are plain Python over the kernel's parameters.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from numbers import Integral
+
+
+class ParameterError(ValueError):
+    """Parameters that a kernel or a device cannot take; the message holds one sentence a problem."""
+
+
+@dataclass(frozen=True)
+class Param:
+    """One macro of a kernel: its default, what it means, and the values an explorer offers."""
+
+    name: str
+    default: int
+    meaning: str
+    choices: tuple[int, ...]
+    least: int = 1
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A constraint: `test` reads the same in C and in Python; `broken` says what is wrong when it fails."""
+
+    test: str
+    broken: str
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A parameter that, set to 1, asks for a device's feature; `path` names what runs where there is one of `features`."""
+
+    param: str
+    path: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a device allows a work-group: work-items in all and per dimension, bytes of local memory."""
+
+    name: str
+    work_group: int
+    per_dimension: tuple[int, ...]
+    local_memory: int
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """One kernel of the ladder.
+
+    Attributes:
+        number: its number; chapter, file and tests share it.
+        file: its file in ``kernels/``.
+        idea: the idea in one sentence.
+        params: its parameters.
+        rules: constraints on the parameters.
+        tile: rows and columns of C that a work-group computes (expressions).
+        step: what K must be a multiple of (expression).
+        local_size: work-items of a work-group in dimension 0 and 1 (expressions).
+        local_memory: bytes of local memory a work-group (expression).
+        global_loads, local_loads: loads of one float per multiply-add (expressions).
+        b_transposed: whether the kernel wants B as N x K instead of K x N.
+        switches: parameters that ask for a feature which only some devices have.
+    """
+
+    number: int
+    file: str
+    idea: str
+    params: tuple[Param, ...]
+    rules: tuple[Rule, ...]
+    tile: tuple[str, str]
+    step: str
+    local_size: tuple[str, str]
+    local_memory: str
+    global_loads: str
+    local_loads: str
+    b_transposed: bool = False
+    switches: tuple[Switch, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.file.removesuffix(".cl").split("_", 1)[1].replace("_", " ")
+
+    @property
+    def defaults(self) -> dict[str, int]:
+        return {p.name: p.default for p in self.params}
+
+    def value(self, expression: str, params: Mapping[str, int]):
+        """Evaluate one of this record's expressions for complete `params`."""
+        return eval(_compiled(expression), {"__builtins__": {}}, dict(params))
+
+    def multiples(self, params: Mapping[str, int]) -> tuple[int, int, int]:
+        """What M, N and K must be multiples of."""
+        return tuple(self.value(e, params) for e in (*self.tile, self.step))
+
+    def local(self, params: Mapping[str, int]) -> tuple[int, int]:
+        """Work-items of a work-group in dimensions 0 and 1."""
+        return tuple(self.value(e, params) for e in self.local_size)
+
+    def global_size(self, m: int, n: int, params: Mapping[str, int]) -> tuple[int, int]:
+        """Work-items of the whole launch for an m x n result (multiples of the tile)."""
+        tm, tn, _ = self.multiples(params)
+        lm, ln = self.local(params)
+        return m // tm * lm, n // tn * ln
+
+    def complete(self, params: Mapping[str, int] | None) -> dict[str, int]:
+        """`params` over the defaults. Raises ParameterError for unknown names, TypeError for wrong types."""
+        given = {} if params is None else params
+        if not isinstance(given, Mapping):
+            raise TypeError(f"params must be a dict such as {self.defaults}, not {type(given).__name__}: {given!r}")
+        full = self.defaults
+        for name, value in given.items():
+            if name not in full:
+                near = difflib.get_close_matches(str(name).upper(), full, n=1, cutoff=0.3)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                raise ParameterError(f"kernel {self.number} has no parameter {name!r} (it has {', '.join(full)}){hint}")
+            if isinstance(value, bool) or not isinstance(value, Integral):
+                raise TypeError(f"{name} must be a whole number, not {type(value).__name__}: {value!r}")
+            full[name] = int(value)
+        return full
+
+    def problems(self, params: Mapping[str, int], limits: Limits | None = None) -> list[str]:
+        """One sentence for each constraint that complete `params` break, on a device with `limits`."""
+        found = [
+            f"{p.name}={params[p.name]} is out of range: it must be from {p.least} to 65536"
+            for p in self.params
+            if not p.least <= params[p.name] <= 65536
+        ]
+        if found:
+            return found
+        found = [rule.broken.format(**params) for rule in self.rules if not self.value(rule.test, params)]
+        if found or limits is None:
+            return found
+        local, memory = self.local(params), self.value(self.local_memory, params)
+        shape = " x ".join(map(str, local))
+        if local[0] * local[1] > limits.work_group:
+            found.append(
+                f"a work-group of {shape} = {local[0] * local[1]} work-items is over "
+                f"the limit of {limits.work_group} of {limits.name}"
+            )
+        for dimension, (size, most) in enumerate(zip(local, limits.per_dimension, strict=False)):
+            if size > most:
+                found.append(
+                    f"a work-group of {shape} work-items has {size} in dimension {dimension}, over "
+                    f"the limit of {most} of {limits.name}"
+                )
+        if memory > limits.local_memory:
+            found.append(
+                f"{memory:,} bytes of local memory a work-group are over "
+                f"the limit of {limits.local_memory:,} of {limits.name}"
+            )
+        return found
+
+    def validate(self, params: Mapping[str, int] | None = None, limits: Limits | None = None) -> dict[str, int]:
+        """Complete and check `params`; raise ParameterError with every problem in words."""
+        full = self.complete(params)
+        problems = self.problems(full, limits)
+        if problems:
+            raise ParameterError(f"kernel {self.number}: " + "; ".join(problems))
+        return full
+
+    def legal(self, params: Mapping[str, int] | None = None, limits: Limits | None = None) -> dict[str, tuple]:
+        """For each parameter the offered values that are legal while the others stay as in `params`."""
+        full = self.complete(params)
+        return {
+            p.name: tuple(v for v in p.choices if not self.problems({**full, p.name: v}, limits)) for p in self.params
+        }
+
+    def offered(self, limits: Limits | None = None) -> list[dict[str, int]]:
+        """Every legal combination of offered values."""
+        names = [p.name for p in self.params]
+        combinations = (dict(zip(names, v, strict=True)) for v in itertools.product(*(p.choices for p in self.params)))
+        return [c for c in combinations if not self.problems(c, limits)]
+
+    def path(self, params: Mapping[str, int], features: frozenset[str]) -> str:
+        """Which of the kernel's paths runs on a device with `features`: those switched on and there, or "plain"."""
+        on = [s for s in self.switches if params[s.param]]
+        return ", ".join(s.path[f] for s in on for f in s.path if f in features) or "plain"
+
+    def fit(self, limits: Limits) -> dict[str, int]:
+        """The defaults, or where a device cannot take them the nearest offered values that it can."""
+        if not self.problems(self.defaults, limits):
+            return self.defaults
+        near = [(sum(abs(_place(p, c[p.name]) - _place(p, p.default)) for p in self.params), list(c.values()), c)
+                for c in self.offered(limits)]  # fmt: skip
+        return min(near)[2] if near else self.defaults
+
+    def settle(self, params: Mapping[str, int], moved: str, limits: Limits | None = None):
+        """Move the other parameters as little as possible, so that `moved` may keep its value.
+
+        Returns the new parameters and one sentence for each that had to move. If nothing legal keeps
+        `moved`'s value, `params` come back with the problems as sentences.
+        """
+        full = self.complete(params)
+        problems = self.problems(full, limits)
+        if not problems:
+            return full, []
+        others = [p for p in self.params if p.name != moved]
+        for count in range(1, len(others) + 1):
+            near = []
+            for group in itertools.combinations(others, count):
+                for values in itertools.product(*(p.choices for p in group)):
+                    trial = {**full, **{p.name: v for p, v in zip(group, values, strict=True)}}
+                    if not self.problems(trial, limits):
+                        distance = sum(abs(_place(p, trial[p.name]) - _place(p, full[p.name])) for p in group)
+                        near.append((distance, list(trial.values()), trial))
+            if near:
+                new = min(near)[2]
+                why = "; ".join(problems)
+                return new, [f"{k} moved from {full[k]} to {new[k]}, because {why}" for k in new if new[k] != full[k]]
+        return full, problems
+
+
+@cache
+def _compiled(expression: str):
+    return compile(expression, f"<{expression}>", "eval")
+
+
+def _place(param: Param, value: int) -> float:
+    """Where `value` stands among the choices, for "nearest"."""
+    return sum(choice < value for choice in param.choices) + (0 if value in param.choices else 0.5)

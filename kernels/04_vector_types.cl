@@ -1,0 +1,90 @@
+// 04 vector types: a work-item loads, computes and stores WIDTH elements at once.
+//
+// Before:   03_work_per_thread. There the WPT elements of a work-item lay in one
+//           row, columns apart; here they lie in one column, side by side in
+//           memory, so that one vector instruction moves them all.
+// Costs:    2*TS*TS floats of local memory, WIDTH accumulators; 2/TS global and
+//           1 + 1/WIDTH local loads per multiply-add; 2 barriers per tile.
+// Requires: M, N and K multiples of TS; TS a multiple of WIDTH.
+//
+//    tile of C, TS = 8, WIDTH = 4: a work-group is TS/WIDTH x TS = 2 x 8 work-items
+//
+//    row 0  a . . .       a: the elements of work-item (0, 0), one float4
+//        1  a . . .       b: the elements of work-item (1, 0)
+//        2  a . . .       A and C are read and written as vectors down a column,
+//        3  a . . .       B as well: there WIDTH steps of k lie side by side.
+//        4  b . . .
+
+#ifndef TS
+#define TS 32 // side of the square tiles of A, B and C, in elements
+#endif
+#ifndef WIDTH
+#define WIDTH 4 // floats in a vector: 1, 2, 4 or 8
+#endif
+
+#if !(TS >= 1)
+#error TS must be at least 1
+#endif
+#if !(8 % WIDTH == 0)
+#error WIDTH must be 1, 2, 4 or 8
+#endif
+#if !(TS % WIDTH == 0)
+#error TS must be a multiple of WIDTH
+#endif
+
+#if WIDTH == 1
+#define floatX float
+#elif WIDTH == 2
+#define floatX float2
+#elif WIDTH == 4
+#define floatX float4
+#elif WIDTH == 8
+#define floatX float8
+#endif
+
+#define TSV (TS/WIDTH)                             // vectors along a side of the tile
+#define LANE(vector, i) (((const float*)&(vector))[i])
+
+__kernel __attribute__((reqd_work_group_size(TSV, TS, 1)))
+void gemm(const int M, const int N, const int K,
+          const __global floatX* restrict A,
+          const __global floatX* restrict B,
+          __global floatX* restrict C)
+{
+    // identifiers
+    const int tm = get_local_id(0);          // vector of rows inside the tile
+    const int tn = get_local_id(1);          // column inside the tile
+    const int m = get_group_id(0)*TSV + tm;  // vector of rows of C
+    const int n = get_group_id(1)*TS + tn;   // column of C
+
+    // local memory
+    __local floatX Asub[TS][TSV];            // [k][m]
+    __local floatX Bsub[TS][TSV];            // [n][k]
+
+    // accumulators
+    floatX acc = (floatX)(0.0f);
+
+    for (int t = 0; t < K/TS; t++) {
+
+        // load: one vector of each tile a work-item
+        Asub[tn][tm] = A[(t*TS + tn)*(M/WIDTH) + m];
+        Bsub[tn][tm] = B[n*(K/WIDTH) + t*TSV + tm];
+
+        // barrier: the tiles are complete
+        barrier(CLK_LOCAL_MEM_FENCE);
+
+        // compute
+        for (int k = 0; k < TSV; k++) {
+            const floatX b = Bsub[tn][k];    // WIDTH steps of k
+            for (int w = 0; w < WIDTH; w++) {
+                acc += Asub[k*WIDTH + w][tm] * LANE(b, w);
+            }
+        }
+
+        // barrier: nobody needs the tiles any more
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+
+    // store
+    C[n*(M/WIDTH) + m] = acc;
+}
