@@ -59,5 +59,10 @@ def __getattr__(name: str):
     return value
 
 
+def load_ipython_extension(shell) -> None:
+    """`%load_ext gemmlab` brings `%%gemm`, a cell that is a kernel."""
+    shell.register_magics(import_module(".widgets.magic", __name__).GemmMagics)
+
+
 def __dir__():
     return sorted(__all__)

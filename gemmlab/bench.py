@@ -248,7 +248,7 @@ def peaks(device: Device | int | str | None = None) -> model.Peaks:
     items = device.units * (2048 if device.kind == "GPU" else 64)
     out = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * items)
     best, chains = (0.0, 1), 12
-    for width in (1, 2, 4, 8, 16):
+    for width in (w for w in (1, 2, 4, 8, 16) if w <= device.limits.vector):
         loop = build(device, device.context, "peaks.cl", text, {"WIDTH": width, "CHAINS": chains}, "fma_loop")
         rounds = 256
         while _seconds(loop(queue, (items,), (local,), rounds, 0.999, 0.001, out)) < 5e-3 and rounds < 2**24:

@@ -15,31 +15,27 @@ import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 
+from . import auto
 from .catalog import find
 from .device import Device, find_device, of_queue
 from .launch import Kernel
 from .pipeline import Matrix, Session, demand, fits
 
-#: The best known kernel and its parameters for each kind of device.
-AUTO = {"GPU": (3, {"TS": 32, "WPT": 8}), "CPU": (3, {"TS": 64, "WPT": 16})}
-
 
 @lru_cache(maxsize=64)
-def _kernel(number, params: tuple | None, device: Device, context: cl.Context) -> Kernel:
-    if number == "auto":
-        number, params = AUTO.get(device.kind, AUTO["GPU"])
+def _kernel(number: int, params: tuple | None, device: Device, context: cl.Context) -> Kernel:
     spec = find(number)
-    chosen = spec.fit(device.limits) if params is None else dict(params)
-    return Kernel(spec, chosen, device, context)
+    return Kernel(spec, spec.fit(device.limits) if params is None else dict(params), device, context)
 
 
-def _choose(kernel, params, device: Device, context: cl.Context) -> Kernel:
-    if kernel == "auto" and params is not None:
-        raise ValueError("params needs a kernel number as well, such as kernel=3")
-    if kernel != "auto":
-        spec = find(kernel)  # before the cache below, where True and 1.0 would pass for 1
-        kernel, params = spec.number, spec.complete(params) if params is not None else None
-    return _kernel(kernel, None if params is None else tuple(params.items()), device, context)
+def _choose(kernel, params, device: Device, context: cl.Context, sizes: tuple[int, int, int]) -> Kernel:
+    if isinstance(kernel, str) and kernel == "auto":
+        if params is not None:
+            raise ValueError("params needs a kernel number as well, such as kernel=3")
+        return _kernel(*auto.choose(device, auto.scale(*sizes)), device, context)
+    spec = find(kernel)  # before the cache, where True and 1.0 would pass for 1
+    full = None if params is None else tuple(spec.complete(params).items())
+    return _kernel(spec.number, full, device, context)
 
 
 def _checked(name: str, x):
@@ -133,7 +129,7 @@ def _product(alpha, a, b, beta, c, ta, tb, kernel, params, device):
         raise ValueError(f"c has the shape {c.shape}, expected {(m, n)}")
     on_device = queue is not None
     queue = queue or device.queue
-    chosen = _choose(kernel, params, device, queue.context)
+    chosen = _choose(kernel, params, device, queue.context, (m, n, k))
     if m * n == 0 or (beta == 0 and (k == 0 or alpha == 0)):
         return cla.zeros(queue, (m, n), np.float32) if on_device else np.zeros((m, n), np.float32)
     across, down, depth = chosen.multiples  # the operands are swapped

@@ -23,14 +23,14 @@ def _multiple(of: str, *factors: str) -> Rule:
 
 _TS = Param("TS", 32, "side of the square tiles of A, B and C, in elements", (4, 8, 12, 16, 20, 24, 32))
 _WPT = Param("WPT", 8, "elements of C a work-item computes, all in one row", (1, 2, 4, 8, 16))
-_TSK = Param("TSK", 16, "depth of the tiles of A and B, in steps of k", (4, 8, 16, 32))
+_TSK = Param("TSK", 16, "depth of the tiles of A and B, in steps of k", (8, 16, 32))
 _PAD = Param("PAD", 2, "floats added to each row of Bsub against bank conflicts", (0, 1, 2), least=0)
-_TSM = Param("TSM", 128, "rows of the tile of C", (16, 32, 64, 96, 128, 160))
-_TSN = Param("TSN", 128, "columns of the tile of C", (16, 32, 64, 96, 128, 160))
-_WPTM = Param("WPTM", 8, "rows of C a work-item computes", (1, 2, 4, 8, 10, 16))
-_WPTN = Param("WPTN", 8, "columns of C a work-item computes", (1, 2, 4, 8, 10, 16))
+_TSM = Param("TSM", 128, "rows of the tile of C", (32, 64, 128, 160))
+_TSN = Param("TSN", 128, "columns of the tile of C", (32, 64, 128, 160))
+_WPTM = Param("WPTM", 8, "rows of C a work-item computes", (2, 4, 8, 10))
+_WPTN = Param("WPTN", 8, "columns of C a work-item computes", (2, 4, 8, 10))
 _WIDTH = Param("WIDTH", 4, "floats in a vector loaded from global memory: 1, 2, 4 or 8", (1, 2, 4, 8))
-_UNROLL = Param("UNROLL", 4, "steps of k that the compiler lays out in one turn of the loop", (1, 2, 4, 8, 16))
+_UNROLL = Param("UNROLL", 4, "steps of k that the compiler lays out in one turn of the loop", (1, 4, 16))
 _READONLY = Param("READONLY", 0, "1: load A and B through the read-only cache where the device can", (0, 1), least=0)
 _SHUFFLE = Param(
     "SHUFFLE", 0, "1: share B among neighbours from register to register where the device can", (0, 1), least=0
@@ -52,9 +52,7 @@ _1 = KernelSpec(
     number=1,
     file="01_naive.cl",
     idea="one work-item computes one element of C",
-    params=(
-        Param("TS", 32, "side of the square of C that a work-group covers, in elements", (1, 2, 4, 8, 12, 16, 24, 32)),
-    ),
+    params=(replace(_TS, meaning="side of the square of C that a work-group covers, in elements"),),
     rules=(),
     tile=("TS", "TS"),
     step="1",
@@ -188,12 +186,12 @@ _11 = replace(
     file="11_register_only.cl",
     idea="blocks straight from global memory into registers, no local memory",
     params=(
-        Param("RX", 8, "rows of C a work-item computes", (1, 2, 4, 8, 16, 32, 48, 64)),
-        Param("RY", 4, "columns of C a work-item computes", (1, 2, 4, 6, 8, 12, 16)),
-        Param("RK", 1, "steps of k in one turn of the loop", (1, 2, 4, 8)),
+        Param("RX", 8, "rows of C a work-item computes", (4, 8, 16, 32, 48)),
+        Param("RY", 4, "columns of C a work-item computes", (2, 4, 8, 12)),
+        Param("RK", 1, "steps of k in one turn of the loop", (1, 2, 4)),
         Param("WIDTH", 4, "floats in a vector: 1, 2, 4, 8 or 16", (1, 2, 4, 8, 16)),
         Param("GX", 8, "rows of work-items in a work-group", (1, 2, 4, 8, 16)),
-        Param("GY", 8, "columns of work-items", (1, 2, 4, 8, 16)),
+        Param("GY", 8, "columns of work-items", (1, 4, 8, 16)),
     ),
     rules=(Rule("16 % WIDTH == 0", "WIDTH={WIDTH} is none of 1, 2, 4, 8 and 16"), _multiple("RX", "WIDTH")),
     tile=("RX * GX", "RY * GY"),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import random
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
 from tqdm import tqdm
@@ -30,6 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     bench.add_argument("--repeats", type=int, help="timed runs (default: as many as fit 80 ms)")
     bench.add_argument("--json", metavar="FILE", help="write the results to FILE")
     bench.add_argument("--title", help="a short name of the device for charts (with --json)")
+    bench.add_argument("--search", metavar="FILE", help="find the best kernels for --sizes; add them to FILE")
     verify = commands.add_parser("verify", help="check the kernels on every device")
     verify.add_argument("--full", action="store_true", help="everything instead of a sample, and all tests")
     verify.add_argument("--seed", type=int, default=0, help="of the sample")
@@ -99,6 +102,8 @@ def run_bench(given) -> int:
     from . import bench, device, record
 
     chosen = device.find_device(given.device)
+    if given.search:
+        return run_search(given, chosen)
     results = []
     with tqdm(total=len(given.kernels) * len(given.sizes), unit="run", disable=None) as bar:
         for number in given.kernels:
@@ -116,6 +121,31 @@ def run_bench(given) -> int:
     return 0 if all(r.ok for r in results) else 1
 
 
+def run_search(given, chosen) -> int:
+    """Make rows of the table behind kernel="auto", each trial in a child process; keep the file's other kinds."""
+    from . import auto, live
+
+    def run(kernel: int, params: dict[str, int]) -> float:
+        outcome = live.trial(kernel, size, params=params, device=chosen, repeats=5, most_seconds=4.0)
+        return outcome.result.pipeline_gflops if outcome.ok else 0.0
+
+    rows = []
+    for size in given.sizes:
+        print(f"{size} cubed on {chosen}:")
+        rows.append(auto.search(chosen, size, run))
+    path = Path(given.search)
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    command = "python -m gemmlab " + " ".join(sys.argv[1:])
+    known[auto.kind(chosen)] = {
+        "device": str(chosen),
+        "date": date.today().isoformat(),
+        "command": command,
+        "rows": rows,
+    }
+    path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
 def run_verify(given) -> int:
     """Both checks of every kernel on every device, over a sample of the offered parameters or all of them."""
     from . import device, live
@@ -124,8 +154,7 @@ def run_verify(given) -> int:
     cases = []
     for d in device.devices():
         for number, spec in catalog.items():
-            offered = spec.offered(d.limits)
-            for params in offered if given.full else rng.sample(offered, min(4, len(offered))):
+            for params in spec.sample(d.limits, None if given.full else 3, given.seed):
                 sizes = [rng.randint(1, 2 * multiple + 1) for multiple in spec.multiples(params)]
                 cases.append((d, number, params, sizes))
     wrong = []

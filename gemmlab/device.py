@@ -103,7 +103,9 @@ def _intel_registered():
 def _describe(index: int, d: cl.Device) -> Device:
     kind = {cl.device_type.GPU: "GPU", cl.device_type.CPU: "CPU"}.get(d.type & ~cl.device_type.DEFAULT, "other")
     name = d.name.strip()
-    limits = Limits(name, d.max_work_group_size, tuple(d.max_work_item_sizes), d.local_mem_size)
+    old_pocl = "PoCL 3.0" in d.platform.version  # it aborts the whole process on some kernels with float16
+    vector = 8 if old_pocl else 16
+    limits = Limits(name, d.max_work_group_size, tuple(d.max_work_item_sizes), d.local_mem_size, vector)
     return Device(
         index=index,
         name=name,

@@ -66,9 +66,10 @@ class Result:
     def __str__(self) -> str:
         settings = " ".join(f"{k}={v}" for k, v in self.params.items())
         low, high = (model.gflops(self.m, self.n, self.k, ms * 1e-3) for ms in (self.kernel_ms[2], self.kernel_ms[1]))
+        path = "" if self.path == "plain" else f"{self.path}: "
         return (
             f"kernel {self.kernel} ({settings}), {self.m} x {self.n} x {self.k}, {self.device['device']}: "
-            f"{self.verdict}; {'' if self.path == 'plain' else self.path + ': '}{self.gflops:,.1f} GFLOPS ({low:,.1f} to {high:,.1f}, {self.repeats} runs), "
+            f"{self.verdict}; {path}{self.gflops:,.1f} GFLOPS ({low:,.1f} to {high:,.1f}, {self.repeats} runs), "
             f"whole pipeline {self.pipeline_gflops:,.1f}; compiled in {self.build_seconds:.2f} s"
         )
 
@@ -89,7 +90,7 @@ def recorded() -> list[dict]:
     with contextlib.suppress(FileNotFoundError):
         for path in sorted(sources.folder("results").glob("*.json")):
             found.append({"file": path.name, **json.loads(path.read_text(encoding="utf-8"))})
-    return found
+    return [file for file in found if "results" in file]  # auto.json is none
 
 
 def ladders(kernels=tuple(catalog)) -> dict[str, dict[int, float]]:

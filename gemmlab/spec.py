@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -38,7 +39,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Switch:
-    """A parameter that, set to 1, asks for a device's feature; `path` names what runs where there is one of `features`."""
+    """A parameter that, set to 1, asks for a feature of the device; `path` names what runs, by feature."""
 
     param: str
     path: dict[str, str]
@@ -46,12 +47,13 @@ class Switch:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a device allows a work-group: work-items in all and per dimension, bytes of local memory."""
+    """What a device allows: work-items of a work-group in all and per dimension, bytes of local memory, vectors."""
 
     name: str
     work_group: int
     per_dimension: tuple[int, ...]
     local_memory: int
+    vector: int = 16
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,8 @@ class KernelSpec:
         found = [rule.broken.format(**params) for rule in self.rules if not self.value(rule.test, params)]
         if found or limits is None:
             return found
+        if params.get("WIDTH", 1) > limits.vector:
+            found.append(f"WIDTH={params['WIDTH']}: {limits.name} takes vectors of {limits.vector} floats at most")
         local, memory = self.local(params), self.value(self.local_memory, params)
         shape = " x ".join(map(str, local))
         if local[0] * local[1] > limits.work_group:
@@ -194,6 +198,20 @@ class KernelSpec:
         near = [(sum(abs(_place(p, c[p.name]) - _place(p, p.default)) for p in self.params), list(c.values()), c)
                 for c in self.offered(limits)]  # fmt: skip
         return min(near)[2] if near else self.defaults
+
+    def sample(self, limits: Limits, count: int | None = None, seed: int = 0) -> list[dict[str, int]]:
+        """Some legal combinations of offered values: `count` at random, or until every legal pair of values occurs."""
+        left = self.offered(limits)
+        random.Random(seed).shuffle(left)
+        if count is not None or len(left) <= 200:
+            return left[:count]
+        chosen, seen = [], set()
+        for combination in left:
+            pairs = set(itertools.combinations(combination.items(), 2))
+            if not pairs <= seen:
+                chosen.append(combination)
+                seen |= pairs
+        return chosen
 
     def settle(self, params: Mapping[str, int], moved: str, limits: Limits | None = None):
         """Move the other parameters as little as possible, so that `moved` may keep its value.

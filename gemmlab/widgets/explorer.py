@@ -7,7 +7,7 @@ import threading
 
 import ipywidgets as w
 
-from .. import live, plot, record
+from .. import live, plot, record, sources
 from ..catalog import catalog, find
 from ..device import find_device
 from .shell import Newest, Shell, escape, on_any_thread, slider
@@ -165,7 +165,9 @@ class Explorer(Shell):
         result = outcome.result
         if result is None:
             text = escape(outcome.problem).replace("\n", "<br>")
-            return f'{_head("Not run", plot.RED)}<div style="font-family:monospace">{text}</div>{moved}'
+            text = text.replace("  ", "&nbsp; ")
+            head = _head({"hang": "Stopped", "crash": "Crashed"}.get(outcome.kind, "Not run"), plot.RED)
+            return f'{head}<div style="font-family:monospace">{text}</div>{moved}{self._changes()}'
         local, memory = self.spec.local(result.params), self.spec.value(self.spec.local_memory, result.params)
         limits = self.device.limits
         facts = {
@@ -181,7 +183,18 @@ class Explorer(Shell):
         )
         head = _head(result.verdict[0].upper() + result.verdict[1:], plot.GREEN if result.ok else plot.RED)
         columns = "display:grid;grid-template-columns:repeat(auto-fit,minmax(min(320px,100%),1fr));margin:4px 0"
-        return f'{head}<div style="{columns}">{cells}</div>{moved}'
+        return f'{head}<div style="{columns}">{cells}</div>{moved}{self._changes()}'
+
+    def _changes(self) -> str:
+        """A learner's own text, compared with the kernel's: removed lines marked with -, added ones with +."""
+        if self.source is None:
+            return ""
+        lines = sources.diff(sources.read(self.spec.file), self.source, context=0).splitlines()
+        shown = [line for line in lines if line[:1] in "+-"][:30]
+        colours = {"+": plot.GREEN, "-": plot.RED}
+        rows = "".join(f'<div style="border-left:3px solid {colours[x[0]]}">{escape(x)}</div>' for x in shown)
+        title = "changed against the original:" if shown else "the same as the original"
+        return f'<div style="opacity:.75">{title}</div><div style="font-family:monospace;white-space:pre">{rows}</div>'
 
     def ready(self) -> None:
         """Run the settings of the beginning, and then the other kernels for the chart."""
