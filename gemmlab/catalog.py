@@ -44,8 +44,11 @@ def _even(tile: str, *width: str) -> Rule:
     """The elements (or vectors) of a tile must be shared out evenly among the work-items."""
     product = " * ".join((tile, *width))
     test = f"(TSK * WPTM * WPTN) % {tile} == 0" if not width else f"(TSK * WPTM * WPTN) % ({product}) == 0"
-    values = "*".join(f"{p}={{{p}}}" for p in (tile, *width))
-    return Rule(test, f"TSK*WPTM*WPTN={{TSK}}*{{WPTM}}*{{WPTN}} is not a multiple of {values}: uneven shares of a tile")
+    values = " times ".join(f"{p}={{{p}}}" for p in (tile, *width))
+    broken = (
+        f"uneven shares of a tile: TSK={{TSK}} times WPTM={{WPTM}} times WPTN={{WPTN}} is not a multiple of {values}"
+    )
+    return Rule(test, broken)
 
 
 _1 = KernelSpec(
@@ -105,7 +108,9 @@ _5 = replace(
     ),
     rules=(
         _multiple("TS", "WPT"),
-        Rule("TSK % (TS / WPT) == 0", "TSK={TSK} is not a multiple of TS/WPT={TS}/{WPT}, the columns of work-items"),
+        Rule(
+            "TSK % (TS / WPT) == 0", "TSK={TSK} is not a multiple of the columns of work-items, TS={TS} over WPT={WPT}"
+        ),
     ),
     step="TSK",
     local_memory="(TSK * TS + TS * (TSK + PAD)) * 4",
@@ -158,12 +163,15 @@ _8 = replace(
         *_7.rules,
         Rule("READONLY < 2", "READONLY={READONLY} is neither 0 nor 1"),
         Rule("SHUFFLE < 2", "SHUFFLE={SHUFFLE} is neither 0 nor 1"),
-        Rule("SHUFFLE * WPTN <= TSM / WPTM", "SHUFFLE needs WPTN={WPTN} to be at most TSM/WPTM={TSM}/{WPTM}"),
-        Rule("SHUFFLE * 32 % (TSM / WPTM) == 0", "SHUFFLE needs TSM/WPTM={TSM}/{WPTM} to divide 32"),
+        Rule(
+            "SHUFFLE * WPTN <= TSM / WPTM",
+            "SHUFFLE={SHUFFLE} needs WPTN={WPTN} to be at most TSM={TSM} over WPTM={WPTM}",
+        ),
+        Rule("SHUFFLE * 32 % (TSM / WPTM) == 0", "SHUFFLE={SHUFFLE} needs TSM={TSM} over WPTM={WPTM} to divide 32"),
     ),
     switches=(
-        Switch("READONLY", {"nvidia": "read-only loads (PTX ld.global.nc)"}),
-        Switch("SHUFFLE", {"nvidia": "shuffles (PTX shfl.sync)", "shuffle": "shuffles (sub-groups)"}),
+        Switch("READONLY", (("nvidia", "read-only loads (PTX ld.global.nc)"),)),
+        Switch("SHUFFLE", (("nvidia", "shuffles (PTX shfl.sync)"), ("shuffle", "shuffles (sub-groups)"))),
     ),
 )
 _9 = replace(

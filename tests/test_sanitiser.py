@@ -41,8 +41,12 @@ def cases():
     for number, spec in catalog.items():
         offered = spec.offered(OCLGRIND)
         if not FULL:
-            small = [p for p in offered if 2 <= p["TS"] <= 16]
-            offered = random.Random(number).sample(small, min(3, len(small)))
+            small = [
+                p for p in offered if max(spec.multiples(p)) <= (16 if number <= 5 else 32) and spec.local(p) > (1, 1)
+            ]
+            offered = random.Random(number).sample(small, min(3 if number <= 5 else 2, len(small)))
+        elif len(offered) > 200:
+            offered = [p for p in spec.sample(OCLGRIND) if max(spec.multiples(p)) <= 64]
         for params in offered:
             tile = spec.multiples(params)
             whole = tuple(min(t * count, 64) for t, count in zip(tile, (1, 2, 2), strict=True))
