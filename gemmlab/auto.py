@@ -73,7 +73,8 @@ def search(device: Device, size: int, run: Callable, per_kernel: int = 8, say: C
         while True:
             value, number, items = start
             spec, params = catalog[number], dict(items)
-            steps = [{**params, p.name: v} for p in spec.params for v in _neighbours(p.choices, params[p.name])]
+            moves = [(p.name, v) for p in spec.params for v in _neighbours(p.choices, params[p.name])]
+            steps = [spec.settle({**params, name: v}, name, device.limits)[0] for name, v in moves]
             tried = [(rate(number, s), number, tuple(s.items())) for s in steps if not spec.problems(s, device.limits)]
             if not tried or max(tried)[0] <= 1.02 * value:
                 break

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import random
+import statistics
 import subprocess
 import sys
 from datetime import date
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from . import __version__
+from . import __version__, model
 from .catalog import catalog
 
 
@@ -32,6 +33,8 @@ def main(arguments: list[str] | None = None) -> int:
     bench.add_argument("--repeats", type=int, help="timed runs (default: as many as fit 80 ms)")
     bench.add_argument("--json", metavar="FILE", help="write the results to FILE")
     bench.add_argument("--title", help="a short name of the device for charts (with --json)")
+    bench.add_argument("--cublas", action="store_true", help="also time cuBLAS SGEMM, through PyTorch, in the same run")
+    bench.add_argument("--tries", type=int, default=6, help="parameter sets of each kernel that a search begins with")
     bench.add_argument("--search", metavar="FILE", help="find the best kernels for --sizes; add them to FILE")
     verify = commands.add_parser("verify", help="check the kernels on every device")
     verify.add_argument("--full", action="store_true", help="everything instead of a sample, and all tests")
@@ -116,9 +119,29 @@ def run_bench(given) -> int:
     if given.json:
         peaks = bench.peaks(chosen)
         command = "python -m gemmlab " + " ".join(sys.argv[1:])
-        record.save(given.json, results, command, title=given.title or chosen.name, peaks=vars(peaks))
+        more = {"yardsticks": [_cublas(size) for size in given.sizes]} if given.cublas else {}
+        record.save(given.json, results, command, title=given.title or chosen.name, peaks=vars(peaks), **more)
         print(f"wrote {given.json}")
     return 0 if all(r.ok for r in results) else 1
+
+
+def _cublas(size: int) -> dict:
+    """cuBLAS SGEMM by `torch.matmul` with TF32 off, timed by CUDA events: median of 20 after 3."""
+    import torch
+
+    torch.backends.cuda.matmul.allow_tf32 = False
+    a, b = (torch.randn(size, size, device="cuda") for _ in range(2))
+    times = []
+    for _ in range(23):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        torch.matmul(a, b)
+        end.record()
+        torch.cuda.synchronize()
+        times.append(start.elapsed_time(end) * 1e-3)
+    rate = model.gflops(size, size, size, statistics.median(times[3:]))
+    print(f"cuBLAS SGEMM, {size} cubed: {rate:,.1f} GFLOPS")
+    return {"name": f"cuBLAS SGEMM (PyTorch {torch.__version__})", "m": size, "n": size, "k": size, "gflops": rate}
 
 
 def run_search(given, chosen) -> int:
@@ -132,16 +155,14 @@ def run_search(given, chosen) -> int:
     rows = []
     for size in given.sizes:
         print(f"{size} cubed on {chosen}:")
-        rows.append(auto.search(chosen, size, run))
+        rows.append(auto.search(chosen, size, run, given.tries))
     path = Path(given.search)
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     command = "python -m gemmlab " + " ".join(sys.argv[1:])
-    known[auto.kind(chosen)] = {
-        "device": str(chosen),
-        "date": date.today().isoformat(),
-        "command": command,
-        "rows": rows,
-    }
+    same = known.get(auto.kind(chosen), {}).get("rows", [])
+    rows = sorted([r for r in same if r["size"] not in given.sizes] + rows, key=lambda r: r["size"])
+    entry = {"device": str(chosen), "date": date.today().isoformat(), "command": command, "rows": rows}
+    known[auto.kind(chosen)] = entry
     path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
     return 0
 

@@ -71,15 +71,16 @@ def _build(device: Device, context: cl.Context, title: str, text: str, flags: tu
         warnings.simplefilter("ignore", cl.CompilerWarning)  # NVIDIA talks even when all is well
         try:
             program = cl.Program(context, text).build(list(flags), devices=[device.cl])
-            if name not in program.kernel_names.split(";"):
-                raise BuildError(title, f"it has no kernel named {name}", text)
-            kernel = cl.Kernel(program, name)
         except cl.Error as error:
             log = str(error)
             saved = re.search(r"\(source saved as (.+)\)", log)
             if saved:  # PyOpenCL leaves a copy of the source behind; the message below shows the lines
                 Path(saved[1]).unlink(missing_ok=True)
             raise BuildError(title, log, text) from None
+        try:
+            kernel = cl.Kernel(program, name)
+        except cl.Error:
+            raise BuildError(title, f"it has no kernel named {name}", text) from None
     if name == "gemm" and kernel.num_args != 6:
         raise BuildError(title, f"gemm has {kernel.num_args} arguments instead of 6: M, N, K, A, B, C", text)
     _declare(kernel, text, name)
