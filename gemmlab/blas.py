@@ -86,7 +86,7 @@ def _shared_queue(arrays: dict[str, object], device) -> tuple[cl.CommandQueue | 
     return queue, owner
 
 
-def _operand(x, trans: bool, context: cl.Context, prefer_rows: bool, name: str) -> tuple[Matrix, bool]:
+def _operand(x, trans: bool, session: Session, prefer_rows: bool, name: str) -> tuple[Matrix, bool]:
     """`x` (or its transpose) as the kernels see it after the swap, and whether it lies transposed.
 
     A row-major r x c array is a column-major c x r matrix in memory, which is what the swap wants. A
@@ -95,9 +95,7 @@ def _operand(x, trans: bool, context: cl.Context, prefer_rows: bool, name: str) 
     if isinstance(x, np.ndarray):
         x = x.T if trans else x
         transposed = x.flags.f_contiguous and not (prefer_rows and x.flags.c_contiguous)
-        host = np.ascontiguousarray(x.T if transposed else x)
-        buffer = cl.Buffer(context, cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR, hostbuf=host)
-        return Matrix(buffer, host.shape[1], host.shape[0], host.shape[1]), transposed
+        return session.upload(np.ascontiguousarray(x.T if transposed else x)), transposed
     (rows, cols), strides, offset = x.shape, [s // 4 for s in x.strides], x.offset // 4
     if trans:
         rows, cols, strides = cols, rows, strides[::-1]
@@ -141,13 +139,13 @@ def _product(alpha, a, b, beta, c, ta, tb, kernel, params, device):
     else:
         out = session.new(n, m)
     if k and alpha:
-        left, left_t = _operand(b, tb, queue.context, True, "b")
-        right, right_t = _operand(a, ta, queue.context, not chosen.spec.b_transposed, "a")
+        left, left_t = _operand(b, tb, session, True, "b")
+        right, right_t = _operand(a, ta, session, not chosen.spec.b_transposed, "a")
         session.gemm(chosen, left, left_t, right, right_t, out)
     if alpha != 1 or beta != 0:
         y = out
         if beta:
-            y, lies = _operand(c, False, queue.context, True, "c")
+            y, lies = _operand(c, False, session, True, "c")
             y = session.transpose(y) if lies else session.compact(y)
         session.axpby(alpha if k else 0.0, out, beta, y, out)
     return result if on_device else _read(session, out, (m, n))
@@ -219,10 +217,10 @@ def _reshaped(x, shape, device, work):
     on_device = queue is not None
     queue = queue or device.queue
     fits(device, {"x": x.size, "the result": shape[0] * shape[1]})
-    session = Session(queue, device)
+    session = Session(queue, device, pooled=not on_device)
     if shape[0] * shape[1] == 0 or x.size == 0:
         return cla.zeros(queue, shape, np.float32) if on_device else np.zeros(shape, np.float32)
-    matrix, lies = _operand(x, False, queue.context, True, "x")
+    matrix, lies = _operand(x, False, session, True, "x")
     out = work(session, session.transpose(matrix) if lies else matrix)
     if on_device:
         return cla.Array(queue, shape, np.float32, data=out.buffer)

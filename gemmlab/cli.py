@@ -71,6 +71,7 @@ def doctor(given) -> int:
     import pyopencl as cl
 
     from . import check, device
+    from . import doctor as advice
     from .blas import matmul
 
     print(f"gemmlab {__version__}, pyopencl {cl.VERSION_TEXT}, Python {platform.python_version()}")
@@ -86,6 +87,8 @@ def doctor(given) -> int:
     for d in device.listed():
         if device.trouble(d):
             print(f"not used: {d.name.strip()}: {device.trouble(d)}")
+    for finding in advice.findings():
+        print(f"\n{finding}")
     if works:
         print(f"The default is {device.default_device()}; GEMMLAB_DEVICE or device= chooses another.")
         return 0

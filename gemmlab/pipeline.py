@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
+import numpy as np
 import pyopencl as cl
+from pyopencl.tools import ImmediateAllocator, MemoryPool
 
 from . import sources
 from .device import Device
@@ -30,10 +33,14 @@ class Matrix:
 
 
 class Session:
-    """The device side of one call: a queue, and the passes over matrices, each event recorded by name."""
+    """The device side of one call: a queue, and the passes over matrices, each event recorded by name.
 
-    def __init__(self, queue: cl.CommandQueue, device: Device):
-        self.queue, self.device = queue, device
+    Its matrices come from a pool of memory that the calls on a queue share, since fresh memory can take
+    longer than a small product. With ``pooled=False`` they are the caller's to keep.
+    """
+
+    def __init__(self, queue: cl.CommandQueue, device: Device, pooled: bool = True):
+        self.queue, self.device, self.pooled = queue, device, pooled
         self.events: list[tuple[str, cl.Event]] = []
 
     def _launch(self, file: str, name: str, global_size, local_size, *args) -> None:
@@ -41,7 +48,18 @@ class Session:
         self.events.append((name, helper(self.queue, global_size, local_size, *args)))
 
     def new(self, rows: int, cols: int, ld: int | None = None) -> Matrix:
-        return Matrix(new_buffer(self.queue.context, rows * cols), rows, cols, ld or rows)
+        return Matrix(self._buffer(rows * cols), rows, cols, ld or rows)
+
+    def upload(self, x: np.ndarray) -> Matrix:
+        """A C-contiguous r x c array as the column-major c x r matrix that it is in memory."""
+        matrix = self.new(x.shape[1], x.shape[0])
+        cl.enqueue_copy(self.queue, matrix.buffer, x)
+        return matrix
+
+    def _buffer(self, elements: int) -> cl.MemoryObjectHolder:
+        if self.pooled:
+            return _pool(self.queue).allocate(4 * elements)
+        return cl.Buffer(self.queue.context, cl.mem_flags.READ_WRITE, 4 * elements)
 
     def transpose(self, x: Matrix) -> Matrix:
         x = self.compact(x)
@@ -87,7 +105,7 @@ class Session:
         a = self._fit(a, mp, kp)
         b = self._fit(b, *((np_, kp) if kernel.spec.b_transposed else (kp, np_)))
         whole = (mp, np_) == (m, n)
-        c = Matrix(tiles or (out.buffer if whole else new_buffer(self.queue.context, mp * np_)), mp, np_, mp)
+        c = Matrix(tiles or (out.buffer if whole else self._buffer(mp * np_)), mp, np_, mp)
         self.events.append(("gemm", kernel(mp, np_, kp, a.buffer, b.buffer, c.buffer, queue=self.queue)))
         return out if c.buffer is out.buffer else self.unpad(c, m, n, out)
 
@@ -118,5 +136,7 @@ def round_up(size: int, multiple: int) -> int:
     return -(-size // multiple) * multiple
 
 
-def new_buffer(context: cl.Context, elements: int) -> cl.Buffer:
-    return cl.Buffer(context, cl.mem_flags.READ_WRITE, 4 * elements)
+@lru_cache(maxsize=8)
+def _pool(queue: cl.CommandQueue) -> MemoryPool:
+    """What one call gives back the next one takes; the order of the queue keeps them apart."""
+    return MemoryPool(ImmediateAllocator(queue))

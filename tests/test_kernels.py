@@ -28,9 +28,11 @@ def edited(number: int, *edits: tuple[str, str]) -> str:
 def without_barrier(number: int, *which: int) -> str:
     """A kernel's text without its first (1) or second (2) barrier."""
     parts = sources.read(catalog[number].file).split(BARRIER)
-    assert len(parts) == 3
-    kept = [BARRIER if i not in which else "" for i in (1, 2)]
-    return parts[0] + kept[0] + parts[1] + kept[1] + parts[2]
+    assert len(parts) in (2, 3)
+    text = parts[0]
+    for i, part in enumerate(parts[1:], 1):
+        text += ("" if i in which else BARRIER) + part
+    return text
 
 
 STORE = {
@@ -67,20 +69,39 @@ WRONG = {
         3, ("const float a = Asub[k][tm];", "const float a = Asub[k][tm]*(1 + (m + k + t == 0));")
     ),
 }
+_TAIL = ("t < K/TSK;", "t < K/TSK - 1;")
+_WRONG_LANE = ("Bf[k*TSN + tn + wn*RTSN];", "Bf[k*TSN + (tn + 1) % RTSN + wn*RTSN];")
+WRONG |= {
+    (4, "lanes shifted"): edited(4, ("Asub[k*WIDTH + w][tm]", "Asub[k*WIDTH + (w + 1) % WIDTH][tm]")),
+    (4, "tail dropped"): edited(4, ("t < K/TS;", "t < K/TS - 1;")),
+    (5, "tile shifted"): edited(5, ("Bsub[tn + w*RTS][k];", "Bsub[tn + w*RTS][(k + 1) % TSK];")),
+    (5, "tail dropped"): edited(5, _TAIL),
+    (6, "tile shifted"): edited(6, ("Bsub[tn + wn*RTSN][k];", "Bsub[tn + wn*RTSN][(k + 1) % TSK];")),
+    (6, "tail dropped"): edited(6, _TAIL),
+    **{(n, "tile shifted"): edited(n, _WRONG_LANE) for n in (7, 8, 9, 10)},
+    **{(n, "tail dropped"): edited(n, _TAIL) for n in (7, 8)},
+    **{(n, "tail dropped"): edited(n, ("= 0; t < K/TSK;", "= 0; t < K/TSK - 1;")) for n in (9, 10)},
+    (11, "columns shifted"): edited(11, ("B[k*N + n + j]", "B[k*N + n + (j + 1) % RY]")),
+    (11, "tail dropped"): edited(11, ("k0 < K;", "k0 < K - RK;")),
+}
 OUTSIDE = {
     "right behind C": "C[M*N] = 1.0f;",
     "right before C": "C[-1] = 1.0f;",
     "a little behind C": "if (m == 0) C[M*N + 4095] = 1.0f;",
     "a little before C": "if (m == 0) C[-4096] = 1.0f;",
 }
-SMALL = {1: {"TS": 8}, 2: {"TS": 8}, 3: {"TS": 8, "WPT": 4}}
+_BLOCKS = {"TSM": 8, "TSN": 8, "TSK": 8, "WPTM": 2, "WPTN": 2}
+SMALL = {1: {"TS": 8}, 2: {"TS": 8}, 3: {"TS": 8, "WPT": 4}, 4: {"TS": 8, "WIDTH": 4}}
+SMALL |= {5: {"TS": 8, "TSK": 8, "WPT": 4, "PAD": 1}, 6: _BLOCKS}
+SMALL |= {number: _BLOCKS | {"WIDTH": 2} for number in (7, 8, 9, 10)}
+SMALL |= {11: {"RX": 4, "RY": 2, "RK": 2, "WIDTH": 4, "GX": 2, "GY": 2}}
 
 
 def some(number: int, device) -> list[dict[str, int]]:
     """All parameters on offer for a device in full runs, else a seeded few and the default."""
     offered = catalog[number].offered(device.limits)
-    sample = random.Random(number).sample(offered, min(5, len(offered)))
-    return offered if FULL else [catalog[number].fit(device.limits), *sample]
+    sample = random.Random(number).sample(offered, min(5 if number <= 5 else 3, len(offered)))
+    return catalog[number].sample(device.limits) if FULL else [catalog[number].fit(device.limits), *sample]
 
 
 CASES = [(name, number, p) for name, d in DEVICES.items() for number in catalog for p in some(number, d)]
@@ -144,8 +165,10 @@ def intel():
     return found[0] if found else lacking("Intel's CPU runtime is not installed")
 
 
-@pytest.mark.parametrize("which", [(1,), (2,), (1, 2)], ids=["first", "second", "both"])
-@pytest.mark.parametrize("number", (2, 3))
+BARRIERS = [(number, which) for number in range(2, 9) for which in ((1,), (2,), (1, 2))] + [(9, (1,)), (10, (1,))]
+
+
+@pytest.mark.parametrize(("number", "which"), BARRIERS)
 def test_a_missing_barrier_is_caught(number, which):
     device, source = intel(), without_barrier(number, *which)
     for params in (SMALL[number], catalog[number].defaults):

@@ -199,7 +199,20 @@ def test_the_roofline_bends_at_its_ridge():
 # The order of the modules
 
 ORDER = (
-    *("sources", "spec", "catalog", "model", "check", "trace", "device", "auto", "launch", "pipeline", "blas"),
+    *(
+        "sources",
+        "spec",
+        "catalog",
+        "model",
+        "check",
+        "trace",
+        "device",
+        "doctor",
+        "auto",
+        "launch",
+        "pipeline",
+        "blas",
+    ),
     *("record", "bench", "plot", "worker", "live", "widgets", "cli"),
 )
 PACKAGE = Path(gemmlab.__file__).parent
