@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: lab test lint notebooks bench clean
+.PHONY: lab test lint notebooks pictures bench clean
 
 lab: $(VENV)/lab.done
 	$(BIN)/jupyter lab notebooks/00_start_here.ipynb
@@ -18,6 +18,11 @@ lint: $(VENV)/test.done
 # Run every notebook from top to bottom and store its outputs, but no widget state.
 notebooks: $(VENV)/test.done
 	$(BIN)/python notebooks/rebuild.py
+
+# The README's pictures: the explorer as a browser shows it, and the recorded ladder.
+pictures: $(VENV)/test.done
+	$(BIN)/python tests/screenshot.py --readme notebooks/pictures/explorer.png
+	$(BIN)/python -c "from gemmlab import plot, record; open('notebooks/pictures/ladder.png', 'wb').write(plot.ladder(record.ladders()).png())"
 
 bench: $(VENV)/lab.done
 	$(BIN)/python -m gemmlab bench

@@ -50,7 +50,9 @@ def widgets_out_of_step() -> str:
     try:
         kernel, page = metadata.version("ipywidgets"), metadata.version("jupyterlab_widgets")
     except metadata.PackageNotFoundError as missing:
-        return f"{missing} is not installed: the notebooks need it for their sliders:\n  pip install 'gemmlab[lab]'"
+        return (
+            f"{missing.name} is not installed; the notebooks need it for their sliders:\n  pip install 'gemmlab[lab]'"
+        )
     if int(kernel.split(".")[0]) - int(page.split(".")[0]) == 5:  # 8.x goes with 3.x, 7.x with 2.x or 1.x
         return ""
     return (

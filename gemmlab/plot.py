@@ -206,12 +206,12 @@ def ladder(series: Mapping[str, Mapping[int, float]]) -> Picture:
     styles = zip(("o-", "^--", "D:", "s-."), (GREEN, BLUE, ORANGE, RED), strict=True)
     for (style, colour), (name, values) in zip(styles, series.items(), strict=False):
         ax.semilogy(list(values), list(values.values()), style, color=colour, label=name, markersize=6)
-        for kernel, value in values.items():
+        for kernel, value in values.items() if len(series) < 3 or name in list(series)[:2] else ():
             ax.annotate(_short(value), (kernel, value), (0, 6), textcoords="offset points", ha="center", color=INK,
                         fontsize=8)  # fmt: skip
     ax.set_xticks(sorted({kernel for values in series.values() for kernel in values}))
     ax.set(xlabel="kernel", ylabel="GFLOPS")
-    ax.legend(frameon=False, labelcolor=INK, fontsize=9)
+    ax.legend(frameon=False, labelcolor=INK, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     ax.margins(y=0.2)
     return picture
 

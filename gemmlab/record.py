@@ -94,11 +94,11 @@ def recorded() -> list[dict]:
 
 
 def ladders(kernels=tuple(catalog)) -> dict[str, dict[int, float]]:
-    """The recorded GFLOPS of these kernels, the best of each, by the title of the record."""
+    """The recorded GFLOPS of these kernels, the best of each, by the title of the record; the fastest device first."""
     found: dict[str, dict[int, float]] = {}
     for file in recorded():
         ladder = found.setdefault(file["title"], {})
         for result in file["results"]:
             if result["kernel"] in kernels:
                 ladder[result["kernel"]] = max(ladder.get(result["kernel"], 0.0), result["gflops"])
-    return found
+    return dict(sorted(found.items(), key=lambda item: -max(item[1].values(), default=0.0)))

@@ -1,6 +1,8 @@
 """kernel="auto": the table says legal things, the nearest row is taken, and the search finds what is fastest."""
 
 import dataclasses
+import statistics
+import time
 
 import numpy as np
 import pytest
@@ -71,3 +73,24 @@ def test_the_search_finds_the_fastest_and_never_takes_a_wrong_one(any_device):
     row = auto.search(any_device, 512, run, per_kernel=2, say=said.append)
     assert row["kernel"] == 7 and row["params"]["WIDTH"] == 2 and row["params"]["TSM"] == 64
     assert row["size"] == 512 and row["gflops"] == 160 and len(said) == len(catalog) + 1
+
+
+def test_matmul_side_by_side_with_numpy(device, capsys):
+    """Printed, not asserted: whole calls at 1024 cubed, NumPy arrays in and out, in alternating rounds.
+
+    NumPy's threads wait busily for a while after its last call, so each round begins with a pause and a warm-up.
+    """
+    a, b = (np.ascontiguousarray(x) for x in check.random_inputs(1024, 1024, 1024))
+    c = matmul(a, b, device=device)
+    assert check.accuracy(c, a, b).ok
+    times = {"gemmlab": [], "NumPy": []}
+    for name, call in (("gemmlab", lambda: matmul(a, b, device=device)), ("NumPy", lambda: a @ b)) * 3:
+        time.sleep(0.1)
+        call()
+        for _ in range(10):
+            start = time.perf_counter()
+            call()
+            times[name].append(time.perf_counter() - start)
+    ours, numpy = (statistics.median(t) * 1e3 for t in times.values())
+    with capsys.disabled():
+        print(f"\nmatmul at 1024 on {device}: {ours:.1f} ms, NumPy {numpy:.1f} ms, ratio {numpy / ours:.2f}")

@@ -26,7 +26,7 @@ def slider(name: str, options, value, tooltip: str = "") -> w.SelectionSlider:
         options=[(str(option), option) for option in options],
         value=value,
         description=name,
-        description_tooltip=tooltip or None,
+        tooltip=tooltip or None,
         continuous_update=True,
         layout=w.Layout(width="auto"),
         style={"description_width": f"{max(64, 9 * len(name))}px"},
