@@ -26,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("doctor", help="which devices there are, whether they work, and what to do if not")
     bench = commands.add_parser("bench", help="check and time kernels; optionally record the results")
-    bench.add_argument("--kernels", type=_numbers, default=list(catalog), help="such as 1-3 or 1,3 (default: all)")
+    bench.add_argument("--kernels", type=_numbers, default=list(catalog), help="such as 1-3,10,auto (default: all)")
     bench.add_argument("--sizes", type=_sizes, default=[256, 512], help="of square matrices, such as 256,512")
     bench.add_argument("--params", type=_settings, default={}, help="such as TS=32,WPT=8, for kernels that have them")
     bench.add_argument("--device", help="an index or part of a name")
@@ -47,12 +47,15 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
 
 
-def _numbers(text: str) -> list[int]:
+def _numbers(text: str) -> list[int | str]:
     numbers = []
     for part in text.split(","):
+        if part == "auto":
+            numbers.append(part)
+            continue
         first, _, last = part.partition("-")
         numbers += range(int(first), int(last or first) + 1)
-    unknown = [n for n in numbers if n not in catalog]
+    unknown = [n for n in numbers if n not in catalog and n != "auto"]
     if unknown:
         raise argparse.ArgumentTypeError(f"there is no kernel {unknown[0]}; there are {', '.join(map(str, catalog))}")
     return numbers
@@ -105,27 +108,33 @@ def doctor(given) -> int:
 
 def run_bench(given) -> int:
     """Measure; print one line a result; record if asked to."""
-    from . import bench, device, record
+    from . import auto, bench, device, record
 
     chosen = device.find_device(given.device)
     if given.search:
         return run_search(given, chosen)
-    results = []
+    results, chosen_by_auto = [], []
     with tqdm(total=len(given.kernels) * len(given.sizes), unit="run", disable=None) as bar:
         for number in given.kernels:
-            params = {n: v for n, v in given.params.items() if n in catalog[number].defaults} or None
             for size in given.sizes:
-                result = bench.measure(number, size, params=params, device=chosen, repeats=given.repeats)
+                if number == "auto":
+                    kernel, settings = auto.choose(chosen, auto.scale(size, size, size))
+                    params = dict(settings)
+                else:
+                    kernel, names = number, catalog[number].defaults
+                    params = {n: v for n, v in given.params.items() if n in names} or None
+                result = bench.measure(kernel, size, params=params, device=chosen, repeats=given.repeats)
                 tqdm.write(f"{result}; error {result.error:.1e} (bound {result.bound:.1e})")
-                results.append(result)
+                (chosen_by_auto if number == "auto" else results).append(result)
                 bar.update()
     if given.json:
         peaks = bench.peaks(chosen)
         command = "python -m gemmlab " + " ".join(sys.argv[1:])
         more = {"yardsticks": [_cublas(size) for size in given.sizes]} if given.cublas else {}
+        more |= {"auto": [record.entry(r) for r in chosen_by_auto]} if chosen_by_auto else {}
         record.save(given.json, results, command, title=given.title or chosen.name, peaks=vars(peaks), **more)
         print(f"wrote {given.json}")
-    return 0 if all(r.ok for r in results) else 1
+    return 0 if all(r.ok for r in [*results, *chosen_by_auto]) else 1
 
 
 def _cublas(size: int) -> dict:

@@ -224,7 +224,7 @@ def tries(history: Sequence[tuple[float, bool]], best: Mapping[int, float], mark
     picture = Picture(7, 2.5, f"Chart of the last tries with kernel {kernel}: {last}")
     picture.set_layout_engine("none")
     kernels = sorted({*best, *(k for ladder in marks.values() for k in ladder)})
-    left = picture.add_axes((0.105, 0.17, 0.505, 0.7))
+    left = picture.add_axes((0.125, 0.17, 0.485, 0.7))
     right = picture.add_axes((0.64, 0.17, 0.35, 0.7), sharey=left)
     for ax in (left, right):
         ax.patch.set_alpha(0)
@@ -249,6 +249,7 @@ def tries(history: Sequence[tuple[float, bool]], best: Mapping[int, float], mark
     left.set_xlim(0, 21)
     left.set_xticks([1, 10, 20], ["20 tries ago", "10", "now"])
     left.set_ylabel("GFLOPS", color=INK, fontsize=9)
+    left.yaxis.set_label_coords(-0.225, 0.5)
     for (name, values), shape, colour in zip(marks.items(), "^D", (BLUE, ORANGE), strict=False):
         right.plot(list(values), list(values.values()), shape, color=colour, markersize=5, label=name)
     right.plot(list(best), list(best.values()), "o", color=GREEN, markersize=6, label="here, best")

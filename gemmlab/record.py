@@ -74,12 +74,17 @@ class Result:
         )
 
 
+def entry(result: Result) -> dict:
+    """A result as recorded: all its fields, and the rates that follow from them."""
+    return asdict(result) | {"gflops": result.gflops, "pipeline_gflops": result.pipeline_gflops}
+
+
 def save(path: str | Path, results: list[Result], command: str, **more) -> None:
     """Write results as JSON, with the command and the versions that made them."""
     versions = {"gemmlab": __version__, "pyopencl": cl.VERSION_TEXT, "numpy": np.__version__}
     versions["python"] = platform.python_version()
     data = {"command": command, "date": date.today().isoformat(), "versions": versions, **more}
-    data["results"] = [asdict(r) | {"gflops": r.gflops, "pipeline_gflops": r.pipeline_gflops} for r in results]
+    data["results"] = [entry(r) for r in results]
     Path(path).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 

@@ -28,7 +28,8 @@ class GemmMagics(Magics):
                 return None
             sizes = {name.lower(): settings.pop(name) for name in "MNK" if name in settings}
             self.shell.user_ns["gemm_source"] = cell
-            return Explorer(number, **sizes, params=settings or None, device=device, source=cell)
+            source = f"\n{cell}"  # so that line 2 of the cell is line 2 for the compiler
+            return Explorer(number, **sizes, params=settings or None, device=device, source=source)
         except (ValueError, TypeError, RuntimeError) as error:
             print(f"%gemm: {error}")  # a typing error in the first line deserves a sentence, not a traceback
             return None
