@@ -249,7 +249,7 @@ def tries(history: Sequence[tuple[float, bool]], best: Mapping[int, float], mark
     left.set_xlim(0, 21)
     left.set_xticks([1, 10, 20], ["20 tries ago", "10", "now"])
     left.set_ylabel("GFLOPS", color=INK, fontsize=9)
-    left.yaxis.set_label_coords(-0.225, 0.5)
+    left.yaxis.set_label_coords(-0.19, 0.5)
     for (name, values), shape, colour in zip(marks.items(), "^D", (BLUE, ORANGE), strict=False):
         right.plot(list(values), list(values.values()), shape, color=colour, markersize=5, label=name)
     right.plot(list(best), list(best.values()), "o", color=GREEN, markersize=6, label="here, best")

@@ -29,7 +29,7 @@ def diff(old: str, new: str, context: int = 2) -> str:
     """A unified diff of two kernel texts without their headers: what a step of the ladder changes."""
 
     def body(text: str) -> list[str]:
-        lines = text.splitlines()
+        lines = text.strip().splitlines()
         start = next((i for i, line in enumerate(lines) if not line.startswith("//")), 0)
         return [line for line in lines[start:] if line.strip()]
 
