@@ -24,8 +24,8 @@ from functools import cache
 from .device import Device
 from .record import Result
 
-#: Seconds that each step of a job may take before the child is stopped.
-LIMITS = {"start": 60.0, "compile": 60.0, "predict": 10.0, "check": 10.0, "time": 10.0}
+#: Seconds that each step of a job may take before the child is stopped (PoCL compiles once more at the first launch).
+LIMITS = {"start": 60.0, "compile": 60.0, "predict": 20.0, "check": 20.0, "time": 10.0}
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,9 @@ def check_01_1(answer):
     }
     ok = answer == model.loads(1, {"TS": ts})["global"] * ts * ts * k
     return gemmlab.verdict(
-        ok, "two loads a term, K terms, TS x TS work-items.", _hint(answer, hints, "start with one.")
+        ok,
+        "two loads a term, K terms, TS x TS work-items.",
+        _hint(answer, hints, "start with one work-item: how many floats does it load for one term?"),
     )
 
 

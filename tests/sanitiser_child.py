@@ -80,7 +80,7 @@ def main(case: dict) -> str:
     device = default_device()
     if "oclgrind" not in device.platform.lower():
         return f"not under Oclgrind but on {device}"
-    session = Session(device.queue, device)
+    session = Session(device.queue, device, pooled=False)
     job = {"gemm": gemm, "transpose": transpose, "pad": pad, "block": block, "unpad": unpad, "axpby": axpby}
     out, want = job[case.pop("job")](session, **case)
     verdict = check.compare(download(session, out), want, 0.0)
