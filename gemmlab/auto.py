@@ -11,15 +11,17 @@ from .catalog import catalog
 from .device import Device
 
 #: Kinds of devices with rows of their own in the table, and where the others look.
-FALLBACK = {"nvidia": "gpu", "intel": "cpu", "pocl": "cpu", "gpu": "nvidia", "cpu": "pocl"}
+FALLBACK = {"nvidia": "gpu", "intel": "cpu", "pocl": "cpu", "pocl 3.0": "pocl", "gpu": "nvidia", "cpu": "pocl"}
 
 
 def kind(device: Device) -> str:
-    """The device's kind in the table: "nvidia", "gpu" (others), "intel", "pocl" or "cpu" (others)."""
+    """The device's kind in the table: "nvidia", "gpu" (others), "intel", "pocl", "pocl 3.0" or "cpu" (others)."""
     name = device.platform.lower()
     if device.kind == "GPU":
         return "nvidia" if "nvidia" in name else "gpu"
-    return "intel" if "intel" in name else "pocl" if "portable" in name else "cpu"
+    if "portable" in name:
+        return "pocl 3.0" if "PoCL 3.0" in device.version else "pocl"
+    return "intel" if "intel" in name else "cpu"
 
 
 @cache

@@ -129,12 +129,17 @@ def run_bench(given) -> int:
                 bar.update()
     if given.json:
         peaks = bench.peaks(chosen)
-        command = "python -m gemmlab " + " ".join(sys.argv[1:])
+        command = _command()
         more = {"yardsticks": [_cublas(size) for size in given.sizes]} if given.cublas else {}
         more |= {"auto": [record.entry(r) for r in chosen_by_auto]} if chosen_by_auto else {}
         record.save(given.json, results, command, title=given.title or chosen.name, peaks=vars(peaks), **more)
         print(f"wrote {given.json}")
     return 0 if all(r.ok for r in [*results, *chosen_by_auto]) else 1
+
+
+def _command() -> str:
+    """What was typed, files by their names only."""
+    return "python -m gemmlab " + " ".join(word if "/" not in word else Path(word).name for word in sys.argv[1:])
 
 
 def _cublas(size: int) -> dict:
@@ -170,10 +175,9 @@ def run_search(given, chosen) -> int:
         rows.append(auto.search(chosen, size, run, given.tries))
     path = Path(given.search)
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    command = "python -m gemmlab " + " ".join(sys.argv[1:])
     same = known.get(auto.kind(chosen), {}).get("rows", [])
     rows = sorted([r for r in same if r["size"] not in given.sizes] + rows, key=lambda r: r["size"])
-    entry = {"device": str(chosen), "date": date.today().isoformat(), "command": command, "rows": rows}
+    entry = {"device": str(chosen), "date": date.today().isoformat(), "command": _command(), "rows": rows}
     known[auto.kind(chosen)] = entry
     path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
     return 0

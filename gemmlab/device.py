@@ -104,8 +104,14 @@ def _describe(index: int, d: cl.Device) -> Device:
     kind = {cl.device_type.GPU: "GPU", cl.device_type.CPU: "CPU"}.get(d.type & ~cl.device_type.DEFAULT, "other")
     name = d.name.strip()
     old_pocl = "PoCL 3.0" in d.platform.version  # it aborts the whole process on some kernels with float16
-    vector = 8 if old_pocl else 16
-    limits = Limits(name, d.max_work_group_size, tuple(d.max_work_item_sizes), d.local_mem_size, vector)
+    limits = Limits(
+        name,
+        d.max_work_group_size,
+        tuple(d.max_work_item_sizes),
+        d.local_mem_size,
+        vector=8 if old_pocl else 16,
+        unroll=4 if "PoCL" in d.platform.version else 16,  # at the first launch it takes up to a minute with 16
+    )
     return Device(
         index=index,
         name=name,

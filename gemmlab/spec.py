@@ -47,13 +47,17 @@ class Switch:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a device allows: work-items of a work-group in all and per dimension, bytes of local memory, vectors."""
+    """What a device allows: work-items of a work-group in all and per dimension, bytes of local memory.
+
+    And what its compiler takes in good time: floats in a vector, steps of a loop laid out at once.
+    """
 
     name: str
     work_group: int
     per_dimension: tuple[int, ...]
     local_memory: int
     vector: int = 16
+    unroll: int = 16
 
 
 @dataclass(frozen=True)
@@ -145,6 +149,8 @@ class KernelSpec:
             return found
         if params.get("WIDTH", 1) > limits.vector:
             found.append(f"WIDTH={params['WIDTH']}: {limits.name} takes vectors of {limits.vector} floats at most")
+        if params.get("UNROLL", 1) > limits.unroll:
+            found.append(f"UNROLL={params['UNROLL']}: {limits.name} compiles it too slowly; {limits.unroll} at most")
         local, memory = self.local(params), self.value(self.local_memory, params)
         shape = " x ".join(map(str, local))
         if local[0] * local[1] > limits.work_group:
