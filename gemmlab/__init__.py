@@ -30,9 +30,11 @@ _HOME = {
     "measure": "bench",
     "Result": "record",
     "peaks": "bench",
+    "sweep": "curves",
     "trial": "live",
     "Explorer": "widgets.explorer",
     "Stepper": "widgets.stepper",
+    "Difference": "widgets.lesson",
     "Prediction": "widgets.lesson",
     "verdict": "widgets.lesson",
 }
@@ -42,12 +44,13 @@ __all__ = ["__version__", "catalog", "ParameterError", *_HOME]
 if TYPE_CHECKING:
     from .bench import measure, peaks
     from .blas import matmul, pad, sgemm, transpose, unpad
+    from .curves import sweep
     from .device import NoDeviceError, default_device, devices
     from .launch import BuildError, kernel
     from .live import trial
     from .record import Result
     from .widgets.explorer import Explorer
-    from .widgets.lesson import Prediction, verdict
+    from .widgets.lesson import Difference, Prediction, verdict
     from .widgets.stepper import Stepper
 
 

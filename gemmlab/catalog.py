@@ -67,6 +67,7 @@ _1 = KernelSpec(
 _2 = replace(
     _1,
     number=2,
+    before=1,
     file="02_tiled.cl",
     idea="a work-group fetches tiles of A and B into local memory once, and shares them",
     params=(_TS,),
@@ -78,6 +79,7 @@ _2 = replace(
 _3 = replace(
     _2,
     number=3,
+    before=2,
     file="03_work_per_thread.cl",
     idea="a work-item computes WPT elements of C, so that one load of A serves WPT multiply-adds",
     params=(replace(_TS, choices=(*_TS.choices, 64)), _WPT),
@@ -88,6 +90,7 @@ _3 = replace(
 _4 = replace(
     _2,
     number=4,
+    before=3,
     file="04_vector_types.cl",
     idea="vectors of WIDTH floats for load, compute and store",
     params=(replace(_TS, choices=(8, 16, 24, 32, 64)), replace(_WIDTH, meaning="floats in a vector: 1, 2, 4 or 8")),
@@ -98,6 +101,7 @@ _4 = replace(
 _5 = replace(
     _3,
     number=5,
+    before=3,
     file="05_rectangular_tiles.cl",
     idea="B transposed beforehand, tiles of depth TSK, local rows padded against bank conflicts",
     params=(
@@ -119,6 +123,7 @@ _5 = replace(
 _6 = replace(
     _5,
     number=6,
+    before=5,
     file="06_register_blocking.cl",
     idea="a work-item computes a WPTM x WPTN block of C in registers",
     params=(_TSM, _TSN, _TSK, _WPTM, _WPTN, _PAD, _UNROLL),
@@ -138,6 +143,7 @@ _6 = replace(
 _7 = replace(
     _6,
     number=7,
+    before=6,
     file="07_wide_loads.cl",
     idea="the tiles come from global memory as vectors of WIDTH floats",
     params=(_TSM, _TSN, _TSK, _WPTM, _WPTN, _WIDTH, _UNROLL),
@@ -156,6 +162,7 @@ _7 = replace(
 _8 = replace(
     _7,
     number=8,
+    before=7,
     file="08_vendor_features.cl",
     idea="read-only loads, and shuffles between registers instead of local loads, where a device has them",
     params=(*_7.params[:-1], _READONLY, _SHUFFLE, _UNROLL),
@@ -177,6 +184,7 @@ _8 = replace(
 _9 = replace(
     _7,
     number=9,
+    before=7,
     file="09_prefetch.cl",
     idea="the next tile is fetched into a second local buffer while the first is multiplied",
     local_memory="2 * TSK * (TSM + TSN) * 4",
@@ -184,6 +192,7 @@ _9 = replace(
 _10 = replace(
     _9,
     number=10,
+    before=9,
     file="10_any_size.cl",
     idea="TSM and TSN free of each other, and any size by padding",
     rules=(*_9.rules[1:7], _even("TSM", "WIDTH"), _9.rules[7]),
@@ -191,6 +200,7 @@ _10 = replace(
 _11 = replace(
     _1,
     number=11,
+    before=10,
     file="11_register_only.cl",
     idea="blocks straight from global memory into registers, no local memory",
     params=(

@@ -36,6 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     bench.add_argument("--cublas", action="store_true", help="also time cuBLAS SGEMM, through PyTorch, in the same run")
     bench.add_argument("--tries", type=int, default=6, help="parameter sets of each kernel that a search begins with")
     bench.add_argument("--search", metavar="FILE", help="find the best kernels for --sizes; add them to FILE")
+    bench.add_argument("--chapters", metavar="FILE", help="record in FILE what the chapters show beside your own")
     verify = commands.add_parser("verify", help="check the kernels on every device")
     verify.add_argument("--full", action="store_true", help="everything instead of a sample, and all tests")
     verify.add_argument("--seed", type=int, default=0, help="of the sample")
@@ -113,6 +114,8 @@ def run_bench(given) -> int:
     chosen = device.find_device(given.device)
     if given.search:
         return run_search(given, chosen)
+    if given.chapters:
+        return run_chapters(given, chosen)
     results, chosen_by_auto = [], []
     with tqdm(total=len(given.kernels) * len(given.sizes), unit="run", disable=None) as bar:
         for number in given.kernels:
@@ -159,6 +162,17 @@ def _cublas(size: int) -> dict:
     rate = model.gflops(size, size, size, statistics.median(times[3:]))
     print(f"cuBLAS SGEMM, {size} cubed: {rate:,.1f} GFLOPS")
     return {"name": f"cuBLAS SGEMM (PyTorch {torch.__version__})", "m": size, "n": size, "k": size, "gflops": rate}
+
+
+def run_chapters(given, chosen) -> int:
+    """Record the sweeps that the chapters show, at the first of --sizes."""
+    from . import curves, record
+
+    found = curves.record_all(chosen, given.sizes[0])
+    record.write(given.chapters, {"title": given.title or chosen.name, **record.origin(_command()),
+                                  "device": chosen.facts(), **found})  # fmt: skip
+    print(f"wrote {given.chapters}")
+    return 0
 
 
 def run_search(given, chosen) -> int:

@@ -127,6 +127,7 @@ class Kernel:
         local_size: work-items of a work-group.
         multiples: what M, N and K must be multiples of.
         path: which of the kernel's paths runs here: "plain", or the device's features that are switched on.
+        opencl: the `pyopencl.Kernel`.
         build_seconds: how long compiling took (near zero if it was cached on disk).
     """
 
@@ -140,6 +141,7 @@ class Kernel:
         title = f"kernel {spec.number} ({spec.file})"
         self.source = sources.read(spec.file) if text is None else text
         self._built = build(device, context, title, self.source, self.params)
+        self.opencl = self._built.kernel
         self.build_seconds = self._built.seconds
         items = self.local_size[0] * self.local_size[1]
         if items > self._built.work_group_limit:

@@ -1,4 +1,4 @@
-"""Arithmetic on paper: operations, bytes, intensity and the roofline. No device needed.
+"""Arithmetic on paper: operations, bytes, roofline; banks, occupancy, a time line. No device needed.
 
 The roofline is that of Williams, Waterman and Patterson (Communications of the ACM 52(4), 2009): a program
 that does I operations a byte runs at most at min(peak, I x bandwidth).
@@ -6,7 +6,8 @@ that does I operations a byte runs at most at min(peak, I x bandwidth).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from .catalog import find
@@ -61,3 +62,117 @@ def roofline(peaks: Peaks, operations_per_byte: float) -> float:
 def ridge(peaks: Peaks) -> float:
     """The intensity from which on arithmetic, and not memory, is the limit."""
     return peaks.gflops / peaks.bandwidth
+
+
+def tile_loads(m: int, n: int, k: int, g: int, h: int) -> float:
+    """Floats that tiles of g x h elements of C load of A and B in all: (m/g)(n/h)(g + h)k."""
+    return (m / g) * (n / h) * (g + h) * k
+
+
+def tile_intensity(g: int, h: int) -> float:
+    """Operations a loaded float for a g x h tile (or a g x h block in registers): 2 g h / (g + h)."""
+    return 2 * g * h / (g + h)
+
+
+def turns(indices: Iterable[int], bank_bytes: int = 4, banks: int = 32) -> int:
+    """How many turns local memory needs for a warp that touches these floats at once.
+
+    Word w lies in bank w % banks; a bank serves one word a turn, to all who want it.
+    """
+    words: dict[int, set[int]] = {}
+    for i in indices:
+        word = 4 * int(i) // bank_bytes
+        words.setdefault(word % banks, set()).add(word)
+    return max(map(len, words.values()))
+
+
+def stride_turns(stride: int, bank_bytes: int = 4) -> int:
+    """The same by formula, for 32 lanes that lie `stride` floats apart and 32 banks of 4 or 8 bytes.
+
+    With banks of 4 bytes, the greatest common divisor of stride and 32. With banks of 8 bytes two floats share a
+    word: an even stride is half as large in words, and with an odd one some two lanes meet in a bank, except that
+    with 1 they share its word, and with 33, 97 ... the only two that might meet do not.
+    """
+    if bank_bytes == 4:
+        return math.gcd(stride, 32)
+    if stride % 2 == 0:
+        return math.gcd(stride // 2, 32)
+    return 1 if stride == 1 or stride % 64 == 33 else 2
+
+
+@dataclass(frozen=True)
+class Multiprocessor:
+    """What the work-groups on one multiprocessor share, and the most that it takes of each.
+
+    Registers are given to whole warps, 256 at a time.
+    """
+
+    name: str
+    groups: int
+    local_memory: int
+    units: int
+    work_items: int = 2048
+    registers: int = 65536
+    registers_per_item: int = 255
+    warp: int = 32
+
+
+K40M = Multiprocessor("Tesla K40m", groups=16, local_memory=48 * 1024, units=15)
+H200 = Multiprocessor("NVIDIA H200", groups=32, local_memory=228 * 1024, units=132)
+
+
+def occupancy(chip: Multiprocessor, work_items: int, registers: int, local_memory: int) -> dict[str, int]:
+    """How many work-groups fit on a multiprocessor at once, by each of the four things they share.
+
+    Args:
+        work_items: of a work-group.
+        registers: of a work-item.
+        local_memory: bytes a work-group.
+
+    Returns:
+        The most groups by "work-items", "registers", "local memory" and "groups"; the least of them is what fits.
+    """
+    for name, value, least in (("work_items", work_items, 1), ("registers", registers, 1), ("local", local_memory, 0)):
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, not {value}")
+    warps = -(-work_items // chip.warp)
+    of_a_warp = -(-registers * chip.warp // 256) * 256
+    return {
+        "work-items": chip.work_items // (warps * chip.warp),
+        "registers": 0 if registers > chip.registers_per_item else chip.registers // (warps * of_a_warp),
+        "local memory": chip.local_memory // local_memory if local_memory else chip.groups,
+        "groups": chip.groups,
+    }
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of a time line: a group loads or computes a tile."""
+
+    group: int
+    what: str
+    tile: int
+    start: float
+    end: float
+
+
+def timeline(tiles: int, load: float, compute: float, buffers: int = 1, groups: int = 1) -> list[Span]:
+    """When each tile is loaded and computed, by groups that share one multiprocessor.
+
+    A load is a wait: many may be under way. Only one group computes at a time. With one buffer a group asks for
+    its next tile when it has computed this one; with two, when it begins to. For one group the end is at
+    tiles (load + compute), or load + (tiles - 1) max(load, compute) + compute.
+    """
+    spans = [Span(g, "load", 0, 0.0, load) for g in range(groups)]
+    ready, tile, free = dict.fromkeys(range(groups), load), dict.fromkeys(range(groups), 0), 0.0
+    while ready:
+        g = min(ready, key=lambda g: (max(ready[g], free), tile[g], g))
+        start = max(ready.pop(g), free)
+        free = start + compute
+        spans.append(Span(g, "compute", tile[g], start, free))
+        tile[g] += 1
+        if tile[g] < tiles:
+            asked = start if buffers == 2 else free
+            spans.append(Span(g, "load", tile[g], asked, asked + load))
+            ready[g] = asked + load
+    return spans

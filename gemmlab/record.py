@@ -79,13 +79,21 @@ def entry(result: Result) -> dict:
     return asdict(result) | {"gflops": result.gflops, "pipeline_gflops": result.pipeline_gflops}
 
 
-def save(path: str | Path, results: list[Result], command: str, **more) -> None:
-    """Write results as JSON, with the command and the versions that made them."""
+def origin(command: str) -> dict:
+    """What a record says about how it was made: command, date, versions."""
     versions = {"gemmlab": __version__, "pyopencl": cl.VERSION_TEXT, "numpy": np.__version__}
     versions["python"] = platform.python_version()
-    data = {"command": command, "date": date.today().isoformat(), "versions": versions, **more}
-    data["results"] = [entry(r) for r in results]
+    return {"command": command, "date": date.today().isoformat(), "versions": versions}
+
+
+def write(path: str | Path, data: dict) -> None:
+    """Write a record as JSON."""
     Path(path).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+
+
+def save(path: str | Path, results: list[Result], command: str, **more) -> None:
+    """Write results as JSON, with the command and the versions that made them."""
+    write(path, {**origin(command), **more, "results": [entry(r) for r in results]})
 
 
 @cache
@@ -98,10 +106,15 @@ def recorded() -> list[dict]:
     return [file for file in found if "results" in file]  # auto.json is none
 
 
-def ladders(kernels=tuple(catalog)) -> dict[str, dict[int, float]]:
-    """The recorded GFLOPS of these kernels, the best of each, by the title of the record; the fastest device first."""
+def ladders(kernels=tuple(catalog), only: tuple[str, ...] = ("",)) -> dict[str, dict[int, float]]:
+    """The recorded GFLOPS of these kernels, the best of each, by the title of the record; the fastest device first.
+
+    `only` keeps the titles that contain one of its words.
+    """
     found: dict[str, dict[int, float]] = {}
     for file in recorded():
+        if not any(word in file["title"] for word in only):
+            continue
         ladder = found.setdefault(file["title"], {})
         for result in file["results"]:
             if result["kernel"] in kernels:

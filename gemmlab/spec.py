@@ -75,6 +75,7 @@ class KernelSpec:
         local_size: work-items of a work-group in dimension 0 and 1 (expressions).
         local_memory: bytes of local memory a work-group (expression).
         global_loads, local_loads: loads of one float per multiply-add (expressions).
+        before: the number of the kernel that this one changes, 0 for none.
         b_transposed: whether the kernel wants B as N x K instead of K x N.
         switches: parameters that ask for a feature which only some devices have.
     """
@@ -90,6 +91,7 @@ class KernelSpec:
     local_memory: str
     global_loads: str
     local_loads: str
+    before: int = 0
     b_transposed: bool = False
     switches: tuple[Switch, ...] = ()
 

@@ -1,25 +1,26 @@
 """Replay a kernel in Python: which work-item touches which element, when. No device needed.
 
-Each kernel is told once more as a generator that one work-item walks through, one statement after the
-other as in its file; a barrier is a `yield`. The work-items of a group run one after another from
-barrier to barrier, in any order one likes. On a real device they run in an order nobody promised, so
-a kernel is right only if every order is: leave a barrier out, and the replay shows it.
+The work-items of a group walk through their kernel (`walks`) one after another, from barrier to barrier, in
+any order one likes. On a real device they run in an order nobody promised, so a kernel is right only if it
+is in every order: leave a barrier out, and the replay shows it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from . import check
 from .catalog import find
+from .walks import WALKS, WorkItem, transpose, transpose_naive
 
-#: One touch of one element. `step` counts a work-item's own touches, `phase` the barriers it has passed.
+#: One touch of `width` neighbouring floats. `step` counts a work-item's own touches, `phase` its barriers so far.
 EVENT = np.dtype(
-    [("group", "i4"), ("item", "i4"), ("step", "i4"), ("phase", "i4"), ("store", "?"), ("array", "U4"), ("index", "i4")]
-)
+    [("group", "i4"), ("item", "i4"), ("step", "i4"), ("phase", "i4"), ("store", "?"), ("array", "U4"), ("index", "i4"),
+     ("width", "i4")]
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Trace:
         c: the product that the replay computed, NaN where nothing was stored.
         events: every touch in the order of the replay, fields as in `EVENT`; `index` counts floats from the
             start of the (column-major) array, `item` is the work-item's number in its group.
+        shapes: rows and floats of a row of each local array.
     """
 
     kernel: int
@@ -43,84 +45,64 @@ class Trace:
     b: np.ndarray
     c: np.ndarray
     events: np.ndarray
+    shapes: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def transposed(self) -> bool:
+        """Whether the kernel reads B as its transpose."""
+        return self.kernel > 0 and find(self.kernel).b_transposed
+
+    @property
+    def b_shape(self) -> tuple[int, int]:
+        """Rows and columns of B as it lies in memory, column-major."""
+        return (self.n, self.k) if self.transposed else (self.k, self.n)
+
+    def select(self, array: str, store: bool = False, **where: int) -> np.ndarray:
+        """The events of one array, loads or stores, whose fields (group, item, phase ...) are as asked for."""
+        e = self.events
+        chosen = (e["array"] == array) & (e["store"] == store)
+        for name, value in where.items():
+            chosen &= e[name] == value
+        return e[chosen]
 
     def count(self, *arrays: str, store: bool = False) -> int:
-        """How many loads (or stores) went to the arrays of these names."""
-        return int((np.isin(self.events["array"], arrays) & (self.events["store"] == store)).sum())
+        """How many floats were loaded from (or stored to) the arrays of these names."""
+        return sum(int(self.select(name, store)["width"].sum()) for name in arrays)
 
     def touches(self, array: str, group: int = 0, warp: int = 0, width: int = 32, store: bool = False) -> np.ndarray:
-        """The element that each lane of a warp touches, one row a load: shape (loads, lanes)."""
-        e = self.events
-        mine = (e["array"] == array) & (e["store"] == store) & (e["group"] == group) & (e["item"] // width == warp)
-        e = e[mine]
+        """The first float that each lane of a warp touches, one row an instruction: shape (instructions, lanes)."""
+        e = self.select(array, store, group=group)
+        e = e[e["item"] // width == warp]
         lanes = np.unique(e["item"])
         order = np.lexsort((e["item"], e["step"]))
         return e["index"][order].reshape(-1, len(lanes))
 
 
-def segments(indices: Iterable[int], size: int = 32) -> int:
-    """How many aligned segments of `size` bytes a warp's loads of these floats touch: its memory transactions."""
-    return len({4 * int(i) // size for i in indices})
+def elements(events: np.ndarray) -> list[int]:
+    """Every float that these events touch, each once, in order."""
+    return sorted({int(e["index"]) + i for e in events for i in range(int(e["width"]))})
 
 
-class WorkItem:
-    """One work-item of a replay: its identifiers, and the memory it may touch."""
+def segments(indices: Iterable[int], size: int = 32, width: int = 1) -> int:
+    """How many aligned segments of `size` bytes a warp touches: its memory transactions.
 
-    def __init__(self, group, local, number, memory: dict[str, list], log: list):
-        self.group, self.local = group, local
-        self._number, self._memory, self._log = number, memory, log
-        self._step = self.phase = 0
-
-    def load(self, array: str, index: int) -> float:
-        self._touch(array, index, False)
-        return self._memory[array][index]
-
-    def store(self, array: str, index: int, value: float) -> None:
-        self._touch(array, index, True)
-        self._memory[array][index] = value
-
-    def _touch(self, array: str, index: int, store: bool) -> None:
-        if not 0 <= index < len(self._memory[array]):
-            raise IndexError(f"work-item {self.local} of group {self.group} touches {array}[{index}], which is outside")
-        self._log.append((*self._number, self._step, self.phase, store, array, index))
-        self._step += 1
+    `indices` are the first floats of loads of `width` floats each.
+    """
+    return len({4 * (int(i) + j) // size for i in indices for j in range(width)})
 
 
-def _naive(w: WorkItem, M, N, K, TS):
-    m = w.group[0] * TS + w.local[0]
-    n = w.group[1] * TS + w.local[1]
-    acc = 0.0
-    for k in range(K):
-        acc += w.load("A", k * M + m) * w.load("B", n * K + k)
-    w.store("C", n * M + m, acc)
-    yield from ()
-
-
-def _work_per_thread(w: WorkItem, M, N, K, TS, WPT=1):
-    rts = TS // WPT
-    tm, tn = w.local
-    m, n = w.group[0] * TS + tm, w.group[1] * TS + tn
-    acc = [0.0] * WPT
-    for t in range(K // TS):
-        for i in range(WPT):
-            w.store("Asub", (tn + i * rts) * TS + tm, w.load("A", (t * TS + tn + i * rts) * M + m))
-            w.store("Bsub", (tn + i * rts) * TS + tm, w.load("B", (n + i * rts) * K + t * TS + tm))
-        yield 1
-        for k in range(TS):
-            a = w.load("Asub", k * TS + tm)
-            for i in range(WPT):
-                acc[i] += a * w.load("Bsub", (tn + i * rts) * TS + k)
-        yield 2
-    for i in range(WPT):
-        w.store("C", (n + i * rts) * M + m, acc[i])
-
-
-#: The replay of each kernel, and its local arrays with their sizes in floats.
-_REPLAYS: dict[int, tuple[Callable, dict[str, str]]] = {
-    1: (_naive, {}),
-    2: (_work_per_thread, {"Asub": "TS * TS", "Bsub": "TS * TS"}),  # WPT = 1
-    3: (_work_per_thread, {"Asub": "TS * TS", "Bsub": "TS * TS"}),
-}
+def races(replayed: Trace) -> list[tuple[str, int]]:
+    """The elements of local memory that one work-item stores while another touches them, no barrier between."""
+    touched: dict[tuple, set] = {}
+    stored = set()
+    for e in replayed.events[np.isin(replayed.events["array"], list(replayed.shapes))].tolist():
+        group, item, _, phase, store, array, index, width = e
+        for i in range(index, index + width):
+            place = group, phase, array, i
+            touched.setdefault(place, set()).add(item)
+            if store:
+                stored.add(place)
+    return sorted({(array, i) for group, phase, array, i in stored if len(touched[group, phase, array, i]) > 1})
 
 
 def replay(
@@ -142,7 +124,7 @@ def replay(
         kernel, params: which; sizes m, n, k must be whole tiles. Keep them small: Python walks every step.
         groups: only these work-groups (all by default).
         order: of the work-items between barriers: "forward", "backward" or "shuffled".
-        without_barrier: leave out barrier 1 (after loading) or 2 (after computing).
+        without_barrier: leave out barrier 1 (before computing) or 2 (after it).
         swapped: exchange the two local identifiers, as if 0 and 1 were mixed up in the kernel (square groups only).
 
     Raises:
@@ -150,32 +132,62 @@ def replay(
         IndexError: if a work-item touches something outside an array.
     """
     spec = find(kernel)
-    if spec.number not in _REPLAYS:
-        raise ValueError(f"kernel {spec.number} has no replay; there are {', '.join(map(str, _REPLAYS))}")
     full = spec.validate(params)
     for name, size, multiple in zip("mnk", (m, n, k), spec.multiples(full), strict=True):
         if size < 1 or size % multiple:
             raise ValueError(f"{name}={size} is not a positive multiple of {multiple}")
     if order not in ("forward", "backward", "shuffled"):
         raise ValueError(f"order must be 'forward', 'backward' or 'shuffled', not {order!r}")
-    walk, local_arrays = _REPLAYS[spec.number]
+    walk = WALKS[spec.number]
+    shapes = {name: tuple(spec.value(e, full) for e in shape) for name, shape in walk.local.items()}
     a, b = check.exact_inputs(m, n, k, seed)
-    shared = {"A": a.T.ravel().tolist(), "B": b.T.ravel().tolist(), "C": [np.nan] * (m * n)}
+    b_lies = b if spec.b_transposed else b.T
+    shared = {"A": a.T.ravel().tolist(), "B": b_lies.ravel().tolist(), "C": [np.nan] * (m * n)}
     size, local = spec.global_size(m, n, full), spec.local(full)
     counts = size[0] // local[0], size[1] // local[1]
+
+    def steps(w: WorkItem):
+        return walk.steps(w, m, n, k, **full)
+
+    events = _walk_all(steps, shared, shapes, counts, local, groups, order, without_barrier, swapped, seed)
+    c = np.array(shared["C"]).reshape(n, m).T
+    return Trace(spec.number, full, m, n, k, a, b, c, events, shapes)
+
+
+def replay_transpose(rows: int, cols: int, tile: int = 16, coalesced: bool = True) -> Trace:
+    """Replay the transpose of a rows x cols matrix: `transpose.cl`, or the kernel without a local tile.
+
+    Both sizes are multiples of `tile`. The trace's arrays are "in" and "out"; its `a` is the input, `c` the output.
+    """
+    if rows % tile or cols % tile:
+        raise ValueError(f"{rows} x {cols} are not multiples of tile={tile}")
+    a = np.arange(rows * cols, dtype=np.float32).reshape(rows, cols)
+    shared = {"in": a.T.ravel().tolist(), "out": [np.nan] * a.size}
+    shapes = {"tile": (tile, tile + 1)} if coalesced else {}
+
+    def steps(w: WorkItem):
+        return (transpose if coalesced else transpose_naive)(w, rows, cols, tile)
+
+    events = _walk_all(steps, shared, shapes, (rows // tile, cols // tile), (tile, tile))
+    c = np.array(shared["out"]).reshape(rows, cols).T
+    return Trace(0, {"TT": tile}, cols, rows, 0, a, a, c, events, shapes)
+
+
+def _walk_all(steps, shared, shapes, counts, local, groups=None, order="forward", without_barrier=None, swapped=False,
+              seed=0) -> np.ndarray:  # fmt: skip
+    """Send every work-item of every group through `steps`; return the events."""
     log: list[tuple] = []
     rng = np.random.default_rng(seed)
     for group in groups or [(x, y) for y in range(counts[1]) for x in range(counts[0])]:
-        memory = shared | {name: [np.nan] * spec.value(floats, full) for name, floats in local_arrays.items()}
+        memory = shared | {name: [np.nan] * (rows * row) for name, (rows, row) in shapes.items()}
         number = group[1] * counts[0] + group[0]
         items = []
         for i in range(local[0] * local[1]):
             ids = i % local[0], i // local[0]
             w = WorkItem(group, ids[:: -1 if swapped else 1], (number, i), memory, log)
-            items.append((w, walk(w, m, n, k, **full)))
+            items.append((w, steps(w)))
         _run(items, order, without_barrier, rng)
-    c = np.array(shared["C"]).reshape(n, m).T
-    return Trace(spec.number, full, m, n, k, a, b, c, np.array(log, EVENT))
+    return np.array(log, EVENT)
 
 
 def _run(items, order: str, without_barrier: int | None, rng) -> None:

@@ -21,9 +21,9 @@ EXPLORER, STEPPER, ACCESS, OTHER, SLOW, QUICK, ENDLESS, BARE = range(1, 9)
 CELLS = (
     "import time\n\nimport ipywidgets\n\nimport gemmlab\nfrom gemmlab import live, plot, sources, trace",
     "gemmlab.Explorer(kernel=3, m=512)",
-    "gemmlab.Stepper(lambda rows, cols: plot.layout(rows, cols), rows=(3, 4), cols=(4, 5))",
+    "gemmlab.Stepper(lambda rows, cols: diagram.layout(rows, cols), rows=(3, 4), cols=(4, 5))",
     "def draw(k, identifiers):\n"
-    "    return plot.access(trace.replay(1, 32, 32, 8, swapped=identifiers == 'exchanged'), k)\n\n"
+    "    return diagram.access(trace.replay(1, 32, 32, 8, swapped=identifiers == 'exchanged'), k)\n\n"
     "gemmlab.Stepper(draw, k=range(8), identifiers=('as written', 'exchanged'))",
     "gemmlab.Explorer(kernel=2, m=128)",
     "end = time.monotonic() + 3\nwhile time.monotonic() < end:\n    pass\nprint('waited')",

@@ -10,6 +10,7 @@ import ipywidgets as w
 from .. import live, plot, record, sources
 from ..catalog import catalog, find
 from ..device import find_device
+from ..picture import GREEN, INK, RED, Picture
 from .shell import Newest, Shell, escape, on_any_thread, slider
 
 #: Sizes on offer, as many of them as a device computes in time.
@@ -166,7 +167,7 @@ class Explorer(Shell):
         if result is None:
             text = escape(outcome.problem).replace("\n", "<br>")
             text = text.replace("  ", "&nbsp; ")
-            head = _head({"hang": "Stopped", "crash": "Crashed"}.get(outcome.kind, "Not run"), plot.RED)
+            head = _head({"hang": "Stopped", "crash": "Crashed"}.get(outcome.kind, "Not run"), RED)
             return f'{head}<div style="font-family:monospace">{text}</div>{moved}{self._changes()}'
         local, memory = self.spec.local(result.params), self.spec.value(self.spec.local_memory, result.params)
         limits = self.device.limits
@@ -181,7 +182,7 @@ class Explorer(Shell):
         cells = "".join(
             f'<div><span style="opacity:.75">{name}</span> {escape(text)}</div>' for name, text in facts.items()
         )
-        head = _head(result.verdict[0].upper() + result.verdict[1:], plot.GREEN if result.ok else plot.RED)
+        head = _head(result.verdict[0].upper() + result.verdict[1:], GREEN if result.ok else RED)
         columns = "display:grid;grid-template-columns:repeat(auto-fit,minmax(min(320px,100%),1fr));margin:4px 0"
         return f'{head}<div style="{columns}">{cells}</div>{moved}{self._changes()}'
 
@@ -191,7 +192,7 @@ class Explorer(Shell):
             return ""
         lines = sources.diff(sources.read(self.spec.file), self.source, context=0).splitlines()
         shown = [line for line in lines if line[:1] in "+-"][:30]
-        colours = {"+": plot.GREEN, "-": plot.RED}
+        colours = {"+": GREEN, "-": RED}
         rows = "".join(f'<div style="border-left:3px solid {colours[x[0]]}">{escape(x)}</div>' for x in shown)
         title = "changed against the original:" if shown else "the same as the original"
         return f'<div style="opacity:.75">{title}</div><div style="font-family:monospace;white-space:pre">{rows}</div>'
@@ -233,13 +234,13 @@ class Explorer(Shell):
 
             live.worker().submit(f"{self._client} kernel {number}", arguments, done)
 
-    def still(self) -> plot.Picture:
+    def still(self) -> Picture:
         history = [(self._first.result.gflops, self._first.result.ok)] if self._first and self._first.result else []
         picture = plot.tries(history, self._here(), record.ladders(), self.spec.number)
         where = f"kernel {self.spec.number} on {self.device.name}, " + ", ".join(
             f"{name}={value}" for name, value in self._start.items()
         )
-        picture.suptitle(where, color=plot.INK, fontsize=9, y=0.99)
+        picture.suptitle(where, color=INK, fontsize=9, y=0.99)
         return picture
 
 

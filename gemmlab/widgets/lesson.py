@@ -1,10 +1,12 @@
-"""Questions to answer before a run, and verdicts on exercises. Nothing here blocks or raises."""
+"""What a chapter shows: questions before a run, a kernel's difference, verdicts. Nothing here blocks or raises."""
 
 from __future__ import annotations
 
 import ipywidgets as w
 from IPython.display import HTML, display
 
+from .. import sources
+from ..catalog import find
 from .shell import escape
 
 
@@ -38,6 +40,33 @@ class Prediction:
         box = w.VBox([w.HTML(f"<b>{escape(self.question)}</b>"), self._buttons])
         view = box._repr_mimebundle_()
         display({**(view[0] if isinstance(view, tuple) else view), "text/plain": plain}, raw=True)
+
+
+class Difference:
+    """What a kernel's file changes against the file it starts from, headers aside: removed lines -, added ones +.
+
+    Args:
+        kernel: its number.
+        before: the number of the file to compare with; by default the one that the kernel's header names.
+    """
+
+    def __init__(self, kernel: int, before: int | None = None):
+        self.new, self.old = find(kernel), find(before or find(kernel).before)
+        self.text = sources.diff(sources.read(self.old.file), sources.read(self.new.file))
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _ipython_display_(self) -> None:
+        colours = {"+": "63,162,106", "-": "217,83,79"}
+        rows = []
+        for line in self.text.splitlines():
+            ground = f"background:rgba({colours[line[0]]},.18)" if line[:1] in colours else ""
+            rows.append(f'<div style="{ground};min-height:1.2em">{escape("..." if line[:2] == "@@" else line)}</div>')
+        title = f"{self.old.file} → {self.new.file}"
+        style = "white-space:pre;font-family:monospace;font-size:12px;line-height:1.25;overflow-x:auto;max-width:860px"
+        html = f'<div style="{style}"><b>{title}</b>{"".join(rows)}</div>'
+        display({"text/plain": f"{title}\n{self.text}", "text/html": html}, raw=True)
 
 
 def verdict(ok: bool, right: str, wrong: str) -> bool:

@@ -11,7 +11,7 @@ import anywidget
 import ipywidgets as w
 from IPython.display import display
 
-from ..plot import Picture
+from ..picture import Picture
 
 
 class Bridge(anywidget.AnyWidget):

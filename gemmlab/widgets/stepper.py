@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..plot import Picture
+from ..picture import Picture
 from .shell import Newest, Shell, escape, on_any_thread, slider
 
 
@@ -16,7 +16,7 @@ class Stepper(Shell):
         choices: for each slider its values, the first one to begin with.
 
     Example:
-        ``Stepper(lambda rows, cols: plot.layout(rows, cols), rows=(3, 4), cols=(4, 5))``
+        ``Stepper(lambda rows, cols: diagram.layout(rows, cols), rows=(3, 4), cols=(4, 5))``
     """
 
     def __init__(self, draw: Callable[..., Picture], **choices):

@@ -1,0 +1,136 @@
+"""Sweeps: one parameter moves, the rest stays. The chapters run them; those of other devices are recorded."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pyopencl as cl
+
+from . import bench, compiled, cuda, launch, sources
+from .catalog import ParameterError, find
+from .device import Device, find_device
+from .record import Result
+
+#: The sweeps that the chapters show: kernel, what moves, its values, what stays. "WPTM WPTN" moves both.
+CURVES = {
+    "02 TS": (2, "TS", (4, 8, 16, 32), {}),
+    "03 WPT": (3, "WPT", (1, 2, 4, 8, 16), {"TS": 32}),
+    "04 WIDTH": (4, "WIDTH", (1, 2, 4, 8), {"TS": 32}),
+    "05 PAD": (5, "PAD", (0, 1, 2), {"TS": 32, "TSK": 16, "WPT": 8}),
+    "05 TSK": (5, "TSK", (8, 16, 32), {"TS": 32, "WPT": 8, "PAD": 1}),
+    "06 block": (6, "WPTM WPTN", (2, 4, 8), {"TSM": 64, "TSN": 64, "TSK": 16}),
+    "06 tile": (6, "TSM TSN", (32, 64, 128), {"WPTM": 4, "WPTN": 4, "TSK": 16}),
+    "07 WIDTH": (7, "WIDTH", (1, 2, 4, 8), {}),
+    "09 TSK, kernel 7": (7, "TSK", (8, 16, 32), {}),
+    "09 TSK, kernel 9": (9, "TSK", (8, 16, 32), {}),
+    "10 size": (10, "size", (1000, 1016, 1023, 1024, 1025, 1032, 1088, 1151, 1152, 1153), {}),
+    "10 large sizes": (10, "size", (500, 1000, 2000, 4000), {}),
+}
+_SWITCHES = {"plain": (0, 0), "read-only": (1, 0), "shuffles": (0, 1), "both": (1, 1)}
+
+
+def sweep(
+    kernel: int,
+    name: str,
+    values: Iterable[int],
+    size: int = 256,
+    params: dict[str, int] | None = None,
+    device: Device | int | str | None = None,
+    repeats: int | None = None,
+) -> dict[int, Result]:
+    """Measure a kernel while one parameter takes several values.
+
+    Args:
+        kernel: its number.
+        name: a parameter, several that move together ("WPTM WPTN"), or "size".
+        values: what it takes; those that the kernel or the device refuses are left out, and it is said why.
+        size: of the square matrices.
+        params: the other parameters.
+        device, repeats: as in `gemmlab.measure`.
+    """
+    spec, device, results = find(kernel), find_device(device), {}
+    base = spec.complete(params) if params or name != "size" else spec.fit(device.limits)
+    for value in values:
+        moved = {} if name == "size" else dict.fromkeys(name.split(), value)
+        try:
+            side = value if name == "size" else size
+            results[value] = bench.measure(kernel, side, params={**base, **moved}, device=device, repeats=repeats)
+        except ParameterError as error:
+            print(f"left out {name}={value}: {error}")
+    return results
+
+
+def transposing(size: int, coalesced: bool = True, device: Device | int | str | None = None) -> float:
+    """GB/s (bytes read plus written) of transposing a size x size matrix: `transpose.cl`, or without its local tile.
+
+    The size is rounded up to a multiple of 16. The result is checked.
+    """
+    device = find_device(device)
+    size = -(-size // 16) * 16
+    file, name = ("transpose.cl", "transpose") if coalesced else ("transpose_naive.cl", "transpose_naive")
+    built = launch.build(device, device.context, file, sources.read(file), {}, name)
+    x = np.random.default_rng(0).random((size, size), np.float32)
+    flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
+    source = cl.Buffer(device.context, flags, hostbuf=x)
+    target = cl.Buffer(device.context, cl.mem_flags.WRITE_ONLY, x.nbytes)
+    events = [built(device.queue, (size, size), (16, 16), size, size, source, target) for _ in range(12)]
+    y = np.empty_like(x)
+    cl.enqueue_copy(device.queue, y, target)
+    if not (y == x.T).all():
+        raise RuntimeError(f"{file} transposes wrongly on {device}")
+    seconds = statistics.median(e.profile.end - e.profile.start for e in events[2:]) * 1e-9
+    return 2 * x.nbytes / seconds * 1e-9
+
+
+def record_all(device: Device, size: int) -> dict:
+    """Everything that the chapters show of a recorded device."""
+    found: dict = {"size": size, "curves": {}, "passes": {}, "registers": {}, "instructions": {}}
+    for title, (kernel, name, values, params) in CURVES.items():
+        results = sweep(kernel, name, values, size, params, device, repeats=5)
+        rate = "pipeline_gflops" if name == "size" else "gflops"
+        found["curves"][title] = {str(v): getattr(r, rate) for v, r in results.items()}
+        if name == "size":
+            found["passes"] |= {str(v): r.passes_ms for v, r in results.items()}
+        for v, r in results.items() if name != "size" else ():
+            used = compiled.registers(launch.kernel(kernel, r.params, device))
+            if used:
+                found["registers"].setdefault(title, {})[str(v)] = used
+        print(title, {v: round(rate) for v, rate in found["curves"][title].items()})
+    for wpt in CURVES["03 WPT"][2]:
+        text = compiled.ptx(launch.kernel(3, {"TS": 32, "WPT": wpt}, device))
+        if text:
+            found["instructions"][str(wpt)] = compiled.instructions(text)
+    found["transposing"] = {name: transposing(size, name == "coalesced", device) for name in ("coalesced", "naive")}
+    found["switches"] = {}
+    for name, (readonly, shuffle) in _SWITCHES.items():
+        result = bench.measure(8, size, params={"READONLY": readonly, "SHUFFLE": shuffle}, device=device, repeats=10)
+        found["switches"][name] = {"gflops": result.gflops, "path": result.path, "ok": result.ok}
+    if "nvidia" in device.features:
+        ladder = (1, 2, 3, 5, 6, 7, 8, 9, 10)  # 4 adds vectors, which CUDA's cannot
+        found["cuda"] = {str(n): cuda.measure(n, size) for n in ladder}
+        found["opencl"] = {str(n): bench.measure(n, size, device=device, repeats=10).gflops for n in ladder}
+    return found
+
+
+@cache
+def recorded() -> dict:
+    """What `record_all` found on an NVIDIA H200, from ``results/``; curves by title, with numbers as keys."""
+    path = Path(sources.folder("results")) / "nvidia_h200_chapters.json"
+    found = json.loads(path.read_text(encoding="utf-8"))
+    for part in ("curves", "registers"):
+        found[part] = {t: {int(v): x for v, x in curve.items()} for t, curve in found[part].items()}
+    for part in ("passes", "instructions"):
+        found[part] = {int(v): x for v, x in found[part].items()}
+    return found
+
+
+def curve(title: str) -> dict[str, dict[int, float]]:
+    """A recorded sweep as a series for `plot.lines`: {"NVIDIA H200 at 4096": {value: GFLOPS}}."""
+    found = recorded()
+    name = found["title"] if "size" in title else f"{found['title']} at {found['size']}"
+    return {name: found["curves"][title]}
