@@ -11,17 +11,27 @@ from .catalog import catalog
 from .device import Device
 
 #: Kinds of devices with rows of their own in the table, and where the others look.
-FALLBACK = {"nvidia": "gpu", "intel": "cpu", "pocl": "cpu", "pocl 3.0": "pocl", "gpu": "nvidia", "cpu": "pocl"}
+FALLBACK = {
+    "nvidia": "gpu",
+    "gpu": "nvidia",
+    "intel on AMD": "intel",
+    "pocl on AMD": "pocl",
+    "pocl 3.0": "pocl",
+    "intel": "cpu",
+    "pocl": "cpu",
+    "cpu": "pocl",
+}
 
 
 def kind(device: Device) -> str:
-    """The device's kind in the table: "nvidia", "gpu" (others), "intel", "pocl", "pocl 3.0" or "cpu" (others)."""
-    name = device.platform.lower()
+    """The device's kind in the table: "nvidia", "gpu" (others); a CPU's by its runtime, and whether it is AMD's."""
+    platform = device.platform.lower()
     if device.kind == "GPU":
-        return "nvidia" if "nvidia" in name else "gpu"
-    if "portable" in name:
-        return "pocl 3.0" if "PoCL 3.0" in device.version else "pocl"
-    return "intel" if "intel" in name else "cpu"
+        return "nvidia" if "nvidia" in platform else "gpu"
+    if "PoCL 3.0" in device.version:
+        return "pocl 3.0"
+    runtime = "intel" if "intel" in platform else "pocl" if "portable" in platform else "cpu"
+    return f"{runtime} on AMD" if "amd" in device.name.lower() and runtime != "cpu" else runtime
 
 
 @cache

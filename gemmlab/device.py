@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pyopencl as cl
 
+from .model import Multiprocessor
 from .spec import Limits
 
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
@@ -219,3 +220,21 @@ def find_device(device: Device | int | str | None = None) -> Device:
 def of_queue(queue: cl.CommandQueue) -> Device:
     """The Device behind somebody's queue."""
     return next((d for d in devices() if d.cl == queue.device), None) or _describe(-1, queue.device)
+
+
+def multiprocessor(device: Device) -> Multiprocessor:
+    """What the work-groups on one of the device's compute units share, as far as OpenCL tells.
+
+    It tells neither registers nor places for groups, except that NVIDIA's devices say how many registers a
+    group may take. A processor's core runs one group at a time.
+    """
+    gpu = device.kind == "GPU"
+    return Multiprocessor(
+        device.name,
+        groups=32 if gpu else 1,
+        local_memory=device.limits.local_memory,
+        units=device.units,
+        work_items=2048 if gpu else device.limits.work_group,
+        registers=device.cl.registers_per_block_nv if "nvidia" in device.features else 2**30,
+        registers_per_item=255 if gpu else 2**16,
+    )

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import matplotlib
 import numpy as np
 from matplotlib.colors import to_rgb
 from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path
 
-from . import model, trace
+from . import trace
 from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count, lines
 
 COLOURS = {"A": BLUE, "B": ORANGE, "C": GREEN, "Asub": BLUE, "Bsub": ORANGE, "in": BLUE, "out": GREEN, "tile": ORANGE}
@@ -62,7 +60,7 @@ def _boxes(ax, boxes, colour) -> None:
         ax.add_patch(PathPatch(path, facecolor=colour, edgecolor="none", zorder=1))
 
 
-def _faint(colour: str, share: float = 0.4) -> tuple:
+def faint(colour: str, share: float = 0.4) -> tuple:
     """The colour, mixed with the ground."""
     return (*to_rgb(colour), share)
 
@@ -145,7 +143,7 @@ def tile_walk(replayed: trace.Trace, phase: int = 0, item: int = 0, group: int =
     places = _places(r)
     for name, (x, y, rows, cols) in places.items():
         here = r.select(name, name == "C", group=group, phase=phase)
-        marks = [(i % rows, i // rows, _faint(COLOURS[name]), "") for i in trace.elements(here)]
+        marks = [(i % rows, i // rows, faint(COLOURS[name]), "") for i in trace.elements(here)]
         mine = r.select("C", True, group=group, item=item) if name == "C" else here[here["item"] == item]
         marks += [(i % rows, i // rows, COLOURS[name], "") for i in trace.elements(mine)]
         title = f"B transposed  {rows} x {cols}" if name == "B" and r.transposed else f"{name}  {rows} x {cols}"
@@ -162,7 +160,7 @@ def _local(ax, picture: Picture, r: trace.Trace, phase: int, item: int, group: i
     for name, (rows, cols) in r.shapes.items():
         stored = r.select(name, True, group=group, phase=phase)
         read = r.select(name, group=group, phase=phase, item=item)
-        marks = [(i // cols, i % cols, _faint(COLOURS[name]), "") for i in trace.elements(stored)]
+        marks = [(i // cols, i % cols, faint(COLOURS[name]), "") for i in trace.elements(stored)]
         mine = trace.elements(stored[stored["item"] == item])
         marks += [(i // cols, i % cols, COLOURS[name], "") for i in mine]
         marks += [(i // cols, i % cols, RED, "") for i in trace.elements(read)]
@@ -223,82 +221,18 @@ def fetch_counts(replayed: trace.Trace, name: str) -> np.ndarray:
     return counts.reshape(shape[::-1]).T
 
 
-def banks(indices: Iterable[int], bank_bytes: int = 4, title: str = "") -> Picture:
-    """Which bank of local memory each lane of a warp hits, and in which turn: boxes hold the lanes' numbers."""
-    indices = [int(i) for i in indices]
-    needed = model.turns(indices, bank_bytes)
-    said = "no conflict" if needed == 1 else f"a {needed}-way conflict"
-    alt = f"{title}{len(indices)} lanes take {count(needed, 'turn')}: {said}"
-    picture = Picture(8, 1.4 + 0.22 * min(needed, 16), alt)
+def transposing(replayed: trace.Trace, warp: int = 0) -> Picture:
+    """What a warp loads and stores when a matrix is transposed, in the matrices, and in how many segments."""
+    r = replayed
+    touched = {name: _touched(r, name, 0, warp, store=name == "out") for name in ("in", "out")}
+    said = {name: trace.segments(t) for name, t in touched.items()}
+    words = f"a warp's loads fall into {count(said['in'], 'segment')}, its stores into {count(said['out'], 'segment')}"
+    how = "through a tile in local memory" if r.shapes else "straight"
+    picture = Picture(7, 3.0, f"Transposing {how}: {words}")
     ax = picture.axes_plain()
-    turn: dict[int, list[int]] = {}
-    for lane, i in enumerate(indices):
-        word = 4 * i // bank_bytes
-        bank = turn.setdefault(word % 32, [])
-        if word not in bank:
-            bank.append(word)
-        row = bank.index(word)
-        colour = GREEN if needed == 1 else RED if row else BLUE
-        shift = 0.5 * (i % 2) if bank_bytes == 8 else 0  # the two floats of a wide bank side by side
-        width = 0.5 if bank_bytes == 8 else 1
-        ax.add_patch(Rectangle((word % 32 + shift, -row - 1), width, 0.9, facecolor=colour, edgecolor="none"))
-        ax.text(word % 32 + shift + width / 2, -row - 0.55, str(lane), ha="center", va="center", fontsize=6, color="w")
-    boxes = [[(x, -needed), (x, 0.1)] for x in range(33)]
-    lines(ax, boxes, linewidth=0.5, alpha=0.7)
-    ax.set(xlim=(-0.2, 32.2), ylim=(-needed - 0.2, 0.3), xlabel=f"bank ({bank_bytes} bytes wide)", ylabel="turn")
-    ax.set_xticks([i + 0.5 for i in range(0, 32, 4)], [str(i) for i in range(0, 32, 4)])
-    marks = range(0, needed, max(1, needed // 8))
-    ax.set_yticks([-i - 0.5 for i in marks], [str(i + 1) for i in marks])
-    return picture
-
-
-def occupancy(chip: model.Multiprocessor, work_items: int, registers: int, local_memory: int) -> Picture:
-    """The work-groups that fit on a multiprocessor at once, and how full each thing that they share becomes."""
-    fits = model.occupancy(chip, work_items, registers, local_memory)
-    groups = min(fits.values())
-    limit = " and ".join(name for name, most in fits.items() if most == groups)
-    warps = groups * -(-work_items // chip.warp)
-    words = (
-        f"{count(groups, 'work-group')} at once, {warps} of {chip.work_items // chip.warp} warps; the limit: {limit}"
-    )
-    picture = Picture(7.5, 2.4, f"{chip.name}: {words}")
-    ax = picture.axes_plain()
-    for row, most in enumerate(fits.values()):
-        share = 1 / most if most else 1.0
-        colour = RED if most == groups else BLUE
-        for g in range(groups):
-            ax.add_patch(Rectangle((g * share, -row - 0.8), share * 0.96, 0.7, facecolor=colour))
-        if not most:
-            ax.text(0.5, -row - 0.45, "not even one fits", ha="center", va="center", color=INK, fontsize=9)
-        ax.add_patch(Rectangle((0, -row - 0.8), 1, 0.7, fill=False, edgecolor=INK))
-        ax.text(1.02, -row - 0.45, f"room for {most}", va="center", color=INK, fontsize=9)
-    ax.set(xlim=(0, 1.2), ylim=(-4, 0), title=f"{chip.name}: {count(groups, 'work-group')} on a multiprocessor")
-    ax.set_yticks([-row - 0.45 for row in range(4)], list(fits))
-    ax.set_xticks([])
-    ax.tick_params(length=0)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
-    return picture
-
-
-def timeline(tiles: int, load: float, compute: float, buffers: int = 1, groups: int = 1) -> Picture:
-    """Loads and computes of the groups on one multiprocessor, each box a tile."""
-    spans = model.timeline(tiles, load, compute, buffers, groups)
-    end = max(s.end for s in spans)
-    busy = sum(s.end - s.start for s in spans if s.what == "compute") / end
-    who = f"{count(groups, 'work-group')}, {count(buffers, 'buffer')}"
-    alt = f"{who}: done after {end:g}, computing {busy:.0%} of the time"
-    picture = Picture(8, 0.9 + 0.55 * groups, alt)
-    ax = picture.axes_plain()
-    for s in spans:
-        row = 2 * s.group + (s.what == "compute")
-        face = _faint(BLUE, 0.45) if s.what == "load" else GREEN
-        ax.add_patch(
-            Rectangle((s.start, -row - 0.9), s.end - s.start, 0.8, facecolor=face, edgecolor=INK, linewidth=0.5)
-        )
-        if (s.end - s.start) / end > 0.02:
-            ax.text((s.start + s.end) / 2, -row - 0.5, str(s.tile), ha="center", va="center", fontsize=7, color=INK)
-    rows = [f"{what}{f', group {g}' if groups > 1 else ''}" for g in range(groups) for what in ("load", "compute")]
-    ax.set_yticks([-i - 0.5 for i in range(len(rows))], rows)
-    ax.set(xlim=(0, end * 1.02), ylim=(-2 * groups, 0.1), xlabel="time", title=alt)
-    return picture
+    x = 0
+    for name, rows, cols in (("in", r.n, r.m), ("out", r.m, r.n)):
+        marks = [(i % rows, i // rows, COLOURS[name], "") for i in touched[name]]
+        _grid(ax, x, 0, rows, cols, COLOURS[name], f"{name}  {rows} x {cols}: {said[name]} segments", marks)
+        x += cols + 4
+    return _bare(ax, picture)

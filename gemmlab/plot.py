@@ -29,7 +29,8 @@ def roofline(peaks: model.Peaks, points: Mapping[str, tuple[float, float]], titl
     ax.text(high, peaks.gflops / 1.1, f"{peaks.gflops:,.0f} GFLOPS", ha="right", va="top", color=INK, fontsize=9)
     middle = np.sqrt(low * ridge)
     ax.text(middle, middle * peaks.bandwidth * 1.5, f"{peaks.bandwidth:,.0f} GB/s", ha="right", color=INK, fontsize=9)
-    ax.set(xlabel="floating-point operations a byte", ylabel="GFLOPS", title=title)
+    ax.set(xlabel="floating-point operations a byte", ylabel="GFLOPS")
+    ax.set_title(title if len(title) <= 70 else title[:68] + " …", color=INK, fontsize=9)
     return picture
 
 
@@ -42,7 +43,7 @@ def ladder(series: Mapping[str, Mapping[int, float]]) -> Picture:
     styles = zip(("o-", "^--", "D:", "s-."), (GREEN, BLUE, ORANGE, RED), strict=True)
     for (style, colour), (name, values) in zip(styles, series.items(), strict=False):
         ax.semilogy(list(values), list(values.values()), style, color=colour, label=name, markersize=6)
-        for kernel, value in values.items() if len(series) < 3 or name in list(series)[:2] else ():
+        for kernel, value in values.items() if len(series) < 4 or name in list(series)[:2] else ():
             ax.annotate(short(value), (kernel, value), (0, 6), textcoords="offset points", ha="center", color=INK,
                         fontsize=8)  # fmt: skip
     ax.set_xticks(sorted({kernel for values in series.values() for kernel in values}))
@@ -115,7 +116,7 @@ def lines(series: Mapping[str, Mapping[float, float]], xlabel: str, ylabel: str 
             )
     every = max(1, len(places) // 12)
     ax.set_xticks(list(places.values())[::every], [f"{x:g}" for x in places][::every])
-    ax.set(xlabel=xlabel, ylabel=ylabel, title=title)
+    ax.set(xlabel=f"{xlabel} ({title})" if title else xlabel, ylabel=ylabel)
     ax.margins(y=0.25)
     ax.legend(frameon=False, labelcolor=INK, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     return picture

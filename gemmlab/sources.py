@@ -25,13 +25,15 @@ def read(file: str) -> str:
     return (folder() / file).read_text(encoding="utf-8")
 
 
+def body(text: str) -> str:
+    """A kernel's text without its header: from the first line that is no comment."""
+    lines = text.strip().splitlines()
+    start = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("//")), 0)
+    return "\n".join(lines[start:])
+
+
 def diff(old: str, new: str, context: int = 2) -> str:
     """A unified diff of two kernel texts without their headers: what a step of the ladder changes."""
-
-    def body(text: str) -> list[str]:
-        lines = text.strip().splitlines()
-        start = next((i for i, line in enumerate(lines) if not line.startswith("//")), 0)
-        return [line for line in lines[start:] if line.strip()]
-
-    lines = difflib.unified_diff(body(old), body(new), lineterm="", n=context)
+    old_lines, new_lines = ([line for line in body(x).splitlines() if line.strip()] for x in (old, new))
+    lines = difflib.unified_diff(old_lines, new_lines, lineterm="", n=context)
     return "\n".join(line for line in lines if not line.startswith(("---", "+++")))

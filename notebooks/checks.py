@@ -124,3 +124,206 @@ def check_01_3(source):
     if wrong and re.search(r"get_(group|global)_id\(1\)", row[1]):
         wrong += " The grid has M/TS groups in dimension 0: exchange the local identifiers only."
     return gemmlab.verdict(not wrong, "the same product, by other hands. Measure it: was it slower?", wrong)
+
+
+def _number(right, because: str, hints: dict, otherwise: str):
+    """The check of a number to read off. `right` is called, so that formulas give the answer."""
+
+    @_safely
+    def checked(answer):
+        ok = isinstance(answer, (int, float)) and abs(answer - right()) <= 1e-6 * abs(right())
+        return gemmlab.verdict(ok, because, _hint(answer, hints, otherwise))
+
+    return checked
+
+
+def _function(right, cases, because: str, typical: list, otherwise: str = ""):
+    """The check of a function: `typical` are (wrong function, hint) for answers that agree with it everywhere."""
+
+    @_safely
+    def checked(answer):
+        got = [_ask(answer, *case) for case in cases]
+
+        def same(other):
+            wanted = [other(*case) for case in cases]
+            return all(_close(g, w) for g, w in zip(got, wanted, strict=True))
+
+        case, given = next(((c, g) for c, g in zip(cases, got, strict=True) if not _close(g, right(*c))), (cases[0], 0))
+        hint = next((hint for wrong, hint in typical if same(wrong)), otherwise)
+        said = f"for {', '.join(map(str, case))} it gives {given}, expected {right(*case)}. {hint}"
+        return gemmlab.verdict(same(right), because, said.strip())
+
+    return checked
+
+
+def _close(given, wanted) -> bool:
+    if isinstance(wanted, (tuple, list)):
+        return len(given) == len(wanted) and all(map(_close, given, wanted))
+    return abs(given - wanted) <= 1e-9 * max(1, abs(wanted))
+
+
+def _kernel(number: int, sizes, wanted: list, because: str, params=None):
+    """The check of a changed kernel: `wanted` are (pattern, hint) that its code must hold; then it must be right."""
+
+    @_safely
+    def checked(source):
+        code = re.sub(r"//.*", "", source)
+        for pattern, hint in wanted:
+            if not re.search(pattern, code):
+                return gemmlab.verdict(False, "", hint)
+        wrong = _right_everywhere(number, source, sizes, params)
+        return gemmlab.verdict(not wrong, because, wrong)
+
+    return checked
+
+
+check_02_1 = _number(
+    lambda: 2 * 64**3 // 16,
+    "2 M N K / TS: each float of a tile is fetched once and used TS times.",
+    {
+        2 * 64**3: "that is kernel 1; here each float of a tile serves TS work-items.",
+        64**3 // 16: "that is one of the two matrices.",
+        2 * 64 * 64: "so many different floats there are; each is fetched by several work-groups.",
+        4 * 2 * 64**3 // 16: "those are bytes; floats were asked for.",
+    },
+    "start from kernel 1's 2 M N K, and ask how often a fetched float is used.",
+)
+check_02_2 = _function(
+    lambda m, n, k, ts: 2 * m * n * k // ts,
+    [(64, 64, 64, 16), (32, 64, 96, 8), (128, 32, 64, 32)],
+    "(M/TS)(N/TS) groups, K/TS steps, 2 TS² floats: 2 M N K / TS.",
+    [
+        (lambda m, n, k, ts: 2 * m * n * k, "That is kernel 1."),
+        (lambda m, n, k, ts: m * n * k // ts, "Two tiles are loaded in each step."),
+        (lambda m, n, k, ts: 2 * m * n * k // ts**2, "A float is used TS times, not TS² times."),
+    ],
+)
+check_02_3 = _kernel(
+    2,
+    [(32, 32, 32), (32, 48, 16), (16, 32, 64)],
+    [
+        (r"Bsub\[k\]\[tn\]", "the compute line shall go on reading Bsub[k][tn]; change the load instead."),
+        (r"Bsub\[[^\]]*\]\[[^\]]*\]\s*=", "keep a line that stores to Bsub."),
+    ],
+    "Bsub lies as [k][n] now; the work-item that fetched row tm stores it as row tm.",
+    {"TS": 16},
+)
+check_03_1 = _number(
+    lambda: 32 * 32 // 8,
+    "TS x TS/WPT: 32 x 4.",
+    {
+        1024: "that is the number of elements in the tile; each work-item computes WPT of them.",
+        256: "that is TS times WPT; WPT divides.",
+        4: "those are the columns of work-items; there are TS rows of them.",
+    },
+    "how many elements has the tile, and how many of them does one work-item compute?",
+)
+check_03_2 = _function(
+    lambda p, q: (p + q) / (p * q),
+    [(1, 1), (1, 8), (4, 4), (8, 2)],
+    "(P + Q)/(P Q) = 1/P + 1/Q.",
+    [
+        (lambda p, q: p * q / (p + q), "That is the other way up: multiply-adds per load."),
+        (lambda p, q: p + q, "Those are the loads of a step; how many multiply-adds share them?"),
+        (lambda p, q: 1 + 1 / q, "That is kernel 3, with P = 1."),
+        (lambda p, q: 2 / (p * q), "An element of A serves Q multiply-adds, one of B serves P."),
+    ],
+)
+check_03_3 = _kernel(
+    3,
+    [(32, 32, 32), (32, 64, 32), (64, 32, 96)],
+    [(r"Bsub\[\s*tn\s*\*\s*WPT\s*\+\s*w\s*\]", "the compute line shall go on reading Bsub[tn*WPT + w][k].")],
+    "accumulator w belongs to column tn*WPT + w of the tile. Is it faster or slower than before?",
+    {"TS": 32, "WPT": 8},
+)
+check_04_1 = _number(
+    lambda: 32 * 16 // 32,
+    "512 bytes side by side are 16 segments.",
+    {
+        4: "that is a float for each lane; here it is a float4.",
+        32: "two lanes share a segment of 32 bytes.",
+        64: "a segment has 32 bytes, not 8.",
+        512: "those are the bytes.",
+    },
+    "how many bytes does the warp move?",
+)
+check_04_2 = _function(
+    lambda i, width: divmod(i, width),
+    [(0, 4), (5, 4), (23, 8), (7, 2)],
+    "the vectors lie one after the other.",
+    [
+        (lambda i, width: (i % width, i // width), "Those are the right numbers in the wrong order."),
+        (lambda i, width: (i * width, 0), "A vector holds several floats, so its number is smaller than the float's."),
+    ],
+)
+check_04_3 = _kernel(
+    4,
+    [(32, 32, 32), (32, 64, 96), (64, 32, 32)],
+    [
+        (r"\bfma\s*\(", "there is no call of fma in the kernel yet."),
+        (r"acc\s*=\s*fma\s*\(", "fma returns the new sum: assign it, acc = fma(...)."),
+    ],
+    "one rounding instead of two, and on most devices the instruction that was used anyway.",
+    {"TS": 32, "WIDTH": 4},
+)
+
+
+check_05_1 = _number(
+    lambda: model.stride_turns(32),
+    "every row begins in bank 0.",
+    {
+        16: "that is TSK = 16, where rows begin in two banks.",
+        1: "that would need rows that begin in 32 different banks.",
+        2: "how many different banks do the rows begin in?",
+    },
+    "row i begins at float 32 i: in which bank is that?",
+)
+check_05_2 = _function(
+    lambda stride: model.stride_turns(stride),
+    [(stride,) for stride in (1, 2, 3, 8, 12, 16, 17, 18, 24, 32, 33, 40, 64)],
+    "gcd(stride, 32): an odd stride costs one turn.",
+    [
+        (lambda s: 32 // model.stride_turns(s), "That is the number of banks that are hit, not of lanes in each."),
+        (lambda s: min(s, 32), "Only what the stride has in common with 32 counts."),
+        (lambda s: s, "Only what the stride has in common with 32 counts."),
+        (lambda s: s % 32, "Stride 17 leaves 17, and costs one turn."),
+    ],
+)
+check_05_3 = _kernel(
+    5,
+    [(32, 32, 16), (32, 64, 48), (64, 32, 32)],
+    [(r"Bsub\[TSK\]\[TS\]", "Bsub shall be declared as Bsub[TSK][TS], without padding.")],
+    "no conflict, and no memory lost: kernel 7 will lay it out like this.",
+    {"TS": 32, "TSK": 16, "WPT": 8},
+)
+check_06_1 = _number(
+    lambda: 1 / model.loads(6, {"WPTM": 8, "WPTN": 8})["local"],
+    "64 multiply-adds for 16 loads.",
+    {
+        64: "those are the multiply-adds of a step; how many floats does it load for them?",
+        8: "each float is used 8 times, but a multiply-add needs two of them.",
+        0.25: "that is loads per multiply-add, the other way up.",
+        16: "those are the loads of a step.",
+    },
+    "count one step of k.",
+)
+check_06_2 = _function(
+    lambda items, registers: 65536 // (items * registers),
+    [(256, 128), (256, 64), (1024, 32), (256, 96), (64, 224)],
+    "whole groups only: the rest of the registers stays empty.",
+    [
+        (lambda items, registers: 65536 / (items * registers), "Half a work-group cannot run."),
+        (lambda items, registers: 65536 // registers, "Those are work-items."),
+        (lambda items, registers: 2048 // items, "That is the limit by work-items; registers were asked for."),
+    ],
+)
+check_06_3 = _kernel(
+    6,
+    [(32, 32, 16), (64, 32, 32), (32, 96, 48)],
+    [
+        (r"float\s+a\s*\[\s*WPTM\s*\]", "there is no array `float a[WPTM]` yet."),
+        (r"(?<!_)float\s+b\s*=", "each element of B shall come one at a time, into `const float b`."),
+    ],
+    "the same loads, the same result. Did the compiler care?",
+    {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 2},
+)

@@ -1,0 +1,2 @@
+turns = 32
+checks.check_05_1(turns)
