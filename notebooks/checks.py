@@ -327,3 +327,139 @@ check_06_3 = _kernel(
     "the same loads, the same result. Did the compiler care?",
     {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 2},
 )
+
+
+check_07_1 = _number(
+    lambda: 128 * 16 // 256 // 4,
+    "2048 floats over 256 work-items are 8 each: two vectors of 4.",
+    {
+        8: "those are floats; a load brings 4 of them.",
+        4: "that would be for both tiles, A's and B's.",
+        512: "that is the whole work-group.",
+    },
+    "how many floats has the tile, and how many work-items share them?",
+)
+check_07_2 = _function(
+    lambda tsm, tsn, tsk, wptm, wptn, width: tsm * tsk // ((tsm // wptm) * (tsn // wptn)) // width,
+    [(128, 128, 16, 8, 8, 4), (64, 64, 16, 4, 4, 1), (32, 32, 8, 4, 4, 2), (64, 128, 16, 8, 8, 2)],
+    "TSK WPTM WPTN / (TSN WIDTH): the rules of the kernel ask that this comes out even.",
+    [
+        (lambda tsm, tsn, tsk, wptm, wptn, width: tsm * tsk // ((tsm // wptm) * (tsn // wptn)), "Those are floats."),
+        (lambda tsm, tsn, tsk, wptm, wptn, width: tsm * tsk // width, "That is the whole work-group."),
+    ],
+)
+check_07_3 = _kernel(
+    7,
+    [(32, 32, 16), (32, 64, 32), (64, 32, 48)],
+    [(r"Af\[\s*k\s*\*\s*TSM\s*\+\s*tm\s*\*\s*WPTM\s*\+\s*wm\s*\]", "keep reading Af[k*TSM + tm*WPTM + wm].")],
+    "rows tm*WPTM + wm. On banks of 4 bytes this costs WPTM turns where the old order cost one.",
+    {"TSM": 32, "TSN": 32, "WPTM": 4, "WPTN": 2, "WIDTH": 2},
+)
+check_08_1 = _number(
+    lambda: (8 + 1) / 64,
+    "nine loads for 64 multiply-adds, almost half of what it was.",
+    {
+        0.25: "that is the plain path.",
+        0.125: "that leaves out the one load of B.",
+        0.015625: "that is B alone.",
+        9: "those are the loads of a step; how many multiply-adds share them?",
+    },
+    "count the loads of one step k, and divide by its multiply-adds.",
+)
+check_08_2 = _function(
+    lambda lane, wn, rtsm: lane // rtsm * rtsm + wn,
+    [(0, 3, 16), (5, 2, 8), (17, 0, 16), (31, 7, 8), (20, 1, 4)],
+    "the row's first lane, plus wn.",
+    [
+        (lambda lane, wn, rtsm: wn, "That is right for the first row of a warp only."),
+        (lambda lane, wn, rtsm: lane + wn, "Count from the first lane of the row, not from this lane."),
+        (lambda lane, wn, rtsm: lane % rtsm + wn, "That is the place in the row; the row's first lane is needed."),
+    ],
+)
+check_08_3 = _kernel(
+    3,
+    [(32, 32, 32), (64, 32, 64), (32, 96, 32)],
+    [
+        (r"async_work_group_copy\s*\(", "there is no call of async_work_group_copy yet."),
+        (r"wait_group_events\s*\(", "nobody waits for the copy: wait_group_events(1, &e)."),
+    ],
+    "a portable request for hardware that copies. Was it faster here?",
+    {"TS": 32, "WPT": 8},
+)
+
+
+check_09_1 = _number(
+    lambda: 2 * 16 * (128 + 128) * 4,
+    "2 buffers, 16 steps, 128 + 128 floats, 4 bytes.",
+    {
+        16384: "that is one buffer for each tile.",
+        8192: "those are floats; a float has 4 bytes.",
+        65536: "that counts each tile four times; there are two buffers.",
+    },
+    "count the floats of one tile of A first.",
+)
+check_09_2 = _function(
+    lambda tiles, load, compute, buffers: max(s.end for s in model.timeline(tiles, load, compute, buffers)),
+    [(4, 3, 2, 1), (4, 3, 2, 2), (6, 1, 5, 2), (1, 2, 3, 2), (8, 2, 2, 2), (5, 1, 4, 1)],
+    "load + (tiles - 1) max(load, compute) + compute with two buffers.",
+    [
+        (lambda tiles, load, compute, buffers: tiles * (load + compute), "The second buffer must change something."),
+        (
+            lambda tiles, load, compute, buffers: tiles * max(load, compute),
+            "The first load stands alone; so does the end.",
+        ),
+        (
+            lambda tiles, load, compute, buffers: (
+                tiles * (load + compute) if buffers == 1 else tiles * max(load, compute)
+            ),
+            "With two buffers the first load and the last computation stand alone.",
+        ),
+    ],
+)
+check_09_3 = _kernel(
+    9,
+    [(32, 32, 16), (32, 64, 48), (64, 32, 32)],
+    [(r"(?s)\A(?!.*\bif\s*\()", "there is still an `if` in the kernel."), (r"Asub\[next\]", "keep the second buffer.")],
+    "the last turn fetches a tile that nobody needs, instead of asking whether there is one.",
+    {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4},
+)
+check_10_1 = _number(
+    lambda: -(-1000 // 160) * 160,
+    "7 tiles of 160.",
+    {
+        960: "that is rounded down; the last 40 rows need a tile too.",
+        1000: "1000 is no multiple of 160.",
+        1160: "that adds a whole tile; round up to a multiple.",
+        7: "that is the number of tiles.",
+    },
+    "how many tiles of 160 rows cover 1000?",
+)
+
+
+def _whole(size, tile):
+    return -(-size // tile) * tile
+
+
+check_10_2 = _function(
+    lambda m, n, k, x, y, z: 1 - m * n * k / (_whole(m, x) * _whole(n, y) * _whole(k, z)),
+    [(1025, 1025, 1025, 128, 128, 16), (128, 128, 16, 128, 128, 16), (1, 100, 1000, 64, 32, 16)],
+    "what is not useful, over all that is computed.",
+    [
+        (
+            lambda m, n, k, x, y, z: _whole(m, x) * _whole(n, y) * _whole(k, z) / (m * n * k) - 1,
+            "That is padding over useful work; the share of all was asked for.",
+        ),
+        (
+            lambda m, n, k, x, y, z: m * n * k / (_whole(m, x) * _whole(n, y) * _whole(k, z)),
+            "That is the useful share.",
+        ),
+        (lambda m, n, k, x, y, z: 1 - m * n / (_whole(m, x) * _whole(n, y)), "K is padded too."),
+    ],
+)
+check_10_3 = _kernel(
+    10,
+    [(64, 32, 16), (64, 64, 32), (128, 32, 48)],
+    [(r"LPTB", "keep the loop of B's own, with LPTB.")],
+    "each tile is walked with its own number of vectors a column.",
+    {"TSM": 64, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4},
+)

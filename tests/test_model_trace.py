@@ -86,9 +86,9 @@ if FULL:  # as many of the offered parameters as Python can walk in good time
             p
             for p in spec.offered()
             if p.get("UNROLL", 1) == 1 and not p.get("READONLY") and not p.get("SHUFFLE")
-            if np.prod(spec.multiples(p)) <= 20_000
+            if np.prod(spec.multiples(p)) <= 10_000
         ]
-        CASES += [(number, p, (2, 1, 2)) for p in random.Random(0).sample(offered, min(50, len(offered)))]
+        CASES += [(number, p, (2, 1, 2)) for p in random.Random(0).sample(offered, min(12, len(offered)))]
 #: As in CASES, and a barrier of the kernel; only where it protects something: several tiles, several work-items.
 BARRIERS = [
     (number, params, tiles, barrier)

@@ -237,10 +237,9 @@ class Explorer(Shell):
     def still(self) -> Picture:
         history = [(self._first.result.gflops, self._first.result.ok)] if self._first and self._first.result else []
         picture = plot.tries(history, self._here(), record.ladders(), self.spec.number)
-        where = f"kernel {self.spec.number} on {self.device.name}, " + ", ".join(
-            f"{name}={value}" for name, value in self._start.items()
-        )
-        picture.suptitle(where, color=INK, fontsize=9, y=0.99)
+        settings = " ".join(f"{name}={value}" for name, value in self._start.items())
+        where = f"kernel {self.spec.number} on {self.device.name[:40]}: {settings}"
+        picture.suptitle(where, color=INK, fontsize=min(9, 900 / len(where)), y=0.99)
         return picture
 
 

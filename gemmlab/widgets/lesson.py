@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import ipywidgets as w
 from IPython.display import HTML, display
 
@@ -58,14 +60,15 @@ class Difference:
         return self.text
 
     def _ipython_display_(self) -> None:
-        colours = {"+": "63,162,106", "-": "217,83,79"}
-        rows = []
-        for line in self.text.splitlines():
-            ground = f"background:rgba({colours[line[0]]},.18)" if line[:1] in colours else ""
-            rows.append(f'<div style="{ground};min-height:1.2em">{escape("..." if line[:2] == "@@" else line)}</div>')
+        colours = {"+": "#3fa26a2e", "-": "#d9534f2e"}
+        parts = []
+        for sign, lines in itertools.groupby(self.text.splitlines(), lambda line: line[:1]):
+            text = "\n".join(escape("..." if sign == "@" else line) for line in lines)
+            style = f"display:block;background:{colours[sign]}" if sign in colours else "display:block"
+            parts.append(f'<span style="{style}">{text}</span>')
         title = f"{self.old.file} → {self.new.file}"
-        style = "white-space:pre;font-family:monospace;font-size:12px;line-height:1.25;overflow-x:auto;max-width:860px"
-        html = f'<div style="{style}"><b>{title}</b>{"".join(rows)}</div>'
+        style = "font-size:12px;line-height:1.25;overflow-x:auto;max-width:860px;margin:0"
+        html = f'<pre style="{style}"><b>{title}</b>{"".join(parts)}</pre>'
         display({"text/plain": f"{title}\n{self.text}", "text/html": html}, raw=True)
 
 
