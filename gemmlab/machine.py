@@ -85,7 +85,15 @@ def timeline(tiles: int, load: float, compute: float, buffers: int = 1, groups: 
             Rectangle((s.start, -row - 0.9), s.end - s.start, 0.8, facecolor=face, edgecolor=INK, linewidth=0.5)
         )
         if (s.end - s.start) / end > 0.02:
-            ax.text((s.start + s.end) / 2, -row - 0.5, str(s.tile), ha="center", va="center", fontsize=7, color=INK)
+            ax.text(
+                (s.start + s.end) / 2,
+                -row - 0.5,
+                str(s.tile),
+                ha="center",
+                va="center",
+                fontsize=7,
+                color=INK if s.what == "load" else "w",
+            )
     rows = [f"{what}{f', group {g}' if groups > 1 else ''}" for g in range(groups) for what in ("load", "compute")]
     ax.set_yticks([-i - 0.5 for i in range(len(rows))], rows)
     ax.set(xlim=(0, end * 1.02), ylim=(-2 * groups, 0.1), xlabel="time", title=alt)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib
 import numpy as np
+from matplotlib.ticker import NullFormatter
 
 from . import model
 from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture, short
@@ -22,16 +23,26 @@ def roofline(peaks: model.Peaks, points: Mapping[str, tuple[float, float]], titl
     xs = np.geomspace(low, high, 200)
     ax.loglog(xs, [model.roofline(peaks, x) for x in xs], color=INK, linewidth=2)
     colours = matplotlib.colormaps["viridis"](np.linspace(0.3, 0.8, max(1, len(points))))
-    for colour, (name, (x, y)) in zip(colours, points.items(), strict=True):
+    for place, (colour, (name, (x, y))) in enumerate(zip(colours, points.items(), strict=True)):
         ax.plot([x, x], [y, model.roofline(peaks, x)], color=colour, linewidth=1, linestyle=":")
         ax.plot([x], [y], "o", color=colour, markersize=8)
-        ax.annotate(f"{name}", (x, y), (7, -3), textcoords="offset points", color=INK, fontsize=9)
+        side, anchor = ((7, "left"), (-7, "right"))[place % 2]  # neighbours write to different sides
+        ax.annotate(name, (x, y), (side, -3), textcoords="offset points", ha=anchor, color=INK, fontsize=9)
+    _plain_log(ax)
     ax.text(high, peaks.gflops / 1.1, f"{peaks.gflops:,.0f} GFLOPS", ha="right", va="top", color=INK, fontsize=9)
     middle = np.sqrt(low * ridge)
     ax.text(middle, middle * peaks.bandwidth * 1.5, f"{peaks.bandwidth:,.0f} GB/s", ha="right", color=INK, fontsize=9)
     ax.set(xlabel="floating-point operations a byte", ylabel="GFLOPS")
     ax.set_title(title if len(title) <= 70 else title[:68] + " …", color=INK, fontsize=9)
     return picture
+
+
+def _plain_log(ax) -> None:
+    """Plain numbers on a logarithmic axis; between the powers of ten only if there would be too few."""
+    ax.yaxis.set_major_formatter(lambda value, place: f"{value:,g}")
+    low, high = ax.get_ylim()
+    minor = (lambda value, place: f"{value:,.0f}") if high < 12 * low and low > 20 else NullFormatter()
+    ax.yaxis.set_minor_formatter(minor)
 
 
 def ladder(series: Mapping[str, Mapping[int, float]]) -> Picture:
@@ -48,6 +59,7 @@ def ladder(series: Mapping[str, Mapping[int, float]]) -> Picture:
                         fontsize=8)  # fmt: skip
     ax.set_xticks(sorted({kernel for values in series.values() for kernel in values}))
     ax.set(xlabel="kernel", ylabel="GFLOPS")
+    _plain_log(ax)
     ax.legend(frameon=False, labelcolor=INK, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     ax.margins(y=0.2)
     return picture
@@ -118,6 +130,7 @@ def lines(series: Mapping[str, Mapping[float, float]], xlabel: str, ylabel: str 
     ax.set_xticks(list(places.values())[::every], [f"{x:g}" for x in places][::every])
     ax.set(xlabel=f"{xlabel} ({title})" if title else xlabel, ylabel=ylabel)
     ax.margins(y=0.25)
+    _plain_log(ax)
     ax.legend(frameon=False, labelcolor=INK, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     return picture
 

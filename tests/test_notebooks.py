@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import math
 import os
 import re
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 from conftest import lacking
 from nbclient import NotebookClient
 
-from gemmlab import sources
+from gemmlab import catalog, sources
 from gemmlab.device import devices
 
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
@@ -161,6 +162,119 @@ WRONG = {
         sources.read("01_naive.cl").replace("_id(0)", "_id(2)").replace("_id(1)", "_id(0)").replace("_id(2)", "_id(1)"),
     ],
 }
+
+
+def body(number: int, *changes: tuple[str, str]) -> str:
+    """A kernel's text with some changes, each of which must find its place."""
+    text = sources.body(sources.read(catalog[number].file))
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+WRONG |= {
+    "02_1": [524288, 16384, 8192, 131072, "many"],
+    "02_2": [
+        lambda m, n, k, ts: 2 * m * n * k,
+        lambda m, n, k, ts: m * n * k // ts,
+        lambda m, n, k, ts: 2 * m * n * k // ts**2,
+        lambda m, n, k, ts: m * k + k * n,
+    ],
+    "02_3": [body(2), body(2, ("Bsub[tn][k]", "Bsub[k][tn]")), body(2, ("Bsub[tn][tm] =", "// Bsub")), "no kernel"],
+    "03_1": [1024, 256, 4, "128"],
+    "03_2": [lambda p, q: p * q / (p + q), lambda p, q: p + q, lambda p, q: 1 + 1 / q, lambda p, q: 2 / (p * q)],
+    "03_3": [body(3), body(3, ("Bsub[tn + w*RTS][k]", "Bsub[tn*WPT + w][k]")), "Bsub[tn*WPT + w][k]"],
+    "04_1": [4, 32, 64, 512],
+    "04_2": [lambda i, width: (i % width, i // width), lambda i, width: (i * width, 0), lambda i, width: i // width],
+    "04_3": [
+        body(4),
+        body(
+            4, ("acc += Asub[k*WIDTH + w][tm] * LANE(b, w);", "fma(Asub[k*WIDTH + w][tm], (floatX)(LANE(b, w)), acc);")
+        ),
+        body(4, ("acc += Asub[k*WIDTH + w][tm] * LANE(b, w);", "acc = fma(Asub[k*WIDTH + w][tm], acc, acc);")),
+    ],
+    "05_1": [16, 1, 2, 31],
+    "05_2": [lambda s: 32 // math.gcd(s, 32), lambda s: min(s, 32), lambda s: s, lambda s: s % 32, lambda s: 1],
+    "05_3": [body(5), body(5, ("Bsub[TS][TSK + PAD]", "Bsub[TSK][TS]")), "Bsub[TSK][TS]"],
+    "06_1": [64, 8, 0.25, 16, 2],
+    "06_2": [
+        lambda items, registers: 65536 / (items * registers),
+        lambda items, registers: 65536 // registers,
+        lambda items, registers: 2048 // items,
+    ],
+    "06_3": [
+        body(6),
+        body(6, ("float b[WPTN]; ", "float a[WPTM]; float b[WPTN]; ")),
+        body(6, ("float b[WPTN]; ", "float a[WPTM]; const float b = 0; ")),
+    ],
+    "07_1": [8, 4, 512, 16],
+    "07_2": [
+        lambda tsm, tsn, tsk, wptm, wptn, width: tsm * tsk // ((tsm // wptm) * (tsn // wptn)),
+        lambda tsm, tsn, tsk, wptm, wptn, width: tsm * tsk // width,
+        lambda tsm, tsn, tsk, wptm, wptn, width: 2,
+    ],
+    "07_3": [body(7), body(7, ("Af[k*TSM + tm + wm*RTSM]", "Af[k*TSM + tm*WPTM + wm]")), "Af[k*TSM + tm*WPTM + wm]"],
+    "08_1": [0.25, 0.125, 0.015625, 9],
+    "08_2": [lambda lane, wn, rtsm: wn, lambda lane, wn, rtsm: lane + wn, lambda lane, wn, rtsm: lane % rtsm + wn],
+    "08_3": [
+        body(3),
+        body(3, ("// barrier: the tiles", "async_work_group_copy(Asub[0], A, TS, 0); // the tiles")),
+        "async_work_group_copy( wait_group_events(",
+    ],
+    "09_1": [16384, 8192, 65536, 4],
+    "09_2": [
+        lambda tiles, load, compute, buffers: tiles * (load + compute),
+        lambda tiles, load, compute, buffers: tiles * max(load, compute),
+        lambda tiles, load, compute, buffers: tiles * (load + compute if buffers == 1 else max(load, compute)),
+    ],
+    "09_3": [body(9), body(9, ("if (t + 1 < K/TSK) {", "{")), body(7)],
+    "10_1": [960, 1000, 1160, 7],
+    "10_2": [
+        lambda m, n, k, x, y, z: whole(m, x) * whole(n, y) * whole(k, z) / (m * n * k) - 1,
+        lambda m, n, k, x, y, z: m * n * k / (whole(m, x) * whole(n, y) * whole(k, z)),
+        lambda m, n, k, x, y, z: 1 - m * n / (whole(m, x) * whole(n, y)),
+    ],
+    "10_3": [
+        body(10, ("id % (TSN/WIDTH)", "id % (TSM/WIDTH)"), ("id / (TSN/WIDTH)", "id / (TSM/WIDTH)")),
+        body(10, ("LPTB", "LPTA")),
+        body(10, ("Bsub[next][k][i] =", "Bsub[now][k][i] =")),
+    ],
+}
+
+
+def whole(size: int, tile: int) -> int:
+    return -(-size // tile) * tile
+
+
+def test_every_exercise_has_typical_wrong_answers():
+    assert set(WRONG) == {p.stem for p in (FOLDER / "solutions").iterdir()}
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_gemm_cells_are_their_kernels_with_the_declared_changes(name):
+    for cell in code(read(name)):
+        if not cell.source.startswith("%%gemm"):
+            assert "gemmlab" not in cell.metadata
+            continue
+        declared = cell.metadata["gemmlab"]
+        first, text = cell.source.split("\n", 1)
+        assert first.split()[1] == str(declared["kernel"])
+        assert text == body(declared["kernel"], *declared["changes"])
+
+
+@pytest.mark.parametrize("name", CHAPTERS[2:])
+def test_a_chapter_from_the_second_on_is_complete(name):
+    """The difference, a kernel to change, a prediction with its answer, two steppers, the learner's own ladder."""
+    text = "\n".join(c.source for c in code(read(name)))
+    number = int(name[:2])
+    for part in (f"gemmlab.Difference({number})", f"gemmlab.Explorer(kernel={number})", "%%gemm", ".reveal(",
+                 f"check_{number:02d}_1", f"check_{number:02d}_2", f"check_{number:02d}_3"):  # fmt: skip
+        assert part in text, f"{name} has no {part}"
+    assert text.count("gemmlab.Stepper(") >= (1 if number == 8 else 2)
+    ladders = re.findall(r'plot\.ladder\(\{"here": mine, \*\*record\.ladders\(.*only=\("H200", "K40m"\)\)\}\)', text)
+    assert len(ladders) == 2
+    assert "plot.roofline(" in text or number in (8, 10)
 
 
 @pytest.mark.parametrize("number", WRONG)

@@ -237,9 +237,10 @@ class Explorer(Shell):
     def still(self) -> Picture:
         history = [(self._first.result.gflops, self._first.result.ok)] if self._first and self._first.result else []
         picture = plot.tries(history, self._here(), record.ladders(), self.spec.number)
-        settings = " ".join(f"{name}={value}" for name, value in self._start.items())
-        where = f"kernel {self.spec.number} on {self.device.name[:40]}: {settings}"
-        picture.suptitle(where, color=INK, fontsize=min(9, 900 / len(where)), y=0.99)
+        settings = " ".join(f"{name}={value}" for name, value in self._start.items() if name not in "MNK")
+        sizes = " x ".join(str(self._start[name]) for name in "MNK")
+        where = f"kernel {self.spec.number} on {self.device.name[:30]}, {sizes}, {settings}"
+        picture.suptitle(where, color=INK, fontsize=min(9, 760 / len(where)), y=0.99)
         return picture
 
 
