@@ -19,7 +19,7 @@ from gemmlab.catalog import Limits
 KERNELS = pytest.mark.parametrize("number", catalog)
 FILES = sorted(path.name for path in sources.folder().glob("*.cl"))
 ENTRIES = {"pad.cl": ("pad", "unpad"), "peaks.cl": ("fma_loop", "copy"), "axpby.cl": ("axpby",),
-           "transpose.cl": ("transpose",)}  # fmt: skip
+           "transpose.cl": ("transpose",), "transpose_naive.cl": ("transpose_naive",)}  # fmt: skip
 
 
 def text_of(number: int) -> str:

@@ -287,7 +287,7 @@ def test_every_import_of_the_package_is_a_declared_dependency():
     declared = {name_of(r) for r in [*told["dependencies"], *told["optional-dependencies"]["lab"]]}
     # what comes with one of them: Pillow with Matplotlib, IPython with ipywidgets
     brought = {"PIL": "matplotlib", "IPython": "ipywidgets"}
-    own = {"gemmlab", "torch"}  # PyTorch only for `bench --cublas`, where somebody has it
+    own = {"gemmlab", "torch", "cupy"}  # `bench --cublas` and `--chapters` use these where somebody has them
     found = set()
     for path in (ROOT / "gemmlab").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
