@@ -7,7 +7,7 @@ import statistics
 from . import check, model, sources
 from .catalog import find
 
-#: In front of an OpenCL kernel, these make it CUDA C++. Only kernel 4 needs more: CUDA's vectors cannot be added.
+#: In front of an OpenCL kernel, these make it CUDA C++, unless it computes with vectors: CUDA's cannot be added.
 TRANSLATION = """\
 #define __kernel extern "C" __global__
 #define __global
@@ -24,10 +24,15 @@ TRANSLATION = """\
 def translate(kernel: int, params: dict[str, int] | None = None) -> str:
     """The CUDA C++ text of a kernel from 1 to 10 but 4, with its parameters.
 
+    Raises ValueError for kernels 4 and 11, which add vectors, and for WIDTH=8, which CUDA does not have.
     Pointers into local memory need no qualifier in CUDA, so the casts to `const __local float*` lose theirs.
     """
     spec = find(kernel)
     full = spec.validate(params)
+    if spec.number in (4, 11):
+        raise ValueError(f"kernel {spec.number} computes with vectors, which CUDA cannot add")
+    if full.get("WIDTH", 1) > 4:
+        raise ValueError(f"WIDTH={full['WIDTH']}: CUDA has vectors of 4 floats at most")
     text = sources.read(spec.file).replace("const __local float*", "const float*")
     defines = "".join(f"#define {name} {value}\n" for name, value in full.items())
     return TRANSLATION + defines + text

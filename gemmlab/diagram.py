@@ -18,12 +18,12 @@ def _grid(ax, x, y, rows, cols, colour, name, marks=()) -> None:
     """A matrix as squares, its top left at (x, y); `marks` are (row, column, colour, text)."""
     by_face: dict = {}
     for row, col, face, text in {(r, c): (r, c, f, t) for r, c, f, t in marks}.values():
-        by_face.setdefault(face if isinstance(face, str) else tuple(face), []).append((x + col, -(y + row + 1), 1, 1))
+        by_face.setdefault(face if isinstance(face, str) else tuple(face), []).append((col, row))
         if text:
             ink = "white" if np.dot(to_rgb(face), (0.21, 0.72, 0.07)) < 0.45 else "black"
             ax.text(x + col + 0.5, -(y + row + 0.5), text, ha="center", va="center", fontsize=7, color=ink)
-    for face, squares in by_face.items():
-        _boxes(ax, squares, face)
+    for face, cells in by_face.items():
+        _boxes(ax, [(x + col, -(y + row + high), 1, high) for col, row, high in _runs(cells)], face)
     rules = [[(x + i, -y), (x + i, -(y + rows))] for i in range(cols + 1)]
     rules += [[(x, -(y + i)), (x + cols, -(y + i))] for i in range(rows + 1)]
     lines(ax, rules, linewidth=0.3, alpha=0.6)
@@ -49,6 +49,17 @@ def _places(r: trace.Trace) -> dict[str, tuple[int, int, int, int]]:
     if r.transposed:  # B's transpose stands below C
         return {"A": (0, 0, r.m, r.k), "C": (r.k + 2, 0, r.m, r.n), "B": (r.k + 2, r.m + 4, *r.b_shape)}
     return {"A": (0, r.k + 3, r.m, r.k), "B": (r.k + 2, 0, *r.b_shape), "C": (r.k + 2, r.k + 3, r.m, r.n)}
+
+
+def _runs(cells: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
+    """Cells (column, row) as (column, first row, length), neighbours down a column taken together."""
+    runs: list[tuple[int, int, int]] = []
+    for col, row in sorted(cells):
+        if runs and runs[-1][0] == col and sum(runs[-1][1:]) == row:
+            runs[-1] = (col, runs[-1][1], runs[-1][2] + 1)
+        else:
+            runs.append((col, row, 1))
+    return runs
 
 
 def _boxes(ax, boxes, colour) -> None:
@@ -190,8 +201,9 @@ def fetches(replayed: trace.Trace) -> Picture:
     r = replayed
     counts = {name: fetch_counts(r, name) for name in "AB"}
     most = max(int(c.max()) for c in counts.values())
+    often = {name: str(c.max()) if c.min() == c.max() else f"{c.min()} to {c.max()}" for name, c in counts.items()}
     said = [
-        f"each element of {name} {int(c.min())} times" if c.min() == c.max() else f"{name} {c.min()} to {c.max()} times"
+        f"each element of {name} {count(int(c.max()), 'time')}" if c.min() == c.max() else f"{name} {often[name]} times"
         for name, c in counts.items()
     ]
     picture = Picture(7, 2.8, f"Kernel {r.kernel}, {r.m} x {r.n} x {r.k}: loaded from global memory, {'; '.join(said)}")
@@ -206,7 +218,7 @@ def fetches(replayed: trace.Trace) -> Picture:
             for i in range(rows)
             for j in range(cols)
         ]
-        title = f"{name}{' transposed' if name == 'B' and r.transposed else ''}: {c.min()} x"
+        title = f"{name}{' transposed' if name == 'B' and r.transposed else ''}: {often[name]} x"
         _grid(ax, x, 0, rows, cols, COLOURS[name], title, marks)
         x += cols + 3
     return _bare(ax, picture)
@@ -233,6 +245,6 @@ def transposing(replayed: trace.Trace, warp: int = 0) -> Picture:
     x = 0
     for name, rows, cols in (("in", r.n, r.m), ("out", r.m, r.n)):
         marks = [(i % rows, i // rows, COLOURS[name], "") for i in touched[name]]
-        _grid(ax, x, 0, rows, cols, COLOURS[name], f"{name}  {rows} x {cols}: {said[name]} segments", marks)
+        _grid(ax, x, 0, rows, cols, COLOURS[name], f"{name}  {rows} x {cols}: {count(said[name], 'segment')}", marks)
         x += cols + 4
     return _bare(ax, picture)

@@ -15,7 +15,7 @@ def banks(indices: Iterable[int], bank_bytes: int = 4, title: str = "") -> Pictu
     """Which bank of local memory each lane of a warp hits, and in which turn: boxes hold the lanes' numbers."""
     indices = [int(i) for i in indices]
     needed = model.turns(indices, bank_bytes)
-    said = "no conflict" if needed == 1 else f"a {needed}-way conflict"
+    said = "no conflict" if needed == 1 else f"{needed}-way conflict"
     alt = f"{title}{len(indices)} lanes take {count(needed, 'turn')}: {said}"
     picture = Picture(8, 1.4 + 0.22 * min(needed, 16), alt)
     ax = picture.axes_plain()
@@ -43,6 +43,7 @@ def banks(indices: Iterable[int], bank_bytes: int = 4, title: str = "") -> Pictu
 def occupancy(chip: model.Multiprocessor, work_items: int, registers: int, local_memory: int) -> Picture:
     """The work-groups that fit on a multiprocessor at once, and how full each thing that they share becomes."""
     fits = model.occupancy(chip, work_items, registers, local_memory)
+    shares = model.shares(chip, work_items, registers, local_memory)
     groups = min(fits.values())
     limit = " and ".join(name for name, most in fits.items() if most == groups)
     warps = groups * -(-work_items // chip.warp)
@@ -51,8 +52,8 @@ def occupancy(chip: model.Multiprocessor, work_items: int, registers: int, local
     )
     picture = Picture(7.5, 2.4, f"{chip.name}: {words}")
     ax = picture.axes_plain()
-    for row, most in enumerate(fits.values()):
-        share = 1 / most if most else 1.0
+    for row, (name, most) in enumerate(fits.items()):
+        share = shares[name]
         colour = RED if most == groups else BLUE
         for g in range(groups):
             ax.add_patch(Rectangle((g * share, -row - 0.8), share * 0.96, 0.7, facecolor=colour))

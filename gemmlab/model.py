@@ -87,12 +87,14 @@ def turns(indices: Iterable[int], bank_bytes: int = 4, banks: int = 32) -> int:
 
 
 def stride_turns(stride: int, bank_bytes: int = 4) -> int:
-    """The same by formula, for 32 lanes that lie `stride` floats apart and 32 banks of 4 or 8 bytes.
+    """The same by formula, for 32 lanes that lie `stride` floats apart (1 or more) and 32 banks of 4 or 8 bytes.
 
     With banks of 4 bytes, the greatest common divisor of stride and 32. With banks of 8 bytes two floats share a
     word: an even stride is half as large in words, and with an odd one some two lanes meet in a bank, except that
     with 1 they share its word, and with 33, 97 ... the only two that might meet do not.
     """
+    if stride < 1:
+        raise ValueError(f"stride must be at least 1, not {stride}")
     if bank_bytes == 4:
         return math.gcd(stride, 32)
     if stride % 2 == 0:
@@ -121,8 +123,29 @@ K40M = Multiprocessor("Tesla K40m", groups=16, local_memory=48 * 1024, units=15)
 H200 = Multiprocessor("NVIDIA H200", groups=32, local_memory=228 * 1024, units=132)
 
 
+def shares(chip: Multiprocessor, work_items: int, registers: int, local_memory: int) -> dict[str, float]:
+    """The share of a multiprocessor's work-items, registers, local memory and places that one work-group takes."""
+    for name, value, least in (
+        ("work_items", work_items, 1),
+        ("registers", registers, 1),
+        ("local_memory", local_memory, 0),
+    ):
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, not {value}")
+    warps = -(-work_items // chip.warp)
+    of_a_warp = -(-registers * chip.warp // 256) * 256
+    return {
+        "work-items": warps * chip.warp / chip.work_items,
+        "registers": warps * of_a_warp / chip.registers if registers <= chip.registers_per_item else math.inf,
+        "local memory": local_memory / chip.local_memory,
+        "groups": 1 / chip.groups,
+    }
+
+
 def occupancy(chip: Multiprocessor, work_items: int, registers: int, local_memory: int) -> dict[str, int]:
     """How many work-groups fit on a multiprocessor at once, by each of the four things they share.
+
+    What a chip keeps for itself, such as a little local memory for each group, is left out.
 
     Args:
         work_items: of a work-group.
@@ -132,17 +155,8 @@ def occupancy(chip: Multiprocessor, work_items: int, registers: int, local_memor
     Returns:
         The most groups by "work-items", "registers", "local memory" and "groups"; the least of them is what fits.
     """
-    for name, value, least in (("work_items", work_items, 1), ("registers", registers, 1), ("local", local_memory, 0)):
-        if value < least:
-            raise ValueError(f"{name} must be at least {least}, not {value}")
-    warps = -(-work_items // chip.warp)
-    of_a_warp = -(-registers * chip.warp // 256) * 256
-    return {
-        "work-items": chip.work_items // (warps * chip.warp),
-        "registers": 0 if registers > chip.registers_per_item else chip.registers // (warps * of_a_warp),
-        "local memory": chip.local_memory // local_memory if local_memory else chip.groups,
-        "groups": chip.groups,
-    }
+    taken = shares(chip, work_items, registers, local_memory)
+    return {name: int(1 / share + 1e-9) if share else chip.groups for name, share in taken.items()}
 
 
 @dataclass(frozen=True)
@@ -163,6 +177,8 @@ def timeline(tiles: int, load: float, compute: float, buffers: int = 1, groups: 
     its next tile when it has computed this one; with two, when it begins to. For one group the end is at
     tiles (load + compute), or load + (tiles - 1) max(load, compute) + compute.
     """
+    if tiles < 1 or groups < 1 or buffers not in (1, 2):
+        raise ValueError(f"tiles={tiles} and groups={groups} must be at least 1, buffers={buffers} 1 or 2")
     spans = [Span(g, "load", 0, 0.0, load) for g in range(groups)]
     ready, tile, free = dict.fromkeys(range(groups), load), dict.fromkeys(range(groups), 0), 0.0
     while ready:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import matplotlib
@@ -10,6 +11,8 @@ from matplotlib.ticker import NullFormatter
 
 from . import model
 from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture, short
+
+_STYLES = (("o-", GREEN), ("^--", BLUE), ("D:", ORANGE), ("s-.", RED))
 
 
 def roofline(peaks: model.Peaks, points: Mapping[str, tuple[float, float]], title: str = "") -> Picture:
@@ -51,7 +54,7 @@ def ladder(series: Mapping[str, Mapping[int, float]]) -> Picture:
         7, 3.6, "GFLOPS by kernel. " + "; ".join(f"{name}: {len(v)} kernels" for name, v in series.items())
     )
     ax = picture.axes_plain()
-    styles = zip(("o-", "^--", "D:", "s-."), (GREEN, BLUE, ORANGE, RED), strict=True)
+    styles = itertools.cycle(_STYLES)
     for (style, colour), (name, values) in zip(styles, series.items(), strict=False):
         ax.semilogy(list(values), list(values.values()), style, color=colour, label=name, markersize=6)
         for kernel, value in values.items() if len(series) < 4 or name in list(series)[:2] else ():
@@ -118,8 +121,9 @@ def lines(series: Mapping[str, Mapping[float, float]], xlabel: str, ylabel: str 
     picture = Picture(7, 3.2, f"{ylabel} by {xlabel}. {said}")
     ax = picture.axes_plain()
     places = {x: i for i, x in enumerate(sorted({x for values in series.values() for x in values}))}
-    for (name, values), style, colour in zip(series.items(), ("o-", "^--", "D:", "s-."), (GREEN, BLUE, ORANGE, RED),
-                                             strict=False):  # fmt: skip
+    for (name, values), (style, colour) in zip(
+        series.items(), itertools.cycle(_STYLES), strict=False
+    ):  # fmt: skip
         xs = [places[x] for x in values]
         ax.semilogy(xs, list(values.values()), style, color=colour, label=name, markersize=6)
         for x, value in zip(xs, values.values(), strict=True) if len(values) <= 9 else ():
@@ -142,11 +146,14 @@ def shares(runs: Mapping[str, Mapping[str, float]]) -> Picture:
     said = "; ".join(f"{label}: gemm {p['gemm'] / sum(p.values()):.0%}" for label, p in runs.items())
     picture = Picture(7, 0.9 + 0.4 * len(runs), f"Shares of the time by pass. {said}")
     ax = picture.axes_plain()
+    named: set[str] = set()
     for row, passes in enumerate(runs.values()):
         start, total = 0.0, sum(passes.values())
         for name in (n for n in names if n in passes):
             share = 100 * passes[name] / total
-            ax.barh(-row, share, left=start, color=colours.get(name, INK), label=name if row == 0 else None)
+            new = name not in named  # each pass once in the legend
+            named.add(name)
+            ax.barh(-row, share, left=start, color=colours.get(name, INK), label=name if new else None)
             if share > 6:
                 ax.text(start + share / 2, -row, f"{share:.0f} %", ha="center", va="center", fontsize=8, color="w")
             start += share

@@ -35,5 +35,5 @@ def body(text: str) -> str:
 def diff(old: str, new: str, context: int = 2) -> str:
     """A unified diff of two kernel texts without their headers: what a step of the ladder changes."""
     old_lines, new_lines = ([line for line in body(x).splitlines() if line.strip()] for x in (old, new))
-    lines = difflib.unified_diff(old_lines, new_lines, lineterm="", n=context)
-    return "\n".join(line for line in lines if not line.startswith(("---", "+++")))
+    lines = list(difflib.unified_diff(old_lines, new_lines, lineterm="", n=context))
+    return "\n".join(lines[2:])  # without the names of the files

@@ -178,7 +178,7 @@ def _walk_all(steps, shared, shapes, counts, local, groups=None, order="forward"
     """Send every work-item of every group through `steps`; return the events."""
     log: list[tuple] = []
     rng = np.random.default_rng(seed)
-    for group in groups or [(x, y) for y in range(counts[1]) for x in range(counts[0])]:
+    for group in groups if groups is not None else [(x, y) for y in range(counts[1]) for x in range(counts[0])]:
         memory = shared | {name: [np.nan] * (rows * row) for name, (rows, row) in shapes.items()}
         number = group[1] * counts[0] + group[0]
         items = []

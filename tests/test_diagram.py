@@ -285,7 +285,7 @@ def test_fetches_draw_and_say_the_counts(kernel):
     picture = diagram.fetches(r)
     a, b = (diagram.fetch_counts(r, name) for name in "AB")
     assert a.min() == a.max() and b.min() == b.max()  # in these kernels all are alike
-    each = f"each element of A {a.max()} times; each element of B {b.max()} times"
+    each = "; ".join(f"each element of {x} {n} time{'s' if n > 1 else ''}" for x, n in (("A", a.max()), ("B", b.max())))
     assert picture.alt == f"Kernel {kernel}, {r.m} x {r.n} x {r.k}: loaded from global memory, {each}"
     drawn = matrices(picture.axes[0])
     for name, counts in (("A", a), ("B", b)):
@@ -300,7 +300,7 @@ def test_fetches_draw_and_say_the_counts(kernel):
 def test_fetches_of_some_groups_differ_from_element_to_element():
     r = trace.replay(2, 8, 8, 8, {"TS": 4}, groups=[(0, 0), (0, 1)])
     picture = diagram.fetches(r)
-    assert picture.alt.endswith("loaded from global memory, A 0 to 2 times; each element of B 1 times")
+    assert picture.alt.endswith("loaded from global memory, A 0 to 2 times; each element of B 1 time")
     numbers = {(round(t.get_position()[0] - 0.5), round(-t.get_position()[1] - 0.5)): t.get_text()
                for t in picture.axes[0].texts if t.get_text().isdigit()}  # fmt: skip
     for row, column in itertools.product(range(8), range(8)):
@@ -459,7 +459,6 @@ def test_shares_draw_and_say_the_percentages():
     assert [t.get_text() for t in ax.get_legend().get_texts()] == list(RUNS["1000"])
 
 
-@pytest.mark.xfail(strict=True, reason="plot.shares labels the passes of the first run only")
 def test_the_legend_of_shares_names_every_pass():
     """Also those that the first run does not have."""
     picture = plot.shares(dict(reversed(RUNS.items())))

@@ -578,7 +578,7 @@ def test_the_two_multiprocessors():
         ((0, 1, 0), "work_items must be at least 1, not 0"),
         ((-32, 1, 0), "work_items must be at least 1, not -32"),
         ((1, 0, 0), "registers must be at least 1, not 0"),
-        ((1, 1, -1), "local must be at least 0, not -1"),
+        ((1, 1, -1), "local_memory must be at least 0, not -1"),
     ],
 )
 def test_occupancy_of_nonsense_is_an_error(arguments, said):
@@ -863,3 +863,20 @@ def test_no_module_is_long(capsys):
         longest = ", ".join(f"{name} {count}" for name, count in sorted(counts.items(), key=lambda c: -c[1]))
         print(f"\n{sum(counts.values()):,} lines: {longest}")
     assert not {name: count for name, count in counts.items() if count > 300}
+
+
+def test_nonsense_for_the_time_line_the_stride_and_cuda_is_an_error():
+    for bad in ({"tiles": 0}, {"buffers": 3}, {"groups": 0}):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            model.timeline(**{"tiles": 4, "load": 3, "compute": 2, **bad})
+    with pytest.raises(ValueError, match="stride must be at least 1, not 0"):
+        model.stride_turns(0)
+    for kernel, params in ((4, {}), (11, {}), (7, {"WIDTH": 8})):
+        with pytest.raises(ValueError, match="CUDA"):
+            cuda.translate(kernel, params)
+
+
+def test_a_group_takes_its_share():
+    shares = model.shares(model.H200, 768, 40, 0)
+    assert shares["work-items"] == 768 / 2048 and shares["local memory"] == 0 and shares["groups"] == 1 / 32
+    assert shares["registers"] == 768 * 40 / 65536
