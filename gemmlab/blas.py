@@ -16,7 +16,7 @@ import pyopencl as cl
 import pyopencl.array as cla
 
 from . import auto
-from .catalog import find
+from .catalog import catalog, find
 from .device import Device, find_device, of_queue
 from .launch import Kernel
 from .pipeline import Matrix, Session, demand, fits
@@ -28,12 +28,18 @@ def _kernel(number: int, params: tuple | None, device: Device, context: cl.Conte
     return Kernel(spec, spec.fit(device.limits) if params is None else dict(params), device, context)
 
 
-def _choose(kernel, params, device: Device, context: cl.Context, sizes: tuple[int, int, int]) -> Kernel:
+def _choose(kernel, params, edges, device: Device, context: cl.Context, sizes: tuple[int, int, int]) -> Kernel:
+    if not isinstance(edges, str) or edges not in auto.EDGES:
+        raise ValueError(f"edges must be one of {', '.join(map(repr, auto.EDGES))}, not {edges!r}")
     if isinstance(kernel, str) and kernel == "auto":
         if params is not None:
             raise ValueError("params needs a kernel number as well, such as kernel=3")
-        return _kernel(*auto.choose(device, auto.scale(*sizes)), device, context)
+        m, n, k = sizes
+        return _kernel(*auto.choose(device, (n, m, k), edges), device, context)  # the operands are swapped
     spec = find(kernel)  # before the cache, where True and 1.0 would pass for 1
+    if edges not in ("auto", spec.edges):
+        others = " or ".join(str(n) for n, s in catalog.items() if s.edges == edges)
+        raise ValueError(f"edges={edges!r}, but kernel {spec.number} is for edges={spec.edges!r}; kernel={others} fits")
     full = None if params is None else tuple(spec.complete(params).items())
     return _kernel(spec.number, full, device, context)
 
@@ -115,7 +121,7 @@ def _read(session: Session, out: Matrix, shape: tuple[int, int]) -> np.ndarray:
     return host
 
 
-def _product(alpha, a, b, beta, c, ta, tb, kernel, params, device):
+def _product(alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto"):
     queue, device = _shared_queue({"a": a, "b": b} | ({"c": c} if c is not None else {}), device)
     (m, k), (k2, n) = a.shape[:: -1 if ta else 1], b.shape[:: -1 if tb else 1]
     if k != k2:
@@ -127,8 +133,9 @@ def _product(alpha, a, b, beta, c, ta, tb, kernel, params, device):
         raise ValueError(f"c has the shape {c.shape}, expected {(m, n)}")
     on_device = queue is not None
     queue = queue or device.queue
-    chosen = _choose(kernel, params, device, queue.context, (m, n, k))
-    if m * n == 0 or (beta == 0 and (k == 0 or alpha == 0)):
+    empty = m * n == 0 or (beta == 0 and (k == 0 or alpha == 0))
+    chosen = _choose(kernel, params, "pad" if empty and edges == "shift" else edges, device, queue.context, (m, n, k))
+    if empty:
         return cla.zeros(queue, (m, n), np.float32) if on_device else np.zeros((m, n), np.float32)
     across, down, depth = chosen.multiples  # the operands are swapped
     fits(device, demand(m, n, k, (down, across, depth)))
@@ -151,7 +158,7 @@ def _product(alpha, a, b, beta, c, ta, tb, kernel, params, device):
     return result if on_device else _read(session, out, (m, n))
 
 
-def matmul(a, b, *, kernel="auto", params: dict[str, int] | None = None, device=None):
+def matmul(a, b, *, kernel="auto", params: dict[str, int] | None = None, device=None, edges: str = "auto"):
     """The matrix product a b in float32, on an OpenCL device.
 
     Args:
@@ -161,6 +168,9 @@ def matmul(a, b, *, kernel="auto", params: dict[str, int] | None = None, device=
         params: the kernel's parameters. C is computed as its transpose, so that parameters of the kernel's
             rows (such as TSM) act on columns of the result, and the other way round.
         device: for NumPy arrays: a Device, an index or part of a name; the preferred device by default.
+        edges: what to do where the sizes are no whole tiles: "pad" copies the matrices into larger ones; "guard"
+            asks for every element whether it exists (kernel 12); "shift" moves the last tiles back (kernel 13,
+            for results of one tile at least); "auto" takes what was measured to be fastest at such sizes.
 
     Returns:
         m x n float32, row-major: a NumPy array, or a device array on the operands' queue (not waited for).
@@ -171,7 +181,7 @@ def matmul(a, b, *, kernel="auto", params: dict[str, int] | None = None, device=
             parameters (ParameterError), or matrices beyond 32-bit indices.
         MemoryError: if the device cannot hold the matrices.
     """
-    return _product(1.0, _checked("a", a), _checked("b", b), 0.0, None, False, False, kernel, params, device)
+    return _product(1.0, _checked("a", a), _checked("b", b), 0.0, None, False, False, kernel, params, device, edges)
 
 
 def sgemm(

@@ -219,8 +219,27 @@ _11 = replace(
     b_transposed=True,
 )
 
+_12 = replace(
+    _3,
+    number=12,
+    before=3,
+    file="12_guarded.cl",
+    idea="any size without a copy: what lies outside the matrix counts as zero",
+    edges="guard",
+)
+_13 = replace(
+    _10,
+    number=13,
+    before=10,
+    file="13_shifted.cl",
+    idea="any size without a copy: the last tiles move back until they lie inside C",
+    params=(_TSM, _TSN, _TSK, _WPTM, _WPTN, _UNROLL),
+    rules=(_multiple("TSM", "WPTM"), _multiple("TSN", "WPTN"), _even("TSN"), _even("TSM"), _multiple("TSK", "UNROLL")),
+    edges="shift",
+)
+
 #: Every kernel by its number: ``catalog[3]``.
-catalog: dict[int, KernelSpec] = {s.number: s for s in (_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11)}
+catalog: dict[int, KernelSpec] = {s.number: s for s in (_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13)}
 
 
 def find(kernel) -> KernelSpec:

@@ -35,6 +35,8 @@ def main(arguments: list[str] | None = None) -> int:
     bench.add_argument("--title", help="a short name of the device for charts (with --json)")
     bench.add_argument("--cublas", action="store_true", help="also time cuBLAS SGEMM, through PyTorch, in the same run")
     bench.add_argument("--tries", type=int, default=6, help="parameter sets of each kernel that a search begins with")
+    strategies = ["pad", "guard", "shift", "auto"]
+    bench.add_argument("--edges", default="pad", choices=strategies, help="the strategy whose kernels a search tries")
     bench.add_argument("--search", metavar="FILE", help="find the best kernels for --sizes; add them to FILE")
     bench.add_argument("--chapters", metavar="FILE", help="record in FILE what the chapters show beside your own")
     verify = commands.add_parser("verify", help="check the kernels on every device")
@@ -121,7 +123,7 @@ def run_bench(given) -> int:
         for number in given.kernels:
             for size in given.sizes:
                 if number == "auto":
-                    kernel, settings = auto.choose(chosen, auto.scale(size, size, size))
+                    kernel, settings = auto.choose(chosen, (size, size, size))
                     params = dict(settings)
                 else:
                     kernel, names = number, catalog[number].defaults
@@ -186,13 +188,14 @@ def run_search(given, chosen) -> int:
     rows = []
     for size in given.sizes:
         print(f"{size} cubed on {chosen}:")
-        rows.append(auto.search(chosen, size, run, given.tries))
+        rows.append(auto.search(chosen, size, run, given.tries, edges=given.edges))
     path = Path(given.search)
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    same = known.get(auto.kind(chosen), {}).get("rows", [])
-    rows = sorted([r for r in same if r["size"] not in given.sizes] + rows, key=lambda r: r["size"])
-    entry = {"device": str(chosen), "date": date.today().isoformat(), "command": _command(), "rows": rows}
-    known[auto.kind(chosen)] = entry
+    entry, name = known.setdefault(auto.kind(chosen), {}), auto.EDGES[given.edges]
+    same = [row for row in entry.get(name, []) if row["size"] not in given.sizes]
+    entry |= {"device": str(chosen), "date": date.today().isoformat()}
+    entry["commands"] = [*entry.get("commands", []), _command()]
+    entry[name] = sorted(same + rows, key=lambda row: row["size"])
     path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
     return 0
 
@@ -206,7 +209,9 @@ def run_verify(given) -> int:
     for d in device.devices():
         for number, spec in catalog.items():
             for params in spec.sample(d.limits, None if given.full else 3, given.seed):
-                sizes = [rng.randint(1, 2 * multiple + 1) for multiple in spec.multiples(params)]
+                sizes = [rng.randint(1, 2 * tile + 1) for tile in spec.tiles(params)]
+                if spec.edges == "shift":
+                    sizes = [max(size, least) for size, least in zip(sizes, spec.least(params), strict=True)]
                 cases.append((d, number, params, sizes))
     wrong = []
     for d, number, params, sizes in tqdm(cases, unit="case", disable=None):

@@ -152,10 +152,16 @@ class Kernel:
             )
 
     def global_size(self, m: int, n: int, k: int) -> tuple[int, int]:
-        """Work-items of the launch for M, N, K. Raises ValueError unless they are multiples of the tile."""
-        for name, size, multiple in zip("MNK", (m, n, k), self.multiples, strict=True):
+        """Work-items of the launch for M, N, K. Raises ValueError for sizes that the kernel cannot take."""
+        least = self.spec.least(self.params)
+        for name, size, multiple, smallest in zip("MNK", (m, n, k), self.multiples, least, strict=True):
             if size < 1 or size % multiple:
                 raise ValueError(f"{name}={size} is not a positive multiple of {multiple}, as kernel {self} needs")
+            if size < smallest:
+                raise ValueError(
+                    f"{name}={size} is less than the {smallest} of a tile, as kernel {self} needs: "
+                    "edges='pad' and edges='guard' serve any size"
+                )
         return self.spec.global_size(m, n, self.params)
 
     def __call__(self, m: int, n: int, k: int, a, b, c, queue: cl.CommandQueue | None = None) -> cl.Event:

@@ -71,12 +71,14 @@ class KernelSpec:
         params: its parameters.
         rules: constraints on the parameters.
         tile: rows and columns of C that a work-group computes (expressions).
-        step: what K must be a multiple of (expression).
+        step: steps of k that it takes at a time (expression).
         local_size: work-items of a work-group in dimension 0 and 1 (expressions).
         local_memory: bytes of local memory a work-group (expression).
         global_loads, local_loads: loads of one float per multiply-add (expressions).
         before: the number of the kernel that this one changes, 0 for none.
         b_transposed: whether the kernel wants B as N x K instead of K x N.
+        edges: what it does where the matrix does not fit the tiles: "pad" (nothing: sizes must be whole tiles),
+            "guard" (any size), or "shift" (any size from one tile on, any K).
         switches: parameters that ask for a feature which only some devices have.
     """
 
@@ -93,6 +95,7 @@ class KernelSpec:
     local_loads: str
     before: int = 0
     b_transposed: bool = False
+    edges: str = "pad"
     switches: tuple[Switch, ...] = ()
 
     @property
@@ -108,18 +111,26 @@ class KernelSpec:
         return eval(_compiled(expression), {"__builtins__": {}}, dict(params))
 
     def multiples(self, params: Mapping[str, int]) -> tuple[int, int, int]:
-        """What M, N and K must be multiples of."""
+        """What M, N and K must be multiples of: whole tiles, or 1 if the kernel treats edges itself."""
+        return self.tiles(params) if self.edges == "pad" else (1, 1, 1)
+
+    def tiles(self, params: Mapping[str, int]) -> tuple[int, int, int]:
+        """Rows and columns of C that a work-group computes, and steps of k that it takes at a time."""
         return tuple(self.value(e, params) for e in (*self.tile, self.step))
+
+    def least(self, params: Mapping[str, int]) -> tuple[int, int, int]:
+        """The smallest M, N and K."""
+        return (*self.tiles(params)[:2], 1) if self.edges == "shift" else self.multiples(params)
 
     def local(self, params: Mapping[str, int]) -> tuple[int, int]:
         """Work-items of a work-group in dimensions 0 and 1."""
         return tuple(self.value(e, params) for e in self.local_size)
 
     def global_size(self, m: int, n: int, params: Mapping[str, int]) -> tuple[int, int]:
-        """Work-items of the whole launch for an m x n result (multiples of the tile)."""
-        tm, tn, _ = self.multiples(params)
+        """Work-items of the whole launch for an m x n result: as many work-groups as tiles, rounded up."""
+        tm, tn, _ = self.tiles(params)
         lm, ln = self.local(params)
-        return m // tm * lm, n // tn * ln
+        return -(-m // tm) * lm, -(-n // tn) * ln
 
     def complete(self, params: Mapping[str, int] | None) -> dict[str, int]:
         """`params` over the defaults. Raises ParameterError for unknown names, TypeError for wrong types."""

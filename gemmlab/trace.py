@@ -133,9 +133,11 @@ def replay(
     """
     spec = find(kernel)
     full = spec.validate(params)
-    for name, size, multiple in zip("mnk", (m, n, k), spec.multiples(full), strict=True):
+    for name, size, multiple, least in zip("mnk", (m, n, k), spec.multiples(full), spec.least(full), strict=True):
         if size < 1 or size % multiple:
             raise ValueError(f"{name}={size} is not a positive multiple of {multiple}")
+        if size < least:
+            raise ValueError(f"{name}={size} is less than the {least} of a tile")
     if order not in ("forward", "backward", "shuffled"):
         raise ValueError(f"order must be 'forward', 'backward' or 'shuffled', not {order!r}")
     walk = WALKS[spec.number]

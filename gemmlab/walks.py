@@ -182,6 +182,52 @@ def register_only(w: WorkItem, M, N, K, RX, RY, RK, WIDTH, GX, GY):
     yield from ()
 
 
+def guarded(w: WorkItem, M, N, K, TS, WPT):
+    rts = TS // WPT
+    tm, tn = w.local
+    m, n = w.group[0] * TS + tm, w.group[1] * TS + tn
+    acc = [0.0] * WPT
+    for t in range(-(-K // TS)):
+        for i in range(WPT):
+            ka, kb, place = t * TS + tn + i * rts, t * TS + tm, (tn + i * rts) * TS + tm
+            w.store("Asub", place, w.load("A", ka * M + m) if m < M and ka < K else 0.0)
+            w.store("Bsub", place, w.load("B", (n + i * rts) * K + kb) if n + i * rts < N and kb < K else 0.0)
+        yield 1
+        for k in range(TS):
+            a = w.load("Asub", k * TS + tm)
+            for i in range(WPT):
+                acc[i] += a * w.load("Bsub", (tn + i * rts) * TS + k)
+        yield 2
+    for i in range(WPT):
+        if m < M and n + i * rts < N:
+            w.store("C", (n + i * rts) * M + m, acc[i])
+
+
+def shifted(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, UNROLL):
+    tm, tn, tid, own_m, own_n = _place(w, TSM, TSN, WPTM, WPTN)
+    rtsm, rtsn, m0, n0 = TSM // WPTM, TSN // WPTN, min(own_m, M - TSM), min(own_n, N - TSN)
+    acc = [[0.0] * WPTM for _ in range(WPTN)]
+
+    def fetch(t: int, buffer: int) -> None:
+        for name, local, side, rows, first in (("A", "Asub", TSM, M, m0), ("B", "Bsub", TSN, N, n0)):
+            for number in range(tid, TSK * side, rtsm * rtsn):
+                i, k = number % side, number // side
+                value = w.load(name, (t * TSK + k) * rows + first + i) if t * TSK + k < K else 0.0
+                w.store(local, (buffer * TSK + k) * side + i, value)
+
+    fetch(0, 0)
+    for t in range(-(-K // TSK)):
+        yield 1
+        if (t + 1) * TSK < K:
+            fetch(t + 1, (t + 1) % 2)
+        _multiply(w, acc, t % 2 * TSK, tm, tn, rtsm, rtsn, TSM, TSN, TSK)
+    for j in range(WPTN):
+        for i in range(WPTM):
+            m, n = m0 + tm + i * rtsm, n0 + tn + j * rtsn
+            if m >= own_m and n >= own_n:
+                w.store("C", n * M + m, acc[j][i])
+
+
 def transpose(w: WorkItem, P, Q, TT):
     tx, ty, p0, q0 = *w.local, w.group[0] * TT, w.group[1] * TT
     w.store("tile", ty * (TT + 1) + tx, w.load("in", (q0 + ty) * P + p0 + tx))
@@ -242,4 +288,6 @@ WALKS = {
     9: Walk(prefetch, _DOUBLE),
     10: Walk(prefetch, _DOUBLE),
     11: Walk(register_only, {}),
+    12: Walk(guarded, _SQUARE),
+    13: Walk(shifted, _DOUBLE),
 }
