@@ -81,6 +81,14 @@ WRONG |= {
     **{(n, "tile shifted"): edited(n, _WRONG_LANE) for n in (7, 8, 9, 10)},
     **{(n, "tail dropped"): edited(n, _TAIL) for n in (7, 8)},
     **{(n, "tail dropped"): edited(n, ("= 0; t < K/TSK;", "= 0; t < K/TSK - 1;")) for n in (9, 10)},
+    (12, "tail dropped"): edited(12, ("t < (K + TS - 1)/TS;", "t < (K - 1)/TS;")),
+    (12, "tile shifted"): edited(12, ("Bsub[tn + w*RTS][k];", "Bsub[tn + w*RTS][(k + 1) % TS];")),
+    (12, "the last column unwritten"): edited(12, ("m < M && n + w*RTS < N) {", "m < M && n + w*RTS < N - 1) {")),
+    (12, "the last row taken as zero"): edited(12, ("(m < M && ka < K)", "(m < M - 1 && ka < K)")),
+    (13, "tail dropped"): edited(13, ("t*TSK < K; t++", "(t + 1)*TSK < K; t++")),
+    (13, "tile shifted"): edited(13, ("Bsub[now][k][tn + wn*RTSN];", "Bsub[now][k][(tn + 1) % RTSN + wn*RTSN];")),
+    (13, "the last row unwritten"): edited(13, ("m >= own_m &&", "m >= own_m && m < M - 1 &&")),
+    (13, "columns swapped"): edited(13, ("= acc[wn][wm];", "= acc[WPTN - 1 - wn][wm];")),
     (11, "columns shifted"): edited(11, ("B[k*N + n + j]", "B[k*N + n + (j + 1) % RY]")),
     (11, "tail dropped"): edited(11, ("k0 < K;", "k0 < K - RK;")),
 }
@@ -94,6 +102,7 @@ _BLOCKS = {"TSM": 8, "TSN": 8, "TSK": 8, "WPTM": 2, "WPTN": 2}
 SMALL = {1: {"TS": 8}, 2: {"TS": 8}, 3: {"TS": 8, "WPT": 4}, 4: {"TS": 8, "WIDTH": 4}}
 SMALL |= {5: {"TS": 8, "TSK": 8, "WPT": 4, "PAD": 1}, 6: _BLOCKS}
 SMALL |= {number: _BLOCKS | {"WIDTH": 2} for number in (7, 8, 9, 10)}
+SMALL |= {12: SMALL[3], 13: _BLOCKS}
 SMALL |= {11: {"RX": 4, "RY": 2, "RK": 2, "WIDTH": 4, "GX": 2, "GY": 2}}
 
 
@@ -120,8 +129,9 @@ def test_there_is_a_device():
 @pytest.mark.parametrize(("name", "number", "params"), CASES, ids=_id)
 def test_a_kernel_is_right_by_both_checks(name, number, params):
     rng = random.Random(f"{number} {params}")
-    tile = catalog[number].multiples(params)
-    padded = [rng.randint(1, 2 * t + 40) for t in tile]
+    tile = catalog[number].tiles(params)
+    least = catalog[number].least(params) if catalog[number].edges == "shift" else (1, 1, 1)
+    padded = [max(rng.randint(1, 2 * t + 40), smallest) for t, smallest in zip(tile, least, strict=True)]
     whole = [t * w for t, w in zip(tile, rng.sample((1, 2, 3), 3), strict=True)]
     for m, n, k in (padded, whole):
         result = gemmlab.measure(number, m, n, k, params=params, device=DEVICES[name], repeats=1)
@@ -166,13 +176,14 @@ def intel():
 
 
 BARRIERS = [(number, which) for number in range(2, 9) for which in ((1,), (2,), (1, 2))] + [(9, (1,)), (10, (1,))]
+BARRIERS += [(12, (1,)), (12, (2,)), (13, (1,))]
 
 
 @pytest.mark.parametrize(("number", "which"), BARRIERS)
 def test_a_missing_barrier_is_caught(number, which):
     device, source = intel(), without_barrier(number, *which)
     for params in (SMALL[number], catalog[number].defaults):
-        result = gemmlab.measure(number, 100, 70, 133, params=params, device=device, repeats=1, source=source)
+        result = gemmlab.measure(number, 200, 170, 133, params=params, device=device, repeats=1, source=source)
         assert not result.ok, result
 
 
@@ -190,7 +201,8 @@ def test_the_untouched_text_passes_as_a_source(device):
 @pytest.mark.parametrize("number", catalog)
 def test_a_kernel_to_take_away(number, device):
     kernel = gemmlab.kernel(number, SMALL.get(number), device)
-    m, n, k = (2 * kernel.multiples[0], kernel.multiples[1], 3 * kernel.multiples[2])
+    tile = kernel.spec.tiles(kernel.params)
+    m, n, k = (2 * tile[0], tile[1], 3 * tile[2])
     a, b = check.exact_inputs(m, n, k)
     queue = device.queue
     da = cla.to_device(queue, np.ascontiguousarray(a.T))  # column-major in memory

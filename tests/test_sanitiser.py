@@ -41,18 +41,18 @@ def cases():
     for number, spec in catalog.items():
         offered = spec.offered(OCLGRIND)
         if not FULL:
-            small = [
-                p for p in offered if max(spec.multiples(p)) <= (16 if number <= 5 else 32) and spec.local(p) > (1, 1)
-            ]
+            small = [p for p in offered if max(spec.tiles(p)) <= (16 if number <= 5 else 32) and spec.local(p) > (1, 1)]
             offered = random.Random(number).sample(small, min(3 if number <= 5 else 2, len(small)))
         elif len(offered) > 200:
-            offered = [p for p in spec.sample(OCLGRIND) if max(spec.multiples(p)) <= 64]
+            offered = [p for p in spec.sample(OCLGRIND) if max(spec.tiles(p)) <= 64]
         for params in offered:
-            tile = spec.multiples(params)
+            tile, least = spec.tiles(params), spec.least(params)
             whole = tuple(min(t * count, 64) for t, count in zip(tile, (1, 2, 2), strict=True))
             yield number, params, whole
-            if tile[0] <= 16 or FULL:
+            if (tile[0] <= 16 or FULL) and spec.edges != "shift":
                 yield number, params, tuple(max(1, size - 1) for size in whole)
+            if spec.edges == "shift":
+                yield number, params, tuple(size + 1 for size in least)
 
 
 CASES = [pytest.param(*case, id="-".join(map(str, (case[0], *case[1].values(), *case[2])))) for case in cases()]
