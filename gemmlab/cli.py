@@ -39,6 +39,9 @@ def main(arguments: list[str] | None = None) -> int:
     bench.add_argument("--edges", default="pad", choices=strategies, help="the strategy whose kernels a search tries")
     bench.add_argument("--search", metavar="FILE", help="find the best kernels for --sizes; add them to FILE")
     bench.add_argument("--chapters", metavar="FILE", help="record in FILE what the chapters show beside your own")
+    bench.add_argument(
+        "--strategies", metavar="FILE", help="compare what to do at the edges, at --sizes; record in FILE"
+    )
     verify = commands.add_parser("verify", help="check the kernels on every device")
     verify.add_argument("--full", action="store_true", help="everything instead of a sample, and all tests")
     verify.add_argument("--seed", type=int, default=0, help="of the sample")
@@ -65,7 +68,13 @@ def _numbers(text: str) -> list[int | str]:
 
 
 def _sizes(text: str) -> list[int]:
-    return [int(size) for size in text.split(",")]
+    """Such as 256,512, or 1000-1100:7 for a range with a step."""
+    sizes = []
+    for part in text.split(","):
+        ends, _, step = part.partition(":")
+        first, _, last = ends.partition("-")
+        sizes += range(int(first), int(last or first) + 1, int(step or 1))
+    return sizes
 
 
 def _settings(text: str) -> dict[str, int]:
@@ -116,8 +125,8 @@ def run_bench(given) -> int:
     chosen = device.find_device(given.device)
     if given.search:
         return run_search(given, chosen)
-    if given.chapters:
-        return run_chapters(given, chosen)
+    if given.chapters or given.strategies:
+        return run_record(given, chosen)
     results, chosen_by_auto = [], []
     with tqdm(total=len(given.kernels) * len(given.sizes), unit="run", disable=None) as bar:
         for number in given.kernels:
@@ -166,14 +175,18 @@ def _cublas(size: int) -> dict:
     return {"name": f"cuBLAS SGEMM (PyTorch {torch.__version__})", "m": size, "n": size, "k": size, "gflops": rate}
 
 
-def run_chapters(given, chosen) -> int:
-    """Record the sweeps that the chapters show, at the first of --sizes."""
-    from . import curves, record
+def run_record(given, chosen) -> int:
+    """Record what the chapters show of other devices: sweeps at the first of --sizes, or strategies at all of them."""
+    from . import curves, edges, record
 
-    found = curves.record_all(chosen, given.sizes[0])
-    record.write(given.chapters, {"title": given.title or chosen.name, **record.origin(_command()),
-                                  "device": chosen.facts(), **found})  # fmt: skip
-    print(f"wrote {given.chapters}")
+    head = {"title": given.title or chosen.name, **record.origin(_command()), "device": chosen.facts()}
+    if given.chapters:
+        record.write(given.chapters, head | curves.record_all(chosen, given.sizes[0]))
+    if given.strategies:
+        found = edges.compare(given.sizes, chosen, given.repeats)
+        record.write(given.strategies, head | {"strategies": found})
+        for size in given.sizes:
+            print(f"{size}: " + ", ".join(f"{way} {r[size]['gflops']:,.1f}" for way, r in found.items()))
     return 0
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 from matplotlib.patches import Rectangle
 
-from . import model
+from . import divergence, model
 from .diagram import faint
 from .picture import BLUE, GREEN, INK, RED, Picture, count, lines
 
@@ -98,4 +99,23 @@ def timeline(tiles: int, load: float, compute: float, buffers: int = 1, groups: 
     rows = [f"{what}{f', group {g}' if groups > 1 else ''}" for g in range(groups) for what in ("load", "compute")]
     ax.set_yticks([-i - 0.5 for i in range(len(rows))], rows)
     ax.set(xlim=(0, end * 1.02), ylim=(-2 * groups, 0.1), xlabel="time", title=alt)
+    return picture
+
+
+def diverging(name: str, m: int, n: int, k: int, tile: int, warp: int = 32, layout: str = "column-major") -> Picture:
+    """The grid of work-groups, each with the number of warp-phases in which loading its tiles of A or B diverges."""
+    counts = divergence.by_group(name, m, n, k, tile, warp, layout)
+    of_each = -(-tile * tile // warp) * -(-k // tile)
+    total = of_each * counts.size
+    alt = f"Loading tiles of {name}, {layout}: {int(counts.sum())} of {total} warp-phases diverge"
+    picture = Picture(5.5, 0.9 + 0.32 * counts.shape[0], alt)
+    ax = picture.axes_plain()
+    for (row, col), value in np.ndenumerate(counts):
+        ax.add_patch(Rectangle((col, -row - 1), 0.94, 0.92, facecolor=faint(RED, 0.1 + 0.9 * value / of_each)))
+        if counts.size <= 150:
+            ax.text(col + 0.47, -row - 0.54, str(value), ha="center", va="center", color=INK, fontsize=7)
+    ax.set(xlim=(0, counts.shape[1]), ylim=(-counts.shape[0], 0), xlabel="work-groups along N", ylabel="along M")
+    ax.set_title(alt, color=INK, fontsize=9)
+    ax.set_xticks([])
+    ax.set_yticks([])
     return picture

@@ -1,0 +1,90 @@
+"""The ways to treat sizes that are no whole tiles, side by side: their rate, their launches, their extra memory."""
+
+from __future__ import annotations
+
+import json
+import time
+from functools import cache
+
+import numpy as np
+import pyopencl.array as cla
+
+from . import auto, bench, blas, check, model, sources
+from .catalog import catalog
+from .device import Device, find_device
+
+
+def cost(kernel: int, params: dict[str, int], m: int, n: int, k: int) -> tuple[int, int]:
+    """Launches, and bytes of memory beside A, B and C, of one column-major product with a kernel's helpers."""
+    spec = catalog[kernel]
+    rows, cols, depth = (-(-s // t) * t for s, t in zip((m, n, k), spec.multiples(params), strict=True))
+    copies = [k * n] if spec.b_transposed else []
+    copies += [rows * depth] if (rows, depth) != (m, k) else []
+    copies += [depth * cols] if (depth, cols) != (k, n) else []
+    copies += [rows * cols] if (rows, cols) != (m, n) else []
+    return 1 + len(copies), 4 * sum(copies)
+
+
+def split(a, b, tile: tuple[int, int]) -> list[list]:
+    """a b in up to four products: the bulk in whole tiles of the result, and what is left at its two edges.
+
+    Args:
+        a, b: ``pyopencl.array.Array``, m x k and k x n.
+        tile: rows and columns of a tile of the result.
+
+    Returns:
+        The parts of the result, as `numpy.block` takes them once they are read.
+    """
+    m, n = (size // side * side for size, side in zip((a.shape[0], b.shape[1]), tile, strict=True))
+    parts = []
+    for rows in (slice(0, m), slice(m, None)):
+        across = []
+        for cols in (slice(0, n), slice(n, None)):
+            if a[rows].shape[0] and b[:, cols].shape[1]:
+                edges = "pad" if rows.start == cols.start == 0 else "guard"
+                across.append(blas.matmul(a[rows], b[:, cols], edges=edges))
+        parts += [across] if across else []
+    return parts
+
+
+def _splitting(size: int, device: Device, repeats: int = 5) -> dict:
+    """The rate of `split` by the clock on the wall, its parts and their copies included."""
+    a, b = check.exact_inputs(size, size, size)
+    number, settings = auto.choose(device, (size, size, size), "pad")
+    tile = catalog[number].tiles(dict(settings))[1::-1]  # a row-major result is tiled the other way round
+    x, y = (cla.to_device(device.queue, z) for z in (a, b))
+    times = []
+    for _ in range(repeats + 1):
+        start = time.perf_counter()
+        parts = split(x, y, tile)
+        device.queue.finish()
+        times.append(time.perf_counter() - start)
+    right = check.exact(np.block([[part.get() for part in across] for across in parts]), a, b).ok
+    return {"kernel": number, "ok": right, "gflops": model.gflops(size, size, size, sorted(times[1:])[repeats // 2])}
+
+
+def compare(sizes: list[int], device: Device | int | str | None = None, repeats: int | None = None) -> dict:
+    """Every strategy at every size (square): {strategy: {size: its kernel, "ok", "gflops", "launches", "bytes"}}.
+
+    GFLOPS are of the whole pipeline, by the device's clock ("split": by the clock on the wall).
+    """
+    device, found = find_device(device), {}
+    for edges in ("pad", "guard", "shift", "auto"):
+        for size in sizes:
+            number, settings = auto.choose(device, (size, size, size), edges)
+            result = bench.measure(number, size, params=dict(settings), device=device, repeats=repeats)
+            launches, more = cost(number, result.params, size, size, size)
+            one = {"kernel": number, "ok": result.ok, "gflops": result.pipeline_gflops}
+            found.setdefault(edges, {})[size] = one | {"launches": launches, "bytes": more}
+    found["split"] = {size: _splitting(size, device) for size in sizes}
+    return found
+
+
+@cache
+def recorded() -> dict[str, dict]:
+    """The recorded comparisons in ``results/``, by title, with sizes as numbers."""
+    found = {}
+    for path in sorted(sources.folder("results").glob("edges_*.json")):
+        data = json.loads(path.read_text(encoding="utf-8"))
+        found[data["title"]] = {way: {int(s): x for s, x in r.items()} for way, r in data["strategies"].items()}
+    return found
