@@ -9,7 +9,7 @@ from matplotlib.patches import Rectangle
 
 from . import divergence, model
 from .diagram import faint
-from .picture import BLUE, GREEN, INK, RED, Picture, count, lines
+from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count, lines
 
 
 def banks(indices: Iterable[int], bank_bytes: int = 4, title: str = "") -> Picture:
@@ -118,4 +118,33 @@ def diverging(name: str, m: int, n: int, k: int, tile: int, warp: int = 32, layo
     ax.set_title(alt, color=INK, fontsize=9)
     ax.set_xticks([])
     ax.set_yticks([])
+    return picture
+
+
+def shifts(m: int, n: int, rows: int, cols: int) -> Picture:
+    """The tiles of an m x n matrix after the last ones have moved back inside, numbered down the columns."""
+    groups = model.shifts(m, n, rows, cols)
+    by_way = {way: [g for g, (_, _, up, left) in enumerate(groups) if (up > 0, left > 0) == flags]
+              for way, flags in (("up", (True, False)), ("left", (False, True)), ("both", (True, True)))}  # fmt: skip
+    words = {"up": "up", "left": "left", "both": "both ways"}
+    said = ", ".join(
+        f"{', '.join(map(str, who))} move{'s' if len(who) == 1 else ''} {words[way]}"
+        for way, who in by_way.items()
+        if who
+    )
+    alt = f"{m} x {n} in tiles of {rows} x {cols}, {count(len(groups), 'work-group')}: {said or 'none moves'}"
+    picture = Picture(6.5, 3.6, alt)
+    ax = picture.axes_plain()
+    for g, (top, left, up, over) in enumerate(groups):
+        colour = {(False, False): BLUE, (True, False): ORANGE, (False, True): GREEN, (True, True): RED}[
+            up > 0, over > 0
+        ]
+        ax.add_patch(Rectangle((left + 0.1, -top - rows + 0.1), cols - 0.2, rows - 0.2, facecolor=faint(colour, 0.35),
+                               edgecolor=colour, linewidth=1.2))  # fmt: skip
+        owned = left + over + (cols - over) / 2, -(top + up + (rows - up) / 2)
+        ax.text(*owned, str(g), ha="center", va="center", color=INK, fontsize=9)
+    ax.add_patch(Rectangle((0, -m), n, m, fill=False, edgecolor=INK, linewidth=1.5))
+    ax.set_axis_off()
+    ax.set_aspect("equal")
+    ax.autoscale_view()
     return picture

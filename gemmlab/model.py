@@ -74,6 +74,22 @@ def tile_intensity(g: int, h: int) -> float:
     return 2 * g * h / (g + h)
 
 
+def shifts(m: int, n: int, rows: int, cols: int) -> list[tuple[int, int, int, int]]:
+    """The tiles of an m x n matrix in kernel 13, numbered down the columns: first row, first column, moved up, left.
+
+    A tile that would reach beyond the matrix is moved back until it lies inside; what it owns stays where it was.
+    Needs m >= rows and n >= cols.
+    """
+    if m < rows or n < cols:
+        raise ValueError(f"{m} x {n} is less than a tile of {rows} x {cols}")
+    found = []
+    for left in range(0, n, cols):
+        for top in range(0, m, rows):
+            first = min(top, m - rows), min(left, n - cols)
+            found.append((*first, top - first[0], left - first[1]))
+    return found
+
+
 def turns(indices: Iterable[int], bank_bytes: int = 4, banks: int = 32) -> int:
     """How many turns local memory needs for a warp that touches these floats at once.
 

@@ -470,3 +470,100 @@ check_10_3 = _kernel(
     "each tile is walked with its own number of vectors a column.",
     {"TSM": 64, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4},
 )
+
+
+check_11_1 = _number(
+    lambda: 16 // 8 * 8,
+    "2 vectors of A, 8 elements of B.",
+    {
+        128: "those are multiply-adds of single floats; a vector holds 8 of them.",
+        2: "those are the vectors of A; each meets 8 elements of B.",
+        8: "that is one vector of A with each element of B; how many vectors of A are there?",
+    },
+    "how many vectors has a column of the block?",
+)
+check_11_2 = _function(
+    lambda rx, ry, width: rx // width * ry + rx // width + 1,
+    [(48, 8, 16), (32, 12, 16), (8, 4, 4), (16, 8, 8)],
+    "VX RY sums, VX of A, one of B. Does the search's choice for your device fit into 16 or 32?",
+    [
+        (lambda rx, ry, width: rx // width * ry, "Those are the sums alone."),
+        (lambda rx, ry, width: rx * ry + rx + 1, "That counts floats; a register holds width of them."),
+        (lambda rx, ry, width: rx // width * ry + rx // width + ry, "One element of B at a time is enough."),
+    ],
+)
+check_11_3 = _kernel(
+    11,
+    [(64, 32, 16), (64, 64, 7), (128, 32, 33)],
+    [
+        (r"vload4\s*\(", "there is no vload4 in the kernel yet."),
+        (r"(?s)\A(?!.*\(floatX\)\(B\[)", "B is still loaded element by element."),
+    ],
+    "one load instruction instead of four. It ties the kernel to RY = 4, though.",
+    {"RX": 8, "RY": 4, "WIDTH": 4},
+)
+check_12_1 = _number(
+    lambda: 7 * 7,
+    "7 along each side.",
+    {
+        36: "that is rounded down: the last rows and columns need groups too.",
+        7: "that is one side.",
+        39: "tiles along each side are rounded up, before they are multiplied.",
+        40: "tiles along each side are rounded up, before they are multiplied.",
+    },
+    "how many tiles of 16 cover 100?",
+)
+check_12_2 = _function(
+    lambda m, n, tile: -(-m // tile) * -(-n // tile) - (m // tile) * (n // tile),
+    [(100, 100, 16), (96, 100, 16), (64, 64, 16), (3, 3, 2), (5, 40, 8)],
+    "all, less those that lie wholly inside.",
+    [
+        (lambda m, n, tile: -(-m // tile) * -(-n // tile), "Those are all tiles."),
+        (
+            lambda m, n, tile: -(-m // tile) + -(-n // tile) - 1,
+            "A side that is a multiple of the tile has no tile across its edge.",
+        ),
+        (lambda m, n, tile: -(-m // tile) + -(-n // tile), "The corner is counted twice."),
+    ],
+)
+check_12_3 = _kernel(
+    12,
+    [(32, 32, 32), (33, 17, 5), (3, 40, 31), (1, 1, 1)],
+    [
+        (r"min\(\s*m\s*,\s*M\s*-\s*1\s*\)", "load A from min(m, M - 1), a row that exists."),
+        (r"(?s)\A(?!.*\?\s*A\[)", "A is still chosen by a guard: load it always, and multiply."),
+    ],
+    "no lane goes another way. But infinity times zero is not a number: only for finite matrices.",
+    {"TS": 16, "WPT": 4},
+)
+check_13_1 = _number(
+    lambda: 32 - 100 % 32,
+    "it would begin at 96, begins at 68, and owns 4 rows.",
+    {
+        4: "those are the rows that it owns.",
+        32: "it owns some of what it computes.",
+        68: "that is where it begins.",
+        96: "that is where it would begin.",
+    },
+    "where does the last tile begin, so that it ends with row 99?",
+)
+check_13_2 = _function(
+    lambda t, m, rows: (min(t * rows, m - rows), min(rows, m - t * rows)),
+    [(0, 100, 32), (3, 100, 32), (2, 96, 32), (2, 11, 4)],
+    "moved back only if it must, and owning what nobody owned before.",
+    [
+        (lambda t, m, rows: (t * rows, min(rows, m - t * rows)), "The last tile would reach beyond the matrix."),
+        (lambda t, m, rows: (min(t * rows, m - rows), rows), "A moved tile owns less than it computes."),
+        (lambda t, m, rows: (m - rows, m - t * rows), "Only a tile that would reach beyond is moved."),
+    ],
+)
+check_13_3 = _kernel(
+    13,
+    [(32, 32, 16), (33, 40, 60), (64, 35, 1), (50, 50, 17)],
+    [
+        (r"int\s+left\s*=\s*K\s*-\s*k1", "there is no `const int left = K - k1;` yet."),
+        (r"k\s*<\s*left[\s\S]*k\s*<\s*left", "both loads of the loop shall ask k < left."),
+    ],
+    "one subtraction a tile instead of one addition a load. Did the compiler know already?",
+    {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 2},
+)

@@ -273,8 +273,7 @@ class Book:
 
     def values(self, number: int) -> str:
         """What all sliders say, in the words of a panel's data-key."""
-        names = self.box(number).locator(".widget-hslider > .widget-label").all_inner_texts()
-        return " ".join(f"{name}={self.value(number, name)}" for name in names)
+        return " ".join(f"{name}={self.value(number, name)}" for name in self.names(number))
 
     def _row(self, number: int, name: str):
         return self.box(number).locator(f'.widget-hslider:has(.widget-label:text-is("{name}"))')
@@ -284,6 +283,37 @@ class Book:
         self.control(number, name).focus()
         for key in keys:
             self.page.keyboard.press(key)
+
+    def widgets(self) -> list[int]:
+        """The cells that show a living widget."""
+        return self.page.evaluate("""() => {
+            const cells = [...document.querySelectorAll(".jp-Notebook .jp-Cell")];
+            return cells.flatMap((cell, n) => cell.querySelector(".jp-OutputArea .gemmlab") ? [n] : []);
+        }""")
+
+    def names(self, number: int) -> list[str]:
+        """The labels of a widget's sliders."""
+        return self.box(number).locator(".widget-hslider > .widget-label").all_inner_texts()
+
+    def move(self, number: int, name: str, seconds: float = 60) -> dict[str, str]:
+        """Move a slider by one to the right, or to the left from its end, by key; what the panel then shows.
+
+        Waits until the panel's key is what all the sliders say, with another value for this one.
+        """
+        handle, old = self.control(number, name), self.value(number, name)
+        place, end = (float(handle.get_attribute(f"aria-value{what}")) for what in ("now", "max"))
+        handle.focus()
+        self.page.keyboard.press("ArrowRight" if place < end else "ArrowLeft")
+
+        def arrived() -> bool:
+            return self.value(number, name) != old and self.shown(number)["key"] == self.values(number)
+
+        try:
+            self.wait_until(arrived, seconds)
+        except TimeoutError:
+            shown, values = self.shown(number), self.values(number)
+            raise TimeoutError(f"{name} was {old}; the sliders say {values!r}, the panel shows {shown}") from None
+        return self.shown(number)
 
     def time(self, number: int, name: str, key: str) -> tuple[float, dict[str, str]]:
         """Press a key with a slider focused: milliseconds until its result is painted, and that result."""

@@ -1,0 +1,2 @@
+multiply_adds = 16 // 8 * 8
+checks.check_11_1(multiply_adds)

@@ -1,0 +1,2 @@
+rows = 32 - 100 % 32
+checks.check_13_1(rows)
