@@ -46,9 +46,10 @@ def layout(rows: int = 3, cols: int = 4) -> Picture:
 
 def _places(r: trace.Trace) -> dict[str, tuple[int, int, int, int]]:
     """Where A, B and C stand in a picture, and their rows and columns as they lie in memory."""
+    gap = 3 + (r.m + max(r.b_shape)) // 24  # room for a title, the more the smaller the squares
     if r.transposed:  # B's transpose stands below C
-        return {"A": (0, 0, r.m, r.k), "C": (r.k + 2, 0, r.m, r.n), "B": (r.k + 2, r.m + 4, *r.b_shape)}
-    return {"A": (0, r.k + 3, r.m, r.k), "B": (r.k + 2, 0, *r.b_shape), "C": (r.k + 2, r.k + 3, r.m, r.n)}
+        return {"A": (0, 0, r.m, r.k), "C": (r.k + 2, 0, r.m, r.n), "B": (r.k + 2, r.m + gap + 1, *r.b_shape)}
+    return {"A": (0, r.k + gap, r.m, r.k), "B": (r.k + 2, 0, *r.b_shape), "C": (r.k + 2, r.k + gap, r.m, r.n)}
 
 
 def _runs(cells: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
@@ -117,8 +118,8 @@ def access(replayed: trace.Trace, step: int = 0, warp: int = 0, size: int = 32) 
     _bare(ax, picture)
     ax = picture.axes_plain(right)
     for row, (name, line) in enumerate(zip("AB", words, strict=True)):
-        _memory(ax, 3 * row, replayed, name, touched[name], size // 4, line)
-    ax.set(xlim=(-0.5, 33), ylim=(-6.4, 1.2))
+        _memory(ax, 3.4 * row, replayed, name, touched[name], size // 4, line)
+    ax.set(xlim=(-0.5, 33), ylim=(-6.8, 1.2))
     ax.set_axis_off()
     return picture
 
@@ -176,7 +177,7 @@ def _local(ax, picture: Picture, r: trace.Trace, phase: int, item: int, group: i
         marks += [(i // cols, i % cols, COLOURS[name], "") for i in mine]
         marks += [(i // cols, i % cols, RED, "") for i in trace.elements(read)]
         _grid(ax, 0, top, rows, cols, COLOURS[name], f"{name}  {rows} x {cols}", marks)
-        top += rows + 3
+        top += rows + 3 + rows // 8
     _bare(ax, picture)
 
 
@@ -218,7 +219,7 @@ def fetches(replayed: trace.Trace) -> Picture:
             for i in range(rows)
             for j in range(cols)
         ]
-        title = f"{name}{' transposed' if name == 'B' and r.transposed else ''}: {often[name]} x"
+        title = f"{name}{' transposed' if name == 'B' and r.transposed else ''}: each {often[name]} x"
         _grid(ax, x, 0, rows, cols, COLOURS[name], title, marks)
         x += cols + 3
     return _bare(ax, picture)

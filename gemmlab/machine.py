@@ -111,9 +111,11 @@ def diverging(name: str, m: int, n: int, k: int, tile: int, warp: int = 32, layo
     picture = Picture(5.5, 0.9 + 0.32 * counts.shape[0], alt)
     ax = picture.axes_plain()
     for (row, col), value in np.ndenumerate(counts):
-        ax.add_patch(Rectangle((col, -row - 1), 0.94, 0.92, facecolor=faint(RED, 0.1 + 0.9 * value / of_each)))
+        share = value / of_each
+        ax.add_patch(Rectangle((col, -row - 1), 0.94, 0.92, facecolor=faint(RED, share), edgecolor=INK, linewidth=0.4))
         if counts.size <= 150:
-            ax.text(col + 0.47, -row - 0.54, str(value), ha="center", va="center", color=INK, fontsize=7)
+            ink = "w" if share > 0.5 else INK
+            ax.text(col + 0.47, -row - 0.54, str(value), ha="center", va="center", color=ink, fontsize=7)
     ax.set(xlim=(0, counts.shape[1]), ylim=(-counts.shape[0], 0), xlabel="work-groups along N", ylabel="along M")
     ax.set_title(alt, color=INK, fontsize=9)
     ax.set_xticks([])

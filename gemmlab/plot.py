@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 
 import matplotlib
 import numpy as np
-from matplotlib.ticker import NullFormatter
 
 from . import model
+from .catalog import catalog
 from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture, short
 
 _STYLES = (("o-", GREEN), ("^--", BLUE), ("D:", ORANGE), ("s-.", RED))
@@ -30,7 +31,8 @@ def roofline(peaks: model.Peaks, points: Mapping[str, tuple[float, float]], titl
         ax.plot([x, x], [y, model.roofline(peaks, x)], color=colour, linewidth=1, linestyle=":")
         ax.plot([x], [y], "o", color=colour, markersize=8)
         side, anchor = ((7, "left"), (-7, "right"))[place % 2]  # neighbours write to different sides
-        ax.annotate(name, (x, y), (side, -3), textcoords="offset points", ha=anchor, color=INK, fontsize=9)
+        height = -12 if y < model.roofline(peaks, x) else 6  # away from the roof
+        ax.annotate(name, (x, y), (side, height), textcoords="offset points", ha=anchor, color=INK, fontsize=9)
     _plain_log(ax)
     ax.text(high, peaks.gflops / 1.1, f"{peaks.gflops:,.0f} GFLOPS", ha="right", va="top", color=INK, fontsize=9)
     middle = np.sqrt(low * ridge)
@@ -41,11 +43,19 @@ def roofline(peaks: model.Peaks, points: Mapping[str, tuple[float, float]], titl
 
 
 def _plain_log(ax) -> None:
-    """Plain numbers on a logarithmic axis; between the powers of ten only if there would be too few."""
+    """Plain numbers on a logarithmic axis; the shorter it is, the more of them between the powers of ten."""
     ax.yaxis.set_major_formatter(lambda value, place: f"{value:,g}")
     low, high = ax.get_ylim()
-    minor = (lambda value, place: f"{value:,.0f}") if high < 12 * low and low > 20 else NullFormatter()
+    digits = range(2, 10) if high < 4 * low else (2, 3, 5) if high < 20 * low else (2, 5) if high < 200 * low else ()
+
+    def minor(value: float, place=None) -> str:
+        digit = value / 10 ** math.floor(math.log10(value) + 1e-9)
+        return (
+            f"{value:,.3g}" if value < 1000 and round(digit) in digits else f"{value:,.0f}" * (round(digit) in digits)
+        )
+
     ax.yaxis.set_minor_formatter(minor)
+    ax.tick_params(axis="y", which="minor", labelsize=8)
 
 
 def ladder(series: Mapping[str, Mapping[int, float]]) -> Picture:
@@ -75,7 +85,7 @@ def tries(history: Sequence[tuple[float, bool]], best: Mapping[int, float], mark
     last = f"{history[-1][0]:,.1f} GFLOPS, {'right' if history[-1][1] else 'wrong'}" if history else "none yet"
     picture = Picture(7, 2.5, f"Chart of the last tries with kernel {kernel}: {last}")
     picture.set_layout_engine("none")
-    kernels = sorted({*best, *(k for ladder in marks.values() for k in ladder)})
+    kernels = list(catalog)
     left = picture.add_axes((0.125, 0.17, 0.485, 0.7))
     right = picture.add_axes((0.64, 0.17, 0.35, 0.7), sharey=left)
     for ax in (left, right):
@@ -105,6 +115,7 @@ def tries(history: Sequence[tuple[float, bool]], best: Mapping[int, float], mark
     for (name, values), shape, colour in zip(marks.items(), "^D", (BLUE, ORANGE), strict=False):
         right.plot(list(values), list(values.values()), shape, color=colour, markersize=5, label=name)
     right.plot(list(best), list(best.values()), "o", color=GREEN, markersize=6, label="here, best")
+    right.set_xlim(kernels[0] - 0.7, kernels[-1] + 0.7)
     right.set_xticks(kernels, [str(k) for k in kernels])
     right.set_xlabel("kernel", color=INK, fontsize=9, labelpad=1)
     values = [v for v, _ in history] + [v for m in (best, *marks.values()) for v in m.values()]
@@ -126,9 +137,10 @@ def lines(series: Mapping[str, Mapping[float, float]], xlabel: str, ylabel: str 
     ):  # fmt: skip
         xs = [places[x] for x in values]
         ax.semilogy(xs, list(values.values()), style, color=colour, label=name, markersize=6)
+        above = 6 if name == next(iter(series)) else -13  # two curves write on different sides
         for x, value in zip(xs, values.values(), strict=True) if len(values) <= 9 else ():
             ax.annotate(
-                short(value), (x, value), (0, 6), textcoords="offset points", ha="center", color=INK, fontsize=8
+                short(value), (x, value), (0, above), textcoords="offset points", ha="center", color=INK, fontsize=8
             )
     every = max(1, len(places) // 12)
     ax.set_xticks(list(places.values())[::every], [f"{x:g}" for x in places][::every])

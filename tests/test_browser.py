@@ -510,27 +510,31 @@ def test_chapter_explorers_move(alive):
 
 
 def test_chapter_is_readable_in_both_themes(alive):
-    """Every widget, at two widths of the window: nothing too wide, too small or too faint."""
+    """Every widget, at two widths of the window and in the narrowest cell: nothing too wide, too small or too faint."""
     least, smallest = {"contrast": 99}, {"size": 99}
+    looks = [("light", 800), ("dark", 1280), *([("light", 1280), ("dark", 800)] if FULL else [])]
     try:
-        for theme in ("light", "dark"):
+        for theme, width in looks:
             alive.theme(theme)
-            for width, sidebar in ((1280, True), (800, False)):
-                alive.sidebar(sidebar)
-                alive.resize(width, 3000)
-                for number in alive.widgets():
-                    alive.box(number).evaluate("box => box.scrollIntoView({ block: 'center' })")
-                    found = alive.box(number).evaluate(LOOK)
-                    where = f"{theme}, {width} px, cell {number}"
-                    assert len(found["texts"]) > 5, where
-                    assert found["wide"] == [], where
-                    for text in found["texts"]:
-                        assert text["contrast"] > 3, f"{where}: {text}"
-                        assert text["size"] > 7, f"{where}: {text}"
-                    least = min(least, *found["texts"], key=lambda text: text["contrast"])
-                    smallest = min(smallest, *found["texts"], key=lambda text: text["size"])
+            alive.sidebar(width > 1000)
+            alive.resize(width, 3000)
+            for number in alive.widgets():
+                alive.box(number).evaluate("box => box.scrollIntoView({ block: 'center' })")
+                found = alive.box(number).evaluate(LOOK)
+                where = f"{theme}, {width} px, cell {number}"
+                assert len(found["texts"]) > 5, where
+                assert found["wide"] == [], where
+                for text in found["texts"]:
+                    assert text["contrast"] > 3, f"{where}: {text}"
+                    assert text["size"] > 6, f"{where}: {text}"
+                least = min(least, *found["texts"], key=lambda text: text["contrast"])
+                smallest = min(smallest, *found["texts"], key=lambda text: text["size"])
         print(f"least contrast {least['contrast']:.1f} ({least['text']}), "
               f"smallest text {smallest['size']:.1f} px ({smallest['text']})")  # fmt: skip
+        alive.sidebar(True)
+        alive.resize(800)
+        wide = {number: too_wide(alive, number) for number in range(len(alive.cells()))}
+        assert {number: what for number, what in wide.items() if what} == {}, "in a cell beside the file browser"
     finally:
         alive.sidebar(True)
         alive.resize(1280)

@@ -46,6 +46,7 @@ class Explorer(Shell):
         self._history: list[tuple[float, bool]] = []
         self._best: tuple[float, dict] | None = None
         self._first: live.Outcome | None = None
+        self._shown: tuple | None = None
         self._arrived = threading.Event()
         sizes = sorted({*SIZES, *(self._start[s] for s in "MNK")})
         self._controls = {
@@ -142,7 +143,13 @@ class Explorer(Shell):
                     sizes = {"M": result.m, "N": result.n, "K": result.k}
                     self._best = (result.gflops, {**result.params, **sizes})
             self._first = self._first or outcome
-            self._draw((outcome, notes, list(self._history), self._here()))
+            self._shown = outcome, notes
+            self._redraw()
+
+    def _redraw(self) -> None:
+        """The newest outcome, with what the chart knows by now."""
+        if self._shown:
+            self._draw((*self._shown, list(self._history), self._here()))
 
     def _here(self) -> dict[int, float]:
         return {number: _best[key] for number in catalog if (key := (str(self.device), number)) in _best}
@@ -193,9 +200,11 @@ class Explorer(Shell):
         lines = sources.diff(sources.read(self.spec.file), self.source, context=0).splitlines()
         shown = [line for line in lines if line[:1] in "+-"][:30]
         colours = {"+": GREEN, "-": RED}
-        rows = "".join(f'<div style="border-left:3px solid {colours[x[0]]}">{escape(x)}</div>' for x in shown)
+        style = "border-left:3px solid {};padding-left:6px"
+        rows = "".join(f'<div style="{style.format(colours[x[0]])}">{escape(x)}</div>' for x in shown)
         title = "changed against the original:" if shown else "the same as the original"
-        return f'<div style="opacity:.75">{title}</div><div style="font-family:monospace;white-space:pre">{rows}</div>'
+        mono = "font-family:monospace;white-space:pre-wrap"
+        return f'<div style="opacity:.75">{title}</div><div style="{mono}">{rows}</div>'
 
     def ready(self) -> None:
         """Run the settings of the beginning, and then the other kernels for the chart."""
@@ -231,6 +240,7 @@ class Explorer(Shell):
             def done(outcome: live.Outcome, key=key) -> None:
                 if outcome.ok:
                     _best.setdefault(key, outcome.result.gflops)
+                    self._redraw()
 
             live.worker().submit(f"{self._client} kernel {number}", arguments, done)
 
