@@ -60,7 +60,7 @@ CASES = [pytest.param(*case, id="-".join(map(str, (case[0], *case[1].values(), *
 
 @pytest.mark.parametrize(("number", "params", "sizes"), CASES)
 def test_a_kernel_is_clean(number, params, sizes, tmp_path):
-    assert max(sizes) <= 64
+    assert max(sizes) <= 65  # larger ones would take minutes
     assert watched(tmp_path, job="gemm", kernel=number, params=params, sizes=sizes) == ("right", "")
 
 
