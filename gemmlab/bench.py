@@ -150,8 +150,9 @@ class _Bench:
         that still makes the device faster.
         """
         whole, side, rate = sizes[0] * sizes[1] * sizes[2], 128, 0.0
+        smallest = self.kernel.spec.least(self.kernel.params)
         while True:
-            small = tuple(min(size, side) for size in sizes)
+            small = tuple(min(size, max(side, least)) for size, least in zip(sizes, smallest, strict=True))
             work = small[0] * small[1] * small[2]
             if work == whole:
                 return

@@ -98,3 +98,10 @@ def test_loads_of_whole_tiles_are_those_of_the_formula():
     for number, params in ((12, {"TS": 8, "WPT": 2}), (13, {"TSM": 8, "TSN": 16, "TSK": 4, "WPTM": 2, "WPTN": 4})):
         replayed = trace.replay(number, 16, 32, 24, params | ({"UNROLL": 1} if number == 13 else {}))
         assert replayed.count("A", "B") == model.loads(number, replayed.params)["global"] * 16 * 32 * 24
+
+
+def test_a_prediction_from_a_smaller_product_keeps_to_the_least_size(device):
+    """A run is predicted from 128 cubed; a tile of 160 rows must not make that an error."""
+    params = {"TSM": 160, "TSN": 128, "WPTM": 10, "WPTN": 8}
+    result = gemmlab.measure(13, 200, 150, 140, params=params, device=device, repeats=1, most_seconds=100.0)
+    assert result.ok
