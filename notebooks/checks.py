@@ -243,7 +243,7 @@ check_04_1 = _number(
         4: "that is a float for each lane; here it is a float4.",
         32: "two lanes share a segment of 32 bytes.",
         64: "a segment has 32 bytes, not 8.",
-        512: "those are the bytes.",
+        512: "those are the bytes; a segment has 32 of them.",
     },
     "how many bytes does the warp move?",
 )
@@ -305,7 +305,7 @@ check_06_1 = _number(
         0.25: "that is loads per multiply-add, the other way up.",
         16: "those are the loads of a step.",
     },
-    "count one step of k.",
+    "count one step of k: its multiply-adds, over the floats it loads.",
 )
 check_06_2 = _function(
     lambda items, registers: 65536 // (items * registers),
@@ -361,7 +361,7 @@ check_08_1 = _number(
     {
         0.25: "that is the plain path.",
         0.125: "that leaves out the one load of B.",
-        0.015625: "that is B alone.",
+        0.015625: "that is B alone; A is still loaded in full.",
         9: "those are the loads of a step; how many multiply-adds share them?",
     },
     "count the loads of one step k, and divide by its multiply-adds.",
@@ -507,7 +507,7 @@ check_12_1 = _number(
     "7 along each side.",
     {
         36: "that is rounded down: the last rows and columns need groups too.",
-        7: "that is one side.",
+        7: "that is one side; the grid has two.",
         39: "tiles along each side are rounded up, before they are multiplied.",
         40: "tiles along each side are rounded up, before they are multiplied.",
     },
@@ -531,6 +531,7 @@ check_12_3 = _kernel(
     [(32, 32, 32), (33, 17, 5), (3, 40, 31), (1, 1, 1)],
     [
         (r"min\(\s*m\s*,\s*M\s*-\s*1\s*\)", "load A from min(m, M - 1), a row that exists."),
+        (r"inside\s*\*|\*\s*inside", "multiply what was loaded by `inside`, 1.0f or 0.0f."),
         (r"(?s)\A(?!.*\?\s*A\[)", "A is still chosen by a guard: load it always, and multiply."),
     ],
     "no lane goes another way. But infinity times zero is not a number: only for finite matrices.",

@@ -799,8 +799,8 @@ def test_a_compiler_loads_what_the_formula_says(wpt):
 
 ORDER = (
     *("sources", "spec", "catalog", "model", "walks", "check", "trace", "cuda"),
-    *("picture", "plot", "diagram", "machine"),
-    *("device", "doctor", "auto", "launch", "compiled", "pipeline", "blas", "record", "bench", "curves"),
+    *("picture", "plot", "diagram", "divergence", "machine"),
+    *("device", "doctor", "auto", "launch", "compiled", "pipeline", "blas", "record", "bench", "curves", "edges"),
     *("worker", "live", "widgets", "cli"),
 )
 PACKAGE = Path(gemmlab.__file__).parent
