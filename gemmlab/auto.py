@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 
 from . import sources
@@ -35,30 +36,37 @@ def kind(device: Device) -> str:
 
 
 #: The ways to treat sizes that are no whole tiles, and the list of the table's rows for each. For "auto" a list of
-#: its own, found at such sizes among all kernels; where the sizes are whole tiles, "auto" takes the rows for "pad".
+#: its own, found at such sizes among all kernels. Where the sizes suit the kernel as they are, "auto" takes the rows
+#: found at such sizes among all kernels, `WHOLE`, or if there are none those for "pad".
 EDGES = {"pad": "rows", "guard": "guard", "shift": "shift", "auto": "awkward"}
+WHOLE = "whole"
 
 
 @cache
 def table() -> dict[str, dict[str, list[dict]]]:
-    """``results/auto.json``: by kind and list, rows with "size", "kernel", "params" and the "gflops" once seen."""
+    """``results/auto.json``: by kind and list, rows with "size", "kernel", all "params", and the "gflops" once seen.
+
+    A size is that of a cube, or M, N and K of the column-major product.
+    """
     found = json.loads((sources.folder("results") / "auto.json").read_text(encoding="utf-8"))
-    return {kind: {name: entry.get(name, []) for name in EDGES.values()} for kind, entry in found.items()}
+    rows = {kind: {name: entry.get(name, []) for name in (WHOLE, *EDGES.values())} for kind, entry in found.items()}
+    for row in (row for lists in rows.values() for known in lists.values() for row in known):
+        row["params"] = catalog[row["kernel"]].complete(row["params"])  # with parameters that came later
+    return rows
 
 
 def choose(device: Device, sizes: tuple[int, int, int], edges: str = "auto") -> tuple[int, tuple]:
-    """The kernel number and parameters for M, N, K of the column-major product: the row nearest in scale.
+    """The kernel number and parameters for M, N, K of the column-major product: the nearest row (see `distance`).
 
     Raises:
         ValueError: if no kernel of that strategy serves these sizes; the message names one that does.
     """
-    size = scale(*sizes)
     if edges == "auto":
-        number, settings = _nearest(device, size, "rows", sizes)
+        number, settings = _nearest(device, WHOLE, sizes) or _nearest(device, "rows", sizes)
         multiples = catalog[number].multiples(dict(settings))
         whole = all(s % multiple == 0 for s, multiple in zip(sizes, multiples, strict=True))
-        return (number, settings) if whole else _nearest(device, size, "awkward", sizes) or (number, settings)
-    chosen = _nearest(device, size, EDGES[edges], sizes)
+        return (number, settings) if whole else _nearest(device, "awkward", sizes) or (number, settings)
+    chosen = _nearest(device, EDGES[edges], sizes)
     if chosen is None:
         raise ValueError(
             f"edges={edges!r} needs at least one tile, and no tile that {device} can take is as small as "
@@ -72,7 +80,7 @@ _OTHERWISE = {"rows": 3, "guard": 12, "shift": 13}
 
 
 @lru_cache(maxsize=4096)
-def _nearest(device: Device, size: float, name: str, sizes: tuple[int, int, int]) -> tuple[int, tuple] | None:
+def _nearest(device: Device, name: str, sizes: tuple[int, int, int]) -> tuple[int, tuple] | None:
     known = table()
     lists = known.get(kind(device)) or known.get(FALLBACK[kind(device)]) or {}
 
@@ -84,7 +92,7 @@ def _nearest(device: Device, size: float, name: str, sizes: tuple[int, int, int]
 
     rows = [r for r in lists.get(name, []) if serves(r["kernel"], r["params"])]
     if rows:
-        row = min(rows, key=lambda r: max(size / r["size"], r["size"] / size))
+        row = min(rows, key=lambda r: distance(r["size"], sizes))
         return row["kernel"], tuple(row["params"].items())
     if name not in _OTHERWISE:
         return None
@@ -95,9 +103,19 @@ def _nearest(device: Device, size: float, name: str, sizes: tuple[int, int, int]
     return None
 
 
-def scale(m: int, n: int, k: int) -> float:
-    """The size that stands for m x n x k in the table, a power of two: the side of a cube as large."""
-    return 2.0 ** round((m * n * k).bit_length() / 3)
+def dimensions(size) -> tuple[int, int, int]:
+    """M, N, K of a size in the table: a number for a cube, or the three."""
+    return (size,) * 3 if isinstance(size, int) else tuple(size)
+
+
+def distance(size, sizes: tuple[int, int, int]) -> float:
+    """How far a row's size is from M, N, K: the doublings of each of the three that lie between, added up."""
+    return sum(abs(math.log2(s / max(t, 1))) for s, t in zip(dimensions(size), sizes, strict=True))
+
+
+def home(size, edges: str) -> str:
+    """The list that a row found at this size belongs to."""
+    return WHOLE if edges == "auto" and all(s % 64 == 0 for s in dimensions(size)) else EDGES[edges]
 
 
 def candidates(edges: str) -> list[int]:
@@ -106,14 +124,24 @@ def candidates(edges: str) -> list[int]:
 
 
 def search(
-    device: Device, size: int, run: Callable, per_kernel: int = 8, say: Callable = print, edges: str = "pad"
+    device: Device,
+    size,
+    run: Callable,
+    per_kernel: int = 8,
+    say: Callable = print,
+    edges: str = "pad",
+    among: Iterable[int] = (),
+    ahead: Callable = lambda settings: None,
 ) -> dict:
-    """The fastest right kernel at size^3, whole pipeline: a sample of every kernel, then the best one step by step.
+    """The fastest right kernel, whole pipeline: a sample of every kernel, then the best ones step by step.
 
     Args:
+        size: that of a cube, or M, N and K of the column-major product.
         edges: the strategy whose kernels to try, or "auto" for all.
         run: called with (kernel, params); returns the pipeline's GFLOPS, 0 for what is wrong or fails.
         per_kernel: how many parameter sets of each kernel to try at first.
+        among: only these kernels (all by default).
+        ahead: called with a list of (kernel, params) that will be run next, to compile them side by side.
     """
     seen: dict[tuple, float] = {}
 
@@ -124,27 +152,34 @@ def search(
         return seen[key]
 
     starts = []
-    for number in candidates(edges):
+    smallest = min(dimensions(size))
+    for number in (n for n in candidates(edges) if not among or n in among):
         spec = catalog[number]
-        offers = [spec.fit(device.limits), *spec.sample(device.limits, per_kernel, seed=size)]
+        offers = [spec.fit(device.limits), *spec.sample(device.limits, per_kernel, seed=smallest)]
         known = (row for lists in table().values() for rows in lists.values() for row in rows)
         offers += [row["params"] for row in known if row["kernel"] == number]
-        legal = [p for p in offers if not spec.problems(p, device.limits) and max(spec.least(p)[:2]) <= size * 8]
-        starts.append(max((rate(number, p), number, tuple(p.items())) for p in legal))
-        say(f"  kernel {number}: {starts[-1][0]:,.1f} GFLOPS")
-    best = (0.0, 0, ())
+        legal = [p for p in offers if not spec.problems(p, device.limits) and max(spec.least(p)[:2]) <= smallest * 8]
+        ahead([(number, p) for p in legal])
+        tried = sorted(((rate(number, p), number, tuple(p.items())) for p in legal), reverse=True)
+        starts += tried[:2]
+        say(f"  kernel {number}: {tried[0][0]:,.1f} GFLOPS")
+    known = choose(device, dimensions(size), edges)  # what is found must be better than that
+    best = (rate(known[0], dict(known[1])), *known)
     for start in sorted(starts, reverse=True)[:2]:
         while True:
             value, number, items = start
             spec, params = catalog[number], dict(items)
             moves = [(p.name, v) for p in spec.params for v in _neighbours(p.choices, params[p.name])]
             steps = [spec.settle({**params, name: v}, name, device.limits)[0] for name, v in moves]
-            tried = [(rate(number, s), number, tuple(s.items())) for s in steps if not spec.problems(s, device.limits)]
+            steps = [s for s in steps if not spec.problems(s, device.limits)]
+            ahead([(number, s) for s in steps])
+            tried = [(rate(number, s), number, tuple(s.items())) for s in steps]
             if not tried or max(tried)[0] <= 1.02 * value:
                 break
             start = max(tried)
         best = max(best, start)
     say(f"  best: kernel {best[1]} {dict(best[2])}, {best[0]:,.1f} GFLOPS of {len(seen)} tried")
+    size = size if isinstance(size, int) else list(size)
     return {"size": size, "kernel": best[1], "params": dict(best[2]), "gflops": round(best[0], 1)}
 
 

@@ -28,7 +28,8 @@ def _kernel(number: int, params: tuple | None, device: Device, context: cl.Conte
     return Kernel(spec, spec.fit(device.limits) if params is None else dict(params), device, context)
 
 
-def _choose(kernel, params, edges, device: Device, context: cl.Context, sizes: tuple[int, int, int]) -> Kernel:
+def select(kernel, params, edges, device: Device, context: cl.Context, sizes: tuple[int, int, int]) -> Kernel:
+    """The compiled kernel for a row-major m x k by k x n product, as `matmul`'s arguments ask for it."""
     if not isinstance(edges, str) or edges not in auto.EDGES:
         raise ValueError(f"edges must be one of {', '.join(map(repr, auto.EDGES))}, not {edges!r}")
     if isinstance(kernel, str) and kernel == "auto":
@@ -92,7 +93,7 @@ def _shared_queue(arrays: dict[str, object], device) -> tuple[cl.CommandQueue | 
     return queue, owner
 
 
-def _operand(x, trans: bool, session: Session, prefer_rows: bool, name: str) -> tuple[Matrix, bool]:
+def operand(x, trans: bool, session: Session, prefer_rows: bool, name: str) -> tuple[Matrix, bool]:
     """`x` (or its transpose) as the kernels see it after the swap, and whether it lies transposed.
 
     A row-major r x c array is a column-major c x r matrix in memory, which is what the swap wants. A
@@ -134,11 +135,11 @@ def _product(alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto")
     on_device = queue is not None
     queue = queue or device.queue
     empty = m * n == 0 or (beta == 0 and (k == 0 or alpha == 0))
-    chosen = _choose(kernel, params, "pad" if empty and edges == "shift" else edges, device, queue.context, (m, n, k))
+    chosen = select(kernel, params, "pad" if empty and edges == "shift" else edges, device, queue.context, (m, n, k))
     if empty:
         return cla.zeros(queue, (m, n), np.float32) if on_device else np.zeros((m, n), np.float32)
     across, down, depth = chosen.multiples  # the operands are swapped
-    fits(device, demand(m, n, k, (down, across, depth)))
+    fits(device, demand(m, n, k, (down, across, depth)), chosen.spec.wide)
     session = Session(queue, device)
     if on_device:
         result = cla.empty(queue, (m, n), np.float32)
@@ -146,13 +147,13 @@ def _product(alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto")
     else:
         out = session.new(n, m)
     if k and alpha:
-        left, left_t = _operand(b, tb, session, True, "b")
-        right, right_t = _operand(a, ta, session, not chosen.spec.b_transposed, "a")
+        left, left_t = operand(b, tb, session, True, "b")
+        right, right_t = operand(a, ta, session, not chosen.b_transposed, "a")
         session.gemm(chosen, left, left_t, right, right_t, out)
     if alpha != 1 or beta != 0:
         y = out
         if beta:
-            y, lies = _operand(c, False, session, True, "c")
+            y, lies = operand(c, False, session, True, "c")
             y = session.transpose(y) if lies else session.compact(y)
         session.axpby(alpha if k else 0.0, out, beta, y, out)
     return result if on_device else _read(session, out, (m, n))
@@ -230,7 +231,7 @@ def _reshaped(x, shape, device, work):
     session = Session(queue, device, pooled=not on_device)
     if shape[0] * shape[1] == 0 or x.size == 0:
         return cla.zeros(queue, shape, np.float32) if on_device else np.zeros(shape, np.float32)
-    matrix, lies = _operand(x, False, session, True, "x")
+    matrix, lies = operand(x, False, session, True, "x")
     out = work(session, session.transpose(matrix) if lies else matrix)
     if on_device:
         return cla.Array(queue, shape, np.float32, data=out.buffer)

@@ -118,7 +118,7 @@ _5 = replace(
     ),
     step="TSK",
     local_memory="(TSK * TS + TS * (TSK + PAD)) * 4",
-    b_transposed=True,
+    b_transposed="1",
 )
 _6 = replace(
     _5,
@@ -210,13 +210,18 @@ _11 = replace(
         Param("WIDTH", 4, "floats in a vector: 1, 2, 4, 8 or 16", (1, 2, 4, 8, 16)),
         Param("GX", 8, "rows of work-items in a work-group", (1, 2, 4, 8, 16)),
         Param("GY", 8, "columns of work-items", (1, 4, 8, 16)),
+        Param("TRANSPOSED", 1, "1: B is N x K; 0: B is K x N", (0, 1), least=0),
     ),
-    rules=(Rule("16 % WIDTH == 0", "WIDTH={WIDTH} is none of 1, 2, 4, 8 and 16"), _multiple("RX", "WIDTH")),
+    rules=(
+        Rule("16 % WIDTH == 0", "WIDTH={WIDTH} is none of 1, 2, 4, 8 and 16"),
+        _multiple("RX", "WIDTH"),
+        Rule("TRANSPOSED < 2", "TRANSPOSED={TRANSPOSED} is neither 0 nor 1"),
+    ),
     tile=("RX * GX", "RY * GY"),
     step="RK",
     local_size=("GX", "GY"),
     global_loads="1 / RX + 1 / RY",
-    b_transposed=True,
+    b_transposed="TRANSPOSED",
 )
 
 _12 = replace(
@@ -238,8 +243,57 @@ _13 = replace(
     edges="shift",
 )
 
+_15 = replace(
+    _9,
+    number=15,
+    before=9,
+    file="15_warp_tiling.cl",
+    idea="a compact block for each warp, read as vectors of 4; tiles that come without waiting; equal work for all",
+    params=(
+        replace(_TSM, choices=(32, 64, 128)),
+        replace(_TSN, default=64, choices=(32, 64, 128)),
+        replace(_TSK, choices=(8, 16)),
+        replace(_WPTM, choices=(4, 8)),
+        replace(_WPTN, choices=(4, 8)),
+        Param("WARPM", 8, "rows of work-items in a warp of 32", (4, 8)),
+        replace(_WIDTH, meaning="floats copied at once from global memory: 1 or 4", choices=(1, 4)),
+        Param("STAGES", 2, "tiles of A and B in local memory: one in use, the others on their way", (2, 3)),
+        Param("ORDER", 8, "rows of tiles that neighbouring work-groups go through together", (1, 8)),
+        Param("GROUPS", 0, "work-groups that share all tiles equally; 0: one for each tile", (0, 16, 264), least=0),
+        Param("ASYNC", 1, "1: copy to local memory without waiting where the device can", (0, 1), least=0),
+    ),
+    rules=(
+        _multiple("TSM", "WPTM", "WARPM"),
+        Rule("32 % WARPM == 0", "WARPM={WARPM} does not divide 32"),
+        Rule(
+            "TSN * WARPM % (WPTN * 32) == 0", "TSN={TSN} is not a multiple of WPTN={WPTN} times 32 over WARPM={WARPM}"
+        ),
+        *(Rule(f"{side} % 4 == 0", f"{side}={{{side}}} is not a multiple of 4") for side in ("WPTM", "WPTN")),
+        Rule("(WIDTH - 1) * (WIDTH - 4) == 0", "WIDTH={WIDTH} is neither 1 nor 4"),
+        *(
+            Rule(
+                f"{tile} * WIDTH % (WPTM * WPTN) == 0",
+                f"{tile}={{{tile}}} times WIDTH={{WIDTH}} is not a multiple of WPTM={{WPTM}} times WPTN={{WPTN}}",
+            )
+            for tile in ("TSN", "TSM")
+        ),
+        _even("TSN", "WIDTH"),
+        _even("TSM", "WIDTH"),
+        Rule("STAGES > 1", "STAGES={STAGES} is less than 2"),
+        Rule("TSK % 2 == 0", "TSK={TSK} is odd"),
+        Rule("ASYNC < 2", "ASYNC={ASYNC} is neither 0 nor 1"),
+    ),
+    local_size=("TSM // WPTM * (TSN // WPTN)", "1"),
+    local_memory="STAGES * TSK * (TSM + TSN) * 4",
+    edges="guard",
+    grain=("WIDTH", "WIDTH", "1"),
+    pieces="2 * GROUPS * TSM * TSN",
+    wide=True,
+    switches=(Switch("ASYNC", (("nvidia", "asynchronous copies (PTX cp.async)"),)),),
+)
+
 #: Every kernel by its number: ``catalog[3]``.
-catalog: dict[int, KernelSpec] = {s.number: s for s in (_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13)}
+catalog: dict[int, KernelSpec] = {s.number: s for s in (_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _15)}
 
 
 def find(kernel) -> KernelSpec:

@@ -7,15 +7,17 @@ import json
 import os
 import platform
 import random
-import statistics
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from datetime import date
+from multiprocessing import get_context
 from pathlib import Path
 
 from tqdm import tqdm
 
-from . import __version__, model
+from . import __version__
 from .catalog import catalog
 
 
@@ -27,13 +29,15 @@ def main(arguments: list[str] | None = None) -> int:
     commands.add_parser("doctor", help="which devices there are, whether they work, and what to do if not")
     bench = commands.add_parser("bench", help="check and time kernels; optionally record the results")
     bench.add_argument("--kernels", type=_numbers, default=list(catalog), help="such as 1-3,10,auto (default: all)")
-    bench.add_argument("--sizes", type=_sizes, default=[256, 512], help="of square matrices, such as 256,512")
+    bench.add_argument("--sizes", type=_sizes, default=[256, 512], help="such as 256,512,64x8192x1024 (M x N x K)")
     bench.add_argument("--params", type=_settings, default={}, help="such as TS=32,WPT=8, for kernels that have them")
     bench.add_argument("--device", help="an index or part of a name")
     bench.add_argument("--repeats", type=int, help="timed runs (default: as many as fit 80 ms)")
     bench.add_argument("--json", metavar="FILE", help="write the results to FILE")
     bench.add_argument("--title", help="a short name of the device for charts (with --json)")
-    bench.add_argument("--cublas", action="store_true", help="also time cuBLAS SGEMM, through PyTorch, in the same run")
+    bench.add_argument(
+        "--cublas", action="store_true", help='also kernel="auto" side by side with cuBLAS SGEMM, by PyTorch'
+    )
     bench.add_argument("--tries", type=int, default=6, help="parameter sets of each kernel that a search begins with")
     strategies = ["pad", "guard", "shift", "auto"]
     bench.add_argument("--edges", default="pad", choices=strategies, help="the strategy whose kernels a search tries")
@@ -67,10 +71,14 @@ def _numbers(text: str) -> list[int | str]:
     return numbers
 
 
-def _sizes(text: str) -> list[int]:
-    """Such as 256,512, or 1000-1100:7 for a range with a step."""
+def _sizes(text: str) -> list:
+    """Such as 256,512, or 1000-1100:7 for a range with a step; 64x8192x8192 for M, N and K that differ."""
     sizes = []
     for part in text.split(","):
+        if "x" in part:
+            m, n, k = part.split("x")
+            sizes.append((int(m), int(n), int(k)))
+            continue
         ends, _, step = part.partition(":")
         first, _, last = ends.partition("-")
         sizes += range(int(first), int(last or first) + 1, int(step or 1))
@@ -120,7 +128,7 @@ def doctor(given) -> int:
 
 def run_bench(given) -> int:
     """Measure; print one line a result; record if asked to."""
-    from . import auto, bench, device, record
+    from . import auto, bench, device, record, rivals
 
     chosen = device.find_device(given.device)
     if given.search:
@@ -132,19 +140,21 @@ def run_bench(given) -> int:
         for number in given.kernels:
             for size in given.sizes:
                 if number == "auto":
-                    kernel, settings = auto.choose(chosen, (size, size, size))
+                    kernel, settings = auto.choose(chosen, auto.dimensions(size))
                     params = dict(settings)
                 else:
                     kernel, names = number, catalog[number].defaults
                     params = {n: v for n, v in given.params.items() if n in names} or None
-                result = bench.measure(kernel, size, params=params, device=chosen, repeats=given.repeats)
+                result = bench.measure(
+                    kernel, *auto.dimensions(size), params=params, device=chosen, repeats=given.repeats
+                )
                 tqdm.write(f"{result}; error {result.error:.1e} (bound {result.bound:.1e})")
                 (chosen_by_auto if number == "auto" else results).append(result)
                 bar.update()
     if given.json:
         peaks = bench.peaks(chosen)
         command = _command()
-        more = {"yardsticks": [_cublas(size) for size in given.sizes]} if given.cublas else {}
+        more = rivals.recorded(given.sizes, chosen) if given.cublas else {}
         more |= {"auto": [record.entry(r) for r in chosen_by_auto]} if chosen_by_auto else {}
         record.save(given.json, results, command, title=given.title or chosen.name, peaks=vars(peaks), **more)
         print(f"wrote {given.json}")
@@ -154,25 +164,6 @@ def run_bench(given) -> int:
 def _command() -> str:
     """What was typed, files by their names only."""
     return "python -m gemmlab " + " ".join(word if "/" not in word else Path(word).name for word in sys.argv[1:])
-
-
-def _cublas(size: int) -> dict:
-    """cuBLAS SGEMM by `torch.matmul` with TF32 off, timed by CUDA events: median of 20 after 3."""
-    import torch
-
-    torch.backends.cuda.matmul.allow_tf32 = False
-    a, b = (torch.randn(size, size, device="cuda") for _ in range(2))
-    times = []
-    for _ in range(23):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        torch.matmul(a, b)
-        end.record()
-        torch.cuda.synchronize()
-        times.append(start.elapsed_time(end) * 1e-3)
-    rate = model.gflops(size, size, size, statistics.median(times[3:]))
-    print(f"cuBLAS SGEMM, {size} cubed: {rate:,.1f} GFLOPS")
-    return {"name": f"cuBLAS SGEMM (PyTorch {torch.__version__})", "m": size, "n": size, "k": size, "gflops": rate}
 
 
 def run_record(given, chosen) -> int:
@@ -195,22 +186,37 @@ def run_search(given, chosen) -> int:
     from . import auto, live
 
     def run(kernel: int, params: dict[str, int]) -> float:
-        outcome = live.trial(kernel, size, params=params, device=chosen, repeats=5, most_seconds=4.0)
+        outcome = live.trial(kernel, *auto.dimensions(size), params=params, device=chosen, repeats=5, most_seconds=4.0)
         return outcome.result.pipeline_gflops if outcome.ok else 0.0
+
+    def ahead(settings: list) -> None:
+        """A GPU's compiler runs on one core; what it makes is kept on disk for the trials."""
+        if chosen.kind == "GPU":
+            with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+                list(pool.map(_build, settings, [chosen.index] * len(settings)))
 
     rows = []
     for size in given.sizes:
-        print(f"{size} cubed on {chosen}:")
-        rows.append(auto.search(chosen, size, run, given.tries, edges=given.edges))
+        print(f"{' x '.join(map(str, auto.dimensions(size)))} on {chosen}:")
+        rows.append(auto.search(chosen, size, run, given.tries, edges=given.edges, among=given.kernels, ahead=ahead))
     path = Path(given.search)
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    entry, name = known.setdefault(auto.kind(chosen), {}), auto.EDGES[given.edges]
-    same = [row for row in entry.get(name, []) if row["size"] not in given.sizes]
+    entry = known.setdefault(auto.kind(chosen), {})
     entry |= {"device": str(chosen), "date": date.today().isoformat()}
     entry["commands"] = [*entry.get("commands", []), _command()]
-    entry[name] = sorted(same + rows, key=lambda row: row["size"])
+    for row in rows:
+        name = auto.home(row["size"], given.edges)
+        others = [old for old in entry.get(name, []) if old["size"] != row["size"]]
+        entry[name] = sorted([*others, row], key=lambda row: (isinstance(row["size"], list), row["size"]))
     path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
     return 0
+
+
+def _build(setting: tuple, index: int) -> None:
+    from .launch import kernel
+
+    with suppress(RuntimeError, ValueError):  # the trial will say so
+        kernel(*setting, index)
 
 
 def run_verify(given) -> int:

@@ -24,12 +24,12 @@ TRANSLATION = """\
 def translate(kernel: int, params: dict[str, int] | None = None) -> str:
     """The CUDA C++ text of a kernel from 1 to 10 but 4, with its parameters.
 
-    Raises ValueError for kernels 4 and 11, which add vectors, and for WIDTH=8, which CUDA does not have.
+    Raises ValueError for kernels 4, 11 and 15, which add vectors, and for WIDTH=8, which CUDA does not have.
     Pointers into local memory need no qualifier in CUDA, so the casts to `const __local float*` lose theirs.
     """
     spec = find(kernel)
     full = spec.validate(params)
-    if spec.number in (4, 11):
+    if spec.number in (4, 11, 15):
         raise ValueError(f"kernel {spec.number} computes with vectors, which CUDA cannot add")
     if full.get("WIDTH", 1) > 4:
         raise ValueError(f"WIDTH={full['WIDTH']}: CUDA has vectors of 4 floats at most")
@@ -61,7 +61,7 @@ def measure(kernel: int, size: int, params: dict[str, int] | None = None, repeat
     m, n, k = (2 * multiple for multiple in spec.multiples(full))
     a, b = check.exact_inputs(m, n, k)
     c = cupy.full((n, m), cupy.nan, cupy.float32)
-    run(m, n, k, place(a), place(b.T if spec.b_transposed else b), c)
+    run(m, n, k, place(a), place(b.T if spec.wants_transposed(full) else b), c)
     right = check.exact(c.T.get(), a, b).ok
     u, v, w = (cupy.random.rand(size, size, dtype=cupy.float32) for _ in range(3))
     times = []

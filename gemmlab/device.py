@@ -112,6 +112,7 @@ def _describe(index: int, d: cl.Device) -> Device:
         d.local_mem_size,
         vector=8 if old_pocl else 16,
         unroll=4 if "PoCL" in d.platform.version else 16,  # at the first launch it takes up to a minute with 16
+        asynchronous="nvidia" not in d.platform.name.lower() or d.compute_capability_major_nv >= 8,
     )
     return Device(
         index=index,

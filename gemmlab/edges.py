@@ -18,7 +18,7 @@ def cost(kernel: int, params: dict[str, int], m: int, n: int, k: int) -> tuple[i
     """Launches, and bytes of memory beside A, B and C, of one column-major product with a kernel's helpers."""
     spec = catalog[kernel]
     rows, cols, depth = (-(-s // t) * t for s, t in zip((m, n, k), spec.multiples(params), strict=True))
-    copies = [k * n] if spec.b_transposed else []
+    copies = [k * n] if spec.wants_transposed(params) else []
     copies += [rows * depth] if (rows, depth) != (m, k) else []
     copies += [depth * cols] if (depth, cols) != (k, n) else []
     copies += [rows * cols] if (rows, cols) != (m, n) else []
@@ -69,8 +69,8 @@ def compare(sizes: list[int], device: Device | int | str | None = None, repeats:
     GFLOPS are of the whole pipeline, by the device's clock ("split": by the clock on the wall).
     """
     device, found = find_device(device), {}
-    for edges in ("pad", "guard", "shift", "auto"):
-        for size in sizes:
+    for size in sizes:
+        for edges in ("pad", "guard", "shift", "auto"):
             number, settings = auto.choose(device, (size, size, size), edges)
             result = bench.measure(number, size, params=dict(settings), device=device, repeats=repeats)
             launches, more = cost(number, result.params, size, size, size)

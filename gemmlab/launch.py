@@ -81,7 +81,7 @@ def _build(device: Device, context: cl.Context, title: str, text: str, flags: tu
             kernel = cl.Kernel(program, name)
         except cl.Error:
             raise BuildError(title, f"it has no kernel named {name}", text) from None
-    if name == "gemm" and kernel.num_args != 6:
+    if name == "gemm" and kernel.num_args not in (6, 7):
         raise BuildError(title, f"gemm has {kernel.num_args} arguments instead of 6: M, N, K, A, B, C", text)
     _declare(kernel, text, name)
     return Built(kernel, device, time.perf_counter() - start)
@@ -126,6 +126,8 @@ class Kernel:
         params: all parameters.
         local_size: work-items of a work-group.
         multiples: what M, N and K must be multiples of.
+        b_transposed: whether it wants B as N x K instead of K x N.
+        pieces: floats of memory that it takes beside A, B and C, for tiles which several work-groups share.
         path: which of the kernel's paths runs here: "plain", or the device's features that are switched on.
         opencl: the `pyopencl.Kernel`.
         build_seconds: how long compiling took (near zero if it was cached on disk).
@@ -136,11 +138,17 @@ class Kernel:
         self.params = spec.validate(params, device.limits)
         self.local_size = spec.local(self.params)
         self.multiples = spec.multiples(self.params)
+        self.b_transposed = spec.wants_transposed(self.params)
         self.options = options(self.params)
+        self.pieces = spec.value(spec.pieces, self.params) if spec.pieces else 0
         self.path = spec.path(self.params, device.features) if text is None else "of your own"
         title = f"kernel {spec.number} ({spec.file})"
         self.source = sources.read(spec.file) if text is None else text
         self._built = build(device, context, title, self.source, self.params)
+        self._join = None
+        if self.pieces:
+            self._join = build(device, context, "join.cl", sources.read("join.cl"), self.params, "join")
+        self._pieces: dict[cl.CommandQueue, cl.Buffer] = {}
         self.opencl = self._built.kernel
         self.build_seconds = self._built.seconds
         items = self.local_size[0] * self.local_size[1]
@@ -165,19 +173,23 @@ class Kernel:
         return self.spec.global_size(m, n, self.params)
 
     def __call__(self, m: int, n: int, k: int, a, b, c, queue: cl.CommandQueue | None = None) -> cl.Event:
-        """Launch C = A B without any copy; return the event.
+        """Launch C = A B without any copy; return the last event.
 
         Args:
             m, n, k: sizes, multiples of `multiples`.
             a: M x K, column-major float32 (a ``pyopencl.array.Array``, or a ``pyopencl.Buffer``).
-            b: K x N likewise; N x K if ``spec.b_transposed``.
+            b: K x N likewise; N x K if `b_transposed`.
             c: M x N likewise, overwritten.
             queue: where to launch; the device's own queue by default.
         """
+        return self.passes(m, n, k, a, b, c, queue)[-1][1]
+
+    def passes(self, m: int, n: int, k: int, a, b, c, queue: cl.CommandQueue | None = None):
+        """The same; return the events of all that was launched by name: "gemm", and "join" if tiles are shared."""
         size = self.global_size(m, n, k)
         buffers = []
         for name, array, elements in (("a", a, m * k), ("b", b, k * n), ("c", c, m * n)):
-            if elements >= INDEX_LIMIT:
+            if elements >= INDEX_LIMIT and not self.spec.wide:
                 raise ValueError(f"{name} has {elements:,} elements; kernels index with 32 bits, below {INDEX_LIMIT:,}")
             if hasattr(array, "dtype") and array.dtype != np.float32:
                 raise TypeError(f"{name} must be float32, not {array.dtype}")
@@ -191,7 +203,18 @@ class Kernel:
             if buffer is not array and array.context != self.context:
                 raise ValueError(f"{name} lives in another context than this kernel")
             buffers.append(buffer)
-        return self._built(queue or self.device.queue, size, self.local_size, m, n, k, *buffers)
+        queue = queue or self.device.queue
+        if not self.spec.pieces:
+            return [("gemm", self._built(queue, size, self.local_size, m, n, k, *buffers))]
+        if self.pieces and queue not in self._pieces:
+            self._pieces[queue] = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4 * self.pieces)
+        pieces = self._pieces.get(queue)
+        done = [("gemm", self._built(queue, size, self.local_size, m, n, k, *buffers, pieces))]
+        if self.pieces:
+            rows, cols, _ = self.spec.tiles(self.params)
+            tiles, groups = -(-m // rows) * -(-n // cols), size[0] // self.local_size[0]
+            done += [("join", self._join(queue, (1024, tiles), (256, 1), m, n, k, groups, pieces, buffers[2]))]
+        return done
 
     def __str__(self) -> str:
         return f"{self.spec.number} with " + ", ".join(f"{k}={v}" for k, v in self.params.items())

@@ -97,16 +97,16 @@ class Session:
         """
         if ta:
             a = self.transpose(a)
-        if tb != kernel.spec.b_transposed:
+        if tb != kernel.b_transposed:
             b = self.transpose(b)
         m, k = a.rows, a.cols
-        n = b.rows if kernel.spec.b_transposed else b.cols
+        n = b.rows if kernel.b_transposed else b.cols
         mp, np_, kp = (round_up(size, multiple) for size, multiple in zip((m, n, k), kernel.multiples, strict=True))
         a = self._fit(a, mp, kp)
-        b = self._fit(b, *((np_, kp) if kernel.spec.b_transposed else (kp, np_)))
+        b = self._fit(b, *((np_, kp) if kernel.b_transposed else (kp, np_)))
         whole = (mp, np_) == (m, n)
         c = Matrix(tiles or (out.buffer if whole else self._buffer(mp * np_)), mp, np_, mp)
-        self.events.append(("gemm", kernel(mp, np_, kp, a.buffer, b.buffer, c.buffer, queue=self.queue)))
+        self.events += kernel.passes(mp, np_, kp, a.buffer, b.buffer, c.buffer, self.queue)
         return out if c.buffer is out.buffer else self.unpad(c, m, n, out)
 
     def _fit(self, x: Matrix, rows: int, cols: int) -> Matrix:
@@ -120,11 +120,13 @@ def demand(m: int, n: int, k: int, tile: tuple[int, int, int]) -> dict[str, int]
     return {"a": m * k, "b": k * n, "the result": m * n} | whole
 
 
-def fits(device: Device, sizes: dict[str, int]) -> None:
-    """Refuse matrices (elements by name) that 32-bit indices or the device's memory cannot hold."""
+def fits(device: Device, sizes: dict[str, int], wide: bool = False) -> None:
+    """Refuse matrices (elements by name) that the device's memory cannot hold, or 32-bit indices unless `wide`."""
     for name, elements in sizes.items():
-        if elements >= INDEX_LIMIT:
-            raise ValueError(f"{name} has {elements:,} elements; kernels index with 32 bits, below {INDEX_LIMIT:,}")
+        if elements >= INDEX_LIMIT and not wide:
+            raise ValueError(
+                f"{name} has {elements:,} elements; kernels but 15 index with 32 bits, below {INDEX_LIMIT:,}"
+            )
         if 4 * elements > device.largest:
             raise MemoryError(f"{name} needs {4 * elements:,} bytes; {device} allows {device.largest:,} a buffer")
     total = 4 * sum(sizes.values())

@@ -49,7 +49,8 @@ class Switch:
 class Limits:
     """What a device allows: work-items of a work-group in all and per dimension, bytes of local memory.
 
-    And what its compiler takes in good time: floats in a vector, steps of a loop laid out at once.
+    And what its compiler takes in good time: floats in a vector, steps of a loop laid out at once; and whether it
+    takes kernel 15's asynchronous copies (NVIDIA's does from compute capability 8.0 on; others do not see them).
     """
 
     name: str
@@ -58,6 +59,7 @@ class Limits:
     local_memory: int
     vector: int = 16
     unroll: int = 16
+    asynchronous: bool = True
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,14 @@ class KernelSpec:
         local_memory: bytes of local memory a work-group (expression).
         global_loads, local_loads: loads of one float per multiply-add (expressions).
         before: the number of the kernel that this one changes, 0 for none.
-        b_transposed: whether the kernel wants B as N x K instead of K x N.
+        b_transposed: whether the kernel wants B as N x K instead of K x N (expression: 0 or 1).
         edges: what it does where the matrix does not fit the tiles: "pad" (nothing: sizes must be whole tiles),
             "guard" (any size), or "shift" (any size from one tile on, any K).
+        grain: what M, N and K must be multiples of all the same, unless that is whole tiles (expressions).
+        pieces: floats of memory beside A, B and C, where the kernel may share a tile among work-groups (expression).
+            Such a kernel takes it as a seventh argument, numbers its work-groups along dimension 0, and GROUPS
+            (0: one a tile) says how many; `join.cl` adds the pieces up.
+        wide: whether it indexes with 64 bits.
         switches: parameters that ask for a feature which only some devices have.
     """
 
@@ -94,8 +101,11 @@ class KernelSpec:
     global_loads: str
     local_loads: str
     before: int = 0
-    b_transposed: bool = False
+    b_transposed: str = "0"
     edges: str = "pad"
+    grain: tuple[str, str, str] = ("1", "1", "1")
+    pieces: str = ""
+    wide: bool = False
     switches: tuple[Switch, ...] = ()
 
     @property
@@ -111,8 +121,12 @@ class KernelSpec:
         return eval(_compiled(expression), {"__builtins__": {}}, dict(params))
 
     def multiples(self, params: Mapping[str, int]) -> tuple[int, int, int]:
-        """What M, N and K must be multiples of: whole tiles, or 1 if the kernel treats edges itself."""
-        return self.tiles(params) if self.edges == "pad" else (1, 1, 1)
+        """What M, N and K must be multiples of: whole tiles, or `grain` if the kernel treats edges itself."""
+        return self.tiles(params) if self.edges == "pad" else tuple(self.value(e, params) for e in self.grain)
+
+    def wants_transposed(self, params: Mapping[str, int]) -> bool:
+        """Whether the kernel wants B as N x K instead of K x N."""
+        return bool(self.value(self.b_transposed, params))
 
     def tiles(self, params: Mapping[str, int]) -> tuple[int, int, int]:
         """Rows and columns of C that a work-group computes, and steps of k that it takes at a time."""
@@ -127,10 +141,13 @@ class KernelSpec:
         return tuple(self.value(e, params) for e in self.local_size)
 
     def global_size(self, m: int, n: int, params: Mapping[str, int]) -> tuple[int, int]:
-        """Work-items of the whole launch for an m x n result: as many work-groups as tiles, rounded up."""
+        """Work-items of the whole launch for an m x n result: as many work-groups as tiles, rounded up, or GROUPS."""
         tm, tn, _ = self.tiles(params)
         lm, ln = self.local(params)
-        return -(-m // tm) * lm, -(-n // tn) * ln
+        rows, cols = -(-m // tm), -(-n // tn)
+        if self.pieces:
+            return (params["GROUPS"] or rows * cols) * lm, ln
+        return rows * lm, cols * ln
 
     def complete(self, params: Mapping[str, int] | None) -> dict[str, int]:
         """`params` over the defaults. Raises ParameterError for unknown names, TypeError for wrong types."""
@@ -164,6 +181,8 @@ class KernelSpec:
             found.append(f"WIDTH={params['WIDTH']}: {limits.name} takes vectors of {limits.vector} floats at most")
         if params.get("UNROLL", 1) > limits.unroll:
             found.append(f"UNROLL={params['UNROLL']}: {limits.name} compiles it too slowly; {limits.unroll} at most")
+        if params.get("ASYNC") and not limits.asynchronous:
+            found.append(f"ASYNC=1: {limits.name} cannot copy to local memory without waiting (compute capability 8.0)")
         local, memory = self.local(params), self.value(self.local_memory, params)
         shape = " x ".join(map(str, local))
         if local[0] * local[1] > limits.work_group:

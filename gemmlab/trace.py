@@ -50,7 +50,7 @@ class Trace:
     @property
     def transposed(self) -> bool:
         """Whether the kernel reads B as its transpose."""
-        return self.kernel > 0 and find(self.kernel).b_transposed
+        return self.kernel > 0 and find(self.kernel).wants_transposed(self.params)
 
     @property
     def b_shape(self) -> tuple[int, int]:
@@ -143,7 +143,7 @@ def replay(
     walk = WALKS[spec.number]
     shapes = {name: tuple(spec.value(e, full) for e in shape) for name, shape in walk.local.items()}
     a, b = check.exact_inputs(m, n, k, seed)
-    b_lies = b if spec.b_transposed else b.T
+    b_lies = b if spec.wants_transposed(full) else b.T
     shared = {"A": a.T.ravel().tolist(), "B": b_lies.ravel().tolist(), "C": [np.nan] * (m * n)}
     size, local = spec.global_size(m, n, full), spec.local(full)
     counts = size[0] // local[0], size[1] // local[1]

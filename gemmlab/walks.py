@@ -167,14 +167,14 @@ def prefetch(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, WIDTH, UNROLL):
     _store_block(w, acc, m0 + tm, n0 + tn, rtsm, rtsn, M)
 
 
-def register_only(w: WorkItem, M, N, K, RX, RY, RK, WIDTH, GX, GY):
+def register_only(w: WorkItem, M, N, K, RX, RY, RK, WIDTH, GX, GY, TRANSPOSED):
     m = (w.group[0] * GX + w.local[0]) * RX
     n = (w.group[1] * GY + w.local[1]) * RY
     acc = [[0.0] * RX for _ in range(RY)]
     for k in range(K):
         a = [x for i in range(0, RX, WIDTH) for x in w.load_vector("A", k * M + m + i, WIDTH)]
         for j in range(RY):
-            b = w.load("B", k * N + n + j)
+            b = w.load("B", k * N + n + j if TRANSPOSED else (n + j) * K + k)
             acc[j] = [c + x * b for c, x in zip(acc[j], a, strict=True)]
     for j in range(RY):
         for i in range(0, RX, WIDTH):

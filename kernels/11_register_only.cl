@@ -7,7 +7,8 @@
 // Costs:    no local memory, no barrier, RX*RY accumulators and RX + 1 registers;
 //           1/RX + 1/RY global loads per multiply-add.
 // Requires: M and N multiples of RX*GX and RY*GY, K of RK; RX a multiple of WIDTH.
-//           B transposed, N x K, so that RY neighbours lie side by side.
+//           B transposed, N x K, so that RY neighbours lie side by side; with
+//           TRANSPOSED = 0 as it is, K x N, where a work-item goes down RY columns.
 //
 //               RY                   step k: RX floats of a column of A, RY of
 //              +--+                  a row of B, RX*RY multiply-adds; the loop
@@ -37,12 +38,18 @@
 #ifndef GY
 #define GY 8 // columns of work-items
 #endif
+#ifndef TRANSPOSED
+#define TRANSPOSED 1 // 1: B is N x K; 0: B is K x N
+#endif
 
 #if !(16 % WIDTH == 0)
 #error WIDTH must be 1, 2, 4, 8 or 16
 #endif
 #if !(RX % WIDTH == 0)
 #error RX must be a multiple of WIDTH
+#endif
+#if !(TRANSPOSED < 2)
+#error TRANSPOSED must be 0 or 1
 #endif
 
 #define JOIN2(a, b) a##b
@@ -54,6 +61,12 @@
 #endif
 
 #define VX (RX/WIDTH) // vectors of A a step
+
+#if TRANSPOSED
+#define B_AT(k, n) B[(k)*N + (n)]
+#else
+#define B_AT(k, n) B[(n)*K + (k)]
+#endif
 
 __kernel __attribute__((reqd_work_group_size(GX, GY, 1)))
 void gemm(const int M, const int N, const int K,
@@ -88,7 +101,7 @@ void gemm(const int M, const int N, const int K,
             // compute
             #pragma unroll
             for (int j = 0; j < RY; j++) {
-                const floatX b = (floatX)(B[k*N + n + j]);
+                const floatX b = (floatX)(B_AT(k, n + j));
                 #pragma unroll
                 for (int i = 0; i < VX; i++) {
                     acc[j][i] += a[i] * b;

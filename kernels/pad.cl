@@ -28,7 +28,7 @@ void pad(const int P, const int Q, const int LD, const long offset,
         if (p < P && q < Q) {
             value = in[offset + (long)q*LD + p];
         }
-        out[q*P_XL + p] = value;
+        out[(long)q*P_XL + p] = value;
     }
 }
 
@@ -40,6 +40,6 @@ void unpad(const int P_XL, const __global float* restrict in,
     const int p = get_group_id(0)*PX + get_local_id(0);
     const int q = get_group_id(1)*PY + get_local_id(1);
     if (p < P && q < Q) {
-        out[q*P + p] = in[q*P_XL + p];
+        out[(long)q*P + p] = in[(long)q*P_XL + p];
     }
 }

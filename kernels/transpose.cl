@@ -26,7 +26,7 @@ void transpose(const int P, const int Q,
 
     // load
     if (p0 + tx < P && q0 + ty < Q) {
-        tile[ty][tx] = in[(q0 + ty)*P + p0 + tx];
+        tile[ty][tx] = in[(long)(q0 + ty)*P + p0 + tx];
     }
 
     // barrier: the tile is complete
@@ -34,6 +34,6 @@ void transpose(const int P, const int Q,
 
     // store: rows and columns exchanged
     if (q0 + tx < Q && p0 + ty < P) {
-        out[(p0 + ty)*Q + q0 + tx] = tile[tx][ty];
+        out[(long)(p0 + ty)*Q + q0 + tx] = tile[tx][ty];
     }
 }

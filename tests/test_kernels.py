@@ -206,7 +206,7 @@ def test_a_kernel_to_take_away(number, device):
     a, b = check.exact_inputs(m, n, k)
     queue = device.queue
     da = cla.to_device(queue, np.ascontiguousarray(a.T))  # column-major in memory
-    db = cla.to_device(queue, np.ascontiguousarray(b if kernel.spec.b_transposed else b.T))
+    db = cla.to_device(queue, np.ascontiguousarray(b if kernel.b_transposed else b.T))
     dc = cla.empty(queue, (n, m), np.float32)
     kernel(m, n, k, da, db, dc).wait()
     assert check.exact(dc.get().T, a, b).ok

@@ -1,0 +1,83 @@
+"""Side by side with cuBLAS: whole products one after another, in the same run, on the same device."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyopencl as cl
+import pyopencl.array as cla
+
+from . import auto, blas, model
+from .device import Device, find_device
+from .pipeline import Session
+
+ROUNDS = 3  # of which the median counts
+CALLS = 20  # one after another in each round
+
+
+def ours(m: int, n: int, k: int, device: Device | int | str | None = None, kernel="auto", params=None) -> list[float]:
+    """GFLOPS of each round of `matmul`'s launches for a column-major M x N x K product of random matrices.
+
+    B lies as K x N, so that a kernel that wants it transposed pays for that. Timed by the device's clock, from the
+    start of a round's first launch to the end of its last: gaps between launches count.
+    """
+    device = find_device(device)
+    rng = np.random.default_rng(0)
+    a, b = (cla.to_device(device.queue, rng.standard_normal(s, np.float32)) for s in ((n, k), (k, m)))
+    chosen = blas.select(kernel, params, "auto", device, device.context, (n, m, k))
+    rates = []
+    for _ in range(ROUNDS + 1):
+        events: list[cl.Event] = []
+        for _ in range(CALLS):
+            session = Session(device.queue, device)
+            left, left_t = blas.operand(b, False, session, True, "b")
+            right, right_t = blas.operand(a, False, session, not chosen.b_transposed, "a")
+            session.gemm(chosen, left, left_t, right, right_t, session.new(m, n))
+            events += [event for _, event in session.events]
+        device.queue.finish()
+        seconds = (events[-1].profile.end - events[0].profile.start) * 1e-9
+        rates.append(model.gflops(m, n, k, seconds / CALLS))
+    return rates[1:]
+
+
+def cublas(m: int, n: int, k: int) -> list[float]:
+    """GFLOPS of each round of cuBLAS SGEMM by `torch.matmul`, TF32 off, with CUDA events around the round."""
+    import torch
+
+    torch.backends.cuda.matmul.allow_tf32 = False
+    a, b = torch.randn(n, k, device="cuda"), torch.randn(k, m, device="cuda")
+    rates = []
+    for _ in range(ROUNDS + 1):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        for _ in range(CALLS):
+            torch.matmul(a, b)
+        end.record()
+        torch.cuda.synchronize()
+        rates.append(model.gflops(m, n, k, start.elapsed_time(end) * 1e-3 / CALLS))
+    return rates[1:]
+
+
+def side_by_side(sizes, device: Device | int | str | None = None) -> list[dict]:
+    """For each size (a cube's, or M, N, K) the rounds of both, and which kernel "auto" took."""
+    found = []
+    for m, n, k in map(auto.dimensions, sizes):
+        number, settings = auto.choose(find_device(device), (m, n, k))
+        one = {"m": m, "n": n, "k": k, "kernel": number, "params": dict(settings), "cublas": cublas(m, n, k)}
+        found.append(one | {"auto": ours(m, n, k, device)})
+        print(f"{m} x {n} x {k}: auto {spread(found[-1]['auto'])}, cuBLAS {spread(found[-1]['cublas'])} GFLOPS")
+    return found
+
+
+def recorded(sizes, device: Device | int | str | None = None) -> dict:
+    """What a record says of a comparison: the rounds, and cuBLAS's median as a yardstick for charts."""
+    found = side_by_side(sizes, device)
+    yards = [
+        {"name": "cuBLAS SGEMM", **{name: x[name] for name in "mnk"}, "gflops": sorted(x["cublas"])[ROUNDS // 2]}
+        for x in found
+    ]
+    return {"yardsticks": yards, "side_by_side": found}
+
+
+def spread(rates: list[float]) -> str:
+    low, middle, high = sorted(rates)[0], sorted(rates)[len(rates) // 2], sorted(rates)[-1]
+    return f"{middle:,.0f} ({low:,.0f} to {high:,.0f})"
