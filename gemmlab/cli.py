@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
     strategies = ["pad", "guard", "shift", "auto"]
     bench.add_argument("--edges", default="pad", choices=strategies, help="the strategy whose kernels a search tries")
     bench.add_argument("--search", metavar="FILE", help="find the best kernels for --sizes; add them to FILE")
-    bench.add_argument("--chapters", metavar="FILE", help="record in FILE what the chapters show beside your own")
+    bench.add_argument("--chapters", metavar="FILE", help="record in FILE what the chapters show (or --kernels)")
     bench.add_argument(
         "--strategies", metavar="FILE", help="compare what to do at the edges, at --sizes; record in FILE"
     )
@@ -172,7 +172,11 @@ def run_record(given, chosen) -> int:
 
     head = {"title": given.title or chosen.name, **record.origin(_command()), "device": chosen.facts()}
     if given.chapters:
-        record.write(given.chapters, head | curves.record_all(chosen, given.sizes[0]))
+        if given.kernels == list(catalog):
+            found = curves.record_all(chosen, given.sizes[0])
+        else:
+            found = curves.record_curves(chosen, given.sizes[0], given.kernels)
+        record.write(given.chapters, head | found)
     if given.strategies:
         found = edges.compare(given.sizes, chosen, given.repeats)
         record.write(given.strategies, head | {"strategies": found})

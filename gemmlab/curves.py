@@ -12,7 +12,7 @@ import numpy as np
 import pyopencl as cl
 
 from . import bench, compiled, cuda, launch, sources
-from .catalog import ParameterError, find
+from .catalog import ParameterError, catalog, find
 from .device import Device, find_device
 from .record import Result
 
@@ -30,6 +30,11 @@ CURVES = {
     "09 TSK, kernel 9": (9, "TSK", (8, 16, 32), {}),
     "10 size": (10, "size", (1000, 1016, 1023, 1024, 1025, 1032, 1088, 1151, 1152, 1153), {}),
     "10 large sizes": (10, "size", (500, 1000, 2000, 4000), {}),
+    "15 ASYNC": (15, "ASYNC", (0, 1), {}),
+    "15 STAGES": (15, "STAGES", (2, 3, 4), {}),
+    "15 block": (15, "WPTM WPTN", (4, 8), {"TSM": 64, "TSN": 64}),
+    "15 WARPM": (15, "WARPM", (4, 8, 16), {}),
+    "15 ORDER": (15, "ORDER", (1, 4, 8, 32), {}),
 }
 _SWITCHES = {"plain": (0, 0), "read-only": (1, 0), "shuffles": (0, 1), "both": (1, 1)}
 
@@ -87,10 +92,12 @@ def transposing(size: int, coalesced: bool = True, device: Device | int | str | 
     return 2 * x.nbytes / seconds * 1e-9
 
 
-def record_all(device: Device, size: int) -> dict:
-    """Everything that the chapters show of a recorded device."""
-    found: dict = {"size": size, "curves": {}, "passes": {}, "registers": {}, "instructions": {}}
+def record_curves(device: Device, size: int, kernels: Iterable[int]) -> dict:
+    """The sweeps of these kernels, the registers they took, and where sizes move the passes of each run."""
+    found: dict = {"size": size, "curves": {}, "passes": {}, "registers": {}}
     for title, (kernel, name, values, params) in CURVES.items():
+        if kernel not in kernels:
+            continue
         results = sweep(kernel, name, values, size, params, device, repeats=5)
         rate = "pipeline_gflops" if name == "size" else "gflops"
         found["curves"][title] = {str(v): getattr(r, rate) for v, r in results.items()}
@@ -101,6 +108,12 @@ def record_all(device: Device, size: int) -> dict:
             if used:
                 found["registers"].setdefault(title, {})[str(v)] = used
         print(title, {v: round(rate) for v, rate in found["curves"][title].items()})
+    return found
+
+
+def record_all(device: Device, size: int) -> dict:
+    """Everything that the chapters show of a recorded device."""
+    found = record_curves(device, size, list(catalog)) | {"instructions": {}}
     for wpt in CURVES["03 WPT"][2]:
         text = compiled.ptx(launch.kernel(3, {"TS": 32, "WPT": wpt}, device))
         if text:

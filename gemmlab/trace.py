@@ -140,6 +140,8 @@ def replay(
             raise ValueError(f"{name}={size} is less than the {least} of a tile")
     if order not in ("forward", "backward", "shuffled"):
         raise ValueError(f"order must be 'forward', 'backward' or 'shuffled', not {order!r}")
+    if full.get("GROUPS"):
+        raise ValueError(f"GROUPS={full['GROUPS']}: only whole tiles are replayed, GROUPS=0")
     walk = WALKS[spec.number]
     shapes = {name: tuple(spec.value(e, full) for e in shape) for name, shape in walk.local.items()}
     a, b = check.exact_inputs(m, n, k, seed)
