@@ -81,8 +81,6 @@ def _build(device: Device, context: cl.Context, title: str, text: str, flags: tu
             kernel = cl.Kernel(program, name)
         except cl.Error:
             raise BuildError(title, f"it has no kernel named {name}", text) from None
-    if name == "gemm" and kernel.num_args not in (6, 7):
-        raise BuildError(title, f"gemm has {kernel.num_args} arguments instead of 6: M, N, K, A, B, C", text)
     _declare(kernel, text, name)
     return Built(kernel, device, time.perf_counter() - start)
 
@@ -150,6 +148,10 @@ class Kernel:
             self._join = build(device, context, "join.cl", sources.read("join.cl"), self.params, "join")
         self._pieces: dict[cl.CommandQueue, cl.Buffer] = {}
         self.opencl = self._built.kernel
+        wanted = ["M", "N", "K", "A", "B", "C"] + ["pieces"] * bool(spec.pieces)
+        if self.opencl.num_args != len(wanted):
+            said = f"gemm has {self.opencl.num_args} arguments instead of {len(wanted)}: {', '.join(wanted)}"
+            raise BuildError(title, said, self.source)
         self.build_seconds = self._built.seconds
         items = self.local_size[0] * self.local_size[1]
         if items > self._built.work_group_limit:
