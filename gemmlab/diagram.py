@@ -46,10 +46,11 @@ def layout(rows: int = 3, cols: int = 4) -> Picture:
 
 def _places(r: trace.Trace) -> dict[str, tuple[int, int, int, int]]:
     """Where A, B and C stand in a picture, and their rows and columns as they lie in memory."""
-    gap = 3 + (r.m + max(r.b_shape)) // 24  # room for a title, the more the smaller the squares
+    small = (r.m + max(r.b_shape)) // 24
+    gap, right = 3 + small, max(r.k + 2, 5 * small)  # room for a title, the more the smaller the squares
     if r.transposed:  # B's transpose stands below C
-        return {"A": (0, 0, r.m, r.k), "C": (r.k + 2, 0, r.m, r.n), "B": (r.k + 2, r.m + gap + 1, *r.b_shape)}
-    return {"A": (0, r.k + gap, r.m, r.k), "B": (r.k + 2, 0, *r.b_shape), "C": (r.k + 2, r.k + gap, r.m, r.n)}
+        return {"A": (0, 0, r.m, r.k), "C": (right, 0, r.m, r.n), "B": (right, r.m + gap + 1, *r.b_shape)}
+    return {"A": (0, r.k + gap, r.m, r.k), "B": (right, 0, *r.b_shape), "C": (right, r.k + gap, r.m, r.n)}
 
 
 def _runs(cells: list[tuple[int, int]]) -> list[tuple[int, int, int]]:

@@ -497,7 +497,7 @@ check_11_3 = _kernel(
     [(64, 32, 16), (64, 64, 7), (128, 32, 33)],
     [
         (r"vload4\s*\(", "there is no vload4 in the kernel yet."),
-        (r"(?s)\A(?!.*\(floatX\)\(B\[)", "B is still loaded element by element."),
+        (r"(?s)\A(?!.*\(floatX\)\(B(?:_AT\(|\[))", "B is still loaded element by element."),
     ],
     "one load instruction instead of four. It ties the kernel to RY = 4, though.",
     {"RX": 8, "RY": 4, "WIDTH": 4},

@@ -252,7 +252,7 @@ WRONG |= {
     "11_3": [
         body(11),
         body(11, ("// store", "// vload4(")),
-        body(11, ("(floatX)(B[k*N + n + j])", "(floatX)(vload4(0, &B[k*N + n]).x)")),
+        body(11, ("(floatX)(B_AT(k, n + j))", "(floatX)(vload4(0, &B[k*N + n]).x)")),
     ],
     "12_1": [36, 7, 39, 48],
     "12_2": [

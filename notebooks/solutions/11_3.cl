@@ -16,12 +16,18 @@
 #ifndef GY
 #define GY 8 // columns of work-items
 #endif
+#ifndef TRANSPOSED
+#define TRANSPOSED 1 // 1: B is N x K; 0: B is K x N
+#endif
 
 #if !(16 % WIDTH == 0)
 #error WIDTH must be 1, 2, 4, 8 or 16
 #endif
 #if !(RX % WIDTH == 0)
 #error RX must be a multiple of WIDTH
+#endif
+#if !(TRANSPOSED < 2)
+#error TRANSPOSED must be 0 or 1
 #endif
 
 #define JOIN2(a, b) a##b
@@ -33,6 +39,12 @@
 #endif
 
 #define VX (RX/WIDTH) // vectors of A a step
+
+#if TRANSPOSED
+#define B_AT(k, n) B[(k)*N + (n)]
+#else
+#define B_AT(k, n) B[(n)*K + (k)]
+#endif
 
 __kernel __attribute__((reqd_work_group_size(GX, GY, 1)))
 void gemm(const int M, const int N, const int K,
