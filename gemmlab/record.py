@@ -109,14 +109,16 @@ def recorded() -> list[dict]:
 def ladders(kernels=tuple(catalog), only: tuple[str, ...] = ("",)) -> dict[str, dict[int, float]]:
     """The recorded GFLOPS of these kernels, the best of each, by the title of the record; the fastest device first.
 
-    `only` keeps the titles that contain one of its words.
+    A kernel that has no results of its own is shown as "auto" took it, up to 4096. `only` keeps the titles that contain one of its words.
     """
     found: dict[str, dict[int, float]] = {}
+    alone = {result["kernel"] for file in recorded() for result in file["results"]}
     for file in recorded():
         if not any(word in file["title"] for word in only):
             continue
         ladder = found.setdefault(file["title"], {})
-        for result in file["results"]:
+        chosen = [r for r in file.get("auto", []) if r["kernel"] not in alone and r["m"] <= 4096]
+        for result in [*file["results"], *chosen]:
             if result["kernel"] in kernels:
                 ladder[result["kernel"]] = max(ladder.get(result["kernel"], 0.0), result["gflops"])
     return dict(sorted(found.items(), key=lambda item: -max(item[1].values(), default=0.0)))
