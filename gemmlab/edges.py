@@ -22,7 +22,8 @@ def cost(kernel: int, params: dict[str, int], m: int, n: int, k: int) -> tuple[i
     copies += [rows * depth] if (rows, depth) != (m, k) else []
     copies += [depth * cols] if (depth, cols) != (k, n) else []
     copies += [rows * cols] if (rows, cols) != (m, n) else []
-    return 1 + len(copies), 4 * sum(copies)
+    pieces = spec.value(spec.pieces, params) if spec.pieces else 0
+    return 1 + len(copies) + bool(pieces), 4 * (sum(copies) + pieces)
 
 
 def split(a, b, tile: tuple[int, int]) -> list[list]:

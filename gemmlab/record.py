@@ -109,7 +109,8 @@ def recorded() -> list[dict]:
 def ladders(kernels=tuple(catalog), only: tuple[str, ...] = ("",)) -> dict[str, dict[int, float]]:
     """The recorded GFLOPS of these kernels, the best of each, by the title of the record; the fastest device first.
 
-    A kernel that has no results of its own is shown as "auto" took it, up to 4096. `only` keeps the titles that contain one of its words.
+    A kernel that has no results of its own is shown as "auto" took it, up to 4096. `only` keeps the titles that
+    contain one of its words.
     """
     found: dict[str, dict[int, float]] = {}
     alone = {result["kernel"] for file in recorded() for result in file["results"]}
