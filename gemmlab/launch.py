@@ -147,6 +147,7 @@ class Kernel:
         if self.pieces:
             self._join = build(device, context, "join.cl", sources.read("join.cl"), self.params, "join")
         self._pieces: dict[cl.CommandQueue, cl.Buffer] = {}
+        self._sharing = threading.Lock()
         self.opencl = self._built.kernel
         wanted = ["M", "N", "K", "A", "B", "C"] + ["pieces"] * bool(spec.pieces)
         if self.opencl.num_args != len(wanted):
@@ -208,15 +209,17 @@ class Kernel:
         queue = queue or self.device.queue
         if not self.spec.pieces:
             return [("gemm", self._built(queue, size, self.local_size, m, n, k, *buffers))]
-        if self.pieces and queue not in self._pieces:
-            self._pieces[queue] = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4 * self.pieces)
-        pieces = self._pieces.get(queue)
-        done = [("gemm", self._built(queue, size, self.local_size, m, n, k, *buffers, pieces))]
-        if self.pieces:
-            rows, cols, _ = self.spec.tiles(self.params)
-            tiles, groups = -(-m // rows) * -(-n // cols), size[0] // self.local_size[0]
-            done += [("join", self._join(queue, (1024, tiles), (256, 1), m, n, k, groups, pieces, buffers[2]))]
-        return done
+        if not self.pieces:
+            return [("gemm", self._built(queue, size, self.local_size, m, n, k, *buffers, None))]
+        rows, cols, _ = self.spec.tiles(self.params)
+        tiles, groups = -(-m // rows) * -(-n // cols), size[0] // self.local_size[0]
+        with self._sharing:  # another thread's launch in between would overwrite the pieces
+            if queue not in self._pieces:
+                self._pieces[queue] = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4 * self.pieces)
+            pieces = self._pieces[queue]
+            gemm = self._built(queue, size, self.local_size, m, n, k, *buffers, pieces)
+            join = self._join(queue, (256 * tiles, 4), (256, 1), m, n, k, groups, pieces, buffers[2])
+        return [("gemm", gemm), ("join", join)]
 
     def __str__(self) -> str:
         return f"{self.spec.number} with " + ", ".join(f"{k}={v}" for k, v in self.params.items())
