@@ -8,17 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 from numbers import Integral
 
+from .rules import SQUARE, WIDTH_UP_TO_8, even, multiple
 from .spec import KernelSpec, Limits, Param, ParameterError, Rule, Switch
 
 __all__ = ["KernelSpec", "Limits", "Param", "ParameterError", "Rule", "Switch", "catalog", "find"]
-
-
-def _multiple(of: str, *factors: str) -> Rule:
-    """`of` must be a multiple of the product of `factors`."""
-    product = " * ".join(factors)
-    test = f"{of} % {product} == 0" if len(factors) == 1 else f"{of} % ({product}) == 0"
-    values = "*".join(f"{f}={{{f}}}" for f in factors)
-    return Rule(test, f"{of}={{{of}}} is not a multiple of {values}")
 
 
 _TS = Param("TS", 32, "side of the square tiles of A, B and C, in elements", (4, 8, 12, 16, 20, 24, 32))
@@ -35,21 +28,6 @@ _READONLY = Param("READONLY", 0, "1: load A and B through the read-only cache wh
 _SHUFFLE = Param(
     "SHUFFLE", 0, "1: share B among neighbours from register to register where the device can", (0, 1), least=0
 )
-
-_WIDTH_UP_TO_8 = Rule("8 % WIDTH == 0", "WIDTH={WIDTH} is none of 1, 2, 4 and 8")
-_SQUARE = Rule("TSM == TSN", "TSM={TSM} and TSN={TSN} differ; this kernel fills both tiles with one loop (10 does not)")
-
-
-def _even(tile: str, *width: str) -> Rule:
-    """The elements (or vectors) of a tile must be shared out evenly among the work-items."""
-    product = " * ".join((tile, *width))
-    test = f"(TSK * WPTM * WPTN) % {tile} == 0" if not width else f"(TSK * WPTM * WPTN) % ({product}) == 0"
-    values = " times ".join(f"{p}={{{p}}}" for p in (tile, *width))
-    broken = (
-        f"uneven shares of a tile: TSK={{TSK}} times WPTM={{WPTM}} times WPTN={{WPTN}} is not a multiple of {values}"
-    )
-    return Rule(test, broken)
-
 
 _1 = KernelSpec(
     number=1,
@@ -83,7 +61,7 @@ _3 = replace(
     file="03_work_per_thread.cl",
     idea="a work-item computes WPT elements of C, so that one load of A serves WPT multiply-adds",
     params=(replace(_TS, choices=(*_TS.choices, 64)), _WPT),
-    rules=(_multiple("TS", "WPT"),),
+    rules=(multiple("TS", "WPT"),),
     local_size=("TS", "TS // WPT"),
     local_loads="1 + 1 / WPT",
 )
@@ -94,7 +72,7 @@ _4 = replace(
     file="04_vector_types.cl",
     idea="vectors of WIDTH floats for load, compute and store",
     params=(replace(_TS, choices=(8, 16, 24, 32, 64)), replace(_WIDTH, meaning="floats in a vector: 1, 2, 4 or 8")),
-    rules=(_WIDTH_UP_TO_8, _multiple("TS", "WIDTH")),
+    rules=(WIDTH_UP_TO_8, multiple("TS", "WIDTH")),
     local_size=("TS // WIDTH", "TS"),
     local_loads="1 + 1 / WIDTH",
 )
@@ -111,7 +89,7 @@ _5 = replace(
         _PAD,
     ),
     rules=(
-        _multiple("TS", "WPT"),
+        multiple("TS", "WPT"),
         Rule(
             "TSK % (TS / WPT) == 0", "TSK={TSK} is not a multiple of the columns of work-items, TS={TS} over WPT={WPT}"
         ),
@@ -128,11 +106,11 @@ _6 = replace(
     idea="a work-item computes a WPTM x WPTN block of C in registers",
     params=(_TSM, _TSN, _TSK, _WPTM, _WPTN, _PAD, _UNROLL),
     rules=(
-        _SQUARE,
-        _multiple("TSM", "WPTM"),
-        _multiple("TSN", "WPTN"),
-        _even("TSN"),
-        _multiple("TSK", "UNROLL"),
+        SQUARE,
+        multiple("TSM", "WPTM"),
+        multiple("TSN", "WPTN"),
+        even("TSN"),
+        multiple("TSK", "UNROLL"),
     ),
     tile=("TSM", "TSN"),
     local_size=("TSM // WPTM", "TSN // WPTN"),
@@ -148,14 +126,14 @@ _7 = replace(
     idea="the tiles come from global memory as vectors of WIDTH floats",
     params=(_TSM, _TSN, _TSK, _WPTM, _WPTN, _WIDTH, _UNROLL),
     rules=(
-        _SQUARE,
-        _WIDTH_UP_TO_8,
-        _multiple("TSM", "WPTM"),
-        _multiple("TSN", "WPTN"),
-        _multiple("TSM", "WIDTH"),
-        _multiple("TSN", "WIDTH"),
-        _even("TSN", "WIDTH"),
-        _multiple("TSK", "UNROLL"),
+        SQUARE,
+        WIDTH_UP_TO_8,
+        multiple("TSM", "WPTM"),
+        multiple("TSN", "WPTN"),
+        multiple("TSM", "WIDTH"),
+        multiple("TSN", "WIDTH"),
+        even("TSN", "WIDTH"),
+        multiple("TSK", "UNROLL"),
     ),
     local_memory="TSK * (TSM + TSN) * 4",
 )
@@ -195,7 +173,7 @@ _10 = replace(
     before=9,
     file="10_any_size.cl",
     idea="TSM and TSN free of each other, and any size by padding",
-    rules=(*_9.rules[1:7], _even("TSM", "WIDTH"), _9.rules[7]),
+    rules=(*_9.rules[1:7], even("TSM", "WIDTH"), _9.rules[7]),
 )
 _11 = replace(
     _1,
@@ -214,7 +192,7 @@ _11 = replace(
     ),
     rules=(
         Rule("16 % WIDTH == 0", "WIDTH={WIDTH} is none of 1, 2, 4, 8 and 16"),
-        _multiple("RX", "WIDTH"),
+        multiple("RX", "WIDTH"),
         Rule("TRANSPOSED < 2", "TRANSPOSED={TRANSPOSED} is neither 0 nor 1"),
     ),
     tile=("RX * GX", "RY * GY"),
@@ -239,7 +217,7 @@ _13 = replace(
     file="13_shifted.cl",
     idea="any size without a copy: the last tiles move back until they lie inside C",
     params=(_TSM, _TSN, _TSK, _WPTM, _WPTN, _UNROLL),
-    rules=(_multiple("TSM", "WPTM"), _multiple("TSN", "WPTN"), _even("TSN"), _even("TSM"), _multiple("TSK", "UNROLL")),
+    rules=(multiple("TSM", "WPTM"), multiple("TSN", "WPTN"), even("TSN"), even("TSM"), multiple("TSK", "UNROLL")),
     edges="shift",
 )
 
@@ -263,7 +241,7 @@ _15 = replace(
         Param("ASYNC", 1, "1: copy to local memory without waiting where the device can", (0, 1), least=0),
     ),
     rules=(
-        _multiple("TSM", "WPTM", "WARPM"),
+        multiple("TSM", "WPTM", "WARPM"),
         Rule("32 % WARPM == 0", "WARPM={WARPM} does not divide 32"),
         Rule(
             "TSN * WARPM % (WPTN * 32) == 0", "TSN={TSN} is not a multiple of WPTN={WPTN} times 32 over WARPM={WARPM}"
@@ -277,8 +255,8 @@ _15 = replace(
             )
             for tile in ("TSN", "TSM")
         ),
-        _even("TSN", "WIDTH"),
-        _even("TSM", "WIDTH"),
+        even("TSN", "WIDTH"),
+        even("TSM", "WIDTH"),
         Rule("STAGES > 1", "STAGES={STAGES} is less than 2"),
         Rule("TSK % 2 == 0", "TSK={TSK} is odd"),
         Rule("ASYNC < 2", "ASYNC={ASYNC} is neither 0 nor 1"),

@@ -14,7 +14,8 @@ import numpy as np
 
 from . import check
 from .catalog import find
-from .walks import WALKS, WorkItem, transpose, transpose_naive
+from .walks import WALKS, transpose, transpose_naive
+from .workitem import WorkItem
 
 #: One touch of `width` neighbouring floats. `step` counts a work-item's own touches, `phase` its barriers so far.
 EVENT = np.dtype(

@@ -9,41 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-
-class WorkItem:
-    """One work-item of a replay: its identifiers, and the memory it may touch.
-
-    Memory is written down as it is touched: (group, item, step, phase, store, array, index, width), `index`
-    and `width` in floats.
-    """
-
-    def __init__(self, group, local, number, memory: dict[str, list], log: list):
-        self.group, self.local = group, local
-        self._number, self._memory, self._log = number, memory, log
-        self._step = self.phase = 0
-
-    def load(self, array: str, index: int) -> float:
-        self._touch(array, index, 1, False)
-        return self._memory[array][index]
-
-    def store(self, array: str, index: int, value: float) -> None:
-        self._touch(array, index, 1, True)
-        self._memory[array][index] = value
-
-    def load_vector(self, array: str, index: int, width: int) -> list[float]:
-        """`width` neighbouring floats by one instruction."""
-        self._touch(array, index, width, False)
-        return self._memory[array][index : index + width]
-
-    def store_vector(self, array: str, index: int, values: list[float]) -> None:
-        self._touch(array, index, len(values), True)
-        self._memory[array][index : index + len(values)] = values
-
-    def _touch(self, array: str, index: int, width: int, store: bool) -> None:
-        if not 0 <= index <= len(self._memory[array]) - width:
-            raise IndexError(f"work-item {self.local} of group {self.group} touches {array}[{index}], which is outside")
-        self._log.append((*self._number, self._step, self.phase, store, array, index, width))
-        self._step += 1
+from .warpwalk import warp_tiling
+from .workitem import WorkItem
 
 
 def naive(w: WorkItem, M, N, K, TS):
@@ -226,61 +193,6 @@ def shifted(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, UNROLL):
             m, n = m0 + tm + i * rtsm, n0 + tn + j * rtsn
             if m >= own_m and n >= own_n:
                 w.store("C", n * M + m, acc[j][i])
-
-
-def warp_tiling(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, WARPM, WIDTH, STAGES, ORDER, GROUPS, ASYNC):
-    """With GROUPS = 0, and copies that are there at once."""
-    tid = w.local[0]
-    lane, warp, columns, items = tid % 32, tid // 32, 32 // WARPM, TSM // WPTM * (TSN // WPTN)
-    warps = TSM // (WPTM * WARPM)
-    tm = warp % warps * WARPM * WPTM + lane % WARPM * 4
-    tn = warp // warps * columns * WPTN + lane // WARPM * 4
-    row, column = ordered(w.group[0], -(-M // TSM), -(-N // TSN), ORDER)
-    m0, n0, count = row * TSM, column * TSN, -(-K // TSK)
-    acc = [[0.0] * WPTM for _ in range(WPTN)]
-
-    def load(t):
-        for name, there, ld, first, side in (("A", "Asub", M, m0, TSM), ("B", "Bsub", N, n0, TSN)):
-            for id in range(tid, TSK * side // WIDTH, items):
-                i, k = id % (side // WIDTH) * WIDTH, id // (side // WIDTH)
-                inside = t * TSK + k < K and first + i < ld
-                value = w.load_vector(name, (t * TSK + k) * ld + first + i, WIDTH) if inside else [0.0] * WIDTH
-                w.store_vector(there, (t % STAGES * TSK + k) * side + i, value)
-
-    def fragment(t, k):
-        place = t % STAGES * TSK + k
-        a = [w.load_vector("Asub", place * TSM + tm + i * 4 * WARPM, 4) for i in range(WPTM // 4)]
-        b = [w.load_vector("Bsub", place * TSN + tn + j * 4 * columns, 4) for j in range(WPTN // 4)]
-        return sum(a, []), sum(b, [])
-
-    for t in range(min(STAGES - 1, count)):
-        load(t)
-    yield 1
-    a, b = fragment(0, 0)
-    for t in range(count):
-        if t + STAGES - 1 < count:
-            load(t + STAGES - 1)
-        for k in range(TSK):
-            if k == TSK - 1:
-                yield 2
-            step = t * TSK + k + 1
-            following = fragment(step // TSK, step % TSK)
-            acc = [[c + x * y for c, x in zip(column, a, strict=True)] for column, y in zip(acc, b, strict=True)]
-            a, b = following
-    yield 3
-    for j in range(WPTN):
-        for i in range(0, WPTM, 4):
-            m, n = m0 + tm + i * WARPM, n0 + tn + j // 4 * 4 * columns + j % 4
-            for first in range(0, 4, WIDTH):
-                if n < N and m + first < M:
-                    w.store_vector("C", n * M + m + first, acc[j][i + first : i + first + WIDTH])
-
-
-def ordered(tile: int, rows: int, columns: int, order: int) -> tuple[int, int]:
-    """Row and column of a tile that is number `tile` in kernel 15's order: down `order` rows, then on to the right."""
-    band = tile // (order * columns) * order
-    inside = min(order, rows - band)
-    return band + tile % (order * columns) % inside, tile % (order * columns) // inside
 
 
 def transpose(w: WorkItem, P, Q, TT):

@@ -1,0 +1,60 @@
+"""Kernel 15 in Python, as `walks` has the others: one work-item of a warp."""
+
+from __future__ import annotations
+
+from .workitem import WorkItem
+
+
+def warp_tiling(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, WARPM, WIDTH, STAGES, ORDER, GROUPS, ASYNC):
+    """With GROUPS = 0, and copies that are there at once."""
+    tid = w.local[0]
+    lane, warp, columns, items = tid % 32, tid // 32, 32 // WARPM, TSM // WPTM * (TSN // WPTN)
+    warps = TSM // (WPTM * WARPM)
+    tm = warp % warps * WARPM * WPTM + lane % WARPM * 4
+    tn = warp // warps * columns * WPTN + lane // WARPM * 4
+    row, column = ordered(w.group[0], -(-M // TSM), -(-N // TSN), ORDER)
+    m0, n0, count = row * TSM, column * TSN, -(-K // TSK)
+    acc = [[0.0] * WPTM for _ in range(WPTN)]
+
+    def load(t):
+        for name, there, ld, first, side in (("A", "Asub", M, m0, TSM), ("B", "Bsub", N, n0, TSN)):
+            for id in range(tid, TSK * side // WIDTH, items):
+                i, k = id % (side // WIDTH) * WIDTH, id // (side // WIDTH)
+                inside = t * TSK + k < K and first + i < ld
+                value = w.load_vector(name, (t * TSK + k) * ld + first + i, WIDTH) if inside else [0.0] * WIDTH
+                w.store_vector(there, (t % STAGES * TSK + k) * side + i, value)
+
+    def fragment(t, k):
+        place = t % STAGES * TSK + k
+        a = [w.load_vector("Asub", place * TSM + tm + i * 4 * WARPM, 4) for i in range(WPTM // 4)]
+        b = [w.load_vector("Bsub", place * TSN + tn + j * 4 * columns, 4) for j in range(WPTN // 4)]
+        return sum(a, []), sum(b, [])
+
+    for t in range(min(STAGES - 1, count)):
+        load(t)
+    yield 1
+    a, b = fragment(0, 0)
+    for t in range(count):
+        if t + STAGES - 1 < count:
+            load(t + STAGES - 1)
+        for k in range(TSK):
+            if k == TSK - 1:
+                yield 2
+            step = t * TSK + k + 1
+            following = fragment(step // TSK, step % TSK)
+            acc = [[c + x * y for c, x in zip(column, a, strict=True)] for column, y in zip(acc, b, strict=True)]
+            a, b = following
+    yield 3
+    for j in range(WPTN):
+        for i in range(0, WPTM, 4):
+            m, n = m0 + tm + i * WARPM, n0 + tn + j // 4 * 4 * columns + j % 4
+            for first in range(0, 4, WIDTH):
+                if n < N and m + first < M:
+                    w.store_vector("C", n * M + m + first, acc[j][i + first : i + first + WIDTH])
+
+
+def ordered(tile: int, rows: int, columns: int, order: int) -> tuple[int, int]:
+    """Row and column of a tile that is number `tile` in kernel 15's order: down `order` rows, then on to the right."""
+    band = tile // (order * columns) * order
+    inside = min(order, rows - band)
+    return band + tile % (order * columns) % inside, tile % (order * columns) // inside
