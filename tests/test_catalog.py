@@ -19,7 +19,8 @@ from gemmlab.catalog import Limits
 KERNELS = pytest.mark.parametrize("number", catalog)
 FILES = sorted(path.name for path in sources.folder().glob("*.cl"))
 ENTRIES = {"pad.cl": ("pad", "unpad"), "peaks.cl": ("fma_loop", "copy"), "axpby.cl": ("axpby",),
-           "transpose.cl": ("transpose",), "transpose_naive.cl": ("transpose_naive",)}  # fmt: skip
+           "transpose.cl": ("transpose",), "transpose_naive.cl": ("transpose_naive",),
+           "join.cl": ("join",)}  # fmt: skip
 
 
 def text_of(number: int) -> str:
@@ -77,7 +78,7 @@ def test_the_work_group_is_that_of_the_file(number):
 @KERNELS
 def test_the_local_memory_is_that_of_the_file(number):
     spec = catalog[number]
-    arrays = re.findall(r"__local (floatX?) \w+((?:\[[^\]]+\])+);", text_of(number))
+    arrays = re.findall(r"__local (floatX?) \w+((?:\[[^\]]+\])+)(?: __attribute__.+)?;", text_of(number))
     for params in random.Random(0).sample(spec.offered(), min(200, len(spec.offered()))):
         names = params | {"TSV": params["TS"] // params.get("WIDTH", 1) if "TS" in params else 0}
         floats = 0
@@ -217,6 +218,41 @@ def test_fit_adapts_the_defaults_to_a_small_device(number):
     assert spec.fit(nothing) == spec.defaults
     with pytest.raises(ParameterError, match="of nothing"):
         spec.validate(spec.fit(nothing), nothing)
+
+
+def test_where_nothing_can_be_copied_without_waiting_async_is_refused(any_device):
+    """As on NVIDIA's older devices; the nearest offer is the same kernel that waits."""
+    old = Limits("an old GPU", 1024, (1024, 1024, 64), 49152, asynchronous=False)
+    said = "kernel 15: ASYNC=1: an old GPU cannot copy to local memory without waiting (compute capability 8.0)"
+    with pytest.raises(ParameterError) as error:
+        catalog[15].validate({"ASYNC": 1}, old)
+    assert str(error.value) == said
+    assert catalog[15].fit(old) == catalog[15].defaults | {"ASYNC": 0}
+    assert {p["ASYNC"] for p in catalog[15].offered(old)} == {0}
+    new, sentences = catalog[15].settle(catalog[15].defaults, "TSM", old)
+    assert new["ASYNC"] == 0 and says(sentences[0], "ASYNC moved from 1 to 0", "an old GPU")
+    young = Limits("a new GPU", 1024, (1024, 1024, 64), 49152)
+    assert catalog[15].fit(young) == catalog[15].defaults and young.asynchronous
+    assert all(spec.problems(spec.fit(old), old) == [] for spec in catalog.values())
+    assert any_device.limits.asynchronous  # it is not NVIDIA's, or new enough: where nobody asks, nothing is refused
+
+
+def test_what_a_kernel_wants_of_b_may_hang_on_its_parameters():
+    wants = {number: spec.wants_transposed(spec.defaults) for number, spec in catalog.items()}
+    assert {number for number, transposed in wants.items() if transposed} == {5, 6, 7, 8, 9, 10, 11, 13, 15}
+    assert not catalog[11].wants_transposed(catalog[11].complete({"TRANSPOSED": 0}))
+
+
+def test_a_kernel_that_shares_tiles_has_as_many_work_groups_as_asked_for():
+    spec = catalog[15]
+    for groups, expected in ((0, 3 * 4), (1, 1), (264, 264)):
+        params = spec.complete({"TSM": 64, "TSN": 32, "GROUPS": groups})
+        items = spec.local(params)[0]
+        assert spec.global_size(150, 128, params) == (expected * items, 1)
+        assert spec.value(spec.pieces, params) == 2 * groups * 64 * 32
+    assert spec.multiples(spec.complete({"WIDTH": 4})) == (4, 4, 1)
+    assert spec.multiples(spec.complete({"WIDTH": 1})) == (1, 1, 1)
+    assert [number for number, spec in catalog.items() if spec.wide] == [15]
 
 
 # Refusals

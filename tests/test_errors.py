@@ -295,6 +295,27 @@ def test_helpers_and_measure_count_elements_too(any_device):
     refused(ValueError, ["the result has", *words], gemmlab.measure, 1, 2**16, 2**15, 1)
 
 
+def test_kernel_15_counts_with_64_bits(any_device):
+    """What it may take is refused for want of memory at most; nothing is allocated here."""
+    roomy = small(any_device, 2**42, 2**41)
+    many = pipeline.demand(2**17, 2**16, 2**16, (1, 1, 1))
+    assert max(many.values()) > 2**32
+    pipeline.fits(roomy, many, wide=True)
+    refused(ValueError, ["a has 8,589,934,592 elements", "kernels but 15", "32 bits"], pipeline.fits, roomy, many)
+    refused(MemoryError, ["a needs 34,359,738,368 bytes"], pipeline.fits, small(any_device, 2**34, 2**33), many, True)
+    poor = small(any_device, 2**34, 2**33)
+    a, b = endless(2**17, 2**16), endless(2**16, 2**4)
+    words = ["34,359,738,368 bytes", str(poor)]
+    refused(MemoryError, words, matmul, a, b, kernel=15, device=poor)
+    refused(MemoryError, words, gemmlab.measure, 15, 2**17, 2**4, 2**16, device=poor)
+    refused(ValueError, ["a has 8,589,934,592 elements"], matmul, a, b, kernel=3, device=poor)
+    built = gemmlab.kernel(15, None, any_device)
+    empty = cla.empty(any_device.queue, 4, np.float32)
+    refused(ValueError, ["a holds 16 bytes", f"{2**32:,}"], built, 2**16, 4, 2**16, empty, empty, empty)
+    built = gemmlab.kernel(1, None, any_device)
+    refused(ValueError, ["a has", f"{2**32:,} elements"], built, 2**16, 2**5, 2**16, empty, empty, empty)
+
+
 def small(device: Device, memory: int, largest: int) -> Device:
     """The same device, as if it had less memory."""
     return dataclasses.replace(device, memory=memory, largest=largest)

@@ -15,7 +15,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gemmlab
-from gemmlab import ParameterError, catalog, check, compiled, cuda, curves, model, sources, trace, walks
+from gemmlab import (
+    ParameterError,
+    catalog,
+    check,
+    compiled,
+    cuda,
+    curves,
+    model,
+    sources,
+    trace,
+    walks,
+    warpwalk,
+    workitem,
+)
 
 ORDERS = ("forward", "backward", "shuffled")
 
@@ -378,7 +391,7 @@ def test_a_touch_outside_an_array_is_an_error(monkeypatch):
 def test_a_vector_must_lie_inside_its_array(index, inside):
     """Python would read a shorter list, and write a longer one, without a word."""
     memory, log = {"A": [float(i) for i in range(8)]}, []
-    w = walks.WorkItem((0, 0), (1, 0), (0, 1), memory, log)
+    w = workitem.WorkItem((0, 0), (1, 0), (0, 1), memory, log)
     if inside:
         assert w.load_vector("A", index, 4) == [float(i) for i in range(index, index + 4)]
         w.store_vector("A", index, [9.0] * 4)
@@ -398,7 +411,7 @@ def test_a_vector_must_lie_inside_its_array(index, inside):
         ((2, 6, 4, 4, {"TS": 4}), {}, "m=6 is not a positive multiple of 4"),
         ((2, 4, 0, 4, {"TS": 4}), {}, "n=0 is not a positive multiple of 4"),
         ((2, 4, 4, 4, {"TS": 4}), {"order": "sideways"}, "'forward', 'backward' or 'shuffled', not 'sideways'"),
-        ((99, 4, 4, 4), {}, "kernel must be one of 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, not 99"),
+        ((99, 4, 4, 4), {}, "kernel must be one of 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, not 99"),
         ((3, 4, 4, 4, {"TS": 4}), {}, "TS=4 is not a multiple of WPT=8"),
     ],
 )
@@ -463,6 +476,127 @@ def test_the_extra_column_of_the_tile_keeps_its_columns_out_of_one_bank():
 def test_a_transpose_takes_whole_tiles(rows, cols):
     with pytest.raises(ValueError, match=f"{rows} x {cols} are not multiples of tile=16"):
         trace.replay_transpose(rows, cols)
+
+
+# Kernel 15
+
+
+def warps(tsm, tsn, tsk, wptm, wptn, warpm, width, stages=2, order=8):
+    names = ("TSM", "TSN", "TSK", "WPTM", "WPTN", "WARPM", "WIDTH", "STAGES", "ORDER")
+    return dict(zip(names, (tsm, tsn, tsk, wptm, wptn, warpm, width, stages, order), strict=True))
+
+
+#: One warp, two side by side, two one above the other, blocks of 8; several tiles in flight; whole tiles of M, N, K.
+WARPS = [
+    (warps(32, 16, 8, 4, 4, 8, 1), (2, 3, 2)),
+    (warps(32, 32, 8, 4, 4, 8, 4, 3), (1, 2, 3)),
+    (warps(32, 32, 4, 4, 4, 4, 1, 2, 1), (3, 1, 5)),
+    (warps(64, 32, 4, 8, 8, 8, 4, 4, 2), (1, 2, 1)),
+    (warps(16, 64, 8, 4, 8, 4, 4, 3), (2, 1, 4)),
+]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("params", "tiles"), WARPS)
+def test_a_replay_of_warps_is_the_product(params, tiles, order):
+    done = replayed(15, params, tiles, order=order, seed=5)
+    assert check.exact(done.c, done.a, done.b).ok and trace.races(done) == []
+    stores = done.select("C", True)
+    touched = [i + j for i, width in stores[["index", "width"]].tolist() for j in range(width)]
+    assert sorted(touched) == list(range(done.m * done.n))
+    assert set(stores["width"]) == {params["WIDTH"]}
+
+
+@pytest.mark.parametrize(("params", "tiles"), WARPS)
+def test_the_loads_of_warps_are_those_of_the_formulas(params, tiles):
+    """From local memory a work-item fetches one step more than there are, ahead of the multiply-adds."""
+    done = replayed(15, params, tiles)
+    multiply_adds, per = done.m * done.n * done.k, model.loads(15, params)
+    assert per == {
+        "global": pytest.approx(1 / params["TSM"] + 1 / params["TSN"]),
+        "local": pytest.approx(1 / params["WPTM"] + 1 / params["WPTN"]),
+    }
+    assert done.count("A", "B") == round(per["global"] * multiply_adds) == done.count("Asub", "Bsub", store=True)
+    assert done.count("Asub", "Bsub") == round(per["local"] * multiply_adds * (done.k + 1) / done.k)
+    for name, width in (("A", params["WIDTH"]), ("B", params["WIDTH"]), ("Asub", 4), ("Bsub", 4)):
+        assert set(done.select(name)["width"]) == {width}
+    spec = catalog[15]
+    assert sum(4 * rows * row for rows, row in done.shapes.values()) == spec.value(spec.local_memory, done.params)
+    for name, (rows, row) in done.shapes.items():
+        used = min(params["STAGES"], tiles[2]) * params["TSK"] * row
+        assert trace.elements(done.select(name, True)) == list(range(used)) and used <= rows * row
+
+
+@pytest.mark.parametrize("barrier", (1, 2))
+@pytest.mark.parametrize(("params", "tiles"), [case for case in WARPS if case[1][2] > 1])
+def test_warps_need_their_barriers(params, tiles, barrier):
+    verdicts, races = {}, []
+    for order in ORDERS:
+        done = replayed(15, params, tiles, order=order, without_barrier=barrier)
+        verdicts[order] = check.exact(done.c, done.a, done.b).ok
+        races.append(trace.races(done))
+    assert not all(verdicts.values()), verdicts
+    assert races[0] and races[0] == races[1] == races[2]
+
+
+@pytest.mark.parametrize(("params", "tiles"), WARPS[:2])
+def test_the_last_barrier_of_warps_is_for_the_next_tile(params, tiles):
+    """A work-group with one tile, as in a replay, has none."""
+    for order in ORDERS:
+        done = replayed(15, params, tiles, order=order, without_barrier=3)
+        assert check.exact(done.c, done.a, done.b).ok and trace.races(done) == []
+
+
+def test_the_lanes_of_a_warp_read_neighbours():
+    """The picture in the kernel's header: 8 x 4 work-items, and of each 16 floats in four vectors."""
+    done = replayed(15, warps(64, 32, 4, 8, 8, 8, 4), (1, 1, 1))
+    first, second = done.touches("Asub")[:2]
+    assert first.tolist() == [lane % 8 * 4 for lane in range(32)]
+    assert second.tolist() == [32 + lane % 8 * 4 for lane in range(32)]
+    first, second = done.touches("Bsub")[:2]
+    assert first.tolist() == [lane // 8 * 4 for lane in range(32)]
+    assert second.tolist() == [16 + lane // 8 * 4 for lane in range(32)]
+    stored = done.select("C", True, item=9)
+    blocks = {(m, n) for m in (4, 36) for n in range(32) if n % 16 // 4 == 1}
+    assert {(i % 64, i // 64) for i in stored["index"].tolist()} == blocks and set(stored["width"]) == {4}
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 40))
+def test_every_tile_has_one_place_in_the_order(rows, columns, order):
+    places = [warpwalk.ordered(tile, rows, columns, order) for tile in range(rows * columns)]
+    assert sorted(places) == list(itertools.product(range(rows), range(columns)))
+    bands = [row // order for row, _ in places]
+    assert bands == sorted(bands)  # one band of `order` rows after the other
+    for _, band in itertools.groupby(places, key=lambda place: place[0] // order):
+        down = [(column, row) for row, column in band]
+        assert down == sorted(down)  # in it down a column, then on to the next
+
+
+def test_shared_tiles_are_not_replayed():
+    with pytest.raises(ValueError, match="GROUPS=16: only whole tiles are replayed, GROUPS=0"):
+        trace.replay(15, 32, 32, 8, {**warps(32, 32, 8, 4, 4, 8, 1), "GROUPS": 16})
+
+
+# Kernel 11 takes B either way
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    ("params", "tiles"), [(direct(4, 2, 2, 2, 2, 1), (1, 3, 4)), (direct(8, 3, 1, 4, 1, 2), (2, 1, 5))]
+)
+def test_kernel_11_reads_b_as_it_lies(params, tiles, order):
+    ways = {}
+    for transposed in (0, 1):
+        done = replayed(11, params | {"TRANSPOSED": transposed}, tiles, order=order)
+        assert check.exact(done.c, done.a, done.b).ok and done.transposed == bool(transposed)
+        assert done.b_shape == ((done.n, done.k) if transposed else (done.k, done.n))
+        assert trace.elements(done.select("B")) == list(range(done.k * done.n))
+        ways[transposed] = done
+    steps = [done.select("B", item=0, group=0)["index"] for done in ways.values()]
+    ry, k, n = params["RY"], ways[0].k, ways[0].n
+    assert np.diff(steps[0][:ry]).tolist() == [k] * (ry - 1)  # down RY columns of B
+    assert np.diff(steps[1][:ry]).tolist() == [1] * (ry - 1) and steps[1][ry] == n
 
 
 # Model
@@ -638,7 +772,7 @@ def test_more_buffers_or_more_groups_never_cost_time(tiles, load, compute, buffe
 # Texts of the kernels, and what was recorded
 
 
-@pytest.mark.parametrize("number", range(2, 12))
+@pytest.mark.parametrize("number", [number for number in catalog if number > 1])
 def test_a_kernel_says_which_one_it_changes(number):
     said = re.search(r"^// Before: +(\w+)\.", sources.read(catalog[number].file), re.M)[1]
     assert f"{said}.cl" == catalog[catalog[number].before].file
@@ -649,7 +783,7 @@ def test_the_first_kernel_changes_none():
     assert "// Before:   nothing" in sources.read(catalog[1].file)
 
 
-@pytest.mark.parametrize("number", range(2, 12))
+@pytest.mark.parametrize("number", [number for number in catalog if number > 1])
 def test_a_difference_tells_both_texts(number):
     """With enough context it holds every line of both, without the headers and empty lines."""
     texts = [sources.read(catalog[n].file) for n in (catalog[number].before, number)]
@@ -798,9 +932,10 @@ def test_a_compiler_loads_what_the_formula_says(wpt):
 # The order of the modules
 
 ORDER = (
-    *("sources", "spec", "catalog", "model", "walks", "check", "trace", "cuda"),
-    *("picture", "plot", "diagram", "divergence", "machine"),
+    *("sources", "spec", "rules", "catalog", "model", "workitem", "warpwalk", "walks", "check", "trace", "cuda"),
+    *("picture", "plot", "diagram", "divergence", "machine", "warps"),
     *("device", "doctor", "auto", "launch", "compiled", "pipeline", "blas", "record", "bench", "curves", "edges"),
+    "rivals",
     *("worker", "live", "widgets", "cli"),
 )
 PACKAGE = Path(gemmlab.__file__).parent
@@ -872,7 +1007,7 @@ def test_nonsense_for_the_time_line_the_stride_and_cuda_is_an_error():
             model.timeline(**{"tiles": 4, "load": 3, "compute": 2, **bad})
     with pytest.raises(ValueError, match="stride must be at least 1, not 0"):
         model.stride_turns(0)
-    for kernel, params in ((4, {}), (11, {}), (7, {"WIDTH": 8})):
+    for kernel, params in ((4, {}), (11, {}), (15, {}), (7, {"WIDTH": 8})):
         with pytest.raises(ValueError, match="CUDA"):
             cuda.translate(kernel, params)
 

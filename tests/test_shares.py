@@ -1,0 +1,324 @@
+"""Kernel 15: its tiles at awkward sizes, and equal shares of all tiles, which `join.cl` adds up."""
+
+import random
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pyopencl as cl
+import pyopencl.array as cla
+import pytest
+from conftest import DEVICES, FULL
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_kernels import SMALL, edited
+
+import gemmlab
+from gemmlab import catalog, check, launch, matmul, sources, warpwalk
+from gemmlab.launch import BuildError, Kernel
+
+SPEC = catalog[15]
+TINY = SPEC.complete(SMALL[15])
+
+
+def some(limits) -> list[dict[str, int]]:
+    """The offered parameters for a device in full runs, else a seeded few; both ways to share work among them."""
+    if FULL:
+        return SPEC.sample(limits)
+    offered, rng = SPEC.offered(limits), random.Random(15)
+    alone, shared = ([p for p in offered if bool(p["GROUPS"]) == way] for way in (False, True))
+    return rng.sample(alone, 2) + rng.sample(shared, 2)
+
+
+def awkward(tile: tuple[int, int, int]) -> list[tuple[int, int, int]]:
+    """One, primes, one less and one more than a tile, a K that is less than a step, and many steps."""
+    (tm, tn, tk), small = tile, tile[2] - 1
+    return [(1, 1, 1), (tm - 1, tn, tk + 1), (tm, tn + 1, tk), (tm + 1, tn - 1, small), (2 * tm, tn, small),
+            (101, 211, 307), (2 * tm, 2 * tn, 4 * tk)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "params"), [(name, p) for name, d in DEVICES.items() for p in some(d.limits)], ids=str
+)
+def test_awkward_sizes_are_right_and_nothing_around_c_is_touched(name, params):
+    """Exact, accurate, and in a frame of exactly C's size wherever WIDTH allows the size."""
+    for m, n, k in awkward(SPEC.tiles(params)):
+        result = gemmlab.measure(15, m, n, k, params=params, device=DEVICES[name], repeats=1)
+        assert result.ok and result.verdict == "right: every element exact", result
+        assert list(result.passes_ms)[-1] in ("gemm", "join", "unpad")
+        assert ("join" in result.passes_ms) == bool(params["GROUPS"])
+
+
+#: One group; several that cut most tiles; as many as steps; more, so that some have none.
+GROUPS = (1, 2, 3, 5, 16, 264)
+
+
+@pytest.mark.parametrize("groups", GROUPS)
+def test_any_number_of_groups_is_right(groups, device):
+    """Four tiles of two steps, one of many, many of one step, and sizes that are no whole tiles."""
+    for sizes in ((64, 64, 16), (32, 32, 300), (150, 90, 7), (67, 41, 53), (1, 1, 1), (1, 100, 64)):
+        result = gemmlab.measure(15, *sizes, params=TINY | {"GROUPS": groups}, device=device, repeats=1)
+        assert result.ok and list(result.passes_ms)[-2:] == ["gemm", "join"], result
+
+
+# The line of all steps, in words of this test's own
+
+
+def cut(line: int, groups: int) -> list[range]:
+    """The steps of each group."""
+    return [range(line * g // groups, line * (g + 1) // groups) for g in range(groups)]
+
+
+def stored(tiles: int, steps: int, groups: int) -> dict[int, tuple[int, int]]:
+    """What kernel 15 leaves in the memory for pieces: by slot, the tile and how many of its steps."""
+    found = {}
+    for group, share in enumerate(cut(tiles * steps, groups)):
+        parts = [(t, len(range(max(share.start, t * steps), min(share.stop, (t + 1) * steps)))) for t in
+                 range(share.start // steps, -(-share.stop // steps) if share else 0)]  # fmt: skip
+        pieces = [(t, count) for t, count in parts if count < steps]
+        assert len(pieces) <= 2
+        for number, piece in enumerate(pieces):
+            assert 2 * group + number not in found
+            found[2 * group + number] = piece
+    return found
+
+
+def read(tile: int, tiles: int, steps: int, groups: int) -> list[int]:
+    """The slots that join.cl adds up for a tile, as its text goes about it."""
+    line, begin, end = tiles * steps, tile * steps, (tile + 1) * steps
+    first = (begin + 1) * groups // line
+    while line * first // groups > begin:
+        first -= 1
+    while line * (first + 1) // groups <= begin:
+        first += 1
+    if line * (first + 1) // groups >= end:
+        return []
+    slots, group = [], first
+    while group < groups and line * group // groups < end:
+        start = line * group // groups
+        if line * (group + 1) // groups > start:
+            slots.append(2 * group + (start < begin and start % steps != 0))
+        group += 1
+    return slots
+
+
+@settings(max_examples=2000 if FULL else 400, deadline=None, derandomize=True)
+@given(st.integers(1, 60), st.integers(1, 40), st.integers(1, 300))
+def test_what_is_cut_is_added_up(tiles, steps, groups):
+    shares = cut(tiles * steps, groups)
+    assert [step for share in shares for step in share] == list(range(tiles * steps))  # each step in one group
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+    pieces = stored(tiles, steps, groups)
+    for tile in range(tiles):
+        slots = read(tile, tiles, steps, groups)
+        assert slots == [slot for slot, (of, _) in pieces.items() if of == tile]
+        assert sum(pieces[slot][1] for slot in slots) in (0, steps)
+        alone = [s for s in shares if s.start <= tile * steps and (tile + 1) * steps <= s.stop]
+        assert bool(slots) == (not alone)
+
+
+@pytest.mark.parametrize("groups", GROUPS)
+def test_the_kernel_stores_the_pieces_of_the_model(groups, device):
+    """And C where a group did a tile alone: with nothing of the launch but its seventh argument."""
+    built = gemmlab.kernel(15, TINY | {"GROUPS": groups}, device)
+    queue = device.queue
+    for m, n, k in ((64, 64, 16), (50, 70, 61), (32, 32, 40)):
+        tm, tn, tk = SPEC.tiles(TINY)
+        rows, cols, steps = -(-m // tm), -(-n // tn), -(-k // tk)
+        a, b = check.exact_inputs(m, n, k)
+        on_device = [cla.to_device(queue, np.ascontiguousarray(x)) for x in (a.T, b)]
+        c = cla.empty(queue, (n, m), np.float32)
+        pieces = cla.empty(queue, (2 * groups, tn, tm), np.float32)
+        for x in (c, pieces):
+            x.fill(np.float32(np.nan))
+        assert pieces.size == built.pieces
+        built._built(queue, built.global_size(m, n, k), built.local_size, m, n, k,
+                     *(x.data for x in (*on_device, c, pieces)))  # fmt: skip
+        expected = stored(rows * cols, steps, groups)
+        filled = ~np.isnan(pieces.get())
+        assert {slot for slot in range(2 * groups) if filled[slot].all()} == set(expected)
+        assert not np.delete(filled, sorted(expected), axis=0).any()
+        cut_tiles = {warpwalk.ordered(tile, rows, cols, TINY["ORDER"]) for tile, _ in expected.values()}
+        got, right = c.get().T, a @ b
+        for row in range(rows):
+            for col in range(cols):
+                place = slice(row * tm, (row + 1) * tm), slice(col * tn, (col + 1) * tn)
+                if (row, col) in cut_tiles:
+                    assert np.isnan(got[place]).all()
+                else:
+                    assert (got[place] == right[place]).all()
+
+
+# Wrong on purpose
+
+_SECOND = "const int second = start < begin && start%steps != 0;"
+WRONG_JOINS = {
+    "forgets the second piece": (_SECOND, "const int second = 0;"),
+    "takes every one before as second": (_SECOND, "const int second = start < begin;"),
+    "leaves out the first group": ("for (int group = first;", "for (int group = first + 1;"),
+    "leaves out the last group": ("group/groups < end; group++", "(group + 1)/groups < end; group++"),
+    "reads what no group has stored": ("if (line*(group + 1)/groups > start)", "if (1)"),
+    "adds up whole tiles too": ("if (line*(first + 1)/groups >= end)", "if (0)"),
+    "goes straight down": ("const int rows = min(ORDER, tiles_m - band);", "const int rows = tiles_m;"),
+    "transposes the piece": ("*PIECE + id];", "*PIECE + id%TSM*TSN + id/TSM];"),
+}
+#: Groups and sizes: pieces cut on both sides, after a whole tile, without any; more groups than steps; two bands.
+DIVISIONS = ((5, (64, 64, 24)), (3, (64, 64, 24)), (4, (64, 64, 24)), (264, (64, 64, 24)), (7, (320, 64, 24)))
+
+
+@pytest.fixture
+def join(monkeypatch):
+    """Another text in place of join.cl's."""
+    original = sources.read
+
+    def change(*edits: tuple[str, str]) -> None:
+        text = original("join.cl")
+        for old, new in edits:
+            assert text.count(old) == 1, old
+            text = text.replace(old, new)
+        monkeypatch.setattr(launch.sources, "read", lambda file: text if file == "join.cl" else original(file))
+
+    return change
+
+
+@pytest.mark.parametrize("what", WRONG_JOINS)
+def test_a_wrong_join_is_caught(what, join, device):
+    """In one of these divisions; where the fault does not matter the result stays right."""
+    join(WRONG_JOINS[what])
+    wrong = []
+    for groups, sizes in DIVISIONS:
+        params = TINY | {"GROUPS": groups, "ORDER": 8}
+        a, b = check.exact_inputs(*sizes)
+        built = Kernel(SPEC, params, device, device.context)
+        out = cla.empty(device.queue, (sizes[1], sizes[0]), np.float32)
+        out.fill(np.float32(np.nan))
+        # what is not written counts as NaN here too: the pieces start as such
+        built._pieces[device.queue] = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * built.pieces)
+        cl.enqueue_fill_buffer(device.queue, built._pieces[device.queue], np.float32(np.nan), 0, 4 * built.pieces)
+        on_device = [cla.to_device(device.queue, np.ascontiguousarray(x)) for x in (a.T, b)]
+        built(*sizes, *on_device, out).wait()
+        wrong.append(not check.exact(out.get().T, a, b).ok)
+    assert any(wrong), wrong
+
+
+def test_the_untouched_join_passes_the_same_way(join, device):
+    join()
+    for groups, sizes in DIVISIONS:
+        a, b = check.exact_inputs(*sizes)
+        c = matmul(b.T, a.T, kernel=15, params=TINY | {"GROUPS": groups}, device=device)  # the swap
+        assert check.exact(c.T, a, b).ok
+
+
+#: Kernels that are wrong only where groups share tiles.
+WRONG = {
+    "both pieces in one place": edited(15, ("        cut += count < steps;\n", "")),
+    "a step done twice": edited(15, ("long step = line*group/", "long step = group == 0 ? 0 : -1 + line*group/")),
+    "the next tile from its start": edited(15, ("int k0 = (int)(step%steps)*TSK;", "int k0 = 0;")),
+    "a piece stored as the whole": edited(15, ("if (count < steps) {", "if (0) {")),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_share_is_caught(what, device):
+    for sizes in ((64, 64, 40), (67, 41, 53)):
+        params = TINY | {"GROUPS": 5}
+        result = gemmlab.measure(15, *sizes, params=params, device=device, repeats=1, source=WRONG[what])
+        assert not result.ok and result.verdict.startswith("wrong: "), result
+
+
+GUARDS = {
+    "of the columns": ("else if (n0 + n < N)", "else if (1)"),
+    "of the rows": ("if (m0 + m < M) c[0]", "c[0]"),
+}
+
+
+@pytest.mark.parametrize("which", GUARDS)
+def test_a_missing_guard_is_caught(which, device):
+    """It stores into another column, or outside C: in a child process, lest that damages this one."""
+    outcome = gemmlab.trial(15, 28, 30, 40, params=TINY, device=device, repeats=1, source=edited(15, GUARDS[which]))
+    assert outcome.result and not outcome.ok, outcome
+    assert "it writes outside C" in outcome.result.verdict
+
+
+# What a launch is made of
+
+
+def test_the_passes_have_names_and_the_call_returns_the_last(device):
+    a, b = check.exact_inputs(70, 50, 90)
+    queue = device.queue
+    da, db = (cla.to_device(queue, np.ascontiguousarray(x)) for x in (a.T, b))
+    dc = cla.empty(queue, (50, 70), np.float32)
+    for groups, names in ((0, ["gemm"]), (7, ["gemm", "join"])):
+        built = gemmlab.kernel(15, TINY | {"GROUPS": groups}, device)
+        assert built.pieces == 2 * groups * 32 * 32 and built.b_transposed
+        assert built.local_size == (64, 1)
+        assert built.global_size(70, 50, 90) == (64 * (groups or 3 * 2), 1)
+        for call in (built.passes, built):
+            dc.fill(np.float32(np.nan))
+            done = call(70, 50, 90, da, db, dc)
+            if call is not built:
+                assert [name for name, _ in done] == names
+                done = done[-1][1]
+            assert isinstance(done, cl.Event)
+            done.wait()
+            assert check.exact(dc.get().T, a, b).ok
+
+
+def test_kernels_without_pieces_have_one_pass(device):
+    a, b = check.exact_inputs(8, 8, 8)
+    da, db = (cla.to_device(device.queue, np.ascontiguousarray(x.T)) for x in (a, b))
+    built = gemmlab.kernel(1, {"TS": 8}, device)
+    ((name, event),) = built.passes(8, 8, 8, da, db, cla.empty(device.queue, (8, 8), np.float32))
+    assert name == "gemm" and isinstance(event, cl.Event) and built.pieces == 0 and not built.b_transposed
+
+
+def test_a_kernel_of_the_wrong_number_of_arguments_is_refused(device):
+    six = edited(15, (",\n          __global float* restrict pieces)", ")"), ("&pieces[", "&C["))
+    for groups in (0, 4):
+        with pytest.raises(BuildError, match="gemm has 6 arguments instead of 7: M, N, K, A, B, C, pieces"):
+            Kernel(SPEC, TINY | {"GROUPS": groups}, device, device.context, six)
+    seven = edited(1, ("__global float* restrict C)", "__global float* restrict C,\n          __global float* D)"))
+    with pytest.raises(BuildError, match="gemm has 7 arguments instead of 6: M, N, K, A, B, C"):
+        Kernel(catalog[1], {"TS": 4}, device, device.context, seven)
+
+
+def test_every_queue_has_pieces_of_its_own(device):
+    """Two products at once on two queues must not mix; nor must threads that share one."""
+    params = TINY | {"GROUPS": 16}
+    problems = [check.exact_inputs(64 + 3 * i, 70, 200, seed=i) for i in range(8)]
+    built = gemmlab.kernel(15, params, device)
+    queues = [cl.CommandQueue(device.context) for _ in range(2)]
+    for queue in queues:
+        a, b = problems[0]
+        da, db = (cla.to_device(queue, np.ascontiguousarray(x)) for x in (a.T, b))
+        dc = cla.empty(queue, (b.shape[1], a.shape[0]), np.float32)
+        built(*a.shape[:1], b.shape[1], a.shape[1], da, db, dc, queue).wait()
+        assert check.exact(dc.get().T, a, b).ok
+    assert len({built._pieces[queue].int_ptr for queue in queues}) == 2
+
+    def one(i):
+        a, b = problems[i % 8]
+        return check.exact(matmul(a, b, kernel=15, params=params, device=device), a, b).ok
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(one, range(100 if FULL else 40)))
+
+
+def test_a_product_s_two_launches_follow_each_other(any_device):
+    """No other thread's launch comes between: it would overwrite the pieces before they are added up."""
+    queue, launched = any_device.queue, []
+    built = Kernel(SPEC, TINY | {"GROUPS": 3}, any_device, any_device.context)
+    arrays = [cla.zeros(queue, (40, 40), np.float32) for _ in range(3)]
+
+    def spied(name, call):
+        def launch(*args):
+            launched.append(name)
+            time.sleep(0.02)  # time enough for another thread
+            return call(*args)
+
+        return launch
+
+    built._built, built._join = spied("gemm", built._built), spied("join", built._join)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: built(40, 40, 40, *arrays), range(8)))
+    assert launched == 8 * ["gemm", "join"]
