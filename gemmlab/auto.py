@@ -159,6 +159,8 @@ def search(
         known = (row for lists in table().values() for rows in lists.values() for row in rows)
         offers += [row["params"] for row in known if row["kernel"] == number]
         legal = [p for p in offers if not spec.problems(p, device.limits) and max(spec.least(p)[:2]) <= smallest * 8]
+        if not legal:
+            continue
         ahead([(number, p) for p in legal])
         tried = sorted(((rate(number, p), number, tuple(p.items())) for p in legal), reverse=True)
         starts += tried[:2]
