@@ -1,6 +1,7 @@
 """kernel="auto": the table says legal things, the nearest row is taken, and the search finds what is fastest."""
 
 import dataclasses
+import json
 import statistics
 import time
 
@@ -21,9 +22,12 @@ def rows():
 def test_every_row_is_legal_and_was_measured(kind, name, row):
     """And stands in a list that its kernel's strategy belongs to."""
     assert kind in auto.FALLBACK
-    assert name in (auto.EDGES[catalog[row["kernel"]].edges], "awkward")
+    assert name in (auto.EDGES[catalog[row["kernel"]].edges], "awkward", auto.WHOLE)
+    assert list(row["params"]) == list(catalog[row["kernel"]].defaults), "parameters that came later are filled in"
     assert catalog[row["kernel"]].problems(row["params"], ROOMY) == []
-    assert row["size"] > 0 and row["gflops"] > 0
+    assert min(auto.dimensions(row["size"])) > 0 and row["gflops"] > 0
+    whole = all(side % 64 == 0 for side in auto.dimensions(row["size"]))
+    assert whole or name not in ("rows", auto.WHOLE)
 
 
 def test_the_nearest_size_is_taken(any_device):
@@ -32,7 +36,7 @@ def test_the_nearest_size_is_taken(any_device):
         known = auto.table()["nvidia"][name]
         assert len(known) >= 5
         for row in known:
-            chosen, params = auto.choose(gpu, (row["size"],) * 3, edges)
+            chosen, params = auto.choose(gpu, auto.dimensions(row["size"]), edges)
             assert (chosen, dict(params)) == (row["kernel"], row["params"])
         odd = 100_001  # beyond all rows, and no whole tiles
         assert auto.choose(gpu, (odd, odd, odd), edges)[0] == known[-1]["kernel"]
@@ -40,13 +44,96 @@ def test_the_nearest_size_is_taken(any_device):
             assert auto.choose(gpu, (1, 1, 1), edges)[0] == known[0]["kernel"]
 
 
-def test_whole_tiles_take_the_rows_without_edges(any_device):
+def test_whole_sizes_take_the_rows_for_them(any_device):
     gpu = dataclasses.replace(any_device, kind="GPU", platform="NVIDIA CUDA", limits=ROOMY)
-    row = auto.table()["nvidia"]["rows"][-1]
-    whole = catalog[row["kernel"]].multiples(row["params"])
-    sizes = tuple(-(-4096 // multiple) * multiple for multiple in whole)
-    assert auto.choose(gpu, sizes) == (row["kernel"], tuple(row["params"].items()))
-    assert auto.choose(gpu, (sizes[0] + 1, *sizes[1:])) != auto.choose(gpu, sizes)
+    known = auto.table()["nvidia"][auto.WHOLE]
+    assert any(isinstance(row["size"], list) for row in known)
+    for row in known:
+        sizes = auto.dimensions(row["size"])
+        assert auto.choose(gpu, sizes) == (row["kernel"], tuple(row["params"].items()))
+        assert auto.choose(gpu, tuple(size + 64 for size in sizes))[0] == row["kernel"]
+        awkward = auto.choose(gpu, (sizes[0] + 1, *sizes[1:]))
+        assert any(awkward == (r["kernel"], tuple(r["params"].items())) for r in auto.table()["nvidia"]["awkward"])
+
+
+@pytest.fixture
+def tables(monkeypatch):
+    """Another table in place of the recorded one."""
+    real = auto.table
+
+    def put(**lists):
+        rows = {name: [{"gflops": 1.0, **row} for row in lists.get(name, [])] for name in (auto.WHOLE, *REST)}
+        monkeypatch.setattr(auto, "table", lambda: {"nvidia": rows})
+        auto._nearest.cache_clear()
+
+    yield put
+    auto._nearest.cache_clear()
+    assert real().keys() >= {"nvidia"}
+
+
+REST = tuple(auto.EDGES.values())
+
+
+def test_without_rows_for_whole_sizes_those_for_padding_are_taken(any_device, tables):
+    """As on devices whose rows are older."""
+    gpu = dataclasses.replace(any_device, kind="GPU", platform="NVIDIA CUDA", limits=ROOMY)
+    padded = {"size": 1024, "kernel": 3, "params": {"TS": 16, "WPT": 4}}
+    awkward = {"size": 1000, "kernel": 12, "params": {"TS": 16, "WPT": 4}}
+    whole = {"size": 1024, "kernel": 15, "params": catalog[15].defaults}
+    tables(rows=[padded], awkward=[awkward])
+    assert auto.choose(gpu, (1024, 1024, 1024))[0] == 3 and auto.choose(gpu, (1023, 1024, 1024))[0] == 12
+    tables(rows=[padded], awkward=[awkward], whole=[whole])
+    assert auto.choose(gpu, (1024, 1024, 1024))[0] == 15 and auto.choose(gpu, (1023, 1024, 1024))[0] == 12
+    assert auto.choose(gpu, (1024, 1024, 1023))[0] == 15, "K may be anything for this kernel"
+    tables(rows=[padded])
+    assert auto.choose(gpu, (1023, 1024, 1024))[0] == 3
+
+
+def test_the_nearest_shape_is_taken(any_device, tables):
+    gpu = dataclasses.replace(any_device, kind="GPU", platform="NVIDIA CUDA", limits=ROOMY)
+    shapes = {8: 1024, 16: [64, 8192, 8192], 24: [8192, 64, 8192], 32: [256, 256, 65536]}
+    tables(whole=[{"size": size, "kernel": 1, "params": {"TS": ts}} for ts, size in shapes.items()])
+
+    def taken(*sizes):
+        return dict(auto.choose(gpu, sizes)[1])["TS"]
+
+    assert [taken(*auto.dimensions(size)) for size in shapes.values()] == list(shapes)
+    assert taken(96, 4800, 9600) == 16 and taken(4800, 96, 9600) == 24 and taken(96, 96, 96_000) == 32
+    assert taken(2400, 2400, 2400) == 8 and taken(48, 48, 48) == 8
+
+
+def test_distance_counts_doublings():
+    assert auto.distance(1024, (1024, 1024, 1024)) == 0
+    assert auto.distance(1024, (2048, 512, 1024)) == 2
+    assert auto.distance([64, 8192, 1], (128, 1024, 8)) == 1 + 3 + 3
+    assert auto.distance(1024, (3000, 1000, 1)) == pytest.approx(auto.distance([3000, 1000, 1], (1024, 1024, 1024)))
+    assert auto.distance(1024, (0, 1024, 1024)) == 10  # an empty product has a kernel too
+    assert auto.dimensions(7) == (7, 7, 7) and auto.dimensions([1, 2, 3]) == auto.dimensions((1, 2, 3)) == (1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("size", "edges", "name"),
+    [
+        (1024, "auto", "whole"),
+        ([64, 8192, 8192], "auto", "whole"),
+        (1000, "auto", "awkward"),
+        ([64, 8192, 8191], "auto", "awkward"),
+        (1024, "pad", "rows"),
+        (1024, "guard", "guard"),
+        (1000, "shift", "shift"),
+    ],
+)
+def test_the_list_that_a_row_belongs_to(size, edges, name):
+    assert auto.home(size, edges) == name
+
+
+def test_rows_are_completed_with_parameters_that_came_later(tmp_path, monkeypatch):
+    old = {"size": 512, "kernel": 11, "gflops": 1.0, "params": {"RX": 16, "RY": 4, "WIDTH": 16, "GX": 2, "GY": 4}}
+    (tmp_path / "auto.json").write_text(json.dumps({"nvidia": {"rows": [old], "device": "a chip"}}))
+    monkeypatch.setattr(auto.sources, "folder", lambda name: tmp_path)
+    found = auto.table.__wrapped__()["nvidia"]
+    assert found["rows"][0]["params"] == catalog[11].defaults | old["params"] | {"TRANSPOSED": 1}
+    assert set(found) == {auto.WHOLE, *auto.EDGES.values()} and found[auto.WHOLE] == []
 
 
 def test_a_strategy_that_cannot_serve_a_size_names_one_that_can(device):
@@ -124,6 +211,38 @@ def test_the_search_finds_the_fastest_and_never_takes_a_wrong_one(any_device):
     row = auto.search(any_device, 512, run, per_kernel=2, say=said.append)
     assert row["kernel"] == 7 and row["params"]["WIDTH"] == 2 and row["params"]["TSM"] == 64
     assert row["size"] == 512 and row["gflops"] == 160 and len(said) == len(auto.candidates("pad")) + 1
+
+
+def test_a_search_among_some_kernels_keeps_what_is_known_if_that_is_faster(any_device):
+    """And one that runs ahead is told all that will be run, before it is run."""
+    announced, ran = [], []
+    known = auto.choose(any_device, (512, 512, 512), "pad")
+    other = next(number for number in (3, 6) if number != known[0])
+
+    def run(kernel, params):
+        ran.append((kernel, params))
+        return 100.0 if (kernel, tuple(params.items())) == known else 50.0 + params.get("WPT", 0)
+
+    def search(run, **options):
+        return auto.search(any_device, 512, run, per_kernel=2, say=lambda text: None, edges="pad", **options)
+
+    row = search(run, among=[other], ahead=announced.extend)
+    assert (row["kernel"], tuple(row["params"].items())) == known and row["gflops"] == 100
+    assert {kernel for kernel, _ in ran} == {other, known[0]}
+    assert all(setting in announced for setting in ran if setting != (known[0], dict(known[1])))
+    assert [ran.count(setting) for setting in ran] == [1] * len(ran), "nothing is run twice"
+    faster = search(lambda kernel, params: 200.0 if kernel == other else 100.0, among=[other])
+    assert faster["kernel"] == other and faster["gflops"] == 200
+    assert search(run, among=[])["gflops"] == 100  # all of them, the known one too
+
+
+def test_a_search_at_a_shape(any_device):
+    row = auto.search(any_device, (64, 256, 128), lambda kernel, params: 1.0, 1, lambda text: None, "auto", among=[15])
+    assert row["size"] == [64, 256, 128]
+    assert catalog[row["kernel"]].problems(row["params"], any_device.limits) == []
+    said = []  # one row of C: no tile of kernel 13 is that small
+    row = auto.search(any_device, (1, 256, 128), lambda kernel, params: 1.0, 1, said.append, "auto", among=[13, 15])
+    assert row["size"] == [1, 256, 128] and len(said) == 2
 
 
 def test_matmul_side_by_side_with_numpy(device, capsys):

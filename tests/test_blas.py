@@ -423,6 +423,39 @@ def test_no_pass_is_made_that_the_layout_spares(device, monkeypatch):
                 assert set(passes) == needed, (order, number, type(x_))
 
 
+@pytest.mark.parametrize("transposed", (0, 1))
+def test_kernel_11_takes_every_layout_and_transposes_what_it_must(transposed, device, monkeypatch):
+    """With TRANSPOSED = 0 two C-ordered operands need nothing but the kernel; with 1 an F-ordered a does not."""
+    from gemmlab import pipeline
+
+    passes = []
+    original = pipeline.Session.gemm
+
+    def gemm(self, *args, **options):
+        out = original(self, *args, **options)
+        passes.extend(name for name, _ in self.events)
+        return out
+
+    monkeypatch.setattr(pipeline.Session, "gemm", gemm)
+    params = {"RX": 4, "RY": 2, "RK": 2, "WIDTH": 4, "GX": 2, "GY": 4, "TRANSPOSED": transposed}
+    for m, n, k in ((32, 48, 64), (37, 29, 41)):
+        whole = m == 32
+        a, b = check.exact_inputs(m, n, k)
+        for x in HOST_LAYOUTS:
+            if x == "broadcast":  # its values are others
+                continue
+            for y in "CF":
+                passes.clear()
+                got = matmul(laid_out(a, x), laid_out(b, y), kernel=11, params=params, device=device)
+                assert check.exact(got, a, b).ok, (x, y)
+                if whole and x in "CF":
+                    needed = (y == "F") + ((x == "C") == bool(transposed))
+                    assert sorted(passes) == ["gemm"] + needed * ["transpose"], (x, y)
+        for x, y in itertools.product(dict.fromkeys(DEVICE_LAYOUTS[:5]), repeat=2):
+            arrays = to_device(device.queue, a, x), to_device(device.queue, b, y)
+            assert check.exact(matmul(*arrays, kernel=11, params=params).get(), a, b).ok, (x, y)
+
+
 def test_many_threads_share_the_kernels(device):
     from concurrent.futures import ThreadPoolExecutor
 

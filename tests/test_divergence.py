@@ -154,3 +154,11 @@ def test_the_recorded_strategies_are_whole():
 def test_sizes_with_a_step():
     assert cli._sizes("64,1000-1020:7,5-6") == [64, 1000, 1007, 1014, 5, 6]
     assert re.match(r"\[\d+", str(cli._sizes("256,512")))
+
+
+def test_sizes_that_differ():
+    assert cli._sizes("64x128x32") == [(64, 128, 32)]
+    assert cli._sizes("256,64x8192x1024,10-12") == [256, (64, 8192, 1024), 10, 11, 12]
+    for wrong in ("64x128", "1x2x3x4", "axbxc", "64x"):
+        with pytest.raises(ValueError):
+            cli._sizes(wrong)

@@ -9,13 +9,14 @@ import statistics
 import subprocess
 import sys
 import textwrap
+import types
 import zipfile
 from pathlib import Path
 
 import pytest
 
 import gemmlab
-from gemmlab import catalog, cli, live, sources
+from gemmlab import auto, catalog, cli, curves, live, rivals, sources
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -128,6 +129,7 @@ def test_bench_records_what_it_measured(tmp_path, any_device):
         (["bench", "--kernels", "1-99"], "there is no kernel"),
         (["bench", "--kernels", "x"], "--kernels"),
         (["bench", "--sizes", "big"], "--sizes"),
+        (["bench", "--sizes", "64x128"], "--sizes"),
         (["bench", "--params", "TS"], "--params"),
         (["bench", "--device", "no such thing"], "no device fits 'no such thing'"),
         (["bench", "--kernels", "3", "--params", "TS=20,WPT=8"], "TS=20 is not a multiple of WPT=8"),
@@ -153,6 +155,141 @@ def test_verify_tells_what_fails(monkeypatch, capsys, any_device):
     assert " 0 passed, " in f" {said.splitlines()[-1]}" and "wrong on purpose" in said
     for number in catalog:
         assert f"kernel {number} {{" in said
+
+
+def test_bench_takes_sizes_that_differ(tmp_path, any_device):
+    wanted = ["--kernels", "3,auto", "--sizes", "64x96x32", "--repeats", "2", "--json", "found.json"]
+    done = command("bench", *wanted, folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert [(r["m"], r["n"], r["k"], r["ok"]) for r in found["results"] + found["auto"]] == 2 * [(64, 96, 32, True)]
+
+
+def test_chapters_of_some_kernels(tmp_path, any_device, monkeypatch):
+    """Their sweeps only, and of these what the chapters show."""
+    monkeypatch.setattr(curves, "CURVES", {"01 TS": (1, "TS", (4, 8), {}), "03 WPT": (3, "WPT", (2, 4), {"TS": 32})})
+    file = tmp_path / "chapters.json"
+    assert cli.main(["bench", "--kernels", "3", "--sizes", "64", "--chapters", str(file)]) == 0
+    found = json.loads(file.read_text())
+    assert list(found["curves"]) == ["03 WPT"] and list(found["curves"]["03 WPT"]) == ["2", "4"]
+    assert found["size"] == 64 and {"device", "date", "command"} <= set(found) and "switches" not in found
+
+
+def test_a_search_records_each_row_in_its_list(tmp_path, any_device, monkeypatch):
+    """Whole sizes by themselves, old rows of other sizes kept, shapes behind cubes."""
+
+    def search(device, size, *args, among, **options):
+        return {"size": size if isinstance(size, int) else list(size), "among": among}
+
+    monkeypatch.setattr(auto, "search", search)
+    file, kind = tmp_path / "auto.json", auto.kind(gemmlab.default_device())
+    kept = [{"size": 100, "kernel": 1}, {"size": 1000, "kernel": 1}]
+    file.write_text(json.dumps({kind: {"awkward": kept, "commands": ["before"]}, "other": {"rows": []}}))
+    wanted = ["bench", "--search", str(file), "--edges", "auto", "--kernels", "3,15", "--sizes", "1000,64x128x64,512"]
+    assert cli.main(wanted) == 0
+    found = json.loads(file.read_text())
+    assert [row["size"] for row in found[kind]["whole"]] == [512, [64, 128, 64]]
+    assert found[kind]["awkward"] == [kept[0], {"size": 1000, "among": [3, 15]}]
+    assert found["other"] == {"rows": []} and len(found[kind]["commands"]) == 2
+
+
+# Side by side with cuBLAS
+
+
+@pytest.mark.parametrize("kernel", ("auto", 3, 15))
+def test_rounds_of_our_own(kernel, device):
+    params = {15: {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "GROUPS": 3}}.get(kernel)
+    rates = rivals.ours(64, 96, 32, device, kernel, params)
+    assert len(rates) == rivals.ROUNDS and all(rate > 0 for rate in rates)
+
+
+def test_gaps_between_launches_count(any_device, monkeypatch):
+    """From the first start to the last end, not the sum of what the kernels take."""
+
+    class Event:
+        def __init__(self, start):
+            self.profile = types.SimpleNamespace(start=start, end=start + 10)
+
+    class Session:
+        clock = 0
+
+        def __init__(self, *args):
+            self.events = []
+
+        def new(self, *args):
+            return None
+
+        def gemm(self, *args):
+            for name in ("transpose", "gemm"):
+                self.events.append((name, Event(Session.clock)))
+                Session.clock += 1000
+
+    monkeypatch.setattr(rivals, "Session", Session)
+    monkeypatch.setattr(rivals.blas, "operand", lambda *args: (None, False))
+    rates = rivals.ours(8, 8, 8, any_device, 1, {"TS": 8})
+    seconds = (1000 * (2 * rivals.CALLS - 1) + 10) * 1e-9 / rivals.CALLS
+    assert rates == [pytest.approx(2 * 8**3 / seconds * 1e-9)] * rivals.ROUNDS
+
+
+def test_what_a_comparison_records(any_device, monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr(rivals, "cublas", lambda m, n, k: asked.append((m, n, k)) or [3.0, 1.0, 2.0])
+    found = rivals.recorded([64, (32, 96, 64)], any_device)
+    assert asked == [(64, 64, 64), (32, 96, 64)]
+    assert found["yardsticks"] == [{"name": "cuBLAS SGEMM", "m": m, "n": n, "k": k, "gflops": 2.0} for m, n, k in asked]
+    for one, sizes in zip(found["side_by_side"], asked, strict=True):
+        assert (one["m"], one["n"], one["k"]) == sizes and one["cublas"] == [3.0, 1.0, 2.0]
+        assert (one["kernel"], tuple(one["params"].items())) == auto.choose(any_device, sizes)
+        assert len(one["auto"]) == rivals.ROUNDS and min(one["auto"]) > 0
+    assert "32 x 96 x 64: auto" in capsys.readouterr().out
+    assert rivals.spread([3000.0, 1000.0, 2000.0]) == "2,000 (1,000 to 3,000)"
+    json.dumps(found)
+
+
+# What was recorded
+
+RESULTS = sorted((ROOT / "results").glob("*.json"))
+
+
+def says_its_origin(found: dict) -> bool:
+    """Whether a record names device, command and date; a published one its device and source."""
+    if "source" in found:  # published by others
+        return bool(found["device"] and found["source"])
+    devices = (
+        [found["device"]] if "device" in found else [r["device"] for r in found["results"] + found.get("auto", [])]
+    )
+    named = all(len(d["device"]) > 3 and d["platform"] and d["driver"] for d in devices) and bool(devices)
+    dated = re.fullmatch(r"20\d\d-\d\d-\d\d", found["date"])
+    return bool(named and dated and found["command"].startswith("python -m gemmlab bench ") and found["title"])
+
+
+@pytest.mark.parametrize("path", [path for path in RESULTS if path.name != "auto.json"], ids=lambda path: path.name)
+def test_a_record_names_device_command_and_date(path):
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert says_its_origin(found)
+    for result in found.get("results", []) + found.get("auto", []) if "source" not in found else []:
+        assert result["ok"] and result["gflops"] > 0 and result["when"]
+    for name in ("source", "device") if "source" in found else ("command", "date", "title"):
+        assert not says_its_origin(found | {name: ""}), "the check would pass without it"
+
+
+def test_the_record_of_auto_names_device_command_and_date():
+    for kind, entry in json.loads((ROOT / "results" / "auto.json").read_text(encoding="utf-8")).items():
+        assert re.fullmatch(r"20\d\d-\d\d-\d\d", entry["date"]) and "(" in entry["device"], kind
+        assert entry["commands"] and all(c.startswith("python -m gemmlab bench ") for c in entry["commands"]), kind
+
+
+def test_the_recorded_comparison_with_cublas_is_whole():
+    found = json.loads((ROOT / "results" / "nvidia_h200_cublas.json").read_text(encoding="utf-8"))
+    assert [(y["m"], y["n"], y["k"]) for y in found["yardsticks"]] == [
+        (x["m"], x["n"], x["k"]) for x in found["side_by_side"]
+    ]
+    for yard, one in zip(found["yardsticks"], found["side_by_side"], strict=True):
+        assert len(one["cublas"]) == len(one["auto"]) == rivals.ROUNDS and min(one["cublas"] + one["auto"]) > 0
+        assert yard["gflops"] == sorted(one["cublas"])[rivals.ROUNDS // 2]
+        full = catalog[one["kernel"]].validate(one["params"])
+        assert full == catalog[one["kernel"]].complete(one["params"])
+    assert max(x["gflops"] for x in found["auto"]) <= 1.05 * found["peaks"]["gflops"]
 
 
 # Installing
