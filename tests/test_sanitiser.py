@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from conftest import FULL, lacking
-from test_kernels import OUTSIDE, and_store, edited, without_barrier
+from test_kernels import OUTSIDE, SMALL, and_store, edited, without_barrier
 
 from gemmlab import catalog
 from gemmlab.catalog import Limits
@@ -62,6 +62,24 @@ CASES = [pytest.param(*case, id="-".join(map(str, (case[0], *case[1].values(), *
 def test_a_kernel_is_clean(number, params, sizes, tmp_path):
     assert max(sizes) <= 65  # larger ones would take minutes
     assert watched(tmp_path, job="gemm", kernel=number, params=params, sizes=sizes) == ("right", "")
+
+
+#: Alone and with shared tiles, more groups than steps, more stages, vectors; awkward sizes where WIDTH allows them.
+WARPS = [
+    ({"ASYNC": 1}, (33, 17, 20)),
+    ({"ASYNC": 0}, (32, 33, 7)),
+    ({"ASYNC": 1, "GROUPS": 3}, (64, 40, 24)),
+    ({"ASYNC": 0, "GROUPS": 16}, (33, 35, 17)),
+    ({"WIDTH": 4, "STAGES": 3, "GROUPS": 5}, (64, 36, 21)),
+    ({"TSM": 16, "TSN": 64, "WARPM": 4, "STAGES": 4, "ORDER": 1}, (33, 20, 40)),
+    ({"TSM": 64, "TSN": 64, "WPTM": 8, "WPTN": 8, "TSK": 4, "WIDTH": 4, "GROUPS": 2}, (68, 8, 10)),
+]
+
+
+@pytest.mark.parametrize(("params", "sizes"), WARPS, ids=str)
+def test_warps_and_their_joins_are_clean(params, sizes, tmp_path):
+    params = SMALL[15] | params
+    assert watched(tmp_path, job="gemm", kernel=15, params=params, sizes=sizes) == ("right", "")
 
 
 @pytest.mark.parametrize(
@@ -120,6 +138,52 @@ FAULTS = {
 def test_a_fault_is_reported(fault, tmp_path):
     number, source, words = FAULTS[fault]
     _, log = watched(tmp_path, job="gemm", kernel=number, params=PARAMS[number], sizes=(8, 8, 8), source=source)
+    assert words in log and "At line" in log, log[:1000] or "Oclgrind said nothing"
+
+
+#: Kernel 15 and its join: what is wrong, groups, sizes, and what Oclgrind says.
+WARP_FAULTS = {
+    "first barrier removed": (without_barrier(15, 1), 0, (32, 32, 16), "data race at local memory"),
+    "second barrier removed": (without_barrier(15, 2), 0, (32, 32, 16), "data race at local memory"),
+    "third barrier removed": (without_barrier(15, 3), 1, (64, 32, 16), "data race at local memory"),
+    "rows of A unguarded": (
+        edited(15, ("LOAD(m0 + ia < M && k0 + ka + l*KA < K", "LOAD(k0 + ka + l*KA < K")),
+        0,
+        (30, 32, 8),
+        "Invalid read of size 4 at global memory",
+    ),
+    "steps of B unguarded": (
+        edited(15, ("n0 + ib < N && k0 + kb + l*KB < K)", "n0 + ib < N)")),
+        0,
+        (32, 32, 7),
+        "Invalid read of size 4 at global memory",
+    ),
+    "columns of C unguarded": (
+        edited(15, ("else if (n0 + n < N)", "else if (1)")),
+        0,
+        (32, 30, 8),
+        "Invalid write of size 4 at global memory",
+    ),
+    "a piece too far": (
+        edited(15, ("(2*group + cut)*TSN", "(2*group + cut + 5)*TSN")),
+        3,
+        (64, 32, 16),
+        "Invalid write of size 16 at global memory",
+    ),
+    "a piece that is not there": (
+        edited(15, ("(2*group + cut)*TSN", "(2*group + 1 - cut)*TSN")),
+        3,
+        (64, 32, 16),
+        "Uninitialized value",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", WARP_FAULTS)
+def test_a_fault_of_warps_is_reported(fault, tmp_path):
+    source, groups, sizes, words = WARP_FAULTS[fault]
+    params = SMALL[15] | {"GROUPS": groups}
+    _, log = watched(tmp_path, job="gemm", kernel=15, params=params, sizes=sizes, source=source)
     assert words in log and "At line" in log, log[:1000] or "Oclgrind said nothing"
 
 
