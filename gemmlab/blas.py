@@ -179,7 +179,7 @@ def matmul(a, b, *, kernel="auto", params: dict[str, int] | None = None, device=
     Raises:
         TypeError: for anything but float32 arrays; nothing is converted in silence.
         ValueError: for shapes that do not match, arrays on different queues or contexts, unknown kernels, illegal
-            parameters (ParameterError), or matrices beyond 32-bit indices.
+            parameters (ParameterError), or matrices beyond 32-bit indices (but for kernel 15).
         MemoryError: if the device cannot hold the matrices.
     """
     return _product(1.0, _checked("a", a), _checked("b", b), 0.0, None, False, False, kernel, params, device, edges)

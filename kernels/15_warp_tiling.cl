@@ -3,7 +3,7 @@
 // Before:   09_prefetch. There a work-item's elements lay scattered over the tile, and every
 //           float came from local memory by itself; here the 32 work-items of a warp share
 //           one compact block, and read it as vectors of 4. The next step's vectors are on
-//           their way while this step is multiplied, and more than one tile can be.
+//           their way while this step is multiplied, and so are the next tiles.
 // Costs:    STAGES*TSK*(TSM + TSN) floats of local memory, WPTM*WPTN accumulators and
 //           2*(WPTM + WPTN) registers; 1/TSM + 1/TSN global and 1/WPTM + 1/WPTN local loads
 //           per multiply-add, the local ones 4 at a time. With GROUPS also 2*GROUPS*TSM*TSN
@@ -105,10 +105,10 @@
 #define WARPN (32/WARPM)                     // columns of work-items in a warp
 #define WARPS (TSM/(WPTM*WARPM))             // warps in a column of the tile
 #define ITEMS (TSM/WPTM*(TSN/WPTN))          // work-items of a work-group
-#define KA (ITEMS*WIDTH/TSM)                  // rows of A's tile that a work-group copies at once
-#define KB (ITEMS*WIDTH/TSN)                  // rows of B's tile
-#define LPTA (TSK/KA)                         // vectors of A's tile a work-item copies
-#define LPTB (TSK/KB)                         // vectors of B's tile
+#define KA (ITEMS*WIDTH/TSM)                 // rows of A's tile that a work-group copies at once
+#define KB (ITEMS*WIDTH/TSN)                 // rows of B's tile
+#define LPTA (TSK/KA)                        // vectors of A's tile a work-item copies
+#define LPTB (TSK/KB)                        // vectors of B's tile
 
 // copy WIDTH floats from global to local memory, or zeroes if they are not there
 #if WIDTH == 4
