@@ -100,6 +100,8 @@ def test_the_picture_of_shifts_is_that_of_the_documentation():
         machine.shifts(3, 8, 4, 4)
 
 
+DIRECT = {"RX": 4, "RY": 2, "RK": 1, "WIDTH": 4, "GX": 2, "GY": 4}
+WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WIDTH": 1}
 BLOCKS = {"TSM": 16, "TSN": 8, "TSK": 8, "WPTM": 4, "WPTN": 2, "WIDTH": 2}
 
 
@@ -111,7 +113,11 @@ BLOCKS = {"TSM": 16, "TSN": 8, "TSK": 8, "WPTM": 4, "WPTN": 2, "WIDTH": 2}
         (5, {"TS": 8, "TSK": 8, "WPT": 2}, (33, 31, 65)),
         (10, BLOCKS, (32, 16, 8)),
         (10, BLOCKS, (33, 16, 8)),
+        (11, DIRECT | {"TRANSPOSED": 0}, (32, 64, 5)),
+        (11, DIRECT | {"TRANSPOSED": 1}, (32, 64, 5)),
         (12, {"TS": 8, "WPT": 2}, (33, 31, 65)),
+        (15, WARPS | {"GROUPS": 0}, (33, 31, 65)),
+        (15, WARPS | {"GROUPS": 3}, (33, 31, 65)),
     ],
 )
 def test_the_cost_in_launches_is_what_a_product_launches(kernel, params, sizes, device):
@@ -121,6 +127,10 @@ def test_the_cost_in_launches_is_what_a_product_launches(kernel, params, sizes, 
     assert (launches == 1) == (more == 0)
     assert set(result.passes_ms) >= {"gemm"} and launches >= len(result.passes_ms)
     assert (launches == 1) == (list(result.passes_ms) == ["gemm"])
+    if kernel in (11, 15):  # one launch each of what there is
+        assert launches == len(result.passes_ms)
+        copied = "transpose" in result.passes_ms
+        assert more == 4 * (sizes[1] * sizes[2] * copied + 2 * params.get("GROUPS", 0) * 32 * 32)
 
 
 def test_splitting_is_the_product(device):

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import gemmlab
-from gemmlab import auto, catalog, cli, curves, live, rivals, sources
+from gemmlab import auto, catalog, cli, curves, live, record, rivals, sources
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -290,6 +290,25 @@ def test_the_recorded_comparison_with_cublas_is_whole():
         full = catalog[one["kernel"]].validate(one["params"])
         assert full == catalog[one["kernel"]].complete(one["params"])
     assert max(x["gflops"] for x in found["auto"]) <= 1.05 * found["peaks"]["gflops"]
+
+
+def test_a_ladder_shows_a_kernel_that_auto_took(monkeypatch):
+    """Where it has no results of its own, and up to 4096; the best of each kernel counts."""
+    row = {"m": 1024, "kernel": 1, "gflops": 5.0}
+    files = [
+        {"title": "a chip", "results": [row, row | {"gflops": 7.0}], "auto": [row | {"gflops": 99.0}]},
+        {"title": "a chip", "results": [], "auto": [row | {"kernel": 15, "gflops": g, "m": m} for m, g in
+                                                    ((512, 20.0), (4096, 30.0), (8192, 40.0))]},
+        {"title": "another", "results": [row | {"gflops": 50.0}]},
+    ]  # fmt: skip
+    monkeypatch.setattr(record, "recorded", lambda: files)
+    assert record.ladders() == {"another": {1: 50.0}, "a chip": {1: 7.0, 15: 30.0}}
+    assert list(record.ladders()) == ["another", "a chip"]  # the fastest first
+    assert record.ladders((15,), ("chip",)) == {"a chip": {15: 30.0}}
+
+
+def test_every_kernel_stands_on_the_recorded_ladder():
+    assert set(record.ladders()["NVIDIA H200"]) == set(catalog)
 
 
 # Installing
