@@ -45,8 +45,8 @@ def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, lane: int = 0) -> Pictur
     for number, r in both.items():
         a, b = fetched(r, "Asub"), fetched(r, "Bsub")
         words[number] = f"{a[0]} + {b[0]} loads, {a[1]} + {b[1]} turns, {a[2]} + {b[2]} floats"
-    alt = f"A warp's elements of C, and a step of A + B: kernel 9 {words[9]}; kernel 15 {words[15]}"
-    picture = Picture(7.4, 4.2, alt)
+    alt = f"A warp's elements of C, and a step of A + B: kernel 9: {words[9]}; kernel 15: {words[15]}"
+    picture = Picture(6.8, 3.9, alt)
     shades = matplotlib.colormaps["viridis"](np.linspace(0.15, 0.9, 32))
     shades[lane] = (*to_rgb(RED), 1)
     for ax, (number, r) in zip(map(picture.axes_plain, picture.add_gridspec(1, 2)), both.items(), strict=True):
@@ -65,7 +65,7 @@ def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, lane: int = 0) -> Pictur
         ax.add_patch(Rectangle((0, -TILE), TILE, TILE, fill=False, edgecolor=GREEN, linewidth=1.5))
         ax.set(xlim=(-0.5, TILE + 0.5), ylim=(-TILE - 0.5, 0.5), aspect="equal", xticks=[], yticks=[])
         ax.set_title(f"kernel {number}: warp 0, lane {lane} in red", color=INK, fontsize=10)
-        ax.set_xlabel(f"a step of A + B: {words[number]}", color=INK, fontsize=8.5)
+        ax.set_xlabel(words[number], color=INK, fontsize=9)
         for spine in ax.spines.values():
             spine.set_visible(False)
     return picture
@@ -81,13 +81,14 @@ def stages(tiles: int, copy: float, multiply: float, STAGES: int = 2) -> Picture
         done.append(begin + multiply)
     share = tiles * multiply / done[-1]
     alt = f"{count(STAGES, 'stage')}: done after {done[-1]:g}, multiplying {share:.0%} of the time"
-    picture = Picture(7.4, 0.9 + 0.3 * (STAGES + 1), alt)
+    picture = Picture(6.8, 0.9 + 0.3 * (STAGES + 1), alt)
     ax = picture.axes_plain()
     boxes = [(STAGES, done[t + 1] - multiply, multiply, GREEN, t) for t in range(tiles)]
     boxes += [(t % STAGES, asked[t], copy, faint(BLUE, 0.45), t) for t in range(tiles)]
     _boxes(ax, boxes, done[-1])
     ax.set_yticks([-row - 0.5 for row in range(STAGES + 1)], [f"copy, stage {s}" for s in range(STAGES)] + ["multiply"])
-    ax.set(xlim=(0, done[-1] * 1.02), ylim=(-STAGES - 1, 0.1), xlabel="time", title=alt)
+    ax.set(xlim=(0, done[-1] * 1.02), ylim=(-STAGES - 1, 0.1), xlabel="time")
+    ax.set_title(alt, color=INK, fontsize=10)
     return picture
 
 
@@ -122,7 +123,7 @@ def idle(tiles: int, steps: int, places: int) -> tuple[float, float]:
 def shares(tiles: int, steps: int, groups: int) -> Picture:
     """The same steps on so many places, time from left to right: one group a tile, and the line cut into equal pieces.
 
-    A piece that is not a whole tile has a red frame: `join.cl` adds it to the tile's other pieces.
+    A piece that is not a whole tile is orange: `join.cl` adds it to the tile's other pieces.
     """
     waves, equal = idle(tiles, steps, groups)
     cut = pieces(tiles, steps, groups)
@@ -131,7 +132,7 @@ def shares(tiles: int, steps: int, groups: int) -> Picture:
         f"{count(tiles, 'tile')} of {count(steps, 'step')} on {count(groups, 'place')}: one group a tile leaves "
         f"{waves:.0%} idle, equal shares {equal:.0%}; cut: {', '.join(map(str, several)) or 'none'}"
     )
-    picture = Picture(7.4, 1.1 + 0.46 * groups, alt)
+    picture = Picture(6.8, 1.1 + 0.44 * groups, alt)
     end = steps * -(-tiles // groups)
     whole = [[(t, 0, steps) for t in range(g, tiles, groups)] for g in range(groups)]
     for ax, parts, name, share in zip(
@@ -139,12 +140,9 @@ def shares(tiles: int, steps: int, groups: int) -> Picture:
         (waves, equal), strict=True,
     ):  # fmt: skip
         for g, mine in enumerate(parts):
-            start = 0
-            for tile, _, number in mine:
-                _boxes(ax, [(g, start, number, (BLUE, GREEN)[tile % 2], tile)], end)
-                if number < steps:
-                    ax.add_patch(Rectangle((start, -g - 0.9), number, 0.8, fill=False, edgecolor=RED, linewidth=1.8))
-                start += number
+            starts = [sum(part[2] for part in mine[:i]) for i in range(len(mine))]
+            boxes = zip(starts, mine, strict=True)
+            _boxes(ax, [(g, x, p[2], ORANGE if p[2] < steps else BLUE, p[0]) for x, p in boxes], end)
         ax.set(xlim=(0, end * 1.01), ylim=(-groups, 0.1))
         ax.set_title(f"{name}: {share:.0%} of the places idle", color=INK, fontsize=10)
         ax.set_yticks([-g - 0.5 for g in range(groups)], [f"place {g}" for g in range(groups)])
@@ -153,12 +151,15 @@ def shares(tiles: int, steps: int, groups: int) -> Picture:
 
 
 def versus(rows: Iterable[Mapping], title: str = "") -> Picture:
-    """Recorded rounds of `matmul` and cuBLAS by size: the share that the medians make, and how far rounds move it."""
+    """Recorded rounds of `matmul` and cuBLAS by size: the share that the medians make, and how far rounds move it.
+
+    Orange where M or N is no multiple of 4.
+    """
     rows = list(rows)
     percent = [100 * float(np.median(r["auto"]) / np.median(r["cublas"])) for r in rows]
     names = [f"{r['m']}" if r["m"] == r["n"] == r["k"] else f"{r['m']} x {r['n']} x {r['k']}" for r in rows]
     said = "; ".join(f"{name}: {p:.0f}%" for name, p in zip(names, percent, strict=True))
-    picture = Picture(7, 0.8 + 0.23 * len(rows), f"Share of cuBLAS's rate{f' on {title}' * bool(title)}. {said}")
+    picture = Picture(6.4, 0.8 + 0.22 * len(rows), f"Share of cuBLAS's rate{f' on {title}' * bool(title)}. {said}")
     ax = picture.axes_plain()
     for place, (row, p) in enumerate(zip(rows, percent, strict=True)):
         fits = row["m"] % 4 == row["n"] % 4 == 0
@@ -170,5 +171,5 @@ def versus(rows: Iterable[Mapping], title: str = "") -> Picture:
         ax.text(max(p, best) + 1, -place, f"{p:.0f}%", va="center", color=INK, fontsize=9)
     ax.axvline(100, color=INK, linewidth=0.8, linestyle=":")
     ax.set_yticks([-i for i in range(len(rows))], names)
-    ax.set(xlim=(0, 115), xlabel="% of cuBLAS (orange: M or N is no multiple of 4)", ylim=(-len(rows) + 0.4, 0.6))
+    ax.set(xlim=(0, 115), xlabel="% of cuBLAS", ylim=(-len(rows) + 0.4, 0.6))
     return picture

@@ -3,7 +3,7 @@
 import re
 
 import gemmlab
-from gemmlab import model
+from gemmlab import model, warps
 
 
 class _Missing(Exception):
@@ -567,4 +567,85 @@ check_13_3 = _kernel(
     ],
     "one subtraction a tile instead of one addition a load. Did the compiler know already?",
     {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 2},
+)
+
+
+def _cut(step, end, steps):
+    """A stretch of the line of all steps as (tile, first step, steps), tile by tile."""
+    found = []
+    while step < end:
+        found.append((step // steps, step % steps, min(end - step, steps - step % steps)))
+        step += found[-1][2]
+    return found
+
+
+def _length(tiles, steps, groups):
+    return -(-tiles * steps // groups)
+
+
+check_15_1 = _function(
+    lambda group, groups, tiles, steps: warps.pieces(tiles, steps, groups)[group],
+    [(0, 4, 3, 8), (1, 4, 3, 8), (2, 4, 5, 7), (3, 4, 5, 7), (5, 8, 2, 16), (1, 3, 3, 4)],
+    "from line*g/G to line*(g + 1)/G, cut where a tile ends: split K and Stream-K alike.",
+    [
+        (
+            lambda g, groups, tiles, steps: [
+                (tile, 0, steps) for tile in range(tiles * g // groups, tiles * (g + 1) // groups)
+            ],
+            "Those are whole tiles; the line of steps is cut, not the line of tiles.",
+        ),
+        (
+            lambda g, groups, tiles, steps: [
+                divmod(tiles * steps * g // groups, steps)
+                + (tiles * steps * (g + 1) // groups - tiles * steps * g // groups,)
+            ],
+            "A piece ends where its tile ends; what is left belongs to the next tile, from its step 0 on.",
+        ),
+        (
+            lambda g, groups, tiles, steps: [
+                (tile, first, first + number)
+                for tile, first, number in _cut(tiles * steps * g // groups, tiles * steps * (g + 1) // groups, steps)
+            ],
+            "The third number is how many steps it does, not where it ends.",
+        ),
+        (
+            lambda g, groups, tiles, steps: _cut(
+                g * _length(tiles, steps, groups),
+                min(tiles * steps, (g + 1) * _length(tiles, steps, groups)),
+                steps,
+            ),
+            "That rounds every length up, and leaves less to the last group; line*g//G spreads the rest.",
+        ),
+    ],
+)
+check_15_2 = _function(
+    lambda p, q, width: p * q / (p * q + (p + q) / width),
+    [(8, 8, 1), (8, 8, 4), (4, 4, 4), (4, 8, 2), (16, 4, 1)],
+    "p q multiply-adds and (p + q)/width loads: what a warp has to issue for a step.",
+    [
+        (lambda p, q, width: p * q / (p * q + p + q), "A vector brings `width` floats with one instruction."),
+        (lambda p, q, width: (p + q) / width / (p * q), "That is loads per multiply-add."),
+        (lambda p, q, width: (p + q) / width / (p * q + (p + q) / width), "That is the share of the loads."),
+        (
+            lambda p, q, width: p * q / width / (p * q / width + (p + q) / width),
+            "Only the loads are vectors: a multiply-add is one instruction for each element.",
+        ),
+    ],
+)
+check_15_3 = _kernel(
+    15,
+    [(160, 192, 16), (96, 320, 32), (64, 68, 24)],
+    [
+        (
+            r"band\s*=\s*tile\s*/\s*\(\s*ORDER\s*\*\s*tiles_m\s*\)",
+            "a band of ORDER columns holds ORDER*tiles_m tiles: begin with the line of `band`.",
+        ),
+        (r"tiles_n\s*-\s*band", "the last band may be narrower: it has min(ORDER, tiles_n - band) columns."),
+        (
+            r"m0\s*=\s*\(?\s*tile\s*%\s*\(\s*ORDER\s*\*\s*tiles_m\s*\)\s*/",
+            "the number inside the band, divided by its columns, is the row of tiles: m0 has no `band` any more.",
+        ),
+    ],
+    "along a band's row, then down to its next one. Leave GROUPS at 0: `join.cl` still counts the old way.",
+    {"TSM": 32, "TSN": 64, "TSK": 16, "WPTM": 4, "WPTN": 4, "ORDER": 2},
 )

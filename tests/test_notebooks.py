@@ -14,7 +14,7 @@ import pytest
 from conftest import lacking
 from nbclient import NotebookClient
 
-from gemmlab import catalog, sources
+from gemmlab import catalog, sources, warps
 from gemmlab.device import devices
 
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
@@ -33,6 +33,7 @@ CHAPTERS = [
     "11_register_only.ipynb",
     "12_guarded.ipynb",
     "13_shifted.ipynb",
+    "15_warp_tiling.ipynb",
 ]
 IGNORED = "nbval-ignore-output"
 
@@ -176,6 +177,22 @@ def body(number: int, *changes: tuple[str, str]) -> str:
     return text
 
 
+#: Exercise 15.3 line by line: bands of columns.
+TURNED = (
+    ("tile/(ORDER*tiles_n)*ORDER", "tile/(ORDER*tiles_m)*ORDER"),
+    ("rows = min(ORDER, tiles_m - band)", "columns = min(ORDER, tiles_n - band)"),
+    ("m0 = (band + tile%(ORDER*tiles_n)%rows)*TSM", "m0 = tile%(ORDER*tiles_m)/columns*TSM"),
+    ("n0 = tile%(ORDER*tiles_n)/rows*TSN", "n0 = (band + tile%(ORDER*tiles_m)%columns)*TSN"),
+)
+
+
+def rounded_up(group, groups, tiles, steps):
+    """Equal shares, but for the last group's: every length is rounded up."""
+    length = -(-tiles * steps // groups)
+    line = [(step // steps, step % steps) for step in range(tiles * steps)][group * length : (group + 1) * length]
+    return [(t, min(s for u, s in line if u == t), sum(u == t for u, _ in line)) for t in sorted({t for t, _ in line})]
+
+
 WRONG |= {
     "02_1": [524288, 16384, 8192, 131072, "many"],
     "02_2": [
@@ -282,6 +299,33 @@ WRONG |= {
         ),
         body(13, ("// first step of the next tile\n", "\n        const int left = K - k1; // k < left, k < left\n")),
     ],
+    "15_1": [
+        lambda g, groups, tiles, steps: [(t, 0, steps) for t in range(tiles * g // groups, tiles * (g + 1) // groups)],
+        lambda g, groups, tiles, steps: [
+            (
+                tiles * steps * g // groups // steps,
+                tiles * steps * g // groups % steps,
+                tiles * steps * (g + 1) // groups - tiles * steps * g // groups,
+            )
+        ],
+        lambda g, groups, tiles, steps: [
+            (tile, first, first + number) for tile, first, number in warps.pieces(tiles, steps, groups)[g]
+        ],
+        rounded_up,
+        lambda g, groups, tiles, steps: g,
+    ],
+    "15_2": [
+        lambda p, q, width: p * q / (p * q + p + q),
+        lambda p, q, width: (p + q) / width / (p * q),
+        lambda p, q, width: (p + q) / width / (p * q + (p + q) / width),
+        lambda p, q, width: p * q / width / (p * q / width + (p + q) / width),
+    ],
+    "15_3": [
+        body(15),
+        body(15, *TURNED[:1]),
+        body(15, *TURNED[:2]),
+        body(15, *TURNED[:3], (TURNED[3][0], "n0 = band*TSN")),
+    ],
 }
 
 
@@ -317,7 +361,7 @@ def test_a_chapter_from_the_second_on_is_complete(name):
     assert text.count("gemmlab.Stepper(") >= (1 if number in (3, 8) else 2)
     ladders = re.findall(r'plot\.ladder\(\{"here": mine, \*\*record\.ladders\(.*only=\("H200", "K40m"\)\)\}\)', text)
     assert len(ladders) == 2
-    assert "plot.roofline(" in text or number in (8, 10, 13)
+    assert "plot.roofline(" in text or number in (8, 10, 13, 15)
 
 
 @pytest.mark.parametrize("number", WRONG)

@@ -55,8 +55,8 @@ def test_what_a_warp_fetches_is_what_the_catalog_says():
 
 def test_the_picture_of_a_block_is_that_of_the_replay():
     picture = warps.block(4, 4, 8, lane=5)
-    assert "kernel 9 4 + 4 loads, 4 + 4 turns, 64 + 8 floats" in picture.alt
-    assert "kernel 15 1 + 1 loads, 4 + 4 turns, 32 + 16 floats" in picture.alt
+    assert "kernel 9: 4 + 4 loads, 4 + 4 turns, 64 + 8 floats" in picture.alt
+    assert "kernel 15: 1 + 1 loads, 4 + 4 turns, 32 + 16 floats" in picture.alt
     assert sorted(words(picture), key=int) == [str(lane) for lane in range(32)], "a lane holds one block of 4 x 4"
     assert len(words(warps.block(8, 8, 8))) == 4 * 32
     image = picture.axes[0].images[0].get_array()

@@ -1,0 +1,5 @@
+def share(p, q, width):
+    return p * q / (p * q + (p + q) / width)
+
+
+checks.check_15_2(share)

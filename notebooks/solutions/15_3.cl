@@ -1,0 +1,252 @@
+#ifndef TSM
+#define TSM 128 // rows of the tile of C
+#endif
+#ifndef TSN
+#define TSN 64 // columns of the tile of C
+#endif
+#ifndef TSK
+#define TSK 16 // depth of the tiles of A and B, in steps of k
+#endif
+#ifndef WPTM
+#define WPTM 8 // rows of C a work-item computes
+#endif
+#ifndef WPTN
+#define WPTN 8 // columns of C a work-item computes
+#endif
+#ifndef WARPM
+#define WARPM 8 // rows of work-items in a warp of 32
+#endif
+#ifndef WIDTH
+#define WIDTH 4 // floats copied at once from global memory: 1 or 4
+#endif
+#ifndef STAGES
+#define STAGES 2 // tiles of A and B in local memory: one in use, the others on their way
+#endif
+#ifndef ORDER
+#define ORDER 8 // rows of tiles that neighbouring work-groups go through together
+#endif
+#ifndef GROUPS
+#define GROUPS 0 // work-groups that share all tiles equally; 0: one for each tile
+#endif
+#ifndef ASYNC
+#define ASYNC 1 // 1: copy to local memory without waiting where the device can
+#endif
+
+#if !(TSM % (WPTM * WARPM) == 0)
+#error TSM must be a multiple of WPTM*WARPM
+#endif
+#if !(32 % WARPM == 0)
+#error WARPM must divide 32
+#endif
+#if !(TSN * WARPM % (WPTN * 32) == 0)
+#error TSN*WARPM must be a multiple of WPTN*32
+#endif
+#if !(WPTM % 4 == 0)
+#error WPTM must be a multiple of 4
+#endif
+#if !(WPTN % 4 == 0)
+#error WPTN must be a multiple of 4
+#endif
+#if !((WIDTH - 1) * (WIDTH - 4) == 0)
+#error WIDTH must be 1 or 4
+#endif
+#if !(TSN * WIDTH % (WPTM * WPTN) == 0)
+#error TSN*WIDTH must be a multiple of WPTM*WPTN
+#endif
+#if !(TSM * WIDTH % (WPTM * WPTN) == 0)
+#error TSM*WIDTH must be a multiple of WPTM*WPTN
+#endif
+#if !((TSK * WPTM * WPTN) % (TSN * WIDTH) == 0)
+#error TSK*WPTM*WPTN must be a multiple of TSN*WIDTH
+#endif
+#if !((TSK * WPTM * WPTN) % (TSM * WIDTH) == 0)
+#error TSK*WPTM*WPTN must be a multiple of TSM*WIDTH
+#endif
+#if !(STAGES > 1)
+#error STAGES must be at least 2
+#endif
+#if !(TSK % 2 == 0)
+#error TSK must be even
+#endif
+#if !(ASYNC < 2)
+#error ASYNC must be 0 or 1
+#endif
+
+#define WARPN (32/WARPM)                     // columns of work-items in a warp
+#define WARPS (TSM/(WPTM*WARPM))             // warps in a column of the tile
+#define ITEMS (TSM/WPTM*(TSN/WPTN))          // work-items of a work-group
+#define KA (ITEMS*WIDTH/TSM)                  // rows of A's tile that a work-group copies at once
+#define KB (ITEMS*WIDTH/TSN)                  // rows of B's tile
+#define LPTA (TSK/KA)                         // vectors of A's tile a work-item copies
+#define LPTB (TSK/KB)                         // vectors of B's tile
+
+// copy WIDTH floats from global to local memory, or zeroes if they are not there
+#if WIDTH == 4
+#define floatX float4
+#else
+#define floatX float
+#endif
+#if ASYNC && defined(__NV_CL_C_VERSION)
+// a copy is only asked for; COPIED ends a batch, AWAIT(n) waits until all but the last n have come
+#if WIDTH == 4
+#define CP_ASYNC "cp.async.cg.shared.global [%0], [%1], 16, %2;"
+#else
+#define CP_ASYNC "cp.async.ca.shared.global [%0], [%1], 4, %2;"
+#endif
+#define COPY(to, from, there) \
+    asm volatile(CP_ASYNC :: "r"((uint)(size_t)(to)), "l"(from), "r"((there) ? 4*WIDTH : 0) : "memory")
+#define COPIED() asm volatile("cp.async.commit_group;" ::: "memory")
+#define AWAIT(batches) asm volatile("cp.async.wait_group %0;" :: "n"(batches) : "memory")
+#else
+#define COPY(to, from, there) *(__local floatX*)(to) = (there) ? *(const __global floatX*)(from) : (floatX)(0.0f)
+#define COPIED()
+#define AWAIT(batches)
+#endif
+
+// load: the next tiles of A and B into the buffer `filled`
+#define LOAD(A_THERE, B_THERE) \
+    for (int l = 0; l < LPTA; l++) { \
+        COPY(&Asub[filled][ka + l*KA][ia], a_from + l*KA*M, A_THERE); \
+    } \
+    for (int l = 0; l < LPTB; l++) { \
+        COPY(&Bsub[filled][kb + l*KB][ib], b_from + l*KB*N, B_THERE); \
+    }
+#define NEXT() \
+    if (k0 < k_end) { \
+        if (inside && k0 + TSK <= K) { \
+            LOAD(1, 1) \
+        } else { \
+            LOAD(m0 + ia < M && k0 + ka + l*KA < K, n0 + ib < N && k0 + kb + l*KB < K) \
+        } \
+        k0 += TSK; \
+        a_from += TSK*(size_t)M; \
+        b_from += TSK*(size_t)N; \
+        filled = filled + 1 < STAGES ? filled + 1 : 0; \
+    } \
+    COPIED()
+
+// fragment: what a work-item needs of step k, from local memory into registers
+#define FRAGMENT(k, to) \
+    for (int wm = 0; wm < WPTM/4; wm++) { \
+        a[to][wm] = *(const __local float4*)&Asub[now][k][tm + wm*4*WARPM]; \
+    } \
+    for (int wn = 0; wn < WPTN/4; wn++) { \
+        b[to][wn] = *(const __local float4*)&Bsub[now][k][tn + wn*4*WARPN]; \
+    }
+
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+void gemm(const int M, const int N, const int K,
+          const __global float* restrict A,
+          const __global float* restrict B,
+          __global float* restrict C,
+          __global float* restrict pieces)
+{
+    // identifiers
+    const int tid = get_local_id(0);                         // number of the work-item
+    const int lane = tid%32;                                 // its number in the warp
+    const int warp = tid/32;                                 // number of the warp
+    const int tm = (warp%WARPS*WARPM*WPTM) + lane%WARPM*4;   // first row inside the tile
+    const int tn = (warp/WARPS*WARPN*WPTN) + lane/WARPM*4;   // first column inside the tile
+    const int ia = tid%(TSM/WIDTH)*WIDTH;                    // row of A's tile that it copies
+    const int ka = tid/(TSM/WIDTH);                          // and the first step of k
+    const int ib = tid%(TSN/WIDTH)*WIDTH;                    // the same of B's tile
+    const int kb = tid/(TSN/WIDTH);
+    const int tiles_m = (M - 1)/TSM + 1;                     // rows of tiles
+    const int tiles_n = (N - 1)/TSN + 1;                     // columns of tiles
+    const int steps = (K - 1)/TSK + 1;                       // tiles of A that a tile of C needs
+
+    // this work-group's part of the line of all steps
+    const int group = get_group_id(0);
+    const long line = (long)tiles_m*tiles_n*steps;
+    long step = line*group/get_num_groups(0);
+    const long end = line*(group + 1)/get_num_groups(0);
+    int cut = 0;                                             // pieces that it has stored
+
+    // local memory
+    __local float Asub[STAGES][TSK][TSM] __attribute__((aligned(16))); // [stage][k][m]
+    __local float Bsub[STAGES][TSK][TSN] __attribute__((aligned(16))); // [stage][k][n]
+
+    while (step < end) {
+        // which tile: along ORDER columns of tiles, then on to the next row
+        const int tile = step/steps;
+        const int band = tile/(ORDER*tiles_m)*ORDER;
+        const int columns = min(ORDER, tiles_n - band);
+        const int m0 = tile%(ORDER*tiles_m)/columns*TSM;
+        const int n0 = (band + tile%(ORDER*tiles_m)%columns)*TSN;
+        const int inside = m0 + TSM <= M && n0 + TSN <= N;
+        const int count = (int)min(end - step, (long)steps - step%steps);
+        int k0 = (int)(step%steps)*TSK;                      // first step of k to load
+        const int k_end = k0 + count*TSK;
+        const __global float* a_from = A + (size_t)(k0 + ka)*M + m0 + ia;
+        const __global float* b_from = B + (size_t)(k0 + kb)*N + n0 + ib;
+        int filled = 0;
+        int now = 0;
+
+        // accumulators
+        float4 acc[WPTN][WPTM/4];
+        for (int wn = 0; wn < WPTN; wn++) {
+            for (int wm = 0; wm < WPTM/4; wm++) {
+                acc[wn][wm] = (float4)(0.0f);
+            }
+        }
+        float4 a[2][WPTM/4];
+        float4 b[2][WPTN/4];
+
+        // load: the first tiles
+        for (int stage = 1; stage < STAGES; stage++) {
+            NEXT();
+        }
+        AWAIT(STAGES - 2);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        FRAGMENT(0, 0)
+
+        for (int t = 0; t < count; t++) {
+            // load: one more
+            NEXT();
+
+            // compute, and fetch what the step after needs
+            #pragma unroll
+            for (int k = 0; k < TSK; k++) {
+                if (k == TSK - 1) {
+                    // barrier: the next tile is there, and nobody needs this one any more
+                    AWAIT(STAGES - 2);
+                    barrier(CLK_LOCAL_MEM_FENCE);
+                    now = now + 1 < STAGES ? now + 1 : 0;
+                }
+                FRAGMENT((k + 1)%TSK, (k + 1)%2)
+                for (int wn = 0; wn < WPTN/4; wn++) {
+                    for (int wm = 0; wm < WPTM/4; wm++) {
+                        acc[4*wn][wm] += a[k%2][wm]*b[k%2][wn].x;
+                        acc[4*wn + 1][wm] += a[k%2][wm]*b[k%2][wn].y;
+                        acc[4*wn + 2][wm] += a[k%2][wm]*b[k%2][wn].z;
+                        acc[4*wn + 3][wm] += a[k%2][wm]*b[k%2][wn].w;
+                    }
+                }
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+
+        // store
+        for (int wn = 0; wn < WPTN; wn++) {
+            for (int wm = 0; wm < WPTM/4; wm++) {
+                const int m = tm + wm*4*WARPM;
+                const int n = tn + wn/4*4*WARPN + wn%4;
+                if (count < steps) {
+                    *(__global float4*)&pieces[((size_t)(2*group + cut)*TSN + n)*TSM + m] = acc[wn][wm];
+                } else if (n0 + n < N) {
+                    __global float* c = C + (size_t)(n0 + n)*M + m0 + m;
+#if WIDTH == 4
+                    if (m0 + m < M) *(__global float4*)c = acc[wn][wm];
+#else
+                    if (m0 + m < M) c[0] = acc[wn][wm].x;
+                    if (m0 + m + 1 < M) c[1] = acc[wn][wm].y;
+                    if (m0 + m + 2 < M) c[2] = acc[wn][wm].z;
+                    if (m0 + m + 3 < M) c[3] = acc[wn][wm].w;
+#endif
+                }
+            }
+        }
+        cut += count < steps;
+        step += count;
+    }
+}
