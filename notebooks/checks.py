@@ -627,8 +627,8 @@ check_15_2 = _function(
         (lambda p, q, width: (p + q) / width / (p * q), "That is loads per multiply-add."),
         (lambda p, q, width: (p + q) / width / (p * q + (p + q) / width), "That is the share of the loads."),
         (
-            lambda p, q, width: p * q / width / (p * q / width + (p + q) / width),
-            "Only the loads are vectors: a multiply-add is one instruction for each element.",
+            lambda p, q, width: p * q / (p * q + p * q / width),
+            "For a step it needs p floats of A and q of B, not p q.",
         ),
     ],
 )

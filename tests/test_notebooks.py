@@ -318,7 +318,7 @@ WRONG |= {
         lambda p, q, width: p * q / (p * q + p + q),
         lambda p, q, width: (p + q) / width / (p * q),
         lambda p, q, width: (p + q) / width / (p * q + (p + q) / width),
-        lambda p, q, width: p * q / width / (p * q / width + (p + q) / width),
+        lambda p, q, width: p * q / (p * q + p * q / width),
     ],
     "15_3": [
         body(15),
