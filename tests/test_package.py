@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import gemmlab
-from gemmlab import auto, catalog, cli, curves, live, record, rivals, sources
+from gemmlab import auto, catalog, cli, curves, launch, live, record, rivals, sources
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -191,6 +191,17 @@ def test_a_search_records_each_row_in_its_list(tmp_path, any_device, monkeypatch
     assert [row["size"] for row in found[kind]["whole"]] == [512, [64, 128, 64]]
     assert found[kind]["awkward"] == [kept[0], {"size": 1000, "among": [3, 15]}]
     assert found["other"] == {"rows": []} and len(found[kind]["commands"]) == 2
+
+
+def test_building_ahead_leaves_what_fails_to_the_trial(any_device, monkeypatch):
+    built = []
+    real = launch.kernel
+    monkeypatch.setattr(launch, "kernel", lambda *args: built.append(args) or real(*args))
+    cli._build((3, {"TS": 16, "WPT": 4}), any_device.index)
+    cli._build((3, {"TS": 20}), any_device.index)  # no legal parameters
+    monkeypatch.setattr(sources, "read", lambda file: "no OpenCL C")
+    cli._build((3, {"TS": 12, "WPT": 4}), any_device.index)
+    assert [args[1]["TS"] for args in built] == [16, 20, 12]
 
 
 # Side by side with cuBLAS
