@@ -139,7 +139,7 @@ def _product(alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto")
     if empty:
         return cla.zeros(queue, (m, n), np.float32) if on_device else np.zeros((m, n), np.float32)
     across, down, depth = chosen.multiples  # the operands are swapped
-    fits(device, demand(m, n, k, (down, across, depth)), chosen.spec.wide)
+    fits(device, demand(m, n, k, (down, across, depth)) | {"the pieces of tiles": chosen.pieces}, chosen.spec.wide)
     session = Session(queue, device)
     if on_device:
         result = cla.empty(queue, (m, n), np.float32)

@@ -215,6 +215,8 @@ class Kernel:
         tiles, groups = -(-m // rows) * -(-n // cols), size[0] // self.local_size[0]
         with self._sharing:  # another thread's launch in between would overwrite the pieces
             if queue not in self._pieces:
+                if len(self._pieces) == 8:  # more queues than anybody uses at once
+                    self._pieces.clear()
                 self._pieces[queue] = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4 * self.pieces)
             pieces = self._pieces[queue]
             gemm = self._built(queue, size, self.local_size, m, n, k, *buffers, pieces)
