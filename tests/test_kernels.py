@@ -60,7 +60,9 @@ WRONG = {
     (2, "tile shifted"): edited(2, ("Bsub[tn][k];", "Bsub[tn][(k + 1) % TS];")),
     (2, "load shifted"): edited(2, ("A[(t*TS + tn)*M + m]", "A[(t*TS + (tn + 1) % TS)*M + m]")),
     (2, "tail dropped"): edited(2, ("t < K/TS;", "t < K/TS - 1;")),
-    (2, "tile not filled"): edited(2, ("        Bsub[tn][tm] = B", "        if (tm) Bsub[tn][tm] = B")),
+    (2, "tile not filled"): edited(
+        2, ("        Bsub[tn][tm] = B", "        Bsub[tn][tm] = 0.5f; if (tm) Bsub[tn][tm] = B")
+    ),
     (3, "tile shifted"): edited(3, ("Bsub[tn + w*RTS][k];", "Bsub[tn + w*RTS][(k + 1) % TS];")),
     (3, "columns swapped"): edited(3, ("Bsub[tn + w*RTS][k];", "Bsub[tn + (WPT - 1 - w)*RTS][k];")),
     (3, "tail dropped"): edited(3, ("t < K/TS;", "t < K/TS - 1;")),
