@@ -170,6 +170,9 @@ def run_record(given, chosen) -> int:
     """Record what the chapters show of other devices: sweeps at the first of --sizes, or strategies at all of them."""
     from . import curves, edges, record
 
+    oblong = [size for size in given.sizes if not isinstance(size, int)]
+    if oblong:
+        raise ValueError(f"--sizes with --chapters or --strategies are of square matrices, not {oblong[0]}")
     head = {"title": given.title or chosen.name, **record.origin(_command()), "device": chosen.facts()}
     if given.chapters:
         if given.kernels == list(catalog):
