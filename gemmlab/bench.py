@@ -133,7 +133,8 @@ class _Bench:
         framed = frame.untouched()
         frame.clear()
         c, self.warm = self.run(*self.upload(problem.u, problem.v), frame)
-        return verdict, problem.accurate(self.read(c)), framed
+        spec = self.kernel.spec
+        return verdict, problem.accurate(self.read(c), spec.value(spec.product_error, self.kernel.params)), framed
 
     def time(self, problem: _Problem, repeats: int | None):
         """The passes of each timed run; by default as many as fit 80 ms, from 3 to 50."""
@@ -184,15 +185,15 @@ class _Problem:
         self.rows = np.random.default_rng(0).choice(m, min(m, 64), replace=False) if large else slice(None)
         some = self.u[self.rows]
         self.product = some.astype(np.float64) @ self.v.astype(np.float64)
-        self.bound = check.bound(some, self.v)
+        self.some = some
 
     def exact(self, c: np.ndarray) -> check.Verdict:
         if self.c is None and check.exact_large(c, self.a, self.b):
             return check.Verdict(True, 0.0, 0.0, 0, None)
         return check.compare(c, self.a @ self.b if self.c is None else self.c, 0.0)
 
-    def accurate(self, c: np.ndarray) -> check.Verdict:
-        return check.compare(c[self.rows], self.product, self.bound)
+    def accurate(self, c: np.ndarray, product_error: float = 0.0) -> check.Verdict:
+        return check.compare(c[self.rows], self.product, check.bound(self.some, self.v, product=product_error))
 
 
 _kept_problem = lru_cache(maxsize=4)(_Problem)

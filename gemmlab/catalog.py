@@ -238,6 +238,7 @@ _15 = replace(
         Param("STAGES", 2, "tiles of A and B in local memory: one in use, the others on their way", (2, 3)),
         Param("ORDER", 8, "rows of tiles that neighbouring work-groups go through together", (1, 8)),
         Param("GROUPS", 0, "work-groups that share all tiles equally; 0: one for each tile", (0, 16, 264), least=0),
+        Param("TRANSPOSED", 1, "1: B is N x K; 0: B is K x N", (0, 1), least=0),
         Param("ASYNC", 1, "1: copy to local memory without waiting where the device can", (0, 1), least=0),
     ),
     rules=(
@@ -259,19 +260,78 @@ _15 = replace(
         even("TSM", "WIDTH"),
         Rule("STAGES > 1", "STAGES={STAGES} is less than 2"),
         Rule("TSK % 2 == 0", "TSK={TSK} is odd"),
+        Rule(
+            "(TSM * TSN) % (TSK * WPTM * WPTN) == 0",
+            "TSM={TSM} times TSN={TSN} is not a multiple of TSK={TSK} times WPTM={WPTM} times WPTN={WPTN}",
+        ),
+        Rule("TRANSPOSED < 2", "TRANSPOSED={TRANSPOSED} is neither 0 nor 1"),
         Rule("ASYNC < 2", "ASYNC={ASYNC} is neither 0 nor 1"),
     ),
     local_size=("TSM // WPTM * (TSN // WPTN)", "1"),
-    local_memory="STAGES * TSK * (TSM + TSN) * 4",
+    local_memory="STAGES * TSK * (TSM + TSN + 4 * (1 - TRANSPOSED)) * 4",
+    b_transposed="TRANSPOSED",
     edges="guard",
-    grain=("WIDTH", "WIDTH", "1"),
+    aligned="WIDTH",
     pieces="2 * GROUPS * TSM * TSN",
     wide=True,
     switches=(Switch("ASYNC", (("nvidia", "asynchronous copies (PTX cp.async)"),)),),
 )
+_16 = replace(
+    _15,
+    number=16,
+    before=15,
+    file="16_tensor_cores.cl",
+    idea="one instruction multiplies small matrices; two TF32 numbers stand for a float",
+    params=(
+        replace(_TSM, choices=(32, 64, 128)),
+        replace(_TSN, choices=(32, 64, 128)),
+        replace(_TSK, choices=(8, 16, 32)),
+        Param("WM", 64, "rows of a warp's block of C", (32, 64)),
+        Param("WN", 32, "columns of a warp's block of C", (32, 64)),
+        _15.params[7],
+        replace(_PAD, default=8, meaning="floats added to each row of Asub and Bsub against bank conflicts",
+                choices=(0, 8)),
+        _15.params[8],
+        Param("PARTS", 2, "numbers that stand for a float: 1 (plain TF32) or 2", (1, 2)),
+        Param("EVERY", 1, "instructions after which a sum moves into a float; 0: at the end", (0, 1, 2, 8), least=0),
+        Param("TENSOR", 1, "1: tensor cores where the device has them; 0: the same spelled out", (0, 1), least=0),
+    ),
+    rules=(
+        multiple("TSM", "WM"),
+        multiple("TSN", "WN"),
+        *(Rule(f"{side} % 32 == 0", f"{side}={{{side}}} is not a multiple of 32") for side in ("WM", "WN")),
+        Rule("TSK % 8 == 0", "TSK={TSK} is not a multiple of 8"),
+        *(
+            Rule(
+                f"128 * {tile} % (WM * WN) == 0",
+                f"128 times {tile}={{{tile}}} is not a multiple of WM={{WM}} times WN={{WN}}",
+            )
+            for tile in ("TSN", "TSM")
+        ),
+        *(
+            Rule(
+                f"(TSK * WM * WN) % (128 * {tile}) == 0",
+                f"TSK={{TSK}} times WM={{WM}} times WN={{WN}} is not a multiple of 128 times {tile}={{{tile}}}",
+            )
+            for tile in ("TSN", "TSM")
+        ),
+        Rule("STAGES > 1", "STAGES={STAGES} is less than 2"),
+        Rule("PAD % 4 == 0", "PAD={PAD} is not a multiple of 4"),
+        Rule("(PARTS - 1) * (PARTS - 2) == 0", "PARTS={PARTS} is neither 1 nor 2"),
+        Rule("TENSOR < 2", "TENSOR={TENSOR} is neither 0 nor 1"),
+    ),
+    local_size=("TSM // WM * (TSN // WN) * 32", "1"),
+    local_memory="STAGES * TSK * (TSM + TSN + 2 * PAD) * 4",
+    local_loads="1 / WM + 1 / WN",
+    b_transposed="1",
+    aligned="4",
+    pieces="",
+    product_error="2**-10 if PARTS == 1 else 2**-21",
+    switches=(Switch("TENSOR", (("tensor", "tensor cores (PTX mma.sync)"),)),),
+)
 
 #: Every kernel by its number: ``catalog[3]``.
-catalog: dict[int, KernelSpec] = {s.number: s for s in (_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _15)}
+catalog: dict[int, KernelSpec] = {s.number: s for s in (_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _15, _16)}
 
 
 def find(kernel) -> KernelSpec:

@@ -93,7 +93,7 @@ def _times(matrix: np.ndarray, x: np.ndarray, rows: int = 1024) -> np.ndarray:
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def bound(a: np.ndarray, b: np.ndarray, arbitrary: bool = False) -> np.ndarray:
+def bound(a: np.ndarray, b: np.ndarray, arbitrary: bool = False, product: float = 0.0) -> np.ndarray:
     """How far each element of a float32 product may be from the true one.
 
     For k terms in any order: ``k eps (|A| @ |B|) + k 2^-126`` always holds to first order (Higham,
@@ -103,10 +103,11 @@ def bound(a: np.ndarray, b: np.ndarray, arbitrary: bool = False) -> np.ndarray:
     Args:
         a, b: m x k and k x n, float32.
         arbitrary: use the bound that needs no assumption on the data.
+        product: what a product of two floats may be off besides, relative to it (tensor cores).
     """
     k = a.shape[1]
     factor = k if arbitrary else 2 * np.sqrt(k)
-    return factor * EPS * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64)) + k * TINY
+    return (factor * EPS + product) * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64)) + k * TINY
 
 
 def accuracy(c: np.ndarray, a: np.ndarray, b: np.ndarray, arbitrary: bool = False) -> Verdict:

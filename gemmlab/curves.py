@@ -68,17 +68,21 @@ def sweep(
 def transposing(size: int, coalesced: bool = True, device: Device | int | str | None = None) -> float:
     """GB/s (bytes read plus written) of transposing a size x size matrix: `transpose.cl`, or without its local tile.
 
-    The size is rounded up to a multiple of 16. The result is checked.
+    The size is rounded up to a multiple of 32. The result is checked.
     """
     device = find_device(device)
-    size = -(-size // 16) * 16
+    size = -(-size // 32) * 32
     file, name = ("transpose.cl", "transpose") if coalesced else ("transpose_naive.cl", "transpose_naive")
     built = launch.build(device, device.context, file, sources.read(file), {}, name)
     x = np.random.default_rng(0).random((size, size), np.float32)
     flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
     source = cl.Buffer(device.context, flags, hostbuf=x)
     target = cl.Buffer(device.context, cl.mem_flags.WRITE_ONLY, x.nbytes)
-    events = [built(device.queue, (size, size), (16, 16), size, size, source, target) for _ in range(12)]
+    if coalesced:
+        launch_sizes, args = ((size, size // 4), (32, 8)), (size, size, size, 0, source, size, target)
+    else:
+        launch_sizes, args = ((size, size), (16, 16)), (size, size, source, target)
+    events = [built(device.queue, *launch_sizes, *args) for _ in range(12)]
     y = np.empty_like(x)
     cl.enqueue_copy(device.queue, y, target)
     if not (y == x.T).all():

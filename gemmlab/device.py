@@ -36,7 +36,8 @@ class Device:
         units: compute units (multiprocessors of a GPU, cores of a CPU).
         memory, largest: bytes of global memory, and of the largest single buffer.
         limits: what it allows a work-group.
-        features: what kernel 8 may ask for: "nvidia" (inline PTX), "shuffle" (sub-groups of a required size).
+        features: what kernels may ask for: "nvidia" (inline PTX), "shuffle" (sub-groups of a required size),
+            "tensor" (tensor cores that take TF32).
     """
 
     index: int
@@ -133,8 +134,9 @@ def _describe(index: int, d: cl.Device) -> Device:
 def _features(d: cl.Device) -> frozenset[str]:
     extensions = set(d.extensions.split())
     shuffle = {"cl_khr_subgroup_shuffle", "cl_intel_required_subgroup_size"} <= extensions
-    nvidia = "nvidia" in d.platform.name.lower()
-    return frozenset({"nvidia"} if nvidia else {"shuffle"} if shuffle else ())
+    if "nvidia" in d.platform.name.lower():
+        return frozenset({"nvidia", "tensor"} if d.compute_capability_major_nv >= 8 else {"nvidia"})
+    return frozenset({"shuffle"} if shuffle else ())
 
 
 def _preference(d: cl.Device) -> tuple:

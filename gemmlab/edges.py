@@ -18,8 +18,11 @@ def cost(kernel: int, params: dict[str, int], m: int, n: int, k: int) -> tuple[i
     """Launches, and bytes of memory beside A, B and C, of one column-major product with a kernel's helpers."""
     spec = catalog[kernel]
     rows, cols, depth = (-(-s // t) * t for s, t in zip((m, n, k), spec.multiples(params), strict=True))
-    copies = [k * n] if spec.wants_transposed(params) else []
-    copies += [rows * depth] if (rows, depth) != (m, k) else []
+    lda, ldb = spec.strides(rows, cols, depth, params)
+    turned = spec.wants_transposed(params)
+    aligned = spec.value(spec.aligned, params)
+    copies = [k * -(-n // aligned) * aligned] if turned else []
+    copies += [lda * depth] if (lda, depth) != (m, k) else []
     copies += [depth * cols] if (depth, cols) != (k, n) else []
     copies += [rows * cols] if (rows, cols) != (m, n) else []
     pieces = spec.value(spec.pieces, params) if spec.pieces else 0

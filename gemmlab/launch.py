@@ -125,6 +125,7 @@ class Kernel:
         local_size: work-items of a work-group.
         multiples: what M, N and K must be multiples of.
         b_transposed: whether it wants B as N x K instead of K x N.
+        aligned: columns of A, and of B if transposed, begin at multiples of so many floats (see `strides`).
         pieces: floats of memory that it takes beside A, B and C, for tiles which several work-groups share.
         path: which of the kernel's paths runs here: "plain", or the device's features that are switched on.
         opencl: the `pyopencl.Kernel`.
@@ -137,6 +138,7 @@ class Kernel:
         self.local_size = spec.local(self.params)
         self.multiples = spec.multiples(self.params)
         self.b_transposed = spec.wants_transposed(self.params)
+        self.aligned = spec.value(spec.aligned, self.params)
         self.options = options(self.params)
         self.pieces = spec.value(spec.pieces, self.params) if spec.pieces else 0
         self.path = spec.path(self.params, device.features) if text is None else "of your own"
@@ -175,12 +177,17 @@ class Kernel:
                 )
         return self.spec.global_size(m, n, self.params)
 
+    def strides(self, m: int, n: int, k: int) -> tuple[int, int]:
+        """Floats from one column to the next: of A, and of B as the kernel wants it. C has no gaps."""
+        return self.spec.strides(m, n, k, self.params)
+
     def __call__(self, m: int, n: int, k: int, a, b, c, queue: cl.CommandQueue | None = None) -> cl.Event:
         """Launch C = A B without any copy; return the last event.
 
         Args:
             m, n, k: sizes, multiples of `multiples`.
-            a: M x K, column-major float32 (a ``pyopencl.array.Array``, or a ``pyopencl.Buffer``).
+            a: M x K, column-major float32 (a ``pyopencl.array.Array``, or a ``pyopencl.Buffer``), columns
+                ``strides(m, n, k)[0]`` floats apart.
             b: K x N likewise; N x K if `b_transposed`.
             c: M x N likewise, overwritten.
             queue: where to launch; the device's own queue by default.
@@ -191,7 +198,8 @@ class Kernel:
         """The same; return the events of all that was launched by name: "gemm", and "join" if tiles are shared."""
         size = self.global_size(m, n, k)
         buffers = []
-        for name, array, elements in (("a", a, m * k), ("b", b, k * n), ("c", c, m * n)):
+        lda, ldb = self.strides(m, n, k)
+        for name, array, elements in (("a", a, lda * k), ("b", b, ldb * (k if self.b_transposed else n)), ("c", c, m * n)):
             if elements >= INDEX_LIMIT and not self.spec.wide:
                 raise ValueError(f"{name} has {elements:,} elements; kernels index with 32 bits, below {INDEX_LIMIT:,}")
             if hasattr(array, "dtype") and array.dtype != np.float32:

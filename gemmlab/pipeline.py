@@ -13,7 +13,8 @@ from . import sources
 from .device import Device
 from .launch import INDEX_LIMIT, Kernel, build
 
-_TILE = 16  # TT of transpose.cl, PX and PY of pad.cl
+_TILE = 16  # PX and PY of pad.cl
+_TURNED = 32, 8  # TT and TR of transpose.cl
 _LINE = 64  # WG of axpby.cl
 
 
@@ -61,11 +62,13 @@ class Session:
             return _pool(self.queue).allocate(4 * elements)
         return cl.Buffer(self.queue.context, cl.mem_flags.READ_WRITE, 4 * elements)
 
-    def transpose(self, x: Matrix) -> Matrix:
-        x = self.compact(x)
-        out = self.new(x.cols, x.rows)
-        size = round_up(x.rows, _TILE), round_up(x.cols, _TILE)
-        self._launch("transpose.cl", "transpose", size, (_TILE, _TILE), x.rows, x.cols, x.buffer, out.buffer)
+    def transpose(self, x: Matrix, aligned: int = 1) -> Matrix:
+        """The transpose, its columns at multiples of `aligned` floats."""
+        ld = round_up(x.cols, aligned)
+        out = Matrix(self._buffer(ld * x.rows), x.cols, x.rows, ld)
+        (tile, columns), args = _TURNED, (x.rows, x.cols, x.ld, x.offset, x.buffer, ld, out.buffer)
+        size = round_up(x.rows, tile), -(-ld // tile) * columns
+        self._launch("transpose.cl", "transpose", size, _TURNED, *args)
         return out
 
     def pad(self, x: Matrix, rows: int, cols: int) -> Matrix:
@@ -96,21 +99,24 @@ class Session:
         `tiles` may name the buffer that the kernel writes when the sizes are padded to whole tiles.
         """
         if ta:
-            a = self.transpose(a)
+            a = self.transpose(a, kernel.aligned)
         if tb != kernel.b_transposed:
-            b = self.transpose(b)
+            b = self.transpose(b, kernel.aligned if kernel.b_transposed else 1)
         m, k = a.rows, a.cols
         n = b.rows if kernel.b_transposed else b.cols
         mp, np_, kp = (round_up(size, multiple) for size, multiple in zip((m, n, k), kernel.multiples, strict=True))
-        a = self._fit(a, mp, kp)
-        b = self._fit(b, *((np_, kp) if kernel.b_transposed else (kp, np_)))
+        lda, ldb = kernel.strides(mp, np_, kp)
+        a = self._fit(a, mp, kp, lda)
+        b = self._fit(b, *((np_, kp) if kernel.b_transposed else (kp, np_)), ldb)
         whole = (mp, np_) == (m, n)
         c = Matrix(tiles or (out.buffer if whole else self._buffer(mp * np_)), mp, np_, mp)
         self.events += kernel.passes(mp, np_, kp, a.buffer, b.buffer, c.buffer, self.queue)
         return out if c.buffer is out.buffer else self.unpad(c, m, n, out)
 
-    def _fit(self, x: Matrix, rows: int, cols: int) -> Matrix:
-        return x if x.compact and (x.rows, x.cols) == (rows, cols) else self.pad(x, rows, cols)
+    def _fit(self, x: Matrix, rows: int, cols: int, ld: int) -> Matrix:
+        """x with so many rows and columns, `ld` floats from one column to the next, from the start of its buffer."""
+        there = x.offset == 0 and (x.rows, x.cols) == (rows, cols) and (x.ld == ld or cols == 1)
+        return x if there else self.pad(x, ld, cols)
 
 
 def demand(m: int, n: int, k: int, tile: tuple[int, int, int]) -> dict[str, int]:

@@ -50,7 +50,7 @@ class Limits:
     """What a device allows: work-items of a work-group in all and per dimension, bytes of local memory.
 
     And what its compiler takes in good time: floats in a vector, steps of a loop laid out at once; and whether it
-    takes kernel 15's asynchronous copies (NVIDIA's does from compute capability 8.0 on; others do not see them).
+    takes asynchronous copies and TF32 (NVIDIA's does from compute capability 8.0 on; others do not see them).
     """
 
     name: str
@@ -81,7 +81,9 @@ class KernelSpec:
         b_transposed: whether the kernel wants B as N x K instead of K x N (expression: 0 or 1).
         edges: what it does where the matrix does not fit the tiles: "pad" (nothing: sizes must be whole tiles),
             "guard" (any size), or "shift" (any size from one tile on, any K).
-        grain: what M, N and K must be multiples of all the same, unless that is whole tiles (expressions).
+        aligned: A's columns, and those of B if it is transposed, begin at multiples of so many floats (expression).
+        product_error: what a product of two floats may be off, relative to it, beside the rounding to float32
+            (expression).
         pieces: floats of memory beside A, B and C, where the kernel may share a tile among work-groups (expression).
             Such a kernel takes it as a seventh argument, numbers its work-groups along dimension 0, and GROUPS
             (0: one a tile) says how many; `join.cl` adds the pieces up.
@@ -103,7 +105,8 @@ class KernelSpec:
     before: int = 0
     b_transposed: str = "0"
     edges: str = "pad"
-    grain: tuple[str, str, str] = ("1", "1", "1")
+    aligned: str = "1"
+    product_error: str = "0"
     pieces: str = ""
     wide: bool = False
     switches: tuple[Switch, ...] = ()
@@ -121,8 +124,14 @@ class KernelSpec:
         return eval(_compiled(expression), {"__builtins__": {}}, dict(params))
 
     def multiples(self, params: Mapping[str, int]) -> tuple[int, int, int]:
-        """What M, N and K must be multiples of: whole tiles, or `grain` if the kernel treats edges itself."""
-        return self.tiles(params) if self.edges == "pad" else tuple(self.value(e, params) for e in self.grain)
+        """What M, N and K must be multiples of: whole tiles, or 1 if the kernel treats edges itself."""
+        return self.tiles(params) if self.edges == "pad" else (1, 1, 1)
+
+    def strides(self, m: int, n: int, k: int, params: Mapping[str, int]) -> tuple[int, int]:
+        """From one column to the next, in floats: of A, and of B as the kernel wants it."""
+        multiple = self.value(self.aligned, params)
+        lda, ldb = (-(-size // multiple) * multiple for size in (m, n))
+        return lda, ldb if self.wants_transposed(params) else k
 
     def wants_transposed(self, params: Mapping[str, int]) -> bool:
         """Whether the kernel wants B as N x K instead of K x N."""
@@ -145,8 +154,8 @@ class KernelSpec:
         tm, tn, _ = self.tiles(params)
         lm, ln = self.local(params)
         rows, cols = -(-m // tm), -(-n // tn)
-        if self.pieces:
-            return (params["GROUPS"] or rows * cols) * lm, ln
+        if ln == 1:  # tiles numbered along dimension 0
+            return (params.get("GROUPS") or rows * cols) * lm, 1
         return rows * lm, cols * ln
 
     def complete(self, params: Mapping[str, int] | None) -> dict[str, int]:
@@ -183,6 +192,8 @@ class KernelSpec:
             found.append(f"UNROLL={params['UNROLL']}: {limits.name} compiles it too slowly; {limits.unroll} at most")
         if params.get("ASYNC") and not limits.asynchronous:
             found.append(f"ASYNC=1: {limits.name} cannot copy to local memory without waiting (compute capability 8.0)")
+        if params.get("TENSOR") and not limits.asynchronous:
+            found.append(f"TENSOR=1: {limits.name} has no tensor cores that take TF32 (compute capability 8.0)")
         local, memory = self.local(params), self.value(self.local_memory, params)
         shape = " x ".join(map(str, local))
         if local[0] * local[1] > limits.work_group:

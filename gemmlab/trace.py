@@ -143,11 +143,15 @@ def replay(
         raise ValueError(f"order must be 'forward', 'backward' or 'shuffled', not {order!r}")
     if full.get("GROUPS"):
         raise ValueError(f"GROUPS={full['GROUPS']}: only whole tiles are replayed, GROUPS=0")
+    if spec.number not in WALKS:
+        raise ValueError(f"kernel {spec.number} has no replay; there is one of {', '.join(map(str, WALKS))}")
     walk = WALKS[spec.number]
     shapes = {name: tuple(spec.value(e, full) for e in shape) for name, shape in walk.local.items()}
     a, b = check.exact_inputs(m, n, k, seed)
     b_lies = b if spec.wants_transposed(full) else b.T
-    shared = {"A": a.T.ravel().tolist(), "B": b_lies.ravel().tolist(), "C": [np.nan] * (m * n)}
+    lda, ldb = spec.strides(m, n, k, full)
+    lying = {name: np.pad(x, ((0, 0), (0, ld - x.shape[1]))) for name, x, ld in (("A", a.T, lda), ("B", b_lies, ldb))}
+    shared = {name: x.ravel().tolist() for name, x in lying.items()} | {"C": [np.nan] * (m * n)}
     size, local = spec.global_size(m, n, full), spec.local(full)
     counts = size[0] // local[0], size[1] // local[1]
 
@@ -160,7 +164,7 @@ def replay(
 
 
 def replay_transpose(rows: int, cols: int, tile: int = 16, coalesced: bool = True) -> Trace:
-    """Replay the transpose of a rows x cols matrix: `transpose.cl`, or the kernel without a local tile.
+    """Replay the transpose of a rows x cols matrix: `transpose.cl` (with TR = TT), or the kernel without its tile.
 
     Both sizes are multiples of `tile`. The trace's arrays are "in" and "out"; its `a` is the input, `c` the output.
     """

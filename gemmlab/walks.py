@@ -257,5 +257,5 @@ WALKS = {
     11: Walk(register_only, {}),
     12: Walk(guarded, _SQUARE),
     13: Walk(shifted, _DOUBLE),
-    15: Walk(warp_tiling, {"Asub": ("STAGES * TSK", "TSM"), "Bsub": ("STAGES * TSK", "TSN")}),
+    15: Walk(warp_tiling, {"Asub": ("STAGES * TSK", "TSM"), "Bsub": ("STAGES * TSK", "TSN + 4 * (1 - TRANSPOSED)")}),
 }

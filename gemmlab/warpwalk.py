@@ -5,7 +5,8 @@ from __future__ import annotations
 from .workitem import WorkItem
 
 
-def warp_tiling(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, WARPM, WIDTH, STAGES, ORDER, GROUPS, ASYNC):
+def warp_tiling(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, WARPM, WIDTH, STAGES, ORDER, GROUPS, TRANSPOSED,
+                ASYNC):  # fmt: skip
     """With GROUPS = 0, and copies that are there at once."""
     tid = w.local[0]
     lane, warp, columns, items = tid % 32, tid // 32, 32 // WARPM, TSM // WPTM * (TSN // WPTN)
@@ -16,18 +17,27 @@ def warp_tiling(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, WARPM, WIDTH, S
     m0, n0, count = row * TSM, column * TSN, -(-K // TSK)
     acc = [[0.0] * WPTM for _ in range(WPTN)]
 
+    row_b = TSN + 4 * (1 - TRANSPOSED)
+
     def load(t):
-        for name, there, ld, first, side in (("A", "Asub", M, m0, TSM), ("B", "Bsub", N, n0, TSN)):
+        across = [("A", "Asub", M, m0, TSM, TSM)] + [("B", "Bsub", N, n0, TSN, TSN)] * TRANSPOSED
+        for name, there, size, first, side, row in across:
+            ld = -(-size // WIDTH) * WIDTH
             for id in range(tid, TSK * side // WIDTH, items):
                 i, k = id % (side // WIDTH) * WIDTH, id // (side // WIDTH)
-                inside = t * TSK + k < K and first + i < ld
+                inside = t * TSK + k < K and first + i < size
                 value = w.load_vector(name, (t * TSK + k) * ld + first + i, WIDTH) if inside else [0.0] * WIDTH
-                w.store_vector(there, (t % STAGES * TSK + k) * side + i, value)
+                w.store_vector(there, (t % STAGES * TSK + k) * row + i, value)
+        for id in range(tid, TSK * TSN * (1 - TRANSPOSED), items):
+            n, k = id // TSK, id % TSK
+            inside = t * TSK + k < K and n0 + n < N
+            value = w.load("B", (n0 + n) * K + t * TSK + k) if inside else 0.0
+            w.store("Bsub", (t % STAGES * TSK + k) * row_b + n, value)
 
     def fragment(t, k):
         place = t % STAGES * TSK + k
         a = [w.load_vector("Asub", place * TSM + tm + i * 4 * WARPM, 4) for i in range(WPTM // 4)]
-        b = [w.load_vector("Bsub", place * TSN + tn + j * 4 * columns, 4) for j in range(WPTN // 4)]
+        b = [w.load_vector("Bsub", place * row_b + tn + j * 4 * columns, 4) for j in range(WPTN // 4)]
         return sum(a, []), sum(b, [])
 
     for t in range(min(STAGES - 1, count)):
@@ -48,9 +58,10 @@ def warp_tiling(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, WARPM, WIDTH, S
     for j in range(WPTN):
         for i in range(0, WPTM, 4):
             m, n = m0 + tm + i * WARPM, n0 + tn + j // 4 * 4 * columns + j % 4
-            for first in range(0, 4, WIDTH):
+            width = WIDTH if M % WIDTH == 0 else 1
+            for first in range(0, 4, width):
                 if n < N and m + first < M:
-                    w.store_vector("C", n * M + m + first, acc[j][i + first : i + first + WIDTH])
+                    w.store_vector("C", n * M + m + first, acc[j][i + first : i + first + width])
 
 
 def ordered(tile: int, rows: int, columns: int, order: int) -> tuple[int, int]:

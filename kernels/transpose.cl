@@ -2,17 +2,24 @@
 //
 // Idea:     a tile goes through local memory, so that both the loads and the
 //           stores of neighbouring work-items are neighbours in memory.
-// Costs:    TT*(TT+1) floats of local memory; one load and one store an element.
+// Costs:    TT*(TT+1) floats of local memory; one load and one store an element,
+//           TT/TR of each a work-item, all on their way at the same time.
 //           The extra column keeps a column of the tile out of a single bank.
-// Requires: nothing; elements outside the matrix are left alone.
+// Requires: TT a multiple of TR. LD is the distance between two columns of the input and
+//           offset its first element, so that a block of something larger will do. The
+//           output's columns are Q_XL apart, at least Q, and zero beyond Q.
 
 #ifndef TT
-#define TT 16 // side of the square tile, in elements
+#define TT 32 // side of the square tile, in elements
+#endif
+#ifndef TR
+#define TR 8 // columns that a work-group moves at once
 #endif
 
-__kernel __attribute__((reqd_work_group_size(TT, TT, 1)))
-void transpose(const int P, const int Q,
+__kernel __attribute__((reqd_work_group_size(TT, TR, 1)))
+void transpose(const int P, const int Q, const int LD, const long offset,
                const __global float* restrict in,
+               const int Q_XL,
                __global float* restrict out)
 {
     // identifiers
@@ -25,15 +32,18 @@ void transpose(const int P, const int Q,
     __local float tile[TT][TT + 1];
 
     // load
-    if (p0 + tx < P && q0 + ty < Q) {
-        tile[ty][tx] = in[(long)(q0 + ty)*P + p0 + tx];
+    for (int i = ty; i < TT; i += TR) {
+        const int there = p0 + tx < P && q0 + i < Q;
+        tile[i][tx] = there ? in[offset + (long)(q0 + i)*LD + p0 + tx] : 0.0f;
     }
 
     // barrier: the tile is complete
     barrier(CLK_LOCAL_MEM_FENCE);
 
     // store: rows and columns exchanged
-    if (q0 + tx < Q && p0 + ty < P) {
-        out[(long)(p0 + ty)*Q + q0 + tx] = tile[tx][ty];
+    for (int i = ty; i < TT; i += TR) {
+        if (q0 + tx < Q_XL && p0 + i < P) {
+            out[(long)(p0 + i)*Q_XL + q0 + tx] = tile[tx][i];
+        }
     }
 }
