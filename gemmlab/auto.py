@@ -41,6 +41,13 @@ def kind(device: Device) -> str:
 EDGES = {"pad": "rows", "guard": "guard", "shift": "shift", "auto": "awkward"}
 WHOLE = "whole"
 
+#: What `precision` may be, and the parameters that it means. Each but float32 has a list of rows of its own.
+PRECISIONS = {
+    "float32": {},
+    "tf32": {"PARTS": 1, "EVERY": 0, "TENSOR": 1},
+    "tf32x3": {"PARTS": 2, "EVERY": 1, "TENSOR": 1},
+}
+
 
 @cache
 def table() -> dict[str, dict[str, list[dict]]]:
@@ -49,18 +56,23 @@ def table() -> dict[str, dict[str, list[dict]]]:
     A size is that of a cube, or M, N and K of the column-major product.
     """
     found = json.loads((sources.folder("results") / "auto.json").read_text(encoding="utf-8"))
-    rows = {kind: {name: entry.get(name, []) for name in (WHOLE, *EDGES.values())} for kind, entry in found.items()}
+    lists = (WHOLE, *EDGES.values(), *(name for name, fixed in PRECISIONS.items() if fixed))
+    rows = {kind: {name: entry.get(name, []) for name in lists} for kind, entry in found.items()}
     for row in (row for lists in rows.values() for known in lists.values() for row in known):
         row["params"] = catalog[row["kernel"]].complete(row["params"])  # with parameters that came later
     return rows
 
 
-def choose(device: Device, sizes: tuple[int, int, int], edges: str = "auto") -> tuple[int, tuple]:
+def choose(
+    device: Device, sizes: tuple[int, int, int], edges: str = "auto", precision: str = "float32"
+) -> tuple[int, tuple]:
     """The kernel number and parameters for M, N, K of the column-major product: the nearest row (see `distance`).
 
     Raises:
         ValueError: if no kernel of that strategy serves these sizes; the message names one that does.
     """
+    if precision != "float32":
+        return _nearest(device, precision, sizes)
     if edges == "auto":
         number, settings = _nearest(device, WHOLE, sizes) or _nearest(device, "rows", sizes)
         multiples = catalog[number].multiples(dict(settings))
@@ -94,6 +106,10 @@ def _nearest(device: Device, name: str, sizes: tuple[int, int, int]) -> tuple[in
     if rows:
         row = min(rows, key=lambda r: distance(r["size"], sizes))
         return row["kernel"], tuple(row["params"].items())
+    if name in PRECISIONS:
+        spec = catalog[16]
+        settings = [{**p, **PRECISIONS[name]} for p in (spec.defaults, *spec.offered(device.limits))]
+        return 16, tuple(next(p for p in settings if not spec.problems(p, device.limits)).items())
     if name not in _OTHERWISE:
         return None
     spec = catalog[_OTHERWISE[name]]
@@ -113,14 +129,17 @@ def distance(size, sizes: tuple[int, int, int]) -> float:
     return sum(abs(math.log2(s / max(t, 1))) for s, t in zip(dimensions(size), sizes, strict=True))
 
 
-def home(size, edges: str) -> str:
+def home(size, edges: str, precision: str = "float32") -> str:
     """The list that a row found at this size belongs to."""
+    if precision != "float32":
+        return precision
     return WHOLE if edges == "auto" and all(s % 64 == 0 for s in dimensions(size)) else EDGES[edges]
 
 
-def candidates(edges: str) -> list[int]:
+def candidates(edges: str, precision: str = "float32") -> list[int]:
     """The kernels that a search for this list of rows goes through: those of the strategy, or all for "auto"."""
-    return [number for number, spec in catalog.items() if edges in ("auto", spec.edges)]
+    tensor = precision != "float32"
+    return [number for number, spec in catalog.items() if edges in ("auto", spec.edges) and spec.tensor == tensor]
 
 
 def search(
@@ -132,6 +151,7 @@ def search(
     edges: str = "pad",
     among: Iterable[int] = (),
     ahead: Callable = lambda settings: None,
+    precision: str = "float32",
 ) -> dict:
     """The fastest right kernel, whole pipeline: a sample of every kernel, then the best ones step by step.
 
@@ -142,7 +162,9 @@ def search(
         per_kernel: how many parameter sets of each kernel to try at first.
         among: only these kernels (all by default).
         ahead: called with a list of (kernel, params) that will be run next, to compile them side by side.
+        precision: the precision whose kernels to try.
     """
+    fixed = PRECISIONS[precision]
     seen: dict[tuple, float] = {}
 
     def rate(number: int, params: dict[str, int]) -> float:
@@ -153,11 +175,12 @@ def search(
 
     starts = []
     smallest = min(dimensions(size))
-    for number in (n for n in candidates(edges) if not among or n in among):
+    for number in (n for n in candidates(edges, precision) if not among or n in among):
         spec = catalog[number]
         offers = [spec.fit(device.limits), *spec.sample(device.limits, per_kernel, seed=smallest)]
         known = (row for lists in table().values() for rows in lists.values() for row in rows)
         offers += [row["params"] for row in known if row["kernel"] == number]
+        offers = [{**p, **fixed} for p in offers]
         legal = [p for p in offers if not spec.problems(p, device.limits) and max(spec.least(p)[:2]) <= smallest * 8]
         if not legal:
             continue
@@ -165,15 +188,16 @@ def search(
         tried = sorted(((rate(number, p), number, tuple(p.items())) for p in legal), reverse=True)
         starts += tried[:2]
         say(f"  kernel {number}: {tried[0][0]:,.1f} GFLOPS")
-    known = choose(device, dimensions(size), edges)  # what is found must be better than that
+    known = choose(device, dimensions(size), edges, precision)  # what is found must be better than that
     best = (rate(known[0], dict(known[1])), *known)
     for start in sorted(starts, reverse=True)[:2]:
         while True:
             value, number, items = start
             spec, params = catalog[number], dict(items)
-            moves = [(p.name, v) for p in spec.params for v in _neighbours(p.choices, params[p.name])]
+            free = [p for p in spec.params if p.name not in fixed]
+            moves = [(p.name, v) for p in free for v in _neighbours(p.choices, params[p.name])]
             steps = [spec.settle({**params, name: v}, name, device.limits)[0] for name, v in moves]
-            steps = [s for s in steps if not spec.problems(s, device.limits)]
+            steps = [s for s in steps if not spec.problems(s, device.limits) and fixed.items() <= s.items()]
             ahead([(number, s) for s in steps])
             tried = [(rate(number, s), number, tuple(s.items())) for s in steps]
             if not tried or max(tried)[0] <= 1.02 * value:

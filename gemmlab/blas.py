@@ -28,16 +28,39 @@ def _kernel(number: int, params: tuple | None, device: Device, context: cl.Conte
     return Kernel(spec, spec.fit(device.limits) if params is None else dict(params), device, context)
 
 
-def select(kernel, params, edges, device: Device, context: cl.Context, sizes: tuple[int, int, int]) -> Kernel:
+def select(
+    kernel, params, edges, device: Device, context: cl.Context, sizes: tuple[int, int, int], precision: str = "float32"
+) -> Kernel:
     """The compiled kernel for a row-major m x k by k x n product, as `matmul`'s arguments ask for it."""
     if not isinstance(edges, str) or edges not in auto.EDGES:
         raise ValueError(f"edges must be one of {', '.join(map(repr, auto.EDGES))}, not {edges!r}")
+    if not isinstance(precision, str) or precision not in auto.PRECISIONS:
+        raise ValueError(f"precision must be one of {', '.join(map(repr, auto.PRECISIONS))}, not {precision!r}")
+    fixed = auto.PRECISIONS[precision]
+    if fixed and "tensor" not in device.features:
+        raise ValueError(
+            f"precision={precision!r} needs tensor cores that take TF32 (NVIDIA's, compute capability 8.0 or later); "
+            f"{device} has none: precision='float32' runs everywhere"
+        )
+    if fixed and edges not in ("auto", "guard"):
+        raise ValueError(f"edges={edges!r}, but precision={precision!r} is for edges='auto' or 'guard'")
     if isinstance(kernel, str) and kernel == "auto":
         if params is not None:
             raise ValueError("params needs a kernel number as well, such as kernel=3")
         m, n, k = sizes
-        return _kernel(*auto.choose(device, (n, m, k), edges), device, context)  # the operands are swapped
+        return _kernel(*auto.choose(device, (n, m, k), edges, precision), device, context)  # the operands are swapped
     spec = find(kernel)  # before the cache, where True and 1.0 would pass for 1
+    if spec.tensor and not fixed:
+        raise ValueError(f"kernel {spec.number} multiplies in TF32: say so with precision='tf32' or precision='tf32x3'")
+    if fixed and not spec.tensor:
+        able = " or ".join(str(n) for n, s in catalog.items() if s.tensor)
+        raise ValueError(f"precision={precision!r}, but kernel {spec.number} multiplies in float32; kernel={able} fits")
+    if fixed:
+        params = {**fixed, **(params or {})}
+        other = next((f"{p}={params[p]}" for p in fixed if p != "EVERY" and params[p] != fixed[p]), None)
+        if other:
+            wanted = ", ".join(f"{p}={v}" for p, v in fixed.items() if p != "EVERY")
+            raise ValueError(f"{other}, but precision={precision!r} means {wanted}")
     if edges not in ("auto", spec.edges):
         others = " or ".join(str(n) for n, s in catalog.items() if s.edges == edges)
         raise ValueError(f"edges={edges!r}, but kernel {spec.number} is for edges={spec.edges!r}; kernel={others} fits")
@@ -116,13 +139,23 @@ def operand(x, trans: bool, session: Session, prefer_rows: bool, name: str) -> t
     return Matrix(x.base_data, rows, cols, rows if cols == 1 else across, offset), True
 
 
+def multiply(session: Session, chosen: Kernel, a, ta: bool, b, tb: bool, out: Matrix) -> None:
+    """out = op(a) op(b), column-major and so with the operands swapped; numbers that TF32 cannot split go elsewhere."""
+    left, left_t = operand(b, tb, session, True, "b")
+    right, right_t = operand(a, ta, session, not chosen.b_transposed, "a")
+    if chosen.spec.tensor and session.strange(left, right):
+        sizes = (out.cols, out.rows, left.rows if left_t else left.cols)
+        chosen = select("auto", None, "auto", session.device, session.queue.context, sizes)
+    session.gemm(chosen, left, left_t, right, right_t, out)
+
+
 def _read(session: Session, out: Matrix, shape: tuple[int, int]) -> np.ndarray:
     host = np.empty(shape, np.float32)
     cl.enqueue_copy(session.queue, host, out.buffer)
     return host
 
 
-def _product(alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto"):
+def _product(alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto", precision="float32"):
     queue, device = _shared_queue({"a": a, "b": b} | ({"c": c} if c is not None else {}), device)
     (m, k), (k2, n) = a.shape[:: -1 if ta else 1], b.shape[:: -1 if tb else 1]
     if k != k2:
@@ -135,7 +168,8 @@ def _product(alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto")
     on_device = queue is not None
     queue = queue or device.queue
     empty = m * n == 0 or (beta == 0 and (k == 0 or alpha == 0))
-    chosen = select(kernel, params, "pad" if empty and edges == "shift" else edges, device, queue.context, (m, n, k))
+    edges = "pad" if empty and edges == "shift" else edges
+    chosen = select(kernel, params, edges, device, queue.context, (m, n, k), precision)
     if empty:
         return cla.zeros(queue, (m, n), np.float32) if on_device else np.zeros((m, n), np.float32)
     across, down, depth = chosen.multiples  # the operands are swapped
@@ -147,9 +181,7 @@ def _product(alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto")
     else:
         out = session.new(n, m)
     if k and alpha:
-        left, left_t = operand(b, tb, session, True, "b")
-        right, right_t = operand(a, ta, session, not chosen.b_transposed, "a")
-        session.gemm(chosen, left, left_t, right, right_t, out)
+        multiply(session, chosen, a, ta, b, tb, out)
     if alpha != 1 or beta != 0:
         y = out
         if beta:
@@ -159,7 +191,16 @@ def _product(alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto")
     return result if on_device else _read(session, out, (m, n))
 
 
-def matmul(a, b, *, kernel="auto", params: dict[str, int] | None = None, device=None, edges: str = "auto"):
+def matmul(
+    a,
+    b,
+    *,
+    kernel="auto",
+    params: dict[str, int] | None = None,
+    device=None,
+    edges: str = "auto",
+    precision: str = "float32",
+):
     """The matrix product a b in float32, on an OpenCL device.
 
     Args:
@@ -172,6 +213,12 @@ def matmul(a, b, *, kernel="auto", params: dict[str, int] | None = None, device=
         edges: what to do where the sizes are no whole tiles: "pad" copies the matrices into larger ones; "guard"
             asks for every element whether it exists (kernel 12); "shift" moves the last tiles back (kernel 13,
             for results of one tile at least); "auto" takes what was measured to be fastest at such sizes.
+        precision: "float32", or on tensor cores (NVIDIA's, compute capability 8.0 or later): "tf32" rounds every
+            element of a and b to 10 bits after the point (relative errors of about 3e-4), "tf32x3" cuts it into two
+            such numbers and multiplies three times. On normal data that is more accurate than a chain of float32
+            multiply-adds: kernel 16 and its chapter have the figures. Matrices with infinities, NaN, or magnitudes
+            that do not split (not zero, but below 2^-100; from 2^127 on) are found first and multiplied as
+            "float32"; looking for them waits for the device.
 
     Returns:
         m x n float32, row-major: a NumPy array, or a device array on the operands' queue (not waited for).
@@ -182,7 +229,8 @@ def matmul(a, b, *, kernel="auto", params: dict[str, int] | None = None, device=
             parameters (ParameterError), or matrices beyond 32-bit indices (but for kernel 15).
         MemoryError: if the device cannot hold the matrices.
     """
-    return _product(1.0, _checked("a", a), _checked("b", b), 0.0, None, False, False, kernel, params, device, edges)
+    a, b = _checked("a", a), _checked("b", b)
+    return _product(1.0, a, b, 0.0, None, False, False, kernel, params, device, edges, precision)
 
 
 def sgemm(

@@ -285,12 +285,13 @@ _16 = replace(
     params=(
         replace(_TSM, choices=(32, 64, 128)),
         replace(_TSN, choices=(32, 64, 128)),
-        replace(_TSK, choices=(8, 16, 32)),
+        replace(_TSK, default=8, choices=(8, 16, 32)),
         Param("WM", 64, "rows of a warp's block of C", (32, 64)),
-        Param("WN", 32, "columns of a warp's block of C", (32, 64)),
-        _15.params[7],
-        replace(_PAD, default=8, meaning="floats added to each row of Asub and Bsub against bank conflicts",
-                choices=(0, 8)),
+        Param("WN", 64, "columns of a warp's block of C", (32, 64)),
+        replace(_15.params[7], default=3),
+        replace(
+            _PAD, default=8, meaning="floats added to each row of Asub and Bsub against bank conflicts", choices=(0, 8)
+        ),
         _15.params[8],
         Param("PARTS", 2, "numbers that stand for a float: 1 (plain TF32) or 2", (1, 2)),
         Param("EVERY", 1, "instructions after which a sum moves into a float; 0: at the end", (0, 1, 2, 8), least=0),
@@ -331,7 +332,9 @@ _16 = replace(
 )
 
 #: Every kernel by its number: ``catalog[3]``.
-catalog: dict[int, KernelSpec] = {s.number: s for s in (_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _15, _16)}
+catalog: dict[int, KernelSpec] = {
+    s.number: s for s in (_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _15, _16)
+}
 
 
 def find(kernel) -> KernelSpec:

@@ -41,6 +41,9 @@ def main(arguments: list[str] | None = None) -> int:
     bench.add_argument("--tries", type=int, default=6, help="parameter sets of each kernel that a search begins with")
     strategies = ["pad", "guard", "shift", "auto"]
     bench.add_argument("--edges", default="pad", choices=strategies, help="the strategy whose kernels a search tries")
+    bench.add_argument(
+        "--precision", default="float32", choices=["float32", "tf32", "tf32x3"], help="whose kernels a search tries"
+    )
     bench.add_argument("--search", metavar="FILE", help="find the best kernels for --sizes; add them to FILE")
     bench.add_argument("--chapters", metavar="FILE", help="record in FILE what the chapters show (or --kernels)")
     bench.add_argument(
@@ -202,17 +205,17 @@ def run_search(given, chosen) -> int:
             with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
                 list(pool.map(_build, settings, [chosen.index] * len(settings)))
 
-    rows = []
+    rows, options = [], {"edges": given.edges, "among": given.kernels, "ahead": ahead, "precision": given.precision}
     for size in given.sizes:
         print(f"{' x '.join(map(str, auto.dimensions(size)))} on {chosen}:")
-        rows.append(auto.search(chosen, size, run, given.tries, edges=given.edges, among=given.kernels, ahead=ahead))
+        rows.append(auto.search(chosen, size, run, given.tries, **options))
     path = Path(given.search)
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     entry = known.setdefault(auto.kind(chosen), {})
     entry |= {"device": str(chosen), "date": date.today().isoformat()}
     entry["commands"] = [*entry.get("commands", []), _command()]
     for row in rows:
-        name = auto.home(row["size"], given.edges)
+        name = auto.home(row["size"], given.edges, given.precision)
         others = [old for old in entry.get(name, []) if old["size"] != row["size"]]
         entry[name] = sorted([*others, row], key=lambda row: (isinstance(row["size"], list), row["size"]))
     path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")

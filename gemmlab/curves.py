@@ -30,6 +30,15 @@ CURVES = {
     "09 TSK, kernel 9": (9, "TSK", (8, 16, 32), {}),
     "10 size": (10, "size", (1000, 1016, 1023, 1024, 1025, 1032, 1088, 1151, 1152, 1153), {}),
     "10 large sizes": (10, "size", (500, 1000, 2000, 4000), {}),
+    "15 ASYNC": (15, "ASYNC", (0, 1), {}),
+    "15 STAGES": (15, "STAGES", (2, 3, 4), {}),
+    "15 block": (15, "WPTM WPTN", (4, 8), {"TSM": 64, "TSN": 64}),
+    "15 WARPM": (15, "WARPM", (4, 8, 16), {}),
+    "15 ORDER": (15, "ORDER", (1, 4, 8, 32), {}),
+    "16 PARTS": (16, "PARTS", (1, 2), {}),
+    "16 EVERY": (16, "EVERY", (0, 1, 2, 8), {"WN": 32}),
+    "16 block": (16, "WM WN", (32, 64), {}),
+    "16 PAD": (16, "PAD", (0, 4, 8), {}),
 }
 _SWITCHES = {"plain": (0, 0), "read-only": (1, 0), "shuffles": (0, 1), "both": (1, 1)}
 
@@ -93,13 +102,14 @@ def transposing(size: int, coalesced: bool = True, device: Device | int | str | 
 
 def record_curves(device: Device, size: int, kernels: Iterable[int]) -> dict:
     """The sweeps of these kernels, the registers they took, and where sizes move the passes of each run."""
-    found: dict = {"size": size, "curves": {}, "passes": {}, "registers": {}}
+    found: dict = {"size": size, "curves": {}, "passes": {}, "registers": {}, "errors": {}}
     for title, (kernel, name, values, params) in CURVES.items():
         if kernel not in kernels:
             continue
         results = sweep(kernel, name, values, size, params, device, repeats=5)
         rate = "pipeline_gflops" if name == "size" else "gflops"
         found["curves"][title] = {str(v): getattr(r, rate) for v, r in results.items()}
+        found["errors"][title] = {str(v): r.error for v, r in results.items()}
         if name == "size":
             found["passes"] |= {str(v): r.passes_ms for v, r in results.items()}
         for v, r in results.items() if name != "size" else ():
@@ -131,11 +141,17 @@ def record_all(device: Device, size: int) -> dict:
 
 @cache
 def recorded() -> dict:
-    """What `record_all` found on an NVIDIA H200, from ``results/``; curves by title, with numbers as keys."""
-    path = Path(sources.folder("results")) / "nvidia_h200_chapters.json"
-    found = json.loads(path.read_text(encoding="utf-8"))
-    for part in ("curves", "registers"):
-        found[part] = {t: {int(v): x for v, x in curve.items()} for t, curve in found[part].items()}
+    """What `record_all` found on an NVIDIA H200, from ``results/``; curves by title, with numbers as keys.
+
+    The sweeps of kernels 15 and 16 were recorded later, with the largest absolute errors.
+    """
+    folder = Path(sources.folder("results"))
+    found, later = (
+        json.loads((folder / f"nvidia_h200_{name}.json").read_text(encoding="utf-8")) for name in ("chapters", "warps")
+    )
+    for part in ("curves", "registers", "errors"):
+        both = found.get(part, {}) | later[part]
+        found[part] = {t: {int(v): x for v, x in curve.items()} for t, curve in both.items()}
     for part in ("passes", "instructions"):
         found[part] = {int(v): x for v, x in found[part].items()}
     return found

@@ -199,7 +199,11 @@ class Kernel:
         size = self.global_size(m, n, k)
         buffers = []
         lda, ldb = self.strides(m, n, k)
-        for name, array, elements in (("a", a, lda * k), ("b", b, ldb * (k if self.b_transposed else n)), ("c", c, m * n)):
+        for name, array, elements in (
+            ("a", a, lda * k),
+            ("b", b, ldb * (k if self.b_transposed else n)),
+            ("c", c, m * n),
+        ):
             if elements >= INDEX_LIMIT and not self.spec.wide:
                 raise ValueError(f"{name} has {elements:,} elements; kernels index with 32 bits, below {INDEX_LIMIT:,}")
             if hasattr(array, "dtype") and array.dtype != np.float32:

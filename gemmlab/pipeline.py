@@ -15,7 +15,7 @@ from .launch import INDEX_LIMIT, Kernel, build
 
 _TILE = 16  # PX and PY of pad.cl
 _TURNED = 32, 8  # TT and TR of transpose.cl
-_LINE = 64  # WG of axpby.cl
+_LINE = 64  # WG of axpby.cl and range.cl
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,17 @@ class Session:
         args = size, alpha, x.buffer, beta, y.buffer, out.buffer
         self._launch("axpby.cl", "axpby", (round_up(size, _LINE),), (_LINE,), *args)
         return out
+
+    def strange(self, *matrices: Matrix) -> bool:
+        """Whether any holds what TF32 parts cannot stand for (see ``range.cl``); waits for the answer."""
+        found = Matrix(self._buffer(1), 1, 1, 1)
+        cl.enqueue_fill_buffer(self.queue, found.buffer, np.int32(0), 0, 4)
+        for x in matrices:
+            size, args = (round_up(x.rows, _LINE), min(x.cols, 512)), (x.rows, x.cols, x.ld, x.offset, x.buffer)
+            self._launch("range.cl", "range", size, (_LINE, 1), *args, found.buffer)
+        answer = np.empty(1, np.int32)
+        cl.enqueue_copy(self.queue, answer, found.buffer)
+        return bool(answer[0])
 
     def compact(self, x: Matrix) -> Matrix:
         return x if x.compact else self.pad(x, x.rows, x.cols)

@@ -14,7 +14,15 @@ ROUNDS = 3  # of which the median counts
 CALLS = 20  # one after another in each round
 
 
-def ours(m: int, n: int, k: int, device: Device | int | str | None = None, kernel="auto", params=None) -> list[float]:
+def ours(
+    m: int,
+    n: int,
+    k: int,
+    device: Device | int | str | None = None,
+    kernel="auto",
+    params=None,
+    precision: str = "float32",
+) -> list[float]:
     """GFLOPS of each round of `matmul`'s launches for a column-major M x N x K product of random matrices.
 
     B lies as K x N, so that a kernel that wants it transposed pays for that. Timed by the device's clock, from the
@@ -23,15 +31,13 @@ def ours(m: int, n: int, k: int, device: Device | int | str | None = None, kerne
     device = find_device(device)
     rng = np.random.default_rng(0)
     a, b = (cla.to_device(device.queue, rng.standard_normal(s, np.float32)) for s in ((n, k), (k, m)))
-    chosen = blas.select(kernel, params, "auto", device, device.context, (n, m, k))
+    chosen = blas.select(kernel, params, "auto", device, device.context, (n, m, k), precision)
     rates = []
     for _ in range(ROUNDS + 1):
         events: list[cl.Event] = []
         for _ in range(CALLS):
             session = Session(device.queue, device)
-            left, left_t = blas.operand(b, False, session, True, "b")
-            right, right_t = blas.operand(a, False, session, not chosen.b_transposed, "a")
-            session.gemm(chosen, left, left_t, right, right_t, session.new(m, n))
+            blas.multiply(session, chosen, a, False, b, False, session.new(m, n))
             events += [event for _, event in session.events]
         device.queue.finish()
         seconds = (events[-1].profile.end - events[0].profile.start) * 1e-9
@@ -58,13 +64,69 @@ def cublas(m: int, n: int, k: int) -> list[float]:
 
 
 def side_by_side(sizes, device: Device | int | str | None = None) -> list[dict]:
-    """For each size (a cube's, or M, N, K) the rounds of both, and which kernel "auto" took."""
-    found = []
+    """For each size (a cube's, or M, N, K) the rounds of both, and which kernel "auto" took.
+
+    Where there are tensor cores also those of `matmul` with precision="tf32" and "tf32x3".
+    """
+    device, found = find_device(device), []
     for m, n, k in map(auto.dimensions, sizes):
-        number, settings = auto.choose(find_device(device), (m, n, k))
+        number, settings = auto.choose(device, (m, n, k))
         one = {"m": m, "n": n, "k": k, "kernel": number, "params": dict(settings), "cublas": cublas(m, n, k)}
-        found.append(one | {"auto": ours(m, n, k, device)})
-        print(f"{m} x {n} x {k}: auto {spread(found[-1]['auto'])}, cuBLAS {spread(found[-1]['cublas'])} GFLOPS")
+        one["auto"] = ours(m, n, k, device)
+        for precision in _precisions(device)[1:]:
+            one[precision] = ours(m, n, k, device, precision=precision)
+        words = (f"{name} {spread(rates)}" for name, rates in one.items() if isinstance(rates, list))
+        print(f"{m} x {n} x {k}: {', '.join(words)} GFLOPS")
+        found.append(one)
+    return found
+
+
+def _precisions(device: Device) -> list[str]:
+    return [name for name, fixed in auto.PRECISIONS.items() if not fixed or "tensor" in device.features]
+
+
+#: Inputs for `errors`: standard normal, uniform in [0, 1), and normal ones with rows and columns scaled by powers of 2.
+INPUTS = ("normal", "uniform", "scaled")
+
+
+def _inputs(kind: str, rows: int, cols: int):
+    import torch
+
+    if kind == "uniform":
+        return torch.rand(rows, cols, device="cuda")
+    x = torch.randn(rows, cols, device="cuda")
+    if kind == "scaled":
+        powers = (torch.randint(-20, 21, shape, device="cuda") for shape in ((rows, 1), (1, cols)))
+        for power in powers:
+            x *= torch.exp2(power.float())
+    return x
+
+
+def errors(sizes, device: Device | int | str | None = None) -> list[dict]:
+    """For each size and each of `INPUTS` the error of cuBLAS SGEMM and of each precision.
+
+    The Frobenius norm of the difference from the float64 product (by cuBLAS DGEMM) over that product's norm.
+    """
+    import torch
+
+    torch.backends.cuda.matmul.allow_tf32 = False
+    device, found = find_device(device), []
+    for m, n, k in map(auto.dimensions, sizes):
+        for kind in INPUTS:
+            torch.manual_seed(0)
+            a, b = _inputs(kind, n, k), _inputs(kind, k, m)
+            exact = a.double() @ b.double()
+
+            def error(c, exact=exact) -> float:
+                return float((c.double() - exact).norm() / exact.norm())
+
+            one = {"m": m, "n": n, "k": k, "inputs": kind, "cublas": error(a @ b)}
+            x, y = (cla.to_device(device.queue, z.cpu().numpy()) for z in (a, b))
+            for precision in _precisions(device):
+                one[precision] = error(torch.from_numpy(blas.matmul(x, y, precision=precision).get()).cuda())
+            words = ", ".join(f"{name} {value:.2e}" for name, value in one.items() if isinstance(value, float))
+            print(f"errors at {m} x {n} x {k}, {kind}: {words}")
+            found.append(one)
     return found
 
 
@@ -75,7 +137,11 @@ def recorded(sizes, device: Device | int | str | None = None) -> dict:
         {"name": "cuBLAS SGEMM", **{name: x[name] for name in "mnk"}, "gflops": sorted(x["cublas"])[ROUNDS // 2]}
         for x in found
     ]
-    return {"yardsticks": yards, "side_by_side": found}
+    return {
+        "yardsticks": yards,
+        "side_by_side": found,
+        "errors": errors([s for s in sizes if s in (512, 4096)], device),
+    }
 
 
 def spread(rates: list[float]) -> str:

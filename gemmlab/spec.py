@@ -123,6 +123,11 @@ class KernelSpec:
         """Evaluate one of this record's expressions for complete `params`."""
         return eval(_compiled(expression), {"__builtins__": {}}, dict(params))
 
+    @property
+    def tensor(self) -> bool:
+        """Whether it multiplies in TF32."""
+        return "PARTS" in self.defaults
+
     def multiples(self, params: Mapping[str, int]) -> tuple[int, int, int]:
         """What M, N and K must be multiples of: whole tiles, or 1 if the kernel treats edges itself."""
         return self.tiles(params) if self.edges == "pad" else (1, 1, 1)

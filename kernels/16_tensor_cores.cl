@@ -32,16 +32,16 @@
 #define TSN 128 // columns of the tile of C
 #endif
 #ifndef TSK
-#define TSK 16 // depth of the tiles of A and B, in steps of k
+#define TSK 8 // depth of the tiles of A and B, in steps of k
 #endif
 #ifndef WM
 #define WM 64 // rows of a warp's block of C
 #endif
 #ifndef WN
-#define WN 32 // columns of a warp's block of C
+#define WN 64 // columns of a warp's block of C
 #endif
 #ifndef STAGES
-#define STAGES 2 // tiles of A and B in local memory: one in use, the others on their way
+#define STAGES 3 // tiles of A and B in local memory: one in use, the others on their way
 #endif
 #ifndef PAD
 #define PAD 8 // floats added to each row of Asub and Bsub against bank conflicts
