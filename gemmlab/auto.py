@@ -49,6 +49,11 @@ PRECISIONS = {
 }
 
 
+def fixed(precision: str, kernel: int) -> dict[str, int]:
+    """The parameters that a precision means, of those that this kernel has."""
+    return {name: value for name, value in PRECISIONS[precision].items() if name in catalog[kernel].defaults}
+
+
 @cache
 def table() -> dict[str, dict[str, list[dict]]]:
     """``results/auto.json``: by kind and list, rows with "size", "kernel", all "params", and the "gflops" once seen.
@@ -164,7 +169,6 @@ def search(
         ahead: called with a list of (kernel, params) that will be run next, to compile them side by side.
         precision: the precision whose kernels to try.
     """
-    fixed = PRECISIONS[precision]
     seen: dict[tuple, float] = {}
 
     def rate(number: int, params: dict[str, int]) -> float:
@@ -180,7 +184,7 @@ def search(
         offers = [spec.fit(device.limits), *spec.sample(device.limits, per_kernel, seed=smallest)]
         known = (row for lists in table().values() for rows in lists.values() for row in rows)
         offers += [row["params"] for row in known if row["kernel"] == number]
-        offers = [{**p, **fixed} for p in offers]
+        offers = [{**p, **fixed(precision, number)} for p in offers]
         legal = [p for p in offers if not spec.problems(p, device.limits) and max(spec.least(p)[:2]) <= smallest * 8]
         if not legal:
             continue
@@ -194,10 +198,11 @@ def search(
         while True:
             value, number, items = start
             spec, params = catalog[number], dict(items)
-            free = [p for p in spec.params if p.name not in fixed]
+            kept = fixed(precision, number)
+            free = [p for p in spec.params if p.name not in kept]
             moves = [(p.name, v) for p in free for v in _neighbours(p.choices, params[p.name])]
             steps = [spec.settle({**params, name: v}, name, device.limits)[0] for name, v in moves]
-            steps = [s for s in steps if not spec.problems(s, device.limits) and fixed.items() <= s.items()]
+            steps = [s for s in steps if not spec.problems(s, device.limits) and kept.items() <= s.items()]
             ahead([(number, s) for s in steps])
             tried = [(rate(number, s), number, tuple(s.items())) for s in steps]
             if not tried or max(tried)[0] <= 1.02 * value:

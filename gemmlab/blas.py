@@ -36,13 +36,13 @@ def select(
         raise ValueError(f"edges must be one of {', '.join(map(repr, auto.EDGES))}, not {edges!r}")
     if not isinstance(precision, str) or precision not in auto.PRECISIONS:
         raise ValueError(f"precision must be one of {', '.join(map(repr, auto.PRECISIONS))}, not {precision!r}")
-    fixed = auto.PRECISIONS[precision]
-    if fixed and "tensor" not in device.features:
+    tensor = precision != "float32"
+    if tensor and "tensor" not in device.features:
         raise ValueError(
             f"precision={precision!r} needs tensor cores that take TF32 (NVIDIA's, compute capability 8.0 or later); "
             f"{device} has none: precision='float32' runs everywhere"
         )
-    if fixed and edges not in ("auto", "guard"):
+    if tensor and edges not in ("auto", "guard"):
         raise ValueError(f"edges={edges!r}, but precision={precision!r} is for edges='auto' or 'guard'")
     if isinstance(kernel, str) and kernel == "auto":
         if params is not None:
@@ -50,12 +50,13 @@ def select(
         m, n, k = sizes
         return _kernel(*auto.choose(device, (n, m, k), edges, precision), device, context)  # the operands are swapped
     spec = find(kernel)  # before the cache, where True and 1.0 would pass for 1
-    if spec.tensor and not fixed:
+    if spec.tensor and not tensor:
         raise ValueError(f"kernel {spec.number} multiplies in TF32: say so with precision='tf32' or precision='tf32x3'")
-    if fixed and not spec.tensor:
+    if tensor and not spec.tensor:
         able = " or ".join(str(n) for n, s in catalog.items() if s.tensor)
         raise ValueError(f"precision={precision!r}, but kernel {spec.number} multiplies in float32; kernel={able} fits")
-    if fixed:
+    if tensor:
+        fixed = auto.fixed(precision, spec.number)
         params = {**fixed, **(params or {})}
         other = next((f"{p}={params[p]}" for p in fixed if p != "EVERY" and params[p] != fixed[p]), None)
         if other:

@@ -271,10 +271,17 @@ _15 = replace(
     local_memory="STAGES * TSK * (TSM + TSN + 4 * (1 - TRANSPOSED)) * 4",
     b_transposed="TRANSPOSED",
     edges="guard",
-    aligned="WIDTH",
+    aligned=("WIDTH", "WIDTH if TRANSPOSED else 1"),
     pieces="2 * GROUPS * TSM * TSN",
     wide=True,
-    switches=(Switch("ASYNC", (("nvidia", "asynchronous copies (PTX cp.async)"),)),),
+    switches=(
+        Switch(
+            "ASYNC",
+            (("nvidia", "asynchronous copies (PTX cp.async)"),),
+            "asynchronous",
+            "cannot copy to local memory without waiting (compute capability 8.0)",
+        ),
+    ),
 )
 _16 = replace(
     _15,
@@ -325,15 +332,54 @@ _16 = replace(
     local_memory="STAGES * TSK * (TSM + TSN + 2 * PAD) * 4",
     local_loads="1 / WM + 1 / WN",
     b_transposed="1",
-    aligned="4",
+    aligned=("4", "4"),
     pieces="",
     product_error="2**-10 if PARTS == 1 else 2**-21",
-    switches=(Switch("TENSOR", (("tensor", "tensor cores (PTX mma.sync)"),)),),
+    switches=(
+        Switch(
+            "TENSOR",
+            (("tensor", "tensor cores (PTX mma.sync)"),),
+            "asynchronous",
+            "has no tensor cores that take TF32 (compute capability 8.0)",
+        ),
+    ),
+)
+_17 = replace(
+    _16,
+    number=17,
+    before=16,
+    file="17_warpgroups.cl",
+    idea="one instruction of four warps reads B from local memory and runs while they go on",
+    params=(
+        replace(_TSK, choices=(8, 16)),
+        Param("STAGES", 3, "tiles of B in local memory: one in use, the others on their way", (3, 4)),
+        _15.params[8],
+        *(p for p in _16.params if p.name in ("PARTS", "TENSOR")),
+    ),
+    rules=(
+        Rule("TSK % 8 == 0", "TSK={TSK} is not a multiple of 8"),
+        Rule("STAGES > 2", "STAGES={STAGES} is less than 3"),
+        *_16.rules[-2:],
+    ),
+    tile=("256", "128"),
+    local_size=("256", "1"),
+    local_memory="(STAGES + 2) * TSK * 130 * 4",
+    global_loads="1 / 256 + 1 / 128",
+    local_loads="0",
+    b_transposed="0",
+    switches=(
+        Switch(
+            "TENSOR",
+            (("warpgroups", "tensor cores (PTX wgmma)"),),
+            "warpgroups",
+            "has no instructions for warpgroups (compute capability 9.0)",
+        ),
+    ),
 )
 
 #: Every kernel by its number: ``catalog[3]``.
 catalog: dict[int, KernelSpec] = {
-    s.number: s for s in (_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _15, _16)
+    s.number: s for s in (_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _15, _16, _17)
 }
 
 

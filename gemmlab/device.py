@@ -37,7 +37,7 @@ class Device:
         memory, largest: bytes of global memory, and of the largest single buffer.
         limits: what it allows a work-group.
         features: what kernels may ask for: "nvidia" (inline PTX), "shuffle" (sub-groups of a required size),
-            "tensor" (tensor cores that take TF32).
+            "tensor" (tensor cores that take TF32), "warpgroups" (instructions of four warps, Hopper's).
     """
 
     index: int
@@ -105,6 +105,7 @@ def _intel_registered():
 def _describe(index: int, d: cl.Device) -> Device:
     kind = {cl.device_type.GPU: "GPU", cl.device_type.CPU: "CPU"}.get(d.type & ~cl.device_type.DEFAULT, "other")
     name = d.name.strip()
+    nvidia = "nvidia" in d.platform.name.lower()
     old_pocl = "PoCL 3.0" in d.platform.version  # it aborts the whole process on some kernels with float16
     limits = Limits(
         name,
@@ -113,7 +114,8 @@ def _describe(index: int, d: cl.Device) -> Device:
         d.local_mem_size,
         vector=8 if old_pocl else 16,
         unroll=4 if "PoCL" in d.platform.version else 16,  # at the first launch it takes up to a minute with 16
-        asynchronous="nvidia" not in d.platform.name.lower() or d.compute_capability_major_nv >= 8,
+        asynchronous=not nvidia or d.compute_capability_major_nv >= 8,
+        warpgroups=not nvidia or d.compute_capability_major_nv == 9,
     )
     return Device(
         index=index,
@@ -135,7 +137,8 @@ def _features(d: cl.Device) -> frozenset[str]:
     extensions = set(d.extensions.split())
     shuffle = {"cl_khr_subgroup_shuffle", "cl_intel_required_subgroup_size"} <= extensions
     if "nvidia" in d.platform.name.lower():
-        return frozenset({"nvidia", "tensor"} if d.compute_capability_major_nv >= 8 else {"nvidia"})
+        since = {"tensor": d.compute_capability_major_nv >= 8, "warpgroups": d.compute_capability_major_nv == 9}
+        return frozenset({"nvidia"} | {name for name, there in since.items() if there})
     return frozenset({"shuffle"} if shuffle else ())
 
 

@@ -20,10 +20,10 @@ def cost(kernel: int, params: dict[str, int], m: int, n: int, k: int) -> tuple[i
     rows, cols, depth = (-(-s // t) * t for s, t in zip((m, n, k), spec.multiples(params), strict=True))
     lda, ldb = spec.strides(rows, cols, depth, params)
     turned = spec.wants_transposed(params)
-    aligned = spec.value(spec.aligned, params)
-    copies = [k * -(-n // aligned) * aligned] if turned else []
+    copies = [k * spec.strides(m, n, k, params)[1]] if turned else []
     copies += [lda * depth] if (lda, depth) != (m, k) else []
-    copies += [depth * cols] if (depth, cols) != (k, n) else []
+    padded = (depth, cols) != (k, n) if turned else (ldb, cols) != (k, n)
+    copies += [ldb * (depth if turned else cols)] if padded else []
     copies += [rows * cols] if (rows, cols) != (m, n) else []
     pieces = spec.value(spec.pieces, params) if spec.pieces else 0
     return 1 + len(copies) + bool(pieces), 4 * (sum(copies) + pieces)

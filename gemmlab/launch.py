@@ -77,12 +77,26 @@ def _build(device: Device, context: cl.Context, title: str, text: str, flags: tu
             if saved:  # PyOpenCL leaves a copy of the source behind; the message below shows the lines
                 Path(saved[1]).unlink(missing_ok=True)
             raise BuildError(title, log, text) from None
+        if "warpgroups" in device.features and HIDDEN in text:
+            program = _for_hopper(program, device, context)
         try:
             kernel = cl.Kernel(program, name)
         except cl.Error:
             raise BuildError(title, f"it has no kernel named {name}", text) from None
     _declare(kernel, text, name)
     return Built(kernel, device, time.perf_counter() - start)
+
+
+#: What hides instructions that OpenCL's compiler does not know: to it they are comments.
+HIDDEN = "//@ "
+
+
+def _for_hopper(program: cl.Program, device: Device, context: cl.Context) -> cl.Program:
+    """The program with its hidden instructions, for Hopper (sm_90a) alone: NVIDIA's binaries are PTX, a text."""
+    ptx = program.get_info(cl.program_info.BINARIES)[0].decode(errors="replace")
+    ptx = ptx[: ptx.rindex("}") + 1].replace(HIDDEN, "")
+    ptx = re.sub(r"^\.target sm_90\b", ".target sm_90a", ptx, count=1, flags=re.M)
+    return cl.Program(context, [device.cl], [ptx.encode()]).build()
 
 
 def _declare(kernel: cl.Kernel, text: str, name: str) -> None:
@@ -125,7 +139,7 @@ class Kernel:
         local_size: work-items of a work-group.
         multiples: what M, N and K must be multiples of.
         b_transposed: whether it wants B as N x K instead of K x N.
-        aligned: columns of A, and of B if transposed, begin at multiples of so many floats (see `strides`).
+        aligned: columns of A, and of B as it lies, begin at multiples of so many floats (see `strides`).
         pieces: floats of memory that it takes beside A, B and C, for tiles which several work-groups share.
         path: which of the kernel's paths runs here: "plain", or the device's features that are switched on.
         opencl: the `pyopencl.Kernel`.
@@ -138,7 +152,7 @@ class Kernel:
         self.local_size = spec.local(self.params)
         self.multiples = spec.multiples(self.params)
         self.b_transposed = spec.wants_transposed(self.params)
-        self.aligned = spec.value(spec.aligned, self.params)
+        self.aligned = tuple(spec.value(e, self.params) for e in spec.aligned)
         self.options = options(self.params)
         self.pieces = spec.value(spec.pieces, self.params) if spec.pieces else 0
         self.path = spec.path(self.params, device.features) if text is None else "of your own"

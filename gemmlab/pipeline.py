@@ -110,9 +110,9 @@ class Session:
         `tiles` may name the buffer that the kernel writes when the sizes are padded to whole tiles.
         """
         if ta:
-            a = self.transpose(a, kernel.aligned)
+            a = self.transpose(a, kernel.aligned[0])
         if tb != kernel.b_transposed:
-            b = self.transpose(b, kernel.aligned if kernel.b_transposed else 1)
+            b = self.transpose(b, kernel.aligned[1])
         m, k = a.rows, a.cols
         n = b.rows if kernel.b_transposed else b.cols
         mp, np_, kp = (round_up(size, multiple) for size, multiple in zip((m, n, k), kernel.multiples, strict=True))

@@ -39,10 +39,15 @@ class Rule:
 
 @dataclass(frozen=True)
 class Switch:
-    """A parameter that, set to 1, asks for a feature of the device; `path` names what runs, by feature."""
+    """A parameter that, set to 1, asks for a feature of the device; `path` names what runs, by feature.
+
+    Where `Limits` says that the device's compiler refuses it (`needs` is False there), `lacking` says what is missing.
+    """
 
     param: str
     path: tuple[tuple[str, str], ...]
+    needs: str = ""
+    lacking: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,8 @@ class Limits:
     """What a device allows: work-items of a work-group in all and per dimension, bytes of local memory.
 
     And what its compiler takes in good time: floats in a vector, steps of a loop laid out at once; and whether it
-    takes asynchronous copies and TF32 (NVIDIA's does from compute capability 8.0 on; others do not see them).
+    takes asynchronous copies and TF32 (NVIDIA's does from compute capability 8.0 on) and the instructions of
+    warpgroups (9.0 alone). Other vendors' do not see them.
     """
 
     name: str
@@ -60,6 +66,7 @@ class Limits:
     vector: int = 16
     unroll: int = 16
     asynchronous: bool = True
+    warpgroups: bool = True
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,7 @@ class KernelSpec:
         b_transposed: whether the kernel wants B as N x K instead of K x N (expression: 0 or 1).
         edges: what it does where the matrix does not fit the tiles: "pad" (nothing: sizes must be whole tiles),
             "guard" (any size), or "shift" (any size from one tile on, any K).
-        aligned: A's columns, and those of B if it is transposed, begin at multiples of so many floats (expression).
+        aligned: A's columns, and B's as it lies, begin at multiples of so many floats (expressions).
         product_error: what a product of two floats may be off, relative to it, beside the rounding to float32
             (expression).
         pieces: floats of memory beside A, B and C, where the kernel may share a tile among work-groups (expression).
@@ -105,7 +112,7 @@ class KernelSpec:
     before: int = 0
     b_transposed: str = "0"
     edges: str = "pad"
-    aligned: str = "1"
+    aligned: tuple[str, str] = ("1", "1")
     product_error: str = "0"
     pieces: str = ""
     wide: bool = False
@@ -134,9 +141,10 @@ class KernelSpec:
 
     def strides(self, m: int, n: int, k: int, params: Mapping[str, int]) -> tuple[int, int]:
         """From one column to the next, in floats: of A, and of B as the kernel wants it."""
-        multiple = self.value(self.aligned, params)
-        lda, ldb = (-(-size // multiple) * multiple for size in (m, n))
-        return lda, ldb if self.wants_transposed(params) else k
+        multiples = (self.value(e, params) for e in self.aligned)
+        sizes = m, n if self.wants_transposed(params) else k
+        lda, ldb = (-(-size // multiple) * multiple for size, multiple in zip(sizes, multiples, strict=True))
+        return lda, ldb
 
     def wants_transposed(self, params: Mapping[str, int]) -> bool:
         """Whether the kernel wants B as N x K instead of K x N."""
@@ -195,10 +203,9 @@ class KernelSpec:
             found.append(f"WIDTH={params['WIDTH']}: {limits.name} takes vectors of {limits.vector} floats at most")
         if params.get("UNROLL", 1) > limits.unroll:
             found.append(f"UNROLL={params['UNROLL']}: {limits.name} compiles it too slowly; {limits.unroll} at most")
-        if params.get("ASYNC") and not limits.asynchronous:
-            found.append(f"ASYNC=1: {limits.name} cannot copy to local memory without waiting (compute capability 8.0)")
-        if params.get("TENSOR") and not limits.asynchronous:
-            found.append(f"TENSOR=1: {limits.name} has no tensor cores that take TF32 (compute capability 8.0)")
+        for switch in self.switches:
+            if params[switch.param] and switch.needs and not getattr(limits, switch.needs):
+                found.append(f"{switch.param}=1: {limits.name} {switch.lacking}")
         local, memory = self.local(params), self.value(self.local_memory, params)
         shape = " x ".join(map(str, local))
         if local[0] * local[1] > limits.work_group:

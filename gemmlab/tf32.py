@@ -64,6 +64,14 @@ def product(a: np.ndarray, b: np.ndarray, parts_of: int = 2, every: int = 1, tru
     return total + held
 
 
+def chain(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a b (m x k and k x n float32) in float32 multiply-adds, one step of k after the other, each sum rounded."""
+    total = np.zeros((a.shape[0], b.shape[1]), np.float32)
+    for k in range(a.shape[1]):
+        total = (total + np.outer(a[:, k].astype(np.float64), b[k])).astype(np.float32)
+    return total
+
+
 def error(c: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
     """How far c is from a b: the Frobenius norm of the difference over that of the product, in float64."""
     exact = a.astype(np.float64) @ b.astype(np.float64)
