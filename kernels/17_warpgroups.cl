@@ -116,38 +116,39 @@ inline void copy(__local float* to, const __global float* from, const int bytes)
 
 // load: the next tile of B into the buffer `filled`
 #define NEXT() \
-    if (k0 < K) { \
-        for (int l = 0; l < LPTB; l++) { \
-            COPY(&Bsub[filled][kb][ib + l*NB][0], b_from + (size_t)l*NB*ldb, \
-                 n0 + ib + l*NB < N ? clamp(4*(K - k0 - 4*kb), 0, 16) : 0); \
-        } \
-        k0 += TSK; \
-        b_from += TSK; \
-        filled = filled + 1 < STAGES ? filled + 1 : 0; \
+    for (int l = 0; l < LPTB; l++) { \
+        COPY(&Bsub[filled][kb][ib + l*NB][0], b_from + (size_t)l*NB*ldb, \
+             n0 + ib + l*NB < N ? clamp(4*(K - k0 - 4*kb), 0, 16) : 0); \
     } \
+    k0 += TSK; \
+    b_from += TSK; \
+    filled = filled + 1 < STAGES ? filled + 1 : 0; \
     COPIED()
 
 // fetch: of A's tile this work-item's 4 rows, at steps t, t + 4, ...
 #define FETCH(first) \
     if (inside && (first) + TSK <= K) { \
         for (int l = 0; l < TSK/4; l++) { \
-            raw[l] = *(const __global float4*)(a_from + (size_t)((first) + 4*l)*lda); \
+            raw[l] = *(const __global float4*)(a_from + (size_t)(4*l)*lda); \
         } \
     } else { \
         for (int l = 0; l < TSK/4; l++) { \
             const int there = m0 + row < M && (first) + t + 4*l < K; \
-            raw[l] = there ? *(const __global float4*)(a_from + (size_t)((first) + 4*l)*lda) : (float4)(0.0f); \
+            raw[l] = there ? *(const __global float4*)(a_from + (size_t)(4*l)*lda) : (float4)(0.0f); \
         } \
     }
 
-// cut: a tile of B, if it is there, into its parts, the big ones in its place
-#define CUT_B(first, from, to) \
-    for (int id = tid; id < ((first) < K ? TSK/4*TSN : 0); id += ITEMS) { \
-        __local float4* place = (__local float4*)&Bsub[from][id/TSN][id%TSN][0]; \
+// cut: an element of A into its parts; a tile of B, the big ones in its place
+#define CUT_A(x, big, small) \
+    big = BIG(x); \
+    small = (x) - big;
+#define CUT_B(from, to) \
+    for (int l = 0; l < LPTB; l++) { \
+        __local float4* place = (__local float4*)&Bsub[from][tid/TSN + l*(ITEMS/TSN)][tid%TSN][0]; \
         const float4 x = *place; \
         const float4 big = (float4)(BIG(x.x), BIG(x.y), BIG(x.z), BIG(x.w)); \
         *place = big; \
-        *(__local float4*)&Bsmall[to][id/TSN][id%TSN][0] = x - big; \
+        *(__local float4*)&Bsmall[to][tid/TSN + l*(ITEMS/TSN)][tid%TSN][0] = x - big; \
     } \
     SHOW()
 
@@ -204,28 +205,25 @@ void gemm(const int M, const int N, const int K,
     }
     AWAIT(STAGES - 2);
     barrier(CLK_LOCAL_MEM_FENCE);
-    CUT_B(0, 0, 0);
+    CUT_B(0, 0);
+    barrier(CLK_LOCAL_MEM_FENCE);
 
     for (int first = 0; first < K; first += TSK) {
-        // barrier: the parts of this tile are there, and nobody needs the tile before any more
-        barrier(CLK_LOCAL_MEM_FENCE);
-
-        // load: one more
-        NEXT();
         const int next = now + 1 < STAGES ? now + 1 : 0;
-
 #if INSTRUCTION
-        // the parts of A, by instruction
+        // cut: this tile of A, for the first and for the second instruction
         float a[TSK/8][2][4], a_small[TSK/8][2][4];
         for (int l = 0; l < TSK/4; l++) {
-            const float x[4] = {raw[l].x, raw[l].y, raw[l].z, raw[l].w};
-            for (int i = 0; i < 4; i++) {
-                const float big = BIG(x[i]);
-                a[l/2][i/2][l%2*2 + i%2] = big;
-                a_small[l/2][i/2][l%2*2 + i%2] = x[i] - big;
-            }
+            CUT_A(raw[l].x, a[l/2][0][l%2*2], a_small[l/2][0][l%2*2])
+            CUT_A(raw[l].y, a[l/2][0][l%2*2 + 1], a_small[l/2][0][l%2*2 + 1])
+            CUT_A(raw[l].z, a[l/2][1][l%2*2], a_small[l/2][1][l%2*2])
+            CUT_A(raw[l].w, a[l/2][1][l%2*2 + 1], a_small[l/2][1][l%2*2 + 1])
         }
 #endif
+
+        // load: one more of B
+        NEXT();
+
         for (int i = 0; i < 2; i++) {
             // compute: two of the work-item's four rows
 #if INSTRUCTION
@@ -257,12 +255,13 @@ void gemm(const int M, const int N, const int K,
             }
 #endif
             if (i == 0) {
-                // meanwhile: the parts of the next tile of B
+                // cut: meanwhile the next tile of B, once all of it is there
                 AWAIT(STAGES - 2);
                 barrier(CLK_LOCAL_MEM_FENCE);
-                CUT_B(first + TSK, next, 1 - odd);
+                CUT_B(next, 1 - odd);
             } else {
-                // meanwhile: the next of A
+                // fetch: meanwhile the next of A
+                a_from += (size_t)TSK*lda;
                 FETCH(first + TSK)
             }
 #if INSTRUCTION
@@ -272,6 +271,9 @@ void gemm(const int M, const int N, const int K,
                 acc[i][j] += sum[j];
             }
         }
+
+        // barrier: the next tile is cut, and nobody needs this one any more
+        barrier(CLK_LOCAL_MEM_FENCE);
         now = next;
         odd = 1 - odd;
     }
