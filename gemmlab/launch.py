@@ -159,6 +159,8 @@ class Kernel:
         title = f"kernel {spec.number} ({spec.file})"
         self.source = sources.read(spec.file) if text is None else text
         self._built = build(device, context, title, self.source, self.params)
+        self._least = spec.least(self.params)
+        self.plan = lru_cache(maxsize=64)(self._planned)
         self._join = None
         if self.pieces:
             self._join = build(device, context, "join.cl", sources.read("join.cl"), self.params, "join")
@@ -180,8 +182,11 @@ class Kernel:
 
     def global_size(self, m: int, n: int, k: int) -> tuple[int, int]:
         """Work-items of the launch for M, N, K. Raises ValueError for sizes that the kernel cannot take."""
-        least = self.spec.least(self.params)
-        for name, size, multiple, smallest in zip("MNK", (m, n, k), self.multiples, least, strict=True):
+        return self.plan(m, n, k)[0]
+
+    def _planned(self, m: int, n: int, k: int) -> tuple[tuple[int, int], int, int]:
+        """The work-items of the launch, and the strides of A and B; remembered, for Python needs 50 us for them."""
+        for name, size, multiple, smallest in zip("MNK", (m, n, k), self.multiples, self._least, strict=True):
             if size < 1 or size % multiple:
                 raise ValueError(f"{name}={size} is not a positive multiple of {multiple}, as kernel {self} needs")
             if size < smallest:
@@ -189,11 +194,11 @@ class Kernel:
                     f"{name}={size} is less than the {smallest} of a tile, as kernel {self} needs: "
                     "edges='pad' and edges='guard' serve any size"
                 )
-        return self.spec.global_size(m, n, self.params)
+        return self.spec.global_size(m, n, self.params), *self.spec.strides(m, n, k, self.params)
 
     def strides(self, m: int, n: int, k: int) -> tuple[int, int]:
         """Floats from one column to the next: of A, and of B as the kernel wants it. C has no gaps."""
-        return self.spec.strides(m, n, k, self.params)
+        return self.plan(m, n, k)[1:]
 
     def __call__(self, m: int, n: int, k: int, a, b, c, queue: cl.CommandQueue | None = None) -> cl.Event:
         """Launch C = A B without any copy; return the last event.
@@ -210,28 +215,9 @@ class Kernel:
 
     def passes(self, m: int, n: int, k: int, a, b, c, queue: cl.CommandQueue | None = None):
         """The same; return the events of all that was launched by name: "gemm", and "join" if tiles are shared."""
-        size = self.global_size(m, n, k)
-        buffers = []
-        lda, ldb = self.strides(m, n, k)
-        for name, array, elements in (
-            ("a", a, lda * k),
-            ("b", b, ldb * (k if self.b_transposed else n)),
-            ("c", c, m * n),
-        ):
-            if elements >= INDEX_LIMIT and not self.spec.wide:
-                raise ValueError(f"{name} has {elements:,} elements; kernels index with 32 bits, below {INDEX_LIMIT:,}")
-            if hasattr(array, "dtype") and array.dtype != np.float32:
-                raise TypeError(f"{name} must be float32, not {array.dtype}")
-            if hasattr(array, "strides") and not array.flags.forc:
-                raise ValueError(f"{name} has the strides {array.strides}; it must be contiguous")
-            buffer = getattr(array, "data", array)
-            if not isinstance(buffer, cl.MemoryObjectHolder):
-                raise TypeError(f"{name} must be a device array or buffer, not {type(array).__name__}")
-            if buffer.size < 4 * elements:
-                raise ValueError(f"{name} holds {buffer.size:,} bytes, but {elements:,} float32 elements are needed")
-            if buffer is not array and array.context != self.context:
-                raise ValueError(f"{name} lives in another context than this kernel")
-            buffers.append(buffer)
+        size, lda, ldb = self.plan(m, n, k)
+        elements = lda * k, ldb * (k if self.b_transposed else n), m * n
+        buffers = [self._buffer(*given) for given in zip("abc", (a, b, c), elements, strict=True)]
         queue = queue or self.device.queue
         if not self.spec.pieces:
             return [("gemm", self._built(queue, size, self.local_size, m, n, k, *buffers))]
@@ -248,6 +234,25 @@ class Kernel:
             gemm = self._built(queue, size, self.local_size, m, n, k, *buffers, pieces)
             join = self._join(queue, (256 * tiles, 4), (256, 1), m, n, k, groups, pieces, buffers[2])
         return [("gemm", gemm), ("join", join)]
+
+    def _buffer(self, name: str, array, elements: int) -> cl.MemoryObjectHolder:
+        """The memory of an operand, if it is what the launch needs."""
+        if elements >= INDEX_LIMIT and not self.spec.wide:
+            raise ValueError(f"{name} has {elements:,} elements; kernels index with 32 bits, below {INDEX_LIMIT:,}")
+        buffer = array
+        if not isinstance(array, cl.MemoryObjectHolder):
+            if hasattr(array, "dtype") and array.dtype != np.float32:
+                raise TypeError(f"{name} must be float32, not {array.dtype}")
+            if hasattr(array, "strides") and not array.flags.forc:
+                raise ValueError(f"{name} has the strides {array.strides}; it must be contiguous")
+            buffer = getattr(array, "data", array)
+            if not isinstance(buffer, cl.MemoryObjectHolder):
+                raise TypeError(f"{name} must be a device array or buffer, not {type(array).__name__}")
+            if array.context != self.context:
+                raise ValueError(f"{name} lives in another context than this kernel")
+        if buffer.size < 4 * elements:
+            raise ValueError(f"{name} holds {buffer.size:,} bytes, but {elements:,} float32 elements are needed")
+        return buffer
 
     def __str__(self) -> str:
         return f"{self.spec.number} with " + ", ".join(f"{k}={v}" for k, v in self.params.items())

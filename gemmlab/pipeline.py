@@ -11,7 +11,7 @@ from pyopencl.tools import ImmediateAllocator, MemoryPool
 
 from . import sources
 from .device import Device
-from .launch import INDEX_LIMIT, Kernel, build
+from .launch import INDEX_LIMIT, Built, Kernel, build
 
 _TILE = 16  # PX and PY of pad.cl
 _TURNED = 32, 8  # TT and TR of transpose.cl
@@ -45,7 +45,7 @@ class Session:
         self.events: list[tuple[str, cl.Event]] = []
 
     def _launch(self, file: str, name: str, global_size, local_size, *args) -> None:
-        helper = build(self.device, self.queue.context, file, sources.read(file), {}, name)
+        helper = _helper(self.device, self.queue.context, file, name)
         self.events.append((name, helper(self.queue, global_size, local_size, *args)))
 
     def new(self, rows: int, cols: int, ld: int | None = None) -> Matrix:
@@ -153,6 +153,11 @@ def fits(device: Device, sizes: dict[str, int], wide: bool = False) -> None:
 
 def round_up(size: int, multiple: int) -> int:
     return -(-size // multiple) * multiple
+
+
+@lru_cache(maxsize=64)
+def _helper(device: Device, context: cl.Context, file: str, name: str) -> Built:
+    return build(device, context, file, sources.read(file), {}, name)
 
 
 @lru_cache(maxsize=8)
