@@ -80,8 +80,7 @@ def choose(
         return _nearest(device, precision, sizes)
     if edges == "auto":
         number, settings = _nearest(device, WHOLE, sizes) or _nearest(device, "rows", sizes)
-        multiples = catalog[number].multiples(dict(settings))
-        whole = all(s % multiple == 0 for s, multiple in zip(sizes, multiples, strict=True))
+        whole = catalog[number].suits(*sizes, dict(settings))
         return (number, settings) if whole else _nearest(device, "awkward", sizes) or (number, settings)
     chosen = _nearest(device, EDGES[edges], sizes)
     if chosen is None:
@@ -138,7 +137,7 @@ def home(size, edges: str, precision: str = "float32") -> str:
     """The list that a row found at this size belongs to."""
     if precision != "float32":
         return precision
-    return WHOLE if edges == "auto" and all(s % 64 == 0 for s in dimensions(size)) else EDGES[edges]
+    return WHOLE if edges == "auto" and all(s % 4 == 0 for s in dimensions(size)) else EDGES[edges]
 
 
 def candidates(edges: str, precision: str = "float32") -> list[int]:
@@ -157,6 +156,7 @@ def search(
     among: Iterable[int] = (),
     ahead: Callable = lambda settings: None,
     precision: str = "float32",
+    starts: Iterable[dict[str, int]] = (),
 ) -> dict:
     """The fastest right kernel, whole pipeline: a sample of every kernel, then the best ones step by step.
 
@@ -168,6 +168,7 @@ def search(
         among: only these kernels (all by default).
         ahead: called with a list of (kernel, params) that will be run next, to compile them side by side.
         precision: the precision whose kernels to try.
+        starts: parameters to begin with as well, for the kernels that have all of them.
     """
     seen: dict[tuple, float] = {}
 
@@ -177,24 +178,25 @@ def search(
             seen[key] = run(number, params)
         return seen[key]
 
-    starts = []
+    best_of_each = []
     smallest = min(dimensions(size))
     for number in (n for n in candidates(edges, precision) if not among or n in among):
         spec = catalog[number]
         offers = [spec.fit(device.limits), *spec.sample(device.limits, per_kernel, seed=smallest)]
         known = (row for lists in table().values() for rows in lists.values() for row in rows)
         offers += [row["params"] for row in known if row["kernel"] == number]
+        offers += [spec.complete(p) for p in starts if set(p) <= set(spec.defaults)]
         offers = [{**p, **fixed(precision, number)} for p in offers]
         legal = [p for p in offers if not spec.problems(p, device.limits) and max(spec.least(p)[:2]) <= smallest * 8]
         if not legal:
             continue
         ahead([(number, p) for p in legal])
         tried = sorted(((rate(number, p), number, tuple(p.items())) for p in legal), reverse=True)
-        starts += tried[:2]
+        best_of_each += tried[:2]
         say(f"  kernel {number}: {tried[0][0]:,.1f} GFLOPS")
     known = choose(device, dimensions(size), edges, precision)  # what is found must be better than that
     best = (rate(known[0], dict(known[1])), *known)
-    for start in sorted(starts, reverse=True)[:2]:
+    for start in sorted(best_of_each, reverse=True)[:2]:
         while True:
             value, number, items = start
             spec, params = catalog[number], dict(items)

@@ -41,6 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     bench.add_argument("--tries", type=int, default=6, help="parameter sets of each kernel that a search begins with")
     strategies = ["pad", "guard", "shift", "auto"]
     bench.add_argument("--edges", default="pad", choices=strategies, help="the strategy whose kernels a search tries")
+    bench.add_argument("--starts", type=_starts, default=[], help="more of them, such as TSM=96,TSN=96:TSM=32")
     bench.add_argument(
         "--precision", default="float32", choices=["float32", "tf32", "tf32x3"], help="whose kernels a search tries"
     )
@@ -90,6 +91,10 @@ def _sizes(text: str) -> list:
 
 def _settings(text: str) -> dict[str, int]:
     return {name.strip(): int(value) for name, _, value in (part.partition("=") for part in text.split(","))}
+
+
+def _starts(text: str) -> list[dict[str, int]]:
+    return [_settings(part) for part in text.split(":")]
 
 
 def doctor(given) -> int:
@@ -205,7 +210,8 @@ def run_search(given, chosen) -> int:
             with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
                 list(pool.map(_build, settings, [chosen.index] * len(settings)))
 
-    rows, options = [], {"edges": given.edges, "among": given.kernels, "ahead": ahead, "precision": given.precision}
+    rows, options = [], {"edges": given.edges, "among": given.kernels, "ahead": ahead}
+    options |= {"precision": given.precision, "starts": given.starts}
     for size in given.sizes:
         print(f"{' x '.join(map(str, auto.dimensions(size)))} on {chosen}:")
         rows.append(auto.search(chosen, size, run, given.tries, **options))

@@ -146,6 +146,11 @@ class KernelSpec:
         lda, ldb = (-(-size // multiple) * multiple for size, multiple in zip(sizes, multiples, strict=True))
         return lda, ldb
 
+    def suits(self, m: int, n: int, k: int, params: Mapping[str, int]) -> bool:
+        """Whether the kernel takes compact matrices of these sizes as they are, without a copy for their edges."""
+        whole = all(s % multiple == 0 for s, multiple in zip((m, n, k), self.multiples(params), strict=True))
+        return whole and self.strides(m, n, k, params) == (m, n if self.wants_transposed(params) else k)
+
     def wants_transposed(self, params: Mapping[str, int]) -> bool:
         """Whether the kernel wants B as N x K instead of K x N."""
         return bool(self.value(self.b_transposed, params))
@@ -167,7 +172,7 @@ class KernelSpec:
         tm, tn, _ = self.tiles(params)
         lm, ln = self.local(params)
         rows, cols = -(-m // tm), -(-n // tn)
-        if ln == 1:  # tiles numbered along dimension 0
+        if "ORDER" in params:  # tiles numbered along dimension 0
             return (params.get("GROUPS") or rows * cols) * lm, 1
         return rows * lm, cols * ln
 

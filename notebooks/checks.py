@@ -2,8 +2,10 @@
 
 import re
 
+import numpy as np
+
 import gemmlab
-from gemmlab import model, warps
+from gemmlab import model, tf32, warps
 
 
 class _Missing(Exception):
@@ -649,3 +651,61 @@ check_15_3 = _kernel(
     "along a band's row, then down to its next one. Leave GROUPS at 0: `join.cl` still counts the old way.",
     {"TSM": 32, "TSN": 64, "TSK": 16, "WPTM": 4, "WPTN": 4, "ORDER": 2},
 )
+check_16_1 = _function(
+    lambda p, rounded: 2.0 ** -(p + 1) if rounded else 2.0**-p,
+    [(10, True), (10, False), (7, True), (7, False), (3, True), (3, False), (23, True)],
+    "half of the last place that stays, or all of it: rounding is worth a bit.",
+    [
+        (lambda p, rounded: 2.0**-p, "The nearest number is at most half a step away."),
+        (lambda p, rounded: 2.0 ** -(p + 1), "Cutting goes to the number below, however near the next one is."),
+        (lambda p, rounded: 2.0**-p if rounded else 2.0 ** -(p + 1), "It is the other way round."),
+        (lambda p, rounded: 10.0**-p, "Those are decimal places; bits halve."),
+        (lambda p, rounded: 2.0 ** -(p + 2) if rounded else 2.0 ** -(p + 1), "One bit too good: the 1 before the point "
+         "is no bit after it."),
+    ],
+)  # fmt: skip
+
+
+@_safely
+def check_16_2(split):
+    rng = np.random.default_rng(16)
+    x = (rng.standard_normal(4096) * 2.0 ** rng.integers(-60, 60, 4096)).astype(np.float32)
+    big, small = (np.asarray(part) for part in _ask(split, x.copy()))
+    for name, part in (("big", big), ("small", small)):
+        if part.dtype != np.float32 or part.shape != x.shape:
+            return gemmlab.verdict(
+                False, "", f"{name} is {part.dtype} of shape {part.shape}, not float32 of {x.shape}."
+            )
+        if (part.view(np.uint32) & 0x1FFF).any():
+            return gemmlab.verdict(False, "", f"{name} has bits that TF32 does not: the last 13 must be zero.")
+    if (np.abs(small) > np.abs(big)).any():
+        return gemmlab.verdict(False, "", "give big first: small is what it leaves.")
+    worst = float(np.max(np.abs(x - big.astype(np.float64) - small) / np.abs(x)))
+    hint = "."
+    if not np.array_equal(big, tf32.nearest(x)):
+        cut = np.array_equal(big, tf32.cut(x))
+        hint = (
+            ": big is cut off, not rounded, and that costs a bit." if cut else ": big is not the nearest TF32 number."
+        )
+    elif not small.any():
+        hint = ": small is zero; it is what big leaves of x."
+    right = f"off by 2^{np.log2(worst):.1f} of x at most: all but the last of 24 digits." if worst else ""
+    return gemmlab.verdict(worst <= 2.0**-22, right, f"the sum is off by up to {worst:.1e} of x{hint}")
+
+
+@_safely
+def check_16_3(source):
+    code = re.sub(r"//.*", "", source)
+    if "0xffff0000" not in code.lower():
+        return gemmlab.verdict(False, "", "bfloat16 is a float's upper half: BIG masks with 0xffff0000u.")
+    if "0x8000" not in code.lower():
+        return gemmlab.verdict(False, "", "BIG rounds to nearest: add half of the last place that stays, 0x8000u.")
+    params = {"TSM": 32, "TSN": 32, "TSK": 8, "WM": 32, "WN": 32, "TENSOR": 0}
+    for m, n, k in ((32, 64, 40), (64, 96, 24)):
+        outcome = gemmlab.trial(16, m, n, k, source=source, params=params, repeats=1)
+        if not outcome.ok:
+            return gemmlab.verdict(False, "", f"at M={m}, N={n}, K={k}: {outcome.verdict}")
+        if outcome.result.error > outcome.result.bound / 10:
+            wrong = f"at K={k} the error is {outcome.result.error:.0e}: some product of parts is missing."
+            return gemmlab.verdict(False, "", wrong)
+    return gemmlab.verdict(True, "three numbers of 8 digits hold all 24 of a float; six products make one.", "")

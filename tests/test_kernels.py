@@ -26,9 +26,9 @@ def edited(number: int, *edits: tuple[str, str]) -> str:
 
 
 def without_barrier(number: int, *which: int) -> str:
-    """A kernel's text without its first (1), second (2) or third (3) barrier."""
+    """A kernel's text without its first (1), second (2), third (3) or fourth (4) barrier."""
     parts = sources.read(catalog[number].file).split(BARRIER)
-    assert max((2, *which)) <= len(parts) <= 4
+    assert max((2, *which)) <= len(parts) <= 5
     text = parts[0]
     for i, part in enumerate(parts[1:], 1):
         text += ("" if i in which else BARRIER) + part
@@ -99,8 +99,17 @@ WRONG |= {
     (15, "components swapped"): edited(15, ("b[k%2][wn].z", "b[k%2][wn].y")),
     (15, "columns swapped"): edited(15, ("WARPN + wn%4;", "WARPN + 3 - wn%4;")),
     (15, "the last row taken as zero"): edited(15, ("LOAD(m0 + ia < M &&", "LOAD(m0 + ia < M - 1 &&")),
-    (15, "the last step taken as zero"): edited(15, ("n0 + ib < N && k0 + kb + l*KB < K)", "k0 + kb + l*KB < K - 1)")),
+    (15, "the last step taken as zero"): edited(15, ("k0 + kb + (l)*KB < K)", "k0 + kb + (l)*KB < K - 1)")),
     (15, "the last column unwritten"): edited(15, ("else if (n0 + n < N)", "else if (n0 + n < N - 1)")),
+    (16, "tail dropped"): edited(16, ("first < K; first", "first < K - TSK; first")),
+    (16, "step shifted"): edited(16, ("&Bsub[now][k + l][n]", "&Bsub[now][(k + l + 1)%TSK][n]")),
+    (16, "columns swapped"): edited(16, ("j%4 + 8*t + 4*h;", "j%4 + 8*t + 4 - 4*h;")),
+    (16, "the last rows taken as zero"): edited(16, ("LOAD(m0 + ia < M &&", "LOAD(m0 + ia < M - 4 &&")),
+    (17, "tail dropped"): edited(17, ("first < K; first", "first < K - TSK; first")),
+    (17, "step shifted"): edited(17, ("+= big*Bsub[now][k/4][n][k%4]", "+= big*Bsub[now][k/4][n][(k + 1)%4]")),
+    (17, "columns swapped"): edited(17, ("j/2*8 + 2*t + j%2;", "j/2*8 + 2*t + 1 - j%2;")),
+    (17, "rows swapped"): edited(17, ("(acc[0][l], acc[0][l + 2],", "(acc[0][l + 2], acc[0][l],")),
+    (17, "the last step taken as zero"): edited(17, ("first + k < K;", "first + k < K - 1;")),
 }
 OUTSIDE = {
     "right behind C": "C[M*N] = 1.0f;",
@@ -114,6 +123,7 @@ SMALL |= {5: {"TS": 8, "TSK": 8, "WPT": 4, "PAD": 1}, 6: _BLOCKS}
 SMALL |= {number: _BLOCKS | {"WIDTH": 2} for number in (7, 8, 9, 10)}
 SMALL |= {12: SMALL[3], 13: _BLOCKS}
 SMALL |= {11: {"RX": 4, "RY": 2, "RK": 2, "WIDTH": 4, "GX": 2, "GY": 2}}
+SMALL |= {16: {"TSM": 32, "TSN": 32, "TSK": 8, "WM": 32, "WN": 32, "STAGES": 2}, 17: {"TSK": 8}}
 SMALL |= {15: {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "WIDTH": 1}}
 
 
@@ -187,7 +197,7 @@ def intel():
 
 
 BARRIERS = [(number, which) for number in range(2, 9) for which in ((1,), (2,), (1, 2))] + [(9, (1,)), (10, (1,))]
-BARRIERS += [(12, (1,)), (12, (2,)), (13, (1,)), (15, (1,)), (15, (2,))]
+BARRIERS += [(12, (1,)), (12, (2,)), (13, (1,)), (15, (1,)), (15, (2,)), (16, (1,)), (17, (3,)), (17, (4,))]
 
 
 @pytest.mark.parametrize(("number", "which"), BARRIERS)

@@ -937,7 +937,8 @@ def test_a_compiler_loads_what_the_formula_says(wpt):
 
 ORDER = (
     *("sources", "spec", "rules", "catalog", "model", "workitem", "warpwalk", "walks", "check", "trace", "cuda"),
-    *("picture", "plot", "diagram", "divergence", "machine", "warps"),
+    "tf32",
+    *("picture", "plot", "diagram", "divergence", "machine", "warps", "tensors"),
     *("device", "doctor", "auto", "launch", "compiled", "pipeline", "blas", "record", "bench", "curves", "edges"),
     "rivals",
     *("worker", "live", "widgets", "cli"),

@@ -10,11 +10,12 @@ import sys
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
 from conftest import lacking
 from nbclient import NotebookClient
 
-from gemmlab import catalog, sources, warps
+from gemmlab import catalog, sources, tf32, warps
 from gemmlab.device import devices
 
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
@@ -34,6 +35,7 @@ CHAPTERS = [
     "12_guarded.ipynb",
     "13_shifted.ipynb",
     "15_warp_tiling.ipynb",
+    "16_tensor_cores.ipynb",
 ]
 IGNORED = "nbval-ignore-output"
 
@@ -186,6 +188,20 @@ TURNED = (
 )
 
 
+#: Exercise 16.3: BIG rounds to bfloat16; three parts, six products.
+BFLOAT = (
+    ("(as_uint(x) + 0x1000u) & 0xffffe000u)", "(as_uint(x) + 0x8000u) & 0xffff0000u)"),
+    (
+        "return CUT(SMALL(a, a_big))*b_big + a_big*CUT(SMALL(b, b_big)) + a_big*b_big;",
+        """const float a_middle = BIG(SMALL(a, a_big));
+    const float b_middle = BIG(SMALL(b, b_big));
+    const float a_small = BIG(SMALL(a, a_big) - a_middle);
+    const float b_small = BIG(SMALL(b, b_big) - b_middle);
+    return a_small*b_big + a_middle*b_middle + a_big*b_small + a_middle*b_big + a_big*b_middle + a_big*b_big;""",
+    ),
+)
+
+
 def rounded_up(group, groups, tiles, steps):
     """Equal shares, but for the last group's: every length is rounded up."""
     length = -(-tiles * steps // groups)
@@ -326,6 +342,31 @@ WRONG |= {
         body(15, *TURNED[:2]),
         body(15, *TURNED[:3], (TURNED[3][0], "n0 = band*TSN")),
     ],
+    "16_1": [
+        lambda p, rounded: 2.0**-p,
+        lambda p, rounded: 2.0 ** -(p + 1),
+        lambda p, rounded: 2.0**-p if rounded else 2.0 ** -(p + 1),
+        lambda p, rounded: 10.0**-p,
+        lambda p, rounded: 2.0 ** -(p + 2) if rounded else 2.0 ** -(p + 1),
+        lambda p, rounded: p,
+    ],
+    "16_2": [
+        lambda x: (tf32.cut(x), tf32.cut(x - tf32.cut(x))),
+        lambda x: (tf32.nearest(x), x - tf32.nearest(x)),
+        lambda x: (tf32.nearest(x), 0 * x),
+        lambda x: tf32.parts(x)[::-1],
+        lambda x: tuple(part.astype(np.float64) for part in tf32.parts(x)),
+        lambda x: tf32.nearest(x),
+        lambda x: ...,
+    ],
+    "16_3": [
+        body(16),
+        body(16, BFLOAT[0]),
+        body(16, BFLOAT[1]),
+        body(16, BFLOAT[0], (BFLOAT[1][0], BFLOAT[1][1].replace("a_middle*b_middle + ", ""))),
+        body(16, BFLOAT[0], (BFLOAT[1][0], BFLOAT[1][1].replace("a_middle*b_big + ", ""))),
+        body(16, ("+ 0x1000u) & 0xffffe000u)", "+ 0x1000u) & 0xffff0000u)"), BFLOAT[1]),
+    ],
 }
 
 
@@ -361,7 +402,7 @@ def test_a_chapter_from_the_second_on_is_complete(name):
     assert text.count("gemmlab.Stepper(") >= (1 if number in (3, 8) else 2)
     ladders = re.findall(r'plot\.ladder\(\{"here": mine, \*\*record\.ladders\(.*only=\("H200", "K40m"\)\)\}\)', text)
     assert len(ladders) == 2
-    assert "plot.roofline(" in text or number in (8, 10, 13, 15)
+    assert "plot.roofline(" in text or number in (8, 10, 13, 15, 16)
 
 
 @pytest.mark.parametrize("number", WRONG)
