@@ -19,9 +19,9 @@ __version__ = "0.1.0"
 _HOME = {
     "matmul": "blas",
     "sgemm": "blas",
-    "transpose": "blas",
-    "pad": "blas",
-    "unpad": "blas",
+    "transpose": "reshape",
+    "pad": "reshape",
+    "unpad": "reshape",
     "devices": "device",
     "default_device": "device",
     "NoDeviceError": "device",
@@ -43,12 +43,13 @@ __all__ = ["__version__", "catalog", "ParameterError", *_HOME]
 
 if TYPE_CHECKING:
     from .bench import measure, peaks
-    from .blas import matmul, pad, sgemm, transpose, unpad
+    from .blas import matmul, sgemm
     from .curves import sweep
     from .device import NoDeviceError, default_device, devices
     from .launch import BuildError, kernel
     from .live import trial
     from .record import Result
+    from .reshape import pad, transpose, unpad
     from .widgets.explorer import Explorer
     from .widgets.lesson import Difference, Prediction, verdict
     from .widgets.stepper import Stepper

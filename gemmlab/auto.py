@@ -157,6 +157,7 @@ def search(
     ahead: Callable = lambda settings: None,
     precision: str = "float32",
     starts: Iterable[dict[str, int]] = (),
+    steps: int = 100,
 ) -> dict:
     """The fastest right kernel, whole pipeline: a sample of every kernel, then the best ones step by step.
 
@@ -169,6 +170,7 @@ def search(
         ahead: called with a list of (kernel, params) that will be run next, to compile them side by side.
         precision: the precision whose kernels to try.
         starts: parameters to begin with as well, for the kernels that have all of them.
+        steps: how often at most one of the best moves on.
     """
     seen: dict[tuple, float] = {}
 
@@ -197,7 +199,7 @@ def search(
     known = choose(device, dimensions(size), edges, precision)  # what is found must be better than that
     best = (rate(known[0], dict(known[1])), *known)
     for start in sorted(best_of_each, reverse=True)[:2]:
-        while True:
+        for _ in range(steps):
             value, number, items = start
             spec, params = catalog[number], dict(items)
             kept = fixed(precision, number)

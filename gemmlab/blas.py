@@ -1,4 +1,4 @@
-"""What users call: matmul and sgemm for matrices of any size and layout, transpose, pad and unpad.
+"""What users call for products: matmul and sgemm, for matrices of any size and layout.
 
 The kernels are column-major and want whole tiles. Here operands get there: a row-major product C = A B
 is the column-major product C' = B' A' (the same memory, read the other way), so the operands are
@@ -7,17 +7,16 @@ swapped; what does not lie or fit as the kernel wants goes through `transpose` a
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
-from numbers import Integral, Real
 
 import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 
 from . import auto
+from .arrays import checked, flag, operand, read, scalar, shared_queue
 from .catalog import catalog, find
-from .device import Device, find_device, of_queue
+from .device import Device
 from .launch import Kernel
 from .pipeline import Matrix, Session, demand, fits
 
@@ -69,77 +68,6 @@ def select(
     return _kernel(spec.number, full, device, context)
 
 
-def _checked(name: str, x):
-    """`x`, if it is a matrix that we take."""
-    if not isinstance(x, (np.ndarray, cla.Array)) or isinstance(x, np.ma.MaskedArray):
-        raise TypeError(f"{name} must be a NumPy array or a pyopencl.array.Array, not {type(x).__name__}")
-    if x.dtype != np.float32:
-        how = f"; convert it with {name}.astype(np.float32)" if x.dtype.kind in "fiu" else ""
-        raise TypeError(f"{name} must be float32, not {x.dtype}{how}")
-    if x.ndim != 2:
-        raise ValueError(f"{name} must have 2 dimensions, not {x.ndim} (its shape is {x.shape})")
-    return x
-
-
-def _scalar(name: str, value) -> float:
-    if not isinstance(value, Real):
-        raise TypeError(f"{name} must be a real number, not {type(value).__name__}: {value!r}")
-    if value == value and abs(value) != math.inf and abs(value) > float(np.finfo(np.float32).max):
-        raise ValueError(f"{name}={value!r} is beyond the range of float32")
-    return float(np.float32(value))
-
-
-def _flag(name: str, value) -> bool:
-    if not isinstance(value, (bool, np.bool_, Integral)) or value not in (0, 1):
-        raise ValueError(f"{name} must be True or False, not {value!r}")
-    return bool(value)
-
-
-def _shared_queue(arrays: dict[str, object], device) -> tuple[cl.CommandQueue | None, Device]:
-    """The queue that all device arrays share and its device, or None and the device for NumPy arrays."""
-    on_device = {name: x for name, x in arrays.items() if isinstance(x, cla.Array)}
-    if not on_device:
-        return None, find_device(device)
-    if len(on_device) < len(arrays):
-        hosts = ", ".join(name for name in arrays if name not in on_device)
-        raise TypeError(f"{', '.join(on_device)} on a device, but {hosts} in NumPy: put all of them on one side")
-    first, queue = next((name, x.queue) for name, x in on_device.items())
-    for name, x in on_device.items():
-        if x.queue is None:
-            raise ValueError(f"{name} has no queue; give it one with {name}.with_queue(queue)")
-        if x.queue.context != queue.context:
-            raise ValueError(f"{name} lives in another context than {first}; both must share one queue")
-        if x.queue != queue:
-            raise ValueError(f"{name} is on another queue than {first}; use {name}.with_queue({first}.queue)")
-    owner = of_queue(queue)
-    if device is not None and find_device(device).cl != owner.cl:
-        raise ValueError(f"device={device!r}, but {first} lives on {owner}")
-    return queue, owner
-
-
-def operand(x, trans: bool, session: Session, prefer_rows: bool, name: str) -> tuple[Matrix, bool]:
-    """`x` (or its transpose) as the kernels see it after the swap, and whether it lies transposed.
-
-    A row-major r x c array is a column-major c x r matrix in memory, which is what the swap wants. A
-    column-major array lies transposed. Where both readings fit, `prefer_rows` chooses.
-    """
-    if isinstance(x, np.ndarray):
-        x = x.T if trans else x
-        transposed = x.flags.f_contiguous and not (prefer_rows and x.flags.c_contiguous)
-        return session.upload(np.ascontiguousarray(x.T if transposed else x)), transposed
-    (rows, cols), strides, offset = x.shape, [s // 4 for s in x.strides], x.offset // 4
-    if trans:
-        rows, cols, strides = cols, rows, strides[::-1]
-    down, across = strides
-    as_rows = (cols == 1 or across == 1) and (rows == 1 or down >= cols)
-    as_cols = (rows == 1 or down == 1) and (cols == 1 or across >= rows)
-    if not (as_rows or as_cols):
-        raise ValueError(f"{name} has the strides {x.strides}; one dimension of a device array must be contiguous")
-    if as_rows and (prefer_rows or not as_cols):
-        return Matrix(x.base_data, cols, rows, cols if rows == 1 else down, offset), False
-    return Matrix(x.base_data, rows, cols, rows if cols == 1 else across, offset), True
-
-
 def multiply(session: Session, chosen: Kernel, a, ta: bool, b, tb: bool, out: Matrix) -> None:
     """out = op(a) op(b), column-major and so with the operands swapped; numbers that TF32 cannot split go elsewhere."""
     left, left_t = operand(b, tb, session, True, "b")
@@ -150,14 +78,8 @@ def multiply(session: Session, chosen: Kernel, a, ta: bool, b, tb: bool, out: Ma
     session.gemm(chosen, left, left_t, right, right_t, out)
 
 
-def _read(session: Session, out: Matrix, shape: tuple[int, int]) -> np.ndarray:
-    host = np.empty(shape, np.float32)
-    cl.enqueue_copy(session.queue, host, out.buffer)
-    return host
-
-
 def _product(alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto", precision="float32"):
-    queue, device = _shared_queue({"a": a, "b": b} | ({"c": c} if c is not None else {}), device)
+    queue, device = shared_queue({"a": a, "b": b} | ({"c": c} if c is not None else {}), device)
     (m, k), (k2, n) = a.shape[:: -1 if ta else 1], b.shape[:: -1 if tb else 1]
     if k != k2:
         raise ValueError(
@@ -189,7 +111,7 @@ def _product(alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto",
             y, lies = operand(c, False, session, True, "c")
             y = session.transpose(y) if lies else session.compact(y)
         session.axpby(alpha if k else 0.0, out, beta, y, out)
-    return result if on_device else _read(session, out, (m, n))
+    return result if on_device else read(session, out, (m, n))
 
 
 def matmul(
@@ -230,7 +152,7 @@ def matmul(
             parameters (ParameterError), or matrices beyond 32-bit indices (but for kernel 15).
         MemoryError: if the device cannot hold the matrices.
     """
-    a, b = _checked("a", a), _checked("b", b)
+    a, b = checked("a", a), checked("b", b)
     return _product(1.0, a, b, 0.0, None, False, False, kernel, params, device, edges, precision)
 
 
@@ -261,57 +183,10 @@ def sgemm(
     Raises:
         As `matmul`; ValueError also for a missing c.
     """
-    a, b = _checked("a", a), _checked("b", b)
-    alpha, beta = _scalar("alpha", alpha), _scalar("beta", beta)
+    a, b = checked("a", a), checked("b", b)
+    alpha, beta = scalar("alpha", alpha), scalar("beta", beta)
     if c is not None:
-        c = _checked("c", c)
+        c = checked("c", c)
     elif beta != 0:
         raise ValueError(f"beta={beta:g} needs c, an m x n matrix to add")
-    return _product(alpha, a, b, beta, c, _flag("trans_a", trans_a), _flag("trans_b", trans_b), kernel, params, device)
-
-
-def _reshaped(x, shape, device, work):
-    """Run `work(session, matrix, out)` on x's memory; the result has `shape` (after reading x by rows)."""
-    x = _checked("x", x)
-    queue, device = _shared_queue({"x": x}, device)
-    on_device = queue is not None
-    queue = queue or device.queue
-    fits(device, {"x": x.size, "the result": shape[0] * shape[1]})
-    session = Session(queue, device, pooled=not on_device)
-    if shape[0] * shape[1] == 0 or x.size == 0:
-        return cla.zeros(queue, shape, np.float32) if on_device else np.zeros(shape, np.float32)
-    matrix, lies = operand(x, False, session, True, "x")
-    out = work(session, session.transpose(matrix) if lies else matrix)
-    if on_device:
-        return cla.Array(queue, shape, np.float32, data=out.buffer)
-    return _read(session, out, shape)
-
-
-def transpose(x, *, device=None):
-    """The n x m transpose of an m x n float32 matrix, by ``transpose.cl``; a new row-major array on x's side."""
-    return _reshaped(x, _checked("x", x).shape[::-1], device, lambda session, matrix: session.transpose(matrix))
-
-
-def pad(x, rows: int, cols: int, *, device=None):
-    """An m x n float32 matrix as the corner of a rows x cols one, zeroes elsewhere, by ``pad.cl``; row-major."""
-    _sizes(x, rows, cols, larger=True)
-    return _reshaped(x, (rows, cols), device, lambda session, matrix: session.pad(matrix, cols, rows))
-
-
-def unpad(x, rows: int, cols: int, *, device=None):
-    """The first rows x cols elements of a larger float32 matrix, by ``pad.cl``; a new row-major array."""
-    _sizes(x, rows, cols, larger=False)
-
-    def work(session, matrix):
-        return session.unpad(session.compact(matrix), cols, rows, session.new(cols, rows))
-
-    return _reshaped(x, (rows, cols), device, work)
-
-
-def _sizes(x, rows, cols, larger: bool) -> None:
-    x = _checked("x", x)
-    for name, size, have in (("rows", rows, x.shape[0]), ("cols", cols, x.shape[1])):
-        if isinstance(size, bool) or not isinstance(size, Integral) or size < 0:
-            raise ValueError(f"{name} must be a whole number from 0 on, not {size!r}")
-        if size < have if larger else size > have:
-            raise ValueError(f"{name}={size}, but x has {have}; it must be at {'least' if larger else 'most'} that")
+    return _product(alpha, a, b, beta, c, flag("trans_a", trans_a), flag("trans_b", trans_b), kernel, params, device)

@@ -41,6 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     bench.add_argument("--tries", type=int, default=6, help="parameter sets of each kernel that a search begins with")
     strategies = ["pad", "guard", "shift", "auto"]
     bench.add_argument("--edges", default="pad", choices=strategies, help="the strategy whose kernels a search tries")
+    bench.add_argument("--steps", type=int, default=100, help="how often at most it moves on from one of the best")
     bench.add_argument("--starts", type=_starts, default=[], help="more of them, such as TSM=96,TSN=96:TSM=32")
     bench.add_argument(
         "--precision", default="float32", choices=["float32", "tf32", "tf32x3"], help="whose kernels a search tries"
@@ -211,7 +212,7 @@ def run_search(given, chosen) -> int:
                 list(pool.map(_build, settings, [chosen.index] * len(settings)))
 
     rows, options = [], {"edges": given.edges, "among": given.kernels, "ahead": ahead}
-    options |= {"precision": given.precision, "starts": given.starts}
+    options |= {"precision": given.precision, "starts": given.starts, "steps": given.steps}
     for size in given.sizes:
         print(f"{' x '.join(map(str, auto.dimensions(size)))} on {chosen}:")
         rows.append(auto.search(chosen, size, run, given.tries, **options))

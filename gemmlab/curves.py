@@ -37,7 +37,6 @@ CURVES = {
     "15 ORDER": (15, "ORDER", (1, 4, 8, 32), {}),
     "16 PARTS": (16, "PARTS", (1, 2), {}),
     "16 EVERY": (16, "EVERY", (0, 1, 2, 8), {"WN": 32}),
-    "16 block": (16, "WM WN", (32, 64), {}),
     "16 PAD": (16, "PAD", (0, 4, 8), {}),
 }
 _SWITCHES = {"plain": (0, 0), "read-only": (1, 0), "shuffles": (0, 1), "both": (1, 1)}

@@ -13,7 +13,7 @@ from . import sources
 from .device import Device
 from .launch import INDEX_LIMIT, Built, Kernel, build
 
-_TILE = 16  # PX and PY of pad.cl
+_MOVED = 32, 8, 4  # PX, PY and PE of pad.cl
 _TURNED = 32, 8  # TT and TR of transpose.cl
 _LINE = 64  # WG of axpby.cl and range.cl
 
@@ -73,15 +73,13 @@ class Session:
 
     def pad(self, x: Matrix, rows: int, cols: int) -> Matrix:
         out = self.new(rows, cols)
-        size = round_up(rows, _TILE), round_up(cols, _TILE)
         args = x.rows, x.cols, x.ld, x.offset, x.buffer, rows, cols, out.buffer
-        self._launch("pad.cl", "pad", size, (_TILE, _TILE), *args)
+        self._launch("pad.cl", "pad", _moving(rows, cols), _MOVED[:2], *args)
         return out
 
     def unpad(self, x: Matrix, rows: int, cols: int, out: Matrix) -> Matrix:
-        size = round_up(rows, _TILE), round_up(cols, _TILE)
         args = x.rows, x.buffer, rows, cols, out.buffer
-        self._launch("pad.cl", "unpad", size, (_TILE, _TILE), *args)
+        self._launch("pad.cl", "unpad", _moving(rows, cols), _MOVED[:2], *args)
         return out
 
     def axpby(self, alpha: float, x: Matrix, beta: float, y: Matrix, out: Matrix) -> Matrix:
@@ -126,7 +124,7 @@ class Session:
 
     def _fit(self, x: Matrix, rows: int, cols: int, ld: int) -> Matrix:
         """x with so many rows and columns, `ld` floats from one column to the next, from the start of its buffer."""
-        there = x.offset == 0 and (x.rows, x.cols) == (rows, cols) and (x.ld == ld or cols == 1)
+        there = x.offset == 0 and (x.rows, x.cols) == (rows, cols) and (x.ld == ld or (cols == 1 and ld == rows))
         return x if there else self.pad(x, ld, cols)
 
 
@@ -153,6 +151,11 @@ def fits(device: Device, sizes: dict[str, int], wide: bool = False) -> None:
 
 def round_up(size: int, multiple: int) -> int:
     return -(-size // multiple) * multiple
+
+
+def _moving(rows: int, cols: int) -> tuple[int, int]:
+    """Work-items of a launch of pad.cl for a result of rows x cols."""
+    return round_up(rows, _MOVED[0]), round_up(-(-cols // _MOVED[2]), _MOVED[1])
 
 
 @lru_cache(maxsize=64)

@@ -149,7 +149,7 @@
 #define LPTB (TSK/KB)
 #define COPY_B(l, there) COPY(&Bsub[filled][kb + (l)*KB][ib], b_from + (l)*KB*ldb, there)
 #define B_THERE(l) (n0 + ib < N && k0 + kb + (l)*KB < K)
-#define B_STEP ((size_t)TSK*ldb)
+#define B_STEP (size_t)TSK*ldb
 #else
 #define LPTB (TSN/NB)
 #define COPY_B(l, there) COPY_1(&Bsub[filled][kb][ib + (l)*NB], b_from + (size_t)(l)*NB*ldb, there)

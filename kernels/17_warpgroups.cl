@@ -56,9 +56,9 @@
 #error TENSOR must be 0 or 1
 #endif
 
-#define TSM 256                              // rows of the tile of C: 64 times 2 for each of 2 warpgroups
-#define TSN 128                              // columns of the tile of C
-#define ITEMS 256                            // work-items of a work-group
+#define TSM (64*2*2)                         // rows of the tile of C: 64 for each of 2 instructions of 2 warpgroups
+#define TSN (128)                            // columns of the tile of C
+#define ITEMS (128*2)                        // work-items of a work-group
 #define NB (4*ITEMS/TSK)                     // columns of B's tile that a work-group copies at once
 #define LPTB (TSN/NB)                        // vectors of B's tile a work-item copies
 #define ROW (TSN + 2)                        // vectors in a row of B's tile; 2 more against bank conflicts

@@ -2,16 +2,20 @@
 //
 // Idea:     kernels that need whole tiles get them. Zeroes add nothing to a
 //           product, and what they produce beyond C is cut away by unpad.
-// Costs:    one load and one store an element.
+// Costs:    one load and one store an element; PE of each a work-item, in neighbouring
+//           columns, all on their way at the same time.
 // Requires: nothing. LD is the distance in memory between two columns and
 //           offset the index of the first element, so that a block inside a
 //           larger matrix can be taken out in the same pass.
 
 #ifndef PX
-#define PX 16 // work-group: rows
+#define PX 32 // work-group: rows
 #endif
 #ifndef PY
-#define PY 16 // work-group: columns
+#define PY 8 // work-group: columns of work-items
+#endif
+#ifndef PE
+#define PE 4 // columns that a work-item takes
 #endif
 
 // P x Q, columns LD apart  ->  P_XL x Q_XL, zeroes outside the P x Q corner
@@ -22,13 +26,15 @@ void pad(const int P, const int Q, const int LD, const long offset,
          __global float* restrict out)
 {
     const int p = get_group_id(0)*PX + get_local_id(0);
-    const int q = get_group_id(1)*PY + get_local_id(1);
-    if (p < P_XL && q < Q_XL) {
-        float value = 0.0f;
-        if (p < P && q < Q) {
-            value = in[offset + (long)q*LD + p];
+    const int q0 = (get_group_id(1)*PY + get_local_id(1))*PE;
+    float value[PE];
+    for (int e = 0; e < PE; e++) {
+        value[e] = p < P && q0 + e < Q ? in[offset + (long)(q0 + e)*LD + p] : 0.0f;
+    }
+    for (int e = 0; e < PE; e++) {
+        if (p < P_XL && q0 + e < Q_XL) {
+            out[(long)(q0 + e)*P_XL + p] = value[e];
         }
-        out[(long)q*P_XL + p] = value;
     }
 }
 
@@ -38,8 +44,14 @@ void unpad(const int P_XL, const __global float* restrict in,
            const int P, const int Q, __global float* restrict out)
 {
     const int p = get_group_id(0)*PX + get_local_id(0);
-    const int q = get_group_id(1)*PY + get_local_id(1);
-    if (p < P && q < Q) {
-        out[(long)q*P + p] = in[(long)q*P_XL + p];
+    const int q0 = (get_group_id(1)*PY + get_local_id(1))*PE;
+    float value[PE];
+    for (int e = 0; e < PE; e++) {
+        value[e] = p < P && q0 + e < Q ? in[(long)(q0 + e)*P_XL + p] : 0.0f;
+    }
+    for (int e = 0; e < PE; e++) {
+        if (p < P && q0 + e < Q) {
+            out[(long)(q0 + e)*P + p] = value[e];
+        }
     }
 }

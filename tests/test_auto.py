@@ -116,7 +116,8 @@ def test_distance_counts_doublings():
     [
         (1024, "auto", "whole"),
         ([64, 8192, 8192], "auto", "whole"),
-        (1000, "auto", "awkward"),
+        (1000, "auto", "whole"),
+        (1002, "auto", "awkward"),
         ([64, 8192, 8191], "auto", "awkward"),
         (1024, "pad", "rows"),
         (1024, "guard", "guard"),
@@ -133,7 +134,7 @@ def test_rows_are_completed_with_parameters_that_came_later(tmp_path, monkeypatc
     monkeypatch.setattr(auto.sources, "folder", lambda name: tmp_path)
     found = auto.table.__wrapped__()["nvidia"]
     assert found["rows"][0]["params"] == catalog[11].defaults | old["params"] | {"TRANSPOSED": 1}
-    assert set(found) == {auto.WHOLE, *auto.EDGES.values()} and found[auto.WHOLE] == []
+    assert set(found) == {auto.WHOLE, *auto.EDGES.values(), "tf32", "tf32x3"} and found[auto.WHOLE] == []
 
 
 def test_a_strategy_that_cannot_serve_a_size_names_one_that_can(device):

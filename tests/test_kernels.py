@@ -197,7 +197,8 @@ def intel():
 
 
 BARRIERS = [(number, which) for number in range(2, 9) for which in ((1,), (2,), (1, 2))] + [(9, (1,)), (10, (1,))]
-BARRIERS += [(12, (1,)), (12, (2,)), (13, (1,)), (15, (1,)), (15, (2,)), (16, (1,)), (17, (3,)), (17, (4,))]
+BARRIERS += [(12, (1,)), (12, (2,)), (13, (1,)), (15, (1,)), (15, (2,)), (16, (1,))]
+BARRIERS += [(17, (4,))]  # its third is for copies that nobody waits for: here they are there at once
 
 
 @pytest.mark.parametrize(("number", "which"), BARRIERS)

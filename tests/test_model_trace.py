@@ -121,7 +121,10 @@ def replayed(number, params, tiles, **options):
 
 def test_the_cases_are_of_every_kernel_with_three_different_sizes():
     treated = {number for number, spec in catalog.items() if spec.edges != "pad"}  # tests/test_edges.py replays these
-    assert {number for number, _, _ in CASES} | treated == set(catalog) == set(walks.WALKS)
+    assert {number for number, _, _ in CASES} | treated == set(catalog)
+    assert set(walks.WALKS) == {number for number, spec in catalog.items() if not spec.tensor}
+    with pytest.raises(ValueError, match="kernel 16 has no replay; there is one of 1, 2, 3"):
+        trace.replay(16, 128, 128, 8)
     for number, params, tiles in CASES if not FULL else ():
         multiples = catalog[number].tiles(catalog[number].complete(params))
         assert len({t * m for t, m in zip(tiles, multiples, strict=True)}) == 3, (number, params, tiles)
@@ -411,7 +414,7 @@ def test_a_vector_must_lie_inside_its_array(index, inside):
         ((2, 6, 4, 4, {"TS": 4}), {}, "m=6 is not a positive multiple of 4"),
         ((2, 4, 0, 4, {"TS": 4}), {}, "n=0 is not a positive multiple of 4"),
         ((2, 4, 4, 4, {"TS": 4}), {"order": "sideways"}, "'forward', 'backward' or 'shuffled', not 'sideways'"),
-        ((99, 4, 4, 4), {}, "kernel must be one of 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, not 99"),
+        ((99, 4, 4, 4), {}, "kernel must be one of 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 16, 17, not 99"),
         ((3, 4, 4, 4, {"TS": 4}), {}, "TS=4 is not a multiple of WPT=8"),
     ],
 )
@@ -936,10 +939,39 @@ def test_a_compiler_loads_what_the_formula_says(wpt):
 # The order of the modules
 
 ORDER = (
-    *("sources", "spec", "rules", "catalog", "model", "workitem", "warpwalk", "walks", "check", "trace", "cuda"),
+    *(
+        "sources",
+        "choices",
+        "spec",
+        "rules",
+        "ladder",
+        "past",
+        "catalog",
+        "model",
+        "workitem",
+        "warpwalk",
+        "walks",
+        "check",
+        "trace",
+        "cuda",
+    ),
     "tf32",
     *("picture", "plot", "diagram", "divergence", "machine", "warps", "tensors"),
-    *("device", "doctor", "auto", "launch", "compiled", "pipeline", "blas", "record", "bench", "curves", "edges"),
+    *(
+        "device",
+        "doctor",
+        "auto",
+        "launch",
+        "compiled",
+        "pipeline",
+        "arrays",
+        "blas",
+        "reshape",
+        "record",
+        "bench",
+        "curves",
+        "edges",
+    ),
     "rivals",
     *("worker", "live", "widgets", "cli"),
 )

@@ -153,7 +153,7 @@ WARP_FAULTS = {
         "Invalid read of size 4 at global memory",
     ),
     "steps of B unguarded": (
-        edited(15, ("n0 + ib < N && k0 + kb + l*KB < K)", "n0 + ib < N)")),
+        edited(15, ("n0 + ib < N && k0 + kb + (l)*KB < K)", "n0 + ib < N)")),
         0,
         (32, 32, 7),
         "Invalid read of size 4 at global memory",
