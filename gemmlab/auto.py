@@ -205,10 +205,10 @@ def search(
             kept = fixed(precision, number)
             free = [p for p in spec.params if p.name not in kept]
             moves = [(p.name, v) for p in free for v in _neighbours(p.choices, params[p.name])]
-            steps = [spec.settle({**params, name: v}, name, device.limits)[0] for name, v in moves]
-            steps = [s for s in steps if not spec.problems(s, device.limits) and kept.items() <= s.items()]
-            ahead([(number, s) for s in steps])
-            tried = [(rate(number, s), number, tuple(s.items())) for s in steps]
+            near = [spec.settle({**params, name: v}, name, device.limits)[0] for name, v in moves]
+            near = [s for s in near if not spec.problems(s, device.limits) and kept.items() <= s.items()]
+            ahead([(number, s) for s in near])
+            tried = [(rate(number, s), number, tuple(s.items())) for s in near]
             if not tried or max(tried)[0] <= 1.02 * value:
                 break
             start = max(tried)

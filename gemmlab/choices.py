@@ -1,22 +1,46 @@
-"""The search among a kernel's settings: which values are legal, which are offered, which are nearest.
-
-The methods here are `KernelSpec`'s, in a room of their own; they need its `params`, `complete` and `problems`.
-"""
+"""A parameter, what a device allows, and the search among settings: legal, offered, nearest."""
 
 from __future__ import annotations
 
 import itertools
 import random
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .spec import Limits, Param
+
+@dataclass(frozen=True)
+class Param:
+    """One macro of a kernel: its default, what it means, and the values an explorer offers."""
+
+    name: str
+    default: int
+    meaning: str
+    choices: tuple[int, ...]
+    least: int = 1
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a device allows: work-items of a work-group in all and per dimension, bytes of local memory.
+
+    And what its compiler takes in good time: floats in a vector, steps of a loop laid out at once; and whether it
+    takes asynchronous copies and TF32 (NVIDIA's does from compute capability 8.0 on) and the instructions of
+    warpgroups (9.0 alone). Other vendors' do not see them.
+    """
+
+    name: str
+    work_group: int
+    per_dimension: tuple[int, ...]
+    local_memory: int
+    vector: int = 16
+    unroll: int = 16
+    asynchronous: bool = True
+    warpgroups: bool = True
 
 
 class Choices:
-    """What can be asked about the settings of a record."""
+    """The part of `KernelSpec` that looks for settings; it needs `params`, `complete` and `problems`."""
 
     def legal(self, params: Mapping[str, int] | None = None, limits: Limits | None = None) -> dict[str, tuple]:
         """For each parameter the offered values that are legal while the others stay as in `params`."""

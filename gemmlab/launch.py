@@ -78,7 +78,8 @@ def _build(device: Device, context: cl.Context, title: str, text: str, flags: tu
                 Path(saved[1]).unlink(missing_ok=True)
             raise BuildError(title, log, text) from None
         if "warpgroups" in device.features and HIDDEN in text:
-            program = _for_hopper(program, device, context)
+            ptx = program.get_info(cl.program_info.BINARIES)[0].decode(errors="replace")
+            program = cl.Program(context, [device.cl], [for_hopper(ptx).encode()]).build()
         try:
             kernel = cl.Kernel(program, name)
         except cl.Error:
@@ -91,12 +92,10 @@ def _build(device: Device, context: cl.Context, title: str, text: str, flags: tu
 HIDDEN = "//@ "
 
 
-def _for_hopper(program: cl.Program, device: Device, context: cl.Context) -> cl.Program:
-    """The program with its hidden instructions, for Hopper (sm_90a) alone: NVIDIA's binaries are PTX, a text."""
-    ptx = program.get_info(cl.program_info.BINARIES)[0].decode(errors="replace")
+def for_hopper(ptx: str) -> str:
+    """A program's PTX (what NVIDIA's OpenCL gives as its binary) with its hidden instructions, for Hopper alone."""
     ptx = ptx[: ptx.rindex("}") + 1].replace(HIDDEN, "")
-    ptx = re.sub(r"^\.target sm_90\b", ".target sm_90a", ptx, count=1, flags=re.M)
-    return cl.Program(context, [device.cl], [ptx.encode()]).build()
+    return re.sub(r"^\.target sm_90\b", ".target sm_90a", ptx, count=1, flags=re.M)
 
 
 def _declare(kernel: cl.Kernel, text: str, name: str) -> None:

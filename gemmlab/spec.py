@@ -11,22 +11,13 @@ from dataclasses import dataclass
 from functools import cache
 from numbers import Integral
 
-from .choices import Choices
+from .choices import Choices, Limits, Param
+
+__all__ = ["KernelSpec", "Limits", "Param", "ParameterError", "Rule", "Switch"]
 
 
 class ParameterError(ValueError):
     """Parameters that a kernel or a device cannot take; the message holds one sentence a problem."""
-
-
-@dataclass(frozen=True)
-class Param:
-    """One macro of a kernel: its default, what it means, and the values an explorer offers."""
-
-    name: str
-    default: int
-    meaning: str
-    choices: tuple[int, ...]
-    least: int = 1
 
 
 @dataclass(frozen=True)
@@ -48,25 +39,6 @@ class Switch:
     path: tuple[tuple[str, str], ...]
     needs: str = ""
     lacking: str = ""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a device allows: work-items of a work-group in all and per dimension, bytes of local memory.
-
-    And what its compiler takes in good time: floats in a vector, steps of a loop laid out at once; and whether it
-    takes asynchronous copies and TF32 (NVIDIA's does from compute capability 8.0 on) and the instructions of
-    warpgroups (9.0 alone). Other vendors' do not see them.
-    """
-
-    name: str
-    work_group: int
-    per_dimension: tuple[int, ...]
-    local_memory: int
-    vector: int = 16
-    unroll: int = 16
-    asynchronous: bool = True
-    warpgroups: bool = True
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,7 @@
 
 #if INSTRUCTION
 // multiply: sum + a b for 16 x 8 elements of a warp; a work-item has 4 of a, 2 of b, 4 of the sum
-inline float4 mma(const float* a, const float* b, const float4 sum)
+float4 mma(const float* a, const float* b, const float4 sum)
 {
     float4 d;
     asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
@@ -166,7 +166,7 @@ inline float4 mma(const float* a, const float* b, const float4 sum)
 }
 #else
 // the product of two floats as the tensor cores make it
-inline float product(const float a, const float b)
+float product(const float a, const float b)
 {
     const float a_big = BIG(a);
     const float b_big = BIG(b);
@@ -322,7 +322,12 @@ void gemm(const int M, const int N, const int K,
             for (int h = 0; h < 2; h++) {
                 const int m = m0 + wm + i*16 + 4*g;
                 const int n = n0 + wn + j/4*32 + j%4 + 8*t + 4*h;
-                const float4 x = h ? (float4)(acc[i][j].yw, acc[i + 1][j].yw) : (float4)(acc[i][j].xz, acc[i + 1][j].xz);
+                const float4 p = acc[i][j];
+                const float4 q = acc[i + 1][j];
+                float4 x = (float4)(p.x, p.z, q.x, q.z);
+                if (h) {
+                    x = (float4)(p.y, p.w, q.y, q.w);
+                }
                 __global float* c = C + (size_t)n*M + m;
                 if (n < N && M%4 == 0 && m < M) {
                     *(__global float4*)c = x;

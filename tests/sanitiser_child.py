@@ -1,7 +1,7 @@
 """One case for Oclgrind, which runs this file:  oclgrind --data-races ... python sanitiser_child.py CASE
 
-CASE is JSON: a `job` ("gemm", "transpose", "pad", "unpad" or "axpby"), its `sizes`, and for "gemm" the `kernel`,
-its `params`, and perhaps another `source`. Prints "right" or what is wrong with the result.
+CASE is JSON: a `job` ("gemm", "transpose", "turn", "pad", "block", "unpad", "range" or "axpby"), its `sizes`, and
+for "gemm" the `kernel`, its `params`, and perhaps another `source`. Prints "right" or what is wrong with the result.
 """
 
 import json
@@ -45,6 +45,26 @@ def transpose(session: Session, sizes):
     return session.transpose(upload(session.device, x)), x.T
 
 
+def turn(session: Session, sizes):
+    """transpose, out of a larger matrix and into columns at multiples of 4."""
+    rows, cols = sizes
+    x = check.exact_inputs(rows + 3, 1, cols + 2)[0]
+    whole = upload(session.device, x)
+    out = session.transpose(Matrix(whole.buffer, rows, cols, rows + 3, rows + 4), 4)
+    padded = np.zeros((out.ld, rows), np.float32)
+    padded[:cols] = x[1 : rows + 1, 1 : cols + 1].T
+    return Matrix(out.buffer, out.ld, rows, out.ld), padded
+
+
+def find_strange(session: Session, sizes):
+    """range: 1 where there is an infinity in the last element, 0 where there is none."""
+    x = check.exact_inputs(sizes[0], 1, sizes[1])[0]
+    y = x.copy()
+    y[-1, -1] = np.inf
+    found = [session.strange(upload(session.device, z)) for z in (x, y)]
+    return upload(session.device, np.float32([found])), np.float32([[0, 1]])
+
+
 def pad(session: Session, sizes):
     rows, cols, to_rows, to_cols = sizes
     x = check.exact_inputs(rows, 1, cols)[0]
@@ -81,7 +101,8 @@ def main(case: dict) -> str:
     if "oclgrind" not in device.platform.lower():
         return f"not under Oclgrind but on {device}"
     session = Session(device.queue, device, pooled=False)
-    job = {"gemm": gemm, "transpose": transpose, "pad": pad, "block": block, "unpad": unpad, "axpby": axpby}
+    job = {"gemm": gemm, "transpose": transpose, "turn": turn, "pad": pad, "block": block, "unpad": unpad}
+    job |= {"axpby": axpby, "range": find_strange}
     out, want = job[case.pop("job")](session, **case)
     verdict = check.compare(download(session, out), want, 0.0)
     return "right" if verdict.ok else str(verdict)

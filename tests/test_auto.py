@@ -22,12 +22,17 @@ def rows():
 def test_every_row_is_legal_and_was_measured(kind, name, row):
     """And stands in a list that its kernel's strategy belongs to."""
     assert kind in auto.FALLBACK
-    assert name in (auto.EDGES[catalog[row["kernel"]].edges], "awkward", auto.WHOLE)
+    fixed = auto.PRECISIONS.get(name)
+    if fixed:
+        assert catalog[row["kernel"]].tensor and auto.fixed(name, row["kernel"]).items() <= row["params"].items()
+    else:
+        assert name in (auto.EDGES[catalog[row["kernel"]].edges], "awkward", auto.WHOLE)
+        assert not catalog[row["kernel"]].tensor
     assert list(row["params"]) == list(catalog[row["kernel"]].defaults), "parameters that came later are filled in"
     assert catalog[row["kernel"]].problems(row["params"], ROOMY) == []
     assert min(auto.dimensions(row["size"])) > 0 and row["gflops"] > 0
-    whole = all(side % 64 == 0 for side in auto.dimensions(row["size"]))
-    assert whole or name not in ("rows", auto.WHOLE)
+    grain = {"rows": 64, auto.WHOLE: 4}.get(name, 1)
+    assert all(side % grain == 0 for side in auto.dimensions(row["size"]))
 
 
 def test_the_nearest_size_is_taken(any_device):

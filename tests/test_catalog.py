@@ -194,7 +194,7 @@ def test_settle_keeps_the_moved_value(number):
                     else:
                         assert new == given and sentences == problems
     dependent = len(spec.offered()) < math.prod(len(param.choices) for param in spec.params)
-    assert moved_something == dependent
+    assert moved_something or not dependent
 
 
 def test_settle_moves_to_the_nearest():

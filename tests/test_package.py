@@ -254,7 +254,7 @@ def test_what_a_comparison_records(any_device, monkeypatch, capsys):
         assert (one["m"], one["n"], one["k"]) == sizes and one["cublas"] == [3.0, 1.0, 2.0]
         assert (one["kernel"], tuple(one["params"].items())) == auto.choose(any_device, sizes)
         assert len(one["auto"]) == rivals.ROUNDS and min(one["auto"]) > 0
-    assert "32 x 96 x 64: auto" in capsys.readouterr().out
+    assert "32 x 96 x 64: cublas 2 (1 to 3), auto" in capsys.readouterr().out
     assert rivals.spread([3000.0, 1000.0, 2000.0]) == "2,000 (1,000 to 3,000)"
     json.dumps(found)
 

@@ -82,9 +82,30 @@ def test_warps_and_their_joins_are_clean(params, sizes, tmp_path):
     assert watched(tmp_path, job="gemm", kernel=15, params=params, sizes=sizes) == ("right", "")
 
 
+#: Kernels 16 and 17, and 15 with B as it lies: sizes off the multiple of 4 beside columns that begin there.
+ALIGNED = [
+    (15, {"WIDTH": 4, "TRANSPOSED": 0}, (33, 17, 20)),
+    (15, {"WIDTH": 4, "TRANSPOSED": 1, "STAGES": 3}, (33, 35, 7)),
+    (15, {"WIDTH": 1, "TRANSPOSED": 0, "GROUPS": 3}, (31, 33, 21)),
+    (16, {"PARTS": 2, "EVERY": 2}, (33, 35, 19)),
+    (16, {"PARTS": 1, "EVERY": 0, "TSM": 64, "WM": 64, "STAGES": 3}, (65, 3, 9)),
+    (17, {"PARTS": 2}, (5, 6, 7)),
+    (17, {"PARTS": 1}, (3, 2, 17)),
+]
+
+
+@pytest.mark.parametrize(("kernel", "params", "sizes"), ALIGNED, ids=str)
+def test_columns_at_multiples_of_four_are_clean(kernel, params, sizes, tmp_path):
+    params = SMALL[kernel] | params
+    assert watched(tmp_path, job="gemm", kernel=kernel, params=params, sizes=sizes) == ("right", "")
+
+
 @pytest.mark.parametrize(
     ("job", "sizes"),
     [
+        ("range", (65, 7)),
+        ("range", (1, 1)),
+        ("turn", (17, 33)),
         ("transpose", (16, 32)),
         ("transpose", (17, 33)),
         ("transpose", (1, 5)),

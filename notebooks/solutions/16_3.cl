@@ -126,7 +126,7 @@
 
 #if INSTRUCTION
 // multiply: sum + a b for 16 x 8 elements of a warp; a work-item has 4 of a, 2 of b, 4 of the sum
-inline float4 mma(const float* a, const float* b, const float4 sum)
+float4 mma(const float* a, const float* b, const float4 sum)
 {
     float4 d;
     asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
@@ -139,7 +139,7 @@ inline float4 mma(const float* a, const float* b, const float4 sum)
 }
 #else
 // the product of two floats as the tensor cores make it
-inline float product(const float a, const float b)
+float product(const float a, const float b)
 {
     const float a_big = BIG(a);
     const float b_big = BIG(b);
