@@ -28,6 +28,9 @@
 #ifndef GROUPS
 #define GROUPS 0 // work-groups that share all tiles equally; 0: one for each tile
 #endif
+#ifndef TRANSPOSED
+#define TRANSPOSED 1 // 1: B is N x K; 0: B is K x N
+#endif
 #ifndef ASYNC
 #define ASYNC 1 // 1: copy to local memory without waiting where the device can
 #endif
@@ -68,6 +71,12 @@
 #if !(TSK % 2 == 0)
 #error TSK must be even
 #endif
+#if !((TSM * TSN) % (TSK * WPTM * WPTN) == 0)
+#error TSM*TSN must be a multiple of TSK*WPTM*WPTN
+#endif
+#if !(TRANSPOSED < 2)
+#error TRANSPOSED must be 0 or 1
+#endif
 #if !(ASYNC < 2)
 #error ASYNC must be 0 or 1
 #endif
@@ -75,52 +84,66 @@
 #define WARPN (32/WARPM)                     // columns of work-items in a warp
 #define WARPS (TSM/(WPTM*WARPM))             // warps in a column of the tile
 #define ITEMS (TSM/WPTM*(TSN/WPTN))          // work-items of a work-group
-#define KA (ITEMS*WIDTH/TSM)                  // rows of A's tile that a work-group copies at once
-#define KB (ITEMS*WIDTH/TSN)                  // rows of B's tile
-#define LPTA (TSK/KA)                         // vectors of A's tile a work-item copies
-#define LPTB (TSK/KB)                         // vectors of B's tile
+#define KA (ITEMS*WIDTH/TSM)                 // rows of A's tile that a work-group copies at once
+#define KB (ITEMS*WIDTH/TSN)                 // rows of B's tile, if B is transposed
+#define NB (ITEMS/TSK)                       // columns of B's tile, if it is not
+#define LPTA (TSK/KA)                        // vectors of A's tile a work-item copies
+#define PAD (4*(1 - TRANSPOSED))             // floats added to each row of Bsub against bank conflicts
 
-// copy WIDTH floats from global to local memory, or zeroes if they are not there
-#if WIDTH == 4
-#define floatX float4
-#else
-#define floatX float
-#endif
+// copy 4 floats or 1 from global to local memory, or zeroes if they are not there
 #if ASYNC && defined(__NV_CL_C_VERSION)
 // a copy is only asked for; COPIED ends a batch, AWAIT(n) waits until all but the last n have come
-#if WIDTH == 4
-#define CP_ASYNC "cp.async.cg.shared.global [%0], [%1], 16, %2;"
-#else
-#define CP_ASYNC "cp.async.ca.shared.global [%0], [%1], 4, %2;"
-#endif
-#define COPY(to, from, there) \
-    asm volatile(CP_ASYNC :: "r"((uint)(size_t)(to)), "l"(from), "r"((there) ? 4*WIDTH : 0) : "memory")
+#define COPY_4(to, from, there) \
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" \
+                 :: "r"((uint)(size_t)(to)), "l"(from), "r"((there) ? 16 : 0) : "memory")
+#define COPY_1(to, from, there) \
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" \
+                 :: "r"((uint)(size_t)(to)), "l"(from), "r"((there) ? 4 : 0) : "memory")
 #define COPIED() asm volatile("cp.async.commit_group;" ::: "memory")
 #define AWAIT(batches) asm volatile("cp.async.wait_group %0;" :: "n"(batches) : "memory")
 #else
-#define COPY(to, from, there) *(__local floatX*)(to) = (there) ? *(const __global floatX*)(from) : (floatX)(0.0f)
+#define COPY_4(to, from, there) *(__local float4*)(to) = (there) ? *(const __global float4*)(from) : (float4)(0.0f)
+#define COPY_1(to, from, there) *(to) = (there) ? *(from) : 0.0f
 #define COPIED()
 #define AWAIT(batches)
 #endif
 
+// B's tile: vectors down a column of B transposed, or single floats down a column of B
+#if WIDTH == 4
+#define COPY COPY_4
+#else
+#define COPY COPY_1
+#endif
+#if TRANSPOSED
+#define LPTB (TSK/KB)
+#define COPY_B(l, there) COPY(&Bsub[filled][kb + (l)*KB][ib], b_from + (l)*KB*ldb, there)
+#define B_THERE(l) (n0 + ib < N && k0 + kb + (l)*KB < K)
+#define B_STEP (size_t)TSK*ldb
+#else
+#define LPTB (TSN/NB)
+#define COPY_B(l, there) COPY_1(&Bsub[filled][kb][ib + (l)*NB], b_from + (size_t)(l)*NB*ldb, there)
+#define B_THERE(l) (n0 + ib + (l)*NB < N && k0 + kb < K)
+#define B_STEP TSK
+#endif
+
 // load: the next tiles of A and B into the buffer `filled`
-#define LOAD(A_THERE, B_THERE) \
+#define LOAD(a_there, b_there) \
     for (int l = 0; l < LPTA; l++) { \
-        COPY(&Asub[filled][ka + l*KA][ia], a_from + l*KA*M, A_THERE); \
+        COPY(&Asub[filled][ka + l*KA][ia], a_from + l*KA*lda, a_there); \
     } \
     for (int l = 0; l < LPTB; l++) { \
-        COPY(&Bsub[filled][kb + l*KB][ib], b_from + l*KB*N, B_THERE); \
+        COPY_B(l, b_there); \
     }
 #define NEXT() \
     if (k0 < k_end) { \
         if (inside && k0 + TSK <= K) { \
             LOAD(1, 1) \
         } else { \
-            LOAD(m0 + ia < M && k0 + ka + l*KA < K, n0 + ib < N && k0 + kb + l*KB < K) \
+            LOAD(m0 + ia < M && k0 + ka + l*KA < K, B_THERE(l)) \
         } \
         k0 += TSK; \
-        a_from += TSK*(size_t)M; \
-        b_from += TSK*(size_t)N; \
+        a_from += (size_t)TSK*lda; \
+        b_from += B_STEP; \
         filled = filled + 1 < STAGES ? filled + 1 : 0; \
     } \
     COPIED()
@@ -149,8 +172,10 @@ void gemm(const int M, const int N, const int K,
     const int tn = (warp/WARPS*WARPN*WPTN) + lane/WARPM*4;   // first column inside the tile
     const int ia = tid%(TSM/WIDTH)*WIDTH;                    // row of A's tile that it copies
     const int ka = tid/(TSM/WIDTH);                          // and the first step of k
-    const int ib = tid%(TSN/WIDTH)*WIDTH;                    // the same of B's tile
-    const int kb = tid/(TSN/WIDTH);
+    const int ib = TRANSPOSED ? tid%(TSN/WIDTH)*WIDTH : tid/TSK;   // the same of B's tile
+    const int kb = TRANSPOSED ? tid/(TSN/WIDTH) : tid%TSK;
+    const int lda = (M - 1)/WIDTH*WIDTH + WIDTH;             // from a column of A to the next
+    const int ldb = TRANSPOSED ? (N - 1)/WIDTH*WIDTH + WIDTH : K;
     const int tiles_m = (M - 1)/TSM + 1;                     // rows of tiles
     const int tiles_n = (N - 1)/TSN + 1;                     // columns of tiles
     const int steps = (K - 1)/TSK + 1;                       // tiles of A that a tile of C needs
@@ -164,10 +189,10 @@ void gemm(const int M, const int N, const int K,
 
     // local memory
     __local float Asub[STAGES][TSK][TSM] __attribute__((aligned(16))); // [stage][k][m]
-    __local float Bsub[STAGES][TSK][TSN] __attribute__((aligned(16))); // [stage][k][n]
+    __local float Bsub[STAGES][TSK][TSN + PAD] __attribute__((aligned(16))); // [stage][k][n]
 
     while (step < end) {
-        // which tile: along ORDER columns of tiles, then on to the next row
+        // which tile: down ORDER rows of tiles, then on to the next column
         const int tile = step/steps;
         const int band = tile/(ORDER*tiles_m)*ORDER;
         const int columns = min(ORDER, tiles_n - band);
@@ -177,8 +202,8 @@ void gemm(const int M, const int N, const int K,
         const int count = (int)min(end - step, (long)steps - step%steps);
         int k0 = (int)(step%steps)*TSK;                      // first step of k to load
         const int k_end = k0 + count*TSK;
-        const __global float* a_from = A + (size_t)(k0 + ka)*M + m0 + ia;
-        const __global float* b_from = B + (size_t)(k0 + kb)*N + n0 + ib;
+        const __global float* a_from = A + (size_t)(k0 + ka)*lda + m0 + ia;
+        const __global float* b_from = B + (TRANSPOSED ? (size_t)(k0 + kb)*ldb + n0 + ib : (size_t)(n0 + ib)*ldb + k0 + kb);
         int filled = 0;
         int now = 0;
 
@@ -235,14 +260,14 @@ void gemm(const int M, const int N, const int K,
                     *(__global float4*)&pieces[((size_t)(2*group + cut)*TSN + n)*TSM + m] = acc[wn][wm];
                 } else if (n0 + n < N) {
                     __global float* c = C + (size_t)(n0 + n)*M + m0 + m;
-#if WIDTH == 4
-                    if (m0 + m < M) *(__global float4*)c = acc[wn][wm];
-#else
-                    if (m0 + m < M) c[0] = acc[wn][wm].x;
-                    if (m0 + m + 1 < M) c[1] = acc[wn][wm].y;
-                    if (m0 + m + 2 < M) c[2] = acc[wn][wm].z;
-                    if (m0 + m + 3 < M) c[3] = acc[wn][wm].w;
-#endif
+                    if (WIDTH == 4 && M%4 == 0) {
+                        if (m0 + m < M) *(__global float4*)c = acc[wn][wm];
+                    } else {
+                        if (m0 + m < M) c[0] = acc[wn][wm].x;
+                        if (m0 + m + 1 < M) c[1] = acc[wn][wm].y;
+                        if (m0 + m + 2 < M) c[2] = acc[wn][wm].z;
+                        if (m0 + m + 3 < M) c[3] = acc[wn][wm].w;
+                    }
                 }
             }
         }

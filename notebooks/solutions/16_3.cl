@@ -299,7 +299,12 @@ void gemm(const int M, const int N, const int K,
             for (int h = 0; h < 2; h++) {
                 const int m = m0 + wm + i*16 + 4*g;
                 const int n = n0 + wn + j/4*32 + j%4 + 8*t + 4*h;
-                const float4 x = h ? (float4)(acc[i][j].yw, acc[i + 1][j].yw) : (float4)(acc[i][j].xz, acc[i + 1][j].xz);
+                const float4 p = acc[i][j];
+                const float4 q = acc[i + 1][j];
+                float4 x = (float4)(p.x, p.z, q.x, q.z);
+                if (h) {
+                    x = (float4)(p.y, p.w, q.y, q.w);
+                }
                 __global float* c = C + (size_t)n*M + m;
                 if (n < N && M%4 == 0 && m < M) {
                     *(__global float4*)c = x;
