@@ -68,8 +68,8 @@ def ladder(series: Mapping[str, Mapping[int, float]]) -> Picture:
     for (style, colour), (name, values) in zip(styles, series.items(), strict=False):
         ax.semilogy(list(values), list(values.values()), style, color=colour, label=name, markersize=6)
         for kernel, value in values.items() if len(series) < 4 or name in list(series)[:2] else ():
-            ax.annotate(short(value), (kernel, value), (0, 6), textcoords="offset points", ha="center", color=INK,
-                        fontsize=8)  # fmt: skip
+            words = f"{value / 1000:.1f}k" if value >= 10_000 else short(value)  # so that neighbours do not meet
+            ax.annotate(words, (kernel, value), (0, 6), textcoords="offset points", ha="center", color=INK, fontsize=8)
     ax.set_xticks(sorted({kernel for values in series.values() for kernel in values}))
     ax.set(xlabel="kernel", ylabel="GFLOPS")
     _plain_log(ax)
@@ -99,6 +99,7 @@ def tries(history: Sequence[tuple[float, bool]], best: Mapping[int, float], mark
             spine.set_visible(side == "bottom")
             spine.set_color(INK)
     right.tick_params(labelleft=False, left=False)
+    right.tick_params(axis="x", labelsize=6.5)
     tried = list(enumerate(history, 21 - len(history)))
     for right_result, marker, colour in ((True, "o", GREEN), (False, "x", RED)):
         for points, size, alpha in ((tried[:-1], 5, 0.55), (tried[-1:], 8, 1)):
