@@ -63,7 +63,8 @@ def measure(
             raise ValueError(f"{name} must be a whole number from 1 on, not {size!r}")
     device, spec = find_device(device), find(kernel)
     params = spec.validate(params, device.limits) if params is not None else spec.fit(device.limits)
-    fits(device, demand(int(m), int(n), int(k), spec.multiples(params)), spec.wide)
+    pieces = {"the pieces of tiles": spec.value(spec.pieces, params) if spec.pieces else 0}
+    fits(device, demand(int(m), int(n), int(k), spec.multiples(params)) | pieces, spec.wide)
     on_step("compile")
     built = Kernel(spec, params, device, device.context, source)
     bench = _Bench(built, device)

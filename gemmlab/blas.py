@@ -149,7 +149,7 @@ def matmul(
     Raises:
         TypeError: for anything but float32 arrays; nothing is converted in silence.
         ValueError: for shapes that do not match, arrays on different queues or contexts, unknown kernels, illegal
-            parameters (ParameterError), or matrices beyond 32-bit indices (but for kernel 15).
+            parameters (ParameterError), or matrices beyond 32-bit indices (but for kernels 15 to 17).
         MemoryError: if the device cannot hold the matrices.
     """
     a, b = checked("a", a), checked("b", b)

@@ -140,7 +140,7 @@ def fits(device: Device, sizes: dict[str, int], wide: bool = False) -> None:
     for name, elements in sizes.items():
         if elements >= INDEX_LIMIT and not wide:
             raise ValueError(
-                f"{name} has {elements:,} elements; kernels but 15 index with 32 bits, below {INDEX_LIMIT:,}"
+                f"{name} has {elements:,} elements; kernels but 15 to 17 index with 32 bits, below {INDEX_LIMIT:,}"
             )
         if 4 * elements > device.largest:
             raise MemoryError(f"{name} needs {4 * elements:,} bytes; {device} allows {device.largest:,} a buffer")
