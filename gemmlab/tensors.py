@@ -144,7 +144,7 @@ def errors(modelled: Mapping[str, Mapping[int, float]], measured: Mapping[str, M
             ax.loglog(list(found), list(found.values()), color=looks[name][0], label=label, **style)
             said.append(f"{name}, {kind}: " + ", ".join(f"{k} {error:.1e}" for k, error in found.items()))
     picture.alt = f"Error by K. {'; '.join(said)}"
-    ks = sorted({k for found in modelled.values() for k in found})
+    ks = sorted({k for found in (*modelled.values(), *measured.values()) for k in found})
     ax.minorticks_off()
     ax.set_xticks(ks, map(str, ks))
     ax.yaxis.set_major_formatter(lambda value, place: f"{value:.0e}")

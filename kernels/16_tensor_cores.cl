@@ -100,8 +100,8 @@
 #endif
 
 #define ITEMS (TSM/WM*(TSN/WN)*32)           // work-items of a work-group
-#define KA (ITEMS*4/TSM)                 // rows of A's tile that a work-group copies at once
-#define KB (ITEMS*4/TSN)                 // rows of B's tile
+#define KA (ITEMS*4/TSM)                     // rows of A's tile that a work-group copies at once
+#define KB (ITEMS*4/TSN)                     // rows of B's tile
 #define LPTA (TSK/KA)                        // vectors of A's tile a work-item copies
 #define LPTB (TSK/KB)                        // vectors of B's tile
 #if TENSOR && defined(__NV_CL_C_VERSION)
@@ -153,7 +153,7 @@
 
 #if INSTRUCTION
 // multiply: sum + a b for 16 x 8 elements of a warp; a work-item has 4 of a, 2 of b, 4 of the sum
-float4 mma(const float* a, const float* b, const float4 sum)
+static inline float4 mma(const float* a, const float* b, const float4 sum)
 {
     float4 d;
     asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
@@ -166,7 +166,7 @@ float4 mma(const float* a, const float* b, const float4 sum)
 }
 #else
 // the product of two floats as the tensor cores make it
-float product(const float a, const float b)
+static inline float product(const float a, const float b)
 {
     const float a_big = BIG(a);
     const float b_big = BIG(b);
@@ -192,11 +192,11 @@ void gemm(const int M, const int N, const int K,
     const int t = lane%4;                                    // its step of k, and half its column
     const int wm = warp%(TSM/WM)*WM;                         // first row of the warp's block
     const int wn = warp/(TSM/WM)*WN;                         // first column
-    const int ia = tid%(TSM/4)*4;                    // row of A's tile that it copies
-    const int ka = tid/(TSM/4);                          // and the first step of k
-    const int ib = tid%(TSN/4)*4;                    // the same of B's tile
+    const int ia = tid%(TSM/4)*4;                            // row of A's tile that it copies
+    const int ka = tid/(TSM/4);                              // and the first step of k
+    const int ib = tid%(TSN/4)*4;                            // the same of B's tile
     const int kb = tid/(TSN/4);
-    const int lda = (M - 1)/4*4 + 4;             // from a column of A to the next
+    const int lda = (M - 1)/4*4 + 4;                         // from a column of A to the next
     const int ldb = (N - 1)/4*4 + 4;
 
     // which tile: down ORDER rows of tiles, then on to the next column

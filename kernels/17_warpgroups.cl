@@ -106,7 +106,7 @@
 #define AWAIT(batches)
 #define SHOW()
 
-void copy(__local float* to, const __global float* from, const int bytes)
+static inline void copy(__local float* to, const __global float* from, const int bytes)
 {
     for (int i = 0; i < 4; i++) {
         to[i] = 4*i < bytes ? from[i] : 0.0f;

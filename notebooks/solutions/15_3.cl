@@ -116,11 +116,13 @@
 #endif
 #if TRANSPOSED
 #define LPTB (TSK/KB)
+#define B_AT(k, n) B[(size_t)(k)*ldb + (n)]
 #define COPY_B(l, there) COPY(&Bsub[filled][kb + (l)*KB][ib], b_from + (l)*KB*ldb, there)
 #define B_THERE(l) (n0 + ib < N && k0 + kb + (l)*KB < K)
 #define B_STEP (size_t)TSK*ldb
 #else
 #define LPTB (TSN/NB)
+#define B_AT(k, n) B[(size_t)(n)*ldb + (k)]
 #define COPY_B(l, there) COPY_1(&Bsub[filled][kb][ib + (l)*NB], b_from + (size_t)(l)*NB*ldb, there)
 #define B_THERE(l) (n0 + ib + (l)*NB < N && k0 + kb < K)
 #define B_STEP TSK
@@ -203,7 +205,7 @@ void gemm(const int M, const int N, const int K,
         int k0 = (int)(step%steps)*TSK;                      // first step of k to load
         const int k_end = k0 + count*TSK;
         const __global float* a_from = A + (size_t)(k0 + ka)*lda + m0 + ia;
-        const __global float* b_from = B + (TRANSPOSED ? (size_t)(k0 + kb)*ldb + n0 + ib : (size_t)(n0 + ib)*ldb + k0 + kb);
+        const __global float* b_from = &B_AT(k0 + kb, n0 + ib);
         int filled = 0;
         int now = 0;
 
