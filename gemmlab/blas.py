@@ -50,11 +50,14 @@ def select(
         return _kernel(*auto.choose(device, (n, m, k), edges, precision), device, context)  # the operands are swapped
     spec = find(kernel)  # before the cache, where True and 1.0 would pass for 1
     if spec.tensor and not tensor:
-        raise ValueError(f"kernel {spec.number} multiplies in TF32: say so with precision='tf32' or precision='tf32x3'")
+        raise ValueError(
+            f"kernel {spec.number} multiplies in TF32: say so to matmul, with precision='tf32' or precision='tf32x3'"
+        )
     if tensor and not spec.tensor:
         able = " or ".join(str(n) for n, s in catalog.items() if s.tensor)
         raise ValueError(f"precision={precision!r}, but kernel {spec.number} multiplies in float32; kernel={able} fits")
     if tensor:
+        spec.complete(params)  # for its words, should params be something else
         fixed = auto.fixed(precision, spec.number)
         params = {**fixed, **(params or {})}
         other = next((f"{p}={params[p]}" for p in fixed if p != "EVERY" and params[p] != fixed[p]), None)

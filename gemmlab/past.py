@@ -8,6 +8,15 @@ from .ladder import K9, PAD, TSK, TSM, TSN, WIDTH, WPTM, WPTN
 from .rules import even, multiple
 from .spec import Param, Rule, Switch
 
+STAGES = Param("STAGES", 2, "tiles of A and B in local memory: one in use, the others on their way", (2, 3))
+ORDER = Param("ORDER", 8, "rows of tiles that neighbouring work-groups go through together", (1, 8))
+PARTS = Param("PARTS", 2, "numbers that stand for a float: 1 (plain TF32) or 2", (1, 2))
+TENSOR = Param("TENSOR", 1, "1: tensor cores where the device has them; 0: the same spelled out", (0, 1), least=0)
+_SWITCHED = (
+    Rule("(PARTS - 1) * (PARTS - 2) == 0", "PARTS={PARTS} is neither 1 nor 2"),
+    Rule("TENSOR < 2", "TENSOR={TENSOR} is neither 0 nor 1"),
+)
+
 K15 = replace(
     K9,
     number=15,
@@ -22,8 +31,8 @@ K15 = replace(
         replace(WPTN, choices=(4, 8)),
         Param("WARPM", 8, "rows of work-items in a warp of 32", (4, 8)),
         replace(WIDTH, meaning="floats copied at once from global memory: 1 or 4", choices=(1, 4)),
-        Param("STAGES", 2, "tiles of A and B in local memory: one in use, the others on their way", (2, 3)),
-        Param("ORDER", 8, "rows of tiles that neighbouring work-groups go through together", (1, 8)),
+        STAGES,
+        ORDER,
         Param("GROUPS", 0, "work-groups that share all tiles equally; 0: one for each tile", (0, 16, 264), least=0),
         Param("TRANSPOSED", 1, "1: B is N x K; 0: B is K x N", (0, 1), least=0),
         Param("ASYNC", 1, "1: copy to local memory without waiting where the device can", (0, 1), least=0),
@@ -82,14 +91,14 @@ K16 = replace(
         replace(TSK, default=8, choices=(8, 16, 32)),
         Param("WM", 64, "rows of a warp's block of C", (32, 64)),
         Param("WN", 64, "columns of a warp's block of C", (32, 64)),
-        replace(K15.params[7], default=3),
+        replace(STAGES, default=3),
         replace(
             PAD, default=8, meaning="floats added to each row of Asub and Bsub against bank conflicts", choices=(0, 8)
         ),
-        K15.params[8],
-        Param("PARTS", 2, "numbers that stand for a float: 1 (plain TF32) or 2", (1, 2)),
+        ORDER,
+        PARTS,
         Param("EVERY", 1, "instructions after which a sum moves into a float; 0: at the end", (0, 1, 2, 8), least=0),
-        Param("TENSOR", 1, "1: tensor cores where the device has them; 0: the same spelled out", (0, 1), least=0),
+        TENSOR,
     ),
     rules=(
         multiple("TSM", "WM"),
@@ -112,8 +121,7 @@ K16 = replace(
         ),
         Rule("STAGES > 1", "STAGES={STAGES} is less than 2"),
         Rule("PAD % 4 == 0", "PAD={PAD} is not a multiple of 4"),
-        Rule("(PARTS - 1) * (PARTS - 2) == 0", "PARTS={PARTS} is neither 1 nor 2"),
-        Rule("TENSOR < 2", "TENSOR={TENSOR} is neither 0 nor 1"),
+        *_SWITCHED,
     ),
     local_size=("TSM // WM * (TSN // WN) * 32", "1"),
     local_memory="STAGES * TSK * (TSM + TSN + 2 * PAD) * 4",
@@ -140,13 +148,14 @@ K17 = replace(
     params=(
         replace(TSK, choices=(8, 16)),
         Param("STAGES", 3, "tiles of B in local memory: one in use, the others on their way", (3, 4)),
-        K15.params[8],
-        *(p for p in K16.params if p.name in ("PARTS", "TENSOR")),
+        ORDER,
+        PARTS,
+        TENSOR,
     ),
     rules=(
         Rule("TSK % 8 == 0", "TSK={TSK} is not a multiple of 8"),
         Rule("STAGES > 2", "STAGES={STAGES} is less than 3"),
-        *K16.rules[-2:],
+        *_SWITCHED,
     ),
     tile=("256", "128"),
     local_size=("256", "1"),

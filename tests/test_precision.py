@@ -47,6 +47,9 @@ def test_bad_requests_name_what_came_and_what_was_expected(able):
     words = ["PARTS=1", "precision='tf32x3' means PARTS=2, TENSOR=1"]
     refused(words, A, B, precision="tf32x3", kernel=16, params={"PARTS": 1}, device=able)
     refused(["TENSOR=0"], A, B, precision="tf32", kernel=17, params={"TENSOR": 0}, device=able)
+    refused(["kernel 17 has no parameter 'TSM'"], A, B, precision="tf32", kernel=17, params={"TSM": 8}, device=able)
+    with pytest.raises(TypeError, match="params must be a dict"):
+        matmul(A, B, precision="tf32", kernel=16, params=[1], device=able)
 
 
 @pytest.mark.parametrize("kernel", (16, 17, "auto"))
