@@ -4,7 +4,7 @@
 //           float came from local memory by itself; here the 32 work-items of a warp share
 //           one compact block, and read it as vectors of 4. The next step's vectors are on
 //           their way while this step is multiplied, and so are the next tiles.
-// Costs:    STAGES*TSK*(TSM + TSN) floats of local memory, WPTM*WPTN accumulators and
+// Costs:    STAGES*TSK*(TSM + TSN + PAD) floats of local memory, WPTM*WPTN accumulators and
 //           2*(WPTM + WPTN) registers; 1/TSM + 1/TSN global and 1/WPTM + 1/WPTN local loads
 //           per multiply-add, the local ones 4 at a time. With GROUPS also 2*GROUPS*TSM*TSN
 //           floats of global memory, written once and read once.

@@ -15,6 +15,8 @@
 //           OpenCL's compiler does not know the instruction. So each stands behind "//@", a
 //           comment to it; launch.py takes that away from what the compiler made (PTX, a
 //           text) and says that it is for Hopper. Where nobody has done that, C becomes NaN.
+//           Between an instruction and FINISH stands no loop that the compiler does not lay
+//           out: it would wait after every instruction then, and be four times as slow.
 //           Without such tensor cores the same products are spelled out, and very slow.
 //
 //    Which elements of the tile of C a work-item holds (warp w, g = lane/4, t = lane%4):
