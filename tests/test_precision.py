@@ -4,6 +4,7 @@ import dataclasses
 import re
 
 import numpy as np
+import pyopencl as cl
 import pyopencl.array as cla
 import pytest
 from test_kernels import SMALL, edited
@@ -130,6 +131,26 @@ def test_moving_the_sum_more_or_less_often_is_right(device):
         params = SMALL[16] | {"EVERY": every}
         result = gemmlab.measure(16, 33, 40, 150, params=params, device=device, repeats=1)
         assert result.ok, result
+
+
+@pytest.mark.parametrize("kernel", (15, 16, 17))
+def test_a_last_column_without_room_behind_it_is_copied(kernel, able):
+    """Columns 8 floats apart fit the kernels; but the memory of the last one ends with its last element."""
+    m, k = 6, 5
+    a, b = check.exact_inputs(k, m, m)
+    flat = np.full((k - 1) * 8 + m, np.nan, np.float32)
+    for row in range(k):
+        flat[8 * row : 8 * row + m] = a[row]
+    tight = cla.Array(able.queue, (k, m), np.float32, strides=(32, 4), data=cla.to_device(able.queue, flat).data)
+    other = cla.to_device(able.queue, np.ascontiguousarray(b))
+    chosen = launch.Kernel(catalog[kernel], SMALL[kernel], able, able.context)
+    for x, y, want in ((tight, other, a @ b), (other.T, tight.T, (a @ b).T)):
+        session = Session(able.queue, able)
+        out = session.new(want.shape[1], want.shape[0])
+        blas.multiply(session, chosen, x, False, y, False, out)
+        host = np.empty(want.shape, np.float32)
+        cl.enqueue_copy(able.queue, host, out.buffer)
+        assert np.array_equal(host, want)
 
 
 # What a device must have
