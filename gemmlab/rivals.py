@@ -12,6 +12,7 @@ from .pipeline import Session
 
 ROUNDS = 3  # of which the median counts
 CALLS = 20  # one after another in each round
+ACCURATE = (512, 4096, 8192)  # sizes at which errors are compared, where these are asked for
 
 
 def ours(
@@ -131,7 +132,10 @@ def errors(sizes, device: Device | int | str | None = None) -> list[dict]:
 
 
 def recorded(sizes, device: Device | int | str | None = None) -> dict:
-    """What a record says of a comparison: the rounds, and cuBLAS's median as a yardstick for charts."""
+    """What a record says of a comparison: the rounds, and cuBLAS's median as a yardstick for charts.
+
+    And the errors at those of `ACCURATE` that are among the sizes.
+    """
     found = side_by_side(sizes, device)
     yards = [
         {"name": "cuBLAS SGEMM", **{name: x[name] for name in "mnk"}, "gflops": sorted(x["cublas"])[ROUNDS // 2]}
@@ -140,7 +144,7 @@ def recorded(sizes, device: Device | int | str | None = None) -> dict:
     return {
         "yardsticks": yards,
         "side_by_side": found,
-        "errors": errors([s for s in sizes if s in (512, 4096, 8192)], device),
+        "errors": errors([s for s in sizes if s in ACCURATE], device),
     }
 
 
