@@ -223,7 +223,8 @@ class Kernel:
         if not self.pieces:
             return [("gemm", self._built(queue, size, self.local_size, m, n, k, *buffers, None))]
         rows, cols, _ = self.spec.tiles(self.params)
-        tiles, groups = -(-m // rows) * -(-n // cols), size[0] // self.local_size[0]
+        groups = size[0] // self.local_size[0]
+        cuts = 256 * max(1, groups - 1), -(-rows * cols // (4 * 256))
         with self._sharing:  # another thread's launch in between would overwrite the pieces
             if queue not in self._pieces:
                 if len(self._pieces) == 8:  # more queues than anybody uses at once
@@ -231,7 +232,7 @@ class Kernel:
                 self._pieces[queue] = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4 * self.pieces)
             pieces = self._pieces[queue]
             gemm = self._built(queue, size, self.local_size, m, n, k, *buffers, pieces)
-            join = self._join(queue, (256 * tiles, 4), (256, 1), m, n, k, groups, pieces, buffers[2])
+            join = self._join(queue, cuts, (256, 1), m, n, k, groups, pieces, buffers[2])
         return [("gemm", gemm), ("join", join)]
 
     def _buffer(self, name: str, array, elements: int) -> cl.MemoryObjectHolder:

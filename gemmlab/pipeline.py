@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import pyopencl as cl
@@ -18,8 +18,7 @@ _TURNED = 32, 8  # TT and TR of transpose.cl
 _LINE = 64  # WG of axpby.cl and range.cl
 
 
-@dataclass(frozen=True)
-class Matrix:
+class Matrix(NamedTuple):
     """A column-major float32 matrix in a device buffer: columns `ld` elements apart, the first at `offset`."""
 
     buffer: cl.MemoryObject

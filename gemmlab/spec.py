@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from numbers import Integral
 
 from .choices import Choices, Limits, Param
@@ -102,7 +102,7 @@ class KernelSpec(Choices):
         """Evaluate one of this record's expressions for complete `params`."""
         return eval(_compiled(expression), {"__builtins__": {}}, dict(params))
 
-    @property
+    @cached_property
     def tensor(self) -> bool:
         """Whether it multiplies in TF32."""
         return "PARTS" in self.defaults

@@ -1,10 +1,11 @@
 // join: add up the pieces of the tiles that 15_warp_tiling.cl has cut.
 //
-// Launch:   as many work-groups in dimension 0 as tiles of C (a GPU may take no more than
-//           65,535 in the others), of any size there and 1 in dimension 1; all those in
-//           dimension 1 go through the elements of their tile.
+// Launch:   in dimension 0 as many work-groups as there are cuts, one fewer than groups of
+//           kernel 15 (but at least one), of any size; in dimension 1, of size 1, as many as
+//           it takes for each work-item to have 4 elements of the tile.
 // Requires: the parameters of kernel 15 that made the pieces, and its number of groups.
-//           Of a tile that one work-group did alone there is nothing to add.
+//           Of a tile that one work-group did alone there is nothing to add; of several
+//           cuts in one tile the first does the work.
 
 #ifndef TSM
 #define TSM 128 // rows of the tile of C
@@ -31,18 +32,13 @@ __kernel void join(const int M, const int N, const int K,
     const int steps = (K - 1)/TSK + 1;
     const long line = (long)tiles_m*tiles_n*steps;
 
-    // this tile's part of the line of all steps, and the first work-group that has some of it
-    const int tile = get_group_id(0);
+    // the cut between this work-group of kernel 15 and the next: in which tile, and is it the first there
+    const int first = get_group_id(0);
+    const long at = line*(first + 1)/groups;
+    const int tile = at/steps;
     const long begin = (long)tile*steps;
     const long end = begin + steps;
-    int first = (int)((begin + 1)*groups/line);
-    while (line*first/groups > begin) {
-        first--;
-    }
-    while (line*(first + 1)/groups <= begin) {
-        first++;
-    }
-    if (line*(first + 1)/groups >= end) {
+    if (at == begin || line*first/groups > begin) {
         return;
     }
 
@@ -52,21 +48,25 @@ __kernel void join(const int M, const int N, const int K,
     const int m0 = (band + tile%(ORDER*tiles_n)%rows)*TSM;
     const int n0 = tile%(ORDER*tiles_n)/rows*TSN;
 
-    const int items = get_local_size(0);
-    for (int id = get_group_id(1)*items + get_local_id(0); id < PIECE; id += get_num_groups(1)*items) {
-        const int m = m0 + id%TSM;
-        const int n = n0 + id/TSM;
-        if (m < M && n < N) {
-            float sum = 0.0f;
-            for (int group = first; group < groups && line*group/groups < end; group++) {
-                const long start = line*group/groups;
-                if (line*(group + 1)/groups > start) { // with few steps some groups have none
-                    // one that has cut a tile before has stored this piece as its second
-                    const int second = start < begin && start%steps != 0;
-                    sum += pieces[(size_t)(2*group + second)*PIECE + id];
-                }
-            }
-            C[(size_t)n*M + m] = sum;
+    // four elements of it
+    const int id = (get_group_id(1)*get_local_size(0) + get_local_id(0))*4;
+    const int m = m0 + id%TSM;
+    const int n = n0 + id/TSM;
+    if (id >= PIECE || m >= M || n >= N) {
+        return;
+    }
+    float4 sum = (float4)(0.0f);
+    for (int group = first; group < groups && line*group/groups < end; group++) {
+        const long start = line*group/groups;
+        if (line*(group + 1)/groups > start) { // with few steps some groups have none
+            // one that has cut a tile before has stored this piece as its second
+            const int second = start < begin && start%steps != 0;
+            sum += *(const __global float4*)&pieces[(size_t)(2*group + second)*PIECE + id];
         }
     }
+    __global float* c = C + (size_t)n*M + m;
+    c[0] = sum.x;
+    if (m + 1 < M) c[1] = sum.y;
+    if (m + 2 < M) c[2] = sum.z;
+    if (m + 3 < M) c[3] = sum.w;
 }

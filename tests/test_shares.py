@@ -86,13 +86,10 @@ def stored(tiles: int, steps: int, groups: int) -> dict[int, tuple[int, int]]:
 def read(tile: int, tiles: int, steps: int, groups: int) -> list[int]:
     """The slots that join.cl adds up for a tile, as its text goes about it."""
     line, begin, end = tiles * steps, tile * steps, (tile + 1) * steps
-    first = (begin + 1) * groups // line
-    while line * first // groups > begin:
-        first -= 1
-    while line * (first + 1) // groups <= begin:
-        first += 1
-    if line * (first + 1) // groups >= end:
+    inside = [g for g in range(groups - 1) if begin < line * (g + 1) // groups < end and line * g // groups <= begin]
+    if not inside:
         return []
+    (first,) = inside  # of several cuts in a tile the first does the work, and no other
     slots, group = [], first
     while group < groups and line * group // groups < end:
         start = line * group // groups
@@ -158,9 +155,10 @@ WRONG_JOINS = {
     "leaves out the first group": ("for (int group = first;", "for (int group = first + 1;"),
     "leaves out the last group": ("group/groups < end; group++", "(group + 1)/groups < end; group++"),
     "reads what no group has stored": ("if (line*(group + 1)/groups > start)", "if (1)"),
-    "adds up whole tiles too": ("if (line*(first + 1)/groups >= end)", "if (0)"),
+    "adds up at every cut of a tile": ("at == begin || line*first/groups > begin", "at == begin"),
+    "takes the edge of a tile for a cut": ("at == begin || line*first/groups > begin", "line*first/groups > begin"),
     "goes straight down": ("const int rows = min(ORDER, tiles_m - band);", "const int rows = tiles_m;"),
-    "transposes the piece": ("*PIECE + id];", "*PIECE + id%TSM*TSN + id/TSM];"),
+    "takes what its neighbour should": ("*PIECE + id];", "*PIECE + (id ^ 4)];"),
 }
 #: Groups and sizes: pieces cut on both sides, after a whole tile, without any; more groups than steps; two bands.
 DIVISIONS = ((5, (64, 64, 24)), (3, (64, 64, 24)), (4, (64, 64, 24)), (264, (64, 64, 24)), (7, (320, 64, 24)))
