@@ -38,6 +38,9 @@ def main(arguments: list[str] | None = None) -> int:
     bench.add_argument(
         "--cublas", action="store_true", help='also kernel="auto" side by side with cuBLAS SGEMM, by PyTorch'
     )
+    bench.add_argument(
+        "--clblast", metavar="LIBRARY", default="", help="with --cublas: and with CLBlast, its shared library"
+    )
     bench.add_argument("--tries", type=int, default=6, help="parameter sets of each kernel that a search begins with")
     strategies = ["pad", "guard", "shift", "auto"]
     bench.add_argument("--edges", default="pad", choices=strategies, help="the strategy whose kernels a search tries")
@@ -163,7 +166,7 @@ def run_bench(given) -> int:
     if given.json:
         peaks = bench.peaks(chosen)
         command = _command()
-        more = rivals.recorded(given.sizes, chosen) if given.cublas else {}
+        more = rivals.recorded(given.sizes, chosen, given.clblast) if given.cublas else {}
         more |= {"auto": [record.entry(r) for r in chosen_by_auto]} if chosen_by_auto else {}
         record.save(given.json, results, command, title=given.title or chosen.name, peaks=vars(peaks), **more)
         print(f"wrote {given.json}")

@@ -1,6 +1,8 @@
-"""Side by side with cuBLAS: whole products one after another, in the same run, on the same device."""
+"""Side by side with cuBLAS and CLBlast: whole products one after another, in the same run, on the same device."""
 
 from __future__ import annotations
+
+import ctypes
 
 import numpy as np
 import pyopencl as cl
@@ -64,16 +66,52 @@ def cublas(m: int, n: int, k: int) -> list[float]:
     return rates[1:]
 
 
-def side_by_side(sizes, device: Device | int | str | None = None) -> list[dict]:
+_COLUMN_MAJOR, _AS_IT_LIES = 102, 111  # CLBlast's numbers for the layout, and for "not transposed"
+
+
+def clblast(m: int, n: int, k: int, device: Device | int | str | None, library: str) -> list[float]:
+    """GFLOPS of each round of CLBlast's SGEMM, which that shared library holds, as it is tuned; timed as `ours`.
+
+    Raises:
+        OSError: if the library cannot be loaded.
+        RuntimeError: if it refuses the product.
+    """
+    device = find_device(device)
+    sgemm = ctypes.CDLL(library).CLBlastSgemm
+    size, pointer = ctypes.c_size_t, ctypes.c_void_p
+    operand = (pointer, size, size)
+    sgemm.argtypes = [*[ctypes.c_int] * 3, size, size, size, ctypes.c_float, *operand, *operand, ctypes.c_float,
+                      *operand, pointer, pointer]  # fmt: skip
+    queue, rng = device.queue, np.random.default_rng(0)
+    a, b, c = (cla.to_device(queue, rng.standard_normal(s, np.float32)) for s in ((k, m), (n, k), (n, m)))
+    (pa, pb, pc), handle = (x.data.int_ptr for x in (a, b, c)), ctypes.c_void_p(queue.int_ptr)
+    rates = []
+    for _ in range(ROUNDS + 1):
+        begun, done = cl.enqueue_marker(queue), ctypes.c_void_p()
+        for call in range(CALLS):
+            said = sgemm(_COLUMN_MAJOR, _AS_IT_LIES, _AS_IT_LIES, m, n, k, 1.0, pa, 0, m, pb, 0, k, 0.0, pc, 0, m,
+                         ctypes.byref(handle), ctypes.byref(done) if call == CALLS - 1 else None)  # fmt: skip
+            if said:
+                raise RuntimeError(f"CLBlast refuses {m} x {n} x {k} with its status {said}")
+        queue.finish()
+        last = cl.Event.from_int_ptr(done.value, retain=False)
+        rates.append(model.gflops(m, n, k, (last.profile.end - begun.profile.end) * 1e-9 / CALLS))
+    return rates[1:]
+
+
+def side_by_side(sizes, device: Device | int | str | None = None, library: str = "") -> list[dict]:
     """For each size (a cube's, or M, N, K) the rounds of both, and which kernel "auto" took.
 
-    Where there are tensor cores also those of `matmul` with precision="tf32" and "tf32x3".
+    Where there are tensor cores also those of `matmul` with precision="tf32" and "tf32x3". With CLBlast's shared
+    library also those of CLBlast.
     """
     device, found = find_device(device), []
     for m, n, k in map(auto.dimensions, sizes):
         number, settings = auto.choose(device, (m, n, k))
         one = {"m": m, "n": n, "k": k, "kernel": number, "params": dict(settings), "cublas": cublas(m, n, k)}
         one["auto"] = ours(m, n, k, device)
+        if library:
+            one["clblast"] = clblast(m, n, k, device, library)
         for precision in _precisions(device)[1:]:
             one[precision] = ours(m, n, k, device, precision=precision)
         words = (f"{name} {spread(rates)}" for name, rates in one.items() if isinstance(rates, list))
@@ -131,15 +169,17 @@ def errors(sizes, device: Device | int | str | None = None) -> list[dict]:
     return found
 
 
-def recorded(sizes, device: Device | int | str | None = None) -> dict:
-    """What a record says of a comparison: the rounds, and cuBLAS's median as a yardstick for charts.
+def recorded(sizes, device: Device | int | str | None = None, library: str = "") -> dict:
+    """What a record says of a comparison: the rounds, and the medians of both libraries as yardsticks for charts.
 
     And the errors at those of `ACCURATE` that are among the sizes.
     """
-    found = side_by_side(sizes, device)
+    found = side_by_side(sizes, device, library)
     yards = [
-        {"name": "cuBLAS SGEMM", **{name: x[name] for name in "mnk"}, "gflops": sorted(x["cublas"])[ROUNDS // 2]}
+        {"name": name, **{side: x[side] for side in "mnk"}, "gflops": sorted(x[key])[ROUNDS // 2]}
+        for key, name in (("cublas", "cuBLAS SGEMM"), ("clblast", "CLBlast SGEMM"))
         for x in found
+        if key in x
     ]
     return {
         "yardsticks": yards,

@@ -40,13 +40,12 @@ def warp_tiling(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, WARPM, WIDTH, S
         b = [w.load_vector("Bsub", place * row_b + tn + j * 4 * columns, 4) for j in range(WPTN // 4)]
         return sum(a, []), sum(b, [])
 
-    for t in range(min(STAGES - 1, count)):
+    for t in range(STAGES - 1):
         load(t)
     yield 1
     a, b = fragment(0, 0)
     for t in range(count):
-        if t + STAGES - 1 < count:
-            load(t + STAGES - 1)
+        load(t + STAGES - 1)
         for k in range(TSK):
             if k == TSK - 1:
                 yield 2

@@ -117,46 +117,39 @@
 #if TRANSPOSED
 #define LPTB (TSK/KB)
 #define B_AT(k, n) B[(size_t)(k)*ldb + (n)]
-#define COPY_B(l, there) COPY(&Bsub[filled][kb + (l)*KB][ib], b_from + (l)*KB*ldb, there)
-#define B_THERE(l) (n0 + ib < N && k0 + kb + (l)*KB < K)
+#define COPY_B(l) COPY(&Bsub[filled][kb + (l)*KB][ib], b_from + (l)*KB*ldb, \
+                       n0 + ib < N && k0 + kb + (l)*KB < k_end)
 #define B_STEP (size_t)TSK*ldb
 #else
 #define LPTB (TSN/NB)
 #define B_AT(k, n) B[(size_t)(n)*ldb + (k)]
-#define COPY_B(l, there) COPY_1(&Bsub[filled][kb][ib + (l)*NB], b_from + (size_t)(l)*NB*ldb, there)
-#define B_THERE(l) (n0 + ib + (l)*NB < N && k0 + kb < K)
+#define COPY_B(l) COPY_1(&Bsub[filled][kb][ib + (l)*NB], b_from + (size_t)(l)*NB*ldb, \
+                         n0 + ib + (l)*NB < N && k0 + kb < k_end)
 #define B_STEP TSK
 #endif
 
-// load: the next tiles of A and B into the buffer `filled`
-#define LOAD(a_there, b_there) \
+// load: the next tiles of A and B into the buffer `filled`, zeroes where there are none
+#define NEXT() \
     for (int l = 0; l < LPTA; l++) { \
-        COPY(&Asub[filled][ka + l*KA][ia], a_from + l*KA*lda, a_there); \
+        COPY(&Asub[filled][ka + l*KA][ia], a_from + l*KA*lda, m0 + ia < M && k0 + ka + l*KA < k_end); \
     } \
     for (int l = 0; l < LPTB; l++) { \
-        COPY_B(l, b_there); \
-    }
-#define NEXT() \
-    if (k0 < k_end) { \
-        if (inside && k0 + TSK <= K) { \
-            LOAD(1, 1) \
-        } else { \
-            LOAD(m0 + ia < M && k0 + ka + l*KA < K, B_THERE(l)) \
-        } \
-        k0 += TSK; \
-        a_from += (size_t)TSK*lda; \
-        b_from += B_STEP; \
-        filled = filled + 1 < STAGES ? filled + 1 : 0; \
+        COPY_B(l); \
     } \
-    COPIED()
+    COPIED(); \
+    k0 += TSK; \
+    a_from += (size_t)TSK*lda; \
+    b_from += B_STEP; \
+    filled = filled + 1 < STAGES ? filled + 1 : 0
 
-// fragment: what a work-item needs of step k, from local memory into registers
+// fragment: what a work-item needs of step k, from local memory into registers; volatile, or
+// else the compiler moves these loads to where their values are needed, and they are waited for
 #define FRAGMENT(k, to) \
-    for (int wm = 0; wm < WPTM/4; wm++) { \
-        a[to][wm] = *(const __local float4*)&Asub[now][k][tm + wm*4*WARPM]; \
+    for (int wm = 0; wm < WPTM; wm += 4) { \
+        *(float4*)&a[to][wm] = *(const volatile __local float4*)&Asub[now][k][tm + wm*WARPM]; \
     } \
-    for (int wn = 0; wn < WPTN/4; wn++) { \
-        b[to][wn] = *(const __local float4*)&Bsub[now][k][tn + wn*4*WARPN]; \
+    for (int wn = 0; wn < WPTN; wn += 4) { \
+        *(float4*)&b[to][wn] = *(const volatile __local float4*)&Bsub[now][k][tn + wn*WARPN]; \
     }
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
@@ -200,24 +193,23 @@ void gemm(const int M, const int N, const int K,
         const int columns = min(ORDER, tiles_n - band);
         const int m0 = tile%(ORDER*tiles_m)/columns*TSM;
         const int n0 = (band + tile%(ORDER*tiles_m)%columns)*TSN;
-        const int inside = m0 + TSM <= M && n0 + TSN <= N;
         const int count = (int)min(end - step, (long)steps - step%steps);
         int k0 = (int)(step%steps)*TSK;                      // first step of k to load
-        const int k_end = k0 + count*TSK;
+        const int k_end = min(k0 + count*TSK, K);
         const __global float* a_from = A + (size_t)(k0 + ka)*lda + m0 + ia;
         const __global float* b_from = &B_AT(k0 + kb, n0 + ib);
         int filled = 0;
         int now = 0;
 
         // accumulators
-        float4 acc[WPTN][WPTM/4];
+        float acc[WPTN][WPTM] __attribute__((aligned(16)));
         for (int wn = 0; wn < WPTN; wn++) {
-            for (int wm = 0; wm < WPTM/4; wm++) {
-                acc[wn][wm] = (float4)(0.0f);
+            for (int wm = 0; wm < WPTM; wm++) {
+                acc[wn][wm] = 0.0f;
             }
         }
-        float4 a[2][WPTM/4];
-        float4 b[2][WPTN/4];
+        float a[2][WPTM] __attribute__((aligned(16)));
+        float b[2][WPTN] __attribute__((aligned(16)));
 
         // load: the first tiles
         for (int stage = 1; stage < STAGES; stage++) {
@@ -241,34 +233,36 @@ void gemm(const int M, const int N, const int K,
                     now = now + 1 < STAGES ? now + 1 : 0;
                 }
                 FRAGMENT((k + 1)%TSK, (k + 1)%2)
-                for (int wn = 0; wn < WPTN/4; wn++) {
-                    for (int wm = 0; wm < WPTM/4; wm++) {
-                        acc[4*wn][wm] += a[k%2][wm]*b[k%2][wn].x;
-                        acc[4*wn + 1][wm] += a[k%2][wm]*b[k%2][wn].y;
-                        acc[4*wn + 2][wm] += a[k%2][wm]*b[k%2][wn].z;
-                        acc[4*wn + 3][wm] += a[k%2][wm]*b[k%2][wn].w;
+                // (two columns at once, down and up again: each multiply-add shares a factor with the one before)
+                for (int wn = 0; wn < WPTN; wn += 2) {
+                    for (int i = 0; i < WPTM; i++) {
+                        const int wm = wn%4 ? WPTM - 1 - i : i;
+                        acc[wn + i%2][wm] += a[k%2][wm]*b[k%2][wn + i%2];
+                        acc[wn + 1 - i%2][wm] += a[k%2][wm]*b[k%2][wn + 1 - i%2];
                     }
                 }
             }
         }
+        AWAIT(0);
         barrier(CLK_LOCAL_MEM_FENCE);
 
         // store
         for (int wn = 0; wn < WPTN; wn++) {
-            for (int wm = 0; wm < WPTM/4; wm++) {
-                const int m = tm + wm*4*WARPM;
+            for (int wm = 0; wm < WPTM; wm += 4) {
+                const int m = tm + wm*WARPM;
                 const int n = tn + wn/4*4*WARPN + wn%4;
+                const float4 sum = *(const float4*)&acc[wn][wm];
                 if (count < steps) {
-                    *(__global float4*)&pieces[((size_t)(2*group + cut)*TSN + n)*TSM + m] = acc[wn][wm];
+                    *(__global float4*)&pieces[((size_t)(2*group + cut)*TSN + n)*TSM + m] = sum;
                 } else if (n0 + n < N) {
                     __global float* c = C + (size_t)(n0 + n)*M + m0 + m;
                     if (WIDTH == 4 && M%4 == 0) {
-                        if (m0 + m < M) *(__global float4*)c = acc[wn][wm];
+                        if (m0 + m < M) *(__global float4*)c = sum;
                     } else {
-                        if (m0 + m < M) c[0] = acc[wn][wm].x;
-                        if (m0 + m + 1 < M) c[1] = acc[wn][wm].y;
-                        if (m0 + m + 2 < M) c[2] = acc[wn][wm].z;
-                        if (m0 + m + 3 < M) c[3] = acc[wn][wm].w;
+                        if (m0 + m < M) c[0] = sum.x;
+                        if (m0 + m + 1 < M) c[1] = sum.y;
+                        if (m0 + m + 2 < M) c[2] = sum.z;
+                        if (m0 + m + 3 < M) c[3] = sum.w;
                     }
                 }
             }
