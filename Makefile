@@ -22,7 +22,7 @@ notebooks: $(VENV)/test.done
 # The README's pictures: the explorer as a browser shows it, and the recorded ladder.
 pictures: $(VENV)/test.done
 	$(BIN)/python tests/screenshot.py --readme notebooks/pictures/explorer.png
-	$(BIN)/python -c "from gemmlab import plot, record; open('notebooks/pictures/ladder.png', 'wb').write(plot.ladder(record.ladders()).png())"
+	$(BIN)/python -c "from gemmlab import plot, record; open('notebooks/pictures/ladder.png', 'wb').write(plot.ladder(record.ladders(), record.yardsticks('H200')).png())"
 	$(BIN)/python -c "from gemmlab import record, tensors; f = next(f for f in record.recorded() if 'errors' in f); open('notebooks/pictures/precisions.png', 'wb').write(tensors.rates(f['side_by_side'], f['errors'], f['title']).png())"
 
 bench: $(VENV)/lab.done

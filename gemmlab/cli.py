@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--cublas", action="store_true", help='also kernel="auto" side by side with cuBLAS SGEMM, by PyTorch'
     )
     bench.add_argument(
-        "--clblast", metavar="LIBRARY", default="", help="with --cublas: and with CLBlast, its shared library"
+        "--clblast", metavar="LIBRARY", default="", help="likewise with CLBlast: its shared library, libclblast.so.1"
     )
     bench.add_argument("--tries", type=int, default=6, help="parameter sets of each kernel that a search begins with")
     strategies = ["pad", "guard", "shift", "auto"]
@@ -163,10 +163,11 @@ def run_bench(given) -> int:
                 tqdm.write(f"{result}; error {result.error:.1e} (bound {result.bound:.1e})")
                 (chosen_by_auto if number == "auto" else results).append(result)
                 bar.update()
+    beside = given.cublas or given.clblast
+    more = rivals.recorded(given.sizes, chosen, given.clblast, given.cublas) if beside else {}
     if given.json:
         peaks = bench.peaks(chosen)
         command = _command()
-        more = rivals.recorded(given.sizes, chosen, given.clblast) if given.cublas else {}
         more |= {"auto": [record.entry(r) for r in chosen_by_auto]} if chosen_by_auto else {}
         record.save(given.json, results, command, title=given.title or chosen.name, peaks=vars(peaks), **more)
         print(f"wrote {given.json}")

@@ -58,11 +58,14 @@ def _plain_log(ax) -> None:
     ax.tick_params(axis="y", which="minor", labelsize=8)
 
 
-def ladder(series: Mapping[str, Mapping[int, float]]) -> Picture:
-    """GFLOPS of the kernels by number, one line a series (a device), on a logarithmic scale."""
-    picture = Picture(
-        7, 3.6, "GFLOPS by kernel. " + "; ".join(f"{name}: {len(v)} kernels" for name, v in series.items())
-    )
+def ladder(series: Mapping[str, Mapping[int, float]], yardsticks: Mapping[str, float] | None = None) -> Picture:
+    """GFLOPS of the kernels by number, one line a series (a device), on a logarithmic scale.
+
+    Yardsticks (GFLOPS by name) are dotted lines right across.
+    """
+    said = [f"{name}: {len(values)} kernels" for name, values in series.items()]
+    said += [f"{name}: {value:,.0f}" for name, value in (yardsticks or {}).items()]
+    picture = Picture(7, 3.6, "GFLOPS by kernel. " + "; ".join(said))
     ax = picture.axes_plain()
     styles = itertools.cycle(_STYLES)
     for (style, colour), (name, values) in zip(styles, series.items(), strict=False):
@@ -70,7 +73,11 @@ def ladder(series: Mapping[str, Mapping[int, float]]) -> Picture:
         for kernel, value in values.items() if len(series) < 4 or name in list(series)[:2] else ():
             words = f"{value / 1000:.1f}k" if value >= 10_000 else short(value)  # so that neighbours do not meet
             ax.annotate(words, (kernel, value), (0, 6), textcoords="offset points", ha="center", color=INK, fontsize=8)
-    ax.set_xticks(sorted({kernel for values in series.values() for kernel in values}))
+    kernels = sorted({kernel for values in series.values() for kernel in values})
+    for style, (name, value) in zip(itertools.cycle((":", "-.")), (yardsticks or {}).items(), strict=False):
+        label = f"{name}: {value / 1000:.1f}k"
+        ax.axhline(value, color=INK, linewidth=1, linestyle=style, label=label)
+    ax.set_xticks(kernels)
     ax.set(xlabel="kernel", ylabel="GFLOPS")
     _plain_log(ax)
     ax.legend(frameon=False, labelcolor=INK, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)

@@ -123,3 +123,13 @@ def ladders(kernels=tuple(catalog), only: tuple[str, ...] = ("",)) -> dict[str, 
             if result["kernel"] in kernels:
                 ladder[result["kernel"]] = max(ladder.get(result["kernel"], 0.0), result["gflops"])
     return dict(sorted(found.items(), key=lambda item: -max(item[1].values(), default=0.0)))
+
+
+def yardsticks(title: str = "", size: int = 4096) -> dict[str, float]:
+    """Recorded GFLOPS of other libraries at that size, side by side with ours on the device of that title."""
+    return {
+        yard["name"]: yard["gflops"]
+        for file in recorded()
+        for yard in (file["yardsticks"] if "side_by_side" in file and title in file["title"] else ())
+        if (yard["m"], yard["n"], yard["k"]) == (size,) * 3
+    }

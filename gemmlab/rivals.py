@@ -99,16 +99,21 @@ def clblast(m: int, n: int, k: int, device: Device | int | str | None, library: 
     return rates[1:]
 
 
-def side_by_side(sizes, device: Device | int | str | None = None, library: str = "") -> list[dict]:
-    """For each size (a cube's, or M, N, K) the rounds of both, and which kernel "auto" took.
+def side_by_side(sizes, device: Device | int | str | None = None, library: str = "", torch: bool = True) -> list[dict]:
+    """For each size (a cube's, or M, N, K) the rounds of all, and which kernel "auto" took.
 
-    Where there are tensor cores also those of `matmul` with precision="tf32" and "tf32x3". With CLBlast's shared
-    library also those of CLBlast.
+    Where there are tensor cores also those of `matmul` with precision="tf32" and "tf32x3".
+
+    Args:
+        library: CLBlast's shared library; "" leaves it out.
+        torch: whether to ask PyTorch for cuBLAS.
     """
     device, found = find_device(device), []
     for m, n, k in map(auto.dimensions, sizes):
         number, settings = auto.choose(device, (m, n, k))
-        one = {"m": m, "n": n, "k": k, "kernel": number, "params": dict(settings), "cublas": cublas(m, n, k)}
+        one = {"m": m, "n": n, "k": k, "kernel": number, "params": dict(settings)}
+        if torch:
+            one["cublas"] = cublas(m, n, k)
         one["auto"] = ours(m, n, k, device)
         if library:
             one["clblast"] = clblast(m, n, k, device, library)
@@ -169,12 +174,12 @@ def errors(sizes, device: Device | int | str | None = None) -> list[dict]:
     return found
 
 
-def recorded(sizes, device: Device | int | str | None = None, library: str = "") -> dict:
-    """What a record says of a comparison: the rounds, and the medians of both libraries as yardsticks for charts.
+def recorded(sizes, device: Device | int | str | None = None, library: str = "", torch: bool = True) -> dict:
+    """What a record says of a comparison: the rounds, and the medians of the libraries as yardsticks for charts.
 
-    And the errors at those of `ACCURATE` that are among the sizes.
+    With PyTorch also the errors at those of `ACCURATE` that are among the sizes.
     """
-    found = side_by_side(sizes, device, library)
+    found = side_by_side(sizes, device, library, torch)
     yards = [
         {"name": name, **{side: x[side] for side in "mnk"}, "gflops": sorted(x[key])[ROUNDS // 2]}
         for key, name in (("cublas", "cuBLAS SGEMM"), ("clblast", "CLBlast SGEMM"))
@@ -184,7 +189,7 @@ def recorded(sizes, device: Device | int | str | None = None, library: str = "")
     return {
         "yardsticks": yards,
         "side_by_side": found,
-        "errors": errors([s for s in sizes if s in ACCURATE], device),
+        "errors": errors([s for s in sizes if s in ACCURATE], device) if torch else [],
     }
 
 

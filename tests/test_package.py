@@ -1,6 +1,7 @@
 """The package as users get it: quick to import, whole in a wheel, the same packages for conda."""
 
 import ast
+import ctypes.util
 import importlib.util
 import json
 import os
@@ -13,7 +14,10 @@ import types
 import zipfile
 from pathlib import Path
 
+import numpy as np
+import pyopencl.array as cla
 import pytest
+from conftest import lacking
 
 import gemmlab
 from gemmlab import auto, catalog, cli, curves, launch, live, record, rivals, sources
@@ -259,6 +263,73 @@ def test_what_a_comparison_records(any_device, monkeypatch, capsys):
     json.dumps(found)
 
 
+@pytest.fixture
+def on_the_device(monkeypatch):
+    """The arrays that a comparison has put there, in turn."""
+    found = []
+
+    def to_device(queue, array):
+        found.append(cla.to_device(queue, array))
+        return found[-1]
+
+    monkeypatch.setattr(rivals, "cla", types.SimpleNamespace(to_device=to_device))
+    return found
+
+
+def test_clblast_multiplies(any_device, on_the_device):
+    """The library itself: rates of all rounds, and the product."""
+    library = ctypes.util.find_library("clblast")
+    if not library:
+        lacking("CLBlast is not installed")
+    rates = rivals.clblast(24, 40, 56, any_device, library)
+    assert len(rates) == rivals.ROUNDS and min(rates) > 0
+    a, b, c = (x.get().astype(float) for x in on_the_device)
+    assert c.shape == (40, 24)
+    np.testing.assert_allclose(c, b @ a, atol=1e-4)
+
+
+def test_a_library_that_refuses_or_is_missing(any_device, monkeypatch):
+    with pytest.raises(OSError, match="no-such-library"):
+        rivals.clblast(8, 8, 8, any_device, "no-such-library.so")
+    refusing = types.SimpleNamespace(CLBlastSgemm=lambda *args: -1010)
+    monkeypatch.setattr(rivals.ctypes, "CDLL", lambda name: refusing)
+    with pytest.raises(RuntimeError, match="CLBlast refuses 8 x 16 x 24 with its status -1010"):
+        rivals.clblast(8, 16, 24, any_device, "libclblast.so.1")
+
+
+def test_with_clblast_a_comparison_has_both_yardsticks(any_device, monkeypatch, capsys):
+    monkeypatch.setattr(rivals, "cublas", lambda m, n, k: [3.0, 1.0, 2.0])
+    monkeypatch.setattr(rivals, "clblast", lambda m, n, k, device, library: [4.0, 6.0, 5.0])
+    monkeypatch.setattr(rivals, "errors", lambda sizes, device: [])
+    found = rivals.recorded([64], any_device, "a library")
+    assert [(y["name"], y["gflops"]) for y in found["yardsticks"]] == [("cuBLAS SGEMM", 2.0), ("CLBlast SGEMM", 5.0)]
+    assert found["side_by_side"][0]["clblast"] == [4.0, 6.0, 5.0]
+    assert "clblast 5 (4 to 6)" in capsys.readouterr().out
+
+
+def test_clblast_needs_no_pytorch(any_device, monkeypatch, capsys, tmp_path):
+    """Neither for the comparison nor for its record; and both are asked for without a file, too."""
+    monkeypatch.setattr(rivals, "cublas", lambda *sizes: pytest.fail("PyTorch was asked"))
+    monkeypatch.setattr(rivals, "clblast", lambda m, n, k, device, library: [4.0, 6.0, 5.0])
+    command = ["bench", "--kernels", "auto", "--sizes", "64", "--device", str(any_device.index), "--repeats", "1"]
+    file = tmp_path / "both.json"
+    for more in ([], ["--json", str(file)]):
+        assert cli.main([*command, "--clblast", "a library", *more]) == 0
+        assert "64 x 64 x 64: auto " in (said := capsys.readouterr().out) and "clblast 5 (4 to 6)" in said
+    found = json.loads(file.read_text(encoding="utf-8"))
+    assert [y["name"] for y in found["yardsticks"]] == ["CLBlast SGEMM"] and found["errors"] == []
+
+
+def test_the_readme_says_what_was_recorded():
+    """A figure for each kernel, and for the libraries beside them."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (rates,), yards = record.ladders(only=("H200",)).values(), record.yardsticks("H200")
+    told = dict(re.findall(r"^\| (\d+) \| \[.*\]\(kernels/.*\| ([\d.]+) \|$", text, re.M))
+    assert told == {str(number): f"{rate / 1000:.1f}" for number, rate in rates.items()}
+    told = dict(re.findall(r"^\| \| (\w+ SGEMM) \|.*\| ([\d.]+) \|$", text, re.M))
+    assert told == {name: f"{rate / 1000:.1f}" for name, rate in yards.items()} and len(told) == 2
+
+
 # What was recorded
 
 RESULTS = sorted((ROOT / "results").glob("*.json"))
@@ -294,12 +365,15 @@ def test_the_record_of_auto_names_device_command_and_date():
 
 def test_the_recorded_comparison_with_cublas_is_whole():
     found = json.loads((ROOT / "results" / "nvidia_h200_cublas.json").read_text(encoding="utf-8"))
-    assert [(y["m"], y["n"], y["k"]) for y in found["yardsticks"]] == [
-        (x["m"], x["n"], x["k"]) for x in found["side_by_side"]
+    libraries = {"cublas": "cuBLAS SGEMM", "clblast": "CLBlast SGEMM"}
+    assert [(y["name"], y["m"], y["n"], y["k"], y["gflops"]) for y in found["yardsticks"]] == [
+        (name, x["m"], x["n"], x["k"], sorted(x[key])[rivals.ROUNDS // 2])
+        for key, name in libraries.items()
+        for x in found["side_by_side"]
     ]
-    for yard, one in zip(found["yardsticks"], found["side_by_side"], strict=True):
-        assert len(one["cublas"]) == len(one["auto"]) == rivals.ROUNDS and min(one["cublas"] + one["auto"]) > 0
-        assert yard["gflops"] == sorted(one["cublas"])[rivals.ROUNDS // 2]
+    for one in found["side_by_side"]:
+        for who in (*libraries, "auto"):
+            assert len(one[who]) == rivals.ROUNDS and min(one[who]) > 0
         full = catalog[one["kernel"]].validate(one["params"])
         assert full == catalog[one["kernel"]].complete(one["params"])
     assert max(x["gflops"] for x in found["auto"]) <= 1.05 * found["peaks"]["gflops"]
