@@ -26,7 +26,7 @@ _HOME = {
     "default_device": "device",
     "NoDeviceError": "device",
     "kernel": "launch",
-    "BuildError": "launch",
+    "BuildError": "build",
     "measure": "bench",
     "Result": "record",
     "peaks": "bench",
@@ -44,9 +44,10 @@ __all__ = ["__version__", "catalog", "ParameterError", *_HOME]
 if TYPE_CHECKING:
     from .bench import measure, peaks
     from .blas import matmul, sgemm
+    from .build import BuildError
     from .curves import sweep
     from .device import NoDeviceError, default_device, devices
-    from .launch import BuildError, kernel
+    from .launch import kernel
     from .live import trial
     from .record import Result
     from .reshape import pad, transpose, unpad

@@ -10,9 +10,10 @@ import numpy as np
 import pyopencl as cl
 
 from . import check, model, sources
+from .build import build
 from .catalog import find
 from .device import Device, find_device
-from .launch import Kernel, build
+from .launch import Kernel
 from .pipeline import Matrix, Session, demand, fits
 from .record import Result
 

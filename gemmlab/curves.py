@@ -12,6 +12,7 @@ import numpy as np
 import pyopencl as cl
 
 from . import bench, compiled, cuda, launch, sources
+from .build import build
 from .catalog import ParameterError, catalog, find
 from .device import Device, find_device
 from .record import Result
@@ -81,7 +82,7 @@ def transposing(size: int, coalesced: bool = True, device: Device | int | str | 
     device = find_device(device)
     size = -(-size // 32) * 32
     file, name = ("transpose.cl", "transpose") if coalesced else ("transpose_naive.cl", "transpose_naive")
-    built = launch.build(device, device.context, file, sources.read(file), {}, name)
+    built = build(device, device.context, file, sources.read(file), {}, name)
     x = np.random.default_rng(0).random((size, size), np.float32)
     flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
     source = cl.Buffer(device.context, flags, hostbuf=x)

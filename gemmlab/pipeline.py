@@ -10,8 +10,9 @@ import pyopencl as cl
 from pyopencl.tools import ImmediateAllocator, MemoryPool
 
 from . import sources
+from .build import Built, build
 from .device import Device
-from .launch import INDEX_LIMIT, Built, Kernel, build
+from .launch import INDEX_LIMIT, Kernel
 
 _MOVED = 32, 8, 4  # PX, PY and PE of pad.cl
 _TURNED = 32, 8  # TT and TR of transpose.cl

@@ -10,13 +10,13 @@ import sys
 import numpy as np
 import pyopencl as cl
 
-from gemmlab import check, launch
+from gemmlab import build, check, launch
 from gemmlab.catalog import find
 from gemmlab.device import default_device
 from gemmlab.pipeline import Matrix, Session
 
 # Optimised blocks of registers would abort Oclgrind's search for uninitialised reads.
-launch.OPTIONS += ("-cl-opt-disable",)
+build.OPTIONS += ("-cl-opt-disable",)
 
 
 def upload(device, x: np.ndarray) -> Matrix:

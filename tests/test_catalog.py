@@ -13,7 +13,7 @@ from conftest import FULL
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gemmlab import ParameterError, catalog, check, launch, matmul, sources
+from gemmlab import ParameterError, build, catalog, check, launch, matmul, sources
 from gemmlab.catalog import Limits
 
 KERNELS = pytest.mark.parametrize("number", catalog)
@@ -106,7 +106,7 @@ def test_the_compiled_kernel_agrees_with_the_record(number, device):
 def test_a_file_compiles_on_its_own(file, device):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cl.CompilerWarning)  # some compilers talk even when all is well
-        program = cl.Program(device.context, sources.read(file)).build(list(launch.OPTIONS), devices=[device.cl])
+        program = cl.Program(device.context, sources.read(file)).build(list(build.OPTIONS), devices=[device.cl])
     for name in ENTRIES.get(file, ("gemm",)):
         assert cl.Kernel(program, name).function_name == name
     assert program.num_kernels == len(ENTRIES.get(file, ("gemm",)))
@@ -126,8 +126,8 @@ def test_a_file_refuses_what_breaks_a_rule(number, device):
         draws = [d for d in draws if not _holds(spec, rule, d)]
         broken = min(draws, key=lambda d: sum(not _holds(spec, r, d) for r in spec.rules))  # the fewest others
         said = re.search(rf"^#if !\({re.escape(rule.test)}\)\n#error (.+)$", text_of(number), re.M)[1]
-        with pytest.raises(launch.BuildError, match=re.escape(said)):
-            launch.build(device, device.context, spec.file, text_of(number), broken)
+        with pytest.raises(build.BuildError, match=re.escape(said)):
+            build.build(device, device.context, spec.file, text_of(number), broken)
         with pytest.raises(ParameterError):
             spec.validate(broken)
 

@@ -14,7 +14,19 @@ import pyopencl.array as cla
 import pytest
 
 import gemmlab
-from gemmlab import BuildError, NoDeviceError, ParameterError, blas, catalog, launch, matmul, pipeline, sgemm, sources
+from gemmlab import (
+    BuildError,
+    NoDeviceError,
+    ParameterError,
+    blas,
+    build,
+    catalog,
+    launch,
+    matmul,
+    pipeline,
+    sgemm,
+    sources,
+)
 from gemmlab.device import Device, find_device
 
 F32 = np.float32
@@ -377,14 +389,14 @@ def test_a_kernel_refuses_arrays_that_it_would_misread(device):
 
 def test_a_work_group_that_the_compiled_kernel_cannot_take(device, monkeypatch):
     """CL_KERNEL_WORK_GROUP_SIZE may be less than what the device allows: known only after building."""
-    built_init = launch.Built.__init__
+    built_init = build.Built.__init__
 
     def limited(self, *args):
         built_init(self, *args)
         self.work_group_limit = 10
 
-    monkeypatch.setattr(launch.Built, "__init__", limited)
-    launch._build.cache_clear()
+    monkeypatch.setattr(build.Built, "__init__", limited)
+    build._build.cache_clear()
     blas._kernel.cache_clear()
     try:
         words = ["kernel 3", device.name, "at most 10 work-items", "8 x 4 = 32"]
@@ -393,7 +405,7 @@ def test_a_work_group_that_the_compiled_kernel_cannot_take(device, monkeypatch):
         refused(ParameterError, words, matmul, GOOD, GOOD.T, kernel=3, params=params, device=device)
         refused(ParameterError, words, gemmlab.measure, 3, 8, params=params, device=device)
     finally:  # nothing built with that limit may reach another test
-        launch._build.cache_clear()
+        build._build.cache_clear()
         blas._kernel.cache_clear()
 
 

@@ -10,7 +10,7 @@ import pytest
 from test_kernels import SMALL, edited
 
 import gemmlab
-from gemmlab import auto, blas, catalog, check, launch, matmul, rivals
+from gemmlab import auto, blas, build, catalog, check, launch, matmul, rivals
 from gemmlab.catalog import Limits
 from gemmlab.pipeline import Session
 
@@ -204,13 +204,13 @@ def test_a_search_keeps_what_the_precision_means(any_device):
 
 def test_hidden_instructions_are_comments_until_they_are_told():
     text = ".version 9.0\n.target sm_90, texmode_independent\n{\n//@ wgmma.fence.sync.aligned;\n}\n\0rest"
-    told = launch.for_hopper(text)
+    told = build.for_hopper(text)
     assert told == ".version 9.0\n.target sm_90a, texmode_independent\n{\nwgmma.fence.sync.aligned;\n}"
     kernel = gemmlab.catalog[17]
     lines = [line for line in gemmlab.sources.read(kernel.file).splitlines() if re.search(r"wgmma\.\w", line)]
     assert len(lines) == 4
     for line in lines:  # the instruction, or the second line of its string
-        assert f'"{launch.HIDDEN}' in line or line.strip().startswith('"wgmma.mma_async'), line
+        assert f'"{build.HIDDEN}' in line or line.strip().startswith('"wgmma.mma_async'), line
 
 
 # Side by side
