@@ -29,7 +29,7 @@ _HOME = {
     "BuildError": "build",
     "measure": "bench",
     "Result": "record",
-    "peaks": "bench",
+    "peaks": "ceiling",
     "sweep": "curves",
     "trial": "live",
     "Explorer": "widgets.explorer",
@@ -42,9 +42,10 @@ _HOME = {
 __all__ = ["__version__", "catalog", "ParameterError", *_HOME]
 
 if TYPE_CHECKING:
-    from .bench import measure, peaks
+    from .bench import measure
     from .blas import matmul, sgemm
     from .build import BuildError
+    from .ceiling import peaks
     from .curves import sweep
     from .device import NoDeviceError, default_device, devices
     from .launch import kernel

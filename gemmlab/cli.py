@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
-import random
-import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
@@ -60,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         return {"doctor": doctor, "bench": run_bench, "verify": run_verify}[given.command](given)
-    except (ValueError, TypeError, MemoryError, RuntimeError) as error:  # what the package refuses in words
+    except (ValueError, TypeError, MemoryError, RuntimeError, OSError) as error:  # what the package refuses in words
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 2
 
@@ -140,7 +137,7 @@ def doctor(given) -> int:
 
 def run_bench(given) -> int:
     """Measure; print one line a result; record if asked to."""
-    from . import auto, bench, device, record, rivals
+    from . import auto, bench, ceiling, device, record, rivals
 
     chosen = device.find_device(given.device)
     if given.search:
@@ -166,7 +163,7 @@ def run_bench(given) -> int:
     beside = given.cublas or given.clblast
     more = rivals.recorded(given.sizes, chosen, given.clblast, given.cublas) if beside else {}
     if given.json:
-        peaks = bench.peaks(chosen)
+        peaks = ceiling.peaks(chosen)
         command = _command()
         more |= {"auto": [record.entry(r) for r in chosen_by_auto]} if chosen_by_auto else {}
         record.save(given.json, results, command, title=given.title or chosen.name, peaks=vars(peaks), **more)
@@ -241,26 +238,6 @@ def _build(setting: tuple, index: int) -> None:
 
 
 def run_verify(given) -> int:
-    """Both checks of every kernel on every device, over a sample of the offered parameters or all of them."""
-    from . import device, live
+    from .verify import verify
 
-    rng = random.Random(given.seed)
-    cases = []
-    for d in device.devices():
-        for number, spec in catalog.items():
-            for params in spec.sample(d.limits, None if given.full else 3, given.seed):
-                sizes = [rng.randint(1, 2 * tile + 1) for tile in spec.tiles(params)]
-                if spec.edges == "shift":
-                    sizes = [max(size, least) for size, least in zip(sizes, spec.least(params), strict=True)]
-                cases.append((d, number, params, sizes))
-    wrong = []
-    for d, number, params, sizes in tqdm(cases, unit="case", disable=None):
-        outcome = live.trial(number, *sizes, params=params, device=d, repeats=1)
-        if not outcome.ok:
-            wrong.append(f"kernel {number} {params} {sizes} on {d}: {outcome}")
-    print("\n".join(wrong + [f"{len(cases) - len(wrong)} passed, {len(wrong)} failed"]))
-    tests = Path(__file__).resolve().parent.parent / "tests"
-    if given.full and tests.is_dir():
-        run = subprocess.run([sys.executable, "-m", "pytest", str(tests)], env={**os.environ, "GEMMLAB_FULL": "1"})
-        return int(bool(wrong)) or run.returncode
-    return int(bool(wrong))
+    return verify(given.full, given.seed)

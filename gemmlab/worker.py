@@ -42,7 +42,7 @@ def main() -> None:
 
     import pyopencl as cl
 
-    from . import bench
+    from . import bench, ceiling
     from .device import find_device
 
     def say(request: dict, **words) -> None:
@@ -59,7 +59,7 @@ def main() -> None:
         try:
             say(request, step="start")
             if request["job"] == "peaks":
-                found = asdict(bench.peaks(find_device(request["arguments"]["device"])))
+                found = asdict(ceiling.peaks(find_device(request["arguments"]["device"])))
             else:
                 found = asdict(bench.measure(**request["arguments"], on_step=on_step))
             say(request, result=found)

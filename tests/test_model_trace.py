@@ -963,6 +963,7 @@ ORDER = (
         "doctor",
         "auto",
         "build",
+        "ceiling",
         "launch",
         "compiled",
         "pipeline",
@@ -975,7 +976,7 @@ ORDER = (
         "edges",
     ),
     "rivals",
-    *("worker", "live", "widgets", "cli"),
+    *("worker", "live", "verify", "widgets", "cli"),
 )
 PACKAGE = Path(gemmlab.__file__).parent
 #: Each module's file(s) by the module's place in the list.

@@ -137,6 +137,7 @@ def test_bench_records_what_it_measured(tmp_path, any_device):
         (["bench", "--params", "TS"], "--params"),
         (["bench", "--device", "no such thing"], "no device fits 'no such thing'"),
         (["bench", "--kernels", "3", "--params", "TS=20,WPT=8"], "TS=20 is not a multiple of WPT=8"),
+        (["bench", "--kernels", "3", "--sizes", "8", "--clblast", "no-such-library.so"], "no-such-library.so"),
         (["bench", "--strategies", "x.json", "--sizes", "64x32x16"], "are of square matrices, not (64, 32, 16)"),
         (["bench", "--sizes", "0"], "whole number from 1 on"),
         (["dance"], "invalid choice: 'dance'"),
