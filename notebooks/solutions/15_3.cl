@@ -234,7 +234,9 @@ void gemm(const int M, const int N, const int K,
                 }
                 FRAGMENT((k + 1)%TSK, (k + 1)%2)
                 // (two columns at once, down and up again: each multiply-add shares a factor with the one before)
+                #pragma unroll
                 for (int wn = 0; wn < WPTN; wn += 2) {
+                    #pragma unroll
                     for (int i = 0; i < WPTM; i++) {
                         const int wm = wn%4 ? WPTM - 1 - i : i;
                         acc[wn + i%2][wm] += a[k%2][wm]*b[k%2][wn + i%2];
