@@ -1,4 +1,4 @@
-# make lab    set up and open JupyterLab        make test   set up and run the tests
+# make lab    set up and open JupyterLab        make test   set up and run the tests (or those in TESTS)
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -9,7 +9,7 @@ lab: $(VENV)/lab.done
 	$(BIN)/jupyter lab notebooks/00_start_here.ipynb
 
 test: $(VENV)/test.done
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(TESTS)
 
 lint: $(VENV)/test.done
 	$(BIN)/ruff check .
