@@ -58,13 +58,17 @@ def fixed(precision: str, kernel: int) -> dict[str, int]:
 def table() -> dict[str, dict[str, list[dict]]]:
     """``results/auto.json``: by kind and list, rows with "size", "kernel", all "params", and the "gflops" once seen.
 
-    A size is that of a cube, or M, N and K of the column-major product.
+    A size is that of a cube, or M, N and K of the column-major product. "units" are the compute units of the device
+    that the row was found on, 0 if nobody wrote them down.
     """
     found = json.loads((sources.folder("results") / "auto.json").read_text(encoding="utf-8"))
     lists = (WHOLE, *EDGES.values(), *(name for name, fixed in PRECISIONS.items() if fixed))
     rows = {kind: {name: entry.get(name, []) for name in lists} for kind, entry in found.items()}
     for row in (row for lists in rows.values() for known in lists.values() for row in known):
         row["params"] = catalog[row["kernel"]].complete(row["params"])  # with parameters that came later
+    for kind, entry in found.items():
+        for row in (row for known in rows[kind].values() for row in known):
+            row["units"] = entry.get("units", 0)
     return rows
 
 
@@ -109,7 +113,7 @@ def _nearest(device: Device, name: str, sizes: tuple[int, int, int]) -> tuple[in
     rows = [r for r in lists.get(name, []) if serves(r["kernel"], r["params"])]
     if rows:
         row = min(rows, key=lambda r: distance(r["size"], sizes))
-        return row["kernel"], tuple(row["params"].items())
+        return row["kernel"], tuple(_scaled(row, device.units).items())
     if name in PRECISIONS:
         spec = catalog[16]
         settings = [{**p, **PRECISIONS[name]} for p in (spec.defaults, *spec.offered(device.limits))]
@@ -121,6 +125,14 @@ def _nearest(device: Device, name: str, sizes: tuple[int, int, int]) -> tuple[in
         if serves(spec.number, params):
             return spec.number, tuple(params.items())
     return None
+
+
+def _scaled(row: dict, units: int) -> dict[str, int]:
+    """A row's parameters for a device of so many compute units: work-groups that share all tiles are as many each."""
+    params, known = row["params"], row.get("units")
+    if not known or not params.get("GROUPS"):
+        return params
+    return {**params, "GROUPS": max(1, round(params["GROUPS"] * units / known))}
 
 
 def dimensions(size) -> tuple[int, int, int]:

@@ -264,7 +264,8 @@ void gemm(const int M, const int N, const int K,
                     now = now + 1 < STAGES ? now + 1 : 0;
                 }
                 FRAGMENT((k + 1)%TSK, (k + 1)%2)
-                // (two columns at once, down and up again: each multiply-add shares a factor with the one before)
+                // order: two columns at once, down and up again, so that each multiply-add
+                // finds a factor where the one before left it
                 #pragma unroll
                 for (int wn = 0; wn < WPTN; wn += 2) {
                     #pragma unroll
@@ -276,6 +277,7 @@ void gemm(const int M, const int N, const int K,
                 }
             }
         }
+        // barrier: nobody needs the last tile any more, and no zeroes are on their way
         AWAIT(0);
         barrier(CLK_LOCAL_MEM_FENCE);
 

@@ -36,7 +36,7 @@ def test_every_row_is_legal_and_was_measured(kind, name, row):
 
 
 def test_the_nearest_size_is_taken(any_device):
-    gpu = dataclasses.replace(any_device, kind="GPU", platform="NVIDIA CUDA", limits=ROOMY)
+    gpu = dataclasses.replace(any_device, kind="GPU", platform="NVIDIA CUDA", limits=ROOMY, units=132)
     for edges, name in auto.EDGES.items():
         known = auto.table()["nvidia"][name]
         assert len(known) >= 4
@@ -50,7 +50,7 @@ def test_the_nearest_size_is_taken(any_device):
 
 
 def test_whole_sizes_take_the_rows_for_them(any_device):
-    gpu = dataclasses.replace(any_device, kind="GPU", platform="NVIDIA CUDA", limits=ROOMY)
+    gpu = dataclasses.replace(any_device, kind="GPU", platform="NVIDIA CUDA", limits=ROOMY, units=132)
     known = auto.table()["nvidia"][auto.WHOLE]
     assert any(isinstance(row["size"], list) for row in known)
     for row in known:
@@ -59,6 +59,24 @@ def test_whole_sizes_take_the_rows_for_them(any_device):
         assert auto.choose(gpu, tuple(size + 64 for size in sizes))[0] == row["kernel"]
         awkward = auto.choose(gpu, (sizes[0] + 1, *sizes[1:]))
         assert any(awkward == (r["kernel"], tuple(r["params"].items())) for r in auto.table()["nvidia"]["awkward"])
+
+
+def test_groups_that_share_tiles_are_as_many_a_compute_unit(any_device):
+    """The rows were found on 132: a device with half or a quarter of them gets half or a quarter of the groups."""
+    known = [row for row in auto.table()["nvidia"][auto.WHOLE] if row["params"].get("GROUPS")]
+    assert known and {row["units"] for row in known} == {132}
+    for units, part in ((132, 1), (66, 2), (33, 4)):
+        gpu = dataclasses.replace(any_device, kind="GPU", platform="NVIDIA CUDA", limits=ROOMY, units=units)
+        for row in known:
+            number, params = auto.choose(gpu, auto.dimensions(row["size"]))
+            assert (number, dict(params)) == (
+                row["kernel"],
+                row["params"] | {"GROUPS": row["params"]["GROUPS"] // part},
+            )
+    assert auto._scaled({"params": {"GROUPS": 264}, "units": 132}, 1)["GROUPS"] == 2
+    assert auto._scaled({"params": {"GROUPS": 16}, "units": 132}, 1)["GROUPS"] == 1  # never 0: that means another thing
+    for row in ({"params": {"GROUPS": 0}, "units": 132}, {"params": {"GROUPS": 16}, "units": 0}, {"params": {}}):
+        assert auto._scaled(row, 8) == row["params"]
 
 
 @pytest.fixture
@@ -81,7 +99,7 @@ REST = tuple(auto.EDGES.values())
 
 def test_without_rows_for_whole_sizes_those_for_padding_are_taken(any_device, tables):
     """As on devices whose rows are older."""
-    gpu = dataclasses.replace(any_device, kind="GPU", platform="NVIDIA CUDA", limits=ROOMY)
+    gpu = dataclasses.replace(any_device, kind="GPU", platform="NVIDIA CUDA", limits=ROOMY, units=132)
     padded = {"size": 1024, "kernel": 3, "params": {"TS": 16, "WPT": 4}}
     awkward = {"size": 1000, "kernel": 12, "params": {"TS": 16, "WPT": 4}}
     whole = {"size": 1024, "kernel": 15, "params": catalog[15].defaults}
@@ -95,7 +113,7 @@ def test_without_rows_for_whole_sizes_those_for_padding_are_taken(any_device, ta
 
 
 def test_the_nearest_shape_is_taken(any_device, tables):
-    gpu = dataclasses.replace(any_device, kind="GPU", platform="NVIDIA CUDA", limits=ROOMY)
+    gpu = dataclasses.replace(any_device, kind="GPU", platform="NVIDIA CUDA", limits=ROOMY, units=132)
     shapes = {8: 1024, 16: [64, 8192, 8192], 24: [8192, 64, 8192], 32: [256, 256, 65536]}
     tables(whole=[{"size": size, "kernel": 1, "params": {"TS": ts}} for ts, size in shapes.items()])
 
