@@ -48,6 +48,7 @@ class Kernel:
         self._built = build(device, context, title, self.source, self.params)
         self._least = spec.least(self.params)
         self.plan = lru_cache(maxsize=64)(self._planned)
+        self.whole = lru_cache(maxsize=64)(self._whole)
         self._join = None
         if self.pieces:
             self._join = build(device, context, "join.cl", sources.read("join.cl"), self.params, "join")
@@ -70,6 +71,10 @@ class Kernel:
     def global_size(self, m: int, n: int, k: int) -> tuple[int, int]:
         """Work-items of the launch for M, N, K. Raises ValueError for sizes that the kernel cannot take."""
         return self.plan(m, n, k)[0]
+
+    def _whole(self, m: int, n: int, k: int) -> tuple[int, ...]:
+        """M, N and K rounded up to `multiples`."""
+        return tuple(-(-s // multiple) * multiple for s, multiple in zip((m, n, k), self.multiples, strict=True))
 
     def _planned(self, m: int, n: int, k: int) -> tuple[tuple[int, int], int, int]:
         """The work-items of the launch, and the strides of A and B; remembered, for Python needs 50 us for them."""
@@ -102,10 +107,14 @@ class Kernel:
 
     def passes(self, m: int, n: int, k: int, a, b, c, queue: cl.CommandQueue | None = None):
         """The same; return the events of all that was launched by name: "gemm", and "join" if tiles are shared."""
-        size, lda, ldb = self.plan(m, n, k)
+        _, lda, ldb = self.plan(m, n, k)
         elements = lda * k, ldb * (k if self.b_transposed else n), m * n
         buffers = [self._buffer(*given) for given in zip("abc", (a, b, c), elements, strict=True)]
-        queue = queue or self.device.queue
+        return self.enqueue(m, n, k, buffers, queue or self.device.queue)
+
+    def enqueue(self, m: int, n: int, k: int, buffers, queue: cl.CommandQueue) -> list[tuple[str, cl.Event]]:
+        """`passes` for those who know that the three buffers hold what the launch needs: asking takes a while."""
+        size = self.plan(m, n, k)[0]
         if not self.spec.pieces:
             return [("gemm", self._built(queue, size, self.local_size, m, n, k, *buffers))]
         if not self.pieces:

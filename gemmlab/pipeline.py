@@ -113,13 +113,13 @@ class Session:
             b = self.transpose(b, kernel.aligned[1])
         m, k = a.rows, a.cols
         n = b.rows if kernel.b_transposed else b.cols
-        mp, np_, kp = (round_up(size, multiple) for size, multiple in zip((m, n, k), kernel.multiples, strict=True))
+        mp, np_, kp = kernel.whole(m, n, k)
         lda, ldb = kernel.strides(mp, np_, kp)
         a = self._fit(a, mp, kp, lda)
         b = self._fit(b, *((np_, kp) if kernel.b_transposed else (kp, np_)), ldb)
         whole = (mp, np_) == (m, n)
         c = Matrix(tiles or (out.buffer if whole else self._buffer(mp * np_)), mp, np_, mp)
-        self.events += kernel.passes(mp, np_, kp, a.buffer, b.buffer, c.buffer, self.queue)
+        self.events += kernel.enqueue(mp, np_, kp, (a.buffer, b.buffer, c.buffer), self.queue)
         return out if c.buffer is out.buffer else self.unpad(c, m, n, out)
 
     def _fit(self, x: Matrix, rows: int, cols: int, ld: int) -> Matrix:
