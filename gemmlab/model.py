@@ -208,3 +208,22 @@ def timeline(tiles: int, load: float, compute: float, buffers: int = 1, groups: 
             spans.append(Span(g, "load", tile[g], asked, asked + load))
             ready[g] = asked + load
     return spans
+
+
+def pieces(tiles: int, steps: int, groups: int) -> list[list[tuple[int, int, int]]]:
+    """What each group does of a line of tiles x steps that is cut into equal pieces: (tile, first step, steps)."""
+    found: list[list[tuple[int, int, int]]] = []
+    for group in range(groups):
+        step, end = tiles * steps * group // groups, tiles * steps * (group + 1) // groups
+        found.append([])
+        while step < end:
+            number = min(end - step, steps - step % steps)
+            found[-1].append((step // steps, step % steps, number))
+            step += number
+    return found
+
+
+def idle(tiles: int, steps: int, places: int) -> tuple[float, float]:
+    """The share of places that have nothing to do: with one group a tile, wave after wave, and with equal shares."""
+    longest = max(sum(part[2] for part in parts) for parts in pieces(tiles, steps, places))
+    return 1 - tiles / (-(-tiles // places) * places), 1 - tiles * steps / (longest * places)

@@ -101,32 +101,13 @@ def _boxes(ax, boxes, end: float) -> None:
             ax.text(start + length / 2, -row - 0.52, str(number), ha="center", va="center", fontsize=8, color=ink)
 
 
-def pieces(tiles: int, steps: int, groups: int) -> list[list[tuple[int, int, int]]]:
-    """What each group does of a line of tiles x steps that is cut into equal pieces: (tile, first step, steps)."""
-    found: list[list[tuple[int, int, int]]] = []
-    for group in range(groups):
-        step, end = tiles * steps * group // groups, tiles * steps * (group + 1) // groups
-        found.append([])
-        while step < end:
-            number = min(end - step, steps - step % steps)
-            found[-1].append((step // steps, step % steps, number))
-            step += number
-    return found
-
-
-def idle(tiles: int, steps: int, places: int) -> tuple[float, float]:
-    """The share of places that have nothing to do: with one group a tile, wave after wave, and with equal shares."""
-    longest = max(sum(part[2] for part in parts) for parts in pieces(tiles, steps, places))
-    return 1 - tiles / (-(-tiles // places) * places), 1 - tiles * steps / (longest * places)
-
-
 def shares(tiles: int, steps: int, groups: int) -> Picture:
     """The same steps on so many places, time from left to right: one group a tile, and the line cut into equal pieces.
 
     A piece that is not a whole tile is orange: `join.cl` adds it to the tile's other pieces.
     """
-    waves, equal = idle(tiles, steps, groups)
-    cut = pieces(tiles, steps, groups)
+    waves, equal = model.idle(tiles, steps, groups)
+    cut = model.pieces(tiles, steps, groups)
     several = [t for t in range(tiles) if sum(part[0] == t for parts in cut for part in parts) > 1]
     alt = (
         f"{count(tiles, 'tile')} of {count(steps, 'step')} on {count(groups, 'place')}: one group a tile leaves "

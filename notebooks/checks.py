@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 import gemmlab
-from gemmlab import model, tf32, warps
+from gemmlab import model, tf32
 
 
 class _Missing(Exception):
@@ -586,7 +586,7 @@ def _length(tiles, steps, groups):
 
 
 check_15_1 = _function(
-    lambda group, groups, tiles, steps: warps.pieces(tiles, steps, groups)[group],
+    lambda group, groups, tiles, steps: model.pieces(tiles, steps, groups)[group],
     [(0, 4, 3, 8), (1, 4, 3, 8), (2, 4, 5, 7), (3, 4, 5, 7), (5, 8, 2, 16), (1, 3, 3, 4)],
     "from line*g/G to line*(g + 1)/G, cut where a tile ends: split K and Stream-K alike.",
     [

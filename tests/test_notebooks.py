@@ -15,7 +15,7 @@ import pytest
 from conftest import lacking
 from nbclient import NotebookClient
 
-from gemmlab import catalog, sources, tf32, warps
+from gemmlab import catalog, model, sources, tf32
 from gemmlab.device import devices
 
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
@@ -325,7 +325,7 @@ WRONG |= {
             )
         ],
         lambda g, groups, tiles, steps: [
-            (tile, first, first + number) for tile, first, number in warps.pieces(tiles, steps, groups)[g]
+            (tile, first, first + number) for tile, first, number in model.pieces(tiles, steps, groups)[g]
         ],
         rounded_up,
         lambda g, groups, tiles, steps: g,

@@ -85,7 +85,7 @@ def test_stages_hide_a_long_copy():
 @settings(max_examples=300, deadline=None)
 @given(st.integers(1, 20), st.integers(1, 20), st.integers(1, 40))
 def test_pieces_are_the_line_each_step_once(tiles, steps, groups):
-    cut = warps.pieces(tiles, steps, groups)
+    cut = model.pieces(tiles, steps, groups)
     assert len(cut) == groups
     line = [(tile, first + i) for parts in cut for tile, first, number in parts for i in range(number)]
     assert line == [(tile, step) for tile in range(tiles) for step in range(steps)]
@@ -93,15 +93,15 @@ def test_pieces_are_the_line_each_step_once(tiles, steps, groups):
     assert max(lengths) - min(lengths) <= 1
     # what the kernel's memory for pieces relies on: a group cuts two tiles at most, its first and its last
     assert all(number == steps for parts in cut for _, _, number in parts[1:-1])
-    waves, equal = warps.idle(tiles, steps, groups)
+    waves, equal = model.idle(tiles, steps, groups)
     assert 0 <= equal <= waves + 1e-12 < 1
 
 
 def test_pieces_of_the_header():
     """The kernel's header draws three tiles for four groups."""
-    assert warps.pieces(3, 4, 4) == [[(0, 0, 3)], [(0, 3, 1), (1, 0, 2)], [(1, 2, 2), (2, 0, 1)], [(2, 1, 3)]]
-    assert warps.pieces(1, 8, 4) == [[(0, 2 * group, 2)] for group in range(4)]
-    assert warps.pieces(2, 3, 2) == [[(0, 0, 3)], [(1, 0, 3)]]
+    assert model.pieces(3, 4, 4) == [[(0, 0, 3)], [(0, 3, 1), (1, 0, 2)], [(1, 2, 2), (2, 0, 1)], [(2, 1, 3)]]
+    assert model.pieces(1, 8, 4) == [[(0, 2 * group, 2)] for group in range(4)]
+    assert model.pieces(2, 3, 2) == [[(0, 0, 3)], [(1, 0, 3)]]
     assert catalog[15].value(catalog[15].pieces, catalog[15].defaults | {"GROUPS": 1}) == 2 * 128 * 64
 
 
