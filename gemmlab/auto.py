@@ -95,8 +95,8 @@ def choose(
     return chosen
 
 
-#: What serves where the table has nothing: kernel 3 by padding, 12 by guards, 13 by shifts.
-_OTHERWISE = {"rows": 3, "guard": 12, "shift": 13}
+#: What serves where the table has nothing: kernel 3 by padding, 12 by guards, 13 by shifts, 16 in TF32.
+_OTHERWISE = {"rows": 3, "guard": 12, "shift": 13, "tf32": 16, "tf32x3": 16}
 
 
 @lru_cache(maxsize=4096)
@@ -114,14 +114,11 @@ def _nearest(device: Device, name: str, sizes: tuple[int, int, int]) -> tuple[in
     if rows:
         row = min(rows, key=lambda r: distance(r["size"], sizes))
         return row["kernel"], tuple(_scaled(row, device.units).items())
-    if name in PRECISIONS:
-        spec = catalog[16]
-        settings = [{**p, **PRECISIONS[name]} for p in (spec.defaults, *spec.offered(device.limits))]
-        return 16, tuple(next(p for p in settings if not spec.problems(p, device.limits)).items())
     if name not in _OTHERWISE:
         return None
     spec = catalog[_OTHERWISE[name]]
     for params in (spec.fit(device.limits), *spec.offered(device.limits)):
+        params = {**params, **PRECISIONS.get(name, {})}
         if serves(spec.number, params):
             return spec.number, tuple(params.items())
     return None
