@@ -59,16 +59,13 @@ def table() -> dict[str, dict[str, list[dict]]]:
     """``results/auto.json``: by kind and list, rows with "size", "kernel", all "params", and the "gflops" once seen.
 
     A size is that of a cube, or M, N and K of the column-major product. "units" are the compute units of the device
-    that the row was found on, 0 if nobody wrote them down.
+    that a row was found on, where it says so.
     """
     found = json.loads((sources.folder("results") / "auto.json").read_text(encoding="utf-8"))
     lists = (WHOLE, *EDGES.values(), *(name for name, fixed in PRECISIONS.items() if fixed))
     rows = {kind: {name: entry.get(name, []) for name in lists} for kind, entry in found.items()}
     for row in (row for lists in rows.values() for known in lists.values() for row in known):
         row["params"] = catalog[row["kernel"]].complete(row["params"])  # with parameters that came later
-    for kind, entry in found.items():
-        for row in (row for known in rows[kind].values() for row in known):
-            row["units"] = entry.get("units", 0)
     return rows
 
 
@@ -224,7 +221,8 @@ def search(
         best = max(best, start)
     say(f"  best: kernel {best[1]} {dict(best[2])}, {best[0]:,.1f} GFLOPS of {len(seen)} tried")
     size = size if isinstance(size, int) else list(size)
-    return {"size": size, "kernel": best[1], "params": dict(best[2]), "gflops": round(best[0], 1)}
+    found = {"kernel": best[1], "params": dict(best[2]), "gflops": round(best[0], 1)}
+    return {"size": size, **found, "units": device.units}
 
 
 def _neighbours(choices: tuple[int, ...], value: int) -> list[int]:

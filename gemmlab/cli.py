@@ -220,7 +220,7 @@ def run_search(given, chosen) -> int:
     path = Path(given.search)
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     entry = known.setdefault(auto.kind(chosen), {})
-    entry |= {"device": str(chosen), "units": chosen.units, "date": date.today().isoformat()}
+    entry |= {"device": str(chosen), "date": date.today().isoformat()}
     entry["commands"] = [*entry.get("commands", []), _command()]
     for row in rows:
         name = auto.home(row["size"], given.edges, given.precision)

@@ -63,8 +63,9 @@ def ladder(series: Mapping[str, Mapping[int, float]], yardsticks: Mapping[str, f
 
     Yardsticks (GFLOPS by name) are dotted lines right across.
     """
+    yardsticks = yardsticks or {}
     said = [f"{name}: {len(values)} kernels" for name, values in series.items()]
-    said += [f"{name}: {value:,.0f}" for name, value in (yardsticks or {}).items()]
+    said += [f"{name}: {value:,.0f}" for name, value in yardsticks.items()]
     picture = Picture(7, 3.6, "GFLOPS by kernel. " + "; ".join(said))
     ax = picture.axes_plain()
     styles = itertools.cycle(_STYLES)
@@ -74,7 +75,7 @@ def ladder(series: Mapping[str, Mapping[int, float]], yardsticks: Mapping[str, f
             words = f"{value / 1000:.1f}k" if value >= 10_000 else short(value)  # so that neighbours do not meet
             ax.annotate(words, (kernel, value), (0, 6), textcoords="offset points", ha="center", color=INK, fontsize=8)
     kernels = sorted({kernel for values in series.values() for kernel in values})
-    for style, (name, value) in zip(itertools.cycle((":", "-.")), (yardsticks or {}).items(), strict=False):
+    for style, (name, value) in zip(itertools.cycle((":", "-.")), yardsticks.items(), strict=False):
         label = f"{name}: {value / 1000:.1f}k"
         ax.axhline(value, color=INK, linewidth=1, linestyle=style, label=label)
     ax.set_xticks(kernels)

@@ -74,10 +74,13 @@ def clblast(m: int, n: int, k: int, device: Device | int | str | None, library: 
 
     Raises:
         OSError: if the library cannot be loaded.
+        ValueError: if it is not CLBlast's.
         RuntimeError: if it refuses the product.
     """
     device = find_device(device)
-    sgemm = ctypes.CDLL(library).CLBlastSgemm
+    sgemm = getattr(ctypes.CDLL(library), "CLBlastSgemm", None)
+    if sgemm is None:
+        raise ValueError(f"library={library!r} is not CLBlast: it holds no CLBlastSgemm")
     size, pointer = ctypes.c_size_t, ctypes.c_void_p
     operand = (pointer, size, size)
     sgemm.argtypes = [*[ctypes.c_int] * 3, size, size, size, ctypes.c_float, *operand, *operand, ctypes.c_float,

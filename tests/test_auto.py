@@ -234,7 +234,12 @@ def test_the_search_finds_the_fastest_and_never_takes_a_wrong_one(any_device):
     said = []
     row = auto.search(any_device, 512, run, per_kernel=2, say=said.append)
     assert row["kernel"] == 7 and row["params"]["WIDTH"] == 2 and row["params"]["TSM"] == 64
-    assert row["size"] == 512 and row["gflops"] == 160 and len(said) == len(auto.candidates("pad")) + 1
+    assert (
+        row["size"] == 512
+        and row["gflops"] == 160
+        and row["units"] == any_device.units
+        and len(said) == len(auto.candidates("pad")) + 1
+    )
 
 
 def test_a_search_among_some_kernels_keeps_what_is_known_if_that_is_faster(any_device):

@@ -292,6 +292,8 @@ def test_clblast_multiplies(any_device, on_the_device):
 def test_a_library_that_refuses_or_is_missing(any_device, monkeypatch):
     with pytest.raises(OSError, match="no-such-library"):
         rivals.clblast(8, 8, 8, any_device, "no-such-library.so")
+    with pytest.raises(ValueError, match="is not CLBlast: it holds no CLBlastSgemm"):
+        rivals.clblast(8, 8, 8, any_device, ctypes.util.find_library("c"))
     refusing = types.SimpleNamespace(CLBlastSgemm=lambda *args: -1010)
     monkeypatch.setattr(rivals.ctypes, "CDLL", lambda name: refusing)
     with pytest.raises(RuntimeError, match="CLBlast refuses 8 x 16 x 24 with its status -1010"):

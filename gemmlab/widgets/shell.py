@@ -11,8 +11,6 @@ import anywidget
 import ipywidgets as w
 from IPython.display import display
 
-from ..picture import Picture
-
 
 class Bridge(anywidget.AnyWidget):
     """The page's side of a widget: see ``bridge.js``."""
@@ -70,7 +68,9 @@ class Newest:
 
 
 class Shell:
-    """Controls, a panel, and how they are shown. Subclasses fill `panel` and give `name` and `still()`."""
+    """Controls, a panel, and how they are shown. Subclasses fill `panel` and give `name` and `still()`,
+    the picture for readers without a kernel.
+    """
 
     name = "widget"
 
@@ -85,10 +85,6 @@ class Shell:
             boxes.append(w.HBox(buttons, layout=line))
         self.box = w.VBox([*boxes, self.panel, Bridge()])
         self.box.add_class("gemmlab")
-
-    def still(self) -> Picture:
-        """The picture for readers without a kernel."""
-        raise NotImplementedError
 
     def ready(self) -> None:
         """Called before the widget is shown: the first result is waited for, so that the cell ends with it."""
