@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import time
+from collections.abc import Callable
 
 import numpy as np
 import pyopencl as cl
@@ -28,23 +30,33 @@ def ours(
 ) -> list[float]:
     """GFLOPS of each round of `matmul`'s launches for a column-major M x N x K product of random matrices.
 
-    B lies as K x N, so that a kernel that wants it transposed pays for that. Timed by the device's clock, from the
-    start of a round's first launch to the end of its last: gaps between launches count.
+    B lies as K x N, so that a kernel that wants it transposed pays for that.
     """
     device = find_device(device)
-    rng = np.random.default_rng(0)
-    a, b = (cla.to_device(device.queue, rng.standard_normal(s, np.float32)) for s in ((n, k), (k, m)))
+    queue, rng = cl.CommandQueue(device.context, device.cl), np.random.default_rng(0)
+    a, b = (cla.to_device(queue, rng.standard_normal(s, np.float32)) for s in ((n, k), (k, m)))
     chosen = blas.select(kernel, params, "auto", device, device.context, (n, m, k), precision)
+
+    def product() -> None:
+        session = Session(queue, device)
+        blas.multiply(session, chosen, a, False, b, False, session.new(m, n))
+
+    return _rounds(m, n, k, queue, product)
+
+
+def _rounds(m: int, n: int, k: int, queue: cl.CommandQueue, product: Callable[[], None]) -> list[float]:
+    """GFLOPS of each round of products, by the clock on the wall: from before the first until all are done.
+
+    On a queue without profiling, for the notes that a device takes for it cost NVIDIA's 6 us a launch.
+    """
     rates = []
     for _ in range(ROUNDS + 1):
-        events: list[cl.Event] = []
+        queue.finish()
+        start = time.perf_counter()
         for _ in range(CALLS):
-            session = Session(device.queue, device)
-            blas.multiply(session, chosen, a, False, b, False, session.new(m, n))
-            events += [event for _, event in session.events]
-        device.queue.finish()
-        seconds = (events[-1].profile.end - events[0].profile.start) * 1e-9
-        rates.append(model.gflops(m, n, k, seconds / CALLS))
+            product()
+        queue.finish()
+        rates.append(model.gflops(m, n, k, (time.perf_counter() - start) / CALLS))
     return rates[1:]
 
 
@@ -70,7 +82,7 @@ _COLUMN_MAJOR, _AS_IT_LIES = 102, 111  # CLBlast's numbers for the layout, and f
 
 
 def clblast(m: int, n: int, k: int, device: Device | int | str | None, library: str) -> list[float]:
-    """GFLOPS of each round of CLBlast's SGEMM, which that shared library holds, as it is tuned; timed as `ours`.
+    """GFLOPS of each round of CLBlast's SGEMM, which that shared library holds, as it is tuned; timed likewise.
 
     Raises:
         OSError: if the library cannot be loaded.
@@ -85,21 +97,17 @@ def clblast(m: int, n: int, k: int, device: Device | int | str | None, library: 
     operand = (pointer, size, size)
     sgemm.argtypes = [*[ctypes.c_int] * 3, size, size, size, ctypes.c_float, *operand, *operand, ctypes.c_float,
                       *operand, pointer, pointer]  # fmt: skip
-    queue, rng = device.queue, np.random.default_rng(0)
+    queue, rng = cl.CommandQueue(device.context, device.cl), np.random.default_rng(0)
     a, b, c = (cla.to_device(queue, rng.standard_normal(s, np.float32)) for s in ((k, m), (n, k), (n, m)))
     (pa, pb, pc), handle = (x.data.int_ptr for x in (a, b, c)), ctypes.c_void_p(queue.int_ptr)
-    rates = []
-    for _ in range(ROUNDS + 1):
-        begun, done = cl.enqueue_marker(queue), ctypes.c_void_p()
-        for call in range(CALLS):
-            said = sgemm(_COLUMN_MAJOR, _AS_IT_LIES, _AS_IT_LIES, m, n, k, 1.0, pa, 0, m, pb, 0, k, 0.0, pc, 0, m,
-                         ctypes.byref(handle), ctypes.byref(done) if call == CALLS - 1 else None)  # fmt: skip
-            if said:
-                raise RuntimeError(f"CLBlast refuses {m} x {n} x {k} with its status {said}")
-        queue.finish()
-        last = cl.Event.from_int_ptr(done.value, retain=False)
-        rates.append(model.gflops(m, n, k, (last.profile.end - begun.profile.end) * 1e-9 / CALLS))
-    return rates[1:]
+
+    def product() -> None:
+        said = sgemm(_COLUMN_MAJOR, _AS_IT_LIES, _AS_IT_LIES, m, n, k, 1.0, pa, 0, m, pb, 0, k, 0.0, pc, 0, m,
+                     ctypes.byref(handle), None)  # fmt: skip
+        if said:
+            raise RuntimeError(f"CLBlast refuses {m} x {n} x {k} with its status {said}")
+
+    return _rounds(m, n, k, queue, product)
 
 
 def side_by_side(sizes, device: Device | int | str | None = None, library: str = "", torch: bool = True) -> list[dict]:

@@ -123,13 +123,14 @@
 
 // copy 4 floats or 1 from global to local memory, or zeroes if they are not there
 #if ASYNC && defined(__NV_CL_C_VERSION)
-// a copy is only asked for; COPIED ends a batch, AWAIT(n) waits until all but the last n have come
+// a copy is only asked for; COPIED ends a batch, AWAIT(n) waits until all but the last n have come;
+// where the predicate p says so, zeroes are written instead
 #define COPY_4(to, from, there) \
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" \
-                 :: "r"((uint)(size_t)(to)), "l"(from), "r"((there) ? 16 : 0) : "memory")
+    asm volatile("{ .reg .pred p; setp.eq.s32 p, %2, 0; cp.async.cg.shared.global [%0], [%1], 16, p; }" \
+                 :: "r"((uint)(size_t)(to)), "l"(from), "r"((int)(there)) : "memory")
 #define COPY_1(to, from, there) \
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" \
-                 :: "r"((uint)(size_t)(to)), "l"(from), "r"((there) ? 4 : 0) : "memory")
+    asm volatile("{ .reg .pred p; setp.eq.s32 p, %2, 0; cp.async.ca.shared.global [%0], [%1], 4, p; }" \
+                 :: "r"((uint)(size_t)(to)), "l"(from), "r"((int)(there)) : "memory")
 #define COPIED() asm volatile("cp.async.commit_group;" ::: "memory")
 #define AWAIT(batches) asm volatile("cp.async.wait_group %0;" :: "n"(batches) : "memory")
 #else
@@ -149,26 +150,27 @@
 #define LPTB (TSK/KB)
 #define B_AT(k, n) B[(size_t)(k)*ldb + (n)]
 #define COPY_B(l) COPY(&Bsub[filled][kb + (l)*KB][ib], b_from + (l)*KB*ldb, \
-                       n0 + ib < N && k0 + kb + (l)*KB < k_end)
+                       n0 + ib < N && left_b > (l)*KB)
 #define B_STEP (size_t)TSK*ldb
 #else
 #define LPTB (TSN/NB)
 #define B_AT(k, n) B[(size_t)(n)*ldb + (k)]
 #define COPY_B(l) COPY_1(&Bsub[filled][kb][ib + (l)*NB], b_from + (size_t)(l)*NB*ldb, \
-                         n0 + ib + (l)*NB < N && k0 + kb < k_end)
+                         n0 + ib + (l)*NB < N && left_b > 0)
 #define B_STEP TSK
 #endif
 
 // load: the next tiles of A and B into the buffer `filled`, zeroes where there are none
 #define NEXT() \
     for (int l = 0; l < LPTA; l++) { \
-        COPY(&Asub[filled][ka + l*KA][ia], a_from + l*KA*lda, m0 + ia < M && k0 + ka + l*KA < k_end); \
+        COPY(&Asub[filled][ka + l*KA][ia], a_from + l*KA*lda, m0 + ia < M && left_a > l*KA); \
     } \
     for (int l = 0; l < LPTB; l++) { \
         COPY_B(l); \
     } \
     COPIED(); \
-    k0 += TSK; \
+    left_a -= TSK; \
+    left_b -= TSK; \
     a_from += (size_t)TSK*lda; \
     b_from += B_STEP; \
     filled = filled + 1 < STAGES ? filled + 1 : 0
@@ -225,8 +227,10 @@ void gemm(const int M, const int N, const int K,
         const int m0 = (band + tile%(ORDER*tiles_n)%rows)*TSM;
         const int n0 = tile%(ORDER*tiles_n)/rows*TSN;
         const int count = (int)min(end - step, (long)steps - step%steps);
-        int k0 = (int)(step%steps)*TSK;                      // first step of k to load
-        const int k_end = min(k0 + count*TSK, K);
+        const int k0 = (int)(step%steps)*TSK;                // first step of k
+        const int depth = min(count*TSK, K - k0);            // and how many there are
+        int left_a = depth - ka;                             // steps left to load from where this item loads
+        int left_b = depth - kb;
         const __global float* a_from = A + (size_t)(k0 + ka)*lda + m0 + ia;
         const __global float* b_from = &B_AT(k0 + kb, n0 + ib);
         int filled = 0;

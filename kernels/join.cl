@@ -3,7 +3,7 @@
 // Launch:   in dimension 0 as many work-groups as there are cuts, one fewer than groups of
 //           kernel 15 (but at least one), of any size; in dimension 1, of size 1, as many as
 //           it takes for each work-item to have 4 elements of the tile.
-// Requires: the parameters of kernel 15 that made the pieces, and its number of groups.
+// Requires: the parameters of kernel 15 that made the pieces, and its number of groups, below 65,536.
 //           Of a tile that one work-group did alone there is nothing to add; of several
 //           cuts in one tile the first does the work.
 
@@ -21,6 +21,8 @@
 #endif
 
 #define PIECE (TSM*TSN) // floats of a piece
+// line*group/groups, where a group of kernel 15 begins, by dividing short numbers
+#define START(group) (share*(group) + rest*(uint)(group)/(uint)groups)
 
 __kernel void join(const int M, const int N, const int K,
                    const int groups,
@@ -31,14 +33,17 @@ __kernel void join(const int M, const int N, const int K,
     const int tiles_n = (N - 1)/TSN + 1;
     const int steps = (K - 1)/TSK + 1;
     const long line = (long)tiles_m*tiles_n*steps;
+    const long share = line/groups;
+    const uint rest = line%groups;
 
     // the cut between this work-group of kernel 15 and the next: in which tile, and is it the first there
     const int first = get_group_id(0);
-    const long at = line*(first + 1)/groups;
+    const long from = START(first);
+    const long at = START(first + 1);
     const int tile = at/steps;
     const long begin = (long)tile*steps;
     const long end = begin + steps;
-    if (at == begin || line*first/groups > begin) {
+    if (at == begin || from > begin) {
         return;
     }
 
@@ -55,13 +60,12 @@ __kernel void join(const int M, const int N, const int K,
     if (id >= PIECE || m >= M || n >= N) {
         return;
     }
-    float4 sum = (float4)(0.0f);
-    for (int group = first; group < groups && line*group/groups < end; group++) {
-        const long start = line*group/groups;
-        if (line*(group + 1)/groups > start) { // with few steps some groups have none
-            // one that has cut a tile before has stored this piece as its second
-            const int second = start < begin && start%steps != 0;
-            sum += *(const __global float4*)&pieces[(size_t)(2*group + second)*PIECE + id];
+    // one that has cut a tile before has stored this piece as its second
+    const int second = from < begin && from%steps != 0;
+    float4 sum = *(const __global float4*)&pieces[(size_t)(2*first + second)*PIECE + id];
+    for (int group = first + 1; START(group) < end; group++) {
+        if (START(group) < START(group + 1)) { // with few steps some groups have none
+            sum += *(const __global float4*)&pieces[(size_t)(2*group)*PIECE + id];
         }
     }
     __global float* c = C + (size_t)n*M + m;

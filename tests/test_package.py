@@ -220,32 +220,16 @@ def test_rounds_of_our_own(kernel, device):
     assert len(rates) == rivals.ROUNDS and all(rate > 0 for rate in rates)
 
 
-def test_gaps_between_launches_count(any_device, monkeypatch):
-    """From the first start to the last end, not the sum of what the kernels take."""
+def test_a_round_lasts_from_before_the_first_call_until_all_is_done(monkeypatch):
+    now = [0.0]
 
-    class Event:
-        def __init__(self, start):
-            self.profile = types.SimpleNamespace(start=start, end=start + 10)
+    def later(seconds):
+        now[0] += seconds
 
-    class Session:
-        clock = 0
-
-        def __init__(self, *args):
-            self.events = []
-
-        def new(self, *args):
-            return None
-
-        def gemm(self, *args):
-            for name in ("transpose", "gemm"):
-                self.events.append((name, Event(Session.clock)))
-                Session.clock += 1000
-
-    monkeypatch.setattr(rivals, "Session", Session)
-    monkeypatch.setattr(rivals.blas, "operand", lambda *args: (None, False))
-    rates = rivals.ours(8, 8, 8, any_device, 1, {"TS": 8})
-    seconds = (1000 * (2 * rivals.CALLS - 1) + 10) * 1e-9 / rivals.CALLS
-    assert rates == [pytest.approx(2 * 8**3 / seconds * 1e-9)] * rivals.ROUNDS
+    monkeypatch.setattr(rivals, "time", types.SimpleNamespace(perf_counter=lambda: now[0]))
+    queue = types.SimpleNamespace(finish=lambda: later(100))
+    rates = rivals._rounds(3, 5, 7, queue, lambda: later(10))
+    assert rates == [pytest.approx(2 * 3 * 5 * 7 / (10 + 100 / rivals.CALLS) * 1e-9)] * rivals.ROUNDS
 
 
 def test_what_a_comparison_records(any_device, monkeypatch, capsys):

@@ -168,13 +168,13 @@ WARP_FAULTS = {
     "second barrier removed": (without_barrier(15, 2), 0, (32, 32, 16), "data race at local memory"),
     "third barrier removed": (without_barrier(15, 3), 1, (64, 32, 16), "data race at local memory"),
     "rows of A unguarded": (
-        edited(15, ("m0 + ia < M && k0 + ka + l*KA < k_end", "k0 + ka + l*KA < k_end")),
+        edited(15, ("m0 + ia < M && left_a > l*KA", "left_a > l*KA")),
         0,
         (30, 32, 8),
         "Invalid read of size 4 at global memory",
     ),
     "steps of B unguarded": (
-        edited(15, ("n0 + ib < N && k0 + kb + (l)*KB < k_end)", "n0 + ib < N)")),
+        edited(15, ("n0 + ib < N && left_b > (l)*KB)", "n0 + ib < N)")),
         0,
         (32, 32, 7),
         "Invalid read of size 4 at global memory",

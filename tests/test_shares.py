@@ -148,17 +148,18 @@ def test_the_kernel_stores_the_pieces_of_the_model(groups, device):
 
 # Wrong on purpose
 
-_SECOND = "const int second = start < begin && start%steps != 0;"
+_SECOND = "const int second = from < begin && from%steps != 0;"
 WRONG_JOINS = {
     "forgets the second piece": (_SECOND, "const int second = 0;"),
-    "takes every one before as second": (_SECOND, "const int second = start < begin;"),
-    "leaves out the first group": ("for (int group = first;", "for (int group = first + 1;"),
-    "leaves out the last group": ("group/groups < end; group++", "(group + 1)/groups < end; group++"),
-    "reads what no group has stored": ("if (line*(group + 1)/groups > start)", "if (1)"),
-    "adds up at every cut of a tile": ("at == begin || line*first/groups > begin", "at == begin"),
-    "takes the edge of a tile for a cut": ("at == begin || line*first/groups > begin", "line*first/groups > begin"),
+    "takes every one before as second": (_SECOND, "const int second = from < begin;"),
+    "leaves out the group after the first": ("for (int group = first + 1;", "for (int group = first + 2;"),
+    "leaves out the last group": ("START(group) < end; group++", "START(group + 1) < end; group++"),
+    "reads what no group has stored": ("if (START(group) < START(group + 1))", "if (1)"),
+    "forgets the rest of the division": (" + rest*(uint)(group)/(uint)groups)", ")"),
+    "adds up at every cut of a tile": ("at == begin || from > begin", "at == begin"),
+    "takes the edge of a tile for a cut": ("at == begin || from > begin", "from > begin"),
     "goes straight down": ("const int rows = min(ORDER, tiles_m - band);", "const int rows = tiles_m;"),
-    "takes what its neighbour should": ("*PIECE + id];", "*PIECE + (id ^ 4)];"),
+    "takes what its neighbour should": ("(2*group)*PIECE + id];", "(2*group)*PIECE + (id ^ 4)];"),
 }
 #: Groups and sizes: pieces cut on both sides, after a whole tile, without any; more groups than steps; two bands.
 DIVISIONS = ((5, (64, 64, 24)), (3, (64, 64, 24)), (4, (64, 64, 24)), (264, (64, 64, 24)), (7, (320, 64, 24)))
@@ -211,7 +212,7 @@ def test_the_untouched_join_passes_the_same_way(join, device):
 WRONG = {
     "both pieces in one place": edited(15, ("        cut += count < steps;\n", "")),
     "a step done twice": edited(15, ("long step = line*group/", "long step = group == 0 ? 0 : -1 + line*group/")),
-    "the next tile from its start": edited(15, ("int k0 = (int)(step%steps)*TSK;", "int k0 = 0;")),
+    "the next tile from its start": edited(15, ("const int k0 = (int)(step%steps)*TSK;", "const int k0 = 0;")),
     "a piece stored as the whole": edited(15, ("if (count < steps) {", "if (0) {")),
 }
 
