@@ -46,6 +46,9 @@ def main(arguments: list[str] | None = None) -> int:
     bench.add_argument(
         "--precision", default="float32", choices=["float32", "tf32", "tf32x3"], help="whose kernels a search tries"
     )
+    bench.add_argument(
+        "--calls", action="store_true", help="a search rates whole calls one after another (quicker, no child process)"
+    )
     bench.add_argument("--search", metavar="FILE", help="find the best kernels for --sizes; add them to FILE")
     bench.add_argument("--chapters", metavar="FILE", help="record in FILE what the chapters show (or --kernels)")
     bench.add_argument(
@@ -199,10 +202,24 @@ def run_record(given, chosen) -> int:
 
 
 def run_search(given, chosen) -> int:
-    """Make rows of the table behind kernel="auto", each trial in a child process; keep the file's other kinds."""
-    from . import auto, live
+    """Make rows of the table behind kernel="auto"; keep the file's other kinds.
+
+    Each trial runs checked in a child process, or with --calls without one, and checked if it is ahead of all before.
+    """
+    from . import auto, bench, live, rivals
 
     def run(kernel: int, params: dict[str, int]) -> float:
+        nonlocal ahead_of
+        if given.calls:
+            sizes = auto.dimensions(size)
+            with suppress(RuntimeError, ValueError):  # what does not compile or fit is no candidate
+                (rate,) = rivals.ours(*sizes, chosen, kernel, params, given.precision, rounds=1)
+                if rate <= ahead_of:
+                    return rate
+                if bench.measure(kernel, *sizes, params=params, device=chosen, repeats=1).ok:
+                    ahead_of = rate
+                    return rate
+            return 0.0
         outcome = live.trial(kernel, *auto.dimensions(size), params=params, device=chosen, repeats=5, most_seconds=4.0)
         return outcome.result.pipeline_gflops if outcome.ok else 0.0
 
@@ -215,6 +232,7 @@ def run_search(given, chosen) -> int:
     rows, options = [], {"edges": given.edges, "among": given.kernels, "ahead": ahead}
     options |= {"precision": given.precision, "starts": given.starts, "steps": given.steps}
     for size in given.sizes:
+        ahead_of = 0.0
         print(f"{' x '.join(map(str, auto.dimensions(size)))} on {chosen}:")
         rows.append(auto.search(chosen, size, run, given.tries, **options))
     path = Path(given.search)

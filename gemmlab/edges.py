@@ -14,8 +14,13 @@ from .catalog import catalog
 from .device import Device, find_device
 
 
-def cost(kernel: int, params: dict[str, int], m: int, n: int, k: int) -> tuple[int, int]:
-    """Launches, and bytes of memory beside A, B and C, of one column-major product with a kernel's helpers."""
+def cost(
+    kernel: int, params: dict[str, int], m: int, n: int, k: int, features: frozenset[str] = frozenset()
+) -> tuple[int, int]:
+    """Launches, and bytes of memory beside A, B and C, of one column-major product with a kernel's helpers.
+
+    On a device with such features; by default on one without any.
+    """
     spec = catalog[kernel]
     rows, cols, depth = (-(-s // t) * t for s, t in zip((m, n, k), spec.multiples(params), strict=True))
     lda, ldb = spec.strides(rows, cols, depth, params)
@@ -26,7 +31,7 @@ def cost(kernel: int, params: dict[str, int], m: int, n: int, k: int) -> tuple[i
     copies += [ldb * (depth if turned else cols)] if padded else []
     copies += [rows * cols] if (rows, cols) != (m, n) else []
     pieces = spec.value(spec.pieces, params) if spec.pieces else 0
-    return 1 + len(copies) + bool(pieces), 4 * (sum(copies) + pieces)
+    return 1 + len(copies) + spec.joins(params, features), 4 * (sum(copies) + pieces)
 
 
 def split(a, b, tile: tuple[int, int]) -> list[list]:
@@ -82,7 +87,7 @@ def compare(sizes: list[int], device: Device | int | str | None = None, repeats:
             turns[way].append(bench.measure(number, size, params=dict(settings), device=device, repeats=repeats))
         for way, results in turns.items():
             middle = sorted(results, key=lambda result: result.pipeline_gflops)[1]
-            launches, more = cost(middle.kernel, middle.params, size, size, size)
+            launches, more = cost(middle.kernel, middle.params, size, size, size, device.features)
             one = {"kernel": middle.kernel, "ok": all(r.ok for r in results), "gflops": middle.pipeline_gflops}
             found[way][size] = one | {"launches": launches, "bytes": more}
     found["split"] = {size: _splitting(size, device) for size in sizes}

@@ -50,7 +50,7 @@ class Kernel:
         self.plan = lru_cache(maxsize=64)(self._planned)
         self.whole = lru_cache(maxsize=64)(self._whole)
         self._join = None
-        if self.pieces:
+        if spec.joins(self.params, device.features):
             self._join = build(device, context, "join.cl", sources.read("join.cl"), self.params, "join")
         self._pieces: dict[cl.CommandQueue, cl.Buffer] = {}
         self._sharing = threading.Lock()
@@ -106,7 +106,7 @@ class Kernel:
         return self.passes(m, n, k, a, b, c, queue)[-1][1]
 
     def passes(self, m: int, n: int, k: int, a, b, c, queue: cl.CommandQueue | None = None):
-        """The same; return the events of all that was launched by name: "gemm", and "join" if tiles are shared."""
+        """The same; return the events of all that was launched by name: "gemm", and "join" where that was needed."""
         _, lda, ldb = self.plan(m, n, k)
         elements = lda * k, ldb * (k if self.b_transposed else n), m * n
         buffers = [self._buffer(*given) for given in zip("abc", (a, b, c), elements, strict=True)]
@@ -126,9 +126,13 @@ class Kernel:
             if queue not in self._pieces:
                 if len(self._pieces) == 8:  # more queues than anybody uses at once
                     self._pieces.clear()
-                self._pieces[queue] = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4 * self.pieces)
+                pieces = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4 * self.pieces)
+                cl.enqueue_fill_buffer(queue, pieces, np.int32(0), 4 * (self.pieces - groups), 4 * groups)
+                self._pieces[queue] = pieces
             pieces = self._pieces[queue]
             gemm = self._built(queue, size, self.local_size, m, n, k, *buffers, pieces)
+            if self._join is None:
+                return [("gemm", gemm)]
             join = self._join(queue, cuts, (256, 1), m, n, k, groups, pieces, buffers[2])
         return [("gemm", gemm), ("join", join)]
 

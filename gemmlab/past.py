@@ -34,6 +34,13 @@ K15 = replace(
         STAGES,
         ORDER,
         Param("GROUPS", 0, "work-groups that share all tiles equally; 0: one for each tile", (0, 16, 264), least=0),
+        Param(
+            "LAST",
+            1,
+            "1: the last work-group to come to a tile adds its pieces up, where the device can; 0: join.cl",
+            (0, 1),
+            least=0,
+        ),
         Param("TRANSPOSED", 1, "1: B is N x K; 0: B is K x N", (0, 1), least=0),
         Param("ASYNC", 1, "1: copy to local memory without waiting where the device can", (0, 1), least=0),
     ),
@@ -61,6 +68,7 @@ K15 = replace(
             "TSM={TSM} times TSN={TSN} is not a multiple of TSK={TSK} times WPTM={WPTM} times WPTN={WPTN}",
         ),
         Rule("TRANSPOSED < 2", "TRANSPOSED={TRANSPOSED} is neither 0 nor 1"),
+        Rule("LAST < 2", "LAST={LAST} is neither 0 nor 1"),
         Rule("ASYNC < 2", "ASYNC={ASYNC} is neither 0 nor 1"),
     ),
     local_size=("TSM // WPTM * (TSN // WPTN)", "1"),
@@ -68,7 +76,7 @@ K15 = replace(
     b_transposed="TRANSPOSED",
     edges="guard",
     aligned=("WIDTH", "WIDTH if TRANSPOSED else 1"),
-    pieces="2 * GROUPS * TSM * TSN",
+    pieces="GROUPS * (2 * TSM * TSN + 1)",
     wide=True,
     switches=(
         Switch(

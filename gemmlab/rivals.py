@@ -27,6 +27,7 @@ def ours(
     kernel="auto",
     params=None,
     precision: str = "float32",
+    rounds: int = ROUNDS,
 ) -> list[float]:
     """GFLOPS of each round of `matmul`'s launches for a column-major M x N x K product of random matrices.
 
@@ -41,16 +42,16 @@ def ours(
         session = Session(queue, device)
         blas.multiply(session, chosen, a, False, b, False, session.new(m, n))
 
-    return _rounds(m, n, k, queue, product)
+    return _rounds(m, n, k, queue, product, rounds)
 
 
-def _rounds(m: int, n: int, k: int, queue: cl.CommandQueue, product: Callable[[], None]) -> list[float]:
+def _rounds(m: int, n: int, k: int, queue: cl.CommandQueue, product: Callable[[], None], rounds=ROUNDS) -> list[float]:
     """GFLOPS of each round of products, by the clock on the wall: from before the first until all are done.
 
     On a queue without profiling, for the notes that a device takes for it cost NVIDIA's 6 us a launch.
     """
     rates = []
-    for _ in range(ROUNDS + 1):
+    for _ in range(rounds + 1):
         queue.finish()
         start = time.perf_counter()
         for _ in range(CALLS):

@@ -65,7 +65,8 @@ class KernelSpec(Choices):
             (expression).
         pieces: floats of memory beside A, B and C, where the kernel may share a tile among work-groups (expression).
             Such a kernel takes it as a seventh argument, numbers its work-groups along dimension 0, and GROUPS
-            (0: one a tile) says how many; `join.cl` adds the pieces up.
+            (0: one a tile) says how many; see `joins` for who adds the pieces up. They end in GROUPS counters,
+            which must be zero at the first launch.
         wide: whether it indexes with 64 bits.
         switches: parameters that ask for a feature which only some devices have.
     """
@@ -210,6 +211,10 @@ class KernelSpec(Choices):
         if problems:
             raise ParameterError(f"kernel {self.number}: " + "; ".join(problems))
         return full
+
+    def joins(self, params: Mapping[str, int], features: frozenset[str]) -> bool:
+        """Whether `join.cl` adds up pieces of tiles: where there are any, and the kernel does not do it itself."""
+        return bool(self.pieces and params["GROUPS"]) and not (params["LAST"] and "nvidia" in features)
 
     def path(self, params: Mapping[str, int], features: frozenset[str]) -> str:
         """Which of the kernel's paths runs on a device with `features`: those switched on and there, or "plain"."""

@@ -104,7 +104,7 @@ def _boxes(ax, boxes, end: float) -> None:
 def shares(tiles: int, steps: int, groups: int) -> Picture:
     """The same steps on so many places, time from left to right: one group a tile, and the line cut into equal pieces.
 
-    A piece that is not a whole tile is orange: `join.cl` adds it to the tile's other pieces.
+    A piece that is not a whole tile is orange: it is added to the tile's other pieces.
     """
     waves, equal = model.idle(tiles, steps, groups)
     cut = model.pieces(tiles, steps, groups)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from .workitem import WorkItem
 
 
-def warp_tiling(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, WARPM, WIDTH, STAGES, ORDER, GROUPS, TRANSPOSED,
-                ASYNC):  # fmt: skip
+def warp_tiling(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, WARPM, WIDTH, STAGES, ORDER, GROUPS, LAST,
+                TRANSPOSED, ASYNC):  # fmt: skip
     """With GROUPS = 0, and copies that are there at once."""
     tid = w.local[0]
     lane, warp, columns, items = tid % 32, tid // 32, 32 // WARPM, TSM // WPTM * (TSN // WPTN)

@@ -7,7 +7,8 @@
 // Costs:    STAGES*TSK*(TSM + TSN + PAD) floats of local memory, WPTM*WPTN accumulators and
 //           2*(WPTM + WPTN) registers; 1/TSM + 1/TSN global and 1/WPTM + 1/WPTN local loads
 //           per multiply-add, the local ones 4 at a time. With GROUPS also 2*GROUPS*TSM*TSN
-//           floats of global memory, written once and read once.
+//           floats of global memory, written once and read once, and GROUPS counters, zero
+//           before the first launch and after each.
 // Requires: any M, N and K: outside the matrices counts as zero, and nothing is stored
 //           there. Columns of A begin at multiples of WIDTH floats, and so do those of B if
 //           it is transposed, N x K; else B and always C have no gaps. TSM a multiple of
@@ -24,7 +25,8 @@
 //      ...
 //
 //    With GROUPS = 0 a work-group computes one tile. Otherwise the steps of all tiles lie in
-//    one line, which is cut into GROUPS pieces of one length; join.cl adds up what was cut:
+//    one line, which is cut into GROUPS pieces of one length. What was cut is added up by
+//    join.cl, or with LAST by the last work-group to come to the tile:
 //
 //    tile   |      0      |      1      |      2      |
 //    group  |    0    |    1    |    2    |    3    |
@@ -58,6 +60,9 @@
 #endif
 #ifndef GROUPS
 #define GROUPS 0 // work-groups that share all tiles equally; 0: one for each tile
+#endif
+#ifndef LAST
+#define LAST 1 // 1: the last work-group to come to a tile adds its pieces up, where the device can; 0: join.cl
 #endif
 #ifndef TRANSPOSED
 #define TRANSPOSED 1 // 1: B is N x K; 0: B is K x N
@@ -107,6 +112,9 @@
 #endif
 #if !(TRANSPOSED < 2)
 #error TRANSPOSED must be 0 or 1
+#endif
+#if !(LAST < 2)
+#error LAST must be 0 or 1
 #endif
 #if !(ASYNC < 2)
 #error ASYNC must be 0 or 1
@@ -185,6 +193,17 @@
         *(float4*)&b[to][wn] = *(const volatile __local float4*)&Bsub[now][k][tn + wn*WARPN]; \
     }
 
+// a work-item's elements inside the tile: the row of acc[][wm], the column of acc[wn], the first of 4 in a piece
+#define ROW(wm) (tm + (wm)*WARPM)
+#define COLUMN(wn) (tn + (wn)/4*4*WARPN + (wn)%4)
+#define PIECE(piece, wm, wn) pieces[((size_t)(piece)*TSN + COLUMN(wn))*TSM + ROW(wm)]
+
+#if LAST && defined(__NV_CL_C_VERSION)
+// what this work-item has stored can be read by others before what it stores next; OpenCL 1.2 has no such promise
+// between work-groups
+#define IN_ORDER() asm volatile("membar.gl;" ::: "memory")
+#endif
+
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void gemm(const int M, const int N, const int K,
           const __global float* restrict A,
@@ -210,9 +229,10 @@ void gemm(const int M, const int N, const int K,
 
     // this work-group's part of the line of all steps
     const int group = get_group_id(0);
+    const int groups = get_num_groups(0);
     const long line = (long)tiles_m*tiles_n*steps;
-    long step = line*group/get_num_groups(0);
-    const long end = line*(group + 1)/get_num_groups(0);
+    long step = line*group/groups;
+    const long end = line*(group + 1)/groups;
     int cut = 0;                                             // pieces that it has stored
 
     // local memory
@@ -285,28 +305,77 @@ void gemm(const int M, const int N, const int K,
         AWAIT(0);
         barrier(CLK_LOCAL_MEM_FENCE);
 
-        // store
-        for (int wn = 0; wn < WPTN; wn++) {
-            for (int wm = 0; wm < WPTM; wm += 4) {
-                const int m = tm + wm*WARPM;
-                const int n = tn + wn/4*4*WARPN + wn%4;
-                const float4 sum = *(const float4*)&acc[wn][wm];
-                if (count < steps) {
-                    *(__global float4*)&pieces[((size_t)(2*group + cut)*TSN + n)*TSM + m] = sum;
-                } else if (n0 + n < N) {
-                    __global float* c = C + (size_t)(n0 + n)*M + m0 + m;
+        // store: a part of a tile
+        int whole = count == steps;
+        if (!whole) {
+            for (int wn = 0; wn < WPTN; wn++) {
+                for (int wm = 0; wm < WPTM; wm += 4) {
+                    *(__global float4*)&PIECE(2*group + cut, wm, wn) = *(const float4*)&acc[wn][wm];
+                }
+            }
+            cut++;
+#ifdef IN_ORDER
+            // the last one to come adds up all parts, in the order of their steps
+            const long begin = step - step%steps;
+            const int first = ((begin + 1)*groups - 1)/line;     // the work-groups of the first
+            const int last = ((begin + steps)*groups - 1)/line;  // and the last of these steps
+            __global int* come = (__global int*)(pieces + (size_t)2*groups*TSM*TSN) + first;
+            __local int* before = (__local int*)Asub;            // nobody needs its floats any more
+            IN_ORDER();
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (tid == 0) {
+                *before = atomic_inc(come);
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+            whole = *before == min(last - first, steps - 1);     // there are no more parts than steps
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (whole) {
+                IN_ORDER();
+                if (tid == 0) {
+                    *come = 0;
+                }
+                for (int wn = 0; wn < WPTN; wn++) {
+                    for (int wm = 0; wm < WPTM; wm++) {
+                        acc[wn][wm] = 0.0f;
+                    }
+                }
+                for (int from = first; from <= last; from++) {
+                    const long start = line*from/groups;
+                    if (start < line*(from + 1)/groups) {        // with few steps some groups have none
+                        // one that has cut a tile before has stored this part as its second
+                        const int piece = 2*from + (start < begin && start%steps != 0);
+                        #pragma unroll
+                        for (int wn = 0; wn < WPTN; wn++) {
+                            #pragma unroll
+                            for (int wm = 0; wm < WPTM; wm += 4) {
+                                *(float4*)&acc[wn][wm] += *(const __global float4*)&PIECE(piece, wm, wn);
+                            }
+                        }
+                    }
+                }
+            }
+#endif
+        }
+
+        // store: a whole one
+        if (whole) {
+            for (int wn = 0; wn < WPTN; wn++) {
+                for (int wm = 0; wm < WPTM; wm += 4) {
+                    const int m = m0 + ROW(wm);
+                    const int n = n0 + COLUMN(wn);
+                    const float4 sum = *(const float4*)&acc[wn][wm];
+                    __global float* c = C + (size_t)n*M + m;
                     if (WIDTH == 4 && M%4 == 0) {
-                        if (m0 + m < M) *(__global float4*)c = sum;
-                    } else {
-                        if (m0 + m < M) c[0] = sum.x;
-                        if (m0 + m + 1 < M) c[1] = sum.y;
-                        if (m0 + m + 2 < M) c[2] = sum.z;
-                        if (m0 + m + 3 < M) c[3] = sum.w;
+                        if (n < N && m < M) *(__global float4*)c = sum;
+                    } else if (n < N) {
+                        if (m < M) c[0] = sum.x;
+                        if (m + 1 < M) c[1] = sum.y;
+                        if (m + 2 < M) c[2] = sum.z;
+                        if (m + 3 < M) c[3] = sum.w;
                     }
                 }
             }
         }
-        cut += count < steps;
         step += count;
     }
 }

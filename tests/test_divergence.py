@@ -130,7 +130,7 @@ def test_the_cost_in_launches_is_what_a_product_launches(kernel, params, sizes, 
     if kernel in (11, 15):  # one launch each of what there is
         assert launches == len(result.passes_ms)
         copied = "transpose" in result.passes_ms
-        assert more == 4 * (sizes[1] * sizes[2] * copied + 2 * params.get("GROUPS", 0) * 32 * 32)
+        assert more == 4 * (sizes[1] * sizes[2] * copied + params.get("GROUPS", 0) * (2 * 32 * 32 + 1))
 
 
 def test_splitting_is_the_product(device):

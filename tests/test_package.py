@@ -20,7 +20,7 @@ import pytest
 from conftest import lacking
 
 import gemmlab
-from gemmlab import auto, catalog, cli, curves, launch, live, record, rivals, sources
+from gemmlab import auto, bench, catalog, cli, curves, launch, live, record, rivals, sources
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -197,6 +197,30 @@ def test_a_search_records_each_row_in_its_list(tmp_path, any_device, monkeypatch
     assert [row["size"] for row in found[kind]["whole"]] == [512, [64, 128, 64]]
     assert found[kind]["awkward"] == [kept[0], {"size": 1002, "among": [3, 15]}]
     assert found["other"] == {"rows": []} and len(found[kind]["commands"]) == 2
+
+
+def test_a_search_by_calls_checks_what_is_ahead_and_takes_nothing_wrong(tmp_path, any_device, monkeypatch):
+    rates = {16: 5.0, 24: 9.0, 32: 7.0, 40: 3.0, 48: 8.0, 64: 20.0}
+    checked, seen = [], []
+
+    def ours(m, n, k, device, kernel, params, precision, rounds):
+        if params["TS"] == 48:
+            raise catalog.ParameterError("too large")
+        return [rates[params["TS"]]] * rounds
+
+    def measure(kernel, m, n, k, params, device, repeats):
+        checked.append(params["TS"])
+        return types.SimpleNamespace(ok=params["TS"] != 24)
+
+    def search(device, size, run, *args, **options):
+        seen.extend(run(3, {"TS": side}) for side in rates)
+        return {"size": size}
+
+    monkeypatch.setattr(rivals, "ours", ours)
+    monkeypatch.setattr(bench, "measure", measure)
+    monkeypatch.setattr(auto, "search", search)
+    assert cli.main(["bench", "--search", str(tmp_path / "auto.json"), "--calls", "--sizes", "64"]) == 0
+    assert seen == [5.0, 0.0, 7.0, 3.0, 0.0, 20.0] and checked == [16, 24, 32, 64]
 
 
 def test_building_ahead_leaves_what_fails_to_the_trial(any_device, monkeypatch):

@@ -180,19 +180,19 @@ WARP_FAULTS = {
         "Invalid read of size 4 at global memory",
     ),
     "columns of C unguarded": (
-        edited(15, ("else if (n0 + n < N)", "else if (1)")),
+        edited(15, ("else if (n < N)", "else if (1)")),
         0,
         (32, 30, 8),
         "Invalid write of size 4 at global memory",
     ),
     "a piece too far": (
-        edited(15, ("(2*group + cut)*TSN", "(2*group + cut + 5)*TSN")),
+        edited(15, ("PIECE(2*group + cut,", "PIECE(2*group + cut + 5,")),
         3,
         (64, 32, 16),
         "Invalid write of size 16 at global memory",
     ),
     "a piece that is not there": (
-        edited(15, ("(2*group + cut)*TSN", "(2*group + 1 - cut)*TSN")),
+        edited(15, ("PIECE(2*group + cut,", "PIECE(2*group + 1 - cut,")),
         3,
         (64, 32, 16),
         "Uninitialized value",
