@@ -186,13 +186,15 @@ def search(
             seen[key] = run(number, params)
         return seen[key]
 
+    known = choose(device, dimensions(size), edges, precision)  # what is found must be better than that
+    best = (rate(known[0], dict(known[1])), *known)
     best_of_each = []
     smallest = min(dimensions(size))
     for number in (n for n in candidates(edges, precision) if not among or n in among):
         spec = catalog[number]
         offers = [spec.fit(device.limits), *spec.sample(device.limits, per_kernel, seed=smallest)]
-        known = (row for lists in table().values() for rows in lists.values() for row in rows)
-        offers += [row["params"] for row in known if row["kernel"] == number]
+        rows = (row for lists in table().values() for found in lists.values() for row in found)
+        offers += [row["params"] for row in rows if row["kernel"] == number]
         offers += [spec.complete(p) for p in starts if set(p) <= set(spec.defaults)]
         offers = [{**p, **fixed(precision, number)} for p in offers]
         legal = [p for p in offers if not spec.problems(p, device.limits) and max(spec.least(p)[:2]) <= smallest * 8]
@@ -202,8 +204,6 @@ def search(
         tried = sorted(((rate(number, p), number, tuple(p.items())) for p in legal), reverse=True)
         best_of_each += tried[:2]
         say(f"  kernel {number}: {tried[0][0]:,.1f} GFLOPS")
-    known = choose(device, dimensions(size), edges, precision)  # what is found must be better than that
-    best = (rate(known[0], dict(known[1])), *known)
     for start in sorted(best_of_each, reverse=True)[:2]:
         for _ in range(steps):
             value, number, items = start

@@ -229,23 +229,29 @@ def run_search(given, chosen) -> int:
             with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
                 list(pool.map(_build, settings, [chosen.index] * len(settings)))
 
-    rows, options = [], {"edges": given.edges, "among": given.kernels, "ahead": ahead}
+    options = {"edges": given.edges, "among": given.kernels, "ahead": ahead}
     options |= {"precision": given.precision, "starts": given.starts, "steps": given.steps}
     for size in given.sizes:
         ahead_of = 0.0
         print(f"{' x '.join(map(str, auto.dimensions(size)))} on {chosen}:")
-        rows.append(auto.search(chosen, size, run, given.tries, **options))
+        _add_row(given, chosen, auto.search(chosen, size, run, given.tries, **options))
+    return 0
+
+
+def _add_row(given, chosen, row: dict) -> None:
+    """Into the table's file at once: a search may take long, and somebody may lose patience."""
+    from . import auto
+
     path = Path(given.search)
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     entry = known.setdefault(auto.kind(chosen), {})
     entry |= {"device": str(chosen), "date": date.today().isoformat()}
-    entry["commands"] = [*entry.get("commands", []), _command()]
-    for row in rows:
-        name = auto.home(row["size"], given.edges, given.precision)
-        others = [old for old in entry.get(name, []) if old["size"] != row["size"]]
-        entry[name] = sorted([*others, row], key=lambda row: (isinstance(row["size"], list), row["size"]))
+    commands = [command for command in entry.get("commands", []) if command != _command()]
+    entry["commands"] = [*commands, _command()]
+    name = auto.home(row["size"], given.edges, given.precision)
+    others = [old for old in entry.get(name, []) if old["size"] != row["size"]]
+    entry[name] = sorted([*others, row], key=lambda row: (isinstance(row["size"], list), row["size"]))
     path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
-    return 0
 
 
 def _build(setting: tuple, index: int) -> None:
