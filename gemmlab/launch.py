@@ -126,9 +126,9 @@ class Kernel:
             if queue not in self._pieces:
                 if len(self._pieces) == 8:  # more queues than anybody uses at once
                     self._pieces.clear()
-                pieces = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4 * self.pieces)
-                cl.enqueue_fill_buffer(queue, pieces, np.int32(0), 4 * (self.pieces - groups), 4 * groups)
-                self._pieces[queue] = pieces
+                self._pieces[queue] = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4 * self.pieces)
+                if self._join is None:  # the counters behind the pieces
+                    cl.enqueue_fill_buffer(queue, self._pieces[queue], np.int32(0), 0, 4 * self.pieces)
             pieces = self._pieces[queue]
             gemm = self._built(queue, size, self.local_size, m, n, k, *buffers, pieces)
             if self._join is None:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 from conftest import FULL, lacking
-from test_kernels import OUTSIDE, SMALL, and_store, edited, without_barrier
+from test_kernels import BARRIER, OUTSIDE, SMALL, and_store, edited, without_barrier
+from test_shares import BY_THE_LAST
 
 from gemmlab import catalog
 from gemmlab.catalog import Limits
@@ -23,12 +24,12 @@ OCLGRIND = Limits("Oclgrind", 1024, (1024, 1024, 1024), 32768)
 CHILD = Path(__file__).with_name("sanitiser_child.py")
 
 
-def watched(tmp_path, **case) -> tuple[str, str]:
+def watched(tmp_path, options=("--uninitialized", "--max-errors", "5"), **case) -> tuple[str, str]:
     """Run a case; return what the child said of the result, and what Oclgrind said."""
     if not shutil.which("oclgrind"):
         lacking("Oclgrind is not installed")
     log = tmp_path / "log"
-    command = ["oclgrind", "--data-races", "--uninitialized", "--max-errors", "5", "--log", str(log)]
+    command = ["oclgrind", "--data-races", *options, "--log", str(log)]
     done = subprocess.run(
         [*command, sys.executable, str(CHILD), json.dumps(case)], capture_output=True, text=True, timeout=300
     )
@@ -206,6 +207,22 @@ def test_a_fault_of_warps_is_reported(fault, tmp_path):
     params = SMALL[15] | {"GROUPS": groups}
     _, log = watched(tmp_path, job="gemm", kernel=15, params=params, sizes=sizes, source=source)
     assert words in log and "At line" in log, log[:1000] or "Oclgrind said nothing"
+
+
+@pytest.mark.parametrize("barriers", (0, 4, 5, 6))
+def test_adding_up_by_the_last_is_a_race_to_opencl_1_2_and_no_other(barriers, tmp_path):
+    """Pieces are read that another work-group has stored; PTX has an order for that, Oclgrind has not.
+
+    (Whether they were stored before it cannot say, for it takes what an atomic returns as never written.)
+    """
+    lines = BY_THE_LAST.split(BARRIER)
+    source = "".join(part + BARRIER * (i != barriers and i < len(lines)) for i, part in enumerate(lines, 1))
+    params, options = SMALL[15] | {"GROUPS": 5}, ("--max-errors", "100000")
+    said, log = watched(tmp_path, options, job="gemm", kernel=15, params=params, sizes=(64, 64, 24), source=source)
+    races = {line.partition(" address")[0] for line in log.splitlines() if " race at " in line}
+    assert said == "right" and "Invalid" not in log
+    wanted = {"Read-write data race at global memory"}
+    assert races == wanted | ({"Read-write data race at local memory"} if barriers in (5, 6) else set()), races
 
 
 def test_without_oclgrind_the_child_says_so(any_device):

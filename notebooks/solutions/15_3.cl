@@ -28,6 +28,9 @@
 #ifndef GROUPS
 #define GROUPS 0 // work-groups that share all tiles equally; 0: one for each tile
 #endif
+#ifndef LAST
+#define LAST 1 // 1: the last work-group to come to a tile adds its pieces up, where the device can; 0: join.cl
+#endif
 #ifndef TRANSPOSED
 #define TRANSPOSED 1 // 1: B is N x K; 0: B is K x N
 #endif
@@ -77,6 +80,9 @@
 #if !(TRANSPOSED < 2)
 #error TRANSPOSED must be 0 or 1
 #endif
+#if !(LAST < 2)
+#error LAST must be 0 or 1
+#endif
 #if !(ASYNC < 2)
 #error ASYNC must be 0 or 1
 #endif
@@ -92,13 +98,14 @@
 
 // copy 4 floats or 1 from global to local memory, or zeroes if they are not there
 #if ASYNC && defined(__NV_CL_C_VERSION)
-// a copy is only asked for; COPIED ends a batch, AWAIT(n) waits until all but the last n have come
+// a copy is only asked for; COPIED ends a batch, AWAIT(n) waits until all but the last n have come;
+// where the predicate p says so, zeroes are written instead
 #define COPY_4(to, from, there) \
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" \
-                 :: "r"((uint)(size_t)(to)), "l"(from), "r"((there) ? 16 : 0) : "memory")
+    asm volatile("{ .reg .pred p; setp.eq.s32 p, %2, 0; cp.async.cg.shared.global [%0], [%1], 16, p; }" \
+                 :: "r"((uint)(size_t)(to)), "l"(from), "r"((int)(there)) : "memory")
 #define COPY_1(to, from, there) \
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" \
-                 :: "r"((uint)(size_t)(to)), "l"(from), "r"((there) ? 4 : 0) : "memory")
+    asm volatile("{ .reg .pred p; setp.eq.s32 p, %2, 0; cp.async.ca.shared.global [%0], [%1], 4, p; }" \
+                 :: "r"((uint)(size_t)(to)), "l"(from), "r"((int)(there)) : "memory")
 #define COPIED() asm volatile("cp.async.commit_group;" ::: "memory")
 #define AWAIT(batches) asm volatile("cp.async.wait_group %0;" :: "n"(batches) : "memory")
 #else
@@ -118,26 +125,27 @@
 #define LPTB (TSK/KB)
 #define B_AT(k, n) B[(size_t)(k)*ldb + (n)]
 #define COPY_B(l) COPY(&Bsub[filled][kb + (l)*KB][ib], b_from + (l)*KB*ldb, \
-                       n0 + ib < N && k0 + kb + (l)*KB < k_end)
+                       n0 + ib < N && left_b > (l)*KB)
 #define B_STEP (size_t)TSK*ldb
 #else
 #define LPTB (TSN/NB)
 #define B_AT(k, n) B[(size_t)(n)*ldb + (k)]
 #define COPY_B(l) COPY_1(&Bsub[filled][kb][ib + (l)*NB], b_from + (size_t)(l)*NB*ldb, \
-                         n0 + ib + (l)*NB < N && k0 + kb < k_end)
+                         n0 + ib + (l)*NB < N && left_b > 0)
 #define B_STEP TSK
 #endif
 
 // load: the next tiles of A and B into the buffer `filled`, zeroes where there are none
 #define NEXT() \
     for (int l = 0; l < LPTA; l++) { \
-        COPY(&Asub[filled][ka + l*KA][ia], a_from + l*KA*lda, m0 + ia < M && k0 + ka + l*KA < k_end); \
+        COPY(&Asub[filled][ka + l*KA][ia], a_from + l*KA*lda, m0 + ia < M && left_a > l*KA); \
     } \
     for (int l = 0; l < LPTB; l++) { \
         COPY_B(l); \
     } \
     COPIED(); \
-    k0 += TSK; \
+    left_a -= TSK; \
+    left_b -= TSK; \
     a_from += (size_t)TSK*lda; \
     b_from += B_STEP; \
     filled = filled + 1 < STAGES ? filled + 1 : 0
@@ -151,6 +159,17 @@
     for (int wn = 0; wn < WPTN; wn += 4) { \
         *(float4*)&b[to][wn] = *(const volatile __local float4*)&Bsub[now][k][tn + wn*WARPN]; \
     }
+
+// a work-item's elements inside the tile: the row of acc[][wm], the column of acc[wn], the first of 4 in a piece
+#define ROW(wm) (tm + (wm)*WARPM)
+#define COLUMN(wn) (tn + (wn)/4*4*WARPN + (wn)%4)
+#define PIECE(piece, wm, wn) pieces[((size_t)(piece)*TSN + COLUMN(wn))*TSM + ROW(wm)]
+
+#if LAST && defined(__NV_CL_C_VERSION)
+// what this work-item has stored can be read by others before what it stores next; OpenCL 1.2 has no such promise
+// between work-groups
+#define IN_ORDER() asm volatile("membar.gl;" ::: "memory")
+#endif
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void gemm(const int M, const int N, const int K,
@@ -177,9 +196,10 @@ void gemm(const int M, const int N, const int K,
 
     // this work-group's part of the line of all steps
     const int group = get_group_id(0);
+    const int groups = get_num_groups(0);
     const long line = (long)tiles_m*tiles_n*steps;
-    long step = line*group/get_num_groups(0);
-    const long end = line*(group + 1)/get_num_groups(0);
+    long step = line*group/groups;
+    const long end = line*(group + 1)/groups;
     int cut = 0;                                             // pieces that it has stored
 
     // local memory
@@ -194,8 +214,10 @@ void gemm(const int M, const int N, const int K,
         const int m0 = tile%(ORDER*tiles_m)/columns*TSM;
         const int n0 = (band + tile%(ORDER*tiles_m)%columns)*TSN;
         const int count = (int)min(end - step, (long)steps - step%steps);
-        int k0 = (int)(step%steps)*TSK;                      // first step of k to load
-        const int k_end = min(k0 + count*TSK, K);
+        const int k0 = (int)(step%steps)*TSK;                // first step of k
+        const int depth = min(count*TSK, K - k0);            // and how many there are
+        int left_a = depth - ka;                             // steps left to load from where this item loads
+        int left_b = depth - kb;
         const __global float* a_from = A + (size_t)(k0 + ka)*lda + m0 + ia;
         const __global float* b_from = &B_AT(k0 + kb, n0 + ib);
         int filled = 0;
@@ -250,28 +272,77 @@ void gemm(const int M, const int N, const int K,
         AWAIT(0);
         barrier(CLK_LOCAL_MEM_FENCE);
 
-        // store
-        for (int wn = 0; wn < WPTN; wn++) {
-            for (int wm = 0; wm < WPTM; wm += 4) {
-                const int m = tm + wm*WARPM;
-                const int n = tn + wn/4*4*WARPN + wn%4;
-                const float4 sum = *(const float4*)&acc[wn][wm];
-                if (count < steps) {
-                    *(__global float4*)&pieces[((size_t)(2*group + cut)*TSN + n)*TSM + m] = sum;
-                } else if (n0 + n < N) {
-                    __global float* c = C + (size_t)(n0 + n)*M + m0 + m;
+        // store: a part of a tile
+        int whole = count == steps;
+        if (!whole) {
+            for (int wn = 0; wn < WPTN; wn++) {
+                for (int wm = 0; wm < WPTM; wm += 4) {
+                    *(__global float4*)&PIECE(2*group + cut, wm, wn) = *(const float4*)&acc[wn][wm];
+                }
+            }
+            cut++;
+#ifdef IN_ORDER
+            // the last one to come adds up all parts, in the order of their steps
+            const long begin = step - step%steps;
+            const int first = ((begin + 1)*groups - 1)/line;     // the work-groups of the first
+            const int last = ((begin + steps)*groups - 1)/line;  // and the last of these steps
+            __global int* come = (__global int*)(pieces + (size_t)2*groups*TSM*TSN) + first;
+            __local int* before = (__local int*)Asub;            // nobody needs its floats any more
+            IN_ORDER();
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (tid == 0) {
+                *before = atomic_inc(come);
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+            whole = *before == min(last - first, steps - 1);     // there are no more parts than steps
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (whole) {
+                IN_ORDER();
+                if (tid == 0) {
+                    *come = 0;
+                }
+                for (int wn = 0; wn < WPTN; wn++) {
+                    for (int wm = 0; wm < WPTM; wm++) {
+                        acc[wn][wm] = 0.0f;
+                    }
+                }
+                for (int from = first; from <= last; from++) {
+                    const long start = line*from/groups;
+                    if (start < line*(from + 1)/groups) {        // with few steps some groups have none
+                        // one that has cut a tile before has stored this part as its second
+                        const int piece = 2*from + (start < begin && start%steps != 0);
+                        #pragma unroll
+                        for (int wn = 0; wn < WPTN; wn++) {
+                            #pragma unroll
+                            for (int wm = 0; wm < WPTM; wm += 4) {
+                                *(float4*)&acc[wn][wm] += *(const __global float4*)&PIECE(piece, wm, wn);
+                            }
+                        }
+                    }
+                }
+            }
+#endif
+        }
+
+        // store: a whole one
+        if (whole) {
+            for (int wn = 0; wn < WPTN; wn++) {
+                for (int wm = 0; wm < WPTM; wm += 4) {
+                    const int m = m0 + ROW(wm);
+                    const int n = n0 + COLUMN(wn);
+                    const float4 sum = *(const float4*)&acc[wn][wm];
+                    __global float* c = C + (size_t)n*M + m;
                     if (WIDTH == 4 && M%4 == 0) {
-                        if (m0 + m < M) *(__global float4*)c = sum;
-                    } else {
-                        if (m0 + m < M) c[0] = sum.x;
-                        if (m0 + m + 1 < M) c[1] = sum.y;
-                        if (m0 + m + 2 < M) c[2] = sum.z;
-                        if (m0 + m + 3 < M) c[3] = sum.w;
+                        if (n < N && m < M) *(__global float4*)c = sum;
+                    } else if (n < N) {
+                        if (m < M) c[0] = sum.x;
+                        if (m + 1 < M) c[1] = sum.y;
+                        if (m + 2 < M) c[2] = sum.z;
+                        if (m + 3 < M) c[3] = sum.w;
                     }
                 }
             }
         }
-        cut += count < steps;
         step += count;
     }
 }
