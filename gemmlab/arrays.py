@@ -10,6 +10,7 @@ import pyopencl as cl
 import pyopencl.array as cla
 
 from .device import Device, find_device, of_queue
+from .launch import in_order
 from .pipeline import Matrix, Session
 
 
@@ -55,7 +56,7 @@ def shared_queue(arrays: dict[str, object], device) -> tuple[cl.CommandQueue | N
             raise ValueError(f"{name} lives in another context than {first}; both must share one queue")
         if x.queue != queue:
             raise ValueError(f"{name} is on another queue than {first}; use {name}.with_queue({first}.queue)")
-    owner = of_queue(queue)
+    owner = of_queue(in_order(queue))
     if device is not None and find_device(device).cl != owner.cl:
         raise ValueError(f"device={device!r}, but {first} lives on {owner}")
     return queue, owner

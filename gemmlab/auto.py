@@ -1,10 +1,9 @@
-"""Which kernel `kernel="auto"` takes: a small table by kind of device and size, and the search that makes it."""
+"""Which kernel `kernel="auto"` takes: a small table by kind of device and size."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 
 from . import sources
@@ -137,94 +136,3 @@ def dimensions(size) -> tuple[int, int, int]:
 def distance(size, sizes: tuple[int, int, int]) -> float:
     """How far a row's size is from M, N, K: the doublings of each of the three that lie between, added up."""
     return sum(abs(math.log2(s / max(t, 1))) for s, t in zip(dimensions(size), sizes, strict=True))
-
-
-def home(size, edges: str, precision: str = "float32") -> str:
-    """The list that a row found at this size belongs to."""
-    if precision != "float32":
-        return precision
-    return WHOLE if edges == "auto" and all(s % 4 == 0 for s in dimensions(size)) else EDGES[edges]
-
-
-def candidates(edges: str, precision: str = "float32") -> list[int]:
-    """The kernels that a search for this list of rows goes through: those of the strategy, or all for "auto"."""
-    tensor = precision != "float32"
-    return [number for number, spec in catalog.items() if edges in ("auto", spec.edges) and spec.tensor == tensor]
-
-
-def search(
-    device: Device,
-    size,
-    run: Callable,
-    per_kernel: int = 8,
-    say: Callable = print,
-    edges: str = "pad",
-    among: Iterable[int] = (),
-    ahead: Callable = lambda settings: None,
-    precision: str = "float32",
-    starts: Iterable[dict[str, int]] = (),
-    steps: int = 100,
-) -> dict:
-    """The fastest right kernel, whole pipeline: a sample of every kernel, then the best ones step by step.
-
-    Args:
-        size: that of a cube, or M, N and K of the column-major product.
-        edges: the strategy whose kernels to try, or "auto" for all.
-        run: called with (kernel, params); returns the pipeline's GFLOPS, 0 for what is wrong or fails.
-        per_kernel: how many parameter sets of each kernel to try at first.
-        among: only these kernels (all by default).
-        ahead: called with a list of (kernel, params) that will be run next, to compile them side by side.
-        precision: the precision whose kernels to try.
-        starts: parameters to begin with as well, for the kernels that have all of them.
-        steps: how often at most one of the best moves on.
-    """
-    seen: dict[tuple, float] = {}
-
-    def rate(number: int, params: dict[str, int]) -> float:
-        key = (number, *params.items())
-        if key not in seen:
-            seen[key] = run(number, params)
-        return seen[key]
-
-    known = choose(device, dimensions(size), edges, precision)  # what is found must be better than that
-    best = (rate(known[0], dict(known[1])), *known)
-    best_of_each = []
-    smallest = min(dimensions(size))
-    for number in (n for n in candidates(edges, precision) if not among or n in among):
-        spec = catalog[number]
-        offers = [spec.fit(device.limits), *spec.sample(device.limits, per_kernel, seed=smallest)]
-        rows = (row for lists in table().values() for found in lists.values() for row in found)
-        offers += [row["params"] for row in rows if row["kernel"] == number]
-        offers += [spec.complete(p) for p in starts if set(p) <= set(spec.defaults)]
-        offers = [{**p, **fixed(precision, number)} for p in offers]
-        legal = [p for p in offers if not spec.problems(p, device.limits) and max(spec.least(p)[:2]) <= smallest * 8]
-        if not legal:
-            continue
-        ahead([(number, p) for p in legal])
-        tried = sorted(((rate(number, p), number, tuple(p.items())) for p in legal), reverse=True)
-        best_of_each += tried[:2]
-        say(f"  kernel {number}: {tried[0][0]:,.1f} GFLOPS")
-    for start in sorted(best_of_each, reverse=True)[:2]:
-        for _ in range(steps):
-            value, number, items = start
-            spec, params = catalog[number], dict(items)
-            kept = fixed(precision, number)
-            free = [p for p in spec.params if p.name not in kept]
-            moves = [(p.name, v) for p in free for v in _neighbours(p.choices, params[p.name])]
-            near = [spec.settle({**params, name: v}, name, device.limits)[0] for name, v in moves]
-            near = [s for s in near if not spec.problems(s, device.limits) and kept.items() <= s.items()]
-            ahead([(number, s) for s in near])
-            tried = [(rate(number, s), number, tuple(s.items())) for s in near]
-            if not tried or max(tried)[0] <= 1.02 * value:
-                break
-            start = max(tried)
-        best = max(best, start)
-    say(f"  best: kernel {best[1]} {dict(best[2])}, {best[0]:,.1f} GFLOPS of {len(seen)} tried")
-    size = size if isinstance(size, int) else list(size)
-    found = {"kernel": best[1], "params": dict(best[2]), "gflops": round(best[0], 1)}
-    return {"size": size, **found, "units": device.units}
-
-
-def _neighbours(choices: tuple[int, ...], value: int) -> list[int]:
-    below, above = [c for c in choices if c < value], [c for c in choices if c > value]
-    return below[-1:] + above[:1]

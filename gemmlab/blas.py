@@ -131,7 +131,7 @@ def matmul(
 
     Args:
         a: m x k float32: a NumPy array of any layout, or a ``pyopencl.array.Array`` with one contiguous dimension.
-        b: k x n likewise, on the same side; device arrays on the same queue.
+        b: k x n likewise, on the same side; device arrays on the same queue, which runs in order.
         kernel: a kernel number, or "auto" for the best known one at that size (see `gemmlab.auto`).
         params: the kernel's parameters. C is computed as its transpose, so that parameters of the kernel's
             rows (such as TSM) act on columns of the result, and the other way round.

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 import sys
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
-from datetime import date
-from multiprocessing import get_context
 from pathlib import Path
 
 from tqdm import tqdm
@@ -202,63 +197,12 @@ def run_record(given, chosen) -> int:
 
 
 def run_search(given, chosen) -> int:
-    """Make rows of the table behind kernel="auto"; keep the file's other kinds.
+    """Make rows of the table behind kernel="auto"."""
+    from . import search
 
-    Each trial runs checked in a child process, or with --calls without one, and checked if it is ahead of all before.
-    """
-    from . import auto, bench, live, rivals
-
-    def run(kernel: int, params: dict[str, int]) -> float:
-        nonlocal ahead_of
-        if given.calls:
-            sizes = auto.dimensions(size)
-            with suppress(RuntimeError, ValueError):  # what does not compile or fit is no candidate
-                (rate,) = rivals.ours(*sizes, chosen, kernel, params, given.precision, rounds=1)
-                if rate <= ahead_of:
-                    return rate
-                if bench.measure(kernel, *sizes, params=params, device=chosen, repeats=1).ok:
-                    ahead_of = rate
-                    return rate
-            return 0.0
-        outcome = live.trial(kernel, *auto.dimensions(size), params=params, device=chosen, repeats=5, most_seconds=4.0)
-        return outcome.result.pipeline_gflops if outcome.ok else 0.0
-
-    def ahead(settings: list) -> None:
-        """A GPU's compiler runs on one core; what it makes is kept on disk for the trials."""
-        if chosen.kind == "GPU":
-            with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-                list(pool.map(_build, settings, [chosen.index] * len(settings)))
-
-    options = {"edges": given.edges, "among": given.kernels, "ahead": ahead}
-    options |= {"precision": given.precision, "starts": given.starts, "steps": given.steps}
-    for size in given.sizes:
-        ahead_of = 0.0
-        print(f"{' x '.join(map(str, auto.dimensions(size)))} on {chosen}:")
-        _add_row(given, chosen, auto.search(chosen, size, run, given.tries, **options))
+    options = {name: getattr(given, name) for name in ("tries", "edges", "precision", "starts", "steps", "calls")}
+    search.fill(given.search, given.sizes, chosen, _command(), among=given.kernels, **options)
     return 0
-
-
-def _add_row(given, chosen, row: dict) -> None:
-    """Into the table's file at once: a search may take long, and somebody may lose patience."""
-    from . import auto
-
-    path = Path(given.search)
-    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    entry = known.setdefault(auto.kind(chosen), {})
-    entry |= {"device": str(chosen), "date": date.today().isoformat()}
-    commands = [command for command in entry.get("commands", []) if command != _command()]
-    entry["commands"] = [*commands, _command()]
-    name = auto.home(row["size"], given.edges, given.precision)
-    others = [old for old in entry.get(name, []) if old["size"] != row["size"]]
-    entry[name] = sorted([*others, row], key=lambda row: (isinstance(row["size"], list), row["size"]))
-    path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
-
-
-def _build(setting: tuple, index: int) -> None:
-    from .launch import kernel
-
-    with suppress(RuntimeError, ValueError):  # the trial will say so
-        kernel(*setting, index)
 
 
 def run_verify(given) -> int:

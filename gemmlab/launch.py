@@ -14,6 +14,14 @@ from .catalog import KernelSpec, ParameterError, find
 from .device import Device, find_device
 
 INDEX_LIMIT = 2**31
+_OUT_OF_ORDER = cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
+
+
+def in_order(queue: cl.CommandQueue) -> cl.CommandQueue:
+    """The queue, if it runs commands one after another, as the launches of one product need."""
+    if queue.properties & _OUT_OF_ORDER:
+        raise ValueError("the queue runs its commands out of order; a product's launches must follow each other")
+    return queue
 
 
 class Kernel:
@@ -101,7 +109,7 @@ class Kernel:
                 ``strides(m, n, k)[0]`` floats apart.
             b: K x N likewise; N x K if `b_transposed`.
             c: M x N likewise, overwritten.
-            queue: where to launch; the device's own queue by default.
+            queue: where to launch, one that runs in order; the device's own by default.
         """
         return self.passes(m, n, k, a, b, c, queue)[-1][1]
 
@@ -110,7 +118,7 @@ class Kernel:
         _, lda, ldb = self.plan(m, n, k)
         elements = lda * k, ldb * (k if self.b_transposed else n), m * n
         buffers = [self._buffer(*given) for given in zip("abc", (a, b, c), elements, strict=True)]
-        return self.enqueue(m, n, k, buffers, queue or self.device.queue)
+        return self.enqueue(m, n, k, buffers, in_order(queue) if queue else self.device.queue)
 
     def enqueue(self, m: int, n: int, k: int, buffers, queue: cl.CommandQueue) -> list[tuple[str, cl.Event]]:
         """`passes` for those who know that the three buffers hold what the launch needs: asking takes a while."""

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from gemmlab import auto, catalog, check, matmul
+from gemmlab import auto, catalog, check, matmul, search
 from gemmlab.catalog import Limits
 
 ROOMY = Limits("a roomy device", 8192, (8192,) * 3, 2**20)
@@ -148,7 +148,7 @@ def test_distance_counts_doublings():
     ],
 )
 def test_the_list_that_a_row_belongs_to(size, edges, name):
-    assert auto.home(size, edges) == name
+    assert search.home(size, edges) == name
 
 
 def test_rows_are_completed_with_parameters_that_came_later(tmp_path, monkeypatch):
@@ -232,13 +232,13 @@ def test_the_search_finds_the_fastest_and_never_takes_a_wrong_one(any_device):
         )
 
     said = []
-    row = auto.search(any_device, 512, run, per_kernel=2, say=said.append)
+    row = search.search(any_device, 512, run, per_kernel=2, say=said.append)
     assert row["kernel"] == 7 and row["params"]["WIDTH"] == 2 and row["params"]["TSM"] == 64
     assert (
         row["size"] == 512
         and row["gflops"] == 160
         and row["units"] == any_device.units
-        and len(said) == len(auto.candidates("pad")) + 1
+        and len(said) == len(search.candidates("pad")) + 1
     )
 
 
@@ -252,25 +252,27 @@ def test_a_search_among_some_kernels_keeps_what_is_known_if_that_is_faster(any_d
         ran.append((kernel, params))
         return 100.0 if (kernel, tuple(params.items())) == known else 50.0 + params.get("WPT", 0)
 
-    def search(run, **options):
-        return auto.search(any_device, 512, run, per_kernel=2, say=lambda text: None, edges="pad", **options)
+    def among_some(run, **options):
+        return search.search(any_device, 512, run, per_kernel=2, say=lambda text: None, edges="pad", **options)
 
-    row = search(run, among=[other], ahead=announced.extend)
+    row = among_some(run, among=[other], ahead=announced.extend)
     assert (row["kernel"], tuple(row["params"].items())) == known and row["gflops"] == 100
     assert {kernel for kernel, _ in ran} == {other, known[0]}
     assert all(setting in announced for setting in ran if setting != (known[0], dict(known[1])))
     assert [ran.count(setting) for setting in ran] == [1] * len(ran), "nothing is run twice"
-    faster = search(lambda kernel, params: 200.0 if kernel == other else 100.0, among=[other])
+    faster = among_some(lambda kernel, params: 200.0 if kernel == other else 100.0, among=[other])
     assert faster["kernel"] == other and faster["gflops"] == 200
-    assert search(run, among=[])["gflops"] == 100  # all of them, the known one too
+    assert among_some(run, among=[])["gflops"] == 100  # all of them, the known one too
 
 
 def test_a_search_at_a_shape(any_device):
-    row = auto.search(any_device, (64, 256, 128), lambda kernel, params: 1.0, 1, lambda text: None, "auto", among=[15])
+    row = search.search(
+        any_device, (64, 256, 128), lambda kernel, params: 1.0, 1, lambda text: None, "auto", among=[15]
+    )
     assert row["size"] == [64, 256, 128]
     assert catalog[row["kernel"]].problems(row["params"], any_device.limits) == []
     said = []  # one row of C: no tile of kernel 13 is that small
-    row = auto.search(any_device, (1, 256, 128), lambda kernel, params: 1.0, 1, said.append, "auto", among=[13, 15])
+    row = search.search(any_device, (1, 256, 128), lambda kernel, params: 1.0, 1, said.append, "auto", among=[13, 15])
     assert row["size"] == [1, 256, 128] and len(said) == 2
 
 

@@ -20,7 +20,7 @@ import pytest
 from conftest import lacking
 
 import gemmlab
-from gemmlab import auto, bench, catalog, cli, curves, launch, live, record, rivals, sources
+from gemmlab import auto, bench, catalog, cli, curves, launch, live, record, rivals, search, sources
 from gemmlab.catalog import ParameterError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -185,10 +185,10 @@ def test_chapters_of_some_kernels(tmp_path, any_device, monkeypatch):
 def test_a_search_records_each_row_in_its_list(tmp_path, any_device, monkeypatch):
     """Whole sizes by themselves, old rows of other sizes kept, shapes behind cubes."""
 
-    def search(device, size, *args, among, **options):
+    def at(device, size, run, tries, say, edges, among, *options):
         return {"size": size if isinstance(size, int) else list(size), "among": among}
 
-    monkeypatch.setattr(auto, "search", search)
+    monkeypatch.setattr(search, "search", at)
     file, kind = tmp_path / "auto.json", auto.kind(gemmlab.default_device())
     kept = [{"size": 101, "kernel": 1}, {"size": 1002, "kernel": 1}]
     file.write_text(json.dumps({kind: {"awkward": kept, "commands": ["before"]}, "other": {"rows": []}}))
@@ -213,13 +213,13 @@ def test_a_search_by_calls_checks_what_is_ahead_and_takes_nothing_wrong(tmp_path
         checked.append(params["TS"])
         return types.SimpleNamespace(ok=params["TS"] != 24)
 
-    def search(device, size, run, *args, **options):
+    def at(device, size, run, *options):
         seen.extend(run(3, {"TS": side}) for side in rates)
         return {"size": size}
 
     monkeypatch.setattr(rivals, "ours", ours)
     monkeypatch.setattr(bench, "measure", measure)
-    monkeypatch.setattr(auto, "search", search)
+    monkeypatch.setattr(search, "search", at)
     assert cli.main(["bench", "--search", str(tmp_path / "auto.json"), "--calls", "--sizes", "64"]) == 0
     assert seen == [5.0, 0.0, 7.0, 3.0, 0.0, 20.0] and checked == [16, 24, 32, 64]
 
@@ -228,10 +228,10 @@ def test_building_ahead_leaves_what_fails_to_the_trial(any_device, monkeypatch):
     built = []
     real = launch.kernel
     monkeypatch.setattr(launch, "kernel", lambda *args: built.append(args) or real(*args))
-    cli._build((3, {"TS": 16, "WPT": 4}), any_device.index)
-    cli._build((3, {"TS": 20}), any_device.index)  # no legal parameters
+    search._build((3, {"TS": 16, "WPT": 4}), any_device.index)
+    search._build((3, {"TS": 20}), any_device.index)  # no legal parameters
     monkeypatch.setattr(sources, "read", lambda file: "no OpenCL C")
-    cli._build((3, {"TS": 12, "WPT": 4}), any_device.index)
+    search._build((3, {"TS": 12, "WPT": 4}), any_device.index)
     assert [args[1]["TS"] for args in built] == [16, 20, 12]
 
 

@@ -10,7 +10,7 @@ import pytest
 from test_kernels import SMALL, edited
 
 import gemmlab
-from gemmlab import auto, blas, build, catalog, check, launch, matmul, rivals
+from gemmlab import auto, blas, build, catalog, check, launch, matmul, rivals, search
 from gemmlab.catalog import Limits
 from gemmlab.pipeline import Session
 
@@ -177,8 +177,8 @@ def test_auto_takes_a_kernel_that_the_device_has(any_device):
     assert auto.choose(gpu, (4096, 4096, 4096), precision="tf32x3")[0] == 17
     older = dataclasses.replace(gpu, limits=dataclasses.replace(hopper, warpgroups=False))
     assert auto.choose(older, (4096, 4096, 4096), precision="tf32x3")[0] == 16
-    assert auto.home(1024, "auto", "tf32") == "tf32" and auto.candidates("auto", "tf32x3") == [16, 17]
-    assert not set(auto.candidates("auto")) & {16, 17}
+    assert search.home(1024, "auto", "tf32") == "tf32" and search.candidates("auto", "tf32x3") == [16, 17]
+    assert not set(search.candidates("auto")) & {16, 17}
 
 
 def test_a_search_keeps_what_the_precision_means(any_device):
@@ -189,13 +189,13 @@ def test_a_search_keeps_what_the_precision_means(any_device):
         return float(len(tried))
 
     start = {"TSM": 64, "TSN": 64, "WM": 32, "WN": 32, "TSK": 16}
-    row = auto.search(any_device, 64, run, 1, lambda text: None, "auto", precision="tf32x3", starts=[start], steps=2)
+    row = search.search(any_device, 64, run, 1, lambda text: None, "auto", precision="tf32x3", starts=[start], steps=2)
     assert row["kernel"] in (16, 17) and {kernel for kernel, _ in tried} == {16, 17}
     assert all(params["PARTS"] == 2 and params["TENSOR"] == 1 for _, params in tried)
     assert all(params.get("EVERY", 1) == 1 for _, params in tried)
     assert any(start.items() <= params.items() for kernel, params in tried if kernel == 16)
     tried.clear()
-    auto.search(any_device, 64, run, 1, lambda text: None, "auto", precision="tf32x3", steps=0)
+    search.search(any_device, 64, run, 1, lambda text: None, "auto", precision="tf32x3", steps=0)
     assert len(tried) < 12, "no steps: only what it begins with"
 
 

@@ -393,6 +393,18 @@ def test_every_queue_has_pieces_of_its_own(device):
         assert all(pool.map(one, range(100 if FULL else 40)))
 
 
+def test_a_queue_out_of_order_is_refused(device):
+    mode = cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
+    if not device.cl.queue_properties & mode:
+        return  # it makes no such queues
+    queue = cl.CommandQueue(device.context, device.cl, properties=mode)
+    a, b, c = (cla.zeros(queue, (32, 32), np.float32) for _ in range(3))
+    built = gemmlab.kernel(15, TINY, device)
+    for call in (lambda: matmul(a, b), lambda: built(32, 32, 32, a, b, c, queue)):
+        with pytest.raises(ValueError, match="the queue runs its commands out of order"):
+            call()
+
+
 def test_a_product_s_two_launches_follow_each_other(any_device):
     """No other thread's launch comes between: it would overwrite the pieces before they are added up."""
     queue, launched = any_device.queue, []
