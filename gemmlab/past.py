@@ -68,6 +68,7 @@ K15 = replace(
             "TSM={TSM} times TSN={TSN} is not a multiple of TSK={TSK} times WPTM={WPTM} times WPTN={WPTN}",
         ),
         Rule("TRANSPOSED < 2", "TRANSPOSED={TRANSPOSED} is neither 0 nor 1"),
+        Rule("GROUPS < 65536", "GROUPS={GROUPS} is not below 65536"),
         Rule("LAST < 2", "LAST={LAST} is neither 0 nor 1"),
         Rule("ASYNC < 2", "ASYNC={ASYNC} is neither 0 nor 1"),
     ),

@@ -1,4 +1,5 @@
-// join: add up the pieces of the tiles that 15_warp_tiling.cl has cut.
+// join: add up the pieces of the tiles that 15_warp_tiling.cl has cut, where it does not do that
+// itself: a second launch begins when all that the first has stored can be read.
 //
 // Launch:   in dimension 0 as many work-groups as there are cuts, one fewer than groups of
 //           kernel 15 (but at least one), of any size; in dimension 1, of size 1, as many as

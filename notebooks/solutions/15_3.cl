@@ -80,6 +80,9 @@
 #if !(TRANSPOSED < 2)
 #error TRANSPOSED must be 0 or 1
 #endif
+#if !(GROUPS < 65536)
+#error GROUPS must be below 65536
+#endif
 #if !(LAST < 2)
 #error LAST must be 0 or 1
 #endif
