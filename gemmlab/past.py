@@ -37,7 +37,7 @@ K15 = replace(
         Param(
             "LAST",
             1,
-            "1: the last work-group to come to a tile adds its pieces up, where the device can; 0: join.cl",
+            "1: the last work-group to come adds a tile's pieces up, where it can; 0: join.cl",
             (0, 1),
             least=0,
         ),
