@@ -976,7 +976,7 @@ ORDER = (
         "edges",
     ),
     "rivals",
-    *("worker", "live", "verify", "widgets", "cli"),
+    *("worker", "live", "search", "verify", "widgets", "cli"),
 )
 PACKAGE = Path(gemmlab.__file__).parent
 #: Each module's file(s) by the module's place in the list.
