@@ -41,9 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     bench.add_argument(
         "--precision", default="float32", choices=["float32", "tf32", "tf32x3"], help="whose kernels a search tries"
     )
-    bench.add_argument(
-        "--calls", action="store_true", help="a search rates whole calls one after another (quicker, no child process)"
-    )
+    bench.add_argument("--calls", action="store_true", help="a search rates whole calls (quicker; no limit of time)")
     bench.add_argument("--search", metavar="FILE", help="find the best kernels for --sizes; add them to FILE")
     bench.add_argument("--chapters", metavar="FILE", help="record in FILE what the chapters show (or --kernels)")
     bench.add_argument(

@@ -35,7 +35,7 @@ class Kernel:
         multiples: what M, N and K must be multiples of.
         b_transposed: whether it wants B as N x K instead of K x N.
         aligned: columns of A, and of B as it lies, begin at multiples of so many floats (see `strides`).
-        pieces: floats of memory that it takes beside A, B and C, for tiles which several work-groups share.
+        pieces: floats of memory that it takes beside A, B and C, counters included, for tiles which groups share.
         path: which of the kernel's paths runs here: "plain", or the device's features that are switched on.
         opencl: the `pyopencl.Kernel`.
         build_seconds: how long compiling took (near zero if it was cached on disk).

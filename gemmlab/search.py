@@ -10,6 +10,8 @@ from datetime import date
 from multiprocessing import get_context
 from pathlib import Path
 
+import pyopencl as cl
+
 from . import auto, bench, launch, live, rivals
 from .catalog import catalog
 from .device import Device
@@ -126,7 +128,7 @@ def fill(
         command: what was typed, for the record.
         tries, among, edges, precision, starts, steps: as in `search`.
         calls: rate whole calls one after another, checked if they are ahead of all before; otherwise every trial is
-            checked, and runs in a child process.
+            checked, and runs in a child process that is not let run for long.
     """
 
     def run(kernel: int, params: dict[str, int]) -> float:
@@ -135,7 +137,7 @@ def fill(
         if not calls:
             outcome = live.trial(kernel, m, n, k, params=params, device=device, repeats=5, most_seconds=4.0)
             return outcome.result.pipeline_gflops if outcome.ok else 0.0
-        with suppress(RuntimeError, ValueError):  # what does not compile or fit is no candidate
+        with suppress(RuntimeError, ValueError, MemoryError, cl.Error):  # what does not fit is no candidate
             (rate,) = rivals.ours(m, n, k, device, kernel, params, precision, rounds=1)
             if rate <= ahead_of:
                 return rate
