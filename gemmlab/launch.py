@@ -57,6 +57,9 @@ class Kernel:
         self._least = spec.least(self.params)
         self.plan = lru_cache(maxsize=64)(self._planned)
         self.whole = lru_cache(maxsize=64)(self._whole)
+        self._strip = None
+        if self.params.get("SPLIT"):
+            self._strip = build(device, context, "strip.cl", sources.read("strip.cl"), self.params, "strip")
         self._join = None
         if spec.joins(self.params, device.features):
             self._join = build(device, context, "join.cl", sources.read("join.cl"), self.params, "join")
@@ -84,8 +87,8 @@ class Kernel:
         """M, N and K rounded up to `multiples`."""
         return tuple(-(-s // multiple) * multiple for s, multiple in zip((m, n, k), self.multiples, strict=True))
 
-    def _planned(self, m: int, n: int, k: int) -> tuple[tuple[int, int], int, int]:
-        """The work-items of the launch, and the strides of A and B; remembered, for Python needs 50 us for them."""
+    def _planned(self, m: int, n: int, k: int) -> tuple[tuple[int, int], int, int, int]:
+        """Work-items, the strides of A and B, work-groups of `strip.cl`; remembered, for Python needs 50 us for them."""
         for name, size, multiple, smallest in zip("MNK", (m, n, k), self.multiples, self._least, strict=True):
             if size < 1 or size % multiple:
                 raise ValueError(f"{name}={size} is not a positive multiple of {multiple}, as kernel {self} needs")
@@ -94,11 +97,12 @@ class Kernel:
                     f"{name}={size} is less than the {smallest} of a tile, as kernel {self} needs: "
                     "edges='pad' and edges='guard' serve any size"
                 )
-        return self.spec.global_size(m, n, self.params), *self.spec.strides(m, n, k, self.params)
+        strips = self.spec.parts(m, n, self.params)[1]
+        return self.spec.global_size(m, n, self.params), *self.spec.strides(m, n, k, self.params), strips
 
     def strides(self, m: int, n: int, k: int) -> tuple[int, int]:
         """Floats from one column to the next: of A, and of B as the kernel wants it. C has no gaps."""
-        return self.plan(m, n, k)[1:]
+        return self.plan(m, n, k)[1:3]
 
     def __call__(self, m: int, n: int, k: int, a, b, c, queue: cl.CommandQueue | None = None) -> cl.Event:
         """Launch C = A B without any copy; return the last event.
@@ -115,21 +119,29 @@ class Kernel:
 
     def passes(self, m: int, n: int, k: int, a, b, c, queue: cl.CommandQueue | None = None):
         """The same; return the events of all that was launched by name: "gemm", and "join" where that was needed."""
-        _, lda, ldb = self.plan(m, n, k)
+        _, lda, ldb, _ = self.plan(m, n, k)
         elements = lda * k, ldb * (k if self.b_transposed else n), m * n
         buffers = [self._buffer(*given) for given in zip("abc", (a, b, c), elements, strict=True)]
         return self.enqueue(m, n, k, buffers, in_order(queue) if queue else self.device.queue)
 
     def enqueue(self, m: int, n: int, k: int, buffers, queue: cl.CommandQueue) -> list[tuple[str, cl.Event]]:
         """`passes` for those who know that the three buffers hold what the launch needs: asking takes a while."""
-        size = self.plan(m, n, k)[0]
+        size, _, _, strips = self.plan(m, n, k)
+        if strips:
+            strip = self._strip(queue, (512 * strips, 1), (512, 1), m, n, k, *buffers)
+            return [("strip", strip), *self._tiles(m, n, k, size, buffers, queue)]
+        return self._tiles(m, n, k, size, buffers, queue)
+
+    def _tiles(self, m: int, n: int, k: int, size: tuple[int, int], buffers, queue: cl.CommandQueue):
         if not self.spec.pieces:
             return [("gemm", self._built(queue, size, self.local_size, m, n, k, *buffers))]
         if not self.pieces:
             return [("gemm", self._built(queue, size, self.local_size, m, n, k, *buffers, None))]
         rows, cols, _ = self.spec.tiles(self.params)
-        groups = size[0] // self.local_size[0]
-        cuts = 256 * max(1, groups - 1), -(-rows * cols // (4 * 256))
+        groups = self.params["GROUPS"]
+        tiles = self.spec.parts(m, n, self.params)[0]
+        cuts = max(1, groups - 1)
+        join_size = 256 * min(tiles, cuts), -(-rows * cols // (4 * 256))
         with self._sharing:  # another thread's launch in between would overwrite the pieces
             if queue not in self._pieces:
                 if len(self._pieces) == 8:  # more queues than anybody uses at once
@@ -141,7 +153,7 @@ class Kernel:
             gemm = self._built(queue, size, self.local_size, m, n, k, *buffers, pieces)
             if self._join is None:
                 return [("gemm", gemm)]
-            join = self._join(queue, cuts, (256, 1), m, n, k, groups, pieces, buffers[2])
+            join = self._join(queue, join_size, (256, 1), m, n, k, groups, int(tiles <= cuts), pieces, buffers[2])
         return [("gemm", gemm), ("join", join)]
 
     def _buffer(self, name: str, array, elements: int) -> cl.MemoryObjectHolder:

@@ -144,10 +144,18 @@ class KernelSpec(Choices):
         """Work-items of the whole launch for an m x n result: as many work-groups as tiles, rounded up, or GROUPS."""
         tm, tn, _ = self.tiles(params)
         lm, ln = self.local(params)
-        rows, cols = -(-m // tm), -(-n // tn)
         if "ORDER" in params:  # tiles numbered along dimension 0
-            return (params.get("GROUPS") or rows * cols) * lm, 1
-        return rows * lm, cols * ln
+            return (params.get("GROUPS") or self.parts(m, n, params)[0]) * lm, 1
+        return -(-m // tm) * lm, -(-n // tn) * ln
+
+    def parts(self, m: int, n: int, params: Mapping[str, int]) -> tuple[int, int]:
+        """Tiles of an m x n result, and work-groups of `strip.cl` for the rows and columns that SPLIT leaves to it."""
+        tm, tn, _ = self.tiles(params)
+        split = params.get("SPLIT", 0)
+        rows, cols = (max(1, -(-(size - split) // side)) for size, side in ((m, tm), (n, tn)))
+        across = -(-n // 16) if rows * tm < m else 0
+        down = -(-min(m, rows * tm) // 16) if cols * tn < n else 0
+        return rows * cols, across + down
 
     def complete(self, params: Mapping[str, int] | None) -> dict[str, int]:
         """`params` over the defaults. Raises ParameterError for unknown names, TypeError for wrong types."""

@@ -141,8 +141,9 @@ def replay(
             raise ValueError(f"{name}={size} is less than the {least} of a tile")
     if order not in ("forward", "backward", "shuffled"):
         raise ValueError(f"order must be 'forward', 'backward' or 'shuffled', not {order!r}")
-    if full.get("GROUPS"):
-        raise ValueError(f"GROUPS={full['GROUPS']}: only whole tiles are replayed, GROUPS=0")
+    for name in ("GROUPS", "SPLIT"):
+        if full.get(name):
+            raise ValueError(f"{name}={full[name]}: one work-group a tile is replayed, {name}=0")
     if spec.number not in WALKS:
         raise ValueError(f"kernel {spec.number} has no replay; there is one of {', '.join(map(str, WALKS))}")
     walk = WALKS[spec.number]

@@ -6,8 +6,8 @@ from .workitem import WorkItem
 
 
 def warp_tiling(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, WARPM, WIDTH, STAGES, ORDER, GROUPS, LAST,
-                TRANSPOSED, ASYNC):  # fmt: skip
-    """With GROUPS = 0, and copies that are there at once."""
+                TRANSPOSED, BATCHES, SPLIT, ASYNC):  # fmt: skip
+    """With GROUPS = 0 and SPLIT = 0, and copies that are there at once."""
     tid = w.local[0]
     lane, warp, columns, items = tid % 32, tid // 32, 32 // WARPM, TSM // WPTM * (TSN // WPTN)
     warps = TSM // (WPTM * WARPM)
@@ -28,8 +28,10 @@ def warp_tiling(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, WARPM, WIDTH, S
                 inside = t * TSK + k < K and first + i < size
                 value = w.load_vector(name, (t * TSK + k) * ld + first + i, WIDTH) if inside else [0.0] * WIDTH
                 w.store_vector(there, (t % STAGES * TSK + k) * row + i, value)
+        deep = TSK if TSK % 8 else 8
         for id in range(tid, TSK * TSN * (1 - TRANSPOSED), items):
-            n, k = id // TSK, id % TSK
+            l, first = id // items, id % items
+            k, n = first % deep + l % (TSK // deep) * deep, first // deep + l // (TSK // deep) * (items // deep)
             inside = t * TSK + k < K and n0 + n < N
             value = w.load("B", (n0 + n) * K + t * TSK + k) if inside else 0.0
             w.store("Bsub", (t % STAGES * TSK + k) * row_b + n, value)

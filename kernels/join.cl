@@ -1,8 +1,8 @@
 // join: add up the pieces of the tiles that 15_warp_tiling.cl has cut, where it does not do that
 // itself: a second launch begins when all that the first has stored can be read.
 //
-// Launch:   in dimension 0 as many work-groups as there are cuts, one fewer than groups of
-//           kernel 15 (but at least one), of any size; in dimension 1, of size 1, as many as
+// Launch:   in dimension 0 a work-group for each tile, or for each cut: one fewer than groups of
+//           kernel 15, but at least one; whatever is fewer. In dimension 1, of size 1, as many as
 //           it takes for each work-item to have 4 elements of the tile.
 // Requires: the parameters of kernel 15 that made the pieces, and its number of groups, below 65,536.
 //           Of a tile that one work-group did alone there is nothing to add; of several
@@ -20,31 +20,33 @@
 #ifndef ORDER
 #define ORDER 8 // rows of tiles that neighbouring work-groups go through together
 #endif
+#ifndef SPLIT
+#define SPLIT 0 // so many rows or columns behind the last whole tile have no tile
+#endif
 
 #define PIECE (TSM*TSN) // floats of a piece
 // line*group/groups, where a group of kernel 15 begins, by dividing short numbers
 #define START(group) (share*(group) + rest*(uint)(group)/(uint)groups)
 
 __kernel void join(const int M, const int N, const int K,
-                   const int groups,
+                   const int groups, const int by_tile,
                    const __global float* restrict pieces,
                    __global float* restrict C)
 {
-    const int tiles_m = (M - 1)/TSM + 1;
-    const int tiles_n = (N - 1)/TSN + 1;
+    const int tiles_m = (M - 1 - SPLIT)/TSM + 1;
+    const int tiles_n = (N - 1 - SPLIT)/TSN + 1;
     const int steps = (K - 1)/TSK + 1;
     const long line = (long)tiles_m*tiles_n*steps;
     const long share = line/groups;
     const uint rest = line%groups;
 
-    // the cut between this work-group of kernel 15 and the next: in which tile, and is it the first there
-    const int first = get_group_id(0);
-    const long from = START(first);
-    const long at = START(first + 1);
-    const int tile = at/steps;
+    // the tile, or the one at the cut between a work-group of kernel 15 and the next
+    const int number = get_group_id(0);
+    const int tile = by_tile ? number : START(number + 1)/steps;
     const long begin = (long)tile*steps;
-    const long end = begin + steps;
-    if (at == begin || from > begin) {
+    const int first = ((begin + 1)*groups - 1)/line;     // the work-groups of kernel 15 that did its first
+    const int last = ((begin + steps)*groups - 1)/line;  // and its last step
+    if (first == last || (!by_tile && first != number)) {
         return;
     }
 
@@ -62,10 +64,12 @@ __kernel void join(const int M, const int N, const int K,
         return;
     }
     // one that has cut a tile before has stored this piece as its second
+    const long from = START(first);
     const int second = from < begin && from%steps != 0;
     float4 sum = *(const __global float4*)&pieces[(size_t)(2*first + second)*PIECE + id];
-    for (int group = first + 1; START(group) < end; group++) {
-        if (START(group) < START(group + 1)) { // with few steps some groups have none
+    #pragma unroll 8
+    for (int group = first + 1; group <= last; group++) {
+        if (share > 0 || START(group) < START(group + 1)) { // with few steps some groups have none
             sum += *(const __global float4*)&pieces[(size_t)(2*group)*PIECE + id];
         }
     }
