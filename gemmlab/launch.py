@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import pyopencl as cl
 
 from . import sources
-from .build import BuildError, build, options
+from .build import BuildError, Built, build, options
 from .catalog import KernelSpec, ParameterError, find
 from .device import Device, find_device
 
@@ -22,6 +24,18 @@ def in_order(queue: cl.CommandQueue) -> cl.CommandQueue:
     if queue.properties & _OUT_OF_ORDER:
         raise ValueError("the queue runs its commands out of order; a product's launches must follow each other")
     return queue
+
+
+class Plan(NamedTuple):
+    """What a kernel launches for M, N, K: work-items, floats from column to column of A and B, and the helpers."""
+
+    size: tuple[int, int]
+    lda: int
+    ldb: int
+    join_size: tuple[int, int]
+    by_tile: int
+    strip_size: tuple[int, int]
+    strip: Built | None
 
 
 class Kernel:
@@ -57,9 +71,6 @@ class Kernel:
         self._least = spec.least(self.params)
         self.plan = lru_cache(maxsize=64)(self._planned)
         self.whole = lru_cache(maxsize=64)(self._whole)
-        self._strip = None
-        if self.params.get("SPLIT"):
-            self._strip = build(device, context, "strip.cl", sources.read("strip.cl"), self.params, "strip")
         self._join = None
         if spec.joins(self.params, device.features):
             self._join = build(device, context, "join.cl", sources.read("join.cl"), self.params, "join")
@@ -81,14 +92,14 @@ class Kernel:
 
     def global_size(self, m: int, n: int, k: int) -> tuple[int, int]:
         """Work-items of the launch for M, N, K. Raises ValueError for sizes that the kernel cannot take."""
-        return self.plan(m, n, k)[0]
+        return self.plan(m, n, k).size
 
     def _whole(self, m: int, n: int, k: int) -> tuple[int, ...]:
         """M, N and K rounded up to `multiples`."""
         return tuple(-(-s // multiple) * multiple for s, multiple in zip((m, n, k), self.multiples, strict=True))
 
-    def _planned(self, m: int, n: int, k: int) -> tuple[tuple[int, int], int, int, int]:
-        """Work-items, the strides of A and B, work-groups of `strip.cl`; remembered, for Python needs 50 us for them."""
+    def _planned(self, m: int, n: int, k: int) -> Plan:
+        """What a launch for M, N, K needs; remembered, for Python takes 50 us for it."""
         for name, size, multiple, smallest in zip("MNK", (m, n, k), self.multiples, self._least, strict=True):
             if size < 1 or size % multiple:
                 raise ValueError(f"{name}={size} is not a positive multiple of {multiple}, as kernel {self} needs")
@@ -97,8 +108,30 @@ class Kernel:
                     f"{name}={size} is less than the {smallest} of a tile, as kernel {self} needs: "
                     "edges='pad' and edges='guard' serve any size"
                 )
-        strips = self.spec.parts(m, n, self.params)[1]
-        return self.spec.global_size(m, n, self.params), *self.spec.strides(m, n, k, self.params), strips
+        lda, ldb = self.spec.strides(m, n, k, self.params)
+        return Plan(self.spec.global_size(m, n, self.params), lda, ldb, *self._pieced(m, n), *self._behind(m, n))
+
+    def _pieced(self, m: int, n: int) -> tuple[tuple[int, int], int]:
+        """Work-items of `join.cl`, in work-groups of 256, and whether it goes by tiles or by cuts."""
+        if self._join is None:
+            return (0, 0), 0
+        rows, cols, _ = self.spec.tiles(self.params)
+        tiles, cuts = math.prod(self.spec.tiled(m, n, self.params)), max(1, self.params["GROUPS"] - 1)
+        return (256 * min(tiles, cuts), -(-rows * cols // (4 * 256))), int(tiles <= cuts)
+
+    def _behind(self, m: int, n: int) -> tuple[tuple[int, int], Built | None]:
+        """Work-items of `strip.cl` for the rows and columns that SPLIT leaves, in work-groups of 512, and itself."""
+        if not self.params.get("SPLIT"):
+            return (0, 0), None
+        tiled = zip(self.spec.tiled(m, n, self.params), self.spec.tiles(self.params), strict=False)
+        ends = [min(size, tiles * side) for size, (tiles, side) in zip((m, n), tiled, strict=True)]
+        below, beside = m - ends[0], n - ends[1]
+        if not below and not beside:
+            return (0, 0), None
+        groups = (-(-n // 16) if below else 0) + (-(-ends[0] // 16) if beside else 0)
+        macros = {**self.params, "COUNT": max(below, beside)}
+        text = sources.read("strip.cl")
+        return (512 * groups, 1), build(self.device, self.context, "strip.cl", text, macros, "strip")
 
     def strides(self, m: int, n: int, k: int) -> tuple[int, int]:
         """Floats from one column to the next: of A, and of B as the kernel wants it. C has no gaps."""
@@ -118,30 +151,26 @@ class Kernel:
         return self.passes(m, n, k, a, b, c, queue)[-1][1]
 
     def passes(self, m: int, n: int, k: int, a, b, c, queue: cl.CommandQueue | None = None):
-        """The same; return the events of all that was launched by name: "gemm", and "join" where that was needed."""
-        _, lda, ldb, _ = self.plan(m, n, k)
+        """The same; return the events of all that was launched by name: "gemm", "join" and "strip" where needed."""
+        lda, ldb = self.strides(m, n, k)
         elements = lda * k, ldb * (k if self.b_transposed else n), m * n
         buffers = [self._buffer(*given) for given in zip("abc", (a, b, c), elements, strict=True)]
         return self.enqueue(m, n, k, buffers, in_order(queue) if queue else self.device.queue)
 
     def enqueue(self, m: int, n: int, k: int, buffers, queue: cl.CommandQueue) -> list[tuple[str, cl.Event]]:
         """`passes` for those who know that the three buffers hold what the launch needs: asking takes a while."""
-        size, _, _, strips = self.plan(m, n, k)
-        if strips:
-            strip = self._strip(queue, (512 * strips, 1), (512, 1), m, n, k, *buffers)
-            return [("strip", strip), *self._tiles(m, n, k, size, buffers, queue)]
-        return self._tiles(m, n, k, size, buffers, queue)
+        plan = self.plan(m, n, k)
+        launched = self._tiles(m, n, k, plan, buffers, queue)
+        if plan.strip:
+            launched.append(("strip", plan.strip(queue, plan.strip_size, (512, 1), m, n, k, *buffers)))
+        return launched
 
-    def _tiles(self, m: int, n: int, k: int, size: tuple[int, int], buffers, queue: cl.CommandQueue):
+    def _tiles(self, m: int, n: int, k: int, plan: Plan, buffers, queue: cl.CommandQueue):
+        """The launches for the tiles: kernel 15 may share them among work-groups, and `join.cl` add them up."""
         if not self.spec.pieces:
-            return [("gemm", self._built(queue, size, self.local_size, m, n, k, *buffers))]
+            return [("gemm", self._built(queue, plan.size, self.local_size, m, n, k, *buffers))]
         if not self.pieces:
-            return [("gemm", self._built(queue, size, self.local_size, m, n, k, *buffers, None))]
-        rows, cols, _ = self.spec.tiles(self.params)
-        groups = self.params["GROUPS"]
-        tiles = self.spec.parts(m, n, self.params)[0]
-        cuts = max(1, groups - 1)
-        join_size = 256 * min(tiles, cuts), -(-rows * cols // (4 * 256))
+            return [("gemm", self._built(queue, plan.size, self.local_size, m, n, k, *buffers, None))]
         with self._sharing:  # another thread's launch in between would overwrite the pieces
             if queue not in self._pieces:
                 if len(self._pieces) == 8:  # more queues than anybody uses at once
@@ -150,10 +179,11 @@ class Kernel:
                 if self._join is None:  # the counters behind the pieces
                     cl.enqueue_fill_buffer(queue, self._pieces[queue], np.int32(0), 0, 4 * self.pieces)
             pieces = self._pieces[queue]
-            gemm = self._built(queue, size, self.local_size, m, n, k, *buffers, pieces)
+            gemm = self._built(queue, plan.size, self.local_size, m, n, k, *buffers, pieces)
             if self._join is None:
                 return [("gemm", gemm)]
-            join = self._join(queue, join_size, (256, 1), m, n, k, groups, int(tiles <= cuts), pieces, buffers[2])
+            groups = self.params["GROUPS"]
+            join = self._join(queue, plan.join_size, (256, 1), m, n, k, groups, plan.by_tile, pieces, buffers[2])
         return [("gemm", gemm), ("join", join)]
 
     def _buffer(self, name: str, array, elements: int) -> cl.MemoryObjectHolder:

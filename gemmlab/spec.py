@@ -145,17 +145,17 @@ class KernelSpec(Choices):
         tm, tn, _ = self.tiles(params)
         lm, ln = self.local(params)
         if "ORDER" in params:  # tiles numbered along dimension 0
-            return (params.get("GROUPS") or self.parts(m, n, params)[0]) * lm, 1
+            rows, cols = self.tiled(m, n, params)
+            return (params.get("GROUPS") or rows * cols) * lm, 1
         return -(-m // tm) * lm, -(-n // tn) * ln
 
-    def parts(self, m: int, n: int, params: Mapping[str, int]) -> tuple[int, int]:
-        """Tiles of an m x n result, and work-groups of `strip.cl` for the rows and columns that SPLIT leaves to it."""
-        tm, tn, _ = self.tiles(params)
+    def tiled(self, m: int, n: int, params: Mapping[str, int]) -> tuple[int, int]:
+        """Rows and columns of tiles of an m x n result: rounded up, but for what SPLIT leaves to `strip.cl`."""
         split = params.get("SPLIT", 0)
-        rows, cols = (max(1, -(-(size - split) // side)) for size, side in ((m, tm), (n, tn)))
-        across = -(-n // 16) if rows * tm < m else 0
-        down = -(-min(m, rows * tm) // 16) if cols * tn < n else 0
-        return rows * cols, across + down
+        rows, cols = (
+            max(1, -(-(size - split) // side)) for size, side in zip((m, n), self.tiles(params), strict=False)
+        )
+        return rows, cols
 
     def complete(self, params: Mapping[str, int] | None) -> dict[str, int]:
         """`params` over the defaults. Raises ParameterError for unknown names, TypeError for wrong types."""

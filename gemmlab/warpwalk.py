@@ -30,8 +30,9 @@ def warp_tiling(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, WARPM, WIDTH, S
                 w.store_vector(there, (t % STAGES * TSK + k) * row + i, value)
         deep = TSK if TSK % 8 else 8
         for id in range(tid, TSK * TSN * (1 - TRANSPOSED), items):
-            l, first = id // items, id % items
-            k, n = first % deep + l % (TSK // deep) * deep, first // deep + l // (TSK // deep) * (items // deep)
+            turn, place = id // items, id % items
+            k = place % deep + turn % (TSK // deep) * deep
+            n = place // deep + turn // (TSK // deep) * (items // deep)
             inside = t * TSK + k < K and n0 + n < N
             value = w.load("B", (n0 + n) * K + t * TSK + k) if inside else 0.0
             w.store("Bsub", (t % STAGES * TSK + k) * row_b + n, value)

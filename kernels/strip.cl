@@ -23,6 +23,9 @@
 #ifndef SPLIT
 #define SPLIT 8 // so many rows or columns behind the last whole tile have no tile
 #endif
+#ifndef COUNT
+#define COUNT SPLIT // as many of them as there are, or more
+#endif
 
 #define LINES 16 // of a work-group
 #define PARTS 32 // of each sum
@@ -54,8 +57,8 @@ void strip(const int M, const int N, const int K,
     const int lines = rows ? N : m_end;
     const int count = rows ? M - m_end : N - n_end; // elements of each line
 
-    float sum[SPLIT];
-    for (int e = 0; e < SPLIT; e++) {
+    float sum[COUNT];
+    for (int e = 0; e < COUNT; e++) {
         sum[e] = 0.0f;
     }
     if (line < lines) {
@@ -63,8 +66,8 @@ void strip(const int M, const int N, const int K,
         const size_t other_k = rows ? lda : b_k;
         const __global float* along = rows ? B + line*b_n : A + line;
         const __global float* other = rows ? A + m_end : B + n_end*b_n;
-        size_t at[SPLIT];
-        for (int e = 0; e < SPLIT; e++) {
+        size_t at[COUNT];
+        for (int e = 0; e < COUNT; e++) {
             at[e] = min(e, count - 1)*(rows ? 1 : b_n);
         }
         along += part*along_k;
@@ -73,7 +76,7 @@ void strip(const int M, const int N, const int K,
         for (int k = part; k < K; k += PARTS) {
             const float x = *along;
             #pragma unroll
-            for (int e = 0; e < SPLIT; e++) {
+            for (int e = 0; e < COUNT; e++) {
                 sum[e] += x*other[at[e]];
             }
             along += PARTS*along_k;
@@ -84,7 +87,7 @@ void strip(const int M, const int N, const int K,
     // the parts of a sum, added up by one work-item
     __local float parts[PARTS][LINES];
     #pragma unroll
-    for (int e = 0; e < SPLIT; e++) {
+    for (int e = 0; e < COUNT; e++) {
         parts[part][i] = sum[e];
         barrier(CLK_LOCAL_MEM_FENCE);
         if (e < count && part == 0 && line < lines) {
