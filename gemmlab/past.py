@@ -42,11 +42,13 @@ K15 = replace(
             least=0,
         ),
         Param("TRANSPOSED", 1, "1: B is N x K; 0: B is K x N", (0, 1), least=0),
-        Param("BATCHES", 1, "parts in which a step's copies are asked for, between the multiply-adds", (1, 3, 7)),
+        Param(
+            "BATCHES", 1, "a tile's copies are asked for in so many batches, spread over the multiply-adds", (1, 3, 7)
+        ),
         Param(
             "SPLIT",
             0,
-            "so many rows or columns behind the last whole tile get no tile, but a sum for each element",
+            "so many rows or columns behind the last whole tiles get no tiles: strip.cl adds them up",
             (0, 8),
             least=0,
         ),
@@ -77,10 +79,6 @@ K15 = replace(
         ),
         Rule("(8 * WPTM * WPTN) % TSM == 0", "8 times WPTM={WPTM} times WPTN={WPTN} is not a multiple of TSM={TSM}"),
         Rule("(BATCHES > 0) * (BATCHES < TSK) == 1", "BATCHES={BATCHES} is not from 1 to TSK={TSK} less one"),
-        Rule(
-            "STAGES * TSK * WPTN >= TSN",
-            "STAGES={STAGES} times TSK={TSK} times WPTN={WPTN} is below TSN={TSN}",
-        ),
         Rule("(SPLIT < TSM) * (SPLIT < TSN) == 1", "SPLIT={SPLIT} is not below TSM={TSM} and TSN={TSN}"),
         Rule("TRANSPOSED < 2", "TRANSPOSED={TRANSPOSED} is neither 0 nor 1"),
         Rule("GROUPS < 65536", "GROUPS={GROUPS} is not below 65536"),

@@ -8,11 +8,13 @@
 //           2*(WPTM + WPTN) registers; 1/TSM + 1/TSN global and 1/WPTM + 1/WPTN local loads
 //           per multiply-add, the local ones 4 at a time. With GROUPS also 2*GROUPS*TSM*TSN
 //           floats of global memory, written once and read once, and GROUPS counters, zero
-//           before the first launch and after each.
+//           before the first launch and after each. With SPLIT, where it serves, A and B are
+//           read once more.
 // Requires: any M, N and K: outside the matrices counts as zero, and nothing is stored
 //           there. Columns of A begin at multiples of WIDTH floats, and so do those of B if
-//           it is transposed, N x K; else B and always C have no gaps. TSM a multiple of
-//           WPTM*WARPM, TSN of WPTN*32/WARPM; WPTM and WPTN of 4; even shares of the tiles.
+//           it is transposed, N x K; else B and always C have no gaps. What SPLIT leaves is
+//           the task of strip.cl. TSM a multiple of WPTM*WARPM, TSN of WPTN*32/WARPM; WPTM
+//           and WPTN of 4; even shares of the tiles.
 //
 //    Which work-item of warp 0 holds an element of C (WARPM = 8, WPTM = WPTN = 8):
 //
@@ -68,10 +70,10 @@
 #define TRANSPOSED 1 // 1: B is N x K; 0: B is K x N
 #endif
 #ifndef BATCHES
-#define BATCHES 1 // parts in which a step's copies are asked for, between the multiply-adds
+#define BATCHES 1 // a tile's copies are asked for in so many batches, spread over the multiply-adds
 #endif
 #ifndef SPLIT
-#define SPLIT 0 // so many rows or columns behind the last whole tile get no tile, but a sum for each element
+#define SPLIT 0 // so many rows or columns behind the last whole tiles get no tiles: strip.cl adds them up
 #endif
 #ifndef ASYNC
 #define ASYNC 1 // 1: copy to local memory without waiting where the device can
@@ -122,9 +124,6 @@
 #if !((BATCHES > 0) * (BATCHES < TSK) == 1)
 #error BATCHES must be from 1 to TSK-1
 #endif
-#if !(STAGES * TSK * WPTN >= TSN)
-#error STAGES*TSK*WPTN must be at least TSN
-#endif
 #if !((SPLIT < TSM) * (SPLIT < TSN) == 1)
 #error SPLIT must be below TSM and TSN
 #endif
@@ -147,16 +146,18 @@
 #define KA (ITEMS*WIDTH/TSM)                 // rows of A's tile that a work-group copies at once
 #if TRANSPOSED
 #define KB (ITEMS*WIDTH/TSN)                 // rows of B's tile
+#elif TSK % 8 == 0
+#define KB 8                                 // 8 floats of each of 4 columns: a warp stores them without a bank conflict
 #else
-#define KB (TSK%8 == 0 ? 8 : TSK)            // rows of B's tile: a warp copies 8 from each of 4 columns
-#define NB (ITEMS/KB)                        // and columns
+#define KB TSK
 #endif
+#define NB (ITEMS/KB)                        // and columns, if B is not transposed
 #define LPTA (TSK/KA)                        // vectors of A's tile a work-item copies
 #define PAD (4*(1 - TRANSPOSED))             // floats added to each row of Bsub against bank conflicts
 
 // copy 4 floats or 1 from global to local memory, or zeroes if they are not there
 #if ASYNC && defined(__NV_CL_C_VERSION)
-// a copy is only asked for; COPIED ends a batch, AWAIT(n) waits until all but the last n have come;
+// a copy is only asked for; COPIED ends those of a tile, AWAIT(n) waits until all but the last n tiles have come;
 // where the predicate p says so, zeroes are written instead
 #define COPY_4(to, from, there) \
     asm volatile("{ .reg .pred p; setp.eq.s32 p, %2, 0; cp.async.cg.shared.global [%0], [%1], 16, p; }" \
@@ -165,12 +166,12 @@
     asm volatile("{ .reg .pred p; setp.eq.s32 p, %2, 0; cp.async.ca.shared.global [%0], [%1], 4, p; }" \
                  :: "r"((uint)(size_t)(to)), "l"(from), "r"((int)(there)) : "memory")
 #define COPIED() asm volatile("cp.async.commit_group;" ::: "memory")
-#define AWAIT(batches) asm volatile("cp.async.wait_group %0;" :: "n"(batches) : "memory")
+#define AWAIT(tiles) asm volatile("cp.async.wait_group %0;" :: "n"(tiles) : "memory")
 #else
 #define COPY_4(to, from, there) *(__local float4*)(to) = (there) ? *(const __global float4*)(from) : (float4)(0.0f)
 #define COPY_1(to, from, there) *(to) = (there) ? *(from) : 0.0f
 #define COPIED()
-#define AWAIT(batches)
+#define AWAIT(tiles)
 #endif
 
 // B's tile: vectors down a column of B transposed, or single floats down a column of B
@@ -195,8 +196,8 @@
 #define B_STEP TSK
 #endif
 
-// load: what belongs to step k of the copies of the next tiles of A and B into the buffer `filled`, zeroes where there
-// are none
+// load: the next tiles of A and B into the buffer `filled`, zeroes where there are none; of all copies those that are
+// asked for beside the multiply-adds of step k
 #define STEP_OF(l, count) ((l)*BATCHES/(count)*((TSK - 1)/BATCHES))
 #define NEXT(k) \
     _Pragma("unroll") \
@@ -395,7 +396,7 @@ void gemm(const int M, const int N, const int K,
 
         // store: a whole one
         if (whole) {
-#if WIDTH == 1
+#if WIDTH == 1 && STAGES*TSK*WPTN >= TSN
             // in local memory the elements of a warp change hands, so that neighbours store neighbours
             __local float* block = &Asub[0][0][0] + warp*32*WPTM;    // [columns of the warp][its rows]
             #pragma unroll
