@@ -35,6 +35,7 @@ CURVES = {
     "15 STAGES": (15, "STAGES", (2, 3, 4), {}),
     "15 block": (15, "WPTM WPTN", (4, 8), {"TSM": 64, "TSN": 64}),
     "15 WARPM": (15, "WARPM", (4, 8, 16), {}),
+    "15 BATCHES": (15, "BATCHES", (1, 3, 6, 15), {"TRANSPOSED": 0, "STAGES": 3}),
     "15 ORDER": (15, "ORDER", (1, 4, 8, 32), {}),
     "16 PARTS": (16, "PARTS", (1, 2), {}),
     "16 EVERY": (16, "EVERY", (0, 1, 2, 8), {"WN": 32}),
