@@ -152,5 +152,5 @@ def versus(rows: Iterable[Mapping], title: str = "") -> Picture:
         ax.text(max(p, best) + 1, -place, f"{p:.0f}%", va="center", color=INK, fontsize=9)
     ax.axvline(100, color=INK, linewidth=0.8, linestyle=":")
     ax.set_yticks([-i for i in range(len(rows))], names)
-    ax.set(xlim=(0, 115), xlabel="% of cuBLAS", ylim=(-len(rows) + 0.4, 0.6))
+    ax.set(xlim=(0, max(percent) + 15), xlabel="% of cuBLAS", ylim=(-len(rows) + 0.4, 0.6))
     return picture

@@ -100,7 +100,7 @@ WRONG |= {
     (15, "columns swapped"): edited(15, ("WARPN + (wn)%4)", "WARPN + 3 - (wn)%4)")),
     (15, "the last row taken as zero"): edited(15, ("m0 + ia < M && left_a", "m0 + ia < M - 1 && left_a")),
     (15, "the last step taken as zero"): edited(15, ("left_b > (l)*KB)", "left_b - 1 > (l)*KB)")),
-    (15, "the last column unwritten"): edited(15, ("else if (n < N)", "else if (n < N - 1)")),
+    (15, "the last column unwritten"): edited(15, ("if (n < N && m < M) C[", "if (n < N - 1 && m < M) C[")),
     (16, "tail dropped"): edited(16, ("first < K; first", "first < K - TSK; first")),
     (16, "step shifted"): edited(16, ("&Bsub[now][k + l][n]", "&Bsub[now][(k + l + 1)%TSK][n]")),
     (16, "columns swapped"): edited(16, ("j%4 + 8*t + 4*h;", "j%4 + 8*t + 4 - 4*h;")),

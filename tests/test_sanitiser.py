@@ -72,6 +72,9 @@ WARPS = [
     ({"ASYNC": 1, "GROUPS": 3}, (64, 40, 24)),
     ({"ASYNC": 0, "GROUPS": 16}, (33, 35, 17)),
     ({"WIDTH": 4, "STAGES": 3, "GROUPS": 5}, (64, 36, 21)),
+    ({"GROUPS": 2}, (40, 64, 24)),
+    ({"BATCHES": 5, "SPLIT": 3}, (35, 33, 20)),
+    ({"BATCHES": 3, "SPLIT": 4, "TRANSPOSED": 0, "WIDTH": 4, "GROUPS": 2}, (33, 36, 40)),
     ({"TSM": 16, "TSN": 64, "WARPM": 4, "STAGES": 4, "ORDER": 1}, (33, 20, 40)),
     ({"TSM": 64, "TSN": 64, "WPTM": 8, "WPTN": 8, "TSK": 4, "WIDTH": 4, "GROUPS": 2}, (68, 8, 10)),
 ]

@@ -34,6 +34,12 @@
 #ifndef TRANSPOSED
 #define TRANSPOSED 1 // 1: B is N x K; 0: B is K x N
 #endif
+#ifndef BATCHES
+#define BATCHES 1 // a tile's copies are asked for in so many batches, spread over the multiply-adds
+#endif
+#ifndef SPLIT
+#define SPLIT 0 // so many rows or columns behind the last whole tiles get no tiles: strip.cl adds them up
+#endif
 #ifndef ASYNC
 #define ASYNC 1 // 1: copy to local memory without waiting where the device can
 #endif
@@ -77,6 +83,15 @@
 #if !((TSM * TSN) % (TSK * WPTM * WPTN) == 0)
 #error TSM*TSN must be a multiple of TSK*WPTM*WPTN
 #endif
+#if !((8 * WPTM * WPTN) % TSM == 0)
+#error 8*WPTM*WPTN must be a multiple of TSM
+#endif
+#if !((BATCHES > 0) * (BATCHES < TSK) == 1)
+#error BATCHES must be from 1 to TSK-1
+#endif
+#if !((SPLIT < TSM) * (SPLIT < TSN) == 1)
+#error SPLIT must be below TSM and TSN
+#endif
 #if !(TRANSPOSED < 2)
 #error TRANSPOSED must be 0 or 1
 #endif
@@ -94,14 +109,20 @@
 #define WARPS (TSM/(WPTM*WARPM))             // warps in a column of the tile
 #define ITEMS (TSM/WPTM*(TSN/WPTN))          // work-items of a work-group
 #define KA (ITEMS*WIDTH/TSM)                 // rows of A's tile that a work-group copies at once
-#define KB (ITEMS*WIDTH/TSN)                 // rows of B's tile, if B is transposed
-#define NB (ITEMS/TSK)                       // columns of B's tile, if it is not
+#if TRANSPOSED
+#define KB (ITEMS*WIDTH/TSN)                 // rows of B's tile
+#elif TSK % 8 == 0
+#define KB 8                                 // 8 floats of each of 4 columns: a warp stores them without a bank conflict
+#else
+#define KB TSK
+#endif
+#define NB (ITEMS/KB)                        // and columns, if B is not transposed
 #define LPTA (TSK/KA)                        // vectors of A's tile a work-item copies
 #define PAD (4*(1 - TRANSPOSED))             // floats added to each row of Bsub against bank conflicts
 
 // copy 4 floats or 1 from global to local memory, or zeroes if they are not there
 #if ASYNC && defined(__NV_CL_C_VERSION)
-// a copy is only asked for; COPIED ends a batch, AWAIT(n) waits until all but the last n have come;
+// a copy is only asked for; COPIED ends those of a tile, AWAIT(n) waits until all but the last n tiles have come;
 // where the predicate p says so, zeroes are written instead
 #define COPY_4(to, from, there) \
     asm volatile("{ .reg .pred p; setp.eq.s32 p, %2, 0; cp.async.cg.shared.global [%0], [%1], 16, p; }" \
@@ -110,12 +131,12 @@
     asm volatile("{ .reg .pred p; setp.eq.s32 p, %2, 0; cp.async.ca.shared.global [%0], [%1], 4, p; }" \
                  :: "r"((uint)(size_t)(to)), "l"(from), "r"((int)(there)) : "memory")
 #define COPIED() asm volatile("cp.async.commit_group;" ::: "memory")
-#define AWAIT(batches) asm volatile("cp.async.wait_group %0;" :: "n"(batches) : "memory")
+#define AWAIT(tiles) asm volatile("cp.async.wait_group %0;" :: "n"(tiles) : "memory")
 #else
 #define COPY_4(to, from, there) *(__local float4*)(to) = (there) ? *(const __global float4*)(from) : (float4)(0.0f)
 #define COPY_1(to, from, there) *(to) = (there) ? *(from) : 0.0f
 #define COPIED()
-#define AWAIT(batches)
+#define AWAIT(tiles)
 #endif
 
 // B's tile: vectors down a column of B transposed, or single floats down a column of B
@@ -131,27 +152,37 @@
                        n0 + ib < N && left_b > (l)*KB)
 #define B_STEP (size_t)TSK*ldb
 #else
-#define LPTB (TSN/NB)
+#define LPTB (TSK/KB*(TSN/NB))
 #define B_AT(k, n) B[(size_t)(n)*ldb + (k)]
-#define COPY_B(l) COPY_1(&Bsub[filled][kb][ib + (l)*NB], b_from + (size_t)(l)*NB*ldb, \
-                         n0 + ib + (l)*NB < N && left_b > 0)
+#define K_OF(l) ((l)%(TSK/KB)*KB)
+#define N_OF(l) ((l)/(TSK/KB)*NB)
+#define COPY_B(l) COPY_1(&Bsub[filled][kb + K_OF(l)][ib + N_OF(l)], b_from + (size_t)N_OF(l)*ldb + K_OF(l), \
+                         n0 + ib + N_OF(l) < N && left_b > K_OF(l))
 #define B_STEP TSK
 #endif
 
-// load: the next tiles of A and B into the buffer `filled`, zeroes where there are none
-#define NEXT() \
+// load: the next tiles of A and B into the buffer `filled`, zeroes where there are none; of all copies those that are
+// asked for beside the multiply-adds of step k
+#define STEP_OF(l, count) ((l)*BATCHES/(count)*((TSK - 1)/BATCHES))
+#define NEXT(k) \
+    _Pragma("unroll") \
     for (int l = 0; l < LPTA; l++) { \
-        COPY(&Asub[filled][ka + l*KA][ia], a_from + l*KA*lda, m0 + ia < M && left_a > l*KA); \
+        if (STEP_OF(l, LPTA) == (k)) \
+            COPY(&Asub[filled][ka + l*KA][ia], a_from + l*KA*lda, m0 + ia < M && left_a > l*KA); \
     } \
+    _Pragma("unroll") \
     for (int l = 0; l < LPTB; l++) { \
-        COPY_B(l); \
+        if (STEP_OF(l, LPTB) == (k)) \
+            COPY_B(l); \
     } \
-    COPIED(); \
-    left_a -= TSK; \
-    left_b -= TSK; \
-    a_from += (size_t)TSK*lda; \
-    b_from += B_STEP; \
-    filled = filled + 1 < STAGES ? filled + 1 : 0
+    if ((k) == TSK - 2) { \
+        COPIED(); \
+        left_a -= TSK; \
+        left_b -= TSK; \
+        a_from += (size_t)TSK*lda; \
+        b_from += B_STEP; \
+        filled = filled + 1 < STAGES ? filled + 1 : 0; \
+    }
 
 // fragment: what a work-item needs of step k, from local memory into registers; volatile, or
 // else the compiler moves these loads to where their values are needed, and they are waited for
@@ -189,12 +220,12 @@ void gemm(const int M, const int N, const int K,
     const int tn = (warp/WARPS*WARPN*WPTN) + lane/WARPM*4;   // first column inside the tile
     const int ia = tid%(TSM/WIDTH)*WIDTH;                    // row of A's tile that it copies
     const int ka = tid/(TSM/WIDTH);                          // and the first step of k
-    const int ib = TRANSPOSED ? tid%(TSN/WIDTH)*WIDTH : tid/TSK;   // the same of B's tile
-    const int kb = TRANSPOSED ? tid/(TSN/WIDTH) : tid%TSK;
+    const int ib = TRANSPOSED ? tid%(TSN/WIDTH)*WIDTH : tid/KB;   // the same of B's tile
+    const int kb = TRANSPOSED ? tid/(TSN/WIDTH) : tid%KB;
     const int lda = (M - 1)/WIDTH*WIDTH + WIDTH;             // from a column of A to the next
     const int ldb = TRANSPOSED ? (N - 1)/WIDTH*WIDTH + WIDTH : K;
-    const int tiles_m = (M - 1)/TSM + 1;                     // rows of tiles
-    const int tiles_n = (N - 1)/TSN + 1;                     // columns of tiles
+    const int tiles_m = (M - 1 - SPLIT)/TSM + 1;             // rows of tiles
+    const int tiles_n = (N - 1 - SPLIT)/TSN + 1;             // columns of tiles
     const int steps = (K - 1)/TSK + 1;                       // tiles of A that a tile of C needs
 
     // this work-group's part of the line of all steps
@@ -238,17 +269,17 @@ void gemm(const int M, const int N, const int K,
 
         // load: the first tiles
         for (int stage = 1; stage < STAGES; stage++) {
-            NEXT();
+            #pragma unroll
+            for (int k = 0; k < TSK - 1; k++) {
+                NEXT(k)
+            }
         }
         AWAIT(STAGES - 2);
         barrier(CLK_LOCAL_MEM_FENCE);
         FRAGMENT(0, 0)
 
         for (int t = 0; t < count; t++) {
-            // load: one more
-            NEXT();
-
-            // compute, and fetch what the step after needs
+            // compute, fetch what the step after needs, and load one more
             #pragma unroll
             for (int k = 0; k < TSK; k++) {
                 if (k == TSK - 1) {
@@ -258,6 +289,7 @@ void gemm(const int M, const int N, const int K,
                     now = now + 1 < STAGES ? now + 1 : 0;
                 }
                 FRAGMENT((k + 1)%TSK, (k + 1)%2)
+                NEXT(k)
                 // order: two columns at once, down and up again, so that each multiply-add
                 // finds a factor where the one before left it
                 #pragma unroll
@@ -329,13 +361,32 @@ void gemm(const int M, const int N, const int K,
 
         // store: a whole one
         if (whole) {
+#if WIDTH == 1 && STAGES*TSK*WPTN >= TSN
+            // in local memory the elements of a warp change hands, so that neighbours store neighbours
+            __local float* block = &Asub[0][0][0] + warp*32*WPTM;    // [columns of the warp][its rows]
+            #pragma unroll
+            for (int wn = 0; wn < WPTN; wn++) {
+                #pragma unroll
+                for (int wm = 0; wm < WPTM; wm += 4) {
+                    *(__local float4*)&block[(lane/WARPM*WPTM + wm)*WARPM + lane%WARPM*4] = *(const float4*)&acc[wn][wm];
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+                #pragma unroll
+                for (int i = lane; i < 32*WPTM; i += 32) {
+                    const int m = m0 + tm - lane%WARPM*4 + i%(WARPM*WPTM);
+                    const int n = n0 + COLUMN(wn) + (i/(WARPM*WPTM) - lane/WARPM)*4;
+                    if (n < N && m < M) C[(size_t)n*M + m] = block[i];
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+            }
+#else
             for (int wn = 0; wn < WPTN; wn++) {
                 for (int wm = 0; wm < WPTM; wm += 4) {
                     const int m = m0 + ROW(wm);
                     const int n = n0 + COLUMN(wn);
                     const float4 sum = *(const float4*)&acc[wn][wm];
                     __global float* c = C + (size_t)n*M + m;
-                    if (WIDTH == 4 && M%4 == 0) {
+                    if (M%4 == 0) {
                         if (n < N && m < M) *(__global float4*)c = sum;
                     } else if (n < N) {
                         if (m < M) c[0] = sum.x;
@@ -345,6 +396,7 @@ void gemm(const int M, const int N, const int K,
                     }
                 }
             }
+#endif
         }
         step += count;
     }
