@@ -339,6 +339,11 @@ def test_the_readme_says_what_was_recorded():
     assert told == {str(number): f"{rate / 1000:.1f}" for number, rate in rates.items()}
     told = dict(re.findall(r"^\| \| (\w+ SGEMM) \|.*\| ([\d.]+) \|$", text, re.M))
     assert told == {name: f"{rate / 1000:.1f}" for name, rate in yards.items()} and len(told) == 2
+    rows = next(file for file in record.recorded() if file.get("side_by_side"))["side_by_side"]
+    shares = [statistics.median(row["auto"]) / statistics.median(row["cublas"]) for row in rows]
+    words = " ".join(text.split())
+    assert f"are at {min(shares):.0%} to {max(shares):.0%} of cuBLAS SGEMM's rate" in words
+    assert f"{statistics.geometric_mean(shares):.0%} in the geometric mean of {len(rows)} sizes" in words
 
 
 # What was recorded
