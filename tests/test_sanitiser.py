@@ -171,6 +171,8 @@ WARP_FAULTS = {
     "first barrier removed": (without_barrier(15, 1), 0, (32, 32, 16), "data race at local memory"),
     "second barrier removed": (without_barrier(15, 2), 0, (32, 32, 16), "data race at local memory"),
     "third barrier removed": (without_barrier(15, 3), 1, (64, 32, 16), "data race at local memory"),
+    "first barrier of the store removed": (without_barrier(15, 7), 0, (30, 30, 8), "data race at local memory"),
+    "second barrier of the store removed": (without_barrier(15, 8), 0, (30, 30, 8), "data race at local memory"),
     "rows of A unguarded": (
         edited(15, ("m0 + ia < M && left_a > l*KA", "left_a > l*KA")),
         0,
@@ -184,7 +186,7 @@ WARP_FAULTS = {
         "Invalid read of size 4 at global memory",
     ),
     "columns of C unguarded": (
-        edited(15, ("else if (n < N)", "else if (1)")),
+        edited(15, ("if (n < N && m < M) C[", "if (m < M) C[")),
         0,
         (32, 30, 8),
         "Invalid write of size 4 at global memory",

@@ -11,7 +11,7 @@ import pytest
 from conftest import DEVICES, FULL
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_kernels import SMALL, edited
+from test_kernels import SMALL, edited, intel, without_barrier
 
 import gemmlab
 from gemmlab import catalog, check, launch, matmul, sources, warpwalk
@@ -239,6 +239,15 @@ def test_a_missing_guard_is_caught(which, device):
     outcome = gemmlab.trial(15, 27, 30, 40, params=params, device=device, repeats=1, source=text)
     assert outcome.result and not outcome.ok, outcome
     assert "it writes outside C" in outcome.result.verdict
+
+
+@pytest.mark.parametrize("which", (7, 8))
+def test_the_barriers_of_the_last_store_are_needed(which):
+    """The seventh and the eighth, where WIDTH is 1 and elements change hands."""
+    text = without_barrier(15, which)
+    for width, right in ((1, False), (4, True)):
+        params = TINY | {"WIDTH": width}
+        assert gemmlab.measure(15, 70, 50, 40, params=params, device=intel(), repeats=1, source=text).ok == right
 
 
 # Copies in batches
