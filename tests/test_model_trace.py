@@ -582,8 +582,9 @@ def test_every_tile_has_one_place_in_the_order(rows, columns, order):
 
 
 def test_shared_tiles_are_not_replayed():
-    with pytest.raises(ValueError, match="GROUPS=16: only whole tiles are replayed, GROUPS=0"):
-        trace.replay(15, 32, 32, 8, {**warps(32, 32, 8, 4, 4, 8, 1), "GROUPS": 16})
+    for name, value in (("GROUPS", 16), ("SPLIT", 8)):
+        with pytest.raises(ValueError, match=f"{name}={value}: one work-group a tile is replayed, {name}=0"):
+            trace.replay(15, 32, 32, 8, {**warps(32, 32, 8, 4, 4, 8, 1), name: value})
 
 
 # Kernel 11 takes B either way
