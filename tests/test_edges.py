@@ -84,7 +84,7 @@ def test_the_seed_s_picture_of_shifted_tiles():
     (15, {"TSM": 32, "TSN": 16, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "WIDTH": 4, "STAGES": 3}, (36, 20, 5)),
     (15, {"TSM": 32, "TSN": 16, "TSK": 4, "WPTM": 4, "WPTN": 4, "WARPM": 8, "WIDTH": 1, "STAGES": 4}, (1, 1, 1)),
     (15, {"TSM": 16, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4, "WARPM": 4, "WIDTH": 1, "TRANSPOSED": 0}, (17, 35, 9)),
-    (15, {"TSM": 32, "TSN": 32, "TSK": 4, "WPTM": 4, "WPTN": 4, "WARPM": 8, "WIDTH": 4, "TRANSPOSED": 0}, (36, 20, 7)),
+    (15, {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "WIDTH": 4, "TRANSPOSED": 0}, (36, 20, 7)),
 ])  # fmt: skip
 @pytest.mark.parametrize("order", ("forward", "backward", "shuffled"))
 def test_replays_of_awkward_sizes(number, params, sizes, order):
