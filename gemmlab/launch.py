@@ -121,14 +121,10 @@ class Kernel:
 
     def _behind(self, m: int, n: int) -> tuple[tuple[int, int], Built | None]:
         """Work-items of `strip.cl` for the rows and columns that SPLIT leaves, in work-groups of 512, and itself."""
-        if not self.params.get("SPLIT"):
-            return (0, 0), None
-        tiled = zip(self.spec.tiled(m, n, self.params), self.spec.tiles(self.params), strict=False)
-        ends = [min(size, tiles * side) for size, (tiles, side) in zip((m, n), tiled, strict=True)]
-        below, beside = m - ends[0], n - ends[1]
+        below, beside = self.spec.behind(m, n, self.params)
         if not below and not beside:
             return (0, 0), None
-        groups = (-(-n // 16) if below else 0) + (-(-ends[0] // 16) if beside else 0)
+        groups = (-(-n // 16) if below else 0) + (-(-(m - below) // 16) if beside else 0)
         macros = {**self.params, "COUNT": max(below, beside)}
         text = sources.read("strip.cl")
         return (512 * groups, 1), build(self.device, self.context, "strip.cl", text, macros, "strip")

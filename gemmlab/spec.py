@@ -157,6 +157,13 @@ class KernelSpec(Choices):
         )
         return rows, cols
 
+    def behind(self, m: int, n: int, params: Mapping[str, int]) -> tuple[int, int]:
+        """Rows and columns of an m x n result that have no tiles, but are left to `strip.cl`."""
+        if not params.get("SPLIT"):
+            return 0, 0
+        (tm, tn, _), (rows, cols) = self.tiles(params), self.tiled(m, n, params)
+        return max(0, m - rows * tm), max(0, n - cols * tn)
+
     def complete(self, params: Mapping[str, int] | None) -> dict[str, int]:
         """`params` over the defaults. Raises ParameterError for unknown names, TypeError for wrong types."""
         given = {} if params is None else params

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from test_kernels import SMALL, edited, intel, without_barrier
 
 import gemmlab
-from gemmlab import catalog, check, launch, matmul, sources, warpwalk
+from gemmlab import catalog, check, edges, launch, matmul, sources, warpwalk
 from gemmlab.launch import BuildError, Kernel
 
 SPEC = catalog[15]
@@ -327,7 +327,9 @@ def test_a_strip_is_compiled_for_as_many_as_there_are(any_device):
         plan = built.plan(m, n, 40)
         lines = (n if m % 32 else 0, 32 * (m // 32) if n % 32 else 0)
         assert plan.strip_size == (512 * sum(-(-some // 16) for some in lines), 1)
-    assert built.plan(64, 64, 40).strip is None
+        assert SPEC.behind(m, n, built.params) == (m % 32, n % 32)
+        assert edges.cost(15, built.params, m, n, 40)[0] == 3  # B transposed, gemm, strip
+    assert built.plan(64, 64, 40).strip is None and edges.cost(15, built.params, 64, 64, 40)[0] == 2
 
 
 WRONG_STRIPS = {

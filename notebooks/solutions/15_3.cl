@@ -112,7 +112,7 @@
 #if TRANSPOSED
 #define KB (ITEMS*WIDTH/TSN)                 // rows of B's tile
 #elif TSK % 8 == 0
-#define KB 8                                 // 8 floats of each of 4 columns: a warp stores them without a bank conflict
+#define KB 8                                 // 8 floats of each of 4 columns: a warp's stores meet no bank conflict
 #else
 #define KB TSK
 #endif
@@ -368,7 +368,8 @@ void gemm(const int M, const int N, const int K,
             for (int wn = 0; wn < WPTN; wn++) {
                 #pragma unroll
                 for (int wm = 0; wm < WPTM; wm += 4) {
-                    *(__local float4*)&block[(lane/WARPM*WPTM + wm)*WARPM + lane%WARPM*4] = *(const float4*)&acc[wn][wm];
+                    const int at = (lane/WARPM*WPTM + wm)*WARPM + lane%WARPM*4;
+                    *(__local float4*)&block[at] = *(const float4*)&acc[wn][wm];
                 }
                 barrier(CLK_LOCAL_MEM_FENCE);
                 #pragma unroll
