@@ -140,7 +140,7 @@ def versus(rows: Iterable[Mapping], title: str = "") -> Picture:
     percent = [100 * float(np.median(r["auto"]) / np.median(r["cublas"])) for r in rows]
     names = [f"{r['m']}" if r["m"] == r["n"] == r["k"] else f"{r['m']} x {r['n']} x {r['k']}" for r in rows]
     said = "; ".join(f"{name}: {p:.0f}%" for name, p in zip(names, percent, strict=True))
-    picture = Picture(6.4, 0.8 + 0.22 * len(rows), f"Share of cuBLAS's rate{f' on {title}' * bool(title)}. {said}")
+    picture = Picture(6.4, 0.8 + 0.2 * len(rows), f"Share of cuBLAS's rate{f' on {title}' * bool(title)}. {said}")
     ax = picture.axes_plain()
     for place, (row, p) in enumerate(zip(rows, percent, strict=True)):
         fits = row["m"] % 4 == row["n"] % 4 == 0
