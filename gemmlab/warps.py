@@ -142,15 +142,17 @@ def versus(rows: Iterable[Mapping], title: str = "") -> Picture:
     said = "; ".join(f"{name}: {p:.0f}%" for name, p in zip(names, percent, strict=True))
     picture = Picture(6.4, 0.8 + 0.2 * len(rows), f"Share of cuBLAS's rate{f' on {title}' * bool(title)}. {said}")
     ax = picture.axes_plain()
+    most = 100.0
     for place, (row, p) in enumerate(zip(rows, percent, strict=True)):
         fits = row["m"] % 4 == row["n"] % 4 == 0
         ax.barh(-place, p, 0.7, color=BLUE if fits else ORANGE)
         worst, best = (
             100 * x / y for x, y in ((min(row["auto"]), max(row["cublas"])), (max(row["auto"]), min(row["cublas"])))
         )
+        most = max(most, p, best)
         ax.plot([worst, best], [-place, -place], color=INK, linewidth=2)
         ax.text(max(p, best) + 1, -place, f"{p:.0f}%", va="center", color=INK, fontsize=9)
     ax.axvline(100, color=INK, linewidth=0.8, linestyle=":")
     ax.set_yticks([-i for i in range(len(rows))], names)
-    ax.set(xlim=(0, max(percent) + 15), xlabel="% of cuBLAS", ylim=(-len(rows) + 0.4, 0.6))
+    ax.set(xlim=(0, most + 15), xlabel="% of cuBLAS", ylim=(-len(rows) + 0.4, 0.6))
     return picture
