@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import FULL, lacking
 from test_kernels import BARRIER, OUTSIDE, SMALL, and_store, edited, without_barrier
-from test_shares import BY_THE_LAST
+from test_shares import BY_THE_LAST, WITH_STORE
 
 from gemmlab import catalog
 from gemmlab.catalog import Limits
@@ -228,6 +228,12 @@ def test_adding_up_by_the_last_is_a_race_to_opencl_1_2_and_no_other(barriers, tm
     assert said == "right" and "Invalid" not in log
     wanted = {"Read-write data race at global memory"}
     assert races == wanted | ({"Read-write data race at local memory"} if barriers in (5, 6) else set()), races
+
+
+def test_adding_up_by_the_last_stores_without_a_race_at_local_memory(tmp_path):
+    params, options = SMALL[15] | {"GROUPS": 5}, ("--max-errors", "100000")
+    said, log = watched(tmp_path, options, job="gemm", kernel=15, params=params, sizes=(64, 62, 24), source=WITH_STORE)
+    assert said == "right" and "Invalid" not in log and "divergence" not in log and "race at local" not in log
 
 
 def test_without_oclgrind_the_child_says_so(any_device):
