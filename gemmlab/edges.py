@@ -31,7 +31,7 @@ def cost(
     copies += [ldb * (depth if turned else cols)] if padded else []
     copies += [rows * cols] if (rows, cols) != (m, n) else []
     pieces = spec.value(spec.pieces, params) if spec.pieces else 0
-    helpers = len(copies) + spec.joins(params, features) + any(spec.behind(m, n, params))
+    helpers = len(copies) + spec.joins(params, features)
     return 1 + helpers, 4 * (sum(copies) + pieces)
 
 

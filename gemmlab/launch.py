@@ -27,15 +27,14 @@ def in_order(queue: cl.CommandQueue) -> cl.CommandQueue:
 
 
 class Plan(NamedTuple):
-    """What a kernel launches for M, N, K: work-items, floats from column to column of A and B, and the helpers."""
+    """What a kernel launches for M, N, K: itself, work-items, floats from column to column of A and B, `join.cl`."""
 
+    built: Built
     size: tuple[int, int]
     lda: int
     ldb: int
     join_size: tuple[int, int]
     by_tile: int
-    strip_size: tuple[int, int]
-    strip: Built | None
 
 
 class Kernel:
@@ -65,7 +64,7 @@ class Kernel:
         self.options = options(self.params)
         self.pieces = spec.value(spec.pieces, self.params) if spec.pieces else 0
         self.path = spec.path(self.params, device.features) if text is None else "of your own"
-        title = f"kernel {spec.number} ({spec.file})"
+        self._title = title = f"kernel {spec.number} ({spec.file})"
         self.source = sources.read(spec.file) if text is None else text
         self._built = build(device, context, title, self.source, self.params)
         self._least = spec.least(self.params)
@@ -109,7 +108,8 @@ class Kernel:
                     "edges='pad' and edges='guard' serve any size"
                 )
         lda, ldb = self.spec.strides(m, n, k, self.params)
-        return Plan(self.spec.global_size(m, n, self.params), lda, ldb, *self._pieced(m, n), *self._behind(m, n))
+        size = self.spec.global_size(m, n, self.params)
+        return Plan(self._for(m, n), size, lda, ldb, *self._pieced(m, n))
 
     def _pieced(self, m: int, n: int) -> tuple[tuple[int, int], int]:
         """Work-items of `join.cl`, in work-groups of 256, and whether it goes by tiles or by cuts."""
@@ -119,19 +119,17 @@ class Kernel:
         tiles, cuts = math.prod(self.spec.tiled(m, n, self.params)), max(1, self.params["GROUPS"] - 1)
         return (256 * min(tiles, cuts), -(-rows * cols // (4 * 256))), int(tiles <= cuts)
 
-    def _behind(self, m: int, n: int) -> tuple[tuple[int, int], Built | None]:
-        """Work-items of `strip.cl` for the rows and columns that SPLIT leaves, in work-groups of 512, and itself."""
-        below, beside = self.spec.behind(m, n, self.params)
-        if not below and not beside:
-            return (0, 0), None
-        groups = (-(-n // 16) if below else 0) + (-(-(m - below) // 16) if beside else 0)
-        macros = {**self.params, "COUNT": max(below, beside)}
-        text = sources.read("strip.cl")
-        return (512 * groups, 1), build(self.device, self.context, "strip.cl", text, macros, "strip")
+    def _for(self, m: int, n: int) -> Built:
+        """The kernel, compiled for as many rows or columns as SPLIT leaves here: sums for more of them cost time."""
+        count = max(self.spec.behind(m, n, self.params))
+        if count in (0, self.params.get("SPLIT")):
+            return self._built
+        return build(self.device, self.context, self._title, self.source, {**self.params, "COUNT": count})
 
     def strides(self, m: int, n: int, k: int) -> tuple[int, int]:
         """Floats from one column to the next: of A, and of B as the kernel wants it. C has no gaps."""
-        return self.plan(m, n, k)[1:3]
+        plan = self.plan(m, n, k)
+        return plan.lda, plan.ldb
 
     def __call__(self, m: int, n: int, k: int, a, b, c, queue: cl.CommandQueue | None = None) -> cl.Event:
         """Launch C = A B without any copy; return the last event.
@@ -147,7 +145,7 @@ class Kernel:
         return self.passes(m, n, k, a, b, c, queue)[-1][1]
 
     def passes(self, m: int, n: int, k: int, a, b, c, queue: cl.CommandQueue | None = None):
-        """The same; return the events of all that was launched by name: "gemm", "join" and "strip" where needed."""
+        """The same; return the events of all that was launched by name: "gemm", and "join" where needed."""
         lda, ldb = self.strides(m, n, k)
         elements = lda * k, ldb * (k if self.b_transposed else n), m * n
         buffers = [self._buffer(*given) for given in zip("abc", (a, b, c), elements, strict=True)]
@@ -156,17 +154,11 @@ class Kernel:
     def enqueue(self, m: int, n: int, k: int, buffers, queue: cl.CommandQueue) -> list[tuple[str, cl.Event]]:
         """`passes` for those who know that the three buffers hold what the launch needs: asking takes a while."""
         plan = self.plan(m, n, k)
-        launched = self._tiles(m, n, k, plan, buffers, queue)
-        if plan.strip:
-            launched.append(("strip", plan.strip(queue, plan.strip_size, (512, 1), m, n, k, *buffers)))
-        return launched
-
-    def _tiles(self, m: int, n: int, k: int, plan: Plan, buffers, queue: cl.CommandQueue):
-        """The launches for the tiles: kernel 15 may share them among work-groups, and `join.cl` add them up."""
+        kernel = plan.built
         if not self.spec.pieces:
-            return [("gemm", self._built(queue, plan.size, self.local_size, m, n, k, *buffers))]
+            return [("gemm", kernel(queue, plan.size, self.local_size, m, n, k, *buffers))]
         if not self.pieces:
-            return [("gemm", self._built(queue, plan.size, self.local_size, m, n, k, *buffers, None))]
+            return [("gemm", kernel(queue, plan.size, self.local_size, m, n, k, *buffers, None))]
         with self._sharing:  # another thread's launch in between would overwrite the pieces
             if queue not in self._pieces:
                 if len(self._pieces) == 8:  # more queues than anybody uses at once
@@ -175,7 +167,7 @@ class Kernel:
                 if self._join is None:  # the counters behind the pieces
                     cl.enqueue_fill_buffer(queue, self._pieces[queue], np.int32(0), 0, 4 * self.pieces)
             pieces = self._pieces[queue]
-            gemm = self._built(queue, plan.size, self.local_size, m, n, k, *buffers, pieces)
+            gemm = kernel(queue, plan.size, self.local_size, m, n, k, *buffers, pieces)
             if self._join is None:
                 return [("gemm", gemm)]
             groups = self.params["GROUPS"]

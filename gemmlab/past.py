@@ -48,8 +48,16 @@ K15 = replace(
         Param(
             "SPLIT",
             0,
-            "so many rows or columns behind the last whole tiles get no tiles: strip.cl adds them up",
+            "so many rows or columns behind the last whole tiles get no tiles: a sum for each element",
             (0, 8),
+            least=0,
+        ),
+        Param("DOWN", 1, "vectors of a column of A's tile that a work-item copies", (1, 4)),
+        Param(
+            "TAIL",
+            0,
+            "1: the steps of k behind the last whole tiles of A and B in a loop of their own; 0: with zeroes",
+            (0, 1),
             least=0,
         ),
         Param("ASYNC", 1, "1: copy to local memory without waiting where the device can", (0, 1), least=0),
@@ -69,7 +77,12 @@ K15 = replace(
             )
             for tile in ("TSN", "TSM")
         ),
-        even("TSN", "WIDTH"),
+        Rule(
+            "(TSK * WPTM * WPTN) % (TSN * WIDTH * DOWN) == 0",
+            "TSK={TSK} times WPTM={WPTM} times WPTN={WPTN} is not a multiple of TSN={TSN} times WIDTH={WIDTH} times "
+            "DOWN={DOWN}",
+        ),
+        Rule("TSM % (WIDTH * DOWN) == 0", "TSM={TSM} is not a multiple of WIDTH={WIDTH} times DOWN={DOWN}"),
         even("TSM", "WIDTH"),
         Rule("STAGES > 1", "STAGES={STAGES} is less than 2"),
         Rule("TSK % 2 == 0", "TSK={TSK} is odd"),
@@ -80,6 +93,12 @@ K15 = replace(
         Rule("(8 * WPTM * WPTN) % TSM == 0", "8 times WPTM={WPTM} times WPTN={WPTN} is not a multiple of TSM={TSM}"),
         Rule("(BATCHES > 0) * (BATCHES < TSK) == 1", "BATCHES={BATCHES} is not from 1 to TSK={TSK} less one"),
         Rule("(SPLIT < TSM) * (SPLIT < TSN) == 1", "SPLIT={SPLIT} is not below TSM={TSM} and TSN={TSN}"),
+        Rule(
+            "STAGES * TSK * WPTM * WPTN >= SPLIT * TSN",
+            "STAGES={STAGES} times TSK={TSK} times WPTM={WPTM} times WPTN={WPTN} is less than SPLIT={SPLIT} times "
+            "TSN={TSN}",
+        ),
+        Rule("TAIL < 2", "TAIL={TAIL} is neither 0 nor 1"),
         Rule("TRANSPOSED < 2", "TRANSPOSED={TRANSPOSED} is neither 0 nor 1"),
         Rule("GROUPS < 65536", "GROUPS={GROUPS} is not below 65536"),
         Rule("LAST < 2", "LAST={LAST} is neither 0 nor 1"),

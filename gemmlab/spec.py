@@ -141,16 +141,20 @@ class KernelSpec(Choices):
         return tuple(self.value(e, params) for e in self.local_size)
 
     def global_size(self, m: int, n: int, params: Mapping[str, int]) -> tuple[int, int]:
-        """Work-items of the whole launch for an m x n result: as many work-groups as tiles, rounded up, or GROUPS."""
+        """Work-items of the whole launch for an m x n result: as many work-groups as tiles, rounded up, or GROUPS.
+
+        And those which add up what SPLIT leaves.
+        """
         tm, tn, _ = self.tiles(params)
         lm, ln = self.local(params)
         if "ORDER" in params:  # tiles numbered along dimension 0
             rows, cols = self.tiled(m, n, params)
-            return (params.get("GROUPS") or rows * cols) * lm, 1
+            groups = params.get("GROUPS") or rows * cols
+            return (groups + self.sums(m, n, params)) * lm, 1
         return -(-m // tm) * lm, -(-n // tn) * ln
 
     def tiled(self, m: int, n: int, params: Mapping[str, int]) -> tuple[int, int]:
-        """Rows and columns of tiles of an m x n result: rounded up, but for what SPLIT leaves to `strip.cl`."""
+        """Rows and columns of tiles of an m x n result: rounded up, but for what SPLIT leaves."""
         split = params.get("SPLIT", 0)
         rows, cols = (
             max(1, -(-(size - split) // side)) for size, side in zip((m, n), self.tiles(params), strict=False)
@@ -158,11 +162,17 @@ class KernelSpec(Choices):
         return rows, cols
 
     def behind(self, m: int, n: int, params: Mapping[str, int]) -> tuple[int, int]:
-        """Rows and columns of an m x n result that have no tiles, but are left to `strip.cl`."""
+        """Rows and columns of an m x n result that have no tiles (SPLIT)."""
         if not params.get("SPLIT"):
             return 0, 0
         (tm, tn, _), (rows, cols) = self.tiles(params), self.tiled(m, n, params)
         return max(0, m - rows * tm), max(0, n - cols * tn)
+
+    def sums(self, m: int, n: int, params: Mapping[str, int]) -> int:
+        """Work-groups that add up those rows and columns: 4 lines of C for a work-item."""
+        below, beside = self.behind(m, n, params)
+        across = 8 if self.wants_transposed(params) else self.local(params)[0] // 32
+        return (-(-n // (4 * across)) if below else 0) + (-(-(m - below) // (4 * 8)) if beside else 0)
 
     def complete(self, params: Mapping[str, int] | None) -> dict[str, int]:
         """`params` over the defaults. Raises ParameterError for unknown names, TypeError for wrong types."""

@@ -6,7 +6,7 @@ from .workitem import WorkItem
 
 
 def warp_tiling(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, WARPM, WIDTH, STAGES, ORDER, GROUPS, LAST,
-                TRANSPOSED, BATCHES, SPLIT, ASYNC):  # fmt: skip
+                TRANSPOSED, BATCHES, SPLIT, DOWN, TAIL, ASYNC):  # fmt: skip
     """With GROUPS = 0 and SPLIT = 0, and copies that are there at once."""
     tid = w.local[0]
     lane, warp, columns, items = tid % 32, tid // 32, 32 // WARPM, TSM // WPTM * (TSN // WPTN)
@@ -20,11 +20,11 @@ def warp_tiling(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, WARPM, WIDTH, S
     row_b = TSN + 4 * (1 - TRANSPOSED)
 
     def load(t):
-        across = [("A", "Asub", M, m0, TSM, TSM)] + [("B", "Bsub", N, n0, TSN, TSN)] * TRANSPOSED
-        for name, there, size, first, side, row in across:
-            ld = -(-size // WIDTH) * WIDTH
-            for id in range(tid, TSK * side // WIDTH, items):
-                i, k = id % (side // WIDTH) * WIDTH, id // (side // WIDTH)
+        across = [("A", "Asub", M, m0, TSM, DOWN)] + [("B", "Bsub", N, n0, TSN, 1)] * TRANSPOSED
+        for name, there, size, first, row, down in across:
+            ld, side = -(-size // WIDTH) * WIDTH, row // down // WIDTH
+            for turn in range(TSK * row // WIDTH // items):
+                i, k = (tid % side + turn % down * side) * WIDTH, tid // side + turn // down * (items // side)
                 inside = t * TSK + k < K and first + i < size
                 value = w.load_vector(name, (t * TSK + k) * ld + first + i, WIDTH) if inside else [0.0] * WIDTH
                 w.store_vector(there, (t % STAGES * TSK + k) * row + i, value)
@@ -47,7 +47,8 @@ def warp_tiling(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, WARPM, WIDTH, S
         load(t)
     yield 1
     a, b = fragment(0, 0)
-    for t in range(count):
+    whole = K // TSK if TAIL else count
+    for t in range(whole):
         load(t + STAGES - 1)
         for k in range(TSK):
             if k == TSK - 1:
@@ -56,6 +57,9 @@ def warp_tiling(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, WARPM, WIDTH, S
             following = fragment(step // TSK, step % TSK)
             acc = [[c + x * y for c, x in zip(column, a, strict=True)] for column, y in zip(acc, b, strict=True)]
             a, b = following
+    for k in range(K % TSK * TAIL):
+        a, b = fragment(whole, k)
+        acc = [[c + x * y for c, x in zip(column, a, strict=True)] for column, y in zip(acc, b, strict=True)]
     yield 3
     for j in range(WPTN):
         for i in range(0, WPTM, 4):

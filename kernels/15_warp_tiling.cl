@@ -12,9 +12,8 @@
 //           read once more.
 // Requires: any M, N and K: outside the matrices counts as zero, and nothing is stored
 //           there. Columns of A begin at multiples of WIDTH floats, and so do those of B if
-//           it is transposed, N x K; else B and always C have no gaps. What SPLIT leaves is
-//           the task of strip.cl. TSM a multiple of WPTM*WARPM, TSN of WPTN*32/WARPM; WPTM
-//           and WPTN of 4; even shares of the tiles.
+//           it is transposed, N x K; else B and always C have no gaps. TSM a multiple of
+//           WPTM*WARPM, TSN of WPTN*32/WARPM; WPTM and WPTN of 4; even shares of the tiles.
 //
 //    Which work-item of warp 0 holds an element of C (WARPM = 8, WPTM = WPTN = 8):
 //
@@ -32,6 +31,10 @@
 //
 //    tile   |      0      |      1      |      2      |
 //    group  |    0    |    1    |    2    |    3    |
+//
+//    With SPLIT a few rows or columns behind the last whole tiles have no tiles, which would
+//    multiply zeroes for all the others: more work-groups, behind those for the tiles, add up
+//    each of their elements by itself. They run where the tiles leave a place free.
 
 #ifndef TSM
 #define TSM 128 // rows of the tile of C
@@ -73,7 +76,13 @@
 #define BATCHES 1 // a tile's copies are asked for in so many batches, spread over the multiply-adds
 #endif
 #ifndef SPLIT
-#define SPLIT 0 // so many rows or columns behind the last whole tiles get no tiles: strip.cl adds them up
+#define SPLIT 0 // so many rows or columns behind the last whole tiles get no tiles: a sum for each element
+#endif
+#ifndef DOWN
+#define DOWN 1 // vectors of a column of A's tile that a work-item copies
+#endif
+#ifndef TAIL
+#define TAIL 0 // 1: the steps of k behind the last whole tiles of A and B in a loop of their own; 0: with zeroes
 #endif
 #ifndef ASYNC
 #define ASYNC 1 // 1: copy to local memory without waiting where the device can
@@ -103,8 +112,11 @@
 #if !(TSM * WIDTH % (WPTM * WPTN) == 0)
 #error TSM*WIDTH must be a multiple of WPTM*WPTN
 #endif
-#if !((TSK * WPTM * WPTN) % (TSN * WIDTH) == 0)
-#error TSK*WPTM*WPTN must be a multiple of TSN*WIDTH
+#if !((TSK * WPTM * WPTN) % (TSN * WIDTH * DOWN) == 0)
+#error TSK*WPTM*WPTN must be a multiple of TSN*WIDTH*DOWN
+#endif
+#if !(TSM % (WIDTH * DOWN) == 0)
+#error TSM must be a multiple of WIDTH*DOWN
 #endif
 #if !((TSK * WPTM * WPTN) % (TSM * WIDTH) == 0)
 #error TSK*WPTM*WPTN must be a multiple of TSM*WIDTH
@@ -127,6 +139,12 @@
 #if !((SPLIT < TSM) * (SPLIT < TSN) == 1)
 #error SPLIT must be below TSM and TSN
 #endif
+#if !(STAGES * TSK * WPTM * WPTN >= SPLIT * TSN)
+#error STAGES*TSK*WPTM*WPTN must be at least SPLIT*TSN
+#endif
+#if !(TAIL < 2)
+#error TAIL must be 0 or 1
+#endif
 #if !(TRANSPOSED < 2)
 #error TRANSPOSED must be 0 or 1
 #endif
@@ -143,16 +161,17 @@
 #define WARPN (32/WARPM)                     // columns of work-items in a warp
 #define WARPS (TSM/(WPTM*WARPM))             // warps in a column of the tile
 #define ITEMS (TSM/WPTM*(TSN/WPTN))          // work-items of a work-group
-#define KA (ITEMS*WIDTH/TSM)                 // rows of A's tile that a work-group copies at once
+#define MA (TSM/DOWN)                        // rows of A's tile that a work-group copies at once
+#define KA (ITEMS*WIDTH/MA)                  // and steps of k
 #if TRANSPOSED
-#define KB (ITEMS*WIDTH/TSN)                 // rows of B's tile
+#define KB (ITEMS*WIDTH/TSN)                 // steps of k of B's tile
 #elif TSK % 8 == 0
 #define KB 8                                 // 8 floats of each of 4 columns: a warp's stores meet no bank conflict
 #else
 #define KB TSK
 #endif
 #define NB (ITEMS/KB)                        // and columns, if B is not transposed
-#define LPTA (TSK/KA)                        // vectors of A's tile a work-item copies
+#define LPTA (TSK/KA*DOWN)                   // vectors of A's tile a work-item copies
 #define PAD (4*(1 - TRANSPOSED))             // floats added to each row of Bsub against bank conflicts
 
 // copy 4 floats or 1 from global to local memory, or zeroes if they are not there
@@ -174,12 +193,17 @@
 #define AWAIT(tiles)
 #endif
 
-// B's tile: vectors down a column of B transposed, or single floats down a column of B
+// A's tile: DOWN vectors of a column, then those of the next
 #if WIDTH == 4
 #define COPY COPY_4
 #else
 #define COPY COPY_1
 #endif
+#define MA_OF(l) ((l)%DOWN*MA)
+#define KA_OF(l) ((l)/DOWN*KA)
+#define COPY_A(l) COPY(&Asub[filled][ka][ia] + KA_OF(l)*TSM + MA_OF(l), a_from + KA_OF(l)*lda + MA_OF(l), \
+                       m0 + ia + MA_OF(l) < M && left_a > KA_OF(l))
+// B's tile: vectors down a column of B transposed, or single floats down a column of B
 #if TRANSPOSED
 #define LPTB (TSK/KB)
 #define B_AT(k, n) B[(size_t)(k)*ldb + (n)]
@@ -191,8 +215,8 @@
 #define B_AT(k, n) B[(size_t)(n)*ldb + (k)]
 #define K_OF(l) ((l)%(TSK/KB)*KB)
 #define N_OF(l) ((l)/(TSK/KB)*NB)
-#define COPY_B(l) COPY_1(&Bsub[filled][kb + K_OF(l)][ib + N_OF(l)], b_from + (size_t)N_OF(l)*ldb + K_OF(l), \
-                         n0 + ib + N_OF(l) < N && left_b > K_OF(l))
+#define COPY_B(l) COPY_1(&Bsub[filled][kb][ib] + K_OF(l)*(TSN + PAD) + N_OF(l), \
+                         b_from + (size_t)N_OF(l)*ldb + K_OF(l), n0 + ib + N_OF(l) < N && left_b > K_OF(l))
 #define B_STEP TSK
 #endif
 
@@ -203,7 +227,7 @@
     _Pragma("unroll") \
     for (int l = 0; l < LPTA; l++) { \
         if (STEP_OF(l, LPTA) == (k)) \
-            COPY(&Asub[filled][ka + l*KA][ia], a_from + l*KA*lda, m0 + ia < M && left_a > l*KA); \
+            COPY_A(l); \
     } \
     _Pragma("unroll") \
     for (int l = 0; l < LPTB; l++) { \
@@ -229,6 +253,19 @@
         *(float4*)&b[to][wn] = *(const volatile __local float4*)&Bsub[now][k][tn + wn*WARPN]; \
     }
 
+// multiply: the fragments of a step. Two columns at once, down and up again, so that each
+// multiply-add finds a factor where the one before left it
+#define MULTIPLY(of) \
+    _Pragma("unroll") \
+    for (int wn = 0; wn < WPTN; wn += 2) { \
+        _Pragma("unroll") \
+        for (int i = 0; i < WPTM; i++) { \
+            const int wm = wn%4 ? WPTM - 1 - i : i; \
+            acc[wn + i%2][wm] += a[of][wm]*b[of][wn + i%2]; \
+            acc[wn + 1 - i%2][wm] += a[of][wm]*b[of][wn + 1 - i%2]; \
+        } \
+    }
+
 // a work-item's elements inside the tile: the row of acc[][wm], the column of acc[wn], the first of 4 in a piece
 #define ROW(wm) (tm + (wm)*WARPM)
 #define COLUMN(wn) (tn + (wn)/4*4*WARPN + (wn)%4)
@@ -238,6 +275,96 @@
 // what this work-item has stored can be read by others before what it stores next; OpenCL 1.2 has no such promise
 // between work-groups
 #define IN_ORDER() asm volatile("membar.gl;" ::: "memory")
+#endif
+
+// tiles side by side across so many rows or columns
+#define TILES(size, side) (((size) - 1 - SPLIT)/(side) + 1)
+
+#if SPLIT
+#define LINES 4     // of C that a work-item adds up at once
+#if !defined(COUNT)
+#define COUNT SPLIT // elements of a line; fewer, if the launch knows that there are fewer
+#endif
+
+// strip: some lines of C in the rows behind the tiles, or in the columns. Each element is a sum along a column of B (a
+// row of A), shared by work-items that read neighbours: down a column of B as it lies, and else across the lines
+void strip(const int M, const int N, const int K, const size_t lda, const size_t ldb,
+           const __global float* restrict A,
+           const __global float* restrict B,
+           __global float* restrict C,
+           const int group, __local float* shared)
+{
+    // where the tiles end, which lines are this work-group's, and which of them and which part of it this work-item's
+    const int m_end = min(M, TILES(M, TSM)*TSM);
+    const int n_end = min(N, TILES(N, TSN)*TSN);
+    const int beside = n_end < N ? (m_end - 1)/(8*LINES) + 1 : 0;    // work-groups for the columns
+    const bool rows = group >= beside;                              // those behind them are for the rows
+    const bool down = rows && !TRANSPOSED;
+    const int tid = get_local_id(0);
+    const int across = down ? ITEMS/32 : 8;                         // lines side by side
+    const int parts = ITEMS/across;                                 // of each sum
+    const int part = down ? tid%32 : tid/8;
+    const int first = (rows ? group - beside : group)*across*LINES;
+    const int line = first + (down ? tid/32 : tid%8);
+    const int lines = rows ? N : m_end;
+    const int count = rows ? M - m_end : N - n_end;                 // elements of each line
+
+    // from one step of k to the next along a line, and along what it is multiplied with
+    const size_t b_k = TRANSPOSED ? ldb : 1;
+    const size_t b_n = TRANSPOSED ? 1 : ldb;
+    const size_t along_k = rows ? b_k : lda;
+    const size_t other_k = rows ? lda : b_k;
+    const size_t other_e = rows ? 1 : b_n;
+    const __global float* other = (rows ? A + m_end : B + n_end*b_n) + part*other_k;
+    const __global float* along[LINES];
+    float sum[LINES][COUNT];
+    #pragma unroll
+    for (int j = 0; j < LINES; j++) {
+        along[j] = (rows ? B : A) + min(line + j*across, lines - 1)*(rows ? b_n : 1) + part*along_k;
+        #pragma unroll
+        for (int e = 0; e < COUNT; e++) {
+            sum[j][e] = 0.0f;
+        }
+    }
+    #pragma unroll 8
+    for (int k = part; k < K; k += parts) {
+        float x[LINES];
+        #pragma unroll
+        for (int j = 0; j < LINES; j++) {
+            x[j] = *along[j];
+            along[j] += parts*along_k;
+        }
+        #pragma unroll
+        for (int e = 0; e < COUNT; e++) {
+            const float y = other[min(e, count - 1)*other_e];
+            #pragma unroll
+            for (int j = 0; j < LINES; j++) {
+                sum[j][e] += x[j]*y;
+            }
+        }
+        other += parts*other_k;
+    }
+
+    // the parts of each sum, added up by one work-item
+    #pragma unroll
+    for (int j = 0; j < LINES; j++) {
+        #pragma unroll
+        for (int e = 0; e < COUNT; e++) {
+            shared[e*ITEMS + tid] = sum[j][e];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int i = tid; i < across*count; i += ITEMS) {
+            const int e = i/across;
+            const int at = first + j*across + i%across;
+            float all = 0.0f;
+            for (int p = 0; p < parts; p++) {
+                all += shared[e*ITEMS + (down ? i%across*32 + p : p*8 + i%across)];
+            }
+            if (at < lines) C[rows ? (size_t)at*M + m_end + e : (size_t)(n_end + e)*M + at] = all;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}
 #endif
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
@@ -253,19 +380,19 @@ void gemm(const int M, const int N, const int K,
     const int warp = tid/32;                                 // number of the warp
     const int tm = (warp%WARPS*WARPM*WPTM) + lane%WARPM*4;   // first row inside the tile
     const int tn = (warp/WARPS*WARPN*WPTN) + lane/WARPM*4;   // first column inside the tile
-    const int ia = tid%(TSM/WIDTH)*WIDTH;                    // row of A's tile that it copies
-    const int ka = tid/(TSM/WIDTH);                          // and the first step of k
+    const int ia = tid%(MA/WIDTH)*WIDTH;                     // row of A's tile that it copies
+    const int ka = tid/(MA/WIDTH);                           // and the first step of k
     const int ib = TRANSPOSED ? tid%(TSN/WIDTH)*WIDTH : tid/KB;   // the same of B's tile
     const int kb = TRANSPOSED ? tid/(TSN/WIDTH) : tid%KB;
     const int lda = (M - 1)/WIDTH*WIDTH + WIDTH;             // from a column of A to the next
     const int ldb = TRANSPOSED ? (N - 1)/WIDTH*WIDTH + WIDTH : K;
-    const int tiles_m = (M - 1 - SPLIT)/TSM + 1;             // rows of tiles
-    const int tiles_n = (N - 1 - SPLIT)/TSN + 1;             // columns of tiles
+    const int tiles_m = TILES(M, TSM);                       // rows of tiles
+    const int tiles_n = TILES(N, TSN);                       // columns of tiles
     const int steps = (K - 1)/TSK + 1;                       // tiles of A that a tile of C needs
 
     // this work-group's part of the line of all steps
     const int group = get_group_id(0);
-    const int groups = get_num_groups(0);
+    const int groups = GROUPS ? GROUPS : tiles_m*tiles_n;    // those for the tiles
     const long line = (long)tiles_m*tiles_n*steps;
     long step = line*group/groups;
     const long end = line*(group + 1)/groups;
@@ -274,6 +401,13 @@ void gemm(const int M, const int N, const int K,
     // local memory
     __local float Asub[STAGES][TSK][TSM] __attribute__((aligned(16))); // [stage][k][m]
     __local float Bsub[STAGES][TSK][TSN + PAD] __attribute__((aligned(16))); // [stage][k][n]
+
+#if SPLIT
+    if (group >= groups) {
+        strip(M, N, K, lda, ldb, A, B, C, group - groups, &Asub[0][0][0]);
+        return;
+    }
+#endif
 
     while (step < end) {
         // which tile: down ORDER rows of tiles, then on to the next column
@@ -313,7 +447,7 @@ void gemm(const int M, const int N, const int K,
         barrier(CLK_LOCAL_MEM_FENCE);
         FRAGMENT(0, 0)
 
-        for (int t = 0; t < count; t++) {
+        for (int t = 0; t < (TAIL ? depth/TSK : count); t++) {
             // compute, fetch what the step after needs, and load one more
             #pragma unroll
             for (int k = 0; k < TSK; k++) {
@@ -325,19 +459,16 @@ void gemm(const int M, const int N, const int K,
                 }
                 FRAGMENT((k + 1)%TSK, (k + 1)%2)
                 NEXT(k)
-                // order: two columns at once, down and up again, so that each multiply-add
-                // finds a factor where the one before left it
-                #pragma unroll
-                for (int wn = 0; wn < WPTN; wn += 2) {
-                    #pragma unroll
-                    for (int i = 0; i < WPTM; i++) {
-                        const int wm = wn%4 ? WPTM - 1 - i : i;
-                        acc[wn + i%2][wm] += a[k%2][wm]*b[k%2][wn + i%2];
-                        acc[wn + 1 - i%2][wm] += a[k%2][wm]*b[k%2][wn + 1 - i%2];
-                    }
-                }
+                MULTIPLY(k%2)
             }
         }
+#if TAIL
+        #pragma unroll 1
+        for (int k = 0; k < depth%TSK; k++) {
+            FRAGMENT(k, 0)
+            MULTIPLY(0)
+        }
+#endif
         // barrier: nobody needs the last tile any more, and no zeroes are on their way
         AWAIT(0);
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -396,9 +527,13 @@ void gemm(const int M, const int N, const int K,
 
         // store: a whole one
         if (whole) {
-#if WIDTH == 1 && STAGES*TSK*WPTN >= TSN
+#if WIDTH == 1 && WARPM*WPTM % 32 == 0 && STAGES*TSK*WPTN >= TSN
             // in local memory the elements of a warp change hands, so that neighbours store neighbours
             __local float* block = &Asub[0][0][0] + warp*32*WPTM;    // [columns of the warp][its rows]
+            const int m1 = m0 + tm - lane%WARPM*4;                   // its first row and column of C
+            const int n1 = n0 + tn - lane/WARPM*4;
+            __global float* c = C + (size_t)n1*M + m1;
+            const bool inside = m0 + TSM <= M && n0 + TSN <= N;
             #pragma unroll
             for (int wn = 0; wn < WPTN; wn++) {
                 #pragma unroll
@@ -408,10 +543,16 @@ void gemm(const int M, const int N, const int K,
                 }
                 barrier(CLK_LOCAL_MEM_FENCE);
                 #pragma unroll
-                for (int i = lane; i < 32*WPTM; i += 32) {
-                    const int m = m0 + tm - lane%WARPM*4 + i%(WARPM*WPTM);
-                    const int n = n0 + COLUMN(wn) + (i/(WARPM*WPTM) - lane/WARPM)*4;
-                    if (n < N && m < M) C[(size_t)n*M + m] = block[i];
+                for (int n = 0; n < WARPN; n++) {
+                    __global float* column = c + (size_t)(wn/4*4*WARPN + wn%4 + n*4)*M + lane;
+                    #pragma unroll
+                    for (int m = 0; m < WARPM*WPTM; m += 32) {
+                        if (inside) {
+                            column[m] = block[n*WARPM*WPTM + m + lane];
+                        } else if (n1 + wn/4*4*WARPN + wn%4 + n*4 < N && m1 + m + lane < M) {
+                            column[m] = block[n*WARPM*WPTM + m + lane];
+                        }
+                    }
                 }
                 barrier(CLK_LOCAL_MEM_FENCE);
             }

@@ -20,7 +20,7 @@ KERNELS = pytest.mark.parametrize("number", catalog)
 FILES = sorted(path.name for path in sources.folder().glob("*.cl"))
 ENTRIES = {"pad.cl": ("pad", "unpad"), "peaks.cl": ("fma_loop", "copy"), "axpby.cl": ("axpby",),
            "transpose.cl": ("transpose",), "transpose_naive.cl": ("transpose_naive",),
-           "join.cl": ("join",), "strip.cl": ("strip",), "range.cl": ("range",)}  # fmt: skip
+           "join.cl": ("join",), "range.cl": ("range",)}  # fmt: skip
 
 
 def text_of(number: int) -> str:

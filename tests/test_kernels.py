@@ -27,9 +27,10 @@ def edited(number: int, *edits: tuple[str, str]) -> str:
 
 def without_barrier(number: int, *which: int) -> str:
     """A kernel's text without its first (1), second (2) ... barrier."""
-    parts = sources.read(catalog[number].file).split(BARRIER)
+    start, mark, kernel = sources.read(catalog[number].file).partition("__kernel __attribute__")
+    parts = kernel.split(BARRIER)
     assert max((2, *which)) <= len(parts) <= 9
-    text = parts[0]
+    text = start + mark + parts[0]
     for i, part in enumerate(parts[1:], 1):
         text += ("" if i in which else BARRIER) + part
     return text
@@ -93,14 +94,14 @@ WRONG |= {
     (13, "columns swapped"): edited(13, ("= acc[wn][wm];", "= acc[WPTN - 1 - wn][wm];")),
     (11, "columns shifted"): edited(11, ("B_AT(k, n + j)", "B_AT(k, n + (j + 1) % RY)")),
     (11, "tail dropped"): edited(11, ("k0 < K;", "k0 < K - RK;")),
-    (15, "tail dropped"): edited(15, ("t < count;", "t < count - 1;")),
+    (15, "tail dropped"): edited(15, ("depth/TSK : count)", "depth/TSK : count - 1)")),
     (15, "fragment of the neighbour"): edited(15, ("[k][tn + wn*WARPN]", "[k][(tn + 4) % TSN + wn*WARPN]")),
     (15, "old fragment"): edited(15, ("FRAGMENT((k + 1)%TSK, (k + 1)%2)", "FRAGMENT(k, (k + 1)%2)")),
-    (15, "components swapped"): edited(15, ("b[k%2][wn + 1 - i%2];", "b[k%2][wn + i%2];")),
+    (15, "components swapped"): edited(15, ("b[of][wn + 1 - i%2];", "b[of][wn + i%2];")),
     (15, "columns swapped"): edited(15, ("WARPN + (wn)%4)", "WARPN + 3 - (wn)%4)")),
-    (15, "the last row taken as zero"): edited(15, ("m0 + ia < M && left_a", "m0 + ia < M - 1 && left_a")),
+    (15, "the last row taken as zero"): edited(15, ("m0 + ia + MA_OF(l) < M &&", "m0 + ia + MA_OF(l) < M - 1 &&")),
     (15, "the last step taken as zero"): edited(15, ("left_b > (l)*KB)", "left_b - 1 > (l)*KB)")),
-    (15, "the last column unwritten"): edited(15, ("if (n < N && m < M) C[", "if (n < N - 1 && m < M) C[")),
+    (15, "the last column unwritten"): edited(15, ("n*4 < N && m1", "n*4 < N - 1 && m1")),
     (16, "tail dropped"): edited(16, ("first < K; first", "first < K - TSK; first")),
     (16, "step shifted"): edited(16, ("&Bsub[now][k + l][n]", "&Bsub[now][(k + l + 1)%TSK][n]")),
     (16, "columns swapped"): edited(16, ("j%4 + 8*t + 4*h;", "j%4 + 8*t + 4 - 4*h;")),

@@ -496,6 +496,7 @@ WARPS = [
     (warps(32, 32, 4, 4, 4, 4, 1, 2, 1), (3, 1, 5)),
     (warps(64, 32, 4, 8, 8, 8, 4, 4, 2), (1, 2, 1)),
     (warps(16, 64, 8, 4, 8, 4, 4, 3), (2, 1, 4)),
+    (warps(64, 32, 16, 8, 4, 8, 1, 3) | {"DOWN": 4, "TAIL": 1}, (1, 2, 3)),
 ]
 if FULL:
     offered = [p for p in catalog[15].offered() if not p["GROUPS"] and np.prod(catalog[15].tiles(p)) <= 64 * 32 * 16]
@@ -579,6 +580,15 @@ def test_every_tile_has_one_place_in_the_order(rows, columns, order):
     for _, band in itertools.groupby(places, key=lambda place: place[0] // order):
         down = [(column, row) for row, column in band]
         assert down == sorted(down)  # in it down a column, then on to the next
+
+
+@pytest.mark.parametrize("tail", (0, 1))
+def test_a_replay_with_steps_behind_the_whole_tiles(tail):
+    params = warps(64, 32, 8, 8, 4, 8, 1) | {"DOWN": 2, "TAIL": tail}
+    done = [trace.replay(15, 60, 40, k, params) for k in (3, 8, 13)]
+    assert all(check.exact(one.c, one.a, one.b).ok and trace.races(one) == [] for one in done)
+    steps = [one.count("Asub") // (2 * 2 * 16 * 8) for one in done]  # a work-item of 32 in 4 groups takes 8 floats
+    assert steps == ([1 + 3, 9, 9 + 5] if tail else [9, 9, 17])
 
 
 def test_shared_tiles_are_not_replayed():

@@ -45,7 +45,7 @@ def test_awkward_sizes_are_right_and_nothing_around_c_is_touched(name, params):
     for m, n, k in awkward(SPEC.tiles(params)):
         result = gemmlab.measure(15, m, n, k, params=params, device=DEVICES[name], repeats=1)
         assert result.ok and result.verdict == "right: every element exact", result
-        assert list(result.passes_ms)[-1] in ("gemm", "join", "strip", "unpad")
+        assert list(result.passes_ms)[-1] in ("gemm", "join", "unpad")
         assert ("join" in result.passes_ms) == bool(params["GROUPS"])
 
 
@@ -224,8 +224,8 @@ def test_a_wrong_share_is_caught(what, device):
 
 
 GUARDS = {
-    "of the columns": (1, "if (n < N && m < M) C[", "if (m < M) C["),
-    "of the rows": (1, "if (n < N && m < M) C[", "if (n < N) C["),
+    "of the columns": (1, "n1 + wn/4*4*WARPN + wn%4 + n*4 < N && ", ""),
+    "of the rows": (1, " && m1 + m + lane < M", ""),
     "of the columns, vectors": (4, "else if (n < N)", "else if (1)"),
     "of the rows, vectors": (4, "if (m < M) c[0]", "c[0]"),
 }
@@ -277,8 +277,8 @@ def test_every_copy_has_a_step_before_the_last():
 WRONG_BATCHES = {
     "too late for the barrier": ("((l)*BATCHES/(count)", "(((l) + 1)*BATCHES/(count)"),
     "the last one never": ("if (STEP_OF(l, LPTB) == (k))", "if (STEP_OF(l, LPTB) == (k) && l < LPTB - 1)"),
-    "the steps mixed up": ("[kb + K_OF(l)]", "[kb + TSK - KB - K_OF(l)]"),
-    "the columns mixed up": ("[ib + N_OF(l)]", "[ib + TSN - NB - N_OF(l)]"),
+    "the steps mixed up": ("K_OF(l)*(TSN + PAD)", "(TSK - KB - K_OF(l))*(TSN + PAD)"),
+    "the columns mixed up": ("(TSN + PAD) + N_OF(l)", "(TSN + PAD) + TSN - NB - N_OF(l)"),
 }
 
 
@@ -296,7 +296,8 @@ SPLITS = [
     TINY | {"SPLIT": 5},
     TINY | {"SPLIT": 5, "TRANSPOSED": 0, "GROUPS": 3},
     TINY | {"SPLIT": 1, "TRANSPOSED": 0, "WIDTH": 4},
-    TINY | {"SPLIT": 31, "WIDTH": 4, "GROUPS": 5, "LAST": 0},
+    TINY | {"SPLIT": 31, "WIDTH": 4, "GROUPS": 5, "LAST": 0, "TSK": 16, "STAGES": 4},
+    TINY | {"SPLIT": 7, "TRANSPOSED": 0, "TSK": 16, "WIDTH": 1, "DOWN": 2, "TAIL": 1},
 ]
 
 
@@ -309,53 +310,91 @@ def test_rows_and_columns_behind_the_tiles(params, device):
         result = gemmlab.measure(15, m, n, k, params=params, device=device, repeats=1)
         assert result.ok, result
         left = [size > 32 and 0 < size % 32 <= split for size in (m, n)]
-        assert ("strip" in result.passes_ms) == any(left), (m, n, result)
+        assert bool(SPEC.sums(m, n, SPEC.complete(params))) == any(left), (m, n)
 
 
 def test_tiles_where_some_rows_have_none():
     for size, split, tiles in ((1, 0, 1), (32, 0, 1), (33, 0, 2), (1, 8, 1), (8, 8, 1), (33, 8, 1), (40, 8, 1),
                                (41, 8, 2), (64, 8, 2), (72, 8, 2), (73, 8, 3)):  # fmt: skip
-        params = TINY | {"SPLIT": split}
+        params = SPEC.complete(TINY | {"SPLIT": split})
         assert SPEC.tiled(size, 32, params) == (tiles, 1) and SPEC.tiled(32, size, params) == (1, tiles)
-        assert SPEC.global_size(size, size, params) == (64 * tiles * tiles, 1)
+        assert SPEC.global_size(size, size, params) == (64 * (tiles * tiles + SPEC.sums(size, size, params)), 1)
     assert catalog[16].tiled(129, 128, catalog[16].defaults)[0] == -(-129 // catalog[16].tiles(catalog[16].defaults)[0])
 
 
-def test_a_strip_is_compiled_for_as_many_as_there_are(any_device):
-    built = gemmlab.kernel(15, SPLITS[0], any_device)
-    for m, n in ((33, 64), (64, 35), (34, 33)):
-        plan = built.plan(m, n, 40)
-        lines = (n if m % 32 else 0, 32 * (m // 32) if n % 32 else 0)
-        assert plan.strip_size == (512 * sum(-(-some // 16) for some in lines), 1)
-        assert SPEC.behind(m, n, built.params) == (m % 32, n % 32)
-        assert edges.cost(15, built.params, m, n, 40)[0] == 3  # B transposed, gemm, strip
-    assert built.plan(64, 64, 40).strip is None and edges.cost(15, built.params, 64, 64, 40)[0] == 2
+@pytest.mark.parametrize("transposed", [0, 1])
+def test_work_groups_that_add_up(transposed, any_device):
+    """Counted again: 64 work-items in a group, 4 lines each, 8 side by side, or one a warp down a column of B."""
+    built = gemmlab.kernel(15, TINY | {"SPLIT": 5, "TRANSPOSED": transposed}, any_device)
+    across = 8 if transposed else 2
+    for m, n in ((33, 64), (64, 35), (34, 33), (37, 300), (300, 65), (64, 64), (40, 40)):
+        below, beside = (size % 32 if 0 < size % 32 <= 5 else 0 for size in (m, n))
+        assert SPEC.behind(m, n, built.params) == (below, beside)
+        groups = len(range(0, n, 4 * across)) * bool(below) + len(range(0, m - below, 4 * 8)) * bool(beside)
+        tiles = -(-(m - below) // 32) * -(-(n - beside) // 32)
+        assert built.plan(m, n, 40).size == (64 * (tiles + groups), 1)
+        assert edges.cost(15, built.params, m, n, 40)[0] == 1 + transposed
+
+
+def test_sums_are_compiled_for_as_many_as_there_are(any_device):
+    built = gemmlab.kernel(15, TINY | {"SPLIT": 5}, any_device)
+    plain, some = (built.plan(m, n, 40).built for m, n in ((64, 64), (35, 66)))
+    assert plain is built._built and built.plan(37, 33, 40).built is plain and some is not plain
+    assert built.plan(33, 67, 9).built is some, "the larger number of both sides, whatever the sizes"
 
 
 WRONG_STRIPS = {
-    "a step too few": ("k < K; k += PARTS", "k < K - 1; k += PARTS"),
-    "a part too few": ("p < PARTS; p++", "p < PARTS - 1; p++"),
+    "a step too few": ("k < K; k += parts", "k < K - 1; k += parts"),
+    "a part too few": ("p < parts; p++", "p < parts - 1; p++"),
     "a row too late": ("A + m_end : B + n_end*b_n", "A + M - 1 : B + n_end*b_n"),
     "a column too late": ("A + m_end : B + n_end*b_n", "A + m_end : B + (N - 1)*b_n"),
     "the first over and over": ("min(e, count - 1)", "min(e, 0)"),
-    "lines of the neighbour": ("B + line*b_n : A + line;", "B + (line ^ 1)*b_n : A + (line ^ 1);"),
-    "tiles that are not there": ("int m_end = min(M, ((M - 1 - SPLIT)", "int m_end = min(M, ((M - 1)"),
+    "lines of the neighbour": ("min(line + j*across, lines - 1)", "min((line ^ 1) + j*across, lines - 1)"),
+    "lines over and over": ("min(line + j*across, lines - 1)", "min(line, lines - 1)"),
+    "tiles that are not there": ("int m_end = min(M, TILES(M, TSM)*TSM)", "int m_end = min(M, ((M - 1)/TSM + 1)*TSM)"),
     "a corner nobody stores": ("const int lines = rows ? N : m_end;", "const int lines = rows ? n_end : m_end;"),
+    "sums before they are there": ("all += shared[e*ITEMS +", "all += shared["),
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("transposed", [0, 1])
 @pytest.mark.parametrize("what", WRONG_STRIPS)
-def test_a_wrong_strip_is_caught(what, helper, device):
-    text, (old, new) = sources.read("strip.cl"), WRONG_STRIPS[what]
-    assert text.count(old) == 1, old
-    helper("strip.cl", text.replace(old, new))
-    m, n, k = 67, 70, 75
-    a, b = check.exact_inputs(m, n, k)
-    out = cla.empty(device.queue, (n, m), np.float32)
-    out.fill(np.float32(np.nan))
-    on_device = [cla.to_device(device.queue, np.ascontiguousarray(x)) for x in (a.T, b)]
-    Kernel(SPEC, TINY | {"SPLIT": 6}, device, device.context)(m, n, k, *on_device, out).wait()
-    assert not check.exact(out.get().T, a, b).ok
+def test_a_wrong_sum_is_caught(what, transposed, device):
+    text = edited(15, WRONG_STRIPS[what])
+    params = TINY | {"SPLIT": 6, "TRANSPOSED": transposed}
+    result = gemmlab.measure(15, 67, 70, 75, params=params, device=device, repeats=1, source=text)
+    assert not result.ok and result.verdict.startswith("wrong: "), result
+
+
+# What K leaves
+
+
+@pytest.mark.parametrize("down", [1, 2, 4])
+@pytest.mark.parametrize("tail", [0, 1])
+def test_steps_behind_the_last_whole_tiles(tail, down, device):
+    """Fewer steps than a tile, as many, one more; cut among groups, each of which ends where a tile ends, or K."""
+    params = {"TSM": 64, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4, "WARPM": 4, "TAIL": tail, "DOWN": down}
+    for width, groups, transposed in ((1, 0, 1), (4, 3, 1), (1, 5, 0)):
+        if down == 4 and width == 4:
+            continue  # more steps of k than a tile has
+        given = params | {"WIDTH": width, "GROUPS": groups, "TRANSPOSED": transposed, "LAST": 0}
+        for m, n, k in ((64, 32, 1), (64, 33, 15), (65, 32, 16), (67, 70, 17), (130, 64, 31), (60, 96, 75)):
+            result = gemmlab.measure(15, m, n, k, params=given, device=device, repeats=1)
+            assert result.ok, (given, result)
+
+
+WRONG_TAILS = {
+    "one too few": ("k < depth%TSK; k++", "k < depth%TSK - 1; k++"),
+    "the steps of the tile before": ("            FRAGMENT(k, 0)\n            MULTIPLY(0)", "            MULTIPLY(0)"),
+    "each a step too late": ("            FRAGMENT(k, 0)\n", "            FRAGMENT((k + 1)%TSK, 0)\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WRONG_TAILS)
+def test_a_wrong_tail_is_caught(what, device):
+    text, params = edited(15, WRONG_TAILS[what]), TINY | {"TAIL": 1, "TSK": 16}
+    result = gemmlab.measure(15, 64, 64, 39, params=params, device=device, repeats=1, source=text)
+    assert not result.ok and result.verdict.startswith("wrong: "), result
 
 
 # The last work-group to come adds up
@@ -366,7 +405,7 @@ BY_THE_LAST = edited(
     15,
     ("#if LAST && defined(__NV_CL_C_VERSION)", "#if LAST"),
     ('asm volatile("membar.gl;" ::: "memory")', "mem_fence(CLK_GLOBAL_MEM_FENCE)"),
-    ("#if WIDTH == 1 && STAGES*TSK*WPTN >= TSN", "#if 0"),
+    ("#if WIDTH == 1 && WARPM*WPTM % 32 == 0 && STAGES*TSK*WPTN >= TSN", "#if 0"),
 )
 
 
