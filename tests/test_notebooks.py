@@ -171,9 +171,14 @@ WRONG = {
 
 
 def body(number: int, *changes: tuple[str, str]) -> str:
-    """A kernel's text with some changes, each of which must find its place."""
+    """A kernel's text with some changes, each of which must find its place; " ... " in one stands for all between."""
     text = sources.body(sources.read(catalog[number].file))
     for old, new in changes:
+        start, cut, end = old.partition(" ... ")
+        if cut:
+            assert text.count(start) == 1, start
+            first = text.index(start)
+            old = text[first : text.index(end, first) + len(end)]
         assert old in text, old
         text = text.replace(old, new)
     return text

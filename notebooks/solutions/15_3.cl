@@ -38,86 +38,36 @@
 #define BATCHES 1 // a tile's copies are asked for in so many batches, spread over the multiply-adds
 #endif
 #ifndef SPLIT
-#define SPLIT 0 // so many rows or columns behind the last whole tiles get no tiles: strip.cl adds them up
+#define SPLIT 0 // so many rows or columns behind the last whole tiles get no tiles: a sum for each element
+#endif
+#ifndef DOWN
+#define DOWN 1 // vectors of a column of A's tile that a work-item copies
+#endif
+#ifndef TAIL
+#define TAIL 0 // 1: the steps of k behind the last whole tiles of A and B in a loop of their own; 0: with zeroes
 #endif
 #ifndef ASYNC
 #define ASYNC 1 // 1: copy to local memory without waiting where the device can
 #endif
 
-#if !(TSM % (WPTM * WARPM) == 0)
-#error TSM must be a multiple of WPTM*WARPM
-#endif
-#if !(32 % WARPM == 0)
-#error WARPM must divide 32
-#endif
-#if !(TSN * WARPM % (WPTN * 32) == 0)
-#error TSN*WARPM must be a multiple of WPTN*32
-#endif
-#if !(WPTM % 4 == 0)
-#error WPTM must be a multiple of 4
-#endif
-#if !(WPTN % 4 == 0)
-#error WPTN must be a multiple of 4
-#endif
-#if !((WIDTH - 1) * (WIDTH - 4) == 0)
-#error WIDTH must be 1 or 4
-#endif
-#if !(TSN * WIDTH % (WPTM * WPTN) == 0)
-#error TSN*WIDTH must be a multiple of WPTM*WPTN
-#endif
-#if !(TSM * WIDTH % (WPTM * WPTN) == 0)
-#error TSM*WIDTH must be a multiple of WPTM*WPTN
-#endif
-#if !((TSK * WPTM * WPTN) % (TSN * WIDTH) == 0)
-#error TSK*WPTM*WPTN must be a multiple of TSN*WIDTH
-#endif
-#if !((TSK * WPTM * WPTN) % (TSM * WIDTH) == 0)
-#error TSK*WPTM*WPTN must be a multiple of TSM*WIDTH
-#endif
-#if !(STAGES > 1)
-#error STAGES must be at least 2
-#endif
-#if !(TSK % 2 == 0)
-#error TSK must be even
-#endif
-#if !((TSM * TSN) % (TSK * WPTM * WPTN) == 0)
-#error TSM*TSN must be a multiple of TSK*WPTM*WPTN
-#endif
-#if !((8 * WPTM * WPTN) % TSM == 0)
-#error 8*WPTM*WPTN must be a multiple of TSM
-#endif
-#if !((BATCHES > 0) * (BATCHES < TSK) == 1)
-#error BATCHES must be from 1 to TSK-1
-#endif
-#if !((SPLIT < TSM) * (SPLIT < TSN) == 1)
-#error SPLIT must be below TSM and TSN
-#endif
-#if !(TRANSPOSED < 2)
-#error TRANSPOSED must be 0 or 1
-#endif
-#if !(GROUPS < 65536)
-#error GROUPS must be below 65536
-#endif
-#if !(LAST < 2)
-#error LAST must be 0 or 1
-#endif
-#if !(ASYNC < 2)
-#error ASYNC must be 0 or 1
+#if SPLIT
+#error SPLIT must be 0 here
 #endif
 
 #define WARPN (32/WARPM)                     // columns of work-items in a warp
 #define WARPS (TSM/(WPTM*WARPM))             // warps in a column of the tile
 #define ITEMS (TSM/WPTM*(TSN/WPTN))          // work-items of a work-group
-#define KA (ITEMS*WIDTH/TSM)                 // rows of A's tile that a work-group copies at once
+#define MA (TSM/DOWN)                        // rows of A's tile that a work-group copies at once
+#define KA (ITEMS*WIDTH/MA)                  // and steps of k
 #if TRANSPOSED
-#define KB (ITEMS*WIDTH/TSN)                 // rows of B's tile
+#define KB (ITEMS*WIDTH/TSN)                 // steps of k of B's tile
 #elif TSK % 8 == 0
 #define KB 8                                 // 8 floats of each of 4 columns: a warp's stores meet no bank conflict
 #else
 #define KB TSK
 #endif
 #define NB (ITEMS/KB)                        // and columns, if B is not transposed
-#define LPTA (TSK/KA)                        // vectors of A's tile a work-item copies
+#define LPTA (TSK/KA*DOWN)                   // vectors of A's tile a work-item copies
 #define PAD (4*(1 - TRANSPOSED))             // floats added to each row of Bsub against bank conflicts
 
 // copy 4 floats or 1 from global to local memory, or zeroes if they are not there
@@ -139,12 +89,17 @@
 #define AWAIT(tiles)
 #endif
 
-// B's tile: vectors down a column of B transposed, or single floats down a column of B
+// A's tile: DOWN vectors of a column, then those of the next
 #if WIDTH == 4
 #define COPY COPY_4
 #else
 #define COPY COPY_1
 #endif
+#define MA_OF(l) ((l)%DOWN*MA)
+#define KA_OF(l) ((l)/DOWN*KA)
+#define COPY_A(l) COPY(&Asub[filled][ka][ia] + KA_OF(l)*TSM + MA_OF(l), a_from + KA_OF(l)*lda + MA_OF(l), \
+                       m0 + ia + MA_OF(l) < M && left_a > KA_OF(l))
+// B's tile: vectors down a column of B transposed, or single floats down a column of B
 #if TRANSPOSED
 #define LPTB (TSK/KB)
 #define B_AT(k, n) B[(size_t)(k)*ldb + (n)]
@@ -156,8 +111,8 @@
 #define B_AT(k, n) B[(size_t)(n)*ldb + (k)]
 #define K_OF(l) ((l)%(TSK/KB)*KB)
 #define N_OF(l) ((l)/(TSK/KB)*NB)
-#define COPY_B(l) COPY_1(&Bsub[filled][kb + K_OF(l)][ib + N_OF(l)], b_from + (size_t)N_OF(l)*ldb + K_OF(l), \
-                         n0 + ib + N_OF(l) < N && left_b > K_OF(l))
+#define COPY_B(l) COPY_1(&Bsub[filled][kb][ib] + K_OF(l)*(TSN + PAD) + N_OF(l), \
+                         b_from + (size_t)N_OF(l)*ldb + K_OF(l), n0 + ib + N_OF(l) < N && left_b > K_OF(l))
 #define B_STEP TSK
 #endif
 
@@ -168,7 +123,7 @@
     _Pragma("unroll") \
     for (int l = 0; l < LPTA; l++) { \
         if (STEP_OF(l, LPTA) == (k)) \
-            COPY(&Asub[filled][ka + l*KA][ia], a_from + l*KA*lda, m0 + ia < M && left_a > l*KA); \
+            COPY_A(l); \
     } \
     _Pragma("unroll") \
     for (int l = 0; l < LPTB; l++) { \
@@ -194,6 +149,19 @@
         *(float4*)&b[to][wn] = *(const volatile __local float4*)&Bsub[now][k][tn + wn*WARPN]; \
     }
 
+// multiply: the fragments of a step. Two columns at once, down and up again, so that each
+// multiply-add finds a factor where the one before left it
+#define MULTIPLY(of) \
+    _Pragma("unroll") \
+    for (int wn = 0; wn < WPTN; wn += 2) { \
+        _Pragma("unroll") \
+        for (int i = 0; i < WPTM; i++) { \
+            const int wm = wn%4 ? WPTM - 1 - i : i; \
+            acc[wn + i%2][wm] += a[of][wm]*b[of][wn + i%2]; \
+            acc[wn + 1 - i%2][wm] += a[of][wm]*b[of][wn + 1 - i%2]; \
+        } \
+    }
+
 // a work-item's elements inside the tile: the row of acc[][wm], the column of acc[wn], the first of 4 in a piece
 #define ROW(wm) (tm + (wm)*WARPM)
 #define COLUMN(wn) (tn + (wn)/4*4*WARPN + (wn)%4)
@@ -204,6 +172,9 @@
 // between work-groups
 #define IN_ORDER() asm volatile("membar.gl;" ::: "memory")
 #endif
+
+// tiles side by side across so many rows or columns
+#define TILES(size, side) (((size) - 1 - SPLIT)/(side) + 1)
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void gemm(const int M, const int N, const int K,
@@ -218,19 +189,19 @@ void gemm(const int M, const int N, const int K,
     const int warp = tid/32;                                 // number of the warp
     const int tm = (warp%WARPS*WARPM*WPTM) + lane%WARPM*4;   // first row inside the tile
     const int tn = (warp/WARPS*WARPN*WPTN) + lane/WARPM*4;   // first column inside the tile
-    const int ia = tid%(TSM/WIDTH)*WIDTH;                    // row of A's tile that it copies
-    const int ka = tid/(TSM/WIDTH);                          // and the first step of k
+    const int ia = tid%(MA/WIDTH)*WIDTH;                     // row of A's tile that it copies
+    const int ka = tid/(MA/WIDTH);                           // and the first step of k
     const int ib = TRANSPOSED ? tid%(TSN/WIDTH)*WIDTH : tid/KB;   // the same of B's tile
     const int kb = TRANSPOSED ? tid/(TSN/WIDTH) : tid%KB;
     const int lda = (M - 1)/WIDTH*WIDTH + WIDTH;             // from a column of A to the next
     const int ldb = TRANSPOSED ? (N - 1)/WIDTH*WIDTH + WIDTH : K;
-    const int tiles_m = (M - 1 - SPLIT)/TSM + 1;             // rows of tiles
-    const int tiles_n = (N - 1 - SPLIT)/TSN + 1;             // columns of tiles
+    const int tiles_m = TILES(M, TSM);                       // rows of tiles
+    const int tiles_n = TILES(N, TSN);                       // columns of tiles
     const int steps = (K - 1)/TSK + 1;                       // tiles of A that a tile of C needs
 
     // this work-group's part of the line of all steps
     const int group = get_group_id(0);
-    const int groups = get_num_groups(0);
+    const int groups = GROUPS ? GROUPS : tiles_m*tiles_n;    // those for the tiles
     const long line = (long)tiles_m*tiles_n*steps;
     long step = line*group/groups;
     const long end = line*(group + 1)/groups;
@@ -278,7 +249,7 @@ void gemm(const int M, const int N, const int K,
         barrier(CLK_LOCAL_MEM_FENCE);
         FRAGMENT(0, 0)
 
-        for (int t = 0; t < count; t++) {
+        for (int t = 0; t < (TAIL ? depth/TSK : count); t++) {
             // compute, fetch what the step after needs, and load one more
             #pragma unroll
             for (int k = 0; k < TSK; k++) {
@@ -290,19 +261,16 @@ void gemm(const int M, const int N, const int K,
                 }
                 FRAGMENT((k + 1)%TSK, (k + 1)%2)
                 NEXT(k)
-                // order: two columns at once, down and up again, so that each multiply-add
-                // finds a factor where the one before left it
-                #pragma unroll
-                for (int wn = 0; wn < WPTN; wn += 2) {
-                    #pragma unroll
-                    for (int i = 0; i < WPTM; i++) {
-                        const int wm = wn%4 ? WPTM - 1 - i : i;
-                        acc[wn + i%2][wm] += a[k%2][wm]*b[k%2][wn + i%2];
-                        acc[wn + 1 - i%2][wm] += a[k%2][wm]*b[k%2][wn + 1 - i%2];
-                    }
-                }
+                MULTIPLY(k%2)
             }
         }
+#if TAIL
+        #pragma unroll 1
+        for (int k = 0; k < depth%TSK; k++) {
+            FRAGMENT(k, 0)
+            MULTIPLY(0)
+        }
+#endif
         // barrier: nobody needs the last tile any more, and no zeroes are on their way
         AWAIT(0);
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -361,9 +329,13 @@ void gemm(const int M, const int N, const int K,
 
         // store: a whole one
         if (whole) {
-#if WIDTH == 1 && STAGES*TSK*WPTN >= TSN
+#if WIDTH == 1 && WARPM*WPTM % 32 == 0 && STAGES*TSK*WPTN >= TSN
             // in local memory the elements of a warp change hands, so that neighbours store neighbours
             __local float* block = &Asub[0][0][0] + warp*32*WPTM;    // [columns of the warp][its rows]
+            const int m1 = m0 + tm - lane%WARPM*4;                   // its first row and column of C
+            const int n1 = n0 + tn - lane/WARPM*4;
+            __global float* c = C + (size_t)n1*M + m1;
+            const bool inside = m0 + TSM <= M && n0 + TSN <= N;
             #pragma unroll
             for (int wn = 0; wn < WPTN; wn++) {
                 #pragma unroll
@@ -373,10 +345,16 @@ void gemm(const int M, const int N, const int K,
                 }
                 barrier(CLK_LOCAL_MEM_FENCE);
                 #pragma unroll
-                for (int i = lane; i < 32*WPTM; i += 32) {
-                    const int m = m0 + tm - lane%WARPM*4 + i%(WARPM*WPTM);
-                    const int n = n0 + COLUMN(wn) + (i/(WARPM*WPTM) - lane/WARPM)*4;
-                    if (n < N && m < M) C[(size_t)n*M + m] = block[i];
+                for (int n = 0; n < WARPN; n++) {
+                    __global float* column = c + (size_t)(wn/4*4*WARPN + wn%4 + n*4)*M + lane;
+                    #pragma unroll
+                    for (int m = 0; m < WARPM*WPTM; m += 32) {
+                        if (inside) {
+                            column[m] = block[n*WARPM*WPTM + m + lane];
+                        } else if (n1 + wn/4*4*WARPN + wn%4 + n*4 < N && m1 + m + lane < M) {
+                            column[m] = block[n*WARPM*WPTM + m + lane];
+                        }
+                    }
                 }
                 barrier(CLK_LOCAL_MEM_FENCE);
             }
