@@ -281,7 +281,7 @@
 #define TILES(size, side) (((size) - 1 - SPLIT)/(side) + 1)
 
 #if SPLIT
-#define LINES 4     // of C that a work-item adds up at once
+#define LINES 4     // of C that a work-item adds up at once; how many work-groups are launched depends on it
 #if !defined(COUNT)
 #define COUNT SPLIT // elements of a line; fewer, if the launch knows that there are fewer
 #endif
