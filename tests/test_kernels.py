@@ -98,7 +98,7 @@ WRONG |= {
     (15, "fragment of the neighbour"): edited(15, ("[k][tn + wn*WARPN]", "[k][(tn + 4) % TSN + wn*WARPN]")),
     (15, "old fragment"): edited(15, ("FRAGMENT((k + 1)%TSK, (k + 1)%2)", "FRAGMENT(k, (k + 1)%2)")),
     (15, "components swapped"): edited(15, ("b[of][wn + 1 - i%2];", "b[of][wn + i%2];")),
-    (15, "columns swapped"): edited(15, ("WARPN + (wn)%4)", "WARPN + 3 - (wn)%4)")),
+    (15, "columns swapped"): edited(15, ("wn%4 + n*4)*M", "(wn%4 ^ 1) + n*4)*M")),
     (15, "the last row taken as zero"): edited(15, ("m0 + ia + MA_OF(l) < M &&", "m0 + ia + MA_OF(l) < M - 1 &&")),
     (15, "the last step taken as zero"): edited(15, ("left_b > (l)*KB)", "left_b - 1 > (l)*KB)")),
     (15, "the last column unwritten"): edited(15, ("n*4 < N && m1", "n*4 < N - 1 && m1")),

@@ -587,7 +587,7 @@ def test_a_replay_with_steps_behind_the_whole_tiles(tail):
     params = warps(64, 32, 8, 8, 4, 8, 1) | {"DOWN": 2, "TAIL": tail}
     done = [trace.replay(15, 60, 40, k, params) for k in (3, 8, 13)]
     assert all(check.exact(one.c, one.a, one.b).ok and trace.races(one) == [] for one in done)
-    steps = [one.count("Asub") // (2 * 2 * 16 * 8) for one in done]  # a work-item of 32 in 4 groups takes 8 floats
+    steps = [one.count("Asub") / (2 * 64 * 8) for one in done]  # two work-groups, 64 work-items, 8 floats each
     assert steps == ([1 + 3, 9, 9 + 5] if tail else [9, 9, 17])
 
 
