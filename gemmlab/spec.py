@@ -141,10 +141,7 @@ class KernelSpec(Choices):
         return tuple(self.value(e, params) for e in self.local_size)
 
     def global_size(self, m: int, n: int, params: Mapping[str, int]) -> tuple[int, int]:
-        """Work-items of the whole launch for an m x n result: as many work-groups as tiles, rounded up, or GROUPS.
-
-        And those which add up what SPLIT leaves.
-        """
+        """Work-items of the whole launch for an m x n result: a work-group for each tile, or GROUPS, and the `sums`."""
         tm, tn, _ = self.tiles(params)
         lm, ln = self.local(params)
         if "ORDER" in params:  # tiles numbered along dimension 0
