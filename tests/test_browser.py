@@ -257,10 +257,11 @@ def test_reset_and_best_so_far(ran):
     ran.box(OTHER).get_by_role("button", name="Reset").click()
     found.append(ran.wait_key(OTHER, start))
     assert ran.values(OTHER) == start
-    ran.press(OTHER, "TS", "ArrowLeft", "ArrowLeft", "ArrowLeft")
-    slow = ran.wait_key(OTHER, "TS=16 M=128 N=128 K=128")
-    best = max(gflops(shown) for shown in [*found, slow])
-    fastest = {shown["key"] for shown in [*found, slow] if gflops(shown) == best}
+    for _ in range(3):  # one after another: a setting that is only passed through may be the fastest of all
+        found.append(ran.time(OTHER, "TS", "ArrowLeft")[1])
+    assert found[-1]["key"] == "TS=16 M=128 N=128 K=128"
+    best = max(map(gflops, found))
+    fastest = {shown["key"] for shown in found if gflops(shown) == best}
     count = ran.shown(OTHER)["count"]
     ran.box(OTHER).get_by_role("button", name="Best so far").click()
     ran.wait_until(lambda: ran.shown(OTHER)["count"] != count)
