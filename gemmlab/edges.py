@@ -31,8 +31,7 @@ def cost(
     copies += [ldb * (depth if turned else cols)] if padded else []
     copies += [rows * cols] if (rows, cols) != (m, n) else []
     pieces = spec.value(spec.pieces, params) if spec.pieces else 0
-    helpers = len(copies) + spec.joins(params, features)
-    return 1 + helpers, 4 * (sum(copies) + pieces)
+    return 1 + len(copies) + spec.joins(params, features), 4 * (sum(copies) + pieces)
 
 
 def split(a, b, tile: tuple[int, int]) -> list[list]:
