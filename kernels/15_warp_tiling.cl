@@ -27,7 +27,7 @@
 //
 //    With GROUPS = 0 a work-group computes one tile. Otherwise the steps of all tiles lie in
 //    one line, which is cut into GROUPS pieces of one length. What was cut is added up by
-//    join.cl, or with LAST by the last work-group to come to the tile:
+//    fixup.cl, or with LAST by the last work-group to come to the tile:
 //
 //    tile   |      0      |      1      |      2      |
 //    group  |    0    |    1    |    2    |    3    |
@@ -67,7 +67,7 @@
 #define GROUPS 0 // work-groups that share all tiles equally; 0: one for each tile
 #endif
 #ifndef LAST
-#define LAST 1 // 1: the last work-group to come adds a tile's pieces up, where it can; 0: join.cl
+#define LAST 1 // 1: the last work-group to come adds a tile's pieces up, where it can; 0: fixup.cl
 #endif
 #ifndef TRANSPOSED
 #define TRANSPOSED 1 // 1: B is N x K; 0: B is K x N

@@ -5,7 +5,8 @@ import re
 import numpy as np
 
 import gemmlab
-from gemmlab import model, tf32
+from gemmlab import model
+from gemmlab.model import tf32
 
 
 class _Missing(Exception):

@@ -9,11 +9,12 @@ import sys
 
 import numpy as np
 import pyopencl as cl
+from gemmlab.blas.products.passes import Matrix, Session
 
-from gemmlab import build, check, launch
+from gemmlab import check
 from gemmlab.catalog import find
-from gemmlab.device import default_device
-from gemmlab.pipeline import Matrix, Session
+from gemmlab.opencl import build, launch
+from gemmlab.opencl.devices import default_device
 
 # Optimised blocks of registers would abort Oclgrind's search for uninitialised reads.
 build.OPTIONS += ("-cl-opt-disable",)

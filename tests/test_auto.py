@@ -8,93 +8,95 @@ import time
 import numpy as np
 import pytest
 
-from gemmlab import auto, catalog, check, matmul, search
+from gemmlab import catalog, check, matmul
+from gemmlab.bench.timing import tuning
 from gemmlab.catalog import Limits
+from gemmlab.family import selection
 
 ROOMY = Limits("a roomy device", 8192, (8192,) * 3, 2**20)
 
 
 def rows():
-    return [(k, name, row) for k, lists in auto.table().items() for name, known in lists.items() for row in known]
+    return [(k, name, row) for k, lists in selection.table().items() for name, known in lists.items() for row in known]
 
 
 @pytest.mark.parametrize(("kind", "name", "row"), rows())
 def test_every_row_is_legal_and_was_measured(kind, name, row):
     """And stands in a list that its kernel's strategy belongs to."""
-    assert kind in auto.FALLBACK
-    fixed = auto.PRECISIONS.get(name)
+    assert kind in selection.FALLBACK
+    fixed = selection.PRECISIONS.get(name)
     if fixed:
-        assert catalog[row["kernel"]].tensor and auto.fixed(name, row["kernel"]).items() <= row["params"].items()
+        assert catalog[row["kernel"]].tensor and selection.fixed(name, row["kernel"]).items() <= row["params"].items()
     else:
-        assert name in (auto.EDGES[catalog[row["kernel"]].edges], "awkward", auto.WHOLE)
+        assert name in (selection.EDGES[catalog[row["kernel"]].edges], "awkward", selection.WHOLE)
         assert not catalog[row["kernel"]].tensor
     assert list(row["params"]) == list(catalog[row["kernel"]].defaults), "parameters that came later are filled in"
     assert catalog[row["kernel"]].problems(row["params"], ROOMY) == []
-    assert min(auto.dimensions(row["size"])) > 0 and row["gflops"] > 0
-    grain = {"rows": 64, auto.WHOLE: 4}.get(name, 1)
-    assert all(side % grain == 0 for side in auto.dimensions(row["size"]))
+    assert min(selection.dimensions(row["size"])) > 0 and row["gflops"] > 0
+    grain = {"rows": 64, selection.WHOLE: 4}.get(name, 1)
+    assert all(side % grain == 0 for side in selection.dimensions(row["size"]))
 
 
 def test_the_nearest_size_is_taken(any_device):
     gpu = dataclasses.replace(any_device, kind="GPU", platform="NVIDIA CUDA", limits=ROOMY, units=132)
-    for edges, name in auto.EDGES.items():
-        known = auto.table()["nvidia"][name]
+    for edges, name in selection.EDGES.items():
+        known = selection.table()["nvidia"][name]
         assert len(known) >= 4
         for row in known:
-            chosen, params = auto.choose(gpu, auto.dimensions(row["size"]), edges)
+            chosen, params = selection.choose(gpu, selection.dimensions(row["size"]), edges)
             assert (chosen, dict(params)) == (row["kernel"], row["params"])
         odd = 100_001  # beyond all rows, and no whole tiles
-        assert auto.choose(gpu, (odd, odd, odd), edges)[0] == known[-1]["kernel"]
+        assert selection.choose(gpu, (odd, odd, odd), edges)[0] == known[-1]["kernel"]
         if edges != "shift":
-            assert auto.choose(gpu, (1, 1, 1), edges)[0] == known[0]["kernel"]
+            assert selection.choose(gpu, (1, 1, 1), edges)[0] == known[0]["kernel"]
 
 
 def test_whole_sizes_take_the_rows_for_them(any_device):
     gpu = dataclasses.replace(any_device, kind="GPU", platform="NVIDIA CUDA", limits=ROOMY, units=132)
-    known = auto.table()["nvidia"][auto.WHOLE]
+    known = selection.table()["nvidia"][selection.WHOLE]
     assert any(isinstance(row["size"], list) for row in known)
     for row in known:
-        sizes = auto.dimensions(row["size"])
-        assert auto.choose(gpu, sizes) == (row["kernel"], tuple(row["params"].items()))
-        assert auto.choose(gpu, tuple(size + 64 for size in sizes))[0] == row["kernel"]
-        awkward = auto.choose(gpu, (sizes[0] + 1, *sizes[1:]))
-        assert any(awkward == (r["kernel"], tuple(r["params"].items())) for r in auto.table()["nvidia"]["awkward"])
+        sizes = selection.dimensions(row["size"])
+        assert selection.choose(gpu, sizes) == (row["kernel"], tuple(row["params"].items()))
+        assert selection.choose(gpu, tuple(size + 64 for size in sizes))[0] == row["kernel"]
+        awkward = selection.choose(gpu, (sizes[0] + 1, *sizes[1:]))
+        assert any(awkward == (r["kernel"], tuple(r["params"].items())) for r in selection.table()["nvidia"]["awkward"])
 
 
 def test_groups_that_share_tiles_are_as_many_a_compute_unit(any_device):
     """The rows were found on 132: a device with half or a quarter of them gets half or a quarter of the groups."""
-    known = [row for row in auto.table()["nvidia"][auto.WHOLE] if row["params"].get("GROUPS")]
+    known = [row for row in selection.table()["nvidia"][selection.WHOLE] if row["params"].get("GROUPS")]
     assert known and {row["units"] for row in known} == {132}
     for units, part in ((132, 1), (66, 2), (33, 4)):
         gpu = dataclasses.replace(any_device, kind="GPU", platform="NVIDIA CUDA", limits=ROOMY, units=units)
         for row in known:
-            number, params = auto.choose(gpu, auto.dimensions(row["size"]))
+            number, params = selection.choose(gpu, selection.dimensions(row["size"]))
             assert (number, dict(params)) == (
                 row["kernel"],
                 row["params"] | {"GROUPS": row["params"]["GROUPS"] // part},
             )
-    assert auto._scaled({"params": {"GROUPS": 264}, "units": 132}, 1)["GROUPS"] == 2
-    assert auto._scaled({"params": {"GROUPS": 16}, "units": 132}, 1)["GROUPS"] == 1  # never 0: that means another thing
+    assert selection._scaled({"params": {"GROUPS": 264}, "units": 132}, 1)["GROUPS"] == 2
+    assert selection._scaled({"params": {"GROUPS": 16}, "units": 132}, 1)["GROUPS"] == 1  # never 0: that means another thing
     for row in ({"params": {"GROUPS": 0}, "units": 132}, {"params": {"GROUPS": 16}, "units": 0}, {"params": {}}):
-        assert auto._scaled(row, 8) == row["params"]
+        assert selection._scaled(row, 8) == row["params"]
 
 
 @pytest.fixture
 def tables(monkeypatch):
     """Another table in place of the recorded one."""
-    real = auto.table
+    real = selection.table
 
     def put(**lists):
-        rows = {name: [{"gflops": 1.0, **row} for row in lists.get(name, [])] for name in (auto.WHOLE, *REST)}
-        monkeypatch.setattr(auto, "table", lambda: {"nvidia": rows})
-        auto._nearest.cache_clear()
+        rows = {name: [{"gflops": 1.0, **row} for row in lists.get(name, [])] for name in (selection.WHOLE, *REST)}
+        monkeypatch.setattr(selection, "table", lambda: {"nvidia": rows})
+        selection._nearest.cache_clear()
 
     yield put
-    auto._nearest.cache_clear()
+    selection._nearest.cache_clear()
     assert real().keys() >= {"nvidia"}
 
 
-REST = tuple(auto.EDGES.values())
+REST = tuple(selection.EDGES.values())
 
 
 def test_without_rows_for_whole_sizes_those_for_padding_are_taken(any_device, tables):
@@ -104,12 +106,12 @@ def test_without_rows_for_whole_sizes_those_for_padding_are_taken(any_device, ta
     awkward = {"size": 1000, "kernel": 12, "params": {"TS": 16, "WPT": 4}}
     whole = {"size": 1024, "kernel": 15, "params": catalog[15].defaults}
     tables(rows=[padded], awkward=[awkward])
-    assert auto.choose(gpu, (1024, 1024, 1024))[0] == 3 and auto.choose(gpu, (1023, 1024, 1024))[0] == 12
+    assert selection.choose(gpu, (1024, 1024, 1024))[0] == 3 and selection.choose(gpu, (1023, 1024, 1024))[0] == 12
     tables(rows=[padded], awkward=[awkward], whole=[whole])
-    assert auto.choose(gpu, (1024, 1024, 1024))[0] == 15 and auto.choose(gpu, (1023, 1024, 1024))[0] == 12
-    assert auto.choose(gpu, (1024, 1024, 1023))[0] == 15, "K may be anything for this kernel"
+    assert selection.choose(gpu, (1024, 1024, 1024))[0] == 15 and selection.choose(gpu, (1023, 1024, 1024))[0] == 12
+    assert selection.choose(gpu, (1024, 1024, 1023))[0] == 15, "K may be anything for this kernel"
     tables(rows=[padded])
-    assert auto.choose(gpu, (1023, 1024, 1024))[0] == 3
+    assert selection.choose(gpu, (1023, 1024, 1024))[0] == 3
 
 
 def test_the_nearest_shape_is_taken(any_device, tables):
@@ -118,20 +120,20 @@ def test_the_nearest_shape_is_taken(any_device, tables):
     tables(whole=[{"size": size, "kernel": 1, "params": {"TS": ts}} for ts, size in shapes.items()])
 
     def taken(*sizes):
-        return dict(auto.choose(gpu, sizes)[1])["TS"]
+        return dict(selection.choose(gpu, sizes)[1])["TS"]
 
-    assert [taken(*auto.dimensions(size)) for size in shapes.values()] == list(shapes)
+    assert [taken(*selection.dimensions(size)) for size in shapes.values()] == list(shapes)
     assert taken(96, 4800, 9600) == 16 and taken(4800, 96, 9600) == 24 and taken(96, 96, 96_000) == 32
     assert taken(2400, 2400, 2400) == 8 and taken(48, 48, 48) == 8
 
 
 def test_distance_counts_doublings():
-    assert auto.distance(1024, (1024, 1024, 1024)) == 0
-    assert auto.distance(1024, (2048, 512, 1024)) == 2
-    assert auto.distance([64, 8192, 1], (128, 1024, 8)) == 1 + 3 + 3
-    assert auto.distance(1024, (3000, 1000, 1)) == pytest.approx(auto.distance([3000, 1000, 1], (1024, 1024, 1024)))
-    assert auto.distance(1024, (0, 1024, 1024)) == 10  # an empty product has a kernel too
-    assert auto.dimensions(7) == (7, 7, 7) and auto.dimensions([1, 2, 3]) == auto.dimensions((1, 2, 3)) == (1, 2, 3)
+    assert selection.distance(1024, (1024, 1024, 1024)) == 0
+    assert selection.distance(1024, (2048, 512, 1024)) == 2
+    assert selection.distance([64, 8192, 1], (128, 1024, 8)) == 1 + 3 + 3
+    assert selection.distance(1024, (3000, 1000, 1)) == pytest.approx(selection.distance([3000, 1000, 1], (1024, 1024, 1024)))
+    assert selection.distance(1024, (0, 1024, 1024)) == 10  # an empty product has a kernel too
+    assert selection.dimensions(7) == (7, 7, 7) and selection.dimensions([1, 2, 3]) == selection.dimensions((1, 2, 3)) == (1, 2, 3)
 
 
 @pytest.mark.parametrize(
@@ -148,16 +150,16 @@ def test_distance_counts_doublings():
     ],
 )
 def test_the_list_that_a_row_belongs_to(size, edges, name):
-    assert search.home(size, edges) == name
+    assert tuning.home(size, edges) == name
 
 
 def test_rows_are_completed_with_parameters_that_came_later(tmp_path, monkeypatch):
     old = {"size": 512, "kernel": 11, "gflops": 1.0, "params": {"RX": 16, "RY": 4, "WIDTH": 16, "GX": 2, "GY": 4}}
     (tmp_path / "auto.json").write_text(json.dumps({"nvidia": {"rows": [old], "device": "a chip"}}))
-    monkeypatch.setattr(auto.sources, "folder", lambda name: tmp_path)
-    found = auto.table.__wrapped__()["nvidia"]
+    monkeypatch.setattr(selection.sources, "folder", lambda name: tmp_path)
+    found = selection.table.__wrapped__()["nvidia"]
     assert found["rows"][0]["params"] == catalog[11].defaults | old["params"] | {"TRANSPOSED": 1}
-    assert set(found) == {auto.WHOLE, *auto.EDGES.values(), "tf32", "tf32x3"} and found[auto.WHOLE] == []
+    assert set(found) == {selection.WHOLE, *selection.EDGES.values(), "tf32", "tf32x3"} and found[selection.WHOLE] == []
 
 
 def test_a_strategy_that_cannot_serve_a_size_names_one_that_can(device):
@@ -182,7 +184,7 @@ def test_edges_and_kernel_must_agree(device):
 
 
 def test_an_empty_product_needs_no_tile(device):
-    for edges in auto.EDGES:
+    for edges in selection.EDGES:
         assert matmul(np.ones((0, 5), np.float32), np.ones((5, 7), np.float32), edges=edges, device=device).shape == (
             0,
             7,
@@ -196,17 +198,17 @@ def test_an_empty_product_needs_no_tile(device):
      ("CPU", "Portable Computing Language", "pocl"), ("CPU", "Else", "cpu")],
 )  # fmt: skip
 def test_kinds_of_devices(any_device, kind, platform, name):
-    assert auto.kind(dataclasses.replace(any_device, kind=kind, platform=platform, version="", name="a chip")) == name
+    assert selection.kind(dataclasses.replace(any_device, kind=kind, platform=platform, version="", name="a chip")) == name
     on_amd = dataclasses.replace(any_device, kind=kind, platform=platform, version="PoCL 3.1", name="cpu-AMD EPYC")
-    assert auto.kind(on_amd) == (f"{name} on AMD" if name in ("intel", "pocl") else name)
+    assert selection.kind(on_amd) == (f"{name} on AMD" if name in ("intel", "pocl") else name)
     old = dataclasses.replace(any_device, kind="CPU", platform="Portable Computing Language", version="PoCL 3.0-rc2")
-    assert auto.kind(old) == "pocl 3.0"
+    assert selection.kind(old) == "pocl 3.0"
 
 
 def test_a_device_for_which_no_row_is_legal_gets_kernel_3_that_fits(any_device):
     tiny = dataclasses.replace(any_device, limits=Limits("a tiny device", 16, (16, 16, 16), 1024, 1))
     for edges, expected in (("pad", 3), ("guard", 12), ("auto", 3)):
-        number, params = auto.choose(tiny, (512, 512, 512), edges)
+        number, params = selection.choose(tiny, (512, 512, 512), edges)
         assert number == expected and catalog[number].problems(dict(params), tiny.limits) == []
 
 
@@ -232,20 +234,20 @@ def test_the_search_finds_the_fastest_and_never_takes_a_wrong_one(any_device):
         )
 
     said = []
-    row = search.search(any_device, 512, run, per_kernel=2, say=said.append)
+    row = tuning.search(any_device, 512, run, per_kernel=2, say=said.append)
     assert row["kernel"] == 7 and row["params"]["WIDTH"] == 2 and row["params"]["TSM"] == 64
     assert (
         row["size"] == 512
         and row["gflops"] == 160
         and row["units"] == any_device.units
-        and len(said) == len(search.candidates("pad")) + 1
+        and len(said) == len(tuning.candidates("pad")) + 1
     )
 
 
 def test_a_search_among_some_kernels_keeps_what_is_known_if_that_is_faster(any_device):
     """And one that runs ahead is told all that will be run, before it is run."""
     announced, ran = [], []
-    known = auto.choose(any_device, (512, 512, 512), "pad")
+    known = selection.choose(any_device, (512, 512, 512), "pad")
     other = next(number for number in (3, 6) if number != known[0])
 
     def run(kernel, params):
@@ -253,7 +255,7 @@ def test_a_search_among_some_kernels_keeps_what_is_known_if_that_is_faster(any_d
         return 100.0 if (kernel, tuple(params.items())) == known else 50.0 + params.get("WPT", 0)
 
     def among_some(run, **options):
-        return search.search(any_device, 512, run, per_kernel=2, say=lambda text: None, edges="pad", **options)
+        return tuning.search(any_device, 512, run, per_kernel=2, say=lambda text: None, edges="pad", **options)
 
     row = among_some(run, among=[other], ahead=announced.extend)
     assert (row["kernel"], tuple(row["params"].items())) == known and row["gflops"] == 100
@@ -266,13 +268,13 @@ def test_a_search_among_some_kernels_keeps_what_is_known_if_that_is_faster(any_d
 
 
 def test_a_search_at_a_shape(any_device):
-    row = search.search(
+    row = tuning.search(
         any_device, (64, 256, 128), lambda kernel, params: 1.0, 1, lambda text: None, "auto", among=[15]
     )
     assert row["size"] == [64, 256, 128]
     assert catalog[row["kernel"]].problems(row["params"], any_device.limits) == []
     said = []  # one row of C: no tile of kernel 13 is that small
-    row = search.search(any_device, (1, 256, 128), lambda kernel, params: 1.0, 1, said.append, "auto", among=[13, 15])
+    row = tuning.search(any_device, (1, 256, 128), lambda kernel, params: 1.0, 1, said.append, "auto", among=[13, 15])
     assert row["size"] == [1, 256, 128] and len(said) == 2
 
 

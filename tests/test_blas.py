@@ -403,12 +403,12 @@ def test_a_product_with_itself(device):
 
 def test_no_pass_is_made_that_the_layout_spares(device, monkeypatch):
     """Two C-ordered operands of whole tiles need nothing but the kernel, on either side."""
-    from gemmlab import pipeline
+    from gemmlab.blas.products import passes
 
     passes = []
-    launch = pipeline.Session._launch
+    launch = passes.Session._launch
     monkeypatch.setattr(
-        pipeline.Session,
+        passes.Session,
         "_launch",
         lambda self, file, name, *rest: (passes.append(name), launch(self, file, name, *rest)),
     )
@@ -426,17 +426,17 @@ def test_no_pass_is_made_that_the_layout_spares(device, monkeypatch):
 @pytest.mark.parametrize("transposed", (0, 1))
 def test_kernel_11_takes_every_layout_and_transposes_what_it_must(transposed, device, monkeypatch):
     """With TRANSPOSED = 0 two C-ordered operands need nothing but the kernel; with 1 an F-ordered a does not."""
-    from gemmlab import pipeline
+    from gemmlab.blas.products import passes
 
     passes = []
-    original = pipeline.Session.gemm
+    original = passes.Session.gemm
 
     def gemm(self, *args, **options):
         out = original(self, *args, **options)
         passes.extend(name for name, _ in self.events)
         return out
 
-    monkeypatch.setattr(pipeline.Session, "gemm", gemm)
+    monkeypatch.setattr(passes.Session, "gemm", gemm)
     params = {"RX": 4, "RY": 2, "RK": 2, "WIDTH": 4, "GX": 2, "GY": 4, "TRANSPOSED": transposed}
     for m, n, k in ((32, 48, 64), (37, 29, 41)):
         whole = m == 32

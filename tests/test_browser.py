@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import FULL, lacking
 
-from gemmlab.device import NoDeviceError, find_device
+from gemmlab.opencl.devices import NoDeviceError, find_device
 
 try:
     from lab import Lab, browser_path, notebook
@@ -351,12 +351,12 @@ def test_nothing_is_too_wide_or_unreadable(book, theme):
 
 def test_a_restart_leaves_no_child_and_shows_the_picture(lab):
     book = lab.open(notebook(lab.notebooks / "restart.ipynb", "import gemmlab", "gemmlab.Explorer(kernel=2, m=128)"))
-    others = {p.pid for p in lab.processes("gemmlab.worker")}
+    others = {p.pid for p in lab.processes("gemmlab.worker.child")}
     book.run_all()
-    children = [p for p in lab.processes("gemmlab.worker") if p.pid not in others]
+    children = [p for p in lab.processes("gemmlab.worker.child") if p.pid not in others]
     assert len(children) == 1
     book.restart()
-    book.wait_until(lambda: not [p for p in lab.processes("gemmlab.worker") if p.pid not in others])
+    book.wait_until(lambda: not [p for p in lab.processes("gemmlab.worker.child") if p.pid not in others])
     assert not children[0].is_running()
     book.wait_until(lambda: book.still(1).is_visible())
     assert book.page.locator(".jupyter-widgets-disconnected:visible").count() == 0, "no broken controls are left"

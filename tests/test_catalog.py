@@ -13,8 +13,9 @@ from conftest import FULL
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gemmlab import ParameterError, build, catalog, check, launch, matmul, sources
-from gemmlab.catalog import Limits
+from gemmlab import ParameterError, catalog, check, matmul
+from gemmlab.catalog import Limits, sources
+from gemmlab.opencl import build, launch
 
 KERNELS = pytest.mark.parametrize("number", catalog)
 FILES = sorted(path.name for path in sources.folder().glob("*.cl"))

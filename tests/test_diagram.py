@@ -12,8 +12,11 @@ from matplotlib.colors import same_color, to_rgba
 from matplotlib.patches import PathPatch, Rectangle
 from PIL import Image
 
-from gemmlab import curves, diagram, machine, model, plot, trace
-from gemmlab.picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count, short
+from gemmlab import model
+from gemmlab.bench.timing import sweeps
+from gemmlab.draw import diagram, hardware, plot
+from gemmlab.draw.picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count, short
+from gemmlab.simt import trace
 
 BLOCKS = {"TSM": 8, "TSN": 8, "TSK": 4, "WPTM": 2, "WPTN": 4, "UNROLL": 1}
 #: Of every kernel small parameters, and M, N, K: several groups, two or three tiles along K.
@@ -326,7 +329,7 @@ def test_a_layout_numbers_the_elements_in_their_order():
 @pytest.mark.parametrize("bank_bytes", (4, 8))
 @pytest.mark.parametrize("indices", [range(32), range(0, 64, 2), range(0, 17 * 32, 17), range(0, 512, 16), [7] * 32])
 def test_banks_draw_each_lane_in_its_bank_and_turn(indices, bank_bytes):
-    picture = machine.banks(indices, bank_bytes, "Kernel 5: ")
+    picture = hardware.banks(indices, bank_bytes, "Kernel 5: ")
     (ax,) = picture.axes
     needed = model.turns(indices, bank_bytes)
     turns = "1 turn" if needed == 1 else f"{needed} turns"
@@ -350,7 +353,7 @@ def test_banks_draw_each_lane_in_its_bank_and_turn(indices, bank_bytes):
 @pytest.mark.parametrize("chip", (model.K40M, model.H200), ids=lambda chip: chip.name)
 @pytest.mark.parametrize("of_a_group", [(256, 117, 17408), (1024, 30, 8192), (64, 255, 0), (1024, 200, 0), (32, 8, 1)])
 def test_occupancy_draws_the_groups_that_fit(chip, of_a_group):
-    picture = machine.occupancy(chip, *of_a_group)
+    picture = hardware.occupancy(chip, *of_a_group)
     (ax,) = picture.axes
     fits = model.occupancy(chip, *of_a_group)
     least = min(fits.values())
@@ -380,7 +383,7 @@ def test_occupancy_draws_the_groups_that_fit(chip, of_a_group):
     ],
 )
 def test_a_time_line_draws_each_tile(schedule, end, busy):
-    picture = machine.timeline(*schedule)
+    picture = hardware.timeline(*schedule)
     (ax,) = picture.axes
     spans = model.timeline(*schedule)
     buffers, groups = (*schedule, 1, 1)[3:5] if len(schedule) < 5 else schedule[3:]
@@ -417,10 +420,10 @@ def test_lines_draw_and_say_their_values():
     assert plot.lines({"a": {1: 2.0}}, "x", "GB/s").alt == "GB/s by x. a: 1 2.0"
 
 
-@pytest.mark.parametrize("title", curves.CURVES)
+@pytest.mark.parametrize("title", sweeps.CURVES)
 def test_the_recorded_sweeps_can_be_drawn(title):
-    picture = plot.lines(curves.curve(title), curves.CURVES[title][1])
-    values = curves.recorded()["curves"][title]
+    picture = plot.lines(sweeps.curve(title), sweeps.CURVES[title][1])
+    values = sweeps.recorded()["curves"][title]
     assert "NVIDIA H200" in picture.alt
     assert picture.alt.endswith(": " + ", ".join(f"{x} {short(y)}" for x, y in values.items()))
     (line,) = picture.axes[0].lines
@@ -477,13 +480,13 @@ PICTURES = {
     "fetches of many": lambda: diagram.fetches(trace.replay(2, 24, 24, 24, {"TS": 8})),
     "transposing": lambda: diagram.transposing(trace.replay_transpose(32, 64, 32)),
     "transposing straight": lambda: diagram.transposing(trace.replay_transpose(64, 64, 16, False)),
-    "banks": lambda: machine.banks(range(0, 32 * 16, 16)),
-    "banks of 8 bytes": lambda: machine.banks(range(0, 32 * 17, 17), 8, "Kernel 5: "),
-    "occupancy": lambda: machine.occupancy(model.H200, 256, 117, 17408),
-    "occupancy of none": lambda: machine.occupancy(model.K40M, 256, 300, 0),
-    "occupancy of many": lambda: machine.occupancy(model.H200, 32, 16, 0),
-    "timeline": lambda: machine.timeline(8, 3, 2, 2, 4),
-    "timeline of many": lambda: machine.timeline(32, 3, 2, 1, 4),
+    "banks": lambda: hardware.banks(range(0, 32 * 16, 16)),
+    "banks of 8 bytes": lambda: hardware.banks(range(0, 32 * 17, 17), 8, "Kernel 5: "),
+    "occupancy": lambda: hardware.occupancy(model.H200, 256, 117, 17408),
+    "occupancy of none": lambda: hardware.occupancy(model.K40M, 256, 300, 0),
+    "occupancy of many": lambda: hardware.occupancy(model.H200, 32, 16, 0),
+    "timeline": lambda: hardware.timeline(8, 3, 2, 2, 4),
+    "timeline of many": lambda: hardware.timeline(32, 3, 2, 1, 4),
     "roofline": lambda: plot.roofline(model.Peaks(60000, 4000), {"kernel 1": (0.25, 900), "7": (32, 3e4)}, "a GPU"),
     "ladder": lambda: plot.ladder(BOTH),
     "tries": lambda: plot.tries([(10.0, True), (12.0, False)], {1: 12.0}, BOTH, 1),

@@ -10,7 +10,11 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import gemmlab
-from gemmlab import check, cli, divergence, edges, machine, model, trace
+from gemmlab import check, cli, model
+from gemmlab.bench.timing import edges
+from gemmlab.draw import hardware
+from gemmlab.model import divergence
+from gemmlab.simt import trace
 
 LAYOUTS = ("row-major", "column-major")
 
@@ -71,7 +75,7 @@ def test_an_unknown_layout_is_refused():
 
 def test_the_picture_of_divergence_says_the_counts():
     counts = divergence.by_group("B", 100, 50, 70, 16)
-    picture = machine.diverging("B", 100, 50, 70, 16)
+    picture = hardware.diverging("B", 100, 50, 70, 16)
     assert f"{counts.sum()} of {counts.size * 8 * 5} warp-phases diverge" in picture.alt
     shown = {(round(-t.get_position()[1] - 0.54), round(t.get_position()[0] - 0.47)): int(t.get_text())
              for t in picture.axes[0].texts}  # fmt: skip
@@ -92,12 +96,12 @@ def test_shifted_tiles_lie_inside_and_own_every_element_once(rows, cols, more_ro
 
 
 def test_the_picture_of_shifts_is_that_of_the_documentation():
-    picture = machine.shifts(11, 14, 4, 4)
+    picture = hardware.shifts(11, 14, 4, 4)
     assert picture.alt.endswith("12 work-groups: 2, 5, 8 move up, 9, 10 move left, 11 moves both ways")
-    assert machine.shifts(8, 12, 4, 4).alt.endswith("6 work-groups: none moves")
+    assert hardware.shifts(8, 12, 4, 4).alt.endswith("6 work-groups: none moves")
     assert [t.get_text() for t in picture.axes[0].texts] == [str(i) for i in range(12)]
     with pytest.raises(ValueError, match="3 x 8 is less than a tile of 4 x 4"):
-        machine.shifts(3, 8, 4, 4)
+        hardware.shifts(3, 8, 4, 4)
 
 
 DIRECT = {"RX": 4, "RY": 2, "RK": 1, "WIDTH": 4, "GX": 2, "GY": 4}

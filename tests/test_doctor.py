@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gemmlab import device, doctor
+from gemmlab.opencl import devices, doctor
 
 
 class Nowhere:
@@ -31,7 +31,7 @@ def test_no_platform_at_all(tmp_path):
 
 
 def test_a_driver_that_is_not_registered(tmp_path, monkeypatch):
-    monkeypatch.setattr(device, "listed", lambda: (Nowhere,))
+    monkeypatch.setattr(devices, "listed", lambda: (Nowhere,))
     monkeypatch.setattr(doctor, "LIBRARY_FOLDERS", (str(tmp_path),))
     monkeypatch.setattr(doctor.ctypes.util, "find_library", lambda name: None)
     assert doctor.unregistered_driver() == ""
@@ -91,4 +91,4 @@ def test_a_path_with_a_space(monkeypatch):
 def test_every_device_multiplies_in_the_end():
     done = run_doctor()
     assert done.returncode == 0, done.stdout
-    assert done.stdout.count("a 65 x 33 x 129 product: right") == len(device.devices()) > 0
+    assert done.stdout.count("a 65 x 33 x 129 product: right") == len(devices.devices()) > 0

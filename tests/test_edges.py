@@ -7,7 +7,8 @@ import pytest
 from conftest import FULL
 
 import gemmlab
-from gemmlab import catalog, check, model, trace
+from gemmlab import catalog, check, model
+from gemmlab.simt import trace
 
 SMALL = {12: {"TS": 16, "WPT": 4}, 13: {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 2}}
 SMALL |= {15: {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4, "WIDTH": 1}}

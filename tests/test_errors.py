@@ -14,20 +14,11 @@ import pyopencl.array as cla
 import pytest
 
 import gemmlab
-from gemmlab import (
-    BuildError,
-    NoDeviceError,
-    ParameterError,
-    blas,
-    build,
-    catalog,
-    launch,
-    matmul,
-    pipeline,
-    sgemm,
-    sources,
-)
-from gemmlab.device import Device, find_device
+from gemmlab import BuildError, NoDeviceError, ParameterError, catalog, matmul, sgemm
+from gemmlab.blas.products import passes, products
+from gemmlab.catalog import sources
+from gemmlab.opencl import build, launch
+from gemmlab.opencl.devices import Device, find_device
 
 F32 = np.float32
 GOOD = np.ones((3, 4), F32)
@@ -229,7 +220,7 @@ def test_a_device_in_the_environment(any_device, monkeypatch):
 
 
 def test_no_device_at_all(monkeypatch):
-    monkeypatch.setattr("gemmlab.device._find", lambda: ())
+    monkeypatch.setattr("gemmlab.opencl.devices._find", lambda: ())
     refused(NoDeviceError, ["no OpenCL device was found", "gemmlab doctor"], matmul, GOOD, GOOD.T)
 
 
@@ -310,11 +301,11 @@ def test_helpers_and_measure_count_elements_too(any_device):
 def test_kernel_15_counts_with_64_bits(any_device):
     """What it may take is refused for want of memory at most; nothing is allocated here."""
     roomy = small(any_device, 2**42, 2**41)
-    many = pipeline.demand(2**17, 2**16, 2**16, (1, 1, 1))
+    many = passes.demand(2**17, 2**16, 2**16, (1, 1, 1))
     assert max(many.values()) > 2**32
-    pipeline.fits(roomy, many, wide=True)
-    refused(ValueError, ["a has 8,589,934,592 elements", "kernels but 15", "32 bits"], pipeline.fits, roomy, many)
-    refused(MemoryError, ["a needs 34,359,738,368 bytes"], pipeline.fits, small(any_device, 2**34, 2**33), many, True)
+    passes.fits(roomy, many, wide=True)
+    refused(ValueError, ["a has 8,589,934,592 elements", "kernels but 15", "32 bits"], passes.fits, roomy, many)
+    refused(MemoryError, ["a needs 34,359,738,368 bytes"], passes.fits, small(any_device, 2**34, 2**33), many, True)
     poor = small(any_device, 2**34, 2**33)
     a, b = endless(2**17, 2**16), endless(2**16, 2**4)
     words = ["34,359,738,368 bytes", str(poor)]
@@ -397,7 +388,7 @@ def test_a_work_group_that_the_compiled_kernel_cannot_take(device, monkeypatch):
 
     monkeypatch.setattr(build.Built, "__init__", limited)
     build._build.cache_clear()
-    blas._kernel.cache_clear()
+    products._kernel.cache_clear()
     try:
         words = ["kernel 3", device.name, "at most 10 work-items", "8 x 4 = 32"]
         params = {"TS": 8, "WPT": 2}
@@ -406,7 +397,7 @@ def test_a_work_group_that_the_compiled_kernel_cannot_take(device, monkeypatch):
         refused(ParameterError, words, gemmlab.measure, 3, 8, params=params, device=device)
     finally:  # nothing built with that limit may reach another test
         build._build.cache_clear()
-        blas._kernel.cache_clear()
+        products._kernel.cache_clear()
 
 
 # Build errors
@@ -510,7 +501,7 @@ def test_a_failed_call_leaks_no_memory(where, device, monkeypatch):
     elif where == "launch":
         monkeypatch.setattr(launch.Kernel, "enqueue", breaks)
     else:  # the last passes, when everything lies on the device
-        monkeypatch.setattr(pipeline.Session, where, breaks)
+        monkeypatch.setattr(passes.Session, where, breaks)
 
     def fail():
         with pytest.raises(kind):

@@ -8,10 +8,11 @@ import pyopencl as cl
 import pyopencl.array as cla
 import pytest
 from conftest import DEVICES, FULL, lacking
+from gemmlab.blas.products.passes import Session
 
 import gemmlab
-from gemmlab import catalog, check, sources
-from gemmlab.pipeline import Session
+from gemmlab import catalog, check
+from gemmlab.catalog import sources
 
 BARRIER = "barrier(CLK_LOCAL_MEM_FENCE);"
 

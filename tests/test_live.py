@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 from test_kernels import and_store, edited
 
-from gemmlab import Result, live, sources
-from gemmlab.live import Outcome, Worker
+from gemmlab import Result
+from gemmlab.catalog import sources
+from gemmlab.worker.child import client
+from gemmlab.worker.client import Outcome, Worker
 
 #: The limits of these tests; a loaded machine may take a while to start and compile.
 LIMITS = {"start": 60.0, "compile": 60.0, "predict": 3.0, "check": 3.0, "time": 3.0}
@@ -311,7 +313,7 @@ def test_closing_during_a_job_leaves_no_child_and_no_answer(any_device):
 
 PARENT = """
     import sys, time
-    from gemmlab.live import Worker
+    from gemmlab.worker.client import Worker
     worker = Worker()
     source = sys.stdin.read() or None
     say = lambda words: print(words, worker._child.pid, flush=True)
@@ -346,22 +348,22 @@ def test_the_child_ends_when_its_parent_is_killed(doing, any_device):
 
 @on_linux
 def test_the_shared_worker_ends_with_its_process(any_device):
-    text = "from gemmlab import live; print(live.trial(1, 32).ok, live.worker()._child.pid)"
+    text = "from gemmlab import live; print(client.trial(1, 32).ok, client.worker()._child.pid)"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=100)
     ok, child = done.stdout.split()
     assert ok == "True" and gone(int(child)) and done.stderr == ""
 
 
 def test_a_trial_never_raises(any_device):
-    assert live.trial(1, 32, params={"TS": 8}).ok
-    assert live.trial(1, 32, device=any_device).ok
+    assert client.trial(1, 32, params={"TS": 8}).ok
+    assert client.trial(1, 32, device=any_device).ok
     for options, kind in (
         ({"params": {"TS": 8}, "source": MISTAKE}, "BuildError"),
         ({"kernel": 99}, "ValueError"),
         ({"params": {"XY": 8}}, "ParameterError"),
         ({"device": "no such thing"}, "NoDeviceError"),
     ):
-        outcome = live.trial(**{"kernel": 1, "m": 32, **options})
+        outcome = client.trial(**{"kernel": 1, "m": 32, **options})
         assert not outcome.ok and outcome.kind == kind and outcome.problem
 
 

@@ -4,8 +4,9 @@ import pytest
 from conftest import lacking
 from IPython.core.interactiveshell import InteractiveShell
 
-from gemmlab import live, sources
-from gemmlab.device import devices
+from gemmlab.catalog import sources
+from gemmlab.opencl.devices import devices
+from gemmlab.worker.child import client
 
 TILED = sources.read("02_tiled.cl")
 WAIT = "barrier(CLK_LOCAL_MEM_FENCE);"
@@ -37,9 +38,9 @@ def shell():
         lacking("no OpenCL device")
     shell = InteractiveShell.instance()
     shell.run_line_magic("load_ext", "gemmlab")
-    kept, live.worker().limits = live.worker().limits, live.LIMITS | {"check": 4.0, "predict": 4.0, "time": 4.0}
+    kept, client.worker().limits = client.worker().limits, client.LIMITS | {"check": 4.0, "predict": 4.0, "time": 4.0}
     yield shell
-    live.worker().limits = kept
+    client.worker().limits = kept
 
 
 def panel(shell, line: str, cell: str) -> str:

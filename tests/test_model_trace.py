@@ -15,20 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gemmlab
-from gemmlab import (
-    ParameterError,
-    catalog,
-    check,
-    compiled,
-    cuda,
-    curves,
-    model,
-    sources,
-    trace,
-    walks,
-    warpwalk,
-    workitem,
-)
+from gemmlab import ParameterError, catalog, check, model
+from gemmlab.bench.timing import cuda, sweeps
+from gemmlab.catalog import sources
+from gemmlab.opencl import ptx
+from gemmlab.simt import trace, walks, warpwalk, workitem
 
 ORDERS = ("forward", "backward", "shuffled")
 
@@ -837,7 +828,7 @@ PTX = """
 
 
 def test_instructions_are_counted_once_a_float():
-    assert compiled.instructions(PTX) == {
+    assert ptx.instructions(PTX) == {
         "multiply-adds": 2,
         "local loads": 5,
         "local stores": 3,
@@ -845,7 +836,7 @@ def test_instructions_are_counted_once_a_float():
         "global stores": 5,
         "barriers": 2,
     }
-    assert compiled.instructions("") == dict.fromkeys(compiled.KINDS, 0)
+    assert ptx.instructions("") == dict.fromkeys(ptx.KINDS, 0)
 
 
 CUDA = (1, 2, 3, 5, 6, 7, 8, 9, 10)
@@ -907,22 +898,22 @@ def test_a_translation_refuses_what_the_kernel_refuses():
         cuda.translate(99)
 
 
-@pytest.mark.parametrize("title", curves.CURVES)
+@pytest.mark.parametrize("title", sweeps.CURVES)
 def test_every_sweep_is_recorded(title):
-    number, name, values, params = curves.CURVES[title]
-    ((series, recorded),) = curves.curve(title).items()
+    number, name, values, params = sweeps.CURVES[title]
+    ((series, recorded),) = sweeps.curve(title).items()
     assert "NVIDIA H200" in series and ("4096" in series) == (name != "size")
     assert len(recorded) >= 2 and set(recorded) <= set(values) and list(recorded) == sorted(recorded)
     assert all(np.isfinite(rate) and rate > 0 for rate in recorded.values())
-    assert recorded == curves.recorded()["curves"][title]
+    assert recorded == sweeps.recorded()["curves"][title]
     for value in values if name != "size" else ():  # the record can be made again: each set is legal, or left out
         moved = {**params, **dict.fromkeys(name.split(), value)}
         assert value not in recorded or not catalog[number].problems(catalog[number].complete(moved))
 
 
 def test_the_rest_of_the_record_fits_its_sweeps():
-    found = curves.recorded()
-    sizes = {value for _, name, values, _ in curves.CURVES.values() if name == "size" for value in values}
+    found = sweeps.recorded()
+    sizes = {value for _, name, values, _ in sweeps.CURVES.values() if name == "size" for value in values}
     assert set(found["passes"]) == sizes
     for size, passes in found["passes"].items():
         assert min(passes.values()) > 0 and ("pad" in passes) == ("unpad" in passes)
@@ -937,10 +928,10 @@ def test_the_rest_of_the_record_fits_its_sweeps():
     assert min(found["opencl"].values()) > 0
 
 
-@pytest.mark.parametrize("wpt", curves.CURVES["03 WPT"][2])
+@pytest.mark.parametrize("wpt", sweeps.CURVES["03 WPT"][2])
 def test_a_compiler_loads_what_the_formula_says(wpt):
     """The recorded PTX of kernel 3: loads of local memory a multiply-add are 1 + 1/WPT, exactly."""
-    counts = curves.recorded()["instructions"][wpt]
+    counts = sweeps.recorded()["instructions"][wpt]
     per = model.loads(3, {"TS": 32, "WPT": wpt})
     assert counts["local loads"] / counts["multiply-adds"] == per["local"] == 1 + 1 / wpt
     # outside the loop over k: two loads and stores for each of WPT elements of a tile, WPT elements of C
@@ -1033,7 +1024,7 @@ def test_the_package_itself_imports_eagerly_only_the_catalog():
 def test_the_reader_of_imports_sees_them(tmp_path, monkeypatch):
     """The tests above would pass on a reader that sees nothing."""
     monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path)
-    text = "from . import model, __version__\nfrom .plot import x\nimport gemmlab.live\n"
+    text = "from . import model, __version__\nfrom .plot import x\nimport gemmlab.worker.client\n"
     text += "def f():\n    from gemmlab.cli import main"
     (tmp_path / "a.py").write_text(text)
     assert imported(tmp_path / "a.py") == {"model", "plot", "live", "cli"}

@@ -15,8 +15,10 @@ import pytest
 from conftest import lacking
 from nbclient import NotebookClient
 
-from gemmlab import catalog, model, sources, tf32
-from gemmlab.device import devices
+from gemmlab import catalog, model
+from gemmlab.catalog import sources
+from gemmlab.model import tf32
+from gemmlab.opencl.devices import devices
 
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
 CHAPTERS = [

@@ -20,7 +20,12 @@ import pytest
 from conftest import lacking
 
 import gemmlab
-from gemmlab import auto, bench, catalog, cli, curves, launch, live, record, rivals, search, sources
+from gemmlab import catalog, cli
+from gemmlab.bench.timing import libraries, records, sweeps, timing, tuning
+from gemmlab.catalog import sources
+from gemmlab.family import selection
+from gemmlab.opencl import launch
+from gemmlab.worker.child import client
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -155,7 +160,7 @@ def test_verify_passes(tmp_path, any_device):
 
 
 def test_verify_tells_what_fails(monkeypatch, capsys, any_device):
-    monkeypatch.setattr(live, "trial", lambda *args, **options: live.Outcome({}, problem="wrong on purpose"))
+    monkeypatch.setattr(client, "trial", lambda *args, **options: client.Outcome({}, problem="wrong on purpose"))
     assert cli.main(["verify"]) == 1
     said = capsys.readouterr().out
     assert " 0 passed, " in f" {said.splitlines()[-1]}" and "wrong on purpose" in said
@@ -173,7 +178,7 @@ def test_bench_takes_sizes_that_differ(tmp_path, any_device):
 
 def test_chapters_of_some_kernels(tmp_path, any_device, monkeypatch):
     """Their sweeps only, and of these what the chapters show."""
-    monkeypatch.setattr(curves, "CURVES", {"01 TS": (1, "TS", (4, 8), {}), "03 WPT": (3, "WPT", (2, 4), {"TS": 32})})
+    monkeypatch.setattr(sweeps, "CURVES", {"01 TS": (1, "TS", (4, 8), {}), "03 WPT": (3, "WPT", (2, 4), {"TS": 32})})
     file = tmp_path / "chapters.json"
     assert cli.main(["bench", "--kernels", "3", "--sizes", "64", "--chapters", str(file)]) == 0
     found = json.loads(file.read_text())
@@ -187,8 +192,8 @@ def test_a_search_records_each_row_in_its_list(tmp_path, any_device, monkeypatch
     def at(device, size, run, tries, say, edges, among, *options):
         return {"size": size if isinstance(size, int) else list(size), "among": among}
 
-    monkeypatch.setattr(search, "search", at)
-    file, kind = tmp_path / "auto.json", auto.kind(gemmlab.default_device())
+    monkeypatch.setattr(tuning, "search", at)
+    file, kind = tmp_path / "auto.json", selection.kind(gemmlab.default_device())
     kept = [{"size": 101, "kernel": 1}, {"size": 1002, "kernel": 1}]
     file.write_text(json.dumps({kind: {"awkward": kept, "commands": ["before"]}, "other": {"rows": []}}))
     wanted = ["bench", "--search", str(file), "--edges", "auto", "--kernels", "3,15", "--sizes", "1002,64x128x64,512"]
@@ -216,9 +221,9 @@ def test_a_search_by_calls_checks_what_is_ahead_and_takes_nothing_wrong(tmp_path
         seen.extend(run(3, {"TS": side}) for side in rates)
         return {"size": size}
 
-    monkeypatch.setattr(rivals, "ours", ours)
-    monkeypatch.setattr(bench, "measure", measure)
-    monkeypatch.setattr(search, "search", at)
+    monkeypatch.setattr(libraries, "ours", ours)
+    monkeypatch.setattr(timing, "measure", measure)
+    monkeypatch.setattr(tuning, "search", at)
     assert cli.main(["bench", "--search", str(tmp_path / "auto.json"), "--calls", "--sizes", "64"]) == 0
     assert seen == [5.0, 0.0, 7.0, 3.0, 0.0, 20.0] and checked == [16, 24, 32, 64]
 
@@ -227,10 +232,10 @@ def test_building_ahead_leaves_what_fails_to_the_trial(any_device, monkeypatch):
     built = []
     real = launch.kernel
     monkeypatch.setattr(launch, "kernel", lambda *args: built.append(args) or real(*args))
-    search._build((3, {"TS": 16, "WPT": 4}), any_device.index)
-    search._build((3, {"TS": 20}), any_device.index)  # no legal parameters
+    tuning._build((3, {"TS": 16, "WPT": 4}), any_device.index)
+    tuning._build((3, {"TS": 20}), any_device.index)  # no legal parameters
     monkeypatch.setattr(sources, "read", lambda file: "no OpenCL C")
-    search._build((3, {"TS": 12, "WPT": 4}), any_device.index)
+    tuning._build((3, {"TS": 12, "WPT": 4}), any_device.index)
     assert [args[1]["TS"] for args in built] == [16, 20, 12]
 
 
@@ -240,8 +245,8 @@ def test_building_ahead_leaves_what_fails_to_the_trial(any_device, monkeypatch):
 @pytest.mark.parametrize("kernel", ("auto", 3, 15))
 def test_rounds_of_our_own(kernel, device):
     params = {15: {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "GROUPS": 3}}.get(kernel)
-    rates = rivals.ours(64, 96, 32, device, kernel, params)
-    assert len(rates) == rivals.ROUNDS and all(rate > 0 for rate in rates)
+    rates = libraries.ours(64, 96, 32, device, kernel, params)
+    assert len(rates) == libraries.ROUNDS and all(rate > 0 for rate in rates)
 
 
 def test_a_round_lasts_from_before_the_first_call_until_all_is_done(monkeypatch):
@@ -250,25 +255,25 @@ def test_a_round_lasts_from_before_the_first_call_until_all_is_done(monkeypatch)
     def later(seconds):
         now[0] += seconds
 
-    monkeypatch.setattr(rivals, "time", types.SimpleNamespace(perf_counter=lambda: now[0]))
+    monkeypatch.setattr(libraries, "time", types.SimpleNamespace(perf_counter=lambda: now[0]))
     queue = types.SimpleNamespace(finish=lambda: later(100))
-    rates = rivals._rounds(3, 5, 7, queue, lambda: later(10))
-    assert rates == [pytest.approx(2 * 3 * 5 * 7 / (10 + 100 / rivals.CALLS) * 1e-9)] * rivals.ROUNDS
+    rates = libraries._rounds(3, 5, 7, queue, lambda: later(10))
+    assert rates == [pytest.approx(2 * 3 * 5 * 7 / (10 + 100 / libraries.CALLS) * 1e-9)] * libraries.ROUNDS
 
 
 def test_what_a_comparison_records(any_device, monkeypatch, capsys):
     asked = []
-    monkeypatch.setattr(rivals, "cublas", lambda m, n, k: asked.append((m, n, k)) or [3.0, 1.0, 2.0])
-    monkeypatch.setattr(rivals, "errors", lambda sizes, device: [{"sizes": sizes}])
-    found = rivals.recorded([64, (32, 96, 64)], any_device)
+    monkeypatch.setattr(libraries, "cublas", lambda m, n, k: asked.append((m, n, k)) or [3.0, 1.0, 2.0])
+    monkeypatch.setattr(libraries, "errors", lambda sizes, device: [{"sizes": sizes}])
+    found = libraries.recorded([64, (32, 96, 64)], any_device)
     assert asked == [(64, 64, 64), (32, 96, 64)]
     assert found["yardsticks"] == [{"name": "cuBLAS SGEMM", "m": m, "n": n, "k": k, "gflops": 2.0} for m, n, k in asked]
     for one, sizes in zip(found["side_by_side"], asked, strict=True):
         assert (one["m"], one["n"], one["k"]) == sizes and one["cublas"] == [3.0, 1.0, 2.0]
-        assert (one["kernel"], tuple(one["params"].items())) == auto.choose(any_device, sizes)
-        assert len(one["auto"]) == rivals.ROUNDS and min(one["auto"]) > 0
+        assert (one["kernel"], tuple(one["params"].items())) == selection.choose(any_device, sizes)
+        assert len(one["auto"]) == libraries.ROUNDS and min(one["auto"]) > 0
     assert "32 x 96 x 64: cublas 2 (1 to 3), auto" in capsys.readouterr().out
-    assert rivals.spread([3000.0, 1000.0, 2000.0]) == "2,000 (1,000 to 3,000)"
+    assert libraries.spread([3000.0, 1000.0, 2000.0]) == "2,000 (1,000 to 3,000)"
     json.dumps(found)
 
 
@@ -281,7 +286,7 @@ def on_the_device(monkeypatch):
         found.append(cla.to_device(queue, array))
         return found[-1]
 
-    monkeypatch.setattr(rivals, "cla", types.SimpleNamespace(to_device=to_device))
+    monkeypatch.setattr(libraries, "cla", types.SimpleNamespace(to_device=to_device))
     return found
 
 
@@ -290,8 +295,8 @@ def test_clblast_multiplies(any_device, on_the_device):
     library = ctypes.util.find_library("clblast")
     if not library:
         lacking("CLBlast is not installed")
-    rates = rivals.clblast(24, 40, 56, any_device, library)
-    assert len(rates) == rivals.ROUNDS and min(rates) > 0
+    rates = libraries.clblast(24, 40, 56, any_device, library)
+    assert len(rates) == libraries.ROUNDS and min(rates) > 0
     a, b, c = (x.get().astype(float) for x in on_the_device)
     assert c.shape == (40, 24)
     np.testing.assert_allclose(c, b @ a, atol=1e-4)
@@ -299,20 +304,20 @@ def test_clblast_multiplies(any_device, on_the_device):
 
 def test_a_library_that_refuses_or_is_missing(any_device, monkeypatch):
     with pytest.raises(OSError, match="no-such-library"):
-        rivals.clblast(8, 8, 8, any_device, "no-such-library.so")
+        libraries.clblast(8, 8, 8, any_device, "no-such-library.so")
     with pytest.raises(ValueError, match="is not CLBlast: it holds no CLBlastSgemm"):
-        rivals.clblast(8, 8, 8, any_device, ctypes.util.find_library("c"))
+        libraries.clblast(8, 8, 8, any_device, ctypes.util.find_library("c"))
     refusing = types.SimpleNamespace(CLBlastSgemm=lambda *args: -1010)
-    monkeypatch.setattr(rivals.ctypes, "CDLL", lambda name: refusing)
+    monkeypatch.setattr(libraries.ctypes, "CDLL", lambda name: refusing)
     with pytest.raises(RuntimeError, match="CLBlast refuses 8 x 16 x 24 with its status -1010"):
-        rivals.clblast(8, 16, 24, any_device, "libclblast.so.1")
+        libraries.clblast(8, 16, 24, any_device, "libclblast.so.1")
 
 
 def test_with_clblast_a_comparison_has_both_yardsticks(any_device, monkeypatch, capsys):
-    monkeypatch.setattr(rivals, "cublas", lambda m, n, k: [3.0, 1.0, 2.0])
-    monkeypatch.setattr(rivals, "clblast", lambda m, n, k, device, library: [4.0, 6.0, 5.0])
-    monkeypatch.setattr(rivals, "errors", lambda sizes, device: [])
-    found = rivals.recorded([64], any_device, "a library")
+    monkeypatch.setattr(libraries, "cublas", lambda m, n, k: [3.0, 1.0, 2.0])
+    monkeypatch.setattr(libraries, "clblast", lambda m, n, k, device, library: [4.0, 6.0, 5.0])
+    monkeypatch.setattr(libraries, "errors", lambda sizes, device: [])
+    found = libraries.recorded([64], any_device, "a library")
     assert [(y["name"], y["gflops"]) for y in found["yardsticks"]] == [("cuBLAS SGEMM", 2.0), ("CLBlast SGEMM", 5.0)]
     assert found["side_by_side"][0]["clblast"] == [4.0, 6.0, 5.0]
     assert "clblast 5 (4 to 6)" in capsys.readouterr().out
@@ -320,8 +325,8 @@ def test_with_clblast_a_comparison_has_both_yardsticks(any_device, monkeypatch, 
 
 def test_clblast_needs_no_pytorch(any_device, monkeypatch, capsys, tmp_path):
     """Neither for the comparison nor for its record; and both are asked for without a file, too."""
-    monkeypatch.setattr(rivals, "cublas", lambda *sizes: pytest.fail("PyTorch was asked"))
-    monkeypatch.setattr(rivals, "clblast", lambda m, n, k, device, library: [4.0, 6.0, 5.0])
+    monkeypatch.setattr(libraries, "cublas", lambda *sizes: pytest.fail("PyTorch was asked"))
+    monkeypatch.setattr(libraries, "clblast", lambda m, n, k, device, library: [4.0, 6.0, 5.0])
     command = ["bench", "--kernels", "auto", "--sizes", "64", "--device", str(any_device.index), "--repeats", "1"]
     file = tmp_path / "both.json"
     for more in ([], ["--json", str(file)]):
@@ -334,12 +339,12 @@ def test_clblast_needs_no_pytorch(any_device, monkeypatch, capsys, tmp_path):
 def test_the_readme_says_what_was_recorded():
     """A figure for each kernel, and for the libraries beside them."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    (rates,), yards = record.ladders(only=("H200",)).values(), record.yardsticks("H200")
+    (rates,), yards = records.ladders(only=("H200",)).values(), records.yardsticks("H200")
     told = dict(re.findall(r"^\| (\d+) \| \[.*\]\(kernels/.*\| ([\d.]+) \|$", text, re.M))
     assert told == {str(number): f"{rate / 1000:.1f}" for number, rate in rates.items()}
     told = dict(re.findall(r"^\| \| (\w+ SGEMM) \|.*\| ([\d.]+) \|$", text, re.M))
     assert told == {name: f"{rate / 1000:.1f}" for name, rate in yards.items()} and len(told) == 2
-    rows = next(file for file in record.recorded() if file.get("side_by_side"))["side_by_side"]
+    rows = next(file for file in records.recorded() if file.get("side_by_side"))["side_by_side"]
     shares = [statistics.median(row["auto"]) / statistics.median(row["cublas"]) for row in rows]
     words = " ".join(text.split())
     assert f"are at {min(shares):.0%} to {max(shares):.0%} of cuBLAS SGEMM's rate" in words
@@ -383,13 +388,13 @@ def test_the_recorded_comparison_with_cublas_is_whole():
     found = json.loads((ROOT / "results" / "nvidia_h200_cublas.json").read_text(encoding="utf-8"))
     libraries = {"cublas": "cuBLAS SGEMM", "clblast": "CLBlast SGEMM"}
     assert [(y["name"], y["m"], y["n"], y["k"], y["gflops"]) for y in found["yardsticks"]] == [
-        (name, x["m"], x["n"], x["k"], sorted(x[key])[rivals.ROUNDS // 2])
+        (name, x["m"], x["n"], x["k"], sorted(x[key])[libraries.ROUNDS // 2])
         for key, name in libraries.items()
         for x in found["side_by_side"]
     ]
     for one in found["side_by_side"]:
         for who in (*libraries, "auto"):
-            assert len(one[who]) == rivals.ROUNDS and min(one[who]) > 0
+            assert len(one[who]) == libraries.ROUNDS and min(one[who]) > 0
         full = catalog[one["kernel"]].validate(one["params"])
         assert full == catalog[one["kernel"]].complete(one["params"])
     assert max(x["gflops"] for x in found["auto"]) <= 1.05 * found["peaks"]["gflops"]
@@ -404,14 +409,14 @@ def test_a_ladder_shows_a_kernel_that_auto_took(monkeypatch):
                                                     ((512, 20.0), (4096, 30.0), (8192, 40.0))]},
         {"title": "another", "results": [row | {"gflops": 50.0}]},
     ]  # fmt: skip
-    monkeypatch.setattr(record, "recorded", lambda: files)
-    assert record.ladders() == {"another": {1: 50.0}, "a chip": {1: 7.0, 15: 30.0}}
-    assert list(record.ladders()) == ["another", "a chip"]  # the fastest first
-    assert record.ladders((15,), ("chip",)) == {"a chip": {15: 30.0}}
+    monkeypatch.setattr(records, "recorded", lambda: files)
+    assert records.ladders() == {"another": {1: 50.0}, "a chip": {1: 7.0, 15: 30.0}}
+    assert list(records.ladders()) == ["another", "a chip"]  # the fastest first
+    assert records.ladders((15,), ("chip",)) == {"a chip": {15: 30.0}}
 
 
 def test_every_kernel_stands_on_the_recorded_ladder():
-    assert set(record.ladders()["NVIDIA H200"]) == set(catalog)
+    assert set(records.ladders()["NVIDIA H200"]) == set(catalog)
 
 
 # Installing
@@ -421,13 +426,14 @@ PRODUCT = """
     from pathlib import Path
     import numpy as np
     import gemmlab
-    from gemmlab import record, sources
+    from gemmlab.bench.timing import records
+    from gemmlab.catalog import sources
     a, b = (np.arange(rows * cols, dtype=np.float32).reshape(rows, cols) % 7 for rows, cols in ((35, 40), (40, 33)))
     small = {13: {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4}}  # it needs a whole tile
     for number in (n for n, spec in gemmlab.catalog.items() if not spec.tensor):
         assert np.array_equal(gemmlab.matmul(a, b, kernel=number, params=small.get(number)), a @ b), number
     assert np.array_equal(gemmlab.transpose(a), a.T)
-    assert [found["file"] for found in record.recorded()], "no recorded results"
+    assert [found["file"] for found in records.recorded()], "no recorded results"
     print(Path(gemmlab.__file__).parent)
     print(sources.folder())
 """

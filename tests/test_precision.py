@@ -7,12 +7,16 @@ import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 import pytest
+from gemmlab.blas.products.passes import Session
 from test_kernels import SMALL, edited
 
 import gemmlab
-from gemmlab import auto, blas, build, catalog, check, launch, matmul, rivals, search
+from gemmlab import catalog, check, matmul
+from gemmlab.bench.timing import libraries, tuning
+from gemmlab.blas.products import products
 from gemmlab.catalog import Limits
-from gemmlab.pipeline import Session
+from gemmlab.family import selection
+from gemmlab.opencl import build, launch
 
 
 @pytest.fixture
@@ -108,7 +112,7 @@ def test_only_what_lies_in_the_matrix_is_looked_at(device):
     whole = cla.to_device(device.queue, around)
     session = Session(device.queue, device)
     for block, strange in ((whole[2:7, 3:9], False), (whole[2:8, 3:9], True), (whole[2:7, 2:9], True)):
-        assert session.strange(blas.operand(block, False, session, True, "x")[0]) == strange
+        assert session.strange(products.operand(block, False, session, True, "x")[0]) == strange
 
 
 LOST = {
@@ -147,7 +151,7 @@ def test_a_last_column_without_room_behind_it_is_copied(kernel, able):
     for x, y, want in ((tight, other, a @ b), (other.T, tight.T, (a @ b).T)):
         session = Session(able.queue, able)
         out = session.new(want.shape[1], want.shape[0])
-        blas.multiply(session, chosen, x, False, y, False, out)
+        products.multiply(session, chosen, x, False, y, False, out)
         host = np.empty(want.shape, np.float32)
         cl.enqueue_copy(able.queue, host, out.buffer)
         assert np.array_equal(host, want)
@@ -171,14 +175,14 @@ def test_auto_takes_a_kernel_that_the_device_has(any_device):
     hopper = Limits("roomy", 1024, (1024, 1024, 64), 49152)
     gpu = dataclasses.replace(any_device, kind="GPU", platform="NVIDIA CUDA", limits=hopper)
     for precision in ("tf32", "tf32x3"):
-        for row in auto.table()["nvidia"][precision]:
-            sizes = auto.dimensions(row["size"])
-            assert auto.choose(gpu, sizes, precision=precision) == (row["kernel"], tuple(row["params"].items()))
-    assert auto.choose(gpu, (4096, 4096, 4096), precision="tf32x3")[0] == 17
+        for row in selection.table()["nvidia"][precision]:
+            sizes = selection.dimensions(row["size"])
+            assert selection.choose(gpu, sizes, precision=precision) == (row["kernel"], tuple(row["params"].items()))
+    assert selection.choose(gpu, (4096, 4096, 4096), precision="tf32x3")[0] == 17
     older = dataclasses.replace(gpu, limits=dataclasses.replace(hopper, warpgroups=False))
-    assert auto.choose(older, (4096, 4096, 4096), precision="tf32x3")[0] == 16
-    assert search.home(1024, "auto", "tf32") == "tf32" and search.candidates("auto", "tf32x3") == [16, 17]
-    assert not set(search.candidates("auto")) & {16, 17}
+    assert selection.choose(older, (4096, 4096, 4096), precision="tf32x3")[0] == 16
+    assert tuning.home(1024, "auto", "tf32") == "tf32" and tuning.candidates("auto", "tf32x3") == [16, 17]
+    assert not set(tuning.candidates("auto")) & {16, 17}
 
 
 def test_a_search_keeps_what_the_precision_means(any_device):
@@ -189,13 +193,13 @@ def test_a_search_keeps_what_the_precision_means(any_device):
         return float(len(tried))
 
     start = {"TSM": 64, "TSN": 64, "WM": 32, "WN": 32, "TSK": 16}
-    row = search.search(any_device, 64, run, 1, lambda text: None, "auto", precision="tf32x3", starts=[start], steps=2)
+    row = tuning.search(any_device, 64, run, 1, lambda text: None, "auto", precision="tf32x3", starts=[start], steps=2)
     assert row["kernel"] in (16, 17) and {kernel for kernel, _ in tried} == {16, 17}
     assert all(params["PARTS"] == 2 and params["TENSOR"] == 1 for _, params in tried)
     assert all(params.get("EVERY", 1) == 1 for _, params in tried)
     assert any(start.items() <= params.items() for kernel, params in tried if kernel == 16)
     tried.clear()
-    search.search(any_device, 64, run, 1, lambda text: None, "auto", precision="tf32x3", steps=0)
+    tuning.search(any_device, 64, run, 1, lambda text: None, "auto", precision="tf32x3", steps=0)
     assert len(tried) < 12, "no steps: only what it begins with"
 
 
@@ -207,7 +211,7 @@ def test_hidden_instructions_are_comments_until_they_are_told():
     told = build.for_hopper(text)
     assert told == ".version 9.0\n.target sm_90a, texmode_independent\n{\nwgmma.fence.sync.aligned;\n}"
     kernel = gemmlab.catalog[17]
-    lines = [line for line in gemmlab.sources.read(kernel.file).splitlines() if re.search(r"wgmma\.\w", line)]
+    lines = [line for line in gemmlab.catalog.sources.read(kernel.file).splitlines() if re.search(r"wgmma\.\w", line)]
     assert len(lines) == 4
     for line in lines:  # the instruction, or the second line of its string
         assert f'"{build.HIDDEN}' in line or line.strip().startswith('"wgmma.mma_async'), line
@@ -217,8 +221,8 @@ def test_hidden_instructions_are_comments_until_they_are_told():
 
 
 def test_precisions_stand_beside_each_other(able, monkeypatch):
-    monkeypatch.setattr(rivals, "cublas", lambda m, n, k: [3.0, 1.0, 2.0])
-    monkeypatch.setattr(rivals, "find_device", lambda device: able)
-    monkeypatch.setattr(rivals, "CALLS", 2)
-    (one,) = rivals.side_by_side([96], able)
-    assert all(len(one[name]) == rivals.ROUNDS and min(one[name]) > 0 for name in ("auto", "tf32", "tf32x3"))
+    monkeypatch.setattr(libraries, "cublas", lambda m, n, k: [3.0, 1.0, 2.0])
+    monkeypatch.setattr(libraries, "find_device", lambda device: able)
+    monkeypatch.setattr(libraries, "CALLS", 2)
+    (one,) = libraries.side_by_side([96], able)
+    assert all(len(one[name]) == libraries.ROUNDS and min(one[name]) > 0 for name in ("auto", "tf32", "tf32x3"))

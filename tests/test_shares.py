@@ -14,8 +14,12 @@ from hypothesis import strategies as st
 from test_kernels import SMALL, edited, intel, without_barrier
 
 import gemmlab
-from gemmlab import catalog, check, edges, launch, matmul, sources, warpwalk
-from gemmlab.launch import BuildError, Kernel
+from gemmlab import catalog, check, matmul
+from gemmlab.bench.timing import edges
+from gemmlab.catalog import sources
+from gemmlab.opencl import launch
+from gemmlab.opencl.launch import BuildError, Kernel
+from gemmlab.simt import warpwalk
 
 SPEC = catalog[15]
 TINY = SPEC.complete(SMALL[15])

@@ -7,7 +7,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from gemmlab import check, model, record, tensors, tf32
+from gemmlab import check, model
+from gemmlab.bench.timing import records
+from gemmlab.draw import tensors
+from gemmlab.model import tf32
 
 FLOATS = st.floats(2.0**-100, 2.0**126, width=32).flatmap(lambda x: st.sampled_from([x, -x]))
 
@@ -18,7 +21,7 @@ def words(picture) -> list[str]:
 
 
 def side() -> dict:
-    return next(file for file in record.recorded() if file.get("errors"))
+    return next(file for file in records.recorded() if file.get("errors"))
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gemmlab import catalog, model, record, warps
+from gemmlab import catalog, model
+from gemmlab.bench.timing import records
+from gemmlab.draw import warps
 
 BLOCKS = [(p, q, rows) for p in (4, 8) for q in (4, 8) for rows in (4, 8)]
 
 
 def side() -> dict:
-    return next(file for file in record.recorded() if file.get("side_by_side"))
+    return next(file for file in records.recorded() if file.get("side_by_side"))
 
 
 def words(picture) -> list[str]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
-from .. import sources
-from ..catalog import find
+from ..catalog import find, sources
 from .explorer import Explorer
 
 
