@@ -81,7 +81,7 @@ def swapped(name: str, x, trans: bool = False) -> Operand:
         as_columns = x.flags.f_contiguous
     else:
         down, across = (stride // 4 for stride in x.strides)
-        offset, room = x.offset // 4, x.base_data.size // 4
+        offset, room = x.offset // 4, x.base_data.size // 4 if x.size else 0
         as_rows = (cols == 1 or across == 1) and (rows == 1 or down >= cols)
         as_columns = (rows == 1 or down == 1) and (cols == 1 or across >= rows)
         by_rows = Layout(cols, rows, cols if rows == 1 else down, offset, room)

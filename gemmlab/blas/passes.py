@@ -169,6 +169,7 @@ def check_memory(device: Device, sizes: dict[str, int], wide: bool = False) -> N
             raise ValueError(
                 f"{name} has {elements:,} elements; kernels but 15 to 17 index with 32 bits, below {INDEX_LIMIT:,}"
             )
+    for name, elements in sizes.items():
         if 4 * elements > device.largest:
             raise MemoryError(f"{name} needs {4 * elements:,} bytes; {device} allows {device.largest:,} per buffer")
     total = 4 * sum(sizes.values())

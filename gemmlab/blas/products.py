@@ -103,10 +103,11 @@ def _product(alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto",
     chosen = select(kernel, params, edges, device, queue.context, (n, m, k), precision)
     if empty:
         return cla.zeros(queue, (m, n), np.float32) if on_device else np.zeros((m, n), np.float32)
-    problem = Problem(n, m, k, swapped("b", b, tb), swapped("a", a, ta))  # from here on column-major
-    check_memory(device, footprint(problem, planned(chosen, problem)), chosen.spec.wide)
+    shape = Layout.compact(n, m)  # from here on everything is column-major
+    problem = Problem(n, m, k, swapped("b", b, tb), swapped("a", a, ta)) if k and alpha else None
+    sizes = footprint(problem, planned(chosen, problem)) if problem else {"the result": m * n}
+    check_memory(device, sizes, chosen.spec.wide)
     with Session(queue, device) as session:
-        shape = Layout.compact(problem.m, problem.n)
         if on_device:
             result = cla.empty(queue, (m, n), np.float32)
             out = Matrix(result.base_data, shape)
@@ -116,7 +117,7 @@ def _product(alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto",
         def placed(x):
             return x.base_data if on_device else session.upload(x)
 
-        if k and alpha:
+        if problem:
             multiply(session, chosen, problem, placed(b), placed(a), out)
         if alpha != 1 or beta != 0:
             y = out

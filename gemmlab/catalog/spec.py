@@ -329,29 +329,26 @@ class KernelSpec:
             places = [(_place(p.choices, other[p.name]), _place(p.choices, params[p.name])) for p in self.params]
             return sum(abs(new - old) for new, old in places), [new for new, _ in places]
 
-        for changes in range(len(self.params) + 1):
-            found = list(self._repairs(params, kept, changes, limits))
-            if found:
-                return min(found, key=distance)
+        states = [(params, frozenset(kept))]  # settings, and the parameters of each that may not change any more
+        while states:
+            conflicts = [self._conflict(setting, limits) for setting, _ in states]
+            legal = [setting for (setting, _), broken in zip(states, conflicts, strict=True) if broken is None]
+            if legal:
+                return min(legal, key=distance)
+            repaired = (self._repairs(*state, broken or set()) for state, broken in zip(states, conflicts, strict=True))
+            unique = {(tuple(s.values()), settled): (s, settled) for found in repaired for s, settled in found}
+            states = list(unique.values())
         return None
 
     def _repairs(
-        self, params: dict[str, int], settled: set[str], changes: int, limits: Limits | None
-    ) -> Iterator[dict[str, int]]:
-        """Legal settings that differ from `params` in at most so many parameters, none of them `settled`.
-
-        A broken constraint stays broken until one of its own parameters changes: so only these are tried.
-        """
-        conflict = self._conflict(params, limits)
-        if conflict is None:
-            yield params
-        elif changes:
-            for p in self.params:
-                if p.name in conflict and p.name not in settled:
-                    for value in p.choices:
-                        if value != params[p.name]:
-                            repaired = {**params, p.name: value}
-                            yield from self._repairs(repaired, settled | {p.name}, changes - 1, limits)
+        self, params: dict[str, int], settled: frozenset[str], conflict: set[str]
+    ) -> Iterator[tuple[dict[str, int], frozenset[str]]]:
+        """All ways to change one parameter of a broken constraint: it stays broken until one of its own changes."""
+        for p in self.params:
+            if p.name in conflict and p.name not in settled:
+                for value in p.choices:
+                    if value != params[p.name]:
+                        yield {**params, p.name: value}, settled | {p.name}
 
     def search_space(self, limits: Limits | None = None) -> Iterator[dict[str, int]]:
         """Every legal combination of offered values, one after the other.

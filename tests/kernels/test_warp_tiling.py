@@ -1,6 +1,5 @@
 """Kernel 15: its tiles at awkward sizes, and what lies behind them; equal shares of all tiles, and adding them up."""
 
-import random
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,11 +10,11 @@ import pytest
 from conftest import DEVICES, FULL
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_kernels import SMALL, edited, intel, without_barrier
+from texts import SMALL, edited, intel, without_barrier
 
 import gemmlab
 from gemmlab import catalog, check, matmul
-from gemmlab.bench.timing import edges
+from gemmlab.bench import edges
 from gemmlab.catalog import sources
 from gemmlab.opencl import launch
 from gemmlab.opencl.launch import BuildError, Kernel
@@ -29,9 +28,9 @@ def some(limits) -> list[dict[str, int]]:
     """The offered parameters for a device in full runs, else a seeded few; both ways to share work among them."""
     if FULL:
         return SPEC.sample(limits)
-    offered, rng = SPEC.offered(limits), random.Random(15)
-    alone, shared = ([p for p in offered if bool(p["GROUPS"]) == way] for way in (False, True))
-    return rng.sample(alone, 2) + rng.sample(shared, 2)
+    drawn = SPEC.sample(limits, 100, seed=15)
+    alone, shared = ([p for p in drawn if bool(p["GROUPS"]) == way] for way in (False, True))
+    return alone[:2] + shared[:2]
 
 
 def awkward(tile: tuple[int, int, int]) -> list[tuple[int, int, int]]:
@@ -49,8 +48,8 @@ def test_awkward_sizes_are_right_and_nothing_around_c_is_touched(name, params):
     for m, n, k in awkward(SPEC.tiles(params)):
         result = gemmlab.measure(15, m, n, k, params=params, device=DEVICES[name], repeats=1)
         assert result.ok and result.verdict == "right: every element exact", result
-        assert list(result.passes_ms)[-1] in ("gemm", "join", "unpad")
-        assert ("join" in result.passes_ms) == bool(params["GROUPS"])
+        assert list(result.passes_ms)[-1] in ("gemm", "fix-up", "unpad")
+        assert ("fix-up" in result.passes_ms) == bool(params["GROUPS"])
 
 
 #: One group; several that cut most tiles; as many as steps; more, so that some have none.
@@ -62,7 +61,7 @@ def test_any_number_of_groups_is_right(groups, device):
     """Four tiles of two steps, one of many, many of one step, and sizes that are no whole tiles."""
     for sizes in ((64, 64, 16), (32, 32, 300), (150, 90, 7), (67, 41, 53), (1, 1, 1), (1, 100, 64)):
         result = gemmlab.measure(15, *sizes, params=TINY | {"GROUPS": groups}, device=device, repeats=1)
-        assert result.ok and list(result.passes_ms)[-2:] == ["gemm", "join"], result
+        assert result.ok and list(result.passes_ms)[-2:] == ["gemm", "fix-up"], result
 
 
 # The line of all steps, in words of this test's own
@@ -88,7 +87,7 @@ def stored(tiles: int, steps: int, groups: int) -> dict[int, tuple[int, int]]:
 
 
 def read(tile: int, tiles: int, steps: int, groups: int) -> list[int]:
-    """The slots that join.cl adds up for a tile, as its text goes about it."""
+    """The slots that fixup.cl adds up for a tile, as its text goes about it."""
     line, begin, end = tiles * steps, tile * steps, (tile + 1) * steps
     first, last = (((step + 1) * groups - 1) // line for step in (begin, end - 1))
     at_cuts = [g for g in range(groups - 1) if line * (g + 1) // groups // steps == tile and g == first != last]
@@ -127,11 +126,11 @@ def test_the_kernel_stores_the_pieces_of_the_model(groups, device):
         a, b = check.exact_inputs(m, n, k)
         on_device = [cla.to_device(queue, np.ascontiguousarray(x)) for x in (a.T, b)]
         c = cla.empty(queue, (n, m), np.float32)
-        memory = cla.empty(queue, built.pieces, np.float32)
+        memory = cla.empty(queue, built.workspace, np.float32)
         pieces = memory[: 2 * groups * tn * tm].reshape(2 * groups, tn, tm)
         for x in (c, memory):
             x.fill(np.float32(np.nan))
-        assert built.pieces == pieces.size + groups  # and the counters
+        assert built.workspace == pieces.size + groups  # and the counters
         built._built(queue, built.global_size(m, n, k), built.local_size, m, n, k,
                      *(x.data for x in (*on_device, c, memory)))  # fmt: skip
         expected = stored(rows * cols, steps, groups)
@@ -165,7 +164,7 @@ WRONG_JOINS = {
     "takes what its neighbour should": ("(2*group)*PIECE + id];", "(2*group)*PIECE + (id ^ 4)];"),
 }
 #: Groups and sizes: pieces cut on both sides, after a whole tile, without any; more groups than steps; two bands.
-#: join.cl goes by tiles in the first and fourth, else by cuts.
+#: fixup.cl goes by tiles in the first and fourth, else by cuts.
 DIVISIONS = ((5, (64, 64, 24)), (3, (64, 64, 24)), (4, (64, 64, 24)), (264, (64, 64, 24)), (7, (320, 64, 24)))
 
 
@@ -183,9 +182,9 @@ def helper(monkeypatch):
 @pytest.mark.parametrize("what", WRONG_JOINS)
 def test_a_wrong_join_is_caught(what, helper, device):
     """In one of these divisions; where the fault does not matter the result stays right."""
-    text, (old, new) = sources.read("join.cl"), WRONG_JOINS[what]
+    text, (old, new) = sources.read("support/fixup.cl"), WRONG_JOINS[what]
     assert text.count(old) == 1, old
-    helper("join.cl", text.replace(old, new))
+    helper("fixup.cl", text.replace(old, new))
     wrong = []
     for groups, sizes in DIVISIONS:
         params = TINY | {"GROUPS": groups, "ORDER": 8}
@@ -194,8 +193,10 @@ def test_a_wrong_join_is_caught(what, helper, device):
         out = cla.empty(device.queue, (sizes[1], sizes[0]), np.float32)
         out.fill(np.float32(np.nan))
         # what is not written counts as NaN here too: the pieces start as such
-        built._pieces[device.queue] = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * built.pieces)
-        cl.enqueue_fill_buffer(device.queue, built._pieces[device.queue], np.float32(np.nan), 0, 4 * built.pieces)
+        built._workspaces[device.queue] = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * built.workspace)
+        cl.enqueue_fill_buffer(
+            device.queue, built._workspaces[device.queue], np.float32(np.nan), 0, 4 * built.workspace
+        )
         on_device = [cla.to_device(device.queue, np.ascontiguousarray(x)) for x in (a.T, b)]
         built(*sizes, *on_device, out).wait()
         wrong.append(not check.exact(out.get().T, a, b).ok)
@@ -203,7 +204,7 @@ def test_a_wrong_join_is_caught(what, helper, device):
 
 
 def test_the_untouched_join_passes_the_same_way(helper, device):
-    helper("join.cl", sources.read("join.cl"))
+    helper("fixup.cl", sources.read("support/fixup.cl"))
     for groups, sizes in DIVISIONS:
         a, b = check.exact_inputs(*sizes)
         c = matmul(b.T, a.T, kernel=15, params=TINY | {"GROUPS": groups}, device=device)  # the swap
@@ -314,16 +315,18 @@ def test_rows_and_columns_behind_the_tiles(params, device):
         result = gemmlab.measure(15, m, n, k, params=params, device=device, repeats=1)
         assert result.ok, result
         left = [size > 32 and 0 < size % 32 <= split for size in (m, n)]
-        assert bool(SPEC.sums(m, n, SPEC.complete(params))) == any(left), (m, n)
+        assert bool(SPEC.strip_groups(m, n, SPEC.complete(params))) == any(left), (m, n)
 
 
 def test_tiles_where_some_rows_have_none():
     for size, split, tiles in ((1, 0, 1), (32, 0, 1), (33, 0, 2), (1, 8, 1), (8, 8, 1), (33, 8, 1), (40, 8, 1),
                                (41, 8, 2), (64, 8, 2), (72, 8, 2), (73, 8, 3)):  # fmt: skip
         params = SPEC.complete(TINY | {"SPLIT": split})
-        assert SPEC.tiled(size, 32, params) == (tiles, 1) and SPEC.tiled(32, size, params) == (1, tiles)
-        assert SPEC.global_size(size, size, params) == (64 * (tiles * tiles + SPEC.sums(size, size, params)), 1)
-    assert catalog[16].tiled(129, 128, catalog[16].defaults)[0] == -(-129 // catalog[16].tiles(catalog[16].defaults)[0])
+        assert SPEC.tile_grid(size, 32, params) == (tiles, 1) and SPEC.tile_grid(32, size, params) == (1, tiles)
+        assert SPEC.global_size(size, size, params) == (64 * (tiles * tiles + SPEC.strip_groups(size, size, params)), 1)
+    assert catalog[16].tile_grid(129, 128, catalog[16].defaults)[0] == -(
+        -129 // catalog[16].tiles(catalog[16].defaults)[0]
+    )
 
 
 @pytest.mark.parametrize("transposed", [0, 1])
@@ -333,7 +336,7 @@ def test_work_groups_that_add_up(transposed, any_device):
     across = 8 if transposed else 2
     for m, n in ((33, 64), (64, 35), (34, 33), (37, 300), (300, 65), (64, 64), (40, 40)):
         below, beside = (size % 32 if 0 < size % 32 <= 5 else 0 for size in (m, n))
-        assert SPEC.behind(m, n, built.params) == (below, beside)
+        assert SPEC.edge_strips(m, n, built.params) == (below, beside)
         groups = len(range(0, n, 4 * across)) * bool(below) + len(range(0, m - below, 4 * 8)) * bool(beside)
         tiles = -(-(m - below) // 32) * -(-(n - beside) // 32)
         assert built.plan(m, n, 40).size == (64 * (tiles + groups), 1)
@@ -421,10 +424,10 @@ def by_the_last(device, groups: int, sizes, text=BY_THE_LAST, times=3) -> list[n
     """Products one after another, the memory for C full of NaN each time."""
     m, n, k = sizes
     built = Kernel(SPEC, TINY | {"GROUPS": groups}, device, device.context, text)
-    built._join = None
-    built._pieces[device.queue] = pieces = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * built.pieces)
-    cl.enqueue_fill_buffer(device.queue, pieces, np.float32(np.nan), 0, 4 * (built.pieces - groups))
-    cl.enqueue_fill_buffer(device.queue, pieces, np.int32(0), 4 * (built.pieces - groups), 4 * groups)
+    built._fixup = None
+    built._workspaces[device.queue] = pieces = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * built.workspace)
+    cl.enqueue_fill_buffer(device.queue, pieces, np.float32(np.nan), 0, 4 * (built.workspace - groups))
+    cl.enqueue_fill_buffer(device.queue, pieces, np.int32(0), 4 * (built.workspace - groups), 4 * groups)
     a, b = check.exact_inputs(m, n, k)
     on_device = [cla.to_device(device.queue, np.ascontiguousarray(x)) for x in (a.T, b)]
     out, found = cla.empty(device.queue, (n, m), np.float32), []
@@ -433,7 +436,7 @@ def by_the_last(device, groups: int, sizes, text=BY_THE_LAST, times=3) -> list[n
         assert [name for name, _ in built.passes(m, n, k, *on_device, out)] == ["gemm"]
         found.append(out.get().T)
     counters = np.empty(groups, np.int32)
-    cl.enqueue_copy(device.queue, counters, built._pieces[device.queue], src_offset=4 * (built.pieces - groups))
+    cl.enqueue_copy(device.queue, counters, built._workspaces[device.queue], src_offset=4 * (built.workspace - groups))
     assert not counters.any()  # ready for the next product
     return found
 
@@ -457,7 +460,7 @@ def test_a_product_has_the_same_bits_whoever_comes_last(device):
     m, n, k = 64, 64, 4000
     a, b = check.random_inputs(m, n, k)
     built = Kernel(SPEC, TINY | {"GROUPS": 60}, device, device.context, BY_THE_LAST)
-    built._join = None
+    built._fixup = None
     on_device = [cla.to_device(device.queue, np.ascontiguousarray(x)) for x in (a.T, b)]
     out, found = cla.empty(device.queue, (n, m), np.float32), set()
     for _ in range(20):
@@ -465,7 +468,7 @@ def test_a_product_has_the_same_bits_whoever_comes_last(device):
         found.add(out.get().tobytes())
     joined = gemmlab.kernel(15, TINY | {"GROUPS": 60}, device)
     joined(m, n, k, *on_device, out)
-    assert found == {out.get().tobytes()}  # join.cl adds in the same order
+    assert found == {out.get().tobytes()}  # fixup.cl adds in the same order
 
 
 WRONG_LASTS = {
@@ -500,8 +503,8 @@ def test_a_wrong_last_is_caught(what, any_device):
 def test_join_runs_where_the_kernel_cannot_do_without():
     nvidia = frozenset({"nvidia"})
     for groups, last, features, joins in ((0, 1, nvidia, 0), (3, 1, nvidia, 0), (3, 0, nvidia, 1), (3, 1, (), 1)):
-        assert SPEC.joins(SPEC.complete({"GROUPS": groups, "LAST": last}), frozenset(features)) == bool(joins)
-    assert not catalog[16].joins(catalog[16].defaults, nvidia)
+        assert SPEC.needs_fixup(SPEC.complete({"GROUPS": groups, "LAST": last}), frozenset(features)) == bool(joins)
+    assert not catalog[16].needs_fixup(catalog[16].defaults, nvidia)
 
 
 # What a launch is made of
@@ -512,9 +515,9 @@ def test_the_passes_have_names_and_the_call_returns_the_last(device):
     queue = device.queue
     da, db = (cla.to_device(queue, np.ascontiguousarray(x)) for x in (a.T, b))
     dc = cla.empty(queue, (50, 70), np.float32)
-    for groups, names in ((0, ["gemm"]), (7, ["gemm", "join"])):
+    for groups, names in ((0, ["gemm"]), (7, ["gemm", "fix-up"])):
         built = gemmlab.kernel(15, TINY | {"GROUPS": groups}, device)
-        assert built.pieces == groups * (2 * 32 * 32 + 1) and built.b_transposed
+        assert built.workspace == groups * (2 * 32 * 32 + 1) and built.b_transposed
         assert built.local_size == (64, 1)
         assert built.global_size(70, 50, 90) == (64 * (groups or 3 * 2), 1)
         for call in (built.passes, built):
@@ -533,7 +536,7 @@ def test_kernels_without_pieces_have_one_pass(device):
     da, db = (cla.to_device(device.queue, np.ascontiguousarray(x.T)) for x in (a, b))
     built = gemmlab.kernel(1, {"TS": 8}, device)
     ((name, event),) = built.passes(8, 8, 8, da, db, cla.empty(device.queue, (8, 8), np.float32))
-    assert name == "gemm" and isinstance(event, cl.Event) and built.pieces == 0 and not built.b_transposed
+    assert name == "gemm" and isinstance(event, cl.Event) and built.workspace == 0 and not built.b_transposed
 
 
 def test_a_kernel_of_the_wrong_number_of_arguments_is_refused(device):
@@ -558,7 +561,7 @@ def test_every_queue_has_pieces_of_its_own(device):
         dc = cla.empty(queue, (b.shape[1], a.shape[0]), np.float32)
         built(*a.shape[:1], b.shape[1], a.shape[1], da, db, dc, queue).wait()
         assert check.exact(dc.get().T, a, b).ok
-    assert len({built._pieces[queue].int_ptr for queue in queues}) == 2
+    assert len({built._workspaces[queue].int_ptr for queue in queues}) == 2
 
     def one(i):
         a, b = problems[i % 8]
@@ -592,7 +595,7 @@ def test_a_product_s_two_launches_follow_each_other(any_device):
 
         return launch
 
-    built._built, built._join = spied("gemm", built._built), spied("join", built._join)
+    built._built, built._fixup = spied("gemm", built._built), spied("fix-up", built._fixup)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: built(40, 40, 40, *arrays), range(8)))
-    assert launched == 8 * ["gemm", "join"]
+    assert launched == 8 * ["gemm", "fix-up"]

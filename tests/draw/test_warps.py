@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gemmlab import catalog, model
-from gemmlab.bench.timing import records
+from gemmlab.bench import records
 from gemmlab.draw import warps
 
 BLOCKS = [(p, q, rows) for p in (4, 8) for q in (4, 8) for rows in (4, 8)]
@@ -104,7 +104,7 @@ def test_pieces_of_the_header():
     assert model.pieces(3, 4, 4) == [[(0, 0, 3)], [(0, 3, 1), (1, 0, 2)], [(1, 2, 2), (2, 0, 1)], [(2, 1, 3)]]
     assert model.pieces(1, 8, 4) == [[(0, 2 * group, 2)] for group in range(4)]
     assert model.pieces(2, 3, 2) == [[(0, 0, 3)], [(1, 0, 3)]]
-    assert catalog[15].value(catalog[15].pieces, catalog[15].defaults | {"GROUPS": 3}) == 3 * (2 * 128 * 64 + 1)
+    assert catalog[15].workspace(catalog[15].defaults | {"GROUPS": 3}) == 3 * (2 * 128 * 64 + 1)
 
 
 def test_the_picture_of_shares_says_what_is_idle_and_what_is_cut():

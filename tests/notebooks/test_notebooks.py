@@ -20,7 +20,7 @@ from gemmlab.catalog import sources
 from gemmlab.model import tf32
 from gemmlab.opencl.devices import devices
 
-FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
+FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 CHAPTERS = [
     "00_start_here.ipynb",
     "01_naive.ipynb",

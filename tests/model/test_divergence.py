@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import gemmlab
 from gemmlab import check, cli, model
-from gemmlab.bench.timing import edges
+from gemmlab.bench import edges
 from gemmlab.draw import hardware
 from gemmlab.model import divergence
 from gemmlab.simt import trace
@@ -166,13 +166,13 @@ def test_the_recorded_strategies_are_whole():
 
 
 def test_sizes_with_a_step():
-    assert cli._sizes("64,1000-1020:7,5-6") == [64, 1000, 1007, 1014, 5, 6]
-    assert re.match(r"\[\d+", str(cli._sizes("256,512")))
+    assert cli.size_list("64,1000-1020:7,5-6") == [64, 1000, 1007, 1014, 5, 6]
+    assert re.match(r"\[\d+", str(cli.size_list("256,512")))
 
 
 def test_sizes_that_differ():
-    assert cli._sizes("64x128x32") == [(64, 128, 32)]
-    assert cli._sizes("256,64x8192x1024,10-12") == [256, (64, 8192, 1024), 10, 11, 12]
+    assert cli.size_list("64x128x32") == [(64, 128, 32)]
+    assert cli.size_list("256,64x8192x1024,10-12") == [256, (64, 8192, 1024), 10, 11, 12]
     for wrong in ("64x128", "1x2x3x4", "axbxc", "64x"):
         with pytest.raises(ValueError):
-            cli._sizes(wrong)
+            cli.size_list(wrong)

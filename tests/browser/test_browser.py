@@ -34,7 +34,7 @@ CELLS = (
 )
 START = "TS=32 WPT=8 M=512 N=512 K=512"
 LIMIT = 3  # seconds that the endless kernel may take, as its cell says
-CHAPTERS = sorted((Path(__file__).parent.parent / "notebooks").glob("[0-9]*.ipynb"))
+CHAPTERS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("[0-9]*.ipynb"))
 
 
 @pytest.fixture(scope="module")

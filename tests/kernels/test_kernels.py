@@ -8,47 +8,13 @@ import pyopencl as cl
 import pyopencl.array as cla
 import pytest
 from conftest import DEVICES, FULL, lacking
-from gemmlab.blas.products.passes import Session
+from texts import OUTSIDE, SMALL, and_store, edited, intel, without_barrier
 
 import gemmlab
 from gemmlab import catalog, check
+from gemmlab.blas.passes import Session
+from gemmlab.blas.problem import Layout
 from gemmlab.catalog import sources
-
-BARRIER = "barrier(CLK_LOCAL_MEM_FENCE);"
-
-
-def edited(number: int, *edits: tuple[str, str]) -> str:
-    """A kernel's text with changes; each old text must be there, so that no change is lost in silence."""
-    text = sources.read(catalog[number].file)
-    for old, new in edits:
-        assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in {catalog[number].file}"
-        text = text.replace(old, new)
-    return text
-
-
-def without_barrier(number: int, *which: int) -> str:
-    """A kernel's text without its first (1), second (2) ... barrier."""
-    start, mark, kernel = sources.read(catalog[number].file).partition("__kernel __attribute__")
-    parts = kernel.split(BARRIER)
-    assert max((2, *which)) <= len(parts) <= 9
-    text = start + mark + parts[0]
-    for i, part in enumerate(parts[1:], 1):
-        text += ("" if i in which else BARRIER) + part
-    return text
-
-
-STORE = {
-    1: "    C[n*M + m] = acc;\n}",
-    2: "    C[n*M + m] = acc;\n}",
-    3: "        C[(n + w*RTS)*M + m] = acc[w];\n    }\n}",
-}
-
-
-def and_store(number: int, statement: str) -> tuple[str, str]:
-    """An edit that adds a statement at the end of a kernel."""
-    old = STORE[number]
-    return old, old[:-1] + f"    {statement}\n}}"
-
 
 #: Kernels that are wrong on purpose, by number and name. None of them leaves C's frame.
 WRONG = {
@@ -113,27 +79,14 @@ WRONG |= {
     (17, "rows swapped"): edited(17, ("(acc[0][l], acc[0][l + 2],", "(acc[0][l + 2], acc[0][l],")),
     (17, "the last step taken as zero"): edited(17, ("first + k < K;", "first + k < K - 1;")),
 }
-OUTSIDE = {
-    "right behind C": "C[M*N] = 1.0f;",
-    "right before C": "C[-1] = 1.0f;",
-    "a little behind C": "if (m == 0) C[M*N + 4095] = 1.0f;",
-    "a little before C": "if (m == 0) C[-4096] = 1.0f;",
-}
-_BLOCKS = {"TSM": 8, "TSN": 8, "TSK": 8, "WPTM": 2, "WPTN": 2}
-SMALL = {1: {"TS": 8}, 2: {"TS": 8}, 3: {"TS": 8, "WPT": 4}, 4: {"TS": 8, "WIDTH": 4}}
-SMALL |= {5: {"TS": 8, "TSK": 8, "WPT": 4, "PAD": 1}, 6: _BLOCKS}
-SMALL |= {number: _BLOCKS | {"WIDTH": 2} for number in (7, 8, 9, 10)}
-SMALL |= {12: SMALL[3], 13: _BLOCKS}
-SMALL |= {11: {"RX": 4, "RY": 2, "RK": 2, "WIDTH": 4, "GX": 2, "GY": 2}}
-SMALL |= {16: {"TSM": 32, "TSN": 32, "TSK": 8, "WM": 32, "WN": 32, "STAGES": 2}, 17: {"TSK": 8}}
-SMALL |= {15: {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "WIDTH": 1}}
 
 
 def some(number: int, device) -> list[dict[str, int]]:
     """All parameters on offer for a device in full runs, else a seeded few and the default."""
-    offered = catalog[number].offered(device.limits)
-    sample = random.Random(number).sample(offered, min(5 if number <= 5 else 3, len(offered)))
-    return catalog[number].sample(device.limits) if FULL else [catalog[number].fit(device.limits), *sample]
+    spec = catalog[number]
+    if FULL:
+        return spec.sample(device.limits)
+    return [spec.fit(device.limits), *spec.sample(device.limits, 5 if number <= 5 else 3, seed=number)]
 
 
 CASES = [(name, number, p) for name, d in DEVICES.items() for number in catalog for p in some(number, d)]
@@ -153,7 +106,7 @@ def test_there_is_a_device():
 def test_a_kernel_is_right_by_both_checks(name, number, params):
     rng = random.Random(f"{number} {params}")
     tile = catalog[number].tiles(params)
-    least = catalog[number].least(params) if catalog[number].edges == "shift" else (1, 1, 1)
+    least = catalog[number].minimum_sizes(params) if catalog[number].edges == "shift" else (1, 1, 1)
     padded = [max(rng.randint(1, 2 * t + 40), smallest) for t, smallest in zip(tile, least, strict=True)]
     whole = [t * w for t, w in zip(tile, rng.sample((1, 2, 3), 3), strict=True)]
     for m, n, k in (padded, whole):
@@ -190,12 +143,6 @@ def test_a_store_into_the_last_element_of_c_is_not_outside(number, device):
     source = edited(number, and_store(number, "C[M*N - 1] = 0.5f;"))
     result = gemmlab.measure(number, 16, 8, 24, params=SMALL[number], device=device, repeats=1, source=source)
     assert not result.ok and "outside" not in result.verdict and "C[15, 7] = 0.5" in result.verdict
-
-
-def intel():
-    """A runtime that lets work-items run as they like, so that a missing barrier shows; PoCL forgives."""
-    found = [d for d in DEVICES.values() if "intel" in d.platform.lower() and d.kind == "CPU"]
-    return found[0] if found else lacking("Intel's CPU runtime is not installed")
 
 
 BARRIERS = [(number, which) for number in range(2, 9) for which in ((1,), (2,), (1, 2))] + [(9, (1,)), (10, (1,))]
@@ -331,10 +278,11 @@ def test_axpby(size, alpha, beta, device):
     rng = np.random.default_rng(size)
     x, y = (rng.integers(-50, 50, size).astype(np.float32) for _ in range(2))
     session = Session(device.queue, device)
-    out = session.new(size, 1)
+    line = Layout.compact(size, 1)
+    out = session.new(line)
     matrices = []
     for values, factor in ((x, alpha), (y, beta)):
-        matrix = session.new(size, 1)
+        matrix = session.new(line)
         # what a zero factor stands before must not be read
         filled = values if factor else np.full(size, np.nan, np.float32)
         cl.enqueue_copy(device.queue, matrix.buffer, filled)

@@ -5,7 +5,6 @@ wrong on purpose.
 """
 
 import json
-import random
 import shutil
 import subprocess
 import sys
@@ -13,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from conftest import FULL, lacking
-from test_kernels import BARRIER, OUTSIDE, SMALL, and_store, edited, without_barrier
-from test_shares import BY_THE_LAST, WITH_STORE
+from test_warp_tiling import BY_THE_LAST, WITH_STORE
+from texts import BARRIER, OUTSIDE, SMALL, and_store, edited, without_barrier
 
 from gemmlab import catalog
 from gemmlab.catalog import Limits
@@ -40,14 +39,14 @@ def watched(tmp_path, options=("--uninitialized", "--max-errors", "5"), **case) 
 def cases():
     """Kernels with parameters and sizes: whole tiles, more than one along K, and sizes that need padding."""
     for number, spec in catalog.items():
-        offered = spec.offered(OCLGRIND)
-        if not FULL:
-            small = [p for p in offered if max(spec.tiles(p)) <= (16 if number <= 5 else 32) and spec.local(p) > (1, 1)]
-            offered = random.Random(number).sample(small, min(3 if number <= 5 else 2, len(small)))
-        elif len(offered) > 200:
+        if FULL:
             offered = [p for p in spec.sample(OCLGRIND) if max(spec.tiles(p)) <= 64]
+        else:
+            side, count = (16, 3) if number <= 5 else (32, 2)
+            drawn = spec.sample(OCLGRIND, 1000, seed=number)
+            offered = [p for p in drawn if max(spec.tiles(p)) <= side and spec.local_size(p) > (1, 1)][:count]
         for params in offered:
-            tile, least = spec.tiles(params), spec.least(params)
+            tile, least = spec.tiles(params), spec.minimum_sizes(params)
             whole = tuple(min(t * count, 64) for t, count in zip(tile, (1, 2, 2), strict=True))
             yield number, params, whole
             if (tile[0] <= 16 or FULL) and spec.edges != "shift":

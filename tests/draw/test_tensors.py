@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from gemmlab import check, model
-from gemmlab.bench.timing import records
+from gemmlab.bench import records
 from gemmlab.draw import tensors
 from gemmlab.model import tf32
 

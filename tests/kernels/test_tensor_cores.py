@@ -7,13 +7,14 @@ import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 import pytest
-from gemmlab.blas.products.passes import Session
-from test_kernels import SMALL, edited
+from texts import SMALL, edited
 
 import gemmlab
 from gemmlab import catalog, check, matmul
-from gemmlab.bench.timing import libraries, tuning
-from gemmlab.blas.products import products
+from gemmlab.bench import libraries, tuning
+from gemmlab.blas import products
+from gemmlab.blas.passes import Matrix, Session
+from gemmlab.blas.problem import Layout
 from gemmlab.catalog import Limits
 from gemmlab.family import selection
 from gemmlab.opencl import build, launch
@@ -83,12 +84,16 @@ ORDINARY = (0.0, -0.0, 1.0, 2.0**-100, -1.6e38, 1e30, 1e-30)
 @pytest.mark.parametrize("value", STRANGE + ORDINARY)
 def test_numbers_that_do_not_split_are_found(value, device):
     session = Session(device.queue, device)
+
+    def uploaded(x):
+        return Matrix(session.upload(x), Layout.compact(*x.shape[::-1]))
+
     for shape in ((1, 1), (65, 3), (7, 600)):
         for place in ((0, 0), (-1, -1)):
             x = np.ones(shape, np.float32)
             x[place] = value
-            assert session.strange(session.upload(x)) == (value in STRANGE or value != value), (shape, place)
-            assert session.strange(session.upload(np.ones_like(x)), session.upload(x)) == (value not in ORDINARY)
+            assert session.has_unsplittable(uploaded(x)) == (value in STRANGE or value != value), (shape, place)
+            assert session.has_unsplittable(uploaded(np.ones_like(x)), uploaded(x)) == (value not in ORDINARY)
 
 
 @pytest.mark.parametrize("kernel", (16, 17))
@@ -112,7 +117,7 @@ def test_only_what_lies_in_the_matrix_is_looked_at(device):
     whole = cla.to_device(device.queue, around)
     session = Session(device.queue, device)
     for block, strange in ((whole[2:7, 3:9], False), (whole[2:8, 3:9], True), (whole[2:7, 2:9], True)):
-        assert session.strange(products.operand(block, False, session, True, "x")[0]) == strange
+        assert session.has_unsplittable(products.operand(block, False, session, True, "x")[0]) == strange
 
 
 LOST = {
@@ -181,7 +186,7 @@ def test_auto_takes_a_kernel_that_the_device_has(any_device):
     assert selection.choose(gpu, (4096, 4096, 4096), precision="tf32x3")[0] == 17
     older = dataclasses.replace(gpu, limits=dataclasses.replace(hopper, warpgroups=False))
     assert selection.choose(older, (4096, 4096, 4096), precision="tf32x3")[0] == 16
-    assert tuning.home(1024, "auto", "tf32") == "tf32" and tuning.candidates("auto", "tf32x3") == [16, 17]
+    assert tuning.list_of(1024, "auto", "tf32") == "tf32" and tuning.candidates("auto", "tf32x3") == [16, 17]
     assert not set(tuning.candidates("auto")) & {16, 17}
 
 

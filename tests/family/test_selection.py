@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from gemmlab import catalog, check, matmul
-from gemmlab.bench.timing import tuning
 from gemmlab.catalog import Limits
 from gemmlab.family import selection
 
@@ -26,14 +25,14 @@ def test_every_row_is_legal_and_was_measured(kind, name, row):
     assert kind in selection.FALLBACK
     fixed = selection.PRECISIONS.get(name)
     if fixed:
-        assert catalog[row["kernel"]].tensor and selection.fixed(name, row["kernel"]).items() <= row["params"].items()
+        assert catalog[row["kernel"]].tensor and selection.implied(name, row["kernel"]).items() <= row["params"].items()
     else:
-        assert name in (selection.EDGES[catalog[row["kernel"]].edges], "awkward", selection.WHOLE)
+        assert name in (selection.EDGES[catalog[row["kernel"]].edges], "ragged", selection.WHOLE)
         assert not catalog[row["kernel"]].tensor
     assert list(row["params"]) == list(catalog[row["kernel"]].defaults), "parameters that came later are filled in"
     assert catalog[row["kernel"]].problems(row["params"], ROOMY) == []
     assert min(selection.dimensions(row["size"])) > 0 and row["gflops"] > 0
-    grain = {"rows": 64, selection.WHOLE: 4}.get(name, 1)
+    grain = {"pad": 64, selection.WHOLE: 4}.get(name, 1)
     assert all(side % grain == 0 for side in selection.dimensions(row["size"]))
 
 
@@ -60,7 +59,7 @@ def test_whole_sizes_take_the_rows_for_them(any_device):
         assert selection.choose(gpu, sizes) == (row["kernel"], tuple(row["params"].items()))
         assert selection.choose(gpu, tuple(size + 64 for size in sizes))[0] == row["kernel"]
         awkward = selection.choose(gpu, (sizes[0] + 1, *sizes[1:]))
-        assert any(awkward == (r["kernel"], tuple(r["params"].items())) for r in selection.table()["nvidia"]["awkward"])
+        assert any(awkward == (r["kernel"], tuple(r["params"].items())) for r in selection.table()["nvidia"]["ragged"])
 
 
 def test_groups_that_share_tiles_are_as_many_a_compute_unit(any_device):
@@ -76,7 +75,9 @@ def test_groups_that_share_tiles_are_as_many_a_compute_unit(any_device):
                 row["params"] | {"GROUPS": row["params"]["GROUPS"] // part},
             )
     assert selection._scaled({"params": {"GROUPS": 264}, "units": 132}, 1)["GROUPS"] == 2
-    assert selection._scaled({"params": {"GROUPS": 16}, "units": 132}, 1)["GROUPS"] == 1  # never 0: that means another thing
+    assert (
+        selection._scaled({"params": {"GROUPS": 16}, "units": 132}, 1)["GROUPS"] == 1
+    )  # never 0: that means another thing
     for row in ({"params": {"GROUPS": 0}, "units": 132}, {"params": {"GROUPS": 16}, "units": 0}, {"params": {}}):
         assert selection._scaled(row, 8) == row["params"]
 
@@ -105,12 +106,12 @@ def test_without_rows_for_whole_sizes_those_for_padding_are_taken(any_device, ta
     padded = {"size": 1024, "kernel": 3, "params": {"TS": 16, "WPT": 4}}
     awkward = {"size": 1000, "kernel": 12, "params": {"TS": 16, "WPT": 4}}
     whole = {"size": 1024, "kernel": 15, "params": catalog[15].defaults}
-    tables(rows=[padded], awkward=[awkward])
+    tables(pad=[padded], ragged=[awkward])
     assert selection.choose(gpu, (1024, 1024, 1024))[0] == 3 and selection.choose(gpu, (1023, 1024, 1024))[0] == 12
-    tables(rows=[padded], awkward=[awkward], whole=[whole])
+    tables(pad=[padded], ragged=[awkward], whole=[whole])
     assert selection.choose(gpu, (1024, 1024, 1024))[0] == 15 and selection.choose(gpu, (1023, 1024, 1024))[0] == 12
     assert selection.choose(gpu, (1024, 1024, 1023))[0] == 15, "K may be anything for this kernel"
-    tables(rows=[padded])
+    tables(pad=[padded])
     assert selection.choose(gpu, (1023, 1024, 1024))[0] == 3
 
 
@@ -131,34 +132,21 @@ def test_distance_counts_doublings():
     assert selection.distance(1024, (1024, 1024, 1024)) == 0
     assert selection.distance(1024, (2048, 512, 1024)) == 2
     assert selection.distance([64, 8192, 1], (128, 1024, 8)) == 1 + 3 + 3
-    assert selection.distance(1024, (3000, 1000, 1)) == pytest.approx(selection.distance([3000, 1000, 1], (1024, 1024, 1024)))
+    assert selection.distance(1024, (3000, 1000, 1)) == pytest.approx(
+        selection.distance([3000, 1000, 1], (1024, 1024, 1024))
+    )
     assert selection.distance(1024, (0, 1024, 1024)) == 10  # an empty product has a kernel too
-    assert selection.dimensions(7) == (7, 7, 7) and selection.dimensions([1, 2, 3]) == selection.dimensions((1, 2, 3)) == (1, 2, 3)
-
-
-@pytest.mark.parametrize(
-    ("size", "edges", "name"),
-    [
-        (1024, "auto", "whole"),
-        ([64, 8192, 8192], "auto", "whole"),
-        (1000, "auto", "whole"),
-        (1002, "auto", "awkward"),
-        ([64, 8192, 8191], "auto", "awkward"),
-        (1024, "pad", "rows"),
-        (1024, "guard", "guard"),
-        (1000, "shift", "shift"),
-    ],
-)
-def test_the_list_that_a_row_belongs_to(size, edges, name):
-    assert tuning.home(size, edges) == name
+    assert selection.dimensions(7) == (7, 7, 7) and selection.dimensions([1, 2, 3]) == selection.dimensions(
+        (1, 2, 3)
+    ) == (1, 2, 3)
 
 
 def test_rows_are_completed_with_parameters_that_came_later(tmp_path, monkeypatch):
     old = {"size": 512, "kernel": 11, "gflops": 1.0, "params": {"RX": 16, "RY": 4, "WIDTH": 16, "GX": 2, "GY": 4}}
-    (tmp_path / "auto.json").write_text(json.dumps({"nvidia": {"rows": [old], "device": "a chip"}}))
+    (tmp_path / "auto.json").write_text(json.dumps({"nvidia": {"pad": [old], "device": "a chip"}}))
     monkeypatch.setattr(selection.sources, "folder", lambda name: tmp_path)
     found = selection.table.__wrapped__()["nvidia"]
-    assert found["rows"][0]["params"] == catalog[11].defaults | old["params"] | {"TRANSPOSED": 1}
+    assert found["pad"][0]["params"] == catalog[11].defaults | old["params"] | {"TRANSPOSED": 1}
     assert set(found) == {selection.WHOLE, *selection.EDGES.values(), "tf32", "tf32x3"} and found[selection.WHOLE] == []
 
 
@@ -198,15 +186,21 @@ def test_an_empty_product_needs_no_tile(device):
      ("CPU", "Portable Computing Language", "pocl"), ("CPU", "Else", "cpu")],
 )  # fmt: skip
 def test_kinds_of_devices(any_device, kind, platform, name):
-    assert selection.kind(dataclasses.replace(any_device, kind=kind, platform=platform, version="", name="a chip")) == name
+    assert (
+        selection.kind(dataclasses.replace(any_device, kind=kind, platform=platform, version="", name="a chip")) == name
+    )
     on_amd = dataclasses.replace(any_device, kind=kind, platform=platform, version="PoCL 3.1", name="cpu-AMD EPYC")
     assert selection.kind(on_amd) == (f"{name} on AMD" if name in ("intel", "pocl") else name)
     old = dataclasses.replace(any_device, kind="CPU", platform="Portable Computing Language", version="PoCL 3.0-rc2")
     assert selection.kind(old) == "pocl 3.0"
 
 
-def test_a_device_for_which_no_row_is_legal_gets_kernel_3_that_fits(any_device):
-    tiny = dataclasses.replace(any_device, limits=Limits("a tiny device", 16, (16, 16, 16), 1024, 1))
+def test_a_device_for_which_no_row_is_legal_gets_kernel_3_that_fits(any_device, tables):
+    """The rows of the table that stand for it, whatever they are, ask for more than it has."""
+    large = {"size": 512, "kernel": 7, "params": catalog[7].defaults}
+    tables(pad=[large], whole=[large], ragged=[large])
+    tiny = Limits("a tiny device", 16, (16, 16, 16), 1024, 1)
+    tiny = dataclasses.replace(any_device, kind="GPU", platform="NVIDIA CUDA", limits=tiny)
     for edges, expected in (("pad", 3), ("guard", 12), ("auto", 3)):
         number, params = selection.choose(tiny, (512, 512, 512), edges)
         assert number == expected and catalog[number].problems(dict(params), tiny.limits) == []
@@ -217,65 +211,6 @@ def test_auto_is_right_at_every_scale(device):
         a, b = check.exact_inputs(*sizes)
         for x, y in ((a, b), (np.ascontiguousarray(a), np.ascontiguousarray(b))):
             assert check.exact(matmul(x, y, device=device), a, b).ok, sizes
-
-
-def test_the_search_finds_the_fastest_and_never_takes_a_wrong_one(any_device):
-    """On a made-up device that likes kernel 7 with WIDTH 2, and on which kernel 9 fails."""
-
-    def run(kernel, params):
-        if kernel == 9:
-            return 0.0
-        return (
-            100.0
-            + (50 if kernel == 7 else 0)
-            + 10
-            - 5 * abs(params.get("WIDTH", 2) - 2)
-            - abs(params.get("TSM", 64) - 64) / 4
-        )
-
-    said = []
-    row = tuning.search(any_device, 512, run, per_kernel=2, say=said.append)
-    assert row["kernel"] == 7 and row["params"]["WIDTH"] == 2 and row["params"]["TSM"] == 64
-    assert (
-        row["size"] == 512
-        and row["gflops"] == 160
-        and row["units"] == any_device.units
-        and len(said) == len(tuning.candidates("pad")) + 1
-    )
-
-
-def test_a_search_among_some_kernels_keeps_what_is_known_if_that_is_faster(any_device):
-    """And one that runs ahead is told all that will be run, before it is run."""
-    announced, ran = [], []
-    known = selection.choose(any_device, (512, 512, 512), "pad")
-    other = next(number for number in (3, 6) if number != known[0])
-
-    def run(kernel, params):
-        ran.append((kernel, params))
-        return 100.0 if (kernel, tuple(params.items())) == known else 50.0 + params.get("WPT", 0)
-
-    def among_some(run, **options):
-        return tuning.search(any_device, 512, run, per_kernel=2, say=lambda text: None, edges="pad", **options)
-
-    row = among_some(run, among=[other], ahead=announced.extend)
-    assert (row["kernel"], tuple(row["params"].items())) == known and row["gflops"] == 100
-    assert {kernel for kernel, _ in ran} == {other, known[0]}
-    assert all(setting in announced for setting in ran if setting != (known[0], dict(known[1])))
-    assert [ran.count(setting) for setting in ran] == [1] * len(ran), "nothing is run twice"
-    faster = among_some(lambda kernel, params: 200.0 if kernel == other else 100.0, among=[other])
-    assert faster["kernel"] == other and faster["gflops"] == 200
-    assert among_some(run, among=[])["gflops"] == 100  # all of them, the known one too
-
-
-def test_a_search_at_a_shape(any_device):
-    row = tuning.search(
-        any_device, (64, 256, 128), lambda kernel, params: 1.0, 1, lambda text: None, "auto", among=[15]
-    )
-    assert row["size"] == [64, 256, 128]
-    assert catalog[row["kernel"]].problems(row["params"], any_device.limits) == []
-    said = []  # one row of C: no tile of kernel 13 is that small
-    row = tuning.search(any_device, (1, 256, 128), lambda kernel, params: 1.0, 1, said.append, "auto", among=[13, 15])
-    assert row["size"] == [1, 256, 128] and len(said) == 2
 
 
 def test_matmul_side_by_side_with_numpy(device, capsys):

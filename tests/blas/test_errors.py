@@ -15,7 +15,9 @@ import pytest
 
 import gemmlab
 from gemmlab import BuildError, NoDeviceError, ParameterError, catalog, matmul, sgemm
-from gemmlab.blas.products import passes, products
+from gemmlab.blas import passes, products
+from gemmlab.blas.passes import check_memory
+from gemmlab.blas.problem import Problem, footprint, plan
 from gemmlab.catalog import sources
 from gemmlab.opencl import build, launch
 from gemmlab.opencl.devices import Device, find_device
@@ -301,11 +303,12 @@ def test_helpers_and_measure_count_elements_too(any_device):
 def test_kernel_15_counts_with_64_bits(any_device):
     """What it may take is refused for want of memory at most; nothing is allocated here."""
     roomy = small(any_device, 2**42, 2**41)
-    many = passes.demand(2**17, 2**16, 2**16, (1, 1, 1))
+    product = Problem.compact(2**17, 2**16, 2**16)
+    many = footprint(product, plan(catalog[15], catalog[15].defaults, product))
     assert max(many.values()) > 2**32
-    passes.fits(roomy, many, wide=True)
-    refused(ValueError, ["a has 8,589,934,592 elements", "kernels but 15", "32 bits"], passes.fits, roomy, many)
-    refused(MemoryError, ["a needs 34,359,738,368 bytes"], passes.fits, small(any_device, 2**34, 2**33), many, True)
+    check_memory(roomy, many, wide=True)
+    refused(ValueError, ["a has 8,589,934,592 elements", "kernels but 15", "32 bits"], check_memory, roomy, many)
+    refused(MemoryError, ["a needs 34,359,738,368 bytes"], check_memory, small(any_device, 2**34, 2**33), many, True)
     poor = small(any_device, 2**34, 2**33)
     a, b = endless(2**17, 2**16), endless(2**16, 2**4)
     words = ["34,359,738,368 bytes", str(poor)]
@@ -329,7 +332,7 @@ def test_more_memory_than_the_device_has(device):
     a, b = endless(300, 200), endless(200, 100)
     options = {"kernel": 2, "params": {"TS": 32}}
     tight, poor = small(device, 2**30, 4 * 300 * 200), small(device, 300_000, 299_000)
-    words = ["a in whole tiles needs", f"{4 * 320 * 224:,} bytes", str(tight), f"allows {4 * 300 * 200:,} a buffer"]
+    words = ["a in whole tiles needs", f"{4 * 320 * 224:,} bytes", str(tight), f"allows {4 * 300 * 200:,} per buffer"]
     refused(MemoryError, words, matmul, a, b, **options, device=tight)
     total = 4 * (300 * 200 + 200 * 100 + 300 * 100 + 320 * 224 + 224 * 128 + 320 * 128)
     words = ["the matrices need", f"{total:,} bytes", str(poor), "has 300,000"]

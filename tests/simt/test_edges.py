@@ -29,7 +29,7 @@ def test_the_triples_cover():
 @pytest.mark.parametrize("number", SMALL)
 def test_every_size_from_1_to_130_is_right_and_nothing_around_c_is_touched(number, device):
     """`measure` puts C into a frame of exactly its size, and looks at the memory around it."""
-    least = catalog[number].least({**catalog[number].defaults, **SMALL[number]})
+    least = catalog[number].minimum_sizes({**catalog[number].defaults, **SMALL[number]})
     for sizes in covering(130, number):
         m, n, k = (max(size, smallest) for size, smallest in zip(sizes, least, strict=True))
         result = gemmlab.measure(number, m, n, k, params=SMALL[number], device=device, repeats=1)

@@ -1,8 +1,10 @@
 """The catalog: it says what the kernel files say, and it refuses what a kernel or a device cannot take."""
 
+import itertools
 import math
 import random
 import re
+import time
 import warnings
 from fractions import Fraction
 
@@ -74,16 +76,16 @@ def with_macros(params: dict[str, int], text: str) -> dict[str, int]:
 def test_the_work_group_is_that_of_the_file(number):
     spec, text = catalog[number], text_of(number)
     required = re.search(r"reqd_work_group_size\(([^,]+),([^,]+),\s*1\)", text)
-    for params in random.Random(0).sample(spec.offered(), min(200, len(spec.offered()))):
+    for params in spec.sample(None, 200):
         names = with_macros(params, text)
-        assert spec.local(params) == tuple(eval(size, {}, names) for size in required.groups())
+        assert spec.local_size(params) == tuple(eval(size, {}, names) for size in required.groups())
 
 
 @KERNELS
 def test_the_local_memory_is_that_of_the_file(number):
     spec = catalog[number]
     arrays = re.findall(r"__local (floatX?) \w+((?:\[[^\]]+\])+)(?: __attribute__.+)?;", text_of(number))
-    for params in random.Random(0).sample(spec.offered(), min(200, len(spec.offered()))):
+    for params in spec.sample(None, 200):
         names = with_macros(params, text_of(number)) | {
             "TSV": params["TS"] // params.get("WIDTH", 1) if "TS" in params else 0
         }
@@ -91,7 +93,7 @@ def test_the_local_memory_is_that_of_the_file(number):
         for kind, shape in arrays:
             sides = [eval(side.replace("/", "//"), {}, names) for side in re.findall(r"\[([^\]]+)\]", shape)]
             floats += math.prod(sides) * (params["WIDTH"] if kind == "floatX" else 1)
-        assert spec.value(spec.local_memory, params) == 4 * floats
+        assert spec.local_memory(params) == 4 * floats
 
 
 @KERNELS
@@ -99,8 +101,8 @@ def test_the_compiled_kernel_agrees_with_the_record(number, device):
     spec = catalog[number]
     built = launch.kernel(number, device=device)._built.kernel
     ask, info = built.get_work_group_info, cl.kernel_work_group_info
-    assert tuple(ask(info.COMPILE_WORK_GROUP_SIZE, device.cl)) == (*spec.local(spec.fit(device.limits)), 1)
-    assert ask(info.LOCAL_MEM_SIZE, device.cl) >= spec.value(spec.local_memory, spec.fit(device.limits))
+    assert tuple(ask(info.COMPILE_WORK_GROUP_SIZE, device.cl)) == (*spec.local_size(spec.fit(device.limits)), 1)
+    assert ask(info.LOCAL_MEM_SIZE, device.cl) >= spec.local_memory(spec.fit(device.limits))
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -119,7 +121,7 @@ def test_a_file_refuses_what_breaks_a_rule(number, device):
     spec = catalog[number]
     rng = random.Random(number)
     for rule in spec.rules:
-        legal = random.Random(0).choices(spec.offered(), k=2000)
+        legal = random.Random(0).choices(spec.sample(None, 500), k=2000)
         draws = [  # a legal set with one or two values changed
             {
                 **good,
@@ -128,8 +130,8 @@ def test_a_file_refuses_what_breaks_a_rule(number, device):
             for good in legal
         ]
         draws += [{**legal[0], p.name: 100_000} for p in spec.params]
-        draws = [d for d in draws if not _holds(spec, rule, d)]
-        broken = min(draws, key=lambda d: sum(not _holds(spec, r, d) for r in spec.rules))  # the fewest others
+        draws = [d for d in draws if not _holds(rule, d)]
+        broken = min(draws, key=lambda d: sum(not _holds(r, d) for r in spec.rules))  # the fewest others
         said = re.search(rf"^#if !\({re.escape(rule.test)}\)\n#error (.+)$", text_of(number), re.M)[1]
         with pytest.raises(build.BuildError, match=re.escape(said)):
             build.build(device, device.context, spec.file, text_of(number), broken)
@@ -137,9 +139,9 @@ def test_a_file_refuses_what_breaks_a_rule(number, device):
             spec.validate(broken)
 
 
-def _holds(spec, rule, params) -> bool:
+def _holds(rule, params) -> bool:
     try:
-        return spec.value(rule.test, params)
+        return rule.holds(params)
     except ZeroDivisionError:
         return True  # the rule about 0 itself speaks
 
@@ -154,59 +156,100 @@ def test_no_file_includes_another():
 @KERNELS
 def test_every_choice_is_legal_in_some_setting(number):
     spec = catalog[number]
-    offered = spec.offered()
     for param in spec.params:
         assert param.default in param.choices
-        assert {o[param.name] for o in offered} == set(param.choices)
         assert list(param.choices) == sorted(set(param.choices))
+        for value in param.choices:
+            new, _ = spec.nearest_legal({param.name: value}, param.name)
+            assert new[param.name] == value and spec.problems(new) == []
     assert spec.validate() == spec.defaults
-    assert spec.defaults in offered
 
 
-@KERNELS
-def test_legal_says_which_values_are_legal_given_the_others(number):
-    spec = catalog[number]
-    limits = Limits("small", 128, (64, 64, 64), 4096)
-    for setting in random.Random(0).sample(spec.offered(), 5):
-        for where in (None, limits):
-            for name, values in spec.legal(setting, where).items():
-                for choice in next(p.choices for p in spec.params if p.name == name):
-                    assert (not spec.problems({**setting, name: choice}, where)) == (choice in values)
+def brute_force(spec, limits=None):
+    """All legal combinations of offered values, by asking every one."""
+    names = [p.name for p in spec.params]
+    every = (dict(zip(names, values, strict=True)) for values in itertools.product(*(p.choices for p in spec.params)))
+    return [setting for setting in every if not spec.problems(setting, limits)]
 
 
-@KERNELS
-def test_settle_keeps_the_moved_value(number):
-    spec = catalog[number]
-    small = Limits("a small device", 256, (256, 256, 64), 8192)
-    moved_something = False
+#: Kernels whose whole space can be asked in no time.
+LISTED = [n for n, spec in catalog.items() if math.prod(len(p.choices) for p in spec.params) <= 10_000]
+
+
+@pytest.mark.parametrize("number", LISTED)
+def test_the_search_space_is_every_legal_combination(number):
+    spec, small = catalog[number], Limits("a small device", 256, (256, 256, 64), 8192)
     for limits in (None, small):
-        offered = spec.offered(limits)
-        for start in random.Random(0).sample(offered, min(8, len(offered))):
+        assert list(spec.search_space(limits)) == brute_force(spec, limits)
+
+
+@KERNELS
+def test_a_sample_is_legal_seeded_and_without_repetition(number):
+    spec, small = catalog[number], Limits("a small device", 256, (256, 256, 64), 8192)
+    some = spec.sample(small, 20, seed=1)
+    assert some == spec.sample(small, 20, seed=1) and all(spec.problems(s, small) == [] for s in some)
+    assert len({tuple(s.values()) for s in some}) == len(some)
+    assert len(some) in (20, len(list(itertools.islice(spec.search_space(small), 21))))
+
+
+@pytest.mark.parametrize("number", LISTED)
+def test_a_covering_sample_has_every_pair_of_values(number):
+    spec = catalog[number]
+
+    def pairs(settings):
+        return {pair for s in settings for pair in itertools.combinations(s.items(), 2)}
+
+    assert pairs(spec.sample()) == pairs(spec.search_space())
+
+
+@pytest.mark.parametrize("number", LISTED)
+def test_nearest_legal_changes_as_little_as_any_setting_that_keeps_the_value(number):
+    """Compared with the whole space: fewest parameters, then fewest steps."""
+    spec = catalog[number]
+    rng, small = random.Random(number), Limits("a small device", 256, (256, 256, 64), 8192)
+    places = {p.name: p.choices.index for p in spec.params}
+    for limits in (None, small):
+        space = brute_force(spec, limits)
+        for start in rng.sample(space, min(4, len(space))):
             for param in spec.params:
                 for value in param.choices:
                     given = {**start, param.name: value}
+
+                    def distance(other, given=given):
+                        steps = [abs(places[n](other[n]) - places[n](given[n])) for n in given]
+                        return sum(step > 0 for step in steps), sum(steps)
+
+                    new, sentences = spec.nearest_legal(given, param.name, limits)
+                    able = [s for s in space if s[param.name] == value]
                     problems = spec.problems(given, limits)
-                    new, sentences = spec.settle(given, param.name, limits)
                     assert new[param.name] == value
-                    if not problems:
-                        assert (new, sentences) == (given, [])
-                    elif any(o[param.name] == value for o in offered):
-                        changed = [name for name in new if new[name] != given[name]]
-                        assert not spec.problems(new, limits) and len(sentences) == len(changed) > 0
-                        for name, sentence in zip(changed, sentences, strict=True):
-                            assert says(sentence, name, given[name], new[name], "because", problems[0])
-                        moved_something = True
-                    else:
-                        assert new == given and sentences == problems
-    dependent = len(spec.offered()) < math.prod(len(param.choices) for param in spec.params)
-    assert moved_something or not dependent
+                    if not able:
+                        assert (new, sentences) == (given, problems)
+                        continue
+                    assert spec.problems(new, limits) == [] and distance(new) == min(map(distance, able))
+                    changed = [name for name in new if new[name] != given[name]]
+                    assert len(sentences) == len(changed)
+                    for name, sentence in zip(changed, sentences, strict=True):
+                        assert says(sentence, name, given[name], new[name], "because", problems[0])
+
+
+@KERNELS
+def test_nearest_legal_is_quick(number):
+    """It runs while a slider is dragged, in the notebook's own process: aim 50 ms, the guard is generous."""
+    spec, small = catalog[number], Limits("a small device", 256, (256, 256, 64), 8192)
+    for start in spec.sample(small, 5):
+        for param in spec.params:
+            for value in param.choices:
+                begin = time.perf_counter()
+                spec.nearest_legal({**start, param.name: value}, param.name, small)
+                assert time.perf_counter() - begin < 2
 
 
 def test_settle_moves_to_the_nearest():
-    new, sentences = catalog[3].settle({"TS": 20, "WPT": 8}, "TS")
+    new, sentences = catalog[3].nearest_legal({"TS": 20, "WPT": 8}, "TS")
     assert new == {"TS": 20, "WPT": 4}
     assert sentences == ["WPT moved from 8 to 4, because TS=20 is not a multiple of WPT=8"]
-    assert catalog[3].settle({"TS": 20, "WPT": 8}, "WPT")[0] in ({"TS": 16, "WPT": 8}, {"TS": 24, "WPT": 8})
+    assert catalog[3].nearest_legal({"TS": 20, "WPT": 8}, "WPT")[0] in ({"TS": 16, "WPT": 8}, {"TS": 24, "WPT": 8})
 
 
 @KERNELS
@@ -220,7 +263,7 @@ def test_fit_adapts_the_defaults_to_a_small_device(number):
         Limits("a flat device", 1024, (1024, 4, 64), 2**15),
         Limits("a forgetful device", 1024, (1024,) * 3, 1000),
     ):
-        if spec.offered(limits):
+        if next(spec.search_space(limits), None):
             assert spec.problems(spec.fit(limits), limits) == []
         else:  # nothing fits: the defaults come back, and `validate` will say what is wrong
             assert spec.fit(limits) == spec.defaults
@@ -239,8 +282,8 @@ def test_where_nothing_can_be_copied_without_waiting_async_is_refused(any_device
         catalog[15].validate({"ASYNC": 1}, old)
     assert str(error.value) == said
     assert catalog[15].fit(old) == catalog[15].defaults | {"ASYNC": 0}
-    assert {p["ASYNC"] for p in catalog[15].offered(old)} == {0}
-    new, sentences = catalog[15].settle(catalog[15].defaults, "TSM", old)
+    assert {p["ASYNC"] for p in catalog[15].sample(old, 100)} == {0}
+    new, sentences = catalog[15].nearest_legal(catalog[15].defaults, "TSM", old)
     assert new["ASYNC"] == 0 and says(sentences[0], "ASYNC moved from 1 to 0", "an old GPU")
     young = Limits("a new GPU", 1024, (1024, 1024, 64), 49152)
     assert catalog[15].fit(young) == catalog[15].defaults and young.asynchronous
@@ -258,9 +301,9 @@ def test_a_kernel_that_shares_tiles_has_as_many_work_groups_as_asked_for():
     spec = catalog[15]
     for groups, expected in ((0, 3 * 4), (1, 1), (264, 264)):
         params = spec.complete({"TSM": 64, "TSN": 32, "GROUPS": groups})
-        items = spec.local(params)[0]
+        items = spec.local_size(params)[0]
         assert spec.global_size(150, 128, params) == (expected * items, 1)
-        assert spec.value(spec.pieces, params) == groups * (2 * 64 * 32 + 1)
+        assert spec.workspace(params) == groups * (2 * 64 * 32 + 1)
     assert [number for number, spec in catalog.items() if spec.wide] == [15, 16, 17]
 
 
@@ -272,12 +315,12 @@ def test_columns_begin_where_a_kernel_can_load_vectors():
         ({"WIDTH": 4, "TRANSPOSED": 0}, (20, 9)),
     ):
         full = spec.complete(params)
-        assert spec.multiples(full) == (1, 1, 1) and spec.strides(17, 6, 9, full) == strides
-        assert spec.suits(20, 8, 9, full) and spec.suits(17, 6, 9, full) == (params["WIDTH"] == 1)
-    assert catalog[16].strides(17, 6, 9, catalog[16].defaults) == (20, 8)
-    assert catalog[17].strides(17, 6, 9, catalog[17].defaults) == (20, 12), "B as it lies, k by k"
-    assert not catalog[9].suits(17, 128, 16, catalog[9].defaults)
-    assert catalog[9].strides(128, 256, 16, catalog[9].defaults) == (128, 256)
+        assert spec.multiples(full) == (1, 1, 1) and spec.leading_dimensions(17, 6, 9, full) == strides
+        assert spec.runs_unpadded(20, 8, 9, full) and spec.runs_unpadded(17, 6, 9, full) == (params["WIDTH"] == 1)
+    assert catalog[16].leading_dimensions(17, 6, 9, catalog[16].defaults) == (20, 8)
+    assert catalog[17].leading_dimensions(17, 6, 9, catalog[17].defaults) == (20, 12), "B as it lies, k by k"
+    assert not catalog[9].runs_unpadded(17, 128, 16, catalog[9].defaults)
+    assert catalog[9].leading_dimensions(128, 256, 16, catalog[9].defaults) == (128, 256)
 
 
 # Refusals

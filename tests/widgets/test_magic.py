@@ -6,7 +6,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from gemmlab.catalog import sources
 from gemmlab.opencl.devices import devices
-from gemmlab.worker.child import client
+from gemmlab.worker import client
 
 TILED = sources.read("02_tiled.cl")
 WAIT = "barrier(CLK_LOCAL_MEM_FENCE);"

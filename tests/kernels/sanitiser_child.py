@@ -9,9 +9,10 @@ import sys
 
 import numpy as np
 import pyopencl as cl
-from gemmlab.blas.products.passes import Matrix, Session
 
 from gemmlab import check
+from gemmlab.blas.passes import Matrix, Session
+from gemmlab.blas.problem import Layout, Problem
 from gemmlab.catalog import find
 from gemmlab.opencl import build, launch
 from gemmlab.opencl.devices import default_device
@@ -23,11 +24,11 @@ build.OPTIONS += ("-cl-opt-disable",)
 def upload(device, x: np.ndarray) -> Matrix:
     """A column-major copy in a buffer of exactly its size, so that one element too far is out of bounds."""
     flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
-    return Matrix(cl.Buffer(device.context, flags, hostbuf=np.ascontiguousarray(x.T)), *x.shape, x.shape[0])
+    return Matrix(cl.Buffer(device.context, flags, hostbuf=np.ascontiguousarray(x.T)), Layout.compact(*x.shape))
 
 
 def download(session: Session, x: Matrix) -> np.ndarray:
-    host = np.full((x.cols, x.rows), np.nan, np.float32)
+    host = np.full((x.layout.cols, x.layout.rows), np.nan, np.float32)
     cl.enqueue_copy(session.queue, host, x.buffer)
     return host.T
 
@@ -37,13 +38,14 @@ def gemm(session: Session, sizes, kernel, params, source=None):
     device, (m, n, k) = session.device, sizes
     a, b = check.exact_inputs(m, n, k)
     built = launch.Kernel(find(kernel), params, device, device.context, source)
-    out = session.gemm(built, upload(device, a), False, upload(device, b), False, session.new(m, n))
-    return out, a @ b
+    operands = [upload(device, x).buffer for x in (a, b)]
+    out = session.new(Layout.compact(m, n))
+    return session.multiply(built, Problem.compact(m, n, k), *operands, out), a @ b
 
 
 def transpose(session: Session, sizes):
     x = check.exact_inputs(sizes[0], 1, sizes[1])[0]
-    return session.transpose(upload(session.device, x)), x.T
+    return session.transpose(upload(session.device, x), Layout.compact(*x.shape[::-1])), x.T
 
 
 def turn(session: Session, sizes):
@@ -51,10 +53,11 @@ def turn(session: Session, sizes):
     rows, cols = sizes
     x = check.exact_inputs(rows + 3, 1, cols + 2)[0]
     whole = upload(session.device, x)
-    out = session.transpose(Matrix(whole.buffer, rows, cols, rows + 3, rows + 4), 4)
-    padded = np.zeros((out.ld, rows), np.float32)
+    block, ld = Layout(rows, cols, rows + 3, rows + 4, whole.layout.room), -(-cols // 4) * 4
+    out = session.transpose(Matrix(whole.buffer, block), Layout.compact(cols, rows, ld))
+    padded = np.zeros((ld, rows), np.float32)
     padded[:cols] = x[1 : rows + 1, 1 : cols + 1].T
-    return Matrix(out.buffer, out.ld, rows, out.ld), padded
+    return Matrix(out.buffer, Layout.compact(ld, rows)), padded
 
 
 def find_strange(session: Session, sizes):
@@ -62,16 +65,15 @@ def find_strange(session: Session, sizes):
     x = check.exact_inputs(sizes[0], 1, sizes[1])[0]
     y = x.copy()
     y[-1, -1] = np.inf
-    found = [session.strange(upload(session.device, z)) for z in (x, y)]
+    found = [session.has_unsplittable(upload(session.device, z)) for z in (x, y)]
     return upload(session.device, np.float32([found])), np.float32([[0, 1]])
 
 
 def pad(session: Session, sizes):
     rows, cols, to_rows, to_cols = sizes
     x = check.exact_inputs(rows, 1, cols)[0]
-    return session.pad(upload(session.device, x), to_rows, to_cols), np.pad(
-        x, ((0, to_rows - rows), (0, to_cols - cols))
-    )
+    padded = np.pad(x, ((0, to_rows - rows), (0, to_cols - cols)))
+    return session.pad(upload(session.device, x), Layout.compact(to_rows, to_cols)), padded
 
 
 def block(session: Session, sizes):
@@ -80,21 +82,23 @@ def block(session: Session, sizes):
     x = check.exact_inputs(of_rows, 1, of_cols)[0]
     whole = upload(session.device, x)
     first = (of_cols - cols) * of_rows + of_rows - rows
-    return session.compact(Matrix(whole.buffer, rows, cols, of_rows, first)), x[of_rows - rows :, of_cols - cols :]
+    block = Matrix(whole.buffer, Layout(rows, cols, of_rows, first, whole.layout.room))
+    return session.compact(block), x[of_rows - rows :, of_cols - cols :]
 
 
 def unpad(session: Session, sizes):
     rows, cols, from_rows, from_cols = sizes
     x = check.exact_inputs(from_rows, 1, from_cols)[0]
-    return session.unpad(upload(session.device, x), rows, cols, session.new(rows, cols)), x[:rows, :cols]
+    return session.unpad(upload(session.device, x), session.new(Layout.compact(rows, cols))), x[:rows, :cols]
 
 
 def axpby(session: Session, sizes):
     """With a zero factor the array behind it is uninitialised memory, which must not be read."""
     size, alpha, beta = sizes
     x, y = check.exact_inputs(size, 1, 1)[0], check.exact_inputs(size, 1, 1, seed=1)[0]
-    left, right = (upload(session.device, v) if f else session.new(size, 1) for v, f in ((x, alpha), (y, beta)))
-    return session.axpby(alpha, left, beta, right, session.new(size, 1)), alpha * x + beta * y
+    line = Layout.compact(size, 1)
+    left, right = (upload(session.device, v) if f else session.new(line) for v, f in ((x, alpha), (y, beta)))
+    return session.axpby(alpha, left, beta, right, session.new(line)), alpha * x + beta * y
 
 
 def main(case: dict) -> str:

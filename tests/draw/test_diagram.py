@@ -13,7 +13,7 @@ from matplotlib.patches import PathPatch, Rectangle
 from PIL import Image
 
 from gemmlab import model
-from gemmlab.bench.timing import sweeps
+from gemmlab.bench import sweeps
 from gemmlab.draw import diagram, hardware, plot
 from gemmlab.draw.picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count, short
 from gemmlab.simt import trace

@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
-from test_kernels import and_store, edited
+from texts import and_store, edited
 
 from gemmlab import Result
 from gemmlab.catalog import sources
-from gemmlab.worker.child import client
+from gemmlab.worker import client
 from gemmlab.worker.client import Outcome, Worker
 
 #: The limits of these tests; a loaded machine may take a while to start and compile.
@@ -131,8 +131,8 @@ def test_the_newest_wins_and_results_come_in_order(worker):
 
 def test_clients_do_not_displace_each_other(worker):
     answers = Answers()
-    for client in "abc":
-        worker.submit(client, {"kernel": 1, "m": 33, "params": {"TS": 8}}, answers.done)
+    for name in "abc":
+        worker.submit(name, {"kernel": 1, "m": 33, "params": {"TS": 8}}, answers.done)
     answers.wait(lambda a: len(a.outcomes) == 3)
     assert all(outcome.ok for outcome in answers.outcomes)
 
@@ -348,7 +348,7 @@ def test_the_child_ends_when_its_parent_is_killed(doing, any_device):
 
 @on_linux
 def test_the_shared_worker_ends_with_its_process(any_device):
-    text = "from gemmlab import live; print(client.trial(1, 32).ok, client.worker()._child.pid)"
+    text = "from gemmlab.worker import client; print(client.trial(1, 32).ok, client.worker()._child.pid)"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=100)
     ok, child = done.stdout.split()
     assert ok == "True" and gone(int(child)) and done.stderr == ""
