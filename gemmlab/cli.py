@@ -218,7 +218,8 @@ def _measured(given: Arguments, device) -> tuple[list, list]:
     from .bench import timing
     from .family import selection
 
-    own, chosen = [], []
+    own: list = []
+    chosen: list = []
     with tqdm(total=len(given.kernels) * len(given.sizes), unit="run", disable=None) as bar:
         for kernel in given.kernels:
             for size in given.sizes:

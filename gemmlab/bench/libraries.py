@@ -104,7 +104,8 @@ def clblast(m: int, n: int, k: int, device: Device | int | str | None, library: 
                       *operand, pointer, pointer]  # fmt: skip
     queue, rng = cl.CommandQueue(device.context, device.cl), np.random.default_rng(0)
     a, b, c = (cla.to_device(queue, rng.standard_normal(s, np.float32)) for s in ((k, m), (n, k), (n, m)))
-    (pa, pb, pc), handle = (x.data.int_ptr for x in (a, b, c)), ctypes.c_void_p(queue.int_ptr)
+    pa, pb, pc = (getattr(x.data, "int_ptr", None) for x in (a, b, c))
+    handle = ctypes.c_void_p(queue.int_ptr)
 
     def product() -> None:
         said = sgemm(_COLUMN_MAJOR, _AS_IT_LIES, _AS_IT_LIES, m, n, k, 1.0, pa, 0, m, pb, 0, k, 0.0, pc, 0, m,

@@ -90,11 +90,13 @@ def transposing(size: int, coalesced: bool = True, device: Device | int | str | 
     flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
     source = cl.Buffer(device.context, flags, hostbuf=x)
     target = cl.Buffer(device.context, cl.mem_flags.WRITE_ONLY, x.nbytes)
-    if coalesced:
-        launch_sizes, args = ((size, size // 4), (32, 8)), (size, size, size, 0, source, size, target)
-    else:
-        launch_sizes, args = ((size, size), (16, 16)), (size, size, source, target)
-    events = [built(device.queue, *launch_sizes, *args) for _ in range(12)]
+    events = []
+    for _ in range(12):
+        if coalesced:
+            event = built(device.queue, (size, size // 4), (32, 8), size, size, size, 0, source, size, target)
+        else:
+            event = built(device.queue, (size, size), (16, 16), size, size, source, target)
+        events.append(event)
     y = np.empty_like(x)
     cl.enqueue_copy(device.queue, y, target)
     if not (y == x.T).all():

@@ -144,7 +144,7 @@ class _Bench:
             work = prod(small)
             if work == total:
                 return
-            product = self.prepare(*check.random_inputs(*small))
+            product = self.prepare(*check.random_inputs(small[0], small[1], small[2]))
             product.run()
             seconds = min(sum(ms for _, ms in product.run()) for _ in range(2)) * 1e-3
             faster, rate = work / seconds > 1.2 * rate, work / seconds
@@ -167,7 +167,7 @@ class _Product:
         self.kernel, self.device = kernel, device
         self.problem = Problem.compact(a.shape[0], b.shape[1], a.shape[1])
         flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
-        self.operands = [cl.Buffer(device.context, flags, hostbuf=x.T) for x in (a, b)]
+        self.a, self.b = (cl.Buffer(device.context, flags, hostbuf=x.T) for x in (a, b))
         sizes = self.problem.m, self.problem.n, self.problem.k
         rows, cols, _ = whole(*sizes, kernel.multiples)
         self.frame = _Frame(device, rows, cols)
@@ -180,7 +180,7 @@ class _Product:
     def run(self) -> list[tuple[str, float]]:
         """Multiply once; the passes by name, in milliseconds."""
         with Session(self.device.queue, self.device) as session:
-            session.multiply(self.kernel, self.problem, *self.operands, self.out, self.frame.inside)
+            session.multiply(self.kernel, self.problem, self.a, self.b, self.out, self.frame.inside)
             self.device.queue.finish()
         return [(name, (event.profile.end - event.profile.start) * 1e-6) for name, event in session.events]
 

@@ -30,7 +30,7 @@ def scalar(name: str, value) -> float:
     """A real number that float32 can hold, rounded to it."""
     if not isinstance(value, Real):
         raise TypeError(f"{name} must be a real number, not {type(value).__name__}: {value!r}")
-    if value == value and abs(value) != math.inf and abs(value) > float(np.finfo(np.float32).max):
+    if value == value and abs(float(value)) != math.inf and abs(float(value)) > float(np.finfo(np.float32).max):
         raise ValueError(f"{name}={value!r} is beyond the range of float32")
     return float(np.float32(value))
 
@@ -50,14 +50,17 @@ def shared_queue(arrays: dict[str, object], device) -> tuple[cl.CommandQueue | N
     if len(on_device) < len(arrays):
         hosts = ", ".join(name for name in arrays if name not in on_device)
         raise TypeError(f"{', '.join(on_device)} on a device, but {hosts} in NumPy: put all of them on one side")
-    first, queue = next((name, x.queue) for name, x in on_device.items())
+    first = next(iter(on_device))
+    queue = on_device[first].queue
     for name, x in on_device.items():
-        if x.queue is None:
-            raise ValueError(f"{name} has no queue; give it one with {name}.with_queue(queue)")
+        if x.queue is None or queue is None:
+            homeless = name if x.queue is None else first
+            raise ValueError(f"{homeless} has no queue; give it one with {homeless}.with_queue(queue)")
         if x.queue.context != queue.context:
             raise ValueError(f"{name} lives in another context than {first}; both must share one queue")
         if x.queue != queue:
             raise ValueError(f"{name} is on another queue than {first}; use {name}.with_queue({first}.queue)")
+    assert queue is not None
     owner = of_queue(in_order(queue))
     if device is not None and find_device(device).cl != owner.cl:
         raise ValueError(f"device={device!r}, but {first} lives on {owner}")

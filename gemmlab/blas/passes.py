@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyopencl as cl
@@ -14,7 +14,7 @@ from ..catalog.spec import round_up, tiles_over
 from ..opencl.build import Built, build
 from ..opencl.devices import Device
 from ..opencl.launch import INDEX_LIMIT, Kernel, whole
-from .problem import Layout, Pass, Problem, plan
+from .problem import Layout, Operand, Pass, Problem, plan
 
 _MOVED = 32, 8, 4  # PX, PY and PE of pad.cl
 _TURNED = 32, 8  # TT and TR of transpose.cl
@@ -27,7 +27,7 @@ HELD = 64 * 2**20
 class Matrix(NamedTuple):
     """A column-major float32 matrix on a device."""
 
-    buffer: cl.MemoryObject
+    buffer: Any  # a pyopencl.MemoryObject
     layout: Layout
 
 
@@ -60,20 +60,20 @@ class Session:
     def new(self, layout: Layout) -> Matrix:
         return Matrix(self.memory(layout.room), layout)
 
-    def memory(self, floats: int) -> cl.MemoryObjectHolder:
+    def memory(self, floats: int) -> Any:
         self._bytes += 4 * floats
         if self.pooled:
             return _pool(self.queue).allocate(4 * floats)
         return cl.Buffer(self.queue.context, cl.mem_flags.READ_WRITE, 4 * floats)
 
-    def upload(self, x: np.ndarray) -> cl.MemoryObjectHolder:
+    def upload(self, x: np.ndarray) -> Any:
         """A NumPy array in the order of its memory; one that is contiguous in neither way by rows."""
         by_columns = x.flags.f_contiguous and not x.flags.c_contiguous
         buffer = self.memory(x.size)
         cl.enqueue_copy(self.queue, buffer, x.T if by_columns else np.ascontiguousarray(x))
         return buffer
 
-    def download(self, buffer: cl.MemoryObjectHolder, shape: tuple[int, int]) -> np.ndarray:
+    def download(self, buffer: Any, shape: tuple[int, int]) -> np.ndarray:
         """A buffer as a row-major NumPy array of that shape."""
         host = np.empty(shape, np.float32)
         cl.enqueue_copy(self.queue, host, buffer)
@@ -129,7 +129,7 @@ class Session:
             scratch: where the kernel writes whole tiles if C does not consist of them; new memory by default.
         """
         sizes = whole(problem.m, problem.n, problem.k, kernel.multiples)
-        now = {"A": _first(a, problem.a), "B": _first(b, problem.b, kernel.b_transposed), "C": out}
+        now = {"A": placed(a, problem.a), "B": placed(b, problem.b, kernel.b_transposed), "C": out}
         for step in planned(kernel, problem):
             if step.kind == "transpose":
                 now[step.operand] = self.transpose(now[step.operand], _made(step))
@@ -145,10 +145,11 @@ class Session:
         return out
 
 
-def _first(buffer, operand, turned: bool = False) -> Matrix:
-    """An operand as its first pass reads it."""
-    preferred = (operand.transposed, operand.plain) if turned else (operand.plain, operand.transposed)
-    return Matrix(buffer, preferred[0] or preferred[1])
+def placed(buffer: Any, operand: Operand, transposed: bool = False) -> Matrix:
+    """An operand in its buffer, read as it is if it can be, or rather as its transpose."""
+    layout = (operand.transposed or operand.plain) if transposed else (operand.plain or operand.transposed)
+    assert layout is not None, "an operand can be read in at least one way"
+    return Matrix(buffer, layout)
 
 
 def _made(step: Pass) -> Layout:

@@ -17,7 +17,7 @@ from ..family import selection
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel
 from .operands import checked, flag, scalar, shared_queue, swapped
-from .passes import Matrix, Session, check_memory, planned
+from .passes import Matrix, Session, check_memory, placed, planned
 from .problem import Layout, Problem, footprint
 
 
@@ -79,10 +79,8 @@ def _with_precision(spec, params, precision: str) -> dict[str, int]:
 
 def multiply(session: Session, chosen: Kernel, problem: Problem, a, b, out: Matrix) -> None:
     """C = A B on buffers, column-major; numbers that TF32 parts cannot stand for are multiplied in float32."""
-    if chosen.spec.tensor:
-        matrices = (Matrix(x, o.plain or o.transposed) for x, o in ((a, problem.a), (b, problem.b)))
-        if session.has_unsplittable(*matrices):
-            chosen = select("auto", None, "auto", session.device, session.queue.context, problem[:3])
+    if chosen.spec.tensor and session.has_unsplittable(placed(a, problem.a), placed(b, problem.b)):
+        chosen = select("auto", None, "auto", session.device, session.queue.context, problem[:3])
     session.multiply(chosen, problem, a, b, out)
 
 
@@ -114,16 +112,16 @@ def _product(alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto",
         else:
             out = session.new(shape)
 
-        def placed(x):
+        def memory_of(x):
             return x.base_data if on_device else session.upload(x)
 
         if problem:
-            multiply(session, chosen, problem, placed(b), placed(a), out)
+            multiply(session, chosen, problem, memory_of(b), memory_of(a), out)
         if alpha != 1 or beta != 0:
             y = out
             if beta:
                 added = swapped("c", c)
-                y = Matrix(placed(c), added.plain or added.transposed)
+                y = placed(memory_of(c), added)
                 y = session.compact(y) if added.plain else session.transpose(y, shape)
             session.axpby(alpha if k else 0.0, out, beta, y, out)
         return result if on_device else session.download(out.buffer, (m, n))

@@ -9,7 +9,7 @@ import numpy as np
 import pyopencl.array as cla
 
 from .operands import checked, shared_queue, swapped
-from .passes import Matrix, Session, check_memory
+from .passes import Matrix, Session, check_memory, placed
 from .problem import Layout
 
 
@@ -24,12 +24,9 @@ def _reshaped(x, shape: tuple[int, int], device, work: Callable[[Session, Matrix
         return cla.zeros(queue, shape, np.float32) if on_device else np.zeros(shape, np.float32)
     operand = swapped("x", x)
     with Session(queue, device, pooled=not on_device) as session:
-        buffer = x.base_data if on_device else session.upload(x)
-        if operand.plain:
-            matrix = Matrix(buffer, operand.plain)
-        else:
-            assert operand.transposed is not None
-            matrix = session.transpose(Matrix(buffer, operand.transposed), Layout.compact(*x.shape[::-1]))
+        matrix = placed(x.base_data if on_device else session.upload(x), operand)
+        if not operand.plain:
+            matrix = session.transpose(matrix, Layout.compact(*x.shape[::-1]))
         out = work(session, matrix)
         if on_device:
             return cla.Array(queue, shape, np.float32, data=out.buffer)

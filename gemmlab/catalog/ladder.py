@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .rules import SQUARE, WIDTH_UP_TO_8, even, multiple
-from .spec import KernelSpec, Param, Params, Rule, Switch
+from .spec import KernelSpec, Param, Parameters, Params, Rule, Rules, Switch
 
 TS = Param("TS", 32, "side of the square tiles of A, B and C, in elements", (4, 8, 12, 16, 20, 24, 32))
 WPT = Param("WPT", 8, "elements of C a work-item computes, all in one row", (1, 2, 4, 8, 16))
@@ -27,7 +27,7 @@ class Naive(KernelSpec):
     """One work-item computes one element of C."""
 
     number, file = 1, "01_naive.cl"
-    params: tuple[Param, ...] = (replace(TS, meaning="side of the square of C that a work-group covers, in elements"),)
+    params: Parameters = (replace(TS, meaning="side of the square of C that a work-group covers, in elements"),)
 
     def tiles(self, p: Params) -> tuple[int, int, int]:
         return p["TS"], p["TS"], 1
@@ -43,7 +43,7 @@ class Tiled(Naive):
     """A work-group fetches tiles of A and B into local memory once, and shares them."""
 
     number, before, file = 2, 1, "02_tiled.cl"
-    params = (TS,)
+    params: Parameters = (TS,)
 
     def tiles(self, p: Params) -> tuple[int, int, int]:
         return p["TS"], p["TS"], p["TS"]
@@ -62,8 +62,8 @@ class WorkPerThread(Tiled):
     """A work-item computes WPT elements of C, so that one load of A serves WPT multiply-adds."""
 
     number, before, file = 3, 2, "03_work_per_thread.cl"
-    params = (replace(TS, choices=(*TS.choices, 64)), WPT)
-    rules: tuple[Rule, ...] = (multiple("TS", "WPT"),)
+    params: Parameters = (replace(TS, choices=(*TS.choices, 64)), WPT)
+    rules: Rules = (multiple("TS", "WPT"),)
 
     def local_size(self, p: Params) -> tuple[int, int]:
         return p["TS"], p["TS"] // p["WPT"]
@@ -76,8 +76,11 @@ class VectorTypes(Tiled):
     """Vectors of WIDTH floats for load, compute and store."""
 
     number, before, file = 4, 3, "04_vector_types.cl"
-    params = (replace(TS, choices=(8, 16, 24, 32, 64)), replace(WIDTH, meaning="floats in a vector: 1, 2, 4 or 8"))
-    rules = (WIDTH_UP_TO_8, multiple("TS", "WIDTH"))
+    params: Parameters = (
+        replace(TS, choices=(8, 16, 24, 32, 64)),
+        replace(WIDTH, meaning="floats in a vector: 1, 2, 4 or 8"),
+    )
+    rules: Rules = (WIDTH_UP_TO_8, multiple("TS", "WIDTH"))
 
     def local_size(self, p: Params) -> tuple[int, int]:
         return p["TS"] // p["WIDTH"], p["TS"]
@@ -90,8 +93,8 @@ class RectangularTiles(WorkPerThread):
     """B transposed beforehand, tiles of depth TSK, local rows padded against bank conflicts."""
 
     number, before, file = 5, 3, "05_rectangular_tiles.cl"
-    params = (Param("TS", 32, "side of the square tile of C, in elements", (8, 16, 32, 64)), TSK, WPT, PAD)
-    rules = (
+    params: Parameters = (Param("TS", 32, "side of the square tile of C, in elements", (8, 16, 32, 64)), TSK, WPT, PAD)
+    rules: Rules = (
         multiple("TS", "WPT"),
         Rule(
             "TSK % (TS / WPT) == 0", "TSK={TSK} is not a multiple of the columns of work-items, TS={TS} over WPT={WPT}"
@@ -112,8 +115,8 @@ class RegisterBlocking(RectangularTiles):
     """A work-item computes a WPTM x WPTN block of C in registers."""
 
     number, before, file = 6, 5, "06_register_blocking.cl"
-    params = (TSM, TSN, TSK, WPTM, WPTN, PAD, UNROLL)
-    rules = (SQUARE, multiple("TSM", "WPTM"), multiple("TSN", "WPTN"), even("TSN"), multiple("TSK", "UNROLL"))
+    params: Parameters = (TSM, TSN, TSK, WPTM, WPTN, PAD, UNROLL)
+    rules: Rules = (SQUARE, multiple("TSM", "WPTM"), multiple("TSN", "WPTN"), even("TSN"), multiple("TSK", "UNROLL"))
 
     def tiles(self, p: Params) -> tuple[int, int, int]:
         return p["TSM"], p["TSN"], p["TSK"]
@@ -135,8 +138,8 @@ class WideLoads(RegisterBlocking):
     """The tiles come from global memory as vectors of WIDTH floats."""
 
     number, before, file = 7, 6, "07_wide_loads.cl"
-    params = (TSM, TSN, TSK, WPTM, WPTN, WIDTH, UNROLL)
-    rules = (
+    params: Parameters = (TSM, TSN, TSK, WPTM, WPTN, WIDTH, UNROLL)
+    rules: Rules = (
         SQUARE,
         WIDTH_UP_TO_8,
         multiple("TSM", "WPTM"),
@@ -155,8 +158,8 @@ class VendorFeatures(WideLoads):
     """Read-only loads, and shuffles between registers instead of local loads, where a device has them."""
 
     number, before, file = 8, 7, "08_vendor_features.cl"
-    params = (*WideLoads.params[:-1], READONLY, SHUFFLE, UNROLL)
-    rules = (
+    params: Parameters = (*WideLoads.params[:-1], READONLY, SHUFFLE, UNROLL)
+    rules: Rules = (
         *WideLoads.rules,
         Rule("READONLY < 2", "READONLY={READONLY} is neither 0 nor 1"),
         Rule("SHUFFLE < 2", "SHUFFLE={SHUFFLE} is neither 0 nor 1"),
@@ -185,14 +188,14 @@ class AnySize(Prefetch):
     """TSM and TSN free of each other, and any size by padding."""
 
     number, before, file = 10, 9, "10_any_size.cl"
-    rules = (*Prefetch.rules[1:7], even("TSM", "WIDTH"), Prefetch.rules[7])
+    rules: Rules = (*Prefetch.rules[1:7], even("TSM", "WIDTH"), Prefetch.rules[7])
 
 
 class RegisterOnly(Naive):
     """Blocks straight from global memory into registers, no local memory."""
 
     number, before, file = 11, 10, "11_register_only.cl"
-    params = (
+    params: Parameters = (
         Param("RX", 8, "rows of C a work-item computes", (4, 8, 16, 32, 48)),
         Param("RY", 4, "columns of C a work-item computes", (2, 4, 8, 12)),
         Param("RK", 1, "steps of k in one turn of the loop", (1, 2, 4)),
@@ -201,7 +204,7 @@ class RegisterOnly(Naive):
         Param("GY", 8, "columns of work-items", (1, 4, 8, 16)),
         Param("TRANSPOSED", 1, "1: B is N x K; 0: B is K x N", (0, 1), least=0),
     )
-    rules = (
+    rules: Rules = (
         Rule("16 % WIDTH == 0", "WIDTH={WIDTH} is none of 1, 2, 4, 8 and 16"),
         multiple("RX", "WIDTH"),
         Rule("TRANSPOSED < 2", "TRANSPOSED={TRANSPOSED} is neither 0 nor 1"),
@@ -231,8 +234,14 @@ class Shifted(AnySize):
     """Any size without a copy: the last tiles move back until they lie inside C."""
 
     number, before, file = 13, 10, "13_shifted.cl"
-    params = (TSM, TSN, TSK, WPTM, WPTN, UNROLL)
-    rules = (multiple("TSM", "WPTM"), multiple("TSN", "WPTN"), even("TSN"), even("TSM"), multiple("TSK", "UNROLL"))
+    params: Parameters = (TSM, TSN, TSK, WPTM, WPTN, UNROLL)
+    rules: Rules = (
+        multiple("TSM", "WPTM"),
+        multiple("TSN", "WPTN"),
+        even("TSN"),
+        even("TSM"),
+        multiple("TSK", "UNROLL"),
+    )
     edges = "shift"
 
 

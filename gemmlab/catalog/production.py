@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from .ladder import PAD, TSK, TSM, TSN, WIDTH, WPTM, WPTN, Prefetch
 from .rules import even, multiple
-from .spec import KernelSpec, Param, Params, Rule, Switch, tiles_over
+from .spec import KernelSpec, Param, Parameters, Params, Rule, Rules, Switch, tiles_over
 
 STAGES = Param("STAGES", 2, "tiles of A and B in local memory: one in use, the others on their way", (2, 3))
 ORDER = Param("ORDER", 8, "rows of tiles that neighbouring work-groups go through together", (1, 8))
@@ -25,7 +25,7 @@ class WarpTiling(Prefetch):
     edges = "guard"
     wide = True
     takes_workspace = True
-    params = (
+    params: Parameters = (
         replace(TSM, choices=(32, 64, 128)),
         replace(TSN, default=64, choices=(32, 64, 128)),
         replace(TSK, choices=(8, 16)),
@@ -64,7 +64,7 @@ class WarpTiling(Prefetch):
         ),
         Param("ASYNC", 1, "1: copy to local memory without waiting where the device can", (0, 1), least=0),
     )
-    rules = (
+    rules: Rules = (
         multiple("TSM", "WPTM", "WARPM"),
         Rule("32 % WARPM == 0", "WARPM={WARPM} does not divide 32"),
         Rule(
@@ -172,7 +172,7 @@ class TensorCores(Prefetch):
     edges = "guard"
     wide = True
     tensor = True
-    params = (
+    params: Parameters = (
         replace(TSM, choices=(32, 64, 128)),
         replace(TSN, choices=(32, 64, 128)),
         replace(TSK, default=8, choices=(8, 16, 32)),
@@ -187,7 +187,7 @@ class TensorCores(Prefetch):
         Param("EVERY", 1, "instructions after which a sum moves into a float; 0: at the end", (0, 1, 2, 8), least=0),
         TENSOR,
     )
-    rules = (
+    rules: Rules = (
         multiple("TSM", "WM"),
         multiple("TSN", "WN"),
         *(Rule(f"{side} % 32 == 0", f"{side}={{{side}}} is not a multiple of 32") for side in ("WM", "WN")),
@@ -244,14 +244,14 @@ class Warpgroups(TensorCores):
     """One instruction of four warps reads B from local memory and runs while they go on."""
 
     number, before, file = 17, 16, "17_warpgroups.cl"
-    params = (
+    params: Parameters = (
         replace(TSK, choices=(8, 16)),
         Param("STAGES", 3, "tiles of B in local memory: one in use, the others on their way", (3, 4)),
         ORDER,
         PARTS,
         TENSOR,
     )
-    rules = (
+    rules: Rules = (
         Rule("TSK % 8 == 0", "TSK={TSK} is not a multiple of 8"),
         Rule("STAGES > 2", "STAGES={STAGES} is less than 3"),
         *_SWITCHED,

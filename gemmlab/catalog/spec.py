@@ -98,6 +98,10 @@ class Switch:
     lacking: str = ""
 
 
+Parameters = tuple[Param, ...]
+Rules = tuple[Rule, ...]
+
+
 class KernelSpec:
     """One kernel of the ladder. Each kernel is a subclass that states what is its own.
 
@@ -118,8 +122,8 @@ class KernelSpec:
     number: int
     before: int = 0
     file: str
-    params: tuple[Param, ...]
-    rules: tuple[Rule, ...] = ()
+    params: Parameters
+    rules: Rules = ()
     edges: str = "pad"
     wide: bool = False
     tensor: bool = False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import matplotlib
 import numpy as np
 from matplotlib.colors import to_rgb
@@ -12,6 +14,10 @@ from ..simt import trace
 from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count, lines
 
 COLOURS = {"A": BLUE, "B": ORANGE, "C": GREEN, "Asub": BLUE, "Bsub": ORANGE, "in": BLUE, "out": GREEN, "tile": ORANGE}
+
+
+#: A marked element of a matrix: row, column, colour, text.
+Mark = tuple[int, int, Any, str]
 
 
 def _grid(ax, x, y, rows, cols, colour, name, marks=()) -> None:
@@ -106,8 +112,7 @@ def access(replayed: trace.Trace, step: int = 0, warp: int = 0, size: int = 32) 
         f"{name}: {count(e, 'element')} in {count(s, 'segment')} of {size} bytes" for name, (e, s) in counts.items()
     ]
     picture = Picture(8, 4.6, f"A warp at step {step}. " + "; ".join(words))
-    left, right = picture.add_gridspec(1, 2, width_ratios=(k + n, 34))
-    ax = picture.axes_plain(left)
+    ax, beside = picture.panels(1, 2, width_ratios=(k + n, 34))
     touched = {name: _touched(replayed, name, step, warp) for name in "AB"}
     mine = _touched(replayed, "C", 0, warp, store=True)
     places = _places(replayed)
@@ -117,7 +122,7 @@ def access(replayed: trace.Trace, step: int = 0, warp: int = 0, size: int = 32) 
         title = f"{name}{' transposed' if name == 'B' and replayed.transposed else ''}  {rows} x {cols}"
         _grid(ax, x, y, rows, cols, COLOURS[name], title, marks)
     _bare(ax, picture)
-    ax = picture.axes_plain(right)
+    ax = beside
     for row, (name, line) in enumerate(zip("AB", words, strict=True)):
         _memory(ax, 3.4 * row, replayed, name, touched[name], size // 4, line)
     ax.set(xlim=(-0.5, 33), ylim=(-6.8, 1.2))
@@ -151,19 +156,20 @@ def tile_walk(replayed: trace.Trace, phase: int = 0, item: int = 0, group: int =
     words, last = walk_words(r, phase, item, group), int(r.events["phase"].max())
     picture = Picture(8, 4.2, f"Phase {phase} of 0 to {last}, work-item {item} of group {group}: {words}")
     wide = max([cols for _, cols in r.shapes.values()], default=1)
-    left, right = picture.add_gridspec(1, 2, width_ratios=(r.k + r.n + 2, wide + 2))
-    ax = picture.axes_plain(left)
+    ax, beside = picture.panels(1, 2, width_ratios=(r.k + r.n + 2, wide + 2))
     places = _places(r)
     for name, (x, y, rows, cols) in places.items():
         here = r.select(name, name == "C", group=group, phase=phase)
-        marks = [(i % rows, i // rows, faint(COLOURS[name]), "") for i in trace.elements(here)]
+        marks: list[Mark] = [(i % rows, i // rows, faint(COLOURS[name]), "") for i in trace.elements(here)]
         mine = r.select("C", True, group=group, item=item) if name == "C" else here[here["item"] == item]
         marks += [(i % rows, i // rows, COLOURS[name], "") for i in trace.elements(mine)]
         title = f"B transposed  {rows} x {cols}" if name == "B" and r.transposed else f"{name}  {rows} x {cols}"
         _grid(ax, x, y, rows, cols, COLOURS[name], title, marks)
     _bare(ax, picture)
     if r.shapes:
-        _local(picture.axes_plain(right), picture, r, phase, item, group)
+        _local(beside, picture, r, phase, item, group)
+    else:
+        beside.set_axis_off()
     return picture
 
 
@@ -173,7 +179,7 @@ def _local(ax, picture: Picture, r: trace.Trace, phase: int, item: int, group: i
     for name, (rows, cols) in r.shapes.items():
         stored = r.select(name, True, group=group, phase=phase)
         read = r.select(name, group=group, phase=phase, item=item)
-        marks = [(i // cols, i % cols, faint(COLOURS[name]), "") for i in trace.elements(stored)]
+        marks: list[Mark] = [(i // cols, i % cols, faint(COLOURS[name]), "") for i in trace.elements(stored)]
         mine = trace.elements(stored[stored["item"] == item])
         marks += [(i // cols, i % cols, COLOURS[name], "") for i in mine]
         marks += [(i // cols, i % cols, RED, "") for i in trace.elements(read)]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import re
 import threading
+from typing import Any
 
 import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
@@ -27,7 +29,7 @@ class Picture(Figure):
         self.patch.set_alpha(0)
         self.alt = alt
 
-    def axes_plain(self, spec=111):
+    def axes_plain(self, spec: Any = 111) -> Axes:
         """Axes in our ink, without a box."""
         ax = self.add_subplot(spec)
         ax.patch.set_alpha(0)
@@ -39,6 +41,11 @@ class Picture(Figure):
             text.set_color(INK)
             text.set_fontsize(10)
         return ax
+
+    def panels(self, rows: int, cols: int, **options: Any) -> list[Axes]:
+        """Plain axes beside and below each other, row by row; `options` as of `Figure.add_gridspec`."""
+        grid = self.add_gridspec(rows, cols, **options)
+        return [self.axes_plain(grid[row, col]) for row in range(rows) for col in range(cols)]
 
     def png(self) -> bytes:
         """Transparent, and small: 64 colours are plenty for a diagram."""

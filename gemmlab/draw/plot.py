@@ -127,9 +127,9 @@ def tries(history: Sequence[tuple[float, bool]], best: Mapping[int, float], mark
     right.set_xlim(kernels[0] - 0.7, kernels[-1] + 0.7)
     right.set_xticks(kernels, [str(k) for k in kernels])
     right.set_xlabel("kernel", color=INK, fontsize=9, labelpad=1)
-    values = [v for v, _ in history] + [v for m in (best, *marks.values()) for v in m.values()]
-    if values:
-        left.set_ylim(min(values) / 2.5, max(values) * 4)
+    shown = [v for v, _ in history] + [v for m in (best, *marks.values()) for v in m.values()]
+    if shown:
+        left.set_ylim(min(shown) / 2.5, max(shown) * 4)
     right.legend(frameon=False, labelcolor=INK, fontsize=7, loc="lower right", bbox_to_anchor=(1, 1), ncols=3,
                  borderpad=0, borderaxespad=0.3, handletextpad=0.1, columnspacing=1)  # fmt: skip
     return picture

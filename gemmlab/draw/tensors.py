@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -48,7 +49,7 @@ def fragments(lane: int = 0, instruction: int = 0) -> Picture:
     elements = "; ".join(f"({m}, {n})" for m, n in ours(lane, instruction))
     alt = f"Lane {lane} holds 4 elements of a, 2 of b, 4 of the sum; of C, by instruction {instruction}: {elements}"
     picture = Picture(6.8, 3.9, alt)
-    left, right = (picture.axes_plain(spec) for spec in picture.add_gridspec(1, 2, width_ratios=(17, 24)))
+    left, right = picture.panels(1, 2, width_ratios=(17, 24))
     shades = [(*to_rgb(c), 1) for c in matplotlib.colormaps["viridis"](np.linspace(0.15, 0.9, 32))[:, :3]]
     shades[lane] = (*to_rgb(RED), 1)
     shapes = {"a": (0, -9, 16, 8), "b": (9, 0, 8, 8), "sum": (9, -9, 16, 8)}
@@ -61,8 +62,8 @@ def fragments(lane: int = 0, instruction: int = 0) -> Picture:
         for number, (r, c) in enumerate(mine[name]):
             left.add_patch(Rectangle((x + c, y - r - 1), 1, 1, facecolor=RED))
             left.text(x + c + 0.5, y - r - 0.55, str(number), ha="center", va="center", fontsize=8, color="w")
-    for x, y, name in ((4, -8, "a: rows, k"), (4.3, -4, "b: k,\ncolumns"), (13, -26.2, "sum")):
-        left.text(x, y, name, ha="center", va="center", fontsize=9, color=INK)
+    for left_of, below, name in ((4.0, -8.0, "a: rows, k"), (4.3, -4.0, "b: k,\ncolumns"), (13.0, -26.2, "sum")):
+        left.text(left_of, below, name, ha="center", va="center", fontsize=9, color=INK)
     left.set(xlim=(-0.3, 17.3), ylim=(-27, 0.3), aspect="equal", xticks=[], yticks=[])
     left.set_title(f"one instruction: lane {lane} in red", color=INK, fontsize=10)
     block = np.zeros((32, 32, 4))
@@ -104,7 +105,7 @@ def banks(PAD: int, quarter: int = 0) -> str:
 
 def bits(x: str | float = "pi") -> Picture:
     """The digits of a float32, of its two TF32 parts, and of what both miss, each under its place."""
-    whole = np.float32(NUMBERS.get(x, x))
+    whole = np.float32(NUMBERS[x] if isinstance(x, str) else x)
     big, small = (part[()] for part in tf32.parts(whole))
     lost = float(whole) - float(big) - float(small)
     alt = f"{whole:.9g} = big {big:.9g} {'-' if small < 0 else '+'} small {abs(small):.4g}, " + (
@@ -120,7 +121,7 @@ def bits(x: str | float = "pi") -> Picture:
         for at in range(first, max(first - digits, top - 24), -1) if value else ():
             fill = colour or (faint(BLUE) if top - at < 11 else faint(INK, 0.1))
             ax.add_patch(Rectangle((top - at, -row - 0.9), 1, 0.8, facecolor=fill, edgecolor=INK, linewidth=0.4))
-            style = {"ha": "center", "va": "center", "fontsize": 9, "color": "w" if colour else INK}
+            style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9, "color": "w" if colour else INK}
             ax.text(top - at + 0.5, -row - 0.52, str(number >> (23 - top + at) & 1), **style)
         if not value:
             ax.text(0.2, -row - 0.52, "nothing", va="center", fontsize=9, color=INK)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -50,7 +51,7 @@ def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, lane: int = 0) -> Pictur
     picture = Picture(6.8, 3.9, alt)
     shades = matplotlib.colormaps["viridis"](np.linspace(0.15, 0.9, 32))
     shades[lane] = (*to_rgb(RED), 1)
-    for ax, (number, r) in zip(map(picture.axes_plain, picture.add_gridspec(1, 2)), both.items(), strict=True):
+    for ax, (number, r) in zip(picture.panels(1, 2), both.items(), strict=True):
         stores = r.select("C", store=True)
         owner = {(int(e["index"]) % TILE, int(e["index"]) // TILE): int(e["item"]) for e in stores if e["item"] < 32}
         if number == 9:
@@ -84,7 +85,9 @@ def stages(tiles: int, copy: float, multiply: float, STAGES: int = 2) -> Picture
     alt = f"{count(STAGES, 'stage')}: done after {done[-1]:g}, multiplying {share:.0%} of the time"
     picture = Picture(6.8, 0.9 + 0.3 * (STAGES + 1), alt)
     ax = picture.axes_plain()
-    boxes = [(STAGES, done[t + 1] - multiply, multiply, GREEN, t) for t in range(tiles)]
+    boxes: list[tuple[int, float, float, Any, int]] = [
+        (STAGES, done[t + 1] - multiply, multiply, GREEN, t) for t in range(tiles)
+    ]
     boxes += [(t % STAGES, asked[t], copy, faint(BLUE, 0.45), t) for t in range(tiles)]
     _boxes(ax, boxes, done[-1])
     ax.set_yticks([-row - 0.5 for row in range(STAGES + 1)], [f"copy, stage {s}" for s in range(STAGES)] + ["multiply"])
@@ -118,7 +121,7 @@ def shares(tiles: int, steps: int, groups: int) -> Picture:
     end = steps * -(-tiles // groups)
     whole = [[(t, 0, steps) for t in range(g, tiles, groups)] for g in range(groups)]
     for ax, parts, name, share in zip(
-        map(picture.axes_plain, picture.add_gridspec(2, 1)), (whole, cut), ("one group a tile", "equal shares"),
+        picture.panels(2, 1), (whole, cut), ("one group a tile", "equal shares"),
         (waves, equal), strict=True,
     ):  # fmt: skip
         for g, mine in enumerate(parts):

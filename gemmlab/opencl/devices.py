@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pyopencl as cl
+from pyopencl import CommandQueue, Context, command_queue_properties
 
 from ..catalog.spec import Limits
 
@@ -53,12 +54,12 @@ class Device:
     cl: cl.Device = field(repr=False)
 
     @cached_property
-    def context(self) -> cl.Context:
-        return cl.Context([self.cl])
+    def context(self) -> Context:
+        return Context([self.cl])
 
     @cached_property
-    def queue(self) -> cl.CommandQueue:
-        return cl.CommandQueue(self.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
+    def queue(self) -> CommandQueue:
+        return CommandQueue(self.context, properties=command_queue_properties.PROFILING_ENABLE)
 
     def facts(self) -> dict[str, str | int]:
         """What a recorded measurement says about this device."""
@@ -102,7 +103,7 @@ def _intel_registered():
 
 
 def _describe(index: int, d: cl.Device) -> Device:
-    kind = {cl.device_type.GPU: "GPU", cl.device_type.CPU: "CPU"}.get(d.type & ~cl.device_type.DEFAULT, "other")
+    kind = "GPU" if d.type & cl.device_type.GPU else "CPU" if d.type & cl.device_type.CPU else "other"
     name = d.name.strip()
     nvidia = "nvidia" in d.platform.name.lower()
     old_pocl = "PoCL 3.0" in d.platform.version  # it aborts the whole process on some kernels with float16

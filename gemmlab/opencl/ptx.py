@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from typing import Any
 
 import pyopencl as cl
 
@@ -28,7 +29,7 @@ def ptx(kernel: Kernel) -> str | None:
     """The PTX text of a compiled kernel on NVIDIA's OpenCL, None elsewhere: other binaries are no text."""
     if "nvidia" not in kernel.device.features:
         return None
-    program = kernel.opencl.get_info(cl.kernel_info.PROGRAM)
+    program: Any = kernel.opencl.get_info(cl.kernel_info.PROGRAM)
     return program.get_info(cl.program_info.BINARIES)[0].decode(errors="replace").rstrip("\0")
 
 
@@ -61,7 +62,7 @@ def _report() -> None:
     job = json.load(sys.stdin)
     device = find_device(job["device"])
     program = cl.Program(device.context, job["source"])
-    program.build([*job["options"], "-cl-nv-verbose"], devices=[device.cl], cache_dir=False)
+    program.build([*job["options"], "-cl-nv-verbose"], devices=[device.cl], cache_dir=False)  # type: ignore[arg-type]
     print(program.get_build_info(device.cl, cl.program_build_info.LOG))
 
 

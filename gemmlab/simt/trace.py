@@ -155,8 +155,8 @@ def replay(
     lda, ldb = spec.leading_dimensions(m, n, k, full)
     lying = {name: np.pad(x, ((0, 0), (0, ld - x.shape[1]))) for name, x, ld in (("A", a.T, lda), ("B", b_lies, ldb))}
     shared = {name: x.ravel().tolist() for name, x in lying.items()} | {"C": [np.nan] * (m * n)}
-    size, local = spec.global_size(m, n, full), spec.local_size(full)
-    counts = size[0] // local[0], size[1] // local[1]
+    total, local = spec.global_size(m, n, full), spec.local_size(full)
+    counts = total[0] // local[0], total[1] // local[1]
 
     def steps(w: WorkItem):
         return walk.steps(w, m, n, k, **full)

@@ -196,7 +196,8 @@ def shifted(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, UNROLL):
 
 
 def transpose(w: WorkItem, P, Q, TT):
-    tx, ty, p0, q0 = *w.local, w.group[0] * TT, w.group[1] * TT
+    tx, ty = w.local
+    p0, q0 = w.group[0] * TT, w.group[1] * TT
     w.store("tile", ty * (TT + 1) + tx, w.load("in", (q0 + ty) * P + p0 + tx))
     yield 1
     w.store("out", (p0 + ty) * Q + q0 + tx, w.load("tile", tx * (TT + 1) + ty))

@@ -244,7 +244,7 @@ class Explorer(Shell):
                     _best.setdefault(key, outcome.result.gflops)
                     self._redraw()
 
-            client.worker().submit(f"{self._client} kernel {number}", arguments, done)
+            client.worker().submit(f"{self._client} kernel {number}", arguments, done, background=True)
 
     def still(self) -> Picture:
         history = [(self._first.result.gflops, self._first.result.ok)] if self._first and self._first.result else []

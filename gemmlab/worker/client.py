@@ -1,7 +1,7 @@
 """The worker process behind the widgets, seen from the notebook: newest request wins, a crash or a hang is an answer.
 
 Compilers abort on odd kernels, and kernels can hang or write where they must not. So nothing of that happens
-in the notebook's own process: `worker` does it in a child, and this module watches over the child.
+in the notebook's own process: `child` does it in a child process, and this module watches over the child.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import IO, Any
 
 from ..bench.records import Result
 from ..opencl.devices import Device
@@ -33,7 +33,7 @@ class Outcome:
     """The answer to a request: a `result`, or a `problem` in words and its `kind` ("hang", "crash", an error)."""
 
     arguments: dict
-    result: Result | None = None
+    result: Any = None
     problem: str = ""
     kind: str = ""
 
@@ -60,6 +60,25 @@ class _Request:
     step: Callable[[str], None]
 
 
+@dataclass
+class _Child:
+    """A running child process, and the file that its last words go to."""
+
+    process: subprocess.Popen
+    requests: IO[bytes]
+    answers: IO[bytes]
+    words: IO[bytes]
+
+    def last_words(self) -> list[str]:
+        self.words.seek(max(0, self.words.seek(0, os.SEEK_END) - 2000))
+        return self.words.read().decode(errors="replace").strip().splitlines()[-6:]
+
+    def close(self) -> None:
+        for stream in (self.requests, self.answers, self.words):
+            with contextlib.suppress(OSError):  # a request that the dead child never took
+                stream.close()
+
+
 class Worker:
     """Runs measurements in a child process, started when first needed and again after a crash or a hang.
 
@@ -73,29 +92,41 @@ class Worker:
         self._numbers = itertools.count(1)
         self._waiting: dict[str, _Request] = {}  # the newest of each client that has no answer yet
         self._running: _Request | None = None
-        self._step, self._deadline, self._late = "start", None, False
-        self._child: subprocess.Popen | None = None
+        self._step = "start"
+        self._alarm: threading.Timer | None = None  # rings when the step takes too long
+        self._late = False
+        self._child: _Child | None = None
         self._closed = False
 
-    def submit(self, client: str, arguments: dict, done, step=lambda step: None, job: str = "measure") -> None:
+    def submit(
+        self,
+        client: str,
+        arguments: dict,
+        done: Callable[[Outcome], None],
+        step: Callable[[str], None] = lambda step: None,
+        job: str = "measure",
+        background: bool = False,
+    ) -> None:
         """Ask for a measurement; an older request of the same client that has not run yet is forgotten.
 
         Args:
             client: who asks.
-            arguments: those of `bench.measure`, as JSON can hold them.
+            arguments: those of `timing.measure`, as JSON can hold them.
             done: called with the Outcome, from another thread.
             step: called with "compile", "predict", "check", "time" as the job goes on, likewise.
+            background: let every other request overtake this one, also when it runs already.
         """
         with self._lock:
             if self._closed:
                 raise RuntimeError("the worker has been closed")
             number = next(self._numbers)
-            message = json.dumps({"id": number, "client": client, "job": job, "arguments": arguments})
+            request = {"id": number, "client": client, "job": job, "background": background, "arguments": arguments}
+            message = json.dumps(request)
             self._waiting[client] = _Request(number, client, message, arguments, done, step)
             if self._child is None:
                 self._start()
             else:
-                self._send(message)
+                self._send(self._child, message)
 
     def close(self) -> None:
         """End the child."""
@@ -103,62 +134,66 @@ class Worker:
             self._closed = True
             self._waiting.clear()
             if self._child is not None:
-                self._child.kill()
+                self._child.process.kill()
 
     def _start(self) -> None:
-        self._words = tempfile.TemporaryFile()  # noqa: SIM115 (closed when the child has ended)
-        self._child = subprocess.Popen(
+        words = tempfile.TemporaryFile()  # noqa: SIM115 (closed when the child has ended)
+        process = subprocess.Popen(
             [sys.executable, "-m", "gemmlab.worker.child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._words,
+            stderr=words,
             env={**os.environ, "PYTHONSAFEPATH": "1"},
         )
+        assert process.stdin and process.stdout
+        child = self._child = _Child(process, process.stdin, process.stdout, words)
         self._enter("start")
         for request in self._waiting.values():
-            self._send(request.message)
-        threading.Thread(target=self._listen, args=(self._child,), daemon=True).start()
-        threading.Thread(target=self._watch, args=(self._child,), daemon=True).start()
+            self._send(child, request.message)
+        threading.Thread(target=self._listen, args=(child,), daemon=True).start()
 
-    def _send(self, message: str) -> None:
+    def _send(self, child: _Child, message: str) -> None:
         try:
-            self._child.stdin.write(message.encode() + b"\n")
-            self._child.stdin.flush()
+            child.requests.write(message.encode() + b"\n")
+            child.requests.flush()
         except OSError:
             pass  # the child has died; `_listen` finds out, starts a new one and sends again
 
-    def _enter(self, step: str) -> None:
-        self._step, self._deadline = step, time.monotonic() + self.limits[step]
+    def _enter(self, step: str | None) -> None:
+        """A step begins, with its time limit; None: the child has nothing to do."""
+        if self._alarm:
+            self._alarm.cancel()
+            self._alarm = None
+        if step and self._child:
+            self._step = step
+            self._alarm = threading.Timer(self.limits[step], self._stop, (self._child, step))
+            self._alarm.daemon = True
+            self._alarm.start()
 
-    def _watch(self, child: subprocess.Popen) -> None:
-        while child.poll() is None:
-            time.sleep(0.05)
-            with self._lock:
-                if child is self._child and self._deadline is not None and time.monotonic() > self._deadline:
-                    self._late = True
-                    child.kill()
-                    return
-
-    def _listen(self, child: subprocess.Popen) -> None:
-        for line in child.stdout:
-            self._heard(json.loads(line))
-        child.wait()
+    def _stop(self, child: _Child, step: str) -> None:
         with self._lock:
-            starting = self._step == "start" and self._deadline is not None  # it has not even answered once
-            request, self._running, self._child, self._deadline = self._running, None, None, None
+            if child is self._child and self._alarm and step == self._step:
+                self._late = True
+                child.process.kill()
+
+    def _listen(self, child: _Child) -> None:
+        for line in child.answers:
+            self._heard(json.loads(line))
+        child.process.wait()
+        with self._lock:
+            starting = self._step == "start" and self._alarm is not None  # it has not even answered once
+            self._enter(None)
+            request, self._running, self._child = self._running, None, None
             if request is None and starting:
                 request = next(iter(self._waiting.values()), None)
-            outcome = self._obituary(request, child.returncode) if request else None
+            outcome = self._obituary(child, request) if request else None
             self._late = False
-            self._words.close()
-            for stream in (child.stdin, child.stdout):
-                with contextlib.suppress(OSError):  # a request that the dead child never took
-                    stream.close()
+            child.close()
             if request and self._waiting.get(request.client) is request:
                 del self._waiting[request.client]
             if self._waiting and not self._closed:
                 self._start()
-        if outcome and not self._closed:
+        if request and outcome and not self._closed:
             request.done(outcome)
 
     def _heard(self, answer: dict) -> None:
@@ -172,8 +207,9 @@ class Worker:
             if "step" in answer:
                 self._enter(answer["step"])
             else:
-                self._running, self._deadline = None, None
-                if self._waiting.get(request.client) is request:
+                self._running = None
+                self._enter(None)
+                if "put_off" not in answer and self._waiting.get(request.client) is request:
                     del self._waiting[request.client]
         if "step" in answer:
             request.step(answer["step"])
@@ -182,21 +218,21 @@ class Worker:
         elif "error" in answer:
             request.done(Outcome(request.arguments, problem=answer["error"], kind=answer["kind"]))
 
-    def _obituary(self, request: _Request, code: int) -> Outcome:
+    def _obituary(self, child: _Child, request: _Request) -> Outcome:
         doing = {"start": "starting", "compile": "compiling"}.get(self._step, "running")
         if self._late:
             seconds = self.limits[self._step]
             cause = "" if doing != "running" else " Is there a loop that never ends, or a barrier that not all reach?"
             return Outcome(request.arguments, problem=f"stopped: {doing} took over {seconds:g} s.{cause}", kind="hang")
-        self._words.seek(max(0, self._words.seek(0, os.SEEK_END) - 2000))
-        words = self._words.read().decode(errors="replace").strip().splitlines()[-6:]
+        code, words = child.process.returncode, child.last_words()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         said = "; its last words: " + " / ".join(words) if words else ""
         problem = f"the process that was {doing} the kernel died ({how}){said}"
         return Outcome(request.arguments, problem=problem, kind="crash")
 
 
-def _revive(found: dict):
+def _revive(found: dict) -> Any:
+    """What the child found, as it was there: a `Result`, or peaks as a dict."""
     if "kernel_ms" not in found:
         return found
     return Result(**{**found, **{key: tuple(found[key]) for key in ("kernel_ms", "pipeline_ms")}})
@@ -210,13 +246,14 @@ def worker() -> Worker:
     return shared
 
 
-def trial(kernel: int = 1, m: int = 256, n: int | None = None, k: int | None = None, **options) -> Outcome:
+def trial(kernel: int = 1, m: int = 256, n: int | None = None, k: int | None = None, **options: Any) -> Outcome:
     """`gemmlab.measure` in the child process: a crash or a hang is an answer, and never raises.
 
     Args:
         kernel, m, n, k, options: as `gemmlab.measure` (params, device, repeats, source, most_seconds).
     """
-    outcomes, arrived = [], threading.Event()
+    outcomes: list[Outcome] = []
+    arrived = threading.Event()
 
     def done(outcome: Outcome) -> None:
         outcomes.append(outcome)

@@ -8,7 +8,7 @@ import pyopencl as cl
 import pyopencl.array as cla
 import pytest
 from conftest import DEVICES, FULL, lacking
-from texts import OUTSIDE, SMALL, and_store, edited, intel, without_barrier
+from texts import OUTSIDE, SMALL, STORE, and_store, edited, intel, without_barrier
 
 import gemmlab
 from gemmlab import catalog, check

@@ -110,8 +110,8 @@ def test_an_answer_is_a_result(worker):
 
 def test_the_work_is_done_in_one_other_process(worker):
     assert works(worker)
-    child = worker._child.pid
-    assert child != os.getpid() and works(worker) and worker._child.pid == child
+    child = worker._child.process.pid
+    assert child != os.getpid() and works(worker) and worker._child.process.pid == child
 
 
 def test_the_newest_wins_and_results_come_in_order(worker):
@@ -152,7 +152,7 @@ def test_a_client_may_ask_again_from_its_answer(worker):
 @on_linux
 def test_an_endless_kernel_is_stopped_at_its_limit(worker, device):
     assert works(worker)
-    child = worker._child.pid
+    child = worker._child.process.pid
     start = time.monotonic()
     outcome = ask(worker, source=ENDLESS, device=device.index)
     took = time.monotonic() - start
@@ -198,13 +198,13 @@ def test_a_child_killed_at_work_is_reported(worker, when):
         answers.wait(lambda a: "compile" in a.steps)
     if when == "running":
         answers.wait(lambda a: "check" in a.steps)
-    child = worker._child.pid
+    child = worker._child.process.pid
     os.kill(child, signal.SIGKILL)
     answers.wait(lambda a: a.outcomes)
     outcome = answers.outcomes[0]
     assert outcome.kind == "crash" and f"was {when} the kernel died (signal SIGKILL)" in outcome.problem
     assert gone(child)
-    assert works(worker) and worker._child.pid != child
+    assert works(worker) and worker._child.process.pid != child
 
 
 @on_linux
@@ -212,7 +212,7 @@ def test_a_child_killed_at_work_is_reported(worker, when):
 def test_a_child_killed_while_idle_is_replaced(worker, noticed):
     """The next job is not to blame, even if it comes before anybody has noticed."""
     assert works(worker)
-    child, answers = worker._child.pid, Answers()
+    child, answers = worker._child.process.pid, Answers()
     with worker._lock:  # as long as this is held, nobody notices
         os.kill(child, signal.SIGKILL)
         assert gone(child)
@@ -291,7 +291,7 @@ def test_peaks_are_a_job_too(worker):
 def test_closing_leaves_no_child(any_device):
     worker = Worker(LIMITS)
     assert works(worker)
-    child = worker._child.pid
+    child = worker._child.process.pid
     assert alive(child)
     worker.close()
     assert gone(child)
@@ -304,7 +304,7 @@ def test_closing_during_a_job_leaves_no_child_and_no_answer(any_device):
     worker, answers = Worker(LIMITS), Answers()
     worker.submit("test", {"kernel": 1, "m": 32, "source": ENDLESS}, answers.done, answers.step)
     answers.wait(lambda a: "check" in a.steps)
-    child = worker._child.pid
+    child = worker._child.process.pid
     worker.close()
     assert gone(child)
     time.sleep(0.3)
@@ -316,7 +316,7 @@ PARENT = """
     from gemmlab.worker.client import Worker
     worker = Worker()
     source = sys.stdin.read() or None
-    say = lambda words: print(words, worker._child.pid, flush=True)
+    say = lambda words: print(words, worker._child.process.pid, flush=True)
     worker.submit("test", {"kernel": 1, "m": 32, "params": {"TS": 8}, "source": source},
                   lambda outcome: say("done"), lambda step: say(step))
     time.sleep(600)
@@ -348,7 +348,7 @@ def test_the_child_ends_when_its_parent_is_killed(doing, any_device):
 
 @on_linux
 def test_the_shared_worker_ends_with_its_process(any_device):
-    text = "from gemmlab.worker import client; print(client.trial(1, 32).ok, client.worker()._child.pid)"
+    text = "from gemmlab.worker import client; print(client.trial(1, 32).ok, client.worker()._child.process.pid)"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=100)
     ok, child = done.stdout.split()
     assert ok == "True" and gone(int(child)) and done.stderr == ""
