@@ -11,7 +11,7 @@ from matplotlib.path import Path
 from . import trace
 from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count, lines
 
-COLOURS = {"A": BLUE, "B": ORANGE, "C": GREEN, "Asub": BLUE, "Bsub": ORANGE, "in": BLUE, "out": GREEN, "tile": ORANGE}
+COLOURS = {"A": BLUE, "B": ORANGE, "C": GREEN, "Atile": BLUE, "Btile": ORANGE, "in": BLUE, "out": GREEN, "tile": ORANGE}
 
 
 def _grid(ax, x, y, rows, cols, colour, name, marks=()) -> None:

@@ -38,8 +38,8 @@ def without_barrier(number: int, *which: int) -> str:
 
 STORE = {
     1: "    C[n*M + m] = acc;\n}",
-    2: "    C[n*M + m] = acc;\n}",
-    3: "        C[(n + w*RTS)*M + m] = acc[w];\n    }\n}",
+    2: "    C[(n0 + tn)*M + m0 + tm] = acc;\n}",
+    3: "        C[(n0 + tn + j*RTS)*M + m0 + tm] = acc[j];\n    }\n}",
 }
 
 
@@ -58,40 +58,36 @@ WRONG = {
     (1, "store shifted"): edited(1, ("C[n*M + m]", "C[n*M + (m + 1) % M]")),
     (1, "a corner unwritten"): edited(1, ("C[n*M + m] = acc", "if (m + n > 0) C[n*M + m] = acc")),
     (1, "added to what was there"): edited(1, ("C[n*M + m] = acc", "C[n*M + m] += acc")),
-    (2, "tile shifted"): edited(2, ("Bsub[tn][k];", "Bsub[tn][(k + 1) % TS];")),
-    (2, "load shifted"): edited(2, ("A[(t*TS + tn)*M + m]", "A[(t*TS + (tn + 1) % TS)*M + m]")),
-    (2, "tail dropped"): edited(2, ("t < K/TS;", "t < K/TS - 1;")),
+    (2, "tile shifted"): edited(2, ("Btile[tn][k];", "Btile[tn][(k + 1) % TS];")),
+    (2, "load shifted"): edited(2, ("A[(k0 + tn)*M", "A[(k0 + (tn + 1) % TS)*M")),
+    (2, "tail dropped"): edited(2, ("k0 < K;", "k0 < K - TS;")),
     (2, "tile not filled"): edited(
-        2, ("        Bsub[tn][tm] = B", "        Bsub[tn][tm] = 0.5f; if (tm) Bsub[tn][tm] = B")
+        2, ("        Btile[tn][tm] = B", "        Btile[tn][tm] = 0.5f; if (tm) Btile[tn][tm] = B")
     ),
-    (3, "tile shifted"): edited(3, ("Bsub[tn + w*RTS][k];", "Bsub[tn + w*RTS][(k + 1) % TS];")),
-    (3, "columns swapped"): edited(3, ("Bsub[tn + w*RTS][k];", "Bsub[tn + (WPT - 1 - w)*RTS][k];")),
-    (3, "tail dropped"): edited(3, ("t < K/TS;", "t < K/TS - 1;")),
-    (3, "one accumulator not cleared"): edited(3, ("acc[w] = 0.0f;", "acc[w] = w ? 0.0f : 1.0f;")),
+    (3, "tile shifted"): edited(3, ("Btile[tn + j*RTS][k];", "Btile[tn + j*RTS][(k + 1) % TS];")),
+    (3, "columns swapped"): edited(3, ("Btile[tn + j*RTS][k];", "Btile[tn + (WPT - 1 - j)*RTS][k];")),
+    (3, "tail dropped"): edited(3, ("k0 < K;", "k0 < K - TS;")),
+    (3, "one accumulator not cleared"): edited(3, ("acc[WPT] = {0.0f};", "acc[WPT] = {1.0f};")),
     (3, "one product doubled"): edited(
-        3, ("const float a = Asub[k][tm];", "const float a = Asub[k][tm]*(1 + (m + k + t == 0));")
+        3, ("const float a = Atile[k][tm];", "const float a = Atile[k][tm]*(1 + (m0 + tm + k0 + k == 0));")
     ),
 }
-_TAIL = ("t < K/TSK;", "t < K/TSK - 1;")
-_WRONG_LANE = ("Bf[k*TSN + tn + wn*RTSN];", "Bf[k*TSN + (tn + 1) % RTSN + wn*RTSN];")
+_TAIL = ("k0 < K;", "k0 < K - TSK;")
+_WRONG_LANE = ("Bf[k*TSN + tn + j*RTSN];", "Bf[k*TSN + (tn + 1) % RTSN + j*RTSN];")
 WRONG |= {
-    (4, "lanes shifted"): edited(4, ("Asub[k*WIDTH + w][tm]", "Asub[k*WIDTH + (w + 1) % WIDTH][tm]")),
-    (4, "tail dropped"): edited(4, ("t < K/TS;", "t < K/TS - 1;")),
-    (5, "tile shifted"): edited(5, ("Bsub[tn + w*RTS][k];", "Bsub[tn + w*RTS][(k + 1) % TSK];")),
-    (5, "tail dropped"): edited(5, _TAIL),
-    (6, "tile shifted"): edited(6, ("Bsub[tn + wn*RTSN][k];", "Bsub[tn + wn*RTSN][(k + 1) % TSK];")),
-    (6, "tail dropped"): edited(6, _TAIL),
+    (4, "lanes shifted"): edited(4, ("Atile[k*WIDTH + w][tm]", "Atile[k*WIDTH + (w + 1) % WIDTH][tm]")),
+    (4, "tail dropped"): edited(4, ("k0 < K;", "k0 < K - TS;")),
+    (5, "tile shifted"): edited(5, ("Btile[tn + j*RTS][k];", "Btile[tn + j*RTS][(k + 1) % TSK];")),
+    (6, "tile shifted"): edited(6, ("Btile[tn + j*RTSN][k];", "Btile[tn + j*RTSN][(k + 1) % TSK];")),
     **{(n, "tile shifted"): edited(n, _WRONG_LANE) for n in (7, 8, 9, 10)},
-    **{(n, "tail dropped"): edited(n, _TAIL) for n in (7, 8)},
-    **{(n, "tail dropped"): edited(n, ("= 0; t < K/TSK;", "= 0; t < K/TSK - 1;")) for n in (9, 10)},
-    (12, "tail dropped"): edited(12, ("t < (K + TS - 1)/TS;", "t < (K - 1)/TS;")),
-    (12, "tile shifted"): edited(12, ("Bsub[tn + w*RTS][k];", "Bsub[tn + w*RTS][(k + 1) % TS];")),
-    (12, "the last column unwritten"): edited(12, ("m < M && n + w*RTS < N) {", "m < M && n + w*RTS < N - 1) {")),
-    (12, "the last row taken as zero"): edited(12, ("(m < M && ka < K)", "(m < M - 1 && ka < K)")),
-    (13, "tail dropped"): edited(13, ("t*TSK < K; t++", "(t + 1)*TSK < K; t++")),
-    (13, "tile shifted"): edited(13, ("Bsub[now][k][tn + wn*RTSN];", "Bsub[now][k][(tn + 1) % RTSN + wn*RTSN];")),
+    **{(n, "tail dropped"): edited(n, _TAIL) for n in (5, 6, 7, 8, 9, 10, 13)},
+    (12, "tail dropped"): edited(12, ("k0 < K;", "k0 < K - TS;")),
+    (12, "tile shifted"): edited(12, ("Btile[tn + j*RTS][k];", "Btile[tn + j*RTS][(k + 1) % TS];")),
+    (12, "the last column unwritten"): edited(12, ("n0 + tn + j*RTS < N) {", "n0 + tn + j*RTS < N - 1) {")),
+    (12, "the last row taken as zero"): edited(12, ("= m0 + i < M &&", "= m0 + i < M - 1 &&")),
+    (13, "tile shifted"): edited(13, ("Btile[now][k][tn + j*RTSN];", "Btile[now][k][(tn + 1) % RTSN + j*RTSN];")),
     (13, "the last row unwritten"): edited(13, ("m >= own_m &&", "m >= own_m && m < M - 1 &&")),
-    (13, "columns swapped"): edited(13, ("= acc[wn][wm];", "= acc[WPTN - 1 - wn][wm];")),
+    (13, "columns swapped"): edited(13, ("= acc[j][i];", "= acc[WPTN - 1 - j][i];")),
     (11, "columns shifted"): edited(11, ("B_AT(k, n + j)", "B_AT(k, n + (j + 1) % RY)")),
     (11, "tail dropped"): edited(11, ("k0 < K;", "k0 < K - RK;")),
     (15, "tail dropped"): edited(15, ("depth/TSK : count)", "depth/TSK : count - 1)")),
@@ -103,11 +99,11 @@ WRONG |= {
     (15, "the last step taken as zero"): edited(15, ("left_b > (l)*KB)", "left_b - 1 > (l)*KB)")),
     (15, "the last column unwritten"): edited(15, ("n*4 < N && m1", "n*4 < N - 1 && m1")),
     (16, "tail dropped"): edited(16, ("first < K; first", "first < K - TSK; first")),
-    (16, "step shifted"): edited(16, ("&Bsub[now][k + l][n]", "&Bsub[now][(k + l + 1)%TSK][n]")),
+    (16, "step shifted"): edited(16, ("&Btile[now][k + l][n]", "&Btile[now][(k + l + 1)%TSK][n]")),
     (16, "columns swapped"): edited(16, ("j%4 + 8*t + 4*h;", "j%4 + 8*t + 4 - 4*h;")),
     (16, "the last rows taken as zero"): edited(16, ("LOAD(m0 + ia < M &&", "LOAD(m0 + ia < M - 4 &&")),
     (17, "tail dropped"): edited(17, ("first < K; first", "first < K - TSK; first")),
-    (17, "step shifted"): edited(17, ("+= big*Bsub[now][k/4][n][k%4]", "+= big*Bsub[now][k/4][n][(k + 1)%4]")),
+    (17, "step shifted"): edited(17, ("+= big*Btile[now][k/4][n][k%4]", "+= big*Btile[now][k/4][n][(k + 1)%4]")),
     (17, "columns swapped"): edited(17, ("j/2*8 + 2*t + j%2;", "j/2*8 + 2*t + 1 - j%2;")),
     (17, "rows swapped"): edited(17, ("(acc[0][l], acc[0][l + 2],", "(acc[0][l + 2], acc[0][l],")),
     (17, "the last step taken as zero"): edited(17, ("first + k < K;", "first + k < K - 1;")),
@@ -115,8 +111,8 @@ WRONG |= {
 OUTSIDE = {
     "right behind C": "C[M*N] = 1.0f;",
     "right before C": "C[-1] = 1.0f;",
-    "a little behind C": "if (m == 0) C[M*N + 4095] = 1.0f;",
-    "a little before C": "if (m == 0) C[-4096] = 1.0f;",
+    "a little behind C": "if (get_global_id(0) == 0) C[M*N + 4095] = 1.0f;",
+    "a little before C": "if (get_global_id(0) == 0) C[-4096] = 1.0f;",
 }
 _BLOCKS = {"TSM": 8, "TSN": 8, "TSK": 8, "WPTM": 2, "WPTN": 2}
 SMALL = {1: {"TS": 8}, 2: {"TS": 8}, 3: {"TS": 8, "WPT": 4}, 4: {"TS": 8, "WIDTH": 4}}
