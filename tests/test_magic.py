@@ -11,7 +11,11 @@ TILED = sources.read("02_tiled.cl")
 WAIT = "barrier(CLK_LOCAL_MEM_FENCE);"
 HOSTILE = {
     "an endless loop": (TILED.replace("k0 += TS", "k0 += (M < 0)"), ("hang",), "took over"),
-    "a write far out of bounds": (TILED.replace("C[(n0 + tn)*M", "C[4000000000L + (long)(n0 + tn)*M"), ("crash",), "died"),
+    "a write far out of bounds": (
+        TILED.replace("C[(n0 + tn)*M", "C[4000000000L + (long)(n0 + tn)*M"),
+        ("crash",),
+        "died",
+    ),
     "a write just outside C": (TILED.replace("= acc;", "= acc; C[(long)M*N] = 1.0f;"), ("wrong",), "outside C"),
     "a megabyte of local memory": (
         TILED.replace("// accumulators", "__local float big[300000]; big[tm] = 1.0f; acc_(big);").replace(

@@ -207,11 +207,14 @@ BFLOAT = (
 )
 
 
-#: Exercise 06.3: elements of A come one at a time, but the loops stay as they were: `a` is asked for outside of its loop.
+#: Exercise 06.3 with the loops as they were: `a` is loaded once for all of them.
 ONE_AT_A_TIME = (
-    "            float a[WPTM]; ... }\n",
-    "            const float a = Atile[k][tm];\n",
-), ("a[i] * b[j]", "a * b[j]")
+    (
+        "            float a[WPTM]; ... }\n",
+        "            const float a = Atile[k][tm];\n",
+    ),
+    ("a[i] * b[j]", "a * b[j]"),
+)
 
 #: Exercise 12.3: a row and a column that exist, and no zero for those that do not.
 LAST_ROW = "A[min(k0 + j, K - 1)*M + min(m0 + i, M - 1)]"
@@ -241,7 +244,8 @@ WRONG |= {
     "04_3": [
         body(4),
         body(
-            4, ("acc += Atile[k*WIDTH + w][tm] * LANE(b, w);", "fma(Atile[k*WIDTH + w][tm], (floatX)(LANE(b, w)), acc);")
+            4,
+            ("acc += Atile[k*WIDTH + w][tm] * LANE(b, w);", "fma(Atile[k*WIDTH + w][tm], (floatX)(LANE(b, w)), acc);"),
         ),
         body(4, ("acc += Atile[k*WIDTH + w][tm] * LANE(b, w);", "acc = fma(Atile[k*WIDTH + w][tm], acc, acc);")),
     ],
