@@ -61,8 +61,8 @@ void gemm(const int M, const int N, const int K,
 
         // load: ITEMS elements of each tile at a time, in the order of memory
         for (int e0 = 0; e0 < TSK*TS; e0 += ITEMS) {
-            const int i = (e0 + tid) % TS;   // down a column of the tile
-            const int j = (e0 + tid) / TS;   // which column
+            const int i = (e0 + tid) % TS;   // row of the tile
+            const int j = (e0 + tid) / TS;   // column of the tile
             Atile[j][i] = A[(k0 + j)*M + m0 + i];
             Btile[i][j] = B[(k0 + j)*N + n0 + i];
         }

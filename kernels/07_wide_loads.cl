@@ -101,8 +101,8 @@ void gemm(const int M, const int N, const int K,
 
         // load: ITEMS vectors of each tile at a time, in the order of memory
         for (int e0 = 0; e0 < TSK*TSM/WIDTH; e0 += ITEMS) {
-            const int i = (e0 + tid) % (TSM/WIDTH); // down a column of the tile
-            const int j = (e0 + tid) / (TSM/WIDTH); // which column
+            const int i = (e0 + tid) % (TSM/WIDTH); // row of the tile, in vectors
+            const int j = (e0 + tid) / (TSM/WIDTH); // column of the tile
             Atile[j][i] = A[(k0 + j)*(M/WIDTH) + m0/WIDTH + i];
             Btile[j][i] = B[(k0 + j)*(N/WIDTH) + n0/WIDTH + i];
         }

@@ -97,8 +97,8 @@ void gemm(const int M, const int N, const int K,
 
     // load: the first tiles
     for (int e0 = 0; e0 < TSK*TSM/WIDTH; e0 += ITEMS) {
-        const int i = (e0 + tid) % (TSM/WIDTH); // down a column of the tile
-        const int j = (e0 + tid) / (TSM/WIDTH); // which column
+        const int i = (e0 + tid) % (TSM/WIDTH); // row of the tile, in vectors
+        const int j = (e0 + tid) / (TSM/WIDTH); // column of the tile
         Atile[0][j][i] = A[j*(M/WIDTH) + m0/WIDTH + i];
         Btile[0][j][i] = B[j*(N/WIDTH) + n0/WIDTH + i];
     }
@@ -114,8 +114,8 @@ void gemm(const int M, const int N, const int K,
         // load: the next tiles into the other buffer, while we compute
         if (k1 < K) {
             for (int e0 = 0; e0 < TSK*TSM/WIDTH; e0 += ITEMS) {
-                const int i = (e0 + tid) % (TSM/WIDTH); // down a column of the tile
-                const int j = (e0 + tid) / (TSM/WIDTH); // which column
+                const int i = (e0 + tid) % (TSM/WIDTH); // row of the tile, in vectors
+                const int j = (e0 + tid) / (TSM/WIDTH); // column of the tile
                 Atile[next][j][i] = A[(k1 + j)*(M/WIDTH) + m0/WIDTH + i];
                 Btile[next][j][i] = B[(k1 + j)*(N/WIDTH) + n0/WIDTH + i];
             }

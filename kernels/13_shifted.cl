@@ -80,8 +80,8 @@ void gemm(const int M, const int N, const int K,
 
     // load: the first tiles, zero beyond K
     for (int e0 = 0; e0 < TSK*TSM; e0 += ITEMS) {
-        const int i = (e0 + tid) % TSM; // down a column of the tile
-        const int j = (e0 + tid) / TSM; // which column
+        const int i = (e0 + tid) % TSM; // row of the tile
+        const int j = (e0 + tid) / TSM; // column of the tile
         Atile[0][j][i] = j < K ? A[j*M + m0 + i] : 0.0f;
     }
     for (int e0 = 0; e0 < TSK*TSN; e0 += ITEMS) {
@@ -101,8 +101,8 @@ void gemm(const int M, const int N, const int K,
         // load: the next tiles into the other buffer, while we compute
         if (k1 < K) {
             for (int e0 = 0; e0 < TSK*TSM; e0 += ITEMS) {
-                const int i = (e0 + tid) % TSM; // down a column of the tile
-                const int j = (e0 + tid) / TSM; // which column
+                const int i = (e0 + tid) % TSM; // row of the tile
+                const int j = (e0 + tid) / TSM; // column of the tile
                 Atile[next][j][i] = k1 + j < K ? A[(k1 + j)*M + m0 + i] : 0.0f;
             }
             for (int e0 = 0; e0 < TSK*TSN; e0 += ITEMS) {

@@ -36,8 +36,8 @@ void gemm(const int M, const int N, const int K,
 
         // load: ITEMS elements of B's tile at a time, in the order of memory; A's tile as a copy
         for (int e0 = 0; e0 < TS*TS; e0 += ITEMS) {
-            const int i = (e0 + tid) % TS;   // down a column of the tile
-            const int j = (e0 + tid) / TS;   // which column
+            const int i = (e0 + tid) % TS;   // row of the tile
+            const int j = (e0 + tid) / TS;   // column of the tile
             Btile[j][i] = B[(n0 + j)*K + k0 + i];
         }
 

@@ -36,8 +36,8 @@ void gemm(const int M, const int N, const int K,
 
         // load: ITEMS elements of each tile at a time, zero for what does not exist
         for (int e0 = 0; e0 < TS*TS; e0 += ITEMS) {
-            const int i = (e0 + tid) % TS;   // down a column of the tile
-            const int j = (e0 + tid) / TS;   // which column
+            const int i = (e0 + tid) % TS;   // row of the tile
+            const int j = (e0 + tid) / TS;   // column of the tile
             const float inside = m0 + i < M && k0 + j < K ? 1.0f : 0.0f;
             Atile[j][i] = A[min(k0 + j, K - 1)*M + min(m0 + i, M - 1)] * inside;
             Btile[j][i] = k0 + i < K && n0 + j < N ? B[(n0 + j)*K + k0 + i] : 0.0f;
