@@ -1,9 +1,9 @@
 // 07 wide loads: the tiles come from global memory as vectors of WIDTH floats.
 //
-// Before:   06_register_blocking. The same blocks; but a work-item fetches WIDTH
-//           neighbours with one instruction, and stores them as one vector. So
-//           Btile turns round to [k][n], where neighbours stay neighbours, and
-//           needs no padding any more.
+// Before:   06_register_blocking. The blocks are the same, but a work-item fetches
+//           WIDTH neighbours by one instruction, and stores them as one vector.
+//           Btile therefore lies as [k][n], where neighbours stay neighbours and
+//           no padding is needed.
 // Costs:    TSK*(TSM + TSN) floats of local memory, WPTM*WPTN accumulators and
 //           WPTM + WPTN registers; 1/TSM + 1/TSN global and 1/WPTM + 1/WPTN local
 //           loads per multiply-add.

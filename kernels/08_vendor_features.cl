@@ -1,6 +1,6 @@
 // 08 vendor features: read-only loads, and shuffles instead of local loads.
 //
-// Before:   07_wide_loads. The same, and with both switches off exactly the same.
+// Before:   07_wide_loads. With both switches off it is exactly that kernel.
 //           READONLY: A and B come through the read-only path of the cache.
 //           SHUFFLE: an element of B is read from local memory by one work-item
 //           and handed to its neighbours from register to register.

@@ -2,12 +2,13 @@
 //
 // Before:   07_wide_loads. There the multiply-adds waited for the loads, and the
 //           loads for the multiply-adds; here a second local buffer takes the next
-//           tile while the first is in use, and one barrier a tile is enough.
+//           tile while the first is in use, and one barrier per tile is enough.
 // Costs:    2*TSK*(TSM + TSN) floats of local memory, twice as much as before,
 //           WPTM*WPTN accumulators and WPTM + WPTN registers; 1/TSM + 1/TSN global
 //           and 1/WPTM + 1/WPTN local loads per multiply-add.
 // Requires: as 07_wide_loads: M and N multiples of TSM = TSN, K of TSK; TSM a
-//           multiple of WPTM and WIDTH, TSN of WPTN and WIDTH; even shares.
+//           multiple of WPTM and WIDTH, TSN of WPTN and WIDTH; the vectors shared
+//           out evenly.
 //
 //    time  ------------------------------------------------------------->
 //    load     tile 0 | tile 1    | tile 2    | tile 3    |

@@ -2,12 +2,13 @@
 //
 // Before:   09_prefetch. There one loop filled both tiles, so that they had to be
 //           alike; here each tile has a loop of its own. Sizes that are no multiples
-//           of the tile are padded with zeroes before (pad.cl), and cut after.
+//           of the tile are padded with zeroes beforehand (pad.cl), and cut afterwards.
 // Costs:    2*TSK*(TSM + TSN) floats of local memory, WPTM*WPTN accumulators and
 //           WPTM + WPTN registers; 1/TSM + 1/TSN global and 1/WPTM + 1/WPTN local
 //           loads per multiply-add; around it, a pass over each padded matrix.
 // Requires: M, N and K multiples of TSM, TSN and TSK (padded to them); TSM a
-//           multiple of WPTM and WIDTH, TSN of WPTN and WIDTH; even shares.
+//           multiple of WPTM and WIDTH, TSN of WPTN and WIDTH; the vectors shared
+//           out evenly.
 //
 //    +-------------+--+       five launches:  pad A, pad B, (transpose B,)
 //    |             |0 |                       multiply, unpad C

@@ -294,7 +294,17 @@ check_05_2 = _function(
 check_05_3 = _kernel(
     5,
     [(32, 32, 16), (32, 64, 48), (64, 32, 32)],
-    [(r"Btile\[TSK\]\[TS\]", "declare the tile as Btile[TSK][TS], without padding.")],
+    [
+        (r"Btile\[TSK\]\[TS\]", "declare the tile as Btile[TSK][TS], without padding."),
+        (
+            r"(?s)\A(?!.*Btile\[\s*i\s*\]\[)",
+            "the load stores to Btile[i][j]: i runs up to TS, and there are TSK rows now.",
+        ),
+        (
+            r"(?s)\A(?!.*Btile\[[^\]]*\]\[\s*k\s*\])",
+            "the compute line reads k as the second index; it is the first now.",
+        ),
+    ],
     "no conflict, and no memory lost: kernel 7 will lay it out like this.",
     {"TS": 32, "TSK": 16, "WPT": 8},
 )

@@ -251,7 +251,12 @@ WRONG |= {
     ],
     "05_1": [16, 1, 2, 31],
     "05_2": [lambda s: 32 // math.gcd(s, 32), lambda s: min(s, 32), lambda s: s, lambda s: s % 32, lambda s: 1],
-    "05_3": [body(5), body(5, ("Btile[TS][TSK + PAD]", "Btile[TSK][TS]")), "Btile[TSK][TS]"],
+    "05_3": [
+        body(5),
+        body(5, ("Btile[TS][TSK + PAD]", "Btile[TSK][TS]")),
+        body(5, ("Btile[TS][TSK + PAD]", "Btile[TSK][TS]"), ("Btile[i][j] =", "Btile[j][i] =")),
+        "Btile[TSK][TS]",
+    ],
     "06_1": [64, 8, 0.25, 16, 2],
     "06_2": [
         lambda items, registers: 65536 / (items * registers),
