@@ -78,7 +78,7 @@ def test_hostile_kernels_are_explained_and_the_next_cell_runs(shell, what):
 def test_a_compile_error_points_at_the_cells_own_line(shell):
     source, _, _ = HOSTILE["a syntax error"]
     lines = ["%%gemm 2 M=64", *source.splitlines()]
-    near = [i for i, text in enumerate(lines, 1) if "float acc = 0.0f" in text or text.strip().startswith("for (int t")]
+    near = [i for i, text in enumerate(lines, 1) if "float acc = 0.0f" in text or text.strip().startswith("for (int k0")]
     shown = panel(shell, "2 M=64", source)
     assert any(f"line {i}: " in shown for i in range(near[0], near[1] + 1)), shown[:500]
 
