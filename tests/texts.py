@@ -30,8 +30,8 @@ def without_barrier(number: int, *which: int) -> str:
 
 STORE = {
     1: "    C[n*M + m] = acc;\n}",
-    2: "    C[n*M + m] = acc;\n}",
-    3: "        C[(n + w*RTS)*M + m] = acc[w];\n    }\n}",
+    2: "    C[(n0 + tn)*M + m0 + tm] = acc;\n}",
+    3: "        C[(n0 + tn + j*RTS)*M + m0 + tm] = acc[j];\n    }\n}",
 }
 
 
@@ -44,8 +44,8 @@ def and_store(number: int, statement: str) -> tuple[str, str]:
 OUTSIDE = {
     "right behind C": "C[M*N] = 1.0f;",
     "right before C": "C[-1] = 1.0f;",
-    "a little behind C": "if (m == 0) C[M*N + 4095] = 1.0f;",
-    "a little before C": "if (m == 0) C[-4096] = 1.0f;",
+    "a little behind C": "if (get_global_id(0) == 0) C[M*N + 4095] = 1.0f;",
+    "a little before C": "if (get_global_id(0) == 0) C[-4096] = 1.0f;",
 }
 _BLOCKS = {"TSM": 8, "TSN": 8, "TSK": 8, "WPTM": 2, "WPTN": 2}
 SMALL = {1: {"TS": 8}, 2: {"TS": 8}, 3: {"TS": 8, "WPT": 4}, 4: {"TS": 8, "WIDTH": 4}}

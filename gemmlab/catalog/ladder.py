@@ -10,7 +10,7 @@ from .spec import KernelSpec, Param, Parameters, Params, Rule, Rules, Switch
 TS = Param("TS", 32, "side of the square tiles of A, B and C, in elements", (4, 8, 12, 16, 20, 24, 32))
 WPT = Param("WPT", 8, "elements of C a work-item computes, all in one row", (1, 2, 4, 8, 16))
 TSK = Param("TSK", 16, "depth of the tiles of A and B, in steps of k", (8, 16, 32))
-PAD = Param("PAD", 2, "floats added to each row of Bsub against bank conflicts", (0, 1, 2), least=0)
+PAD = Param("PAD", 2, "floats added to each row of Btile against bank conflicts", (0, 1, 2), least=0)
 TSM = Param("TSM", 128, "rows of the tile of C", (32, 64, 128, 160))
 TSN = Param("TSN", 128, "columns of the tile of C", (32, 64, 128, 160))
 WPTM = Param("WPTM", 8, "rows of C a work-item computes", (2, 4, 8, 10))

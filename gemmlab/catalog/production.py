@@ -180,7 +180,7 @@ class TensorCores(Prefetch):
         Param("WN", 64, "columns of a warp's block of C", (32, 64)),
         replace(STAGES, default=3),
         replace(
-            PAD, default=8, meaning="floats added to each row of Asub and Bsub against bank conflicts", choices=(0, 8)
+            PAD, default=8, meaning="floats added to each row of Atile and Btile against bank conflicts", choices=(0, 8)
         ),
         ORDER,
         PARTS,

@@ -13,7 +13,7 @@ from matplotlib.path import Path
 from ..simt import trace
 from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count, lines
 
-COLOURS = {"A": BLUE, "B": ORANGE, "C": GREEN, "Asub": BLUE, "Bsub": ORANGE, "in": BLUE, "out": GREEN, "tile": ORANGE}
+COLOURS = {"A": BLUE, "B": ORANGE, "C": GREEN, "Atile": BLUE, "Btile": ORANGE, "in": BLUE, "out": GREEN, "tile": ORANGE}
 
 
 #: A marked element of a matrix: row, column, colour, text.

@@ -28,13 +28,13 @@ def replayed(kernel: int, WPTM: int, WPTN: int, WARPM: int = 8) -> trace.Trace:
 
 
 def fetched(r: trace.Trace, name: str) -> tuple[int, int, int]:
-    """What the first warp fetches of Asub or Bsub for one step of k: loads a lane, turns of local memory, floats.
+    """What the first warp fetches of Atile or Btile for one step of k: loads a lane, turns of local memory, floats.
 
     A load of one float serves all 32 lanes in a turn, if banks allow (`model.turns`); one of a vector of 4 serves a
     quarter of the warp. The floats are those that differ: a device may fetch what several lanes ask for only once.
     """
     width = int(r.select(name)["width"].max())
-    firsts = r.touches(name)[: r.params["WPTM" if name == "Asub" else "WPTN"] // width]
+    firsts = r.touches(name)[: r.params["WPTM" if name == "Atile" else "WPTN"] // width]
     floats = firsts[:, :, None] + np.arange(width)
     turns = sum(model.turns(part) for part in floats.reshape(-1, 32))  # 32 lanes, or 8 with 4 floats each
     return len(firsts), turns, len(np.unique(floats))
@@ -45,7 +45,7 @@ def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, lane: int = 0) -> Pictur
     both = {number: replayed(number, WPTM, WPTN, WARPM) for number in (9, 15)}
     words = {}
     for number, r in both.items():
-        a, b = fetched(r, "Asub"), fetched(r, "Bsub")
+        a, b = fetched(r, "Atile"), fetched(r, "Btile")
         words[number] = f"{a[0]} + {b[0]} loads, {a[1]} + {b[1]} turns, {a[2]} + {b[2]} floats"
     alt = f"A warp's elements of C, and a step of A + B: kernel 9: {words[9]}; kernel 15: {words[15]}"
     picture = Picture(6.8, 3.9, alt)

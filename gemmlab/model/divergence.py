@@ -2,7 +2,8 @@
 
 A work-group of tile x tile work-items loads tiles of A (m x k) and of B (k x n), one element each; the guard is
 false outside the matrix. A warp diverges in a phase if its guard is true for some lanes and false for others. The
-model is that of the course ECE 408 (D. Kirk, W. Hwu); there matrices are row-major, in our kernels column-major.
+model is that of the course ECE 569, Module 27, as are the counts that the tests know; there matrices are row-major,
+in our kernels column-major.
 """
 
 from __future__ import annotations

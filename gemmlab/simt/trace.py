@@ -19,7 +19,7 @@ from .workitem import WorkItem
 
 #: One touch of `width` neighbouring floats. `step` counts a work-item's own touches, `phase` its barriers so far.
 EVENT = np.dtype(
-    [("group", "i4"), ("item", "i4"), ("step", "i4"), ("phase", "i4"), ("store", "?"), ("array", "U4"), ("index", "i4"),
+    [("group", "i4"), ("item", "i4"), ("step", "i4"), ("phase", "i4"), ("store", "?"), ("array", "U5"), ("index", "i4"),
      ("width", "i4")]
 )  # fmt: skip
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from .warpwalk import warp_tiling
 from .workitem import WorkItem
@@ -24,76 +25,74 @@ def naive(w: WorkItem, M, N, K, TS):
 
 
 def work_per_thread(w: WorkItem, M, N, K, TS, WPT=1):
+    tm, tn, tid, m0, n0 = _place(w, TS, TS, 1, WPT)
     rts = TS // WPT
-    tm, tn = w.local
-    m, n = w.group[0] * TS + tm, w.group[1] * TS + tn
     acc = [0.0] * WPT
-    for t in range(K // TS):
-        for i in range(WPT):
-            w.store("Asub", (tn + i * rts) * TS + tm, w.load("A", (t * TS + tn + i * rts) * M + m))
-            w.store("Bsub", (tn + i * rts) * TS + tm, w.load("B", (n + i * rts) * K + t * TS + tm))
+    for k0 in range(0, K, TS):
+        for e in range(tid, TS * TS, TS * rts):
+            i, j = e % TS, e // TS
+            w.store("Atile", j * TS + i, w.load("A", (k0 + j) * M + m0 + i))
+            w.store("Btile", j * TS + i, w.load("B", (n0 + j) * K + k0 + i))
         yield 1
         for k in range(TS):
-            a = w.load("Asub", k * TS + tm)
-            for i in range(WPT):
-                acc[i] += a * w.load("Bsub", (tn + i * rts) * TS + k)
+            a = w.load("Atile", k * TS + tm)
+            for j in range(WPT):
+                acc[j] += a * w.load("Btile", (tn + j * rts) * TS + k)
         yield 2
-    for i in range(WPT):
-        w.store("C", (n + i * rts) * M + m, acc[i])
+    for j in range(WPT):
+        w.store("C", (n0 + tn + j * rts) * M + m0 + tm, acc[j])
 
 
 def vector_types(w: WorkItem, M, N, K, TS, WIDTH):
     tm, tn = w.local[0] * WIDTH, w.local[1]
-    m, n = w.group[0] * TS + tm, w.group[1] * TS + tn
+    m0, n0 = w.group[0] * TS, w.group[1] * TS
     acc = [0.0] * WIDTH
-    for t in range(K // TS):
-        w.store_vector("Asub", tn * TS + tm, w.load_vector("A", (t * TS + tn) * M + m, WIDTH))
-        w.store_vector("Bsub", tn * TS + tm, w.load_vector("B", n * K + t * TS + tm, WIDTH))
+    for k0 in range(0, K, TS):
+        w.store_vector("Atile", tn * TS + tm, w.load_vector("A", (k0 + tn) * M + m0 + tm, WIDTH))
+        w.store_vector("Btile", tn * TS + tm, w.load_vector("B", (n0 + tn) * K + k0 + tm, WIDTH))
         yield 1
         for k in range(0, TS, WIDTH):
-            b = w.load_vector("Bsub", tn * TS + k, WIDTH)
+            b = w.load_vector("Btile", tn * TS + k, WIDTH)
             for i in range(WIDTH):
-                a = w.load_vector("Asub", (k + i) * TS + tm, WIDTH)
+                a = w.load_vector("Atile", (k + i) * TS + tm, WIDTH)
                 acc = [c + x * b[i] for c, x in zip(acc, a, strict=True)]
         yield 2
-    w.store_vector("C", n * M + m, acc)
+    w.store_vector("C", (n0 + tn) * M + m0 + tm, acc)
 
 
 def rectangular_tiles(w: WorkItem, M, N, K, TS, TSK, WPT, PAD):
-    rts = TS // WPT
-    tm, tn = w.local
-    m0, n0 = w.group[0] * TS, w.group[1] * TS
+    tm, tn, tid, m0, n0 = _place(w, TS, TS, 1, WPT)
+    rts, row = TS // WPT, TSK + PAD
     acc = [0.0] * WPT
-    for t in range(K // TSK):
-        for k in range(tn, TSK, rts):
-            w.store("Asub", k * TS + tm, w.load("A", (t * TSK + k) * M + m0 + tm))
-            w.store("Bsub", tm * (TSK + PAD) + k, w.load("B", (t * TSK + k) * N + n0 + tm))
+    for k0 in range(0, K, TSK):
+        for e in range(tid, TSK * TS, TS * rts):
+            i, j = e % TS, e // TS
+            w.store("Atile", j * TS + i, w.load("A", (k0 + j) * M + m0 + i))
+            w.store("Btile", i * row + j, w.load("B", (k0 + j) * N + n0 + i))
         yield 1
         for k in range(TSK):
-            a = w.load("Asub", k * TS + tm)
-            for i in range(WPT):
-                acc[i] += a * w.load("Bsub", (tn + i * rts) * (TSK + PAD) + k)
+            a = w.load("Atile", k * TS + tm)
+            for j in range(WPT):
+                acc[j] += a * w.load("Btile", (tn + j * rts) * row + k)
         yield 2
-    for i in range(WPT):
-        w.store("C", (n0 + tn + i * rts) * M + m0 + tm, acc[i])
+    for j in range(WPT):
+        w.store("C", (n0 + tn + j * rts) * M + m0 + tm, acc[j])
 
 
 def register_blocking(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, PAD, UNROLL):
     tm, tn, tid, m0, n0 = _place(w, TSM, TSN, WPTM, WPTN)
     rtsm, rtsn, row = TSM // WPTM, TSN // WPTN, TSK + PAD
     acc = [[0.0] * WPTM for _ in range(WPTN)]
-    for t in range(K // TSK):
-        for number in range(tid, TSK * TSM, rtsm * rtsn):
-            i, k = number % TSM, number // TSM
-            w.store("Asub", k * TSM + i, w.load("A", (t * TSK + k) * M + m0 + i))
-            w.store("Bsub", i * row + k, w.load("B", (t * TSK + k) * N + n0 + i))
+    for k0 in range(0, K, TSK):
+        for e in range(tid, TSK * TSM, rtsm * rtsn):
+            i, j = e % TSM, e // TSM
+            w.store("Atile", j * TSM + i, w.load("A", (k0 + j) * M + m0 + i))
+            w.store("Btile", i * row + j, w.load("B", (k0 + j) * N + n0 + i))
         yield 1
         for k in range(TSK):
-            b = [w.load("Bsub", (tn + j * rtsn) * row + k) for j in range(WPTN)]
-            for i in range(WPTM):
-                a = w.load("Asub", k * TSM + tm + i * rtsm)
-                for j in range(WPTN):
-                    acc[j][i] += a * b[j]
+            a = [w.load("Atile", k * TSM + tm + i * rtsm) for i in range(WPTM)]
+            b = [w.load("Btile", (tn + j * rtsn) * row + k) for j in range(WPTN)]
+            _outer(acc, a, b)
         yield 2
     _store_block(w, acc, m0 + tm, n0 + tn, rtsm, rtsn, M)
 
@@ -102,35 +101,40 @@ def wide_loads(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, WIDTH, UNROLL, R
     tm, tn, tid, m0, n0 = _place(w, TSM, TSN, WPTM, WPTN)
     rtsm, rtsn = TSM // WPTM, TSN // WPTN
     acc = [[0.0] * WPTM for _ in range(WPTN)]
-    for t in range(K // TSK):
-        for number in range(tid, TSK * TSM // WIDTH, rtsm * rtsn):
-            i, k = number % (TSM // WIDTH) * WIDTH, number // (TSM // WIDTH)
-            w.store_vector("Asub", k * TSM + i, w.load_vector("A", (t * TSK + k) * M + m0 + i, WIDTH))
-            w.store_vector("Bsub", k * TSN + i, w.load_vector("B", (t * TSK + k) * N + n0 + i, WIDTH))
+    for k0 in range(0, K, TSK):
+        for e in range(tid, TSK * TSM // WIDTH, rtsm * rtsn):
+            i, j = e % (TSM // WIDTH) * WIDTH, e // (TSM // WIDTH)
+            w.store_vector("Atile", j * TSM + i, w.load_vector("A", (k0 + j) * M + m0 + i, WIDTH))
+            w.store_vector("Btile", j * TSN + i, w.load_vector("B", (k0 + j) * N + n0 + i, WIDTH))
         yield 1
         _multiply(w, acc, 0, tm, tn, rtsm, rtsn, TSM, TSN, TSK)
         yield 2
     _store_block(w, acc, m0 + tm, n0 + tn, rtsm, rtsn, M)
 
 
-def prefetch(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, WIDTH, UNROLL):
+def prefetch(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, WIDTH, UNROLL, apart=False):
+    """`apart`: a loop for A's tile and one for B's, as in kernel 10; else one for both, as in kernel 9."""
     tm, tn, tid, m0, n0 = _place(w, TSM, TSN, WPTM, WPTN)
     rtsm, rtsn = TSM // WPTM, TSN // WPTN
     acc = [[0.0] * WPTM for _ in range(WPTN)]
+    a_tile, b_tile = ("A", "Atile", TSM, M, m0), ("B", "Btile", TSN, N, n0)
 
-    def fetch(t: int, buffer: int) -> None:
-        for name, local, side, rows, first in (("A", "Asub", TSM, M, m0), ("B", "Bsub", TSN, N, n0)):
-            for number in range(tid, TSK * side // WIDTH, rtsm * rtsn):
-                i, k = number % (side // WIDTH) * WIDTH, number // (side // WIDTH)
-                vector = w.load_vector(name, (t * TSK + k) * rows + first + i, WIDTH)
-                w.store_vector(local, (buffer * TSK + k) * side + i, vector)
+    def fetch(k0: int, buffer: int) -> None:
+        for tiles in ((a_tile,), (b_tile,)) if apart else ((a_tile, b_tile),):
+            for e in range(tid, TSK * tiles[0][2] // WIDTH, rtsm * rtsn):
+                for name, local, side, rows, first in tiles:
+                    i, j = e % (side // WIDTH) * WIDTH, e // (side // WIDTH)
+                    vector = w.load_vector(name, (k0 + j) * rows + first + i, WIDTH)
+                    w.store_vector(local, (buffer * TSK + j) * side + i, vector)
 
     fetch(0, 0)
-    for t in range(K // TSK):
+    now = 0
+    for k0 in range(0, K, TSK):
         yield 1
-        if t + 1 < K // TSK:
-            fetch(t + 1, (t + 1) % 2)
-        _multiply(w, acc, t % 2 * TSK, tm, tn, rtsm, rtsn, TSM, TSN, TSK)
+        if k0 + TSK < K:
+            fetch(k0 + TSK, 1 - now)
+        _multiply(w, acc, now * TSK, tm, tn, rtsm, rtsn, TSM, TSN, TSK)
+        now = 1 - now
     _store_block(w, acc, m0 + tm, n0 + tn, rtsm, rtsn, M)
 
 
@@ -150,24 +154,23 @@ def register_only(w: WorkItem, M, N, K, RX, RY, RK, WIDTH, GX, GY, TRANSPOSED):
 
 
 def guarded(w: WorkItem, M, N, K, TS, WPT):
+    tm, tn, tid, m0, n0 = _place(w, TS, TS, 1, WPT)
     rts = TS // WPT
-    tm, tn = w.local
-    m, n = w.group[0] * TS + tm, w.group[1] * TS + tn
     acc = [0.0] * WPT
-    for t in range(-(-K // TS)):
-        for i in range(WPT):
-            ka, kb, place = t * TS + tn + i * rts, t * TS + tm, (tn + i * rts) * TS + tm
-            w.store("Asub", place, w.load("A", ka * M + m) if m < M and ka < K else 0.0)
-            w.store("Bsub", place, w.load("B", (n + i * rts) * K + kb) if n + i * rts < N and kb < K else 0.0)
+    for k0 in range(0, K, TS):
+        for e in range(tid, TS * TS, TS * rts):
+            i, j = e % TS, e // TS
+            w.store("Atile", e, w.load("A", (k0 + j) * M + m0 + i) if m0 + i < M and k0 + j < K else 0.0)
+            w.store("Btile", e, w.load("B", (n0 + j) * K + k0 + i) if k0 + i < K and n0 + j < N else 0.0)
         yield 1
         for k in range(TS):
-            a = w.load("Asub", k * TS + tm)
-            for i in range(WPT):
-                acc[i] += a * w.load("Bsub", (tn + i * rts) * TS + k)
+            a = w.load("Atile", k * TS + tm)
+            for j in range(WPT):
+                acc[j] += a * w.load("Btile", (tn + j * rts) * TS + k)
         yield 2
-    for i in range(WPT):
-        if m < M and n + i * rts < N:
-            w.store("C", (n + i * rts) * M + m, acc[i])
+    for j in range(WPT):
+        if m0 + tm < M and n0 + tn + j * rts < N:
+            w.store("C", (n0 + tn + j * rts) * M + m0 + tm, acc[j])
 
 
 def shifted(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, UNROLL):
@@ -175,19 +178,21 @@ def shifted(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, UNROLL):
     rtsm, rtsn, m0, n0 = TSM // WPTM, TSN // WPTN, min(own_m, M - TSM), min(own_n, N - TSN)
     acc = [[0.0] * WPTM for _ in range(WPTN)]
 
-    def fetch(t: int, buffer: int) -> None:
-        for name, local, side, rows, first in (("A", "Asub", TSM, M, m0), ("B", "Bsub", TSN, N, n0)):
-            for number in range(tid, TSK * side, rtsm * rtsn):
-                i, k = number % side, number // side
-                value = w.load(name, (t * TSK + k) * rows + first + i) if t * TSK + k < K else 0.0
-                w.store(local, (buffer * TSK + k) * side + i, value)
+    def fetch(k0: int, buffer: int) -> None:
+        for name, local, side, rows, first in (("A", "Atile", TSM, M, m0), ("B", "Btile", TSN, N, n0)):
+            for e in range(tid, TSK * side, rtsm * rtsn):
+                i, j = e % side, e // side
+                value = w.load(name, (k0 + j) * rows + first + i) if k0 + j < K else 0.0
+                w.store(local, (buffer * TSK + j) * side + i, value)
 
     fetch(0, 0)
-    for t in range(-(-K // TSK)):
+    now = 0
+    for k0 in range(0, K, TSK):
         yield 1
-        if (t + 1) * TSK < K:
-            fetch(t + 1, (t + 1) % 2)
-        _multiply(w, acc, t % 2 * TSK, tm, tn, rtsm, rtsn, TSM, TSN, TSK)
+        if k0 + TSK < K:
+            fetch(k0 + TSK, 1 - now)
+        _multiply(w, acc, now * TSK, tm, tn, rtsm, rtsn, TSM, TSN, TSK)
+        now = 1 - now
     for j in range(WPTN):
         for i in range(WPTM):
             m, n = m0 + tm + i * rtsm, n0 + tn + j * rtsn
@@ -210,7 +215,7 @@ def transpose_naive(w: WorkItem, P, Q, TT):
 
 
 def _place(w: WorkItem, TSM, TSN, WPTM, WPTN):
-    """The identifiers of kernels 6 to 10: tm, tn, tid, m0, n0."""
+    """The identifiers of the kernels with tiles: tm, tn, tid, m0, n0."""
     tm, tn = w.local
     return tm, tn, tn * (TSM // WPTM) + tm, w.group[0] * TSM, w.group[1] * TSN
 
@@ -218,11 +223,16 @@ def _place(w: WorkItem, TSM, TSN, WPTM, WPTN):
 def _multiply(w: WorkItem, acc, first, tm, tn, rtsm, rtsn, TSM, TSN, TSK) -> None:
     """A block of C from local tiles that lie as [k][m] and [k][n], from row `first` on."""
     for k in range(first, first + TSK):
-        b = [w.load("Bsub", k * TSN + tn + j * rtsn) for j in range(len(acc))]
-        for i in range(len(acc[0])):
-            a = w.load("Asub", k * TSM + tm + i * rtsm)
-            for j in range(len(acc)):
-                acc[j][i] += a * b[j]
+        a = [w.load("Atile", k * TSM + tm + i * rtsm) for i in range(len(acc[0]))]
+        b = [w.load("Btile", k * TSN + tn + j * rtsn) for j in range(len(acc))]
+        _outer(acc, a, b)
+
+
+def _outer(acc, a, b) -> None:
+    """Add the product of a column of A and a row of B to a block of sums."""
+    for column, y in zip(acc, b, strict=True):
+        for i, x in enumerate(a):
+            column[i] += x * y
 
 
 def _store_block(w: WorkItem, acc, m, n, rtsm, rtsn, M) -> None:
@@ -239,9 +249,9 @@ class Walk:
     local: dict[str, tuple[str, str]]
 
 
-_SQUARE = {"Asub": ("TS", "TS"), "Bsub": ("TS", "TS")}
-_BLOCKS = {"Asub": ("TSK", "TSM"), "Bsub": ("TSK", "TSN")}
-_DOUBLE = {"Asub": ("2 * TSK", "TSM"), "Bsub": ("2 * TSK", "TSN")}
+_SQUARE = {"Atile": ("TS", "TS"), "Btile": ("TS", "TS")}
+_BLOCKS = {"Atile": ("TSK", "TSM"), "Btile": ("TSK", "TSN")}
+_DOUBLE = {"Atile": ("2 * TSK", "TSM"), "Btile": ("2 * TSK", "TSN")}
 
 #: How each kernel is replayed, by its number.
 WALKS = {
@@ -249,14 +259,14 @@ WALKS = {
     2: Walk(work_per_thread, _SQUARE),  # with WPT = 1
     3: Walk(work_per_thread, _SQUARE),
     4: Walk(vector_types, _SQUARE),
-    5: Walk(rectangular_tiles, {"Asub": ("TSK", "TS"), "Bsub": ("TS", "TSK + PAD")}),
-    6: Walk(register_blocking, {"Asub": ("TSK", "TSM"), "Bsub": ("TSN", "TSK + PAD")}),
+    5: Walk(rectangular_tiles, {"Atile": ("TSK", "TS"), "Btile": ("TS", "TSK + PAD")}),
+    6: Walk(register_blocking, {"Atile": ("TSK", "TSM"), "Btile": ("TSN", "TSK + PAD")}),
     7: Walk(wide_loads, _BLOCKS),
     8: Walk(wide_loads, _BLOCKS),
     9: Walk(prefetch, _DOUBLE),
-    10: Walk(prefetch, _DOUBLE),
+    10: Walk(partial(prefetch, apart=True), _DOUBLE),
     11: Walk(register_only, {}),
     12: Walk(guarded, _SQUARE),
     13: Walk(shifted, _DOUBLE),
-    15: Walk(warp_tiling, {"Asub": ("STAGES * TSK", "TSM"), "Bsub": ("STAGES * TSK", "TSN + 4 * (1 - TRANSPOSED)")}),
+    15: Walk(warp_tiling, {"Atile": ("STAGES * TSK", "TSM"), "Btile": ("STAGES * TSK", "TSN + 4 * (1 - TRANSPOSED)")}),
 }

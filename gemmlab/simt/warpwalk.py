@@ -20,7 +20,7 @@ def warp_tiling(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, WARPM, WIDTH, S
     row_b = TSN + 4 * (1 - TRANSPOSED)
 
     def load(t):
-        across = [("A", "Asub", M, m0, TSM, DOWN)] + [("B", "Bsub", N, n0, TSN, 1)] * TRANSPOSED
+        across = [("A", "Atile", M, m0, TSM, DOWN)] + [("B", "Btile", N, n0, TSN, 1)] * TRANSPOSED
         for name, there, size, first, row, down in across:
             ld, side = -(-size // WIDTH) * WIDTH, row // down // WIDTH
             for turn in range(TSK * row // WIDTH // items):
@@ -35,12 +35,12 @@ def warp_tiling(w: WorkItem, M, N, K, TSM, TSN, TSK, WPTM, WPTN, WARPM, WIDTH, S
             n = place // deep + turn // (TSK // deep) * (items // deep)
             inside = t * TSK + k < K and n0 + n < N
             value = w.load("B", (n0 + n) * K + t * TSK + k) if inside else 0.0
-            w.store("Bsub", (t % STAGES * TSK + k) * row_b + n, value)
+            w.store("Btile", (t % STAGES * TSK + k) * row_b + n, value)
 
     def fragment(t, k):
         place = t % STAGES * TSK + k
-        a = [w.load_vector("Asub", place * TSM + tm + i * 4 * WARPM, 4) for i in range(WPTM // 4)]
-        b = [w.load_vector("Bsub", place * row_b + tn + j * 4 * columns, 4) for j in range(WPTN // 4)]
+        a = [w.load_vector("Atile", place * TSM + tm + i * 4 * WARPM, 4) for i in range(WPTM // 4)]
+        b = [w.load_vector("Btile", place * row_b + tn + j * 4 * columns, 4) for j in range(WPTN // 4)]
         return sum(a, []), sum(b, [])
 
     for t in range(STAGES - 1):

@@ -9,7 +9,8 @@
 #error TS must be a multiple of WPT
 #endif
 
-#define RTS (TS/WPT) // columns of work-items in a work-group
+#define RTS (TS/WPT)   // columns of work-items in a work-group
+#define ITEMS (TS*RTS) // work-items in a work-group
 
 __kernel __attribute__((reqd_work_group_size(TS, RTS, 1)))
 void gemm(const int M, const int N, const int K,
@@ -18,27 +19,27 @@ void gemm(const int M, const int N, const int K,
           __global float* restrict C)
 {
     // identifiers
-    const int tm = get_local_id(0);          // row inside the tile
-    const int tn = get_local_id(1);          // first column inside the tile
-    const int m = get_group_id(0)*TS + tm;   // row of C
-    const int n = get_group_id(1)*TS + tn;   // first column of C
+    const int tm = get_local_id(0);          // row in the tile of C
+    const int tn = get_local_id(1);          // first column in the tile of C
+    const int tid = tn*TS + tm;              // number of the work-item
+    const int m0 = get_group_id(0)*TS;       // first row of the tile of C
+    const int n0 = get_group_id(1)*TS;       // first column of the tile of C
 
     // local memory
-    __local float Asub[TS][TS];              // [k][m]
-    __local float Bsub[TS][TS];              // [n][k]
+    __local float Atile[TS][TS];             // [k][m]
+    __local float Btile[TS][TS];             // [n][k]
 
     // accumulators
-    float acc[WPT];
-    for (int w = 0; w < WPT; w++) {
-        acc[w] = 0.0f;
-    }
+    float acc[WPT] = {0.0f};
 
-    for (int t = 0; t < K/TS; t++) {
+    for (int k0 = 0; k0 < K; k0 += TS) {
 
-        // load: WPT elements of each tile a work-item
-        for (int w = 0; w < WPT; w++) {
-            Asub[tn + w*RTS][tm] = A[(t*TS + tn + w*RTS)*M + m];
-            Bsub[tn + w*RTS][tm] = B[(n + w*RTS)*K + t*TS + tm];
+        // load: ITEMS elements of each tile at a time, in the order of memory
+        for (int e0 = 0; e0 < TS*TS; e0 += ITEMS) {
+            const int i = (e0 + tid) % TS;   // row of the tile
+            const int j = (e0 + tid) / TS;   // column of the tile
+            Atile[j][i] = A[(k0 + j)*M + m0 + i];
+            Btile[j][i] = B[(n0 + j)*K + k0 + i];
         }
 
         // barrier: the tiles are complete
@@ -46,9 +47,9 @@ void gemm(const int M, const int N, const int K,
 
         // compute
         for (int k = 0; k < TS; k++) {
-            const float a = Asub[k][tm];     // loaded once, used WPT times
-            for (int w = 0; w < WPT; w++) {
-                acc[w] += a * Bsub[tn*WPT + w][k];
+            const float a = Atile[k][tm];    // loaded once, used WPT times
+            for (int j = 0; j < WPT; j++) {
+                acc[j] += a * Btile[tn*WPT + j][k];
             }
         }
 
@@ -57,7 +58,7 @@ void gemm(const int M, const int N, const int K,
     }
 
     // store
-    for (int w = 0; w < WPT; w++) {
-        C[(get_group_id(1)*TS + tn*WPT + w)*M + m] = acc[w];
+    for (int j = 0; j < WPT; j++) {
+        C[(n0 + tn*WPT + j)*M + m0 + tm] = acc[j];
     }
 }

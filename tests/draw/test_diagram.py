@@ -183,7 +183,7 @@ def test_a_matrix_says_its_size_and_whether_it_is_transposed():
         texts = [t.get_text() for t in diagram.tile_walk(replay(kernel)).axes[0].texts]
         assert title in texts and f"C  {replay(kernel).m} x {replay(kernel).n}" in texts
     texts = [t.get_text() for t in diagram.tile_walk(replay(5)).axes[1].texts]
-    assert texts == ["Asub  2 x 4", "Bsub  4 x 3"]  # with the padding
+    assert texts == ["Atile  2 x 4", "Btile  4 x 3"]  # with the padding
 
 
 # A warp's accesses

@@ -37,12 +37,12 @@ def test_a_warp_holds_one_compact_block(p, q, rows):
 
 @pytest.mark.parametrize(("p", "q", "rows"), BLOCKS)
 def test_vectors_save_loads_and_no_turns(p, q, rows):
-    for name, mine, lanes in (("Asub", p, rows), ("Bsub", q, 32 // rows)):
+    for name, mine, lanes in (("Atile", p, rows), ("Btile", q, 32 // rows)):
         loads, turns, floats = warps.fetched(warps.replayed(15, p, q, rows), name)
         before = warps.fetched(warps.replayed(9, p, q, rows), name)
         assert (loads, turns, floats) == (mine // 4, mine, mine * lanes)
         assert before[:2] == (mine, mine)
-    sizes = [sum(warps.fetched(warps.replayed(n, p, q, rows), name)[2] for name in ("Asub", "Bsub")) for n in (9, 15)]
+    sizes = [sum(warps.fetched(warps.replayed(n, p, q, rows), name)[2] for name in ("Atile", "Btile")) for n in (9, 15)]
     if p == q:
         assert sizes[1] <= sizes[0]
 
@@ -51,7 +51,7 @@ def test_what_a_warp_fetches_is_what_the_catalog_says():
     """Loads a multiply-add of kernel 15, four floats each, are those of its record."""
     for p, q in ((4, 4), (8, 4), (8, 8)):
         r = warps.replayed(15, p, q)
-        floats = sum(4 * warps.fetched(r, name)[0] for name in ("Asub", "Bsub"))
+        floats = sum(4 * warps.fetched(r, name)[0] for name in ("Atile", "Btile"))
         assert floats / (p * q) == model.loads(15, r.params)["local"]
 
 

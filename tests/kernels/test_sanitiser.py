@@ -147,14 +147,22 @@ FAULTS = {
         edited(1, and_store(1, OUTSIDE["right behind C"])),
         "Invalid write of size 4 at global memory",
     ),
-    "outside the tile": (2, edited(2, ("Bsub[tn][k];", "Bsub[tn][k + 1];")), "Index (4) exceeds static array size (4)"),
+    "outside the tile": (
+        2,
+        edited(2, ("Btile[tn][k];", "Btile[tn][k + 1];")),
+        "Index (4) exceeds static array size (4)",
+    ),
     "two store one element": (1, edited(1, ("C[n*M + m] = acc", "C[n*M] = acc")), "Write-write data race at global"),
     "tile never filled": (
         2,
-        edited(2, ("        Bsub[tn][tm] = B", "        if (tm) Bsub[tn][tm] = B")),
+        edited(2, ("        Btile[tn][tm] = B", "        if (tm) Btile[tn][tm] = B")),
         "Uninitialized value",
     ),
-    "accumulator never cleared": (3, edited(3, ("acc[w] = 0.0f;", "if (w) acc[w] = 0.0f;")), "Uninitialized value"),
+    "accumulator never cleared": (
+        3,
+        edited(3, ("acc[WPT] = {0.0f};", "acc[WPT]; acc[1] = 0.0f;")),
+        "Uninitialized value",
+    ),
     "C read before it is written": (1, edited(1, ("C[n*M + m] = acc", "C[n*M + m] += acc")), "Uninitialized value"),
 }
 

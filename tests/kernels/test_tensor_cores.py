@@ -122,7 +122,7 @@ def test_only_what_lies_in_the_matrix_is_looked_at(device):
 
 LOST = {
     16: ("CUT(SMALL(a, a_big))*b_big + ", ""),
-    17: ("CUT(x - big)*Bsub[now][k/4][n][k%4] + ", ""),
+    17: ("CUT(x - big)*Btile[now][k/4][n][k%4] + ", ""),
 }
 
 

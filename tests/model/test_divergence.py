@@ -34,7 +34,7 @@ def test_formula_and_count_are_equal(sizes, tile, warp, layout, name):
 
 
 def test_the_published_count_and_the_one_left_to_the_reader():
-    """ECE 408: 100 x 100, tiles of 16, warps of 32, row-major."""
+    """ECE 569, Module 27: 100 x 100, tiles of 16, warps of 32, row-major."""
     m = divergence.formula("A", 100, 100, 100, 16, 32, "row-major")
     assert (m[1].groups, m[1].diverging, m[1].warp_phases) == (42, 336, 2352)
     assert (m[2].groups, m[2].diverging, m[2].warp_phases) == (7, 14, 392)

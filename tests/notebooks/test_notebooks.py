@@ -209,6 +209,19 @@ BFLOAT = (
 )
 
 
+#: Exercise 06.3 with the loops as they were: `a` is loaded once for all of them.
+ONE_AT_A_TIME = (
+    (
+        "            float a[WPTM]; ... }\n",
+        "            const float a = Atile[k][tm];\n",
+    ),
+    ("a[i] * b[j]", "a * b[j]"),
+)
+
+#: Exercise 12.3: a row and a column that exist, and no zero for those that do not.
+LAST_ROW = "A[min(k0 + j, K - 1)*M + min(m0 + i, M - 1)]"
+
+
 def rounded_up(group, groups, tiles, steps):
     """Equal shares, but for the last group's: every length is rounded up."""
     length = -(-tiles * steps // groups)
@@ -224,22 +237,28 @@ WRONG |= {
         lambda m, n, k, ts: 2 * m * n * k // ts**2,
         lambda m, n, k, ts: m * k + k * n,
     ],
-    "02_3": [body(2), body(2, ("Bsub[tn][k]", "Bsub[k][tn]")), body(2, ("Bsub[tn][tm] =", "// Bsub")), "no kernel"],
+    "02_3": [body(2), body(2, ("Btile[tn][k]", "Btile[k][tn]")), body(2, ("Btile[tn][tm] =", "// Btile")), "no kernel"],
     "03_1": [1024, 256, 4, "128"],
     "03_2": [lambda p, q: p * q / (p + q), lambda p, q: p + q, lambda p, q: 1 + 1 / q, lambda p, q: 2 / (p * q)],
-    "03_3": [body(3), body(3, ("Bsub[tn + w*RTS][k]", "Bsub[tn*WPT + w][k]")), "Bsub[tn*WPT + w][k]"],
+    "03_3": [body(3), body(3, ("Btile[tn + j*RTS][k]", "Btile[tn*WPT + j][k]")), "Btile[tn*WPT + j][k]"],
     "04_1": [4, 32, 64, 512],
     "04_2": [lambda i, width: (i % width, i // width), lambda i, width: (i * width, 0), lambda i, width: i // width],
     "04_3": [
         body(4),
         body(
-            4, ("acc += Asub[k*WIDTH + w][tm] * LANE(b, w);", "fma(Asub[k*WIDTH + w][tm], (floatX)(LANE(b, w)), acc);")
+            4,
+            ("acc += Atile[k*WIDTH + w][tm] * LANE(b, w);", "fma(Atile[k*WIDTH + w][tm], (floatX)(LANE(b, w)), acc);"),
         ),
-        body(4, ("acc += Asub[k*WIDTH + w][tm] * LANE(b, w);", "acc = fma(Asub[k*WIDTH + w][tm], acc, acc);")),
+        body(4, ("acc += Atile[k*WIDTH + w][tm] * LANE(b, w);", "acc = fma(Atile[k*WIDTH + w][tm], acc, acc);")),
     ],
     "05_1": [16, 1, 2, 31],
     "05_2": [lambda s: 32 // math.gcd(s, 32), lambda s: min(s, 32), lambda s: s, lambda s: s % 32, lambda s: 1],
-    "05_3": [body(5), body(5, ("Bsub[TS][TSK + PAD]", "Bsub[TSK][TS]")), "Bsub[TSK][TS]"],
+    "05_3": [
+        body(5),
+        body(5, ("Btile[TS][TSK + PAD]", "Btile[TSK][TS]")),
+        body(5, ("Btile[TS][TSK + PAD]", "Btile[TSK][TS]"), ("Btile[i][j] =", "Btile[j][i] =")),
+        "Btile[TSK][TS]",
+    ],
     "06_1": [64, 8, 0.25, 16, 2],
     "06_2": [
         lambda items, registers: 65536 / (items * registers),
@@ -248,8 +267,8 @@ WRONG |= {
     ],
     "06_3": [
         body(6),
-        body(6, ("float b[WPTN]; ", "float a[WPTM]; float b[WPTN]; ")),
-        body(6, ("float b[WPTN]; ", "float a[WPTM]; const float b = 0; ")),
+        body(6, ("float a[WPTM]; ", "float a[WPTM]; const float a = 0; ")),
+        body(6, *ONE_AT_A_TIME),
     ],
     "07_1": [8, 4, 512, 16],
     "07_2": [
@@ -257,12 +276,12 @@ WRONG |= {
         lambda tsm, tsn, tsk, wptm, wptn, width: tsm * tsk // width,
         lambda tsm, tsn, tsk, wptm, wptn, width: 2,
     ],
-    "07_3": [body(7), body(7, ("Af[k*TSM + tm + wm*RTSM]", "Af[k*TSM + tm*WPTM + wm]")), "Af[k*TSM + tm*WPTM + wm]"],
+    "07_3": [body(7), body(7, ("Af[k*TSM + tm + i*RTSM]", "Af[k*TSM + tm*WPTM + i]")), "Af[k*TSM + tm*WPTM + i]"],
     "08_1": [0.25, 0.125, 0.015625, 9],
-    "08_2": [lambda lane, wn, rtsm: wn, lambda lane, wn, rtsm: lane + wn, lambda lane, wn, rtsm: lane % rtsm + wn],
+    "08_2": [lambda lane, j, rtsm: j, lambda lane, j, rtsm: lane + j, lambda lane, j, rtsm: lane % rtsm + j],
     "08_3": [
         body(3),
-        body(3, ("// barrier: the tiles", "async_work_group_copy(Asub[0], A, TS, 0); // the tiles")),
+        body(3, ("// barrier: the tiles", "async_work_group_copy(Atile[0], A, TS, 0); // the tiles")),
         "async_work_group_copy( wait_group_events(",
     ],
     "09_1": [16384, 8192, 65536, 4],
@@ -271,7 +290,7 @@ WRONG |= {
         lambda tiles, load, compute, buffers: tiles * max(load, compute),
         lambda tiles, load, compute, buffers: tiles * (load + compute if buffers == 1 else max(load, compute)),
     ],
-    "09_3": [body(9), body(9, ("if (t + 1 < K/TSK) {", "{")), body(7)],
+    "09_3": [body(9), body(9, ("if (k1 < K) {", "{")), body(7)],
     "10_1": [960, 1000, 1160, 7],
     "10_2": [
         lambda m, n, k, x, y, z: whole(m, x) * whole(n, y) * whole(k, z) / (m * n * k) - 1,
@@ -279,9 +298,9 @@ WRONG |= {
         lambda m, n, k, x, y, z: 1 - m * n / (whole(m, x) * whole(n, y)),
     ],
     "10_3": [
-        body(10, ("id % (TSN/WIDTH)", "id % (TSM/WIDTH)"), ("id / (TSN/WIDTH)", "id / (TSM/WIDTH)")),
-        body(10, ("LPTB", "LPTA")),
-        body(10, ("Bsub[next][k][i] =", "Bsub[now][k][i] =")),
+        body(10, ("% (TSN/WIDTH)", "% (TSM/WIDTH)"), ("/ (TSN/WIDTH)", "/ (TSM/WIDTH)")),
+        body(10, ("TSK*TSN/WIDTH", "TSK*TSM/WIDTH")),
+        body(10, ("Btile[next][j][i] =", "Btile[now][j][i] =")),
     ],
     "11_1": [128, 2, 8, 64],
     "11_2": [
@@ -302,8 +321,8 @@ WRONG |= {
     ],
     "12_3": [
         body(12),
-        body(12, ("? A[ka*M + m]", "? A[ka*M + min(m, M - 1)]")),
-        body(12, ("(m < M && ka < K) ? A[ka*M + m] : 0.0f", "A[min(ka, K - 1)*M + min(m, M - 1)]")),
+        body(12, ("? A[(k0 + j)*M + m0 + i]", "? A[(k0 + j)*M + min(m0 + i, M - 1)]")),
+        body(12, ("m0 + i < M && k0 + j < K ? A[(k0 + j)*M + m0 + i] : 0.0f", LAST_ROW)),
     ],
     "13_1": [4, 32, 68, 96],
     "13_2": [
@@ -316,11 +335,11 @@ WRONG |= {
         body(
             13,
             (
-                "        const int next = 1 - now;\n",
-                "        const int next = 1 - now;\n        const int left = K - k1;\n",
+                "// first step of the next tiles\n",
+                "// first step of the next tiles\n        const int left = K - k1;\n",
             ),
         ),
-        body(13, ("// first step of the next tile\n", "\n        const int left = K - k1; // k < left, k < left\n")),
+        body(13, ("// first step of the next tiles\n", "\n        const int left = K - k1; // j < left, j < left\n")),
     ],
     "15_1": [
         lambda g, groups, tiles, steps: [(t, 0, steps) for t in range(tiles * g // groups, tiles * (g + 1) // groups)],

@@ -141,9 +141,9 @@ def test_the_loads_are_those_of_the_formulas(number, params, tiles):
     multiply_adds = done.m * done.n * done.k
     per = model.loads(number, params)
     assert done.count("A", "B") == round(per["global"] * multiply_adds)
-    assert done.count("Asub", "Bsub") == round(per["local"] * multiply_adds)
+    assert done.count("Atile", "Btile") == round(per["local"] * multiply_adds)
     assert done.count("C", store=True) == done.m * done.n
-    assert done.count("Asub", "Bsub", store=True) == (0 if number in (1, 11) else done.count("A", "B"))
+    assert done.count("Atile", "Btile", store=True) == (0 if number in (1, 11) else done.count("A", "B"))
     assert model.requested_bytes(number, done.m, done.n, done.k, params) == pytest.approx(
         4 * (done.count("A", "B") + done.count("C", store=True))
     )
@@ -151,12 +151,12 @@ def test_the_loads_are_those_of_the_formulas(number, params, tiles):
 
 @pytest.mark.parametrize(("number", "params", "tiles"), CASES)
 def test_local_memory_is_as_large_as_the_record_says_and_all_in_use(number, params, tiles):
-    """All but the padding at the end of each row of Bsub in kernels 5 and 6."""
+    """All but the padding at the end of each row of Btile in kernels 5 and 6."""
     done = replayed(number, params, tiles)
     spec = catalog[number]
     assert sum(4 * rows * row for rows, row in done.shapes.values()) == spec.local_memory(done.params)
     for name, (rows, row) in done.shapes.items():
-        padding = done.params.get("PAD", 0) if name == "Bsub" else 0
+        padding = done.params.get("PAD", 0) if name == "Btile" else 0
         inside = [i for i in range(rows * row) if i % row < row - padding]
         if number in (9, 10) and tiles[2] == 1:  # the second buffer is for the second tile
             inside = inside[: len(inside) // 2]
@@ -178,7 +178,7 @@ def origins(done, group):
     {(item, array): elements of A or B in the order of that item's loads}, for the local arrays, or for A and B
     themselves where a kernel has none. A work-item stores into local memory what it has loaded just before.
     """
-    names = {"Asub": "A", "Bsub": "B"} if done.shapes else {"A": "A", "B": "B"}
+    names = {"Atile": "A", "Btile": "B"} if done.shapes else {"A": "A", "B": "B"}
     fetched, lies, found = {}, {}, {}  # by item, by place in local memory, and the result
     for _, item, _, _, store, array, index, width in done.events[done.events["group"] == group].tolist():
         places = [(array, i) for i in range(index, index + width)]
@@ -207,8 +207,8 @@ def test_what_a_work_item_multiplies_are_rows_of_a_and_columns_of_b(number, para
             mine = done.select("C", True, group=group, item=item)
             stored = np.array([i + j for i, width in mine[["index", "width"]].tolist() for j in range(width)])
             rows, columns = np.unique(stored % done.m), np.unique(stored // done.m)
-            from_a = came[item, "Asub" if done.shapes else "A"].reshape(k, -1)
-            from_b = came[item, "Bsub" if done.shapes else "B"].reshape(k, -1)
+            from_a = came[item, "Atile" if done.shapes else "A"].reshape(k, -1)
+            from_b = came[item, "Btile" if done.shapes else "B"].reshape(k, -1)
             assert np.array_equal(from_a, steps * done.m + rows)  # row m of A for every row of the block, k by k
             assert np.array_equal(from_b, steps * done.n + columns if done.transposed else columns * k + steps)
             c[stored] = (a[from_a].T @ b[from_b]).T.ravel()
@@ -237,8 +237,8 @@ def test_a_missing_barrier_makes_races_and_a_wrong_product_in_some_order(number,
 def test_a_race_is_named_by_its_element():
     """Two work-items, one tile: each reads of A what it stored itself, and of B what the other one stored too."""
     done = trace.replay(5, 2, 2, 1, {"TS": 2, "TSK": 1, "WPT": 2, "PAD": 1}, without_barrier=1)
-    assert done.shapes == {"Asub": (1, 2), "Bsub": (2, 2)}
-    assert trace.races(done) == [("Bsub", 0), ("Bsub", 2)]
+    assert done.shapes == {"Atile": (1, 2), "Btile": (2, 2)}
+    assert trace.races(done) == [("Btile", 0), ("Btile", 2)]
 
 
 @pytest.mark.parametrize("barrier", (1, 2))
@@ -291,7 +291,7 @@ def test_any_small_legal_parameters(number, data):
     assert check.exact(done.c, done.a, done.b).ok and trace.races(done) == []
     multiply_adds, per = done.m * done.n * done.k, model.loads(number, params)
     assert done.count("A", "B") == round(per["global"] * multiply_adds)
-    assert done.count("Asub", "Bsub") == round(per["local"] * multiply_adds)
+    assert done.count("Atile", "Btile") == round(per["local"] * multiply_adds)
     if number == 11:
         return
     several = np.prod(catalog[number].local_size(done.params)) > 1
@@ -313,8 +313,8 @@ def test_the_last_barrier_does_not_matter_with_one_tile_only():
 def test_the_phase_counts_barriers():
     done = replayed(2, {"TS": 2}, (1, 1, 3))
     e = done.events
-    assert set(e["phase"][e["store"] & (e["array"] == "Asub")]) == {0, 2, 4}
-    assert set(e["phase"][~e["store"] & (e["array"] == "Asub")]) == {1, 3, 5}
+    assert set(e["phase"][e["store"] & (e["array"] == "Atile")]) == {0, 2, 4}
+    assert set(e["phase"][~e["store"] & (e["array"] == "Atile")]) == {1, 3, 5}
     assert set(e["phase"][e["array"] == "C"]) == {6}
 
 
@@ -512,9 +512,9 @@ def test_the_loads_of_warps_are_those_of_the_formulas(params, tiles):
         "local": pytest.approx(1 / params["WPTM"] + 1 / params["WPTN"]),
     }
     assert done.count("A", "B") == round(per["global"] * multiply_adds)
-    assert done.count("Asub", "Bsub", store=True) == round(per["global"] * multiply_adds) + zeroes
-    assert done.count("Asub", "Bsub") == round(per["local"] * multiply_adds * (done.k + 1) / done.k)
-    for name, width in (("A", params["WIDTH"]), ("B", params["WIDTH"]), ("Asub", 4), ("Bsub", 4)):
+    assert done.count("Atile", "Btile", store=True) == round(per["global"] * multiply_adds) + zeroes
+    assert done.count("Atile", "Btile") == round(per["local"] * multiply_adds * (done.k + 1) / done.k)
+    for name, width in (("A", params["WIDTH"]), ("B", params["WIDTH"]), ("Atile", 4), ("Btile", 4)):
         assert set(done.select(name)["width"]) == {width}
     spec = catalog[15]
     assert sum(4 * rows * row for rows, row in done.shapes.values()) == spec.local_memory(done.params)
@@ -546,10 +546,10 @@ def test_the_last_barrier_of_warps_is_for_the_next_tile(params, tiles):
 def test_the_lanes_of_a_warp_read_neighbours():
     """The picture in the kernel's header: 8 x 4 work-items, and of each 16 floats in four vectors."""
     done = replayed(15, warps(64, 32, 4, 8, 8, 8, 4), (1, 1, 1))
-    first, second = done.touches("Asub")[:2]
+    first, second = done.touches("Atile")[:2]
     assert first.tolist() == [lane % 8 * 4 for lane in range(32)]
     assert second.tolist() == [32 + lane % 8 * 4 for lane in range(32)]
-    first, second = done.touches("Bsub")[:2]
+    first, second = done.touches("Btile")[:2]
     assert first.tolist() == [lane // 8 * 4 for lane in range(32)]
     assert second.tolist() == [16 + lane // 8 * 4 for lane in range(32)]
     stored = done.select("C", True, item=9)
@@ -574,7 +574,7 @@ def test_a_replay_with_steps_behind_the_whole_tiles(tail):
     params = warps(64, 32, 8, 8, 4, 8, 1) | {"DOWN": 2, "TAIL": tail}
     done = [trace.replay(15, 60, 40, k, params) for k in (3, 8, 13)]
     assert all(check.exact(one.c, one.a, one.b).ok and trace.races(one) == [] for one in done)
-    steps = [one.count("Asub") / (2 * 64 * 8) for one in done]  # two work-groups, 64 work-items, 8 floats each
+    steps = [one.count("Atile") / (2 * 64 * 8) for one in done]  # two work-groups, 64 work-items, 8 floats each
     assert steps == ([1 + 3, 9, 9 + 5] if tail else [9, 9, 17])
 
 
@@ -633,7 +633,7 @@ def test_tiles_load_what_the_formula_says(number):
     counted = done.count("A", "B")
     assert counted == (done.m / g) * (done.n / h) * (g + h) * done.k
     assert model.flops(done.m, done.n, done.k) / counted == pytest.approx(model.tile_intensity(g, h))
-    local = done.count("Asub", "Bsub")  # and the blocks in registers, from local memory
+    local = done.count("Atile", "Btile")  # and the blocks in registers, from local memory
     assert local == (done.m / 2) * (done.n / 2) * (2 + 2) * done.k
     assert model.flops(done.m, done.n, done.k) / local == model.tile_intensity(2, 2) == 2
 
@@ -672,12 +672,12 @@ def test_what_padding_does_for_kernel_5(pad, narrow, wide):
     """Turns of a warp that stores B's tile, with banks of 4 and of 8 bytes: by formula, and from a replay."""
     assert model.stride_turns(16 + pad, 4) == narrow and model.stride_turns(16 + pad, 8) == wide
     done = trace.replay(5, 32, 32, 16, {"TS": 32, "TSK": 16, "WPT": 8, "PAD": pad})
-    stores = done.touches("Bsub", warp=0, store=True)
+    stores = done.touches("Btile", warp=0, store=True)
     assert stores.shape == (16 // (32 // 8), 32)
     assert [model.turns(row, 4) for row in stores] == [narrow] * 4
     assert [model.turns(row, 8) for row in stores] == [wide] * 4
     # nothing else conflicts: the stores and loads of A's tile lie side by side, all lanes load the same float of B's
-    for others in (done.touches("Asub", store=True), done.touches("Asub"), done.touches("Bsub")):
+    for others in (done.touches("Atile", store=True), done.touches("Atile"), done.touches("Btile")):
         assert {model.turns(row, size) for row in others for size in (4, 8)} == {1}
 
 

@@ -11,8 +11,12 @@ from gemmlab.worker import client
 TILED = sources.read("02_tiled.cl")
 WAIT = "barrier(CLK_LOCAL_MEM_FENCE);"
 HOSTILE = {
-    "an endless loop": (TILED.replace("t++", "t += (M < 0)"), ("hang",), "took over"),
-    "a write far out of bounds": (TILED.replace("C[n*M + m]", "C[(long)n*M + m + 4000000000L]"), ("crash",), "died"),
+    "an endless loop": (TILED.replace("k0 += TS", "k0 += (M < 0)"), ("hang",), "took over"),
+    "a write far out of bounds": (
+        TILED.replace("C[(n0 + tn)*M", "C[4000000000L + (long)(n0 + tn)*M"),
+        ("crash",),
+        "died",
+    ),
     "a write just outside C": (TILED.replace("= acc;", "= acc; C[(long)M*N] = 1.0f;"), ("wrong",), "outside C"),
     "a megabyte of local memory": (
         TILED.replace("// accumulators", "__local float big[300000]; big[tm] = 1.0f; acc_(big);").replace(
@@ -23,7 +27,7 @@ HOSTILE = {
     ),
     "a syntax error": (TILED.replace("float acc = 0.0f;", "float acc = 0.0f"), ("BuildError",), "line "),
     "no kernel at all": ("float f(float x) { return x; }\n", ("BuildError",), "no kernel named gemm"),
-    "a dropped tail": (TILED.replace("t < K/TS", "t < K/TS - 1"), ("wrong",), "Wrong"),
+    "a dropped tail": (TILED.replace("k0 < K;", "k0 < K - TS;"), ("wrong",), "Wrong"),
     "a divergent barrier": (
         TILED.replace(WAIT, f"if (tm > 0) {WAIT}", 1),
         ("ok", "wrong", "hang", "crash", "BuildError"),  # undefined by OpenCL: anything but harm to the notebook
@@ -75,7 +79,7 @@ def test_hostile_kernels_are_explained_and_the_next_cell_runs(shell, what):
 def test_a_compile_error_points_at_the_cells_own_line(shell):
     source, _, _ = HOSTILE["a syntax error"]
     lines = ["%%gemm 2 M=64", *source.splitlines()]
-    near = [i for i, text in enumerate(lines, 1) if "float acc = 0.0f" in text or text.strip().startswith("for (int t")]
+    near = [i for i, text in enumerate(lines, 1) if "float acc = 0.0f" in text or text.strip().startswith("for (int k0")]
     shown = panel(shell, "2 M=64", source)
     assert any(f"line {i}: " in shown for i in range(near[0], near[1] + 1)), shown[:500]
 
