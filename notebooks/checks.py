@@ -298,8 +298,8 @@ check_05_3 = _kernel(
     [
         (r"Btile\[TSK\]\[TS\]", "declare the tile as Btile[TSK][TS], without padding."),
         (
-            r"(?s)\A(?!.*Btile\[\s*i\s*\]\[)",
-            "the load stores to Btile[i][j]: i runs up to TS, and there are TSK rows now.",
+            r"(?s)\A(?!.*Btile\[\s*tm\s*\]\[)",
+            "the load stores to Btile[tm][j]: tm runs up to TS, and there are TSK rows now.",
         ),
         (
             r"(?s)\A(?!.*Btile\[[^\]]*\]\[\s*k\s*\])",
@@ -543,7 +543,7 @@ check_12_3 = _kernel(
     12,
     [(32, 32, 32), (33, 17, 5), (3, 40, 31), (1, 1, 1)],
     [
-        (r"min\(\s*m0\s*\+\s*i\s*,\s*M\s*-\s*1\s*\)", "load A from min(m0 + i, M - 1), a row that exists."),
+        (r"min\(\s*m0\s*\+\s*tm\s*,\s*M\s*-\s*1\s*\)", "load A from min(m0 + tm, M - 1), a row that exists."),
         (r"inside\s*\*|\*\s*inside", "multiply what was loaded by `inside`, 1.0f or 0.0f."),
         (r"(?s)\A(?!.*\?\s*A\[)", "A is still chosen by a guard: load it always, and multiply."),
     ],

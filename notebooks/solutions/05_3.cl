@@ -18,8 +18,7 @@
 #error TSK must be a multiple of TS/WPT
 #endif
 
-#define RTS (TS/WPT)   // columns of work-items in a work-group
-#define ITEMS (TS*RTS) // work-items in a work-group
+#define RTS (TS/WPT) // columns of work-items in a work-group
 
 __kernel __attribute__((reqd_work_group_size(TS, RTS, 1)))
 void gemm(const int M, const int N, const int K,
@@ -30,7 +29,6 @@ void gemm(const int M, const int N, const int K,
     // identifiers
     const int tm = get_local_id(0);          // row in the tile of C
     const int tn = get_local_id(1);          // first column in the tile of C
-    const int tid = tn*TS + tm;              // number of the work-item
     const int m0 = get_group_id(0)*TS;       // first row of the tile of C
     const int n0 = get_group_id(1)*TS;       // first column of the tile of C
 
@@ -43,12 +41,11 @@ void gemm(const int M, const int N, const int K,
 
     for (int k0 = 0; k0 < K; k0 += TSK) {
 
-        // load: ITEMS elements of each tile at a time, in the order of memory
-        for (int e0 = 0; e0 < TSK*TS; e0 += ITEMS) {
-            const int i = (e0 + tid) % TS;   // row of the tile
-            const int j = (e0 + tid) / TS;   // column of the tile
-            Atile[j][i] = A[(k0 + j)*M + m0 + i];
-            Btile[j][i] = B[(k0 + j)*N + n0 + i];
+        // load: RTS columns of each tile at a time
+        for (int j0 = 0; j0 < TSK; j0 += RTS) {
+            const int j = j0 + tn;           // column of the tile
+            Atile[j][tm] = A[(k0 + j)*M + m0 + tm];
+            Btile[j][tm] = B[(k0 + j)*N + n0 + tm];
         }
 
         // barrier: the tiles are complete

@@ -51,7 +51,7 @@ WRONG |= {
     (12, "tail dropped"): edited(12, ("k0 < K;", "k0 < K - TS;")),
     (12, "tile shifted"): edited(12, ("Btile[tn + j*RTS][k];", "Btile[tn + j*RTS][(k + 1) % TS];")),
     (12, "the last column unwritten"): edited(12, ("n0 + tn + j*RTS < N) {", "n0 + tn + j*RTS < N - 1) {")),
-    (12, "the last row taken as zero"): edited(12, ("= m0 + i < M &&", "= m0 + i < M - 1 &&")),
+    (12, "the last row taken as zero"): edited(12, ("= m0 + tm < M &&", "= m0 + tm < M - 1 &&")),
     (13, "tile shifted"): edited(13, ("Btile[now][k][tn + j*RTSN];", "Btile[now][k][(tn + 1) % RTSN + j*RTSN];")),
     (13, "the last row unwritten"): edited(13, ("m >= own_m &&", "m >= own_m && m < M - 1 &&")),
     (13, "columns swapped"): edited(13, ("= acc[j][i];", "= acc[WPTN - 1 - j][i];")),

@@ -219,7 +219,7 @@ ONE_AT_A_TIME = (
 )
 
 #: Exercise 12.3: a row and a column that exist, and no zero for those that do not.
-LAST_ROW = "A[min(k0 + j, K - 1)*M + min(m0 + i, M - 1)]"
+LAST_ROW = "A[min(k0 + j, K - 1)*M + min(m0 + tm, M - 1)]"
 
 
 def rounded_up(group, groups, tiles, steps):
@@ -256,7 +256,7 @@ WRONG |= {
     "05_3": [
         body(5),
         body(5, ("Btile[TS][TSK + PAD]", "Btile[TSK][TS]")),
-        body(5, ("Btile[TS][TSK + PAD]", "Btile[TSK][TS]"), ("Btile[i][j] =", "Btile[j][i] =")),
+        body(5, ("Btile[TS][TSK + PAD]", "Btile[TSK][TS]"), ("Btile[tm][j] =", "Btile[j][tm] =")),
         "Btile[TSK][TS]",
     ],
     "06_1": [64, 8, 0.25, 16, 2],
@@ -321,8 +321,8 @@ WRONG |= {
     ],
     "12_3": [
         body(12),
-        body(12, ("? A[(k0 + j)*M + m0 + i]", "? A[(k0 + j)*M + min(m0 + i, M - 1)]")),
-        body(12, ("m0 + i < M && k0 + j < K ? A[(k0 + j)*M + m0 + i] : 0.0f", LAST_ROW)),
+        body(12, ("? A[(k0 + j)*M + m0 + tm]", "? A[(k0 + j)*M + min(m0 + tm, M - 1)]")),
+        body(12, ("m0 + tm < M && k0 + j < K ? A[(k0 + j)*M + m0 + tm] : 0.0f", LAST_ROW)),
     ],
     "13_1": [4, 32, 68, 96],
     "13_2": [
