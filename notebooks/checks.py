@@ -659,7 +659,7 @@ check_15_3 = _kernel(
             "the number inside the band, divided by its columns, is the row of tiles: m0 has no `band` any more.",
         ),
     ],
-    "along a band's row, then down to its next one. Leave GROUPS at 0: `join.cl` still counts the old way.",
+    "along a band's row, then down to its next one. Leave GROUPS at 0: `fixup.cl` still counts the old way.",
     {"TSM": 32, "TSN": 64, "TSK": 16, "WPTM": 4, "WPTN": 4, "ORDER": 2},
 )
 check_16_1 = _function(

@@ -1,32 +1,63 @@
-"""Run every notebook (or those named) from top to bottom and store the outputs, but no widget state.
+"""Build the notebooks from their texts: every cell is run from top to bottom, and outputs are stored, but no widget state.
 
-python notebooks/rebuild.py [NOTEBOOK ...]
+python notebooks/rebuild.py [CHAPTER ...]     such as 03 or 03_work_per_thread; all by default
+
+The text of a chapter, `text/NN_name.md`, is what one edits and reviews; jupytext turns it into a notebook.
 """
+
+from __future__ import annotations
 
 import sys
 import time
 from pathlib import Path
 
+import jupytext
 import nbformat
 from nbclient import NotebookClient
 
 HERE = Path(__file__).resolve().parent
+TEXTS = HERE / "text"
+METADATA = {
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
 
 
-def rebuild(path: Path) -> None:
+def from_text(path: Path) -> nbformat.NotebookNode:
+    """The notebook that a text stands for, without outputs."""
+    book = jupytext.reads(path.read_text(encoding="utf-8"), fmt="md")
+    book.metadata = nbformat.from_dict(METADATA)
+    book.nbformat, book.nbformat_minor = 4, 5
+    for number, cell in enumerate(book.cells):
+        cell["id"] = f"cell-{number:02d}"  # the same at every build, so that differences are those of the chapter
+    return book
+
+
+def to_text(path: Path) -> str:
+    """The text of a notebook: for one that was edited in JupyterLab."""
     book = nbformat.read(path, 4)
-    start = time.monotonic()
+    return jupytext.writes(book, fmt="md").split("---\n", 2)[2].lstrip()  # without the header, which names versions
+
+
+def rebuild(text: Path) -> None:
+    book, start = from_text(text), time.monotonic()
     NotebookClient(book, timeout=300, store_widget_state=False, resources={"metadata": {"path": HERE}}).execute()
     for cell in book.cells:
         cell.metadata.pop("execution", None)
-    book.metadata = {
-        "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
-        "language_info": {"name": "python"},
-    }
+    book.metadata = nbformat.from_dict(METADATA)
+    path = HERE / f"{text.stem}.ipynb"
     nbformat.write(book, path)
-    print(f"{path.name}: {time.monotonic() - start:.1f} s, {path.stat().st_size // 1000} kB")
+    print(f"{path.name}: {time.monotonic() - start:.1f} s, {path.stat().st_size // 1000} kB", flush=True)
+
+
+def texts(names: list[str]) -> list[Path]:
+    """The texts of the chapters that begin with these names, or all."""
+    found = [path for path in sorted(TEXTS.glob("[0-9]*.md")) if not names or path.stem.startswith(tuple(names))]
+    if not found:
+        raise SystemExit(f"no text in {TEXTS} begins with {' or '.join(names)}")
+    return found
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or sorted(HERE.glob("*.ipynb")):
-        rebuild(Path(name))
+    for text in texts([Path(name).stem for name in sys.argv[1:]]):
+        rebuild(text)

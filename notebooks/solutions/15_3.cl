@@ -29,7 +29,7 @@
 #define GROUPS 0 // work-groups that share all tiles equally; 0: one for each tile
 #endif
 #ifndef LAST
-#define LAST 1 // 1: the last work-group to come adds a tile's pieces up, where it can; 0: join.cl
+#define LAST 1 // 1: the last work-group to come adds a tile's pieces up, where it can; 0: fixup.cl
 #endif
 #ifndef TRANSPOSED
 #define TRANSPOSED 1 // 1: B is N x K; 0: B is K x N
