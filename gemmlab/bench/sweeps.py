@@ -146,17 +146,11 @@ def record_all(device: Device, size: int) -> dict:
 
 @cached(1)
 def recorded() -> dict:
-    """What `record_all` found on an NVIDIA H200, from ``results/``; curves by title, with numbers as keys.
-
-    The sweeps of kernels 15 and 16 were recorded later, with the largest absolute errors.
-    """
-    folder = Path(sources.folder("results"))
-    found, later = (
-        json.loads((folder / f"nvidia_h200_{name}.json").read_text(encoding="utf-8")) for name in ("chapters", "warps")
-    )
+    """What `record_all` found on an NVIDIA H200, from ``results/``; curves by title, with numbers as keys."""
+    text = (Path(sources.folder("results")) / "nvidia_h200_chapters.json").read_text(encoding="utf-8")
+    found = json.loads(text)
     for part in ("curves", "registers", "errors"):
-        both = found.get(part, {}) | later[part]
-        found[part] = {t: {int(v): x for v, x in curve.items()} for t, curve in both.items()}
+        found[part] = {title: {int(v): x for v, x in curve.items()} for title, curve in found[part].items()}
     for part in ("passes", "instructions"):
         found[part] = {int(v): x for v, x in found[part].items()}
     return found
