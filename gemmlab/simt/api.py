@@ -115,7 +115,7 @@ class Run:
                 continue
             rows = np.empty(len(lanes), EVENT)
             rows["group"], rows["item"], rows["step"] = e.wave.group_number[lanes], e.wave.items[lanes], step[lanes] - 1
-            for name, value in (("phase", e.phase), ("index", e.index)):
+            for name, value in (("phase", e.phase), ("index", e.at)):
                 rows[name] = np.broadcast_to(np.asarray(value), e.wave.lanes)[lanes]
             rows["store"], rows["array"], rows["space"] = e.site.stores, e.memory.name, e.memory.space
             rows["width"], rows["line"], rows["column"] = e.site.width, e.site.line, e.site.column
@@ -194,7 +194,7 @@ def run(
     order: str = "lockstep",
     seed: int = 0,
     groups: Sequence[tuple[int, ...]] | None = None,
-    limit: int = 1_000_000,
+    limit: int = 5_000,
 ) -> Run:
     """Run any kernel.
 
@@ -216,12 +216,16 @@ def run(
     sizes = _sizes(program, global_size, local_size)
     if len(args) != len(program.params):
         wanted = ", ".join(p.name for p in program.params)
-        raise ValueError(f"args has {len(args)} entries, but {program.name} has {len(program.params)} parameters: {wanted}")
+        raise ValueError(
+            f"args has {len(args)} entries, but {program.name} has {len(program.params)} parameters: {wanted}"
+        )
     given = [_argument(p, a) for p, a in zip(program.params, args, strict=True)]
-    return _launch(program, given, *sizes, order, seed, groups, limit)
+    return _launch(program, given, sizes[0], sizes[1], order, seed, groups, limit)
 
 
-def _sizes(program: Program, global_size: Sequence[int], local_size: Sequence[int] | None):
+def _sizes(
+    program: Program, global_size: Sequence[int], local_size: Sequence[int] | None
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The sizes of the launch and of a work-group, checked."""
     if local_size is None:
         if not program.size:
@@ -229,7 +233,9 @@ def _sizes(program: Program, global_size: Sequence[int], local_size: Sequence[in
         local_size = program.size[: len(global_size)]
     whole, local = tuple(map(int, global_size)), tuple(map(int, local_size))
     if not 1 <= len(whole) <= 3 or len(local) != len(whole):
-        raise ValueError(f"global_size {whole} and local_size {local} must have 1, 2 or 3 entries, and as many as another")
+        raise ValueError(
+            f"global_size {whole} and local_size {local} must have 1, 2 or 3 entries, and as many as another"
+        )
     if program.size and (*local, 1, 1)[:3] != program.size:
         raise ValueError(f"local_size is {local}, but {program.name} requires work-groups of {program.size}")
     if any(size < 1 or g < 1 or g % size for g, size in zip(whole, local, strict=True)):
@@ -277,7 +283,9 @@ def _launch(program: Program, args: Sequence[object], global_size, local_size, o
         for group in groups:
             at = (*group, 0, 0)[:3]
             if any(not 0 <= g < count for g, count in zip(at, machine.num_groups, strict=True)):
-                raise ValueError(f"groups holds {group}, but there are only {machine.num_groups[: len(global_size)]} groups")
+                raise ValueError(
+                    f"groups holds {group}, but there are only {machine.num_groups[: len(global_size)]} groups"
+                )
     memories = {p.name: a for p, a in zip(program.params, args, strict=True) if isinstance(a, Memory)}
     values = [machine.address(a) if isinstance(a, Memory) else a for a in args]
     machine.run(values, groups, order, seed)
@@ -286,9 +294,9 @@ def _launch(program: Program, args: Sequence[object], global_size, local_size, o
 
 def exact_inputs(m: int, n: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """A (m x k) and B (k x n), float32, entries drawn from -3, -1, 1, 3: no sum of products needs rounding."""
-    rng = np.random.default_rng(seed)
-    a = rng.choice(np.float32([-3, -1, 1, 3]), (k, m)).T
-    return a, rng.choice(np.float32([-3, -1, 1, 3]), (n, k)).T
+    rng, entries = np.random.default_rng(seed), np.array([-3, -1, 1, 3], np.float32)
+    a = rng.choice(entries, (k, m)).T
+    return a, rng.choice(entries, (n, k)).T
 
 
 def settings(spec: KernelSpec, m: int, n: int, k: int, params: Mapping[str, int] | None) -> dict[str, int]:
@@ -326,7 +334,7 @@ def simulate(
     order: str = "lockstep",
     seed: int = 0,
     groups: Sequence[tuple[int, ...]] | None = None,
-    limit: int = 1_000_000,
+    limit: int = 5_000,
 ) -> ProductRun:
     """Run a kernel of the ladder, or an edited text of it, on A (m x k) and B (k x n) with entries +-1 and +-3.
 
@@ -350,7 +358,8 @@ def simulate(
     _as_a_product(program, spec, local)
     types = {p.name: scalar_of(p.type.to) for p in program.params if isinstance(p.type, Pointer)}
     names = [p.name for p in program.params]
-    a, b = (x.astype(types[name].dtype) for x, name in zip(exact_inputs(m, n, k, seed), names[3:5], strict=True))
+    inputs = exact_inputs(m, n, k, seed)
+    a, b = (x.astype(types[name].dtype) for x, name in zip(inputs, names[3:5], strict=True))
     c = Memory(names[5], "global", types[names[5]], (m * n,))
     args: list[object] = [m, n, k]
     lies = b if spec.wants_transposed(full) else b.T  # one row of this array is one column in memory
@@ -374,14 +383,20 @@ def _as_a_product(program: Program, spec: KernelSpec, local: tuple[int, int]) ->
         problem = f"{program.name} has {len(program.params)} parameters instead of {len(wanted)}: {', '.join(wanted)}"
     for param, name in zip(program.params, wanted, strict=False):
         number = name in "MNK"
-        if number != (isinstance(param.type, Scalar) and param.type.whole) or not number and not (
-            isinstance(param.type, Pointer) and param.type.space == "global" and not scalar_of(param.type.to).whole
+        if (
+            number != (isinstance(param.type, Scalar) and param.type.whole)
+            or not number
+            and not (
+                isinstance(param.type, Pointer) and param.type.space == "global" and not scalar_of(param.type.to).whole
+            )
         ):
             what = "a whole number" if number else "a pointer to floats in global memory"
             problem = problem or f"parameter {param.name} must be {what}, as {name} is"
     if program.size and program.size != (*local, 1):
         size = " x ".join(map(str, program.size))
-        problem = problem or f"{program.name} requires work-groups of {size}, but is launched with {local[0]} x {local[1]}"
+        problem = (
+            problem or f"{program.name} requires work-groups of {size}, but is launched with {local[0]} x {local[1]}"
+        )
     if problem:
         error = TextError(problem, program.spot)
         error.source = program.text
@@ -409,7 +424,7 @@ def _join(spec: KernelSpec, params: dict[str, int], sizes, args: list[object], c
     program = program_of(read("join.cl"), "join", params)
     launch = 256 * min(down * across, cuts), -(-rows * cols // (4 * 256))
     values = [m, n, k, params["GROUPS"], int(down * across <= cuts), args[6], c]
-    joined = _launch(program, values, launch, (256, 1), "lockstep", 0, None, 1_000_000)
+    joined = _launch(program, values, launch, (256, 1), "lockstep", 0, None, 5_000)
     result.findings = [*result.findings, *joined.findings]
     result.stopped = joined.stopped
 

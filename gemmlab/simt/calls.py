@@ -122,14 +122,13 @@ class Calls(Expressions):
         return max(scalars, key=lambda t: t.rank) if scalars else FLOAT
 
     def smaller_or_larger(self, node: tree.Call) -> Value:
-        a, b, to = self.common(node.name, *self.args(node, 2), node)
+        one, other = self.args(node, 2)
+        a, b, to = self.common(node.name, one, other, node)
         a, b = self.fitted(a, node.args[0]), self.fitted(b, node.args[1])
         function = "least" if node.name == "min" else "greatest"
-        codes = [f"unsigned({x.code})" if scalar_of(to) is ULONG and x.bits > 63 else x.code for x in (a, b)]
-        code = f"{function}({', '.join(codes)})"
-        if any(c.startswith("unsigned(") for c in codes):
-            return Value(f"signed({code})", to)
-        return Value(code, to, None, max(a.bits, b.bits))
+        if scalar_of(to) is ULONG and max(a.bits, b.bits) > 63:
+            return Value(f"signed({function}(unsigned({a.code}), unsigned({b.code})))", to)
+        return Value(f"{function}({a.code}, {b.code})", to, None, max(a.bits, b.bits))
 
     call_min = call_max = smaller_or_larger
 

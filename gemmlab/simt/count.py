@@ -94,7 +94,7 @@ def _of_place(entries: list[Entry], bank_bytes: int) -> Counts:
         if site.kind in (kind, "atomic"):
             counted[e.memory.name] = lanes * site.width
     size = site.scalar.size
-    asked = rows(entries, [True] * len(entries), [np.asarray(e.index) * size for e in entries])
+    asked = rows(entries, [True] * len(entries), [np.asarray(e.at) * size for e in entries])
     asked = asked[(asked >= 0).any(1)]
     found.requests = len(asked)
     if e.memory.space == "global":

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 
 import numpy as np
 
 from .memory import Cells, Memory
 from .translate import Program
-from .types import Scalar, stride
-from .values import Partly, array, quotient_of
+from .types import Scalar, scalar_of, stride
+from .values import Lanes, Mask, Partly, array, quotient_of
 from .watch import Entry, Finding, Stop, WorkItem
 from .writer import Site
 
@@ -145,7 +145,9 @@ class Wave:
     def aligned(self, site: Site, memory, index, mask) -> None:
         wide = 4 if site.width == 3 else site.width
         off = index % wide
-        if (off.any() if off.__class__ is array else off) and (memory.space != "private" or wide * site.scalar.size > 8):
+        if (off.any() if off.__class__ is array else off) and (
+            memory.space != "private" or wide * site.scalar.size > 8
+        ):
             value = self.at_first(index, off != 0, mask)
             self.find("misaligned", site, f"{site.text}: {{}} uses {memory.name} as {site.scalar}{site.width} from number "
                       f"{value} on, which is no multiple of {wide}", off != 0, mask)  # fmt: skip
@@ -154,7 +156,7 @@ class Wave:
         """Where an array begins, as a pointer."""
         return memory.address or self.machine.address(memory)
 
-    def behind(self, site: Site, base, mask) -> Iterator[tuple[Memory | Cells, object, object]]:
+    def behind(self, site: Site, base, mask) -> Iterator[tuple[Memory | Cells, Lanes, Mask]]:
         """The arrays that pointers point into: each with the number of the element and the lanes that want it."""
         which = base >> SHIFT
         numbers = [which] if which.__class__ is int else np.unique(which if mask is None else which[mask]).tolist()
@@ -228,9 +230,13 @@ class Wave:
         """The value of something that was declared without one."""
         if value is None or value.__class__ is Partly:
             missing = True if value is None else ~value.given
-            value = np.float32(np.nan) if value is None and not site.scalar.whole else 0 if value is None else value.value
+            value = (
+                np.float32(np.nan) if value is None and not site.scalar.whole else 0 if value is None else value.value
+            )
             if (np.broadcast_to(missing, self.lanes) & self.active(mask)).any():
-                self.find("uninitialised", site, f"{name or site.text} is read by {{}} before it has a value", missing, mask)
+                self.find(
+                    "uninitialised", site, f"{name or site.text} is read by {{}} before it has a value", missing, mask
+                )
         return value
 
     def fits(self, x, mask, site: Site):
@@ -242,8 +248,8 @@ class Wave:
         else:
             if int(x.max()) < 2**31 and int(x.min()) >= -(2**31):
                 return x
-            bad = (x >= 2**31) | (x < -(2**31))
-            bad = bad.any(0) if bad.ndim == 2 else bad
+            large = (x >= 2**31) | (x < -(2**31))
+            bad = large.any(0) if large.ndim == 2 else large
             if not (bad & self.active(mask)).any():
                 return x
         value = self.at_first(x if x.__class__ is not array or x.ndim == 1 else x[0], bad, mask)
@@ -389,17 +395,19 @@ class Machine:
         self.slots = {group: i for i, group in enumerate(groups)}
         self.local_arrays = []
         for a in self.program.locals:
-            leaf, sizes = a.type.leaf  # type: ignore[union-attr]
-            scalar = getattr(leaf, "of", leaf)
+            leaf, sizes = a.type.leaf
+            scalar = scalar_of(leaf)
             wide = stride(leaf) // scalar.size
             shape = sizes if wide == 1 else (*sizes, wide)
             self.local_arrays.append(Memory(a.name, "local", scalar, shape, len(groups), line=a.line))
 
     def go(self, waves: list[Wave], args: Sequence[object], rng: np.random.Generator) -> None:
         """Let waves run from barrier to barrier, in an order that nobody may rely on."""
-        running = [(wave, self.program.code(wave, None, *args)) for wave in waves]  # type: ignore[operator]
+        running = [(wave, self.program.code(wave, None, *args)) for wave in waves]
         while running:
-            waiting, ended, sites = [], [], set()
+            waiting: list[tuple[Wave, Generator]] = []
+            ended: list[tuple[Wave, Generator]] = []
+            sites: set[Site | None] = set()
             for i in rng.permutation(len(running)).tolist():
                 wave, steps = running[i]
                 site = next(steps, None)
@@ -413,5 +421,3 @@ class Machine:
                 text = f"barrier: {who} waits here, and {whom} {'has ended' if ended else 'waits at another barrier'}"
                 raise Stop(Finding("divergent barrier", text, site.line, site.column, (who, whom), 2, site.spot.macro))
             running = waiting
-
-

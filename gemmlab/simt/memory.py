@@ -38,7 +38,8 @@ class Memory:
 
     def __init__(self, name: str, space: str, scalar: Scalar, sizes: tuple[int, ...], groups: int = 1,
                  data: np.ndarray | None = None, line: int = 0):  # fmt: skip
-        self.name, self.space, self.scalar, self.sizes, self.groups, self.line = name, space, scalar, sizes, groups, line
+        self.name, self.space, self.scalar, self.sizes = name, space, scalar, sizes
+        self.groups, self.line = groups, line
         self.size_bytes = scalar.size * int(np.prod(sizes))
         room = -(-self.size_bytes * groups // 16) * 16
         self.bytes = np.zeros(room, np.uint8)
@@ -50,7 +51,6 @@ class Memory:
         else:
             self.view(scalar)[: data.size] = data
         self.address = 0  # of its first byte, once it has one
-        self._views: dict[object, np.ndarray] = {}
 
     def view(self, scalar: Scalar) -> np.ndarray:
         """All of it as numbers of a type."""

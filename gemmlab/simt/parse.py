@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from . import tree
@@ -79,8 +79,8 @@ class Parser:
         message = f"expected {text!r}{' ' + after if after else ''}"
         before = self.tokens[self.at - 1] if self.at else self.token
         if text in ";)]}" and (self.token is END or before.spot.line != self.token.spot.line):
-            end = Spot(before.spot.line, before.spot.column + len(before.text), before.spot.macro, before.spot.macro_line)
-            self.fail(message, end)  # where it is missing, and not at the beginning of the next line
+            # where it is missing, and not at the beginning of the next line
+            self.fail(message, replace(before.spot, column=before.spot.column + len(before.text)))
         self.fail(f"{message}, {self.found()}")
 
     def name(self, of: str) -> Token:
@@ -443,9 +443,7 @@ class Parser:
             size = self.attributes() or size
             if self.accept(";"):
                 continue
-            functions[name.text] = tree.Function(
-                name.spot, name.text, of, params, self.block(), specified.kernel, size
-            )
+            functions[name.text] = tree.Function(name.spot, name.text, of, params, self.block(), specified.kernel, size)
         return functions, constants
 
     def parameters(self, of: str) -> list[Node]:

@@ -16,14 +16,16 @@ serves as one wave of all work-items, or as many that take turns.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from . import tree, values
 from .calls import TYPES, Calls
 from .parse import Parser, constant
 from .text import Preprocessor, Spot, TextError
 from .tree import Node, written
-from .types import SCALARS, Array, Scalar, Type, Void, length, scalar_of
+from .types import SCALARS, Array, Scalar, Type, Vector, Void, length, scalar_of
 from .writer import LocalArray, Site, Value
 
 
@@ -43,14 +45,14 @@ class Program:
     params: list[tree.Declaration]
     size: tuple[int, ...]
     python: str
-    code: object
+    code: Callable[..., Any]
     sites: list[Site]
     locals: list[LocalArray]
     text: str
     spot: Spot
 
 
-def compile_kernel(text: str, name: str | None = None, defines: dict[str, object] | None = None) -> Program:
+def compile_kernel(text: str, name: str | None = None, defines: Mapping[str, object] | None = None) -> Program:
     """Translate the kernel `name` of a text, or its first. Raises TextError with line and column."""
     try:
         return _compiled(text, name, defines)
@@ -61,7 +63,7 @@ def compile_kernel(text: str, name: str | None = None, defines: dict[str, object
         raise TextError("this text is nested too deeply", Spot(1)) from None
 
 
-def _compiled(text: str, name: str | None, defines: dict[str, object] | None) -> Program:
+def _compiled(text: str, name: str | None, defines: Mapping[str, object] | None) -> Program:
     preprocessor = Preprocessor(defines)
     tokens = preprocessor.run(text)
     functions, constants = Parser(tokens).file()
@@ -70,7 +72,8 @@ def _compiled(text: str, name: str | None, defines: dict[str, object] | None) ->
         raise TextError("there is no __kernel function in this text", Spot(1))
     chosen = next((f for f in kernels if f.name == name), None) if name else kernels[0]
     if chosen is None:
-        raise TextError(f"there is no __kernel {name!r} in this text, but {', '.join(f.name for f in kernels)}", Spot(1))
+        others = ", ".join(f.name for f in kernels)
+        raise TextError(f"there is no __kernel {name!r} in this text, but {others}", Spot(1))
     translator = Translator(functions, constants, preprocessor.macros)
     python = translator.program(chosen)
     names = {n: getattr(values, n) for n in dir(values) if not n.startswith("_")}
@@ -80,7 +83,8 @@ def _compiled(text: str, name: str | None, defines: dict[str, object] | None) ->
     exec(compile(python, f"<{chosen.name}>", "exec"), names)
     params = [p for p in chosen.params if isinstance(p, tree.Declaration)]
     size = tuple(constant(n) for n in chosen.size)
-    return Program(chosen.name, params, size, python, names[chosen.name], translator.sites, translator.locals, text, chosen.spot)
+    code = names[chosen.name]
+    return Program(chosen.name, params, size, python, code, translator.sites, translator.locals, text, chosen.spot)
 
 
 @dataclass
@@ -165,6 +169,8 @@ class Translator(Calls):
             if number < len(body) and _jumps(node):
                 self.emit("if mask is not False:")
                 self.depth += 1
+        if self.depth > depth and self.lines[-1].endswith("if mask is not False:"):
+            self.emit("pass")
         self.depth = depth
 
     def statement(self, node: Node) -> None:
@@ -213,10 +219,10 @@ class Translator(Calls):
         if node.value is not None:
             self.fail(node, f"{node.name!r} is in local memory, which cannot be given values where it is declared")
         of = node.type if isinstance(node.type, Array) else Array(node.type, 1)
-        if not isinstance(of.leaf[0], (Scalar,)) and length(of.leaf[0]) == 1:
+        if not isinstance(of.leaf[0], (Scalar, Vector)):
             self.fail(node, f"a local array of {of.leaf[0]} is not known to this simulator")
         variable = self.declare(node, node.name, node.type, "local", space="local")
-        self.locals.append(LocalArray(node.name, of, node.spot.line, of.leaf[1]))
+        self.locals.append(LocalArray(node.name, of, node.spot.line))
         self.emit(f"{variable.python} = wave.local_arrays[{len(self.locals) - 1}]")
 
     def cells(self, node: tree.Declaration, value: Value | None) -> None:
@@ -382,4 +388,3 @@ def _root(node: Node) -> str:
     while isinstance(node, tree.Member):
         node = node.vector
     return node.name if isinstance(node, tree.Name) else ""
-

@@ -12,13 +12,15 @@ A mask says which lanes take part: None for all, False for none, else an array o
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from .types import Scalar
 
 array = np.ndarray
-HALF_WORD = 1 << 63
+Lanes = Any  # a number, or an array with an entry per lane
+Mask = Any  # None, False or an array of bool
 
 
 class Partly:
@@ -109,7 +111,7 @@ def wrapped(x, bits):
 
 def unsigned(x):
     """The number that the bits of a ulong mean."""
-    return x.view(np.uint64) if x.__class__ is array else x & (2 * HALF_WORD - 1)
+    return x.view(np.uint64) if x.__class__ is array else x & (2**64 - 1)
 
 
 def signed(x):

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from .values import Lanes, Mask
 from .writer import Site
 
 if TYPE_CHECKING:
     from .machine import Wave
-    from .memory import Memory
+    from .memory import Cells, Memory
 
 
 class WorkItem(NamedTuple):
@@ -67,7 +68,7 @@ class Entry(NamedTuple):
         site: the place; `site.kind` says what happens: "load", "store", "atomic", "multiply-add", "branch", "loop" or
             "barrier".
         memory: the array, for an access; a `Memory` or `Cells`.
-        index: the first number that each lane touches, counted from the begin of the array (of its group's own, if it
+        at: the first number that each lane touches, counted from the begin of the array (of its group's own, if it
             is local); an int if it is the same for all. Entries of lanes outside the mask mean nothing.
         mask: which lanes, None for all.
         phase: how many barriers a lane has passed: an int, or an array per lane.
@@ -76,12 +77,12 @@ class Entry(NamedTuple):
     """
 
     site: Site
-    memory: Memory | None
-    index: object
-    mask: np.ndarray | None
-    phase: object
+    memory: Memory | Cells | None
+    at: Lanes
+    mask: Mask
+    phase: Lanes
     wave: Wave
-    value: object = None
+    value: Lanes = None
 
 
 class Touches(NamedTuple):
@@ -103,7 +104,7 @@ def touches(entries: Sequence[Entry], grain: int) -> Touches:
         assert e.memory is not None
         lanes = np.arange(e.wave.lanes) if e.mask is None else np.flatnonzero(e.mask)
         size = e.site.scalar.size
-        start = (np.broadcast_to(e.index, e.wave.lanes)[lanes] + e.memory.begin(e.wave, size, lanes)) * (size // grain)
+        start = (np.broadcast_to(e.at, e.wave.lanes)[lanes] + e.memory.begin(e.wave, size, lanes)) * (size // grain)
         wide = e.site.width * (size // grain)
         place = (start[:, None] + np.arange(wide)).ravel()
         value = np.zeros(len(place))

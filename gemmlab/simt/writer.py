@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NoReturn
 
 from .text import Spot, TextError
@@ -72,8 +72,8 @@ class Variable:
 class Value:
     """A translated expression: Python text and type.
 
-    constant is its value if that is known already. bits: its magnitude is at most 2**bits; what is at most 31 fits an
-    int. simple: computing it also for lanes that do not want it does no harm.
+    constant is its value if that is known already. bits: the magnitude of a whole number is at most 2**bits, so with
+    31 it fits an int.
     """
 
     code: str
@@ -87,9 +87,8 @@ class LocalArray:
     """An array in local memory, as the kernel declares it."""
 
     name: str
-    type: Type
+    type: Array
     line: int
-    shape: tuple[int, ...] = field(default=())
 
 
 class Writer:
