@@ -16,7 +16,7 @@ from .memory import Memory
 from .text import TextError
 from .translate import Program, compile_kernel
 from .tree import Declaration
-from .types import SCALARS, Pointer, Scalar, scalar_of
+from .types import SCALARS, Pointer, Scalar, an, scalar_of
 from .watch import Entry, Finding, WorkItem, distinct, races, two_writers
 
 #: One access of `width` neighbouring numbers by one work-item. `step` counts a work-item's own accesses, `phase` the
@@ -250,13 +250,13 @@ def _argument(param: Declaration, value: object) -> object:
             raise TypeError(f"{param.name}: an argument of type {param.type} is not known to this simulator")
         if param.type.whole:
             if not isinstance(value, Integral):
-                raise TypeError(f"{param.name} is a {param.type} and needs a whole number, not {value!r}")
+                raise TypeError(f"{param.name} is {an(param.type)} and needs a whole number, not {value!r}")
             if not _least(param.type) <= int(value) < _least(param.type) + 2**param.type.bits:
-                raise ValueError(f"{param.name}={value} does not fit a {param.type}")
+                raise ValueError(f"{param.name}={value} does not fit {an(param.type)}")
             number = int(value)
             return number - 2**64 if number >= 2**63 else number
         if not isinstance(value, Real):
-            raise TypeError(f"{param.name} is a {param.type} and needs a number, not {value!r}")
+            raise TypeError(f"{param.name} is {an(param.type)} and needs a number, not {value!r}")
         return param.type.dtype.type(value)
     if param.type.space != "global":
         raise TypeError(f"{param.name}: arguments in {param.type.space} memory are not known to this simulator")
@@ -391,7 +391,8 @@ def _as_a_product(program: Program, spec: KernelSpec, local: tuple[int, int]) ->
             )
         ):
             what = "a whole number" if number else "a pointer to floats in global memory"
-            problem = problem or f"parameter {param.name} must be {what}, as {name} is"
+            shown = f"parameter {param.name}, which stands for {name}"
+            problem = problem or f"{shown}, must be {what}, not {an(param.type)}"
     if program.size and program.size != (*local, 1):
         size = " x ".join(map(str, program.size))
         problem = (

@@ -9,7 +9,21 @@ from . import tree
 from .expressions import Expressions, Place, full, held_as
 from .tree import written
 from .types import (
-    BOOL, DOUBLE, FLOAT, INT, UINT, ULONG, VOID, Pointer, Scalar, Type, Vector, length, named, scalar_of,
+    BOOL,
+    DOUBLE,
+    FLOAT,
+    INT,
+    UINT,
+    ULONG,
+    VOID,
+    Pointer,
+    Scalar,
+    Type,
+    Vector,
+    an,
+    length,
+    named,
+    scalar_of,
 )  # fmt: skip
 from .values import FUNCTIONS
 from .writer import Value
@@ -142,7 +156,7 @@ class Calls(Expressions):
         (value,) = self.args(node, 1)
         value = self.fitted(self.promoted(value, node.args[0]), node.args[0])
         if not scalar_of(value.type).whole:
-            self.fail(node, f"abs is for whole numbers, not for a {value.type}; fabs is for floats")
+            self.fail(node, f"abs is for whole numbers, not for {an(value.type)}; fabs is for floats")
         to = UINT if scalar_of(value.type).size == 4 else ULONG
         return Value(f"abs({value.code})", to if isinstance(value.type, Scalar) else Vector(to, length(value.type)))
 
@@ -167,7 +181,7 @@ class Calls(Expressions):
     def call_dot(self, node: tree.Call) -> Value:
         a, b = self.args(node, 2)
         if not isinstance(a.type, Vector) or a.type != b.type or a.type.of.whole:
-            self.fail(node, f"dot takes two vectors of floats, not a {a.type} and a {b.type}")
+            self.fail(node, f"dot takes two vectors of floats, not {an(a.type)} and {an(b.type)}")
         self.multiply_add(node, a.type)
         return Value(f"dot({a.code}, {b.code})", a.type.of)
 
@@ -192,7 +206,7 @@ class Calls(Expressions):
         (value,) = self.args(node, 1)
         value = self.fitted(self.promoted(value, node.args[0]), node.args[0])
         if scalar_of(value.type).size != scalar_of(to).size or length(value.type) != length(to):
-            self.fail(node, f"{node.name} of a {value.type}: the sizes differ")
+            self.fail(node, f"{node.name} of {an(value.type)}: the sizes differ")
         of = scalar_of(value.type)
         return Value(f"bits_as({value.code}, {of.name}_type, {scalar_of(to).name}_type)", to, None, full(to))
 
@@ -200,7 +214,7 @@ class Calls(Expressions):
         to = named(re.sub(r"(_sat)?(_rt[ezpn])?$", "", node.name[8:]))
         (value,) = self.args(node, 1)
         if to is None or length(to) != length(value.type) or "_sat" in node.name or "_rt" in node.name:
-            self.fail(node, f"{node.name} of a {value.type} is not known to this simulator")
+            self.fail(node, f"{node.name} of {an(value.type)} is not known to this simulator")
         if isinstance(value.type, Scalar) and value.type is BOOL:
             value = self.convert(value, INT, node)
         return self.convert(value, to, node.args[0], cast=True)
@@ -214,7 +228,7 @@ class Calls(Expressions):
         if at.kind == "array":
             at = Place("pointer", at.type.of, at.name, base=self.address(at, node))  # type: ignore[union-attr]
         if not isinstance(at.type, Scalar):
-            self.fail(node, f"{node.name} takes a pointer to numbers, not to a {at.type}")
+            self.fail(node, f"{node.name} takes a pointer to numbers, not to {an(at.type)}")
         index = self.promoted(self.expression(node.args[-2]), node.args[-2])
         of = Vector(at.type, n)
         base = self.address(at, node)
@@ -232,7 +246,7 @@ class Calls(Expressions):
         pointer = self.expression(node.args[0])
         to = pointer.type.to if isinstance(pointer.type, Pointer) else VOID
         if not isinstance(to, Scalar) or not (to.whole or op == "xchg"):
-            self.fail(node, f"{node.name} takes a pointer to int or uint, not a {pointer.type}")
+            self.fail(node, f"{node.name} takes a pointer to int or uint, not {an(pointer.type)}")
         codes = [self.convert(self.expression(a), to, a).code for a in node.args[1:]] or ["1"]
         site = self.site("atomic", node.spot, written(node), to)
         result = self.keep(f"wave.atomic({site}, {pointer.code}, {op!r}, ({', '.join(codes)},), mask)")

@@ -9,8 +9,25 @@ from . import tree
 from .parse import quotient
 from .tree import Node, written
 from .types import (
-    BOOL, CHAR, FLOAT, INT, LONG, SHORT, UINT, ULONG, VOID, Array, Pointer, Scalar, Type, Vector, Void, length,
-    scalar_of, stride,
+    BOOL,
+    CHAR,
+    FLOAT,
+    INT,
+    LONG,
+    SHORT,
+    UINT,
+    ULONG,
+    VOID,
+    Array,
+    Pointer,
+    Scalar,
+    Type,
+    Vector,
+    Void,
+    an,
+    length,
+    scalar_of,
+    stride,
 )  # fmt: skip
 from .writer import Value, Variable, Writer
 
@@ -106,16 +123,16 @@ class Expressions(Writer):
         if isinstance(to, Pointer):
             if isinstance(of, Pointer) or (value.constant == 0 and scalar_of(of).whole):
                 return Value(value.code, to)
-            self.fail(node, f"a {of} cannot become a {to}")
+            self.fail(node, f"{an(of)} cannot become {an(to)}")
         if isinstance(of, Pointer):
             if isinstance(to, Scalar) and to.size == 8 and to.whole:
                 return Value(value.code, to)
-            self.fail(node, f"a pointer ({of}) cannot become a {to}")
+            self.fail(node, f"a pointer ({of}) cannot become {an(to)}")
         if isinstance(of, (Array, Void)) or isinstance(to, (Array, Void)):
-            self.fail(node, f"a {of} cannot become a {to}")
+            self.fail(node, f"{an(of)} cannot become {an(to)}")
         if isinstance(of, Vector) and not cast:
             hint = f"; convert_{to} does it" if length(of) == length(to) else ""
-            self.fail(node, f"a {of} does not become a {to} by itself{hint}")
+            self.fail(node, f"{an(of)} does not become {an(to)} by itself{hint}")
         if isinstance(to, Vector) and not isinstance(of, Vector):
             return Value(f"spread({self.convert(value, to.of, node).code}, {to.n})", to, None, full(to))
         return self._converted(self.fitted(value, node), to, node)
@@ -153,7 +170,7 @@ class Expressions(Writer):
     def condition(self, node: Node) -> Value:
         value = self.expression(node)
         if isinstance(value.type, Vector):
-            self.fail(node, f"a condition must be one number, not a {value.type}")
+            self.fail(node, f"a condition must be one number, not {an(value.type)}")
         if isinstance(value.type, Pointer):
             return Value(f"({value.code} != 0)", BOOL)
         return self.convert(value, BOOL, node)
@@ -168,14 +185,14 @@ class Expressions(Writer):
         if isinstance(node, tree.Index):
             index = self.promoted(self.expression(node.index), node.index)
             if not isinstance(index.type, Scalar) or not index.type.whole:
-                self.fail(node.index, f"an index must be a whole number, not a {index.type}")
+                self.fail(node.index, f"an index must be a whole number, not {an(index.type)}")
             return self.moved(self.pointer(node.array), index, node)
         if isinstance(node, tree.Unary) and node.op == "*":
             return self.moved(self.pointer(node.operand), Value("0", INT, 0, 0), node)
         if isinstance(node, tree.Member):
             inner = self.place(node.vector)
             if not isinstance(inner.type, Vector):
-                self.fail(node, f"{written(node.vector)} is a {inner.type}: it has no elements to name")
+                self.fail(node, f"{written(node.vector)} is {an(inner.type)}: it has no elements to name")
             at = self.members(node, inner.type)
             of = inner.type.of if len(at) == 1 else Vector(inner.type.of, len(at))
             return Place("elements", of, inner=inner, at=at)
@@ -193,9 +210,9 @@ class Expressions(Writer):
         elif all(c in "xyzw" for c in name):
             at = tuple("xyzw".index(c) for c in name)
         else:
-            self.fail(node, f"a {of} has no element {name!r}")
+            self.fail(node, f"{an(of)} has no element {name!r}")
         if max(at) >= n:
-            self.fail(node, f"a {of} has {n} elements; there is no {name!r}")
+            self.fail(node, f"{an(of)} has {n} elements; there is no {name!r}")
         if len(at) not in (1, 2, 3, 4, 8, 16):
             self.fail(node, f"{len(at)} numbers are no vector")
         return at
@@ -214,7 +231,7 @@ class Expressions(Writer):
             left, right = (node.left, node.right) if self.points(node.left) else (node.right, node.left)
             by = self.promoted(self.expression(right), right)
             if not isinstance(by.type, Scalar) or not by.type.whole:
-                self.fail(node, f"a pointer moves by a whole number of elements, not by a {by.type}")
+                self.fail(node, f"a pointer moves by a whole number of elements, not by {an(by.type)}")
             if node.op == "-":
                 by = Value(f"-({by.code})", LONG)
             return self.moved(self.pointer(left), by, node)
@@ -228,7 +245,7 @@ class Expressions(Writer):
         value = self.read(place, node) if place else self.expression(node)
         if not isinstance(value.type, Pointer):
             extra = "; there is one index too many" if isinstance(node, tree.Index) else ""
-            self.fail(node, f"{written(node)} is a {value.type}, neither an array nor a pointer{extra}")
+            self.fail(node, f"{written(node)} is {an(value.type)}, neither an array nor a pointer{extra}")
         return Place("pointer", value.type.to, written(node), base=value.code)
 
     def points(self, node: Node) -> bool:
@@ -264,7 +281,7 @@ class Expressions(Writer):
             base = f"({place.base} + ({place.index} + {by.code})*{stride(place.type)})"
             return Place("pointer", place.type.of, place.name, base=base)
         if place.kind != "pointer":
-            self.fail(node, f"{place.name} is a {place.type}, neither an array nor a pointer")
+            self.fail(node, f"{place.name} is {an(place.type)}, neither an array nor a pointer")
         if by.constant == 0:
             return place
         index = by.code if place.index == "0" else f"{place.index} + {by.code}"
@@ -365,7 +382,7 @@ class Expressions(Writer):
             return self.read(self.place(node), node)
         vector = self.expression(node.vector)
         if not isinstance(vector.type, Vector):
-            self.fail(node, f"{written(node.vector)} is a {vector.type}: it has no elements to name")
+            self.fail(node, f"{written(node.vector)} is {an(vector.type)}: it has no elements to name")
         at = self.members(node, vector.type)
         return self.elements(vector, at, vector.type.of if len(at) == 1 else Vector(vector.type.of, len(at)))
 
@@ -398,7 +415,7 @@ class Expressions(Writer):
             return value
         if node.op == "~":
             if not scalar.whole:
-                self.fail(node, f"~ is for whole numbers, not for a {value.type}")
+                self.fail(node, f"~ is for whole numbers, not for {an(value.type)}")
             value = self.fitted(value, node.operand)
             code = f"(~{value.code})"
             return self.cut(Value(code, value.type, None, 64 if scalar.kind == "uint" else full(value.type)))
@@ -442,7 +459,7 @@ class Expressions(Writer):
         a, b = self.promoted(left, node), self.promoted(right, node)
         if isinstance(a.type, Vector) and isinstance(b.type, Vector):
             if a.type != b.type:
-                self.fail(node, f"{op!r} cannot be applied to a {a.type} and a {b.type}")
+                self.fail(node, f"{op!r} cannot be applied to {an(a.type)} and {an(b.type)}")
             return a, b, a.type
         if isinstance(a.type, Vector) or isinstance(b.type, Vector):
             to: Type = a.type if isinstance(a.type, Vector) else b.type
@@ -456,14 +473,14 @@ class Expressions(Writer):
         """An operation of two numbers; `at_left` and `at_right` are the operands in the text."""
         if op in COMPARISONS:
             return self.comparison(op, left, right, node, at_left, at_right)
+        left, right = self.promoted(left, at_left), self.promoted(right, at_right)
         if op in ("<<", ">>"):
-            left, right = self.promoted(left, at_left), self.promoted(right, at_right)
             to = left.type
         else:
             left, right, to = self.common(op, left, right, node)
         scalar = scalar_of(to)
         if op in WHOLE_ONLY and not (scalar.whole and scalar_of(right.type).whole):
-            self.fail(node, f"{op!r} is for whole numbers, not for a {left.type} and a {right.type}")
+            self.fail(node, f"{op!r} is for whole numbers, not for {an(left.type)} and {an(right.type)}")
         if left.constant is not None and right.constant is not None and isinstance(to, Scalar) and scalar.whole:
             known = self.folded(op, int(left.constant), int(right.constant), scalar, node)
             if known is not None:
@@ -534,9 +551,10 @@ class Expressions(Writer):
         return Value(f"wrapped({code}, {scalar.bits})", to, None, full(to))
 
     def comparison(self, op: str, left: Value, right: Value, node: Node, at_left: Node, at_right: Node) -> Value:
-        if isinstance(left.type, Pointer) or isinstance(right.type, Pointer):
+        pointers = [isinstance(x.type, Pointer) for x in (left, right)]
+        if all(pointers) or (any(pointers) and 0 in (left.constant, right.constant)):
             return Value(f"({left.code} {op} {right.code})", BOOL, None, 1)
-        left, right, to = self.common(op, left, right, node)
+        left, right, to = self.common(op, self.promoted(left, at_left), self.promoted(right, at_right), node)
         if left.constant is not None and right.constant is not None:
             known = COMPARISONS[op](left.constant, right.constant)
             return Value(str(known), BOOL, known, 1)
@@ -616,7 +634,7 @@ class Expressions(Writer):
         if isinstance(a, Pointer) or isinstance(b, Pointer):
             if isinstance(a, Pointer) and isinstance(b, Pointer):
                 return a
-            self.fail(node, f"'? :' cannot choose between a {a} and a {b}")
+            self.fail(node, f"'? :' cannot choose between {an(a)} and {an(b)}")
         if isinstance(a, Vector) or isinstance(b, Vector):
             return a if isinstance(a, Vector) else b
         return max(INT, scalar_of(a), scalar_of(b), key=lambda t: t.rank)
@@ -626,13 +644,13 @@ class Expressions(Writer):
         place = self.place(node.target)
         of = place.type
         if isinstance(of, (Array, Void)):
-            self.fail(node, f"{written(node.target)} is a {of} and cannot be changed as a whole")
+            self.fail(node, f"{written(node.target)} is {an(of)} and cannot be changed as a whole")
         if not node.op:
             value = self.convert(self.expression(node.value), of, node.value)
         elif isinstance(of, Pointer):
             by = self.promoted(self.expression(node.value), node.value)
             if node.op not in "+-" or not scalar_of(by.type).whole:
-                self.fail(node, f"a pointer moves by += or -= a whole number, not by {node.op}= a {by.type}")
+                self.fail(node, f"a pointer moves by += or -= a whole number, not by {node.op}= {an(by.type)}")
             old = self.read(place, node.target)
             value = Value(f"({old.code} {node.op} ({by.code})*{stride(of.to)})", of)
         else:
@@ -652,7 +670,7 @@ class Expressions(Writer):
             return self._assign(tree.Assign(node.spot, node.op[0], node.target, one))
         place = self.place(node.target)
         if isinstance(place.type, (Array, Void)):
-            self.fail(node, f"{written(node.target)} is a {place.type} and cannot be changed as a whole")
+            self.fail(node, f"{written(node.target)} is {an(place.type)} and cannot be changed as a whole")
         old = self.read(place, node.target)
         before = Value(self.keep(old.code), old.type, None, old.bits)
         if isinstance(place.type, Pointer):
@@ -667,7 +685,7 @@ class Expressions(Writer):
         value = self.expression(node.operand)
         if isinstance(node.type, Pointer):
             if not isinstance(value.type, Pointer) and not scalar_of(value.type).whole:
-                self.fail(node, f"a {value.type} cannot become a {node.type}")
+                self.fail(node, f"{an(value.type)} cannot become {an(node.type)}")
             return Value(value.code, node.type)
         if isinstance(node.type, Vector) and isinstance(value.type, Vector) and value.type != node.type:
             self.fail(node, f"a cast from {value.type} to {node.type} is not allowed; convert_{node.type} does it")
@@ -680,7 +698,7 @@ class Expressions(Writer):
             return self.convert(parts[0], node.type, node.parts[0])
         count = sum(length(part.type) for part in parts)
         if count != node.type.n:
-            self.fail(node, f"a {node.type} needs {node.type.n} numbers, not {count}")
+            self.fail(node, f"{an(node.type)} needs {node.type.n} numbers, not {count}")
         codes = []
         for value, part in zip(parts, node.parts, strict=True):
             to = of if isinstance(value.type, Scalar) else Vector(of, value.type.n) if isinstance(

@@ -106,9 +106,9 @@ class Wave:
                 value = self.at_first(index, wrong, mask)
                 does = "stores to" if site.stores else "reads"
                 shape = memory.name + "".join(f"[{n}]" for n in site.sizes)
-                position = f" as its {ORDINAL[which]} index" if len(site.sizes) > 1 else " as its index"
-                self.find("out of bounds", site, f"{site.text}: {{}} {does} {shape} with {value}{position}, which must be "
-                          f"0 to {size - 1}", wrong, mask, stop=True)  # fmt: skip
+                position = f"its {ORDINAL[which]} index" if len(site.sizes) > 1 else "its index"
+                text = f"{site.text}: {{}} {does} {shape} with {value} as {position}, which must be 0 to {size - 1}"
+                self.find("out of bounds", site, text, wrong, mask, stop=True)
             total = total + (index * step if step != 1 else index)
         return total
 
@@ -135,9 +135,9 @@ class Wave:
             if site.width > 1 and not site.packed:
                 value, last = value // site.width, (last + site.width) // site.width - 1
             note = "; a 32-bit int cannot hold that index" if abs(value) >= 2**31 else ""
-            has = f"elements 0 to {last} of type {kind}" if last >= 0 else f"no room for a {kind}"
-            self.find("out of bounds", site, f"{site.text}: {{}} {does} element {value} of {memory.name}, which has {has}"
-                      f"{note}", wrong, mask, stop=True)  # fmt: skip
+            has = f"elements 0 to {last} of type {kind}" if last >= 0 else f"no room for one {kind}"
+            text = f"{site.text}: {{}} {does} element {value} of {memory.name}, which has {has}{note}"
+            self.find("out of bounds", site, text, wrong, mask, stop=True)
         if site.width > 1 and not site.packed:
             self.aligned(site, memory, index, mask)
         return index
@@ -149,8 +149,8 @@ class Wave:
             memory.space != "private" or wide * site.scalar.size > 8
         ):
             value = self.at_first(index, off != 0, mask)
-            self.find("misaligned", site, f"{site.text}: {{}} uses {memory.name} as {site.scalar}{site.width} from number "
-                      f"{value} on, which is no multiple of {wide}", off != 0, mask)  # fmt: skip
+            uses = f"uses {memory.name} as {site.scalar}{site.width} from number {value} on"
+            self.find("misaligned", site, f"{site.text}: {{}} {uses}, which is no multiple of {wide}", off != 0, mask)
 
     def address(self, memory) -> int:
         """Where an array begins, as a pointer."""
@@ -223,8 +223,8 @@ class Wave:
         bad = ~(known.all(0) if known.ndim == 2 else known) & self.active(mask)
         if bad.any():
             at = self.at_first(index, bad, mask) * site.scalar.size
-            self.find("uninitialised", site, f"{site.text}: {{}} reads {memory.element(at)}, which nobody has stored to",
-                      bad, mask)  # fmt: skip
+            text = f"{site.text}: {{}} reads {memory.element(at)}, which nobody has stored to"
+            self.find("uninitialised", site, text, bad, mask)
 
     def given(self, value, mask, site: Site, name: str = ""):
         """The value of something that was declared without one."""
@@ -275,8 +275,8 @@ class Wave:
         return b
 
     def endless(self, site: Site, mask) -> None:
-        self.find("endless loop", site, f"this loop has gone round {self.limit:,} times for {{}} and does not end", True,
-                  mask, stop=True)  # fmt: skip
+        text = f"this loop has gone round {self.limit:,} times for {{}} and does not end"
+        self.find("endless loop", site, text, True, mask, stop=True)
 
     # ---- control flow
     def branch(self, mask, condition, site: Site):

@@ -475,13 +475,13 @@ STATEMENTS = {"if", "else", "for", "while", "do", "switch", "case", "default", "
 def number(token: Token) -> tree.Number:
     """A number as C reads it: its value and its type."""
     text = token.text.lower()
-    if not text.startswith("0x") and any(c in text for c in ".ef"):
-        kind = {"f": FLOAT, "h": HALF}.get(text[-1], DOUBLE)
-        return tree.Number(token.spot, float(text.rstrip("fh")), kind)
     digits = text.rstrip("ul")
     suffix = text[len(digits) :]
     octal = len(digits) > 1 and digits.isdigit() and digits[0] == "0"
     try:
+        if not text.startswith("0x") and any(c in text for c in ".ef"):
+            kind = {"f": FLOAT, "h": HALF}.get(text[-1], DOUBLE)
+            return tree.Number(token.spot, float(text.rstrip("fh")), kind)
         value = int(digits, 8 if octal else 0)
     except ValueError:
         raise TextError(f"{token.text} is no number", token.spot) from None

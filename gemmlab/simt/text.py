@@ -73,11 +73,10 @@ def tokens_of(text: str) -> list[Token]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            spot = Spot(line, at - start + 1)
-            if text.startswith("/*", at):
-                raise TextError("this comment has no end: '*/' is missing", spot)
-            raise TextError(f"the character {text[at]!r} has no meaning here", spot)
+            raise TextError(f"the character {text[at]!r} has no meaning here", Spot(line, at - start + 1))
         kind, word = match.lastgroup or "", match.group()
+        if word == "/" and text.startswith("/*", at):
+            raise TextError("this comment has no end: '*/' is missing", Spot(line, at - start + 1))
         if kind == "newline":
             line, start, space, first = line + 1, match.end(), True, True
         elif kind == "space":

@@ -25,7 +25,7 @@ from .calls import TYPES, Calls
 from .parse import Parser, constant
 from .text import Preprocessor, Spot, TextError
 from .tree import Node, written
-from .types import SCALARS, Array, Scalar, Type, Vector, Void, length, scalar_of
+from .types import SCALARS, Array, Scalar, Type, Vector, Void, an, length, scalar_of
 from .writer import LocalArray, Site, Value
 
 
@@ -264,7 +264,7 @@ class Translator(Calls):
         for item in node.items:
             deep = isinstance(item, tree.Braces)
             if at >= first + of.n * each:
-                self.fail(item, f"too many values for a {of}")
+                self.fail(item, f"too many values for {an(of)}")
             found += self.places(item, of.of, at) if deep else [(at, item)]
             at += each if deep else 1
         return found
@@ -328,7 +328,7 @@ class Translator(Calls):
         """Lanes join at their case, go on through the next, and leave at `break`."""
         value = self.promoted(self.expression(node.value), node.value)
         if not isinstance(value.type, Scalar) or not value.type.whole:
-            self.fail(node, f"a switch needs a whole number, not a {value.type}")
+            self.fail(node, f"a switch needs a whole number, not {an(value.type)}")
         name, before, left = self.keep(value.code), self.keep("mask", "before"), self.keep("False", "left")
         site = self.site("branch", node.spot, written(node.value))
         cases = [constant(n.value) for n in node.body if isinstance(n, tree.Case) and n.value is not None]
@@ -373,7 +373,7 @@ class Translator(Calls):
             value = self.convert(self.expression(node.value), self.function.type, node.value)
             self.emit(f"result = assign(mask, {value.code}, result)")
         elif not isinstance(self.function.type, Void):
-            self.fail(node, f"{self.function.name} must return a {self.function.type}")
+            self.fail(node, f"{self.function.name} must return {an(self.function.type)}")
         self.emit("gone = union(None, gone, mask)")
         self.emit("mask = False")
 

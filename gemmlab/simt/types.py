@@ -139,3 +139,8 @@ def stride(t: Type) -> int:
     if isinstance(t, Array):
         return t.n * stride(t.of)
     return t.size if isinstance(t, Scalar) else 1 if isinstance(t, Void) else 8
+
+
+def an(t: Type) -> str:
+    """A type with its article: "an int", "a float"."""
+    return f"an {t}" if str(t).startswith("int") else f"a {t}"

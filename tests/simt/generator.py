@@ -47,7 +47,7 @@ class Block:
             suffix = "u" if kind == "uint" else "ul"
             return rng.choice([f"{rng.randrange(2**20)}{suffix}", f"({kind})id", f"({kind})y[id]"])
         return rng.choice([f"{rng.randrange(60)}" if kind == "int" else f"{rng.randrange(60)}L", f"({kind})id",
-                           f"({kind})lid", f"({kind})y[id]", f"({kind})y[(id + {rng.randrange(16)}) & 15]"])  # fmt: skip
+                           f"({kind})lid", f"({kind})y[id]", f"({kind})y[(id + {rng.randrange(9)}) & 15]"])  # fmt: skip
 
     def value(self, kind: str, depth: int) -> str:
         rng = self.rng

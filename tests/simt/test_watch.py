@@ -1,4 +1,4 @@
-"""Each kind of finding: a kernel that is wrong in this way is found, with line and work-item, and the right one is not."""
+"""Each kind of finding: a kernel that is wrong in this way is found, with its line, and the right one is not."""
 
 from __future__ import annotations
 
@@ -122,14 +122,18 @@ def test_every_barrier_that_is_removed_is_missed(number):
 
 
 def test_a_race_is_told_with_both_lines_and_both_work_items():
-    source = edited(text(2), "barrier(CLK_LOCAL_MEM_FENCE);", "")
-    run = simt.simulate(2, *SIZE, {"TS": 8}, source)
-    line = line_of(source, "acc +=")
-    (store,) = {m[1] for f in run.findings for m in [re.search(r"in line (\d+), .* reads it in line", f.message)] if m} & {
-        str(line - 8), str(line - 9)} or {""}  # fmt: skip
-    assert store
-    assert re.match(rf"work-item \(\d, \d\) of group \(0, 0\) stores \w+\[\d\]\[\d\] in line \d+, work-item \(\d, \d\) of "
-                    rf"group \(0, 0\) reads it in line {line}, no barrier between", run.findings[0].message)  # fmt: skip
+    body = """
+    __local float T[8][8];
+    T[tn][tm] = 1.0f;
+    C[n*M + m] = T[tm][tn];"""
+    source = product(body)
+    finding = found(source, "race")
+    assert (finding.line, finding.column) == (line_of(source, "C[n*M"), source.split("\n")[-3].index("[tn];") + 1)
+    told = re.fullmatch(r"(work-item \(\d, \d\)) of group \(0, 0\) stores (T\[\d\]\[\d\]) in line (\d+), "
+                        r"(work-item \(\d, \d\)) of group \(0, 0\) reads it in line (\d+), no barrier between",
+                        finding.message)  # fmt: skip
+    assert told and told[1] != told[4]
+    assert (int(told[3]), int(told[5])) == (line_of(source, "T[tn][tm] ="), finding.line)
 
 
 def test_a_race_between_groups():
@@ -226,7 +230,8 @@ def test_a_finding_inside_a_macro_points_to_its_use_and_names_it():
 
 
 def test_pointers_to_nothing_and_between_numbers():
-    assert "points to nothing" in found(product("const __global float* p = 0; C[n*M + m] = *p;"), "out of bounds").message
+    nothing = "const __global float* p = 0; C[n*M + m] = *p;"
+    assert "points to nothing" in found(product(nothing), "out of bounds").message
     odd = "const __global float* p = (const __global float*)((const __global char*)A + 2); C[n*M + m] = *p;"
     assert "between two numbers" in found(product(odd), "misaligned").message
 
