@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from numbers import Integral, Real
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from .text import TextError
 from .translate import Program, compile_kernel
 from .tree import Declaration
 from .types import SCALARS, Pointer, Scalar, an, scalar_of
+from .values import over
 from .watch import Entry, Finding, WorkItem, distinct, races, two_writers
 
 #: One access of `width` neighbouring numbers by one work-item. `step` counts a work-item's own accesses, `phase` the
@@ -30,6 +32,26 @@ EVENT = np.dtype(
 #: For sizes that the defaults do not suit: tiles of 8.
 SMALL = {"TS": 8, "WPT": 2, "TSM": 8, "TSN": 8, "TSK": 8, "WPTM": 2, "WPTN": 2, "WIDTH": 2, "RX": 4, "RY": 2, "GX": 2,
          "GY": 4}  # fmt: skip
+
+
+class WarpStep(NamedTuple):
+    """One step of a warp: its entry in `Run.log`, what it is and where, and its 32 lanes.
+
+    `lanes` says which take part; `at` holds the first number that each touches (-1 for the others, and for steps that
+    are no accesses), `turns` how often the banks of local memory are asked, `transactions` how many sectors of global
+    memory are moved.
+    """
+
+    entry: int
+    kind: str
+    line: int
+    array: str
+    phase: int
+    lanes: np.ndarray
+    at: np.ndarray
+    width: int
+    transactions: int
+    turns: int
 
 
 class Empty:
@@ -122,6 +144,34 @@ class Run:
             rows["entry"] = number
             parts.append(rows)
         return np.concatenate(parts)
+
+    def warp(self, group: int = 0, warp: int = 0, private: bool = False) -> list[WarpStep]:
+        """What one warp of a work-group does, step by step: loads, stores, multiply-adds, branches, barriers.
+
+        Args:
+            group: the number of the work-group; warp: 0 for work-items 0 to 31 of it, and so on.
+            private: also accesses to private arrays, which are left out otherwise.
+        """
+        steps = []
+        for number, e in enumerate(self.log):
+            space = e.memory.space if e.memory else ""
+            chosen = (e.wave.group_number == group) & (e.wave.items // count.WARP == warp)
+            if (space == "private" and not private) or not chosen.any():
+                continue
+            active = e.wave.active(e.mask)[chosen]
+            if not active.any():
+                continue
+            at = np.where(active, over(e.wave.lanes, e.at)[chosen], -1) if e.memory else np.full(len(active), -1)
+            asked = np.full((1, count.WARP), -1)
+            asked[0, : len(at)] = np.where(at >= 0, at * e.site.scalar.size, -1)
+            size = e.site.scalar.size * e.site.width
+            phase = int(over(e.wave.lanes, e.phase)[chosen][0])
+            steps.append(
+                WarpStep(number, e.site.kind, e.site.line, e.memory.name if e.memory else "", phase, active, at,
+                         e.site.width, count.transactions(asked, size) if space == "global" else 0,
+                         count.turns(asked, size) if space == "local" else 0)
+            )  # fmt: skip
+        return steps
 
 
 class ProductRun(Run):
@@ -430,4 +480,4 @@ def _join(spec: KernelSpec, params: dict[str, int], sizes, args: list[object], c
     result.stopped = joined.stopped
 
 
-__all__ = ["EVENT", "Empty", "ProductRun", "Run", "WorkItem", "run", "simulate"]
+__all__ = ["EVENT", "Empty", "ProductRun", "Run", "WarpStep", "WorkItem", "run", "simulate"]

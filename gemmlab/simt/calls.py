@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from . import tree
 from .expressions import Expressions, Place, full, held_as
+from .text import near
 from .tree import written
 from .types import (
     BOOL,
@@ -68,7 +69,7 @@ class Calls(Expressions):
             return self.of_floats(node, plain)
         every = [*self.functions, *IDENTIFIERS, *FUNCTIONS, *FENCES]
         every += [n.removeprefix("call_") for n in dir(self) if n.startswith("call_")]
-        self.fail(node, f"the function {name!r} is not known{self.near(name, every)}")
+        self.fail(node, f"the function {name!r} is not known{near(name, every)}")
 
     def args(self, node: tree.Call, count: int) -> list[Value]:
         if len(node.args) != count:
@@ -90,7 +91,7 @@ class Calls(Expressions):
             assert isinstance(param, tree.Declaration)
             codes.append(f", {self.convert(value, param.type, arg).code}")
         wait = "yield from " if self.waits(function) else ""
-        result = self.keep(f"{wait}{node.name}(wave, mask{''.join(codes)})")
+        result = self.keep(f"{wait}f_{node.name}(wave, mask{''.join(codes)})")
         return Value(result, function.type, None, full(function.type) if isinstance(
             function.type, (Scalar, Vector)) else 64)  # fmt: skip
 

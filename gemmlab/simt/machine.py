@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 
 import numpy as np
 
@@ -17,6 +17,20 @@ from .writer import Site
 #: pointer which has walked a little in front of its array still belongs to it.
 SHIFT, MIDDLE = 40, 1 << 39
 WARP = 32
+#: What atomic functions store, from the old value and their arguments.
+ATOMICS: dict[str, Callable] = {
+    "add": lambda old, x: old + x,
+    "sub": lambda old, x: old - x,
+    "inc": lambda old, _: old + 1,
+    "dec": lambda old, _: old - 1,
+    "min": min,
+    "max": max,
+    "and": lambda old, x: old & x,
+    "or": lambda old, x: old | x,
+    "xor": lambda old, x: old ^ x,
+    "xchg": lambda old, x: x,
+    "cmpxchg": lambda old, compare, x: x if old == compare else old,
+}
 ORDINAL = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
@@ -199,11 +213,8 @@ class Wave:
                 place = places[lane]
                 if marks is not None and not marks[place] and op != "xchg":
                     self.uninitialised(site, memory, index, np.arange(self.lanes) != lane, theirs)
-                old, x = int(view[place]) if site.scalar.whole else view[place], args[0][lane]
-                new = {"add": lambda o, v: o + v, "inc": lambda o, v: o + 1, "sub": lambda o, v: o - v, "min": min,
-                       "dec": lambda o, v: o - 1, "max": max, "and": lambda o, v: o & v, "or": lambda o, v: o | v,
-                       "xor": lambda o, v: o ^ v, "xchg": lambda o, v: v,
-                       "cmpxchg": lambda o, v, i=lane: args[1][i] if o == v else o}[op](old, x)  # fmt: skip
+                old = int(view[place]) if site.scalar.whole else view[place]
+                new = ATOMICS[op](old, *(a[lane] for a in args))
                 result[lane] = old
                 view[place] = memory.held(new, site.scalar)
                 if marks is not None:
@@ -229,7 +240,7 @@ class Wave:
     def given(self, value, mask, site: Site, name: str = ""):
         """The value of something that was declared without one."""
         if value is None or value.__class__ is Partly:
-            missing = True if value is None else ~value.given
+            missing: Lanes = True if value is None else ~value.given
             value = (
                 np.float32(np.nan) if value is None and not site.scalar.whole else 0 if value is None else value.value
             )
@@ -244,7 +255,7 @@ class Wave:
         if x.__class__ is not array:
             if -(2**31) <= x < 2**31:
                 return x
-            bad = np.asarray(True)
+            bad: Lanes = True
         else:
             if int(x.max()) < 2**31 and int(x.min()) >= -(2**31):
                 return x

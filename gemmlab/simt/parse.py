@@ -6,9 +6,25 @@ from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from . import tree
-from .text import Spot, TextError, Token
+from .text import Spot, TextError, Token, near
 from .tree import Node
-from .types import DOUBLE, FLOAT, HALF, INT, LONG, UINT, ULONG, VOID, Array, Pointer, Type, Vector, named, stride
+from .types import (
+    DOUBLE,
+    FLOAT,
+    HALF,
+    INT,
+    LONG,
+    SCALARS,
+    UINT,
+    ULONG,
+    VOID,
+    Array,
+    Pointer,
+    Type,
+    Vector,
+    named,
+    stride,
+)
 
 SPACES = {
     "__global": "global", "global": "global", "__constant": "global", "constant": "global",
@@ -301,7 +317,7 @@ class Parser:
         if word == "typedef" or self.is_type():
             return self.declaration()
         if token.kind == "name" and self.ahead().kind == "name":
-            self.fail(f"the type {word!r} is not known")
+            self.fail(f"the type {word!r} is not known{near(word, [*SCALARS, 'float4'])}")
         return self.expression_statement()
 
     def condition(self, of: str) -> Node:

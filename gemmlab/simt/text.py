@@ -7,6 +7,7 @@ column of the text that the reader sees.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -52,6 +53,13 @@ class Token:
     space: bool = False  # whether white space comes before it
     first: bool = False  # whether it is the first of its line
     hidden: frozenset[str] = frozenset()  # macros that it came out of: they are not expanded in it again
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """A guess at what was meant by a name."""
+    by_lower = {n.lower(): n for n in known}
+    close = difflib.get_close_matches(name.lower(), by_lower, 1, 0.5)
+    return f"; did you mean {by_lower[close[0]]!r}?" if close else ""
 
 
 _TOKEN = re.compile(

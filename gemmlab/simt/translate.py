@@ -59,8 +59,10 @@ def compile_kernel(text: str, name: str | None = None, defines: Mapping[str, obj
     except TextError as error:
         error.source = text
         raise
-    except RecursionError:
-        raise TextError("this text is nested too deeply", Spot(1)) from None
+    except (RecursionError, MemoryError, SyntaxError) as error:
+        if isinstance(error, SyntaxError) and "too many" not in str(error):
+            raise
+        raise TextError("this text is nested too deeply for Python", Spot(1)) from None
 
 
 def _compiled(text: str, name: str | None, defines: Mapping[str, object] | None) -> Program:
@@ -83,7 +85,7 @@ def _compiled(text: str, name: str | None, defines: Mapping[str, object] | None)
     exec(compile(python, f"<{chosen.name}>", "exec"), names)
     params = [p for p in chosen.params if isinstance(p, tree.Declaration)]
     size = tuple(constant(n) for n in chosen.size)
-    code = names[chosen.name]
+    code = names[f"f_{chosen.name}"]
     return Program(chosen.name, params, size, python, code, translator.sites, translator.locals, text, chosen.spot)
 
 
@@ -103,6 +105,7 @@ class Translator(Calls):
         self.functions, self.globals, self.macros = functions, constants, macros
         self.around: list[_Around] = []
         self.function: tree.Function | None = None
+        self._exits: dict[int, frozenset[str]] = {}  # by the id of a node
 
     def program(self, kernel: tree.Function) -> str:
         """The Python text of a kernel and of all that it calls."""
@@ -148,7 +151,7 @@ class Translator(Calls):
             names.append(variable.python)
             if param.name in self.assigned:
                 self.emit(f"mask_{variable.python} = mask")
-        self.lines[head] = f"def {function.name}(wave, mask{''.join(f', {n}' for n in names)}):"
+        self.lines[head] = f"def f_{function.name}(wave, mask{''.join(f', {n}' for n in names)}):"
         self.statements(function.body.body)
         self.emit("return finished(result)")
 
@@ -160,13 +163,23 @@ class Translator(Calls):
         variable = self.declare(node, node.name, node.type, "constant", const=True)
         variable.python = value.code
 
+    def exits(self, node: Node) -> frozenset[str]:
+        """By which words lanes may leave a statement in its middle: return, break, continue."""
+        known = self._exits.get(id(node))
+        if known is None:
+            known = frozenset().union(*(self.exits(child) for child in node.children()))
+            if isinstance(node, (tree.Return, tree.Jump)):
+                known |= {"return" if isinstance(node, tree.Return) else node.word}
+            self._exits[id(node)] = known
+        return known
+
     # ---- statements
     def statements(self, body: list[Node]) -> None:
         """One after the other; behind one that may end the way of some lanes, only for those that go on."""
         depth = self.depth
         for number, node in enumerate(body, 1):
             self.statement(node)
-            if number < len(body) and _jumps(node):
+            if number < len(body) and self.exits(node):
                 self.emit("if mask is not False:")
                 self.depth += 1
         if self.depth > depth and self.lines[-1].endswith("if mask is not False:"):
@@ -280,7 +293,7 @@ class Translator(Calls):
         site = self.site("branch", node.spot, written(node.condition))
         self.emit(f"{before} = mask")
         self.emit(f"{yes}, {no} = wave.branch(mask, {condition.code}, {site})")
-        jumps = _jumps(node)
+        jumps = self.exits(node)
         for side, body in ((yes, node.yes), (no, node.no)):
             if body is not None:
                 with self.under(f"if {side} is not False:", side):
@@ -303,7 +316,7 @@ class Translator(Calls):
             self.emit(f"{rounds} += 1")
             self.emit(f"if {rounds} > wave.limit: wave.endless({site}, mask)")
             self.inner(node.body)
-            if _jumps(node.body):
+            if self.exits(node.body):
                 self.emit(f"mask = union({before}, mask, {skipped})")
                 self.emit(f"{skipped} = False")
                 self.emit("if mask is False: break")
@@ -312,7 +325,7 @@ class Translator(Calls):
             if not node.first:
                 self.leave_unless(node.condition, site)
         self.around.pop()
-        self.emit(f"mask = without({before}, gone)" if _jumps(node.body, tree.Return) else f"mask = {before}")
+        self.emit(f"mask = without({before}, gone)" if "return" in self.exits(node.body) else f"mask = {before}")
         self.scopes.pop()
 
     def leave_unless(self, condition: Node | None, site: str) -> None:
@@ -376,11 +389,6 @@ class Translator(Calls):
             self.fail(node, f"{self.function.name} must return {an(self.function.type)}")
         self.emit("gone = union(None, gone, mask)")
         self.emit("mask = False")
-
-
-def _jumps(node: Node, *kinds: type) -> bool:
-    """Whether some lanes may leave a statement in its middle."""
-    return any(isinstance(n, kinds or (tree.Return, tree.Jump)) for n in node.walk())
 
 
 def _root(node: Node) -> str:

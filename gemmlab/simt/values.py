@@ -45,6 +45,11 @@ def assign(mask, new, old):
     return np.where(mask, new, old)
 
 
+def over(lanes: int, x) -> np.ndarray:
+    """An entry per lane, also of a number that is the same for all."""
+    return x if x.__class__ is array and x.ndim else np.full(lanes, x)
+
+
 def finished(result):
     """What a function returns: lanes that did not call it have nothing, and need nothing."""
     return result.value if result.__class__ is Partly else result

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .values import Lanes, Mask
+from .values import Lanes, Mask, over
 from .writer import Site
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def touches(entries: Sequence[Entry], grain: int) -> Touches:
         assert e.memory is not None
         lanes = np.arange(e.wave.lanes) if e.mask is None else np.flatnonzero(e.mask)
         size = e.site.scalar.size
-        start = (np.broadcast_to(e.at, e.wave.lanes)[lanes] + e.memory.begin(e.wave, size, lanes)) * (size // grain)
+        start = (over(e.wave.lanes, e.at)[lanes] + e.memory.begin(e.wave, size, lanes)) * (size // grain)
         wide = e.site.width * (size // grain)
         place = (start[:, None] + np.arange(wide)).ravel()
         value = np.zeros(len(place))
@@ -112,7 +112,7 @@ def touches(entries: Sequence[Entry], grain: int) -> Touches:
             shown = np.broadcast_to(np.asarray(e.value, np.float64), (e.site.width, e.wave.lanes))[:, lanes].T
             value = np.repeat(shown, size // grain, axis=1).ravel()
         lane = np.repeat(lanes, wide)
-        phase = np.broadcast_to(np.asarray(e.phase), e.wave.lanes)[lane]
+        phase = over(e.wave.lanes, e.phase)[lane]
         parts.append((place, e.wave.number[lane], e.wave.group_number[lane], phase,
                       np.full(len(place), e.site.kind == "store"), np.full(len(place), number), value))  # fmt: skip
     return Touches(*(np.concatenate(column) for column in zip(*parts, strict=True)))

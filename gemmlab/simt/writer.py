@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn
 
-from .text import Spot, TextError
+from .text import Spot, TextError, near
 from .tree import Node
 from .types import INT, Array, Scalar, Type, length, scalar_of, stride
 
@@ -167,12 +166,5 @@ class Writer:
         found = self.find(name)
         if found is None:
             known = {n for scope in self.scopes for n in scope} | set(self.macros)
-            self.fail(node, f"{name!r} is not declared{self.near(name, known)}")
+            self.fail(node, f"{name!r} is not declared{near(name, known)}")
         return found
-
-    @staticmethod
-    def near(name: str, known: Iterable[str]) -> str:
-        """A guess at what was meant."""
-        by_lower = {n.lower(): n for n in known}
-        close = difflib.get_close_matches(name.lower(), by_lower, 1, 0.5)
-        return f"; did you mean {by_lower[close[0]]!r}?" if close else ""

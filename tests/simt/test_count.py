@@ -110,6 +110,18 @@ def test_branches_that_diverge():
     assert [(c.branches, c.divergent) for c in by_line if c] == [(2, 2), (2, 0), (16, 14)]
 
 
+def test_guards_that_diverge():
+    """Kernel 12's guard of A, warp by warp: some lanes inside the matrix, some outside."""
+    m, n, k = 11, 13, 9
+    run = simt.simulate(12, m, n, k, {"TS": 8, "WPT": 1})
+    item = np.arange(64)
+    diverging = 0
+    for row, step in np.ndindex(2, 2):
+        inside = ((row * 8 + item % 8 < m) & (step * 8 + item // 8 < k)).reshape(2, 32)
+        diverging += int((inside.any(1) & ~inside.all(1)).sum())
+    assert run.lines[line_of(text(12), "? A[")].divergent == 2 * diverging  # two columns of work-groups
+
+
 def test_groups_that_are_no_whole_warps():
     source = "__kernel void f(__global float* x) { x[get_global_id(0)] = 1.0f; }"
     run = simt.run(source, "f", (40,), (20,), [simt.Empty(40)])
@@ -131,6 +143,16 @@ def test_events_as_a_table():
     assert "private" in private["space"]
     first = every[(every["item"] == 0) & (every["group"] == 0)]
     assert first["step"].tolist() == list(range(len(first)))
+
+
+def test_the_steps_of_a_warp():
+    for order in ("lockstep", "warps"):
+        run = simt.simulate(2, 16, 16, 16, {"TS": 8}, order=order)
+        steps = [s for group in range(4) for warp in range(2) for s in run.warp(group, warp)]
+        assert sum(s.turns for s in steps) == run.counts.turns
+        assert sum(s.transactions for s in steps) == run.counts.transactions
+        assert sum(int(s.lanes.sum()) for s in steps if s.kind == "multiply-add") == 16**3
+        assert [s.kind for s in run.warp(1, 1)[:5]] == ["load", "store", "load", "store", "barrier"]
 
 
 def test_banks_of_8_bytes():

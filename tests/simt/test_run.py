@@ -123,6 +123,7 @@ def test_the_language(expression, before, kind, expected):
 def test_functions():
     helper = """
     typedef float4 quad;
+    int vector(int lambda) { return lambda; }
     __constant int two = 2;
     void twice(__local float* x, int i) { barrier(CLK_LOCAL_MEM_FENCE); x[i] *= two; barrier(CLK_LOCAL_MEM_FENCE); }
     float sum(const float* x, const int n) { float s = 0.0f; for (int i = 0; i < n; i++) s += x[i]; return s; }
@@ -133,7 +134,7 @@ def test_functions():
     shared[g] = g;
     twice(shared, g);
     float mine[3] = {shared[7 - g], 1.0f};
-    int by = sign(g - 3);
+    int by = vector(sign(g - 3));
     change(&by);
     quad q = (quad)(by);"""
     expected = [2 * (7 - g) + 1 + (g > 3) - (g < 3) + 3 for g in range(8)]
@@ -181,6 +182,16 @@ def test_bad_arguments_are_named(size, local, args, error, part):
     with pytest.raises(error) as caught:
         simt.run(COPY, "f", size, local, args)
     assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "op, expected",
+    [("add(p, 3)", 25), ("sub(p, 1)", -7), ("inc(p)", 9), ("dec(p)", -7), ("min(p, g)", 0), ("max(p, g)", 7),
+     ("and(p, 6)", 0), ("or(p, g)", 7), ("xor(p, 1 << g)", 254), ("xchg(p, 5)", 5), ("cmpxchg(p, g, g + 1)", 8)],
+)  # fmt: skip
+def test_atomics(op, expected):
+    text = f"__kernel void f(__global int* p) {{ int g = get_global_id(0); atomic_{op}; }}"
+    assert simt.run(text, "f", (8,), (4,), [np.ones(1, np.int32)]).arrays["p"][0] == expected
 
 
 def test_arrays_are_copied():

@@ -33,7 +33,7 @@ def refused(source: str) -> TextError:
         ("k++)", "k++", "expected ')' after the head of 'for', found '{'", "for (int k = 0; k < K; k++ |{"),
         ("m] * B", "m * B", "expected ']' after an index, found ';'", None),
         ("acc += ", "ac += ", "'ac' is not declared; did you mean 'acc'?", "        |ac +="),
-        ("float acc", "flaot acc", "the type 'flaot' is not known", "    |flaot"),
+        ("float acc", "flaot acc", "the type 'flaot' is not known; did you mean 'float'?", "    |flaot"),
         ("get_local_id(0)", "get_locl_id(0)",
          "the function 'get_locl_id' is not known; did you mean 'get_local_id'?", None),
         ("A[k*M + m] *", "A[k*M + m][0] *",
@@ -93,8 +93,10 @@ def test_rules_of_the_kernel_speak_for_themselves():
     [
         ((", const int K", ""), "gemm has 5 parameters instead of 6: M, N, K, A, B, C"),
         (("const int K", "const float K"), "parameter K, which stands for K, must be a whole number, not a float"),
-        (("__global float* C", "__global int* C"),
-         "parameter C, which stands for C, must be a pointer to floats in global memory, not a global int*"),
+        (
+            ("__global float* C", "__global int* C"),
+            "parameter C, which stands for C, must be a pointer to floats in global memory, not a global int*",
+        ),
         (("(8, 8, 1)", "(8, 4, 1)"), "gemm requires work-groups of 8 x 4 x 1, but is launched with 8 x 8"),
         (("gemm", "gem"), "there is no __kernel 'gemm' in this text, but gem"),
         (("__kernel", ""), "there is no __kernel function in this text"),
@@ -103,6 +105,14 @@ def test_rules_of_the_kernel_speak_for_themselves():
 def test_a_kernel_that_is_no_product(change, message):
     body = "for (int i = 0; i < M; i++) { C[i] = 0; }"
     assert refused(product(body).replace(*change)).message == message
+
+
+def test_a_text_that_is_nested_too_deeply():
+    for one, other in (("(", ")"), ("{ for (int i = 0; i < 1; i++) {", "}}")):
+        middle = "1" if one == "(" else "C[0] = 1.0f;"
+        nested = one * 400 + middle + other * 400
+        error = refused(product(f"C[0] = {nested};" if one == "(" else nested))
+        assert error.message == "this text is nested too deeply for Python"
 
 
 def test_recursion():

@@ -73,6 +73,28 @@ def test_a_dropped_guard():
     assert "stores to element" in finding.message and " of C" in finding.message
 
 
+@pytest.mark.parametrize(
+    "number, guard, without",
+    [
+        (12, "(m < M && ka < K) ?", "(m < M) ?"),
+        (12, "(m < M && ka < K) ?", "(ka < K) ?"),
+        (12, "(n + w*RTS < N && kb < K) ?", "(n + w*RTS < N) ?"),
+        (12, "(n + w*RTS < N && kb < K) ?", "(kb < K) ?"),
+        (12, "if (m < M && n + w*RTS < N)", "if (n + w*RTS < N)"),
+        (13, "k1 + k < K ?", "1 ?"),
+        (13, "k < K ?", "1 ?"),
+        (13, "min(own_m, M - TSM)", "own_m"),
+        (13, "min(own_n, N - TSN)", "own_n"),
+    ],
+)
+def test_every_guard_that_is_dropped_is_missed(number, guard, without):
+    """Not every one leads outside an array; the others spoil the product."""
+    size = (11, 13, 5 if guard == "k < K ?" else 11)
+    run = simt.simulate(number, *size, SMALL[number], edited(text(number), guard, without))
+    assert not run.ok and (run.findings or not run.exact)
+    assert simt.simulate(number, *size, SMALL[number]).ok
+
+
 @pytest.mark.parametrize("number", SMALL)
 def test_a_shifted_index_is_found(number):
     """Every access to A, B and C of every kernel, one element too far, in all work-items."""
