@@ -86,14 +86,12 @@ class Entry(NamedTuple):
 
 
 class Touches(NamedTuple):
-    """Accesses to one memory, one row per grain of memory and lane."""
+    """Accesses to one memory, one row per grain of memory and work-item."""
 
     place: np.ndarray
     lane: np.ndarray  # the work-item's number in the launch
-    group: np.ndarray
-    phase: np.ndarray
-    store: np.ndarray
     entry: np.ndarray  # number of the log's entry in the list they came from
+    store: np.ndarray
     value: np.ndarray
 
 
@@ -106,16 +104,31 @@ def touches(entries: Sequence[Entry], grain: int) -> Touches:
         size = e.site.scalar.size
         start = (over(e.wave.lanes, e.at)[lanes] + e.memory.begin(e.wave, size, lanes)) * (size // grain)
         wide = e.site.width * (size // grain)
-        place = (start[:, None] + np.arange(wide)).ravel()
-        value = np.zeros(len(place))
-        if e.value is not None and e.site.kind == "store":
+        place = (start[:, None] + np.arange(wide)).ravel() if wide > 1 else start
+        store, value = e.site.kind == "store", np.zeros(len(place))
+        if store:
             shown = np.broadcast_to(np.asarray(e.value, np.float64), (e.site.width, e.wave.lanes))[:, lanes].T
             value = np.repeat(shown, size // grain, axis=1).ravel()
-        lane = np.repeat(lanes, wide)
-        phase = over(e.wave.lanes, e.phase)[lane]
-        parts.append((place, e.wave.number[lane], e.wave.group_number[lane], phase,
-                      np.full(len(place), e.site.kind == "store"), np.full(len(place), number), value))  # fmt: skip
+        number_of = np.repeat(e.wave.number[lanes], wide)
+        parts.append((place, number_of, np.full(len(place), number), np.full(len(place), store), value))
     return Touches(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def by_phase(entries: Iterable[Entry]) -> dict[int, list[Entry]]:
+    """Entries by how many barriers their work-items had passed; one whose work-items differ in that is split."""
+    found: dict[int, list[Entry]] = {}
+    for e in entries:
+        if isinstance(e.phase, int):
+            found.setdefault(e.phase, []).append(e)
+            continue
+        active = e.wave.active(e.mask)
+        for phase in np.unique(e.phase[active]).tolist():
+            found.setdefault(phase, []).append(e._replace(mask=active & (e.phase == phase)))
+    return dict(sorted(found.items()))
+
+
+def stores(entries: Iterable[Entry]) -> bool:
+    return any(e.site.kind == "store" for e in entries)
 
 
 def conflict(t: Touches, actor: np.ndarray, size: int, same_value: bool = False) -> tuple[int, int] | None:
@@ -125,9 +138,9 @@ def conflict(t: Touches, actor: np.ndarray, size: int, same_value: bool = False)
     conflict; and if two have stored, at least one of them is not the last. So nothing is missed, in any order.
     Two who store the same value do each other no harm, unless `same_value` is asked for.
     """
-    stores = np.flatnonzero(t.store)
+    storing = np.flatnonzero(t.store)
     last = np.full(size, -1)
-    last[t.place[stores]] = stores
+    last[t.place[storing]] = storing
     other = last[t.place]
     bad = (other >= 0) & (actor[other] != actor)
     if not same_value:
@@ -153,23 +166,23 @@ def races(log: Iterable[Entry]) -> list[Finding]:
     for entries in shared.values():
         memory = entries[0].memory
         assert memory is not None
-        if not any(e.site.kind == "store" for e in entries):
+        if not stores(entries):
             continue
         grain = min(e.site.scalar.size for e in entries)
         size = memory.size_bytes * memory.groups // grain
-        every = touches(entries, grain)
         if memory.space == "global":
+            every = touches(entries, grain)
             if conflict(every, every.lane, size) is None:
                 continue
-            pair = conflict(every, every.group, size)
+            pair = conflict(every, every.lane // entries[0].wave.machine.work_items, size)
             if pair:
                 found.append(_race(entries, every, pair, grain, "and nothing orders work-groups"))
-        for phase in np.unique(every.phase).tolist():
-            now = every.phase == phase
-            part = Touches(*(column[now] for column in every))
-            pair = conflict(part, part.lane, size)
-            if pair:
-                found.append(_race(entries, part, pair, grain, "no barrier between"))
+        for some in by_phase(entries).values():
+            if stores(some):
+                now = touches(some, grain)
+                pair = conflict(now, now.lane, size)
+                if pair:
+                    found.append(_race(some, now, pair, grain, "no barrier between"))
     return found
 
 
