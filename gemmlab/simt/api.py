@@ -19,7 +19,7 @@ from .translate import Program, compile_kernel
 from .tree import Declaration
 from .types import SCALARS, Pointer, Scalar, an, scalar_of
 from .values import over
-from .watch import Entry, Finding, WorkItem, distinct, races, two_writers
+from .watch import Entry, Finding, distinct, races, two_writers
 
 #: One access of `width` neighbouring numbers by one work-item. `step` counts a work-item's own accesses, `phase` the
 #: barriers that it has passed, `index` numbers from the begin of the array (in memory, so column-major for matrices);
@@ -74,14 +74,13 @@ class Run:
         global_size, local_size: work-items of the launch and of a work-group.
     """
 
-    def __init__(self, program: Program, machine: Machine, memories: Mapping[str, Memory],
-                 global_size: tuple[int, ...], local_size: tuple[int, ...]):  # fmt: skip
-        self.text, self.python = program.text, program.python
+    def __init__(self, machine: Machine, memories: Mapping[str, Memory]):
+        self.text, self.python = machine.program.text, machine.program.python
         self.arrays = {name: m.view(m.scalar)[: m.sizes[0]] for name, m in memories.items()}
         self.log: list[Entry] = machine.log
         self.findings: list[Finding] = distinct([*races(machine.log), *machine.findings])
         self.stopped, self.printed = machine.stopped, machine.printed
-        self.global_size, self.local_size = global_size, local_size
+        self.global_size, self.local_size = machine.global_size, machine.local_size[: len(machine.global_size)]
 
     @property
     def ok(self) -> bool:
@@ -183,9 +182,10 @@ class ProductRun(Run):
         exact: whether c is expected, bit for bit (of the groups that ran).
     """
 
-    def __init__(self, run: Run, spec: KernelSpec, params: dict[str, int], a: np.ndarray, b: np.ndarray,
-                 memory: Memory, every: bool):  # fmt: skip
-        self.__dict__.update(run.__dict__)
+    def __init__(self, machine: Machine, memories: Mapping[str, Memory], spec: KernelSpec, params: dict[str, int],
+                 a: np.ndarray, b: np.ndarray, every: bool):  # fmt: skip
+        super().__init__(machine, memories)
+        memory = list(memories.values())[2]
         self.kernel, self.params, self.a, self.b = spec.number, params, a, b
         (self.m, self.k), self.n = a.shape, b.shape[1]
         self.c = self.arrays[memory.name].reshape(self.n, self.m).T
@@ -270,7 +270,8 @@ def run(
             f"args has {len(args)} entries, but {program.name} has {len(program.params)} parameters: {wanted}"
         )
     given = [_argument(p, a) for p, a in zip(program.params, args, strict=True)]
-    return _launch(program, given, sizes[0], sizes[1], order, seed, groups, limit)
+    machine = _launch(program, given, sizes[0], sizes[1], order, seed, groups, limit)
+    return Run(machine, _memories(program, given))
 
 
 def _sizes(
@@ -325,21 +326,24 @@ def _least(scalar: Scalar) -> int:
     return -(2 ** (scalar.bits - 1)) if scalar.kind == "int" else 0
 
 
-def _launch(program: Program, args: Sequence[object], global_size, local_size, order, seed, groups, limit) -> Run:
+def _launch(program: Program, args: Sequence[object], global_size, local_size, order, seed, groups, limit) -> Machine:
+    """Run a program whose arguments are numbers and `Memory`."""
     if order not in ("lockstep", "warps"):
         raise ValueError(f"order must be 'lockstep' or 'warps', not {order!r}")
     machine = Machine(program, global_size, local_size, limit)
-    if groups is not None:
-        for group in groups:
-            at = (*group, 0, 0)[:3]
-            if any(not 0 <= g < count for g, count in zip(at, machine.num_groups, strict=True)):
-                raise ValueError(
-                    f"groups holds {group}, but there are only {machine.num_groups[: len(global_size)]} groups"
-                )
-    memories = {p.name: a for p, a in zip(program.params, args, strict=True) if isinstance(a, Memory)}
+    for group in groups or ():
+        at = (*group, 0, 0)[:3]
+        if any(not 0 <= g < count for g, count in zip(at, machine.num_groups, strict=True)):
+            there = machine.num_groups[: len(global_size)]
+            raise ValueError(f"groups holds {group}, but there are only {there} groups")
     values = [machine.address(a) if isinstance(a, Memory) else a for a in args]
     machine.run(values, groups, order, seed)
-    return Run(program, machine, memories, tuple(global_size), tuple(local_size))
+    return machine
+
+
+def _memories(program: Program, args: Sequence[object]) -> dict[str, Memory]:
+    """The arrays among the arguments, by the names of the parameters."""
+    return {p.name: a for p, a in zip(program.params, args, strict=True) if isinstance(a, Memory)}
 
 
 def exact_inputs(m: int, n: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -419,10 +423,12 @@ def simulate(
     args.append(c)
     if spec.pieces:
         args.append(_pieces(spec, full, names[6]))
-    result = _launch(program, args, launch, local, order, seed, groups, limit)
-    if spec.joins(full, frozenset()) and not result.stopped and groups is None:
-        _join(spec, full, (m, n, k), args, c, result)
-    return ProductRun(result, spec, full, a, b, c, every=groups is None)
+    machine = _launch(program, args, launch, local, order, seed, groups, limit)
+    if spec.joins(full, frozenset()) and not machine.stopped and groups is None:
+        joined = _join(spec, full, (m, n, k), args)
+        machine.findings += [*joined.findings, *races(joined.log)]
+        machine.stopped = joined.stopped
+    return ProductRun(machine, _memories(program, args), spec, full, a, b, every=groups is None)
 
 
 def _as_a_product(program: Program, spec: KernelSpec, local: tuple[int, int]) -> None:
@@ -466,7 +472,7 @@ def _pieces(spec: KernelSpec, params: dict[str, int], name: str) -> Memory:
     return memory
 
 
-def _join(spec: KernelSpec, params: dict[str, int], sizes, args: list[object], c: Memory, result: Run) -> None:
+def _join(spec: KernelSpec, params: dict[str, int], sizes: tuple[int, int, int], args: list[object]) -> Machine:
     """The second launch of kernel 15: join.cl adds up the pieces of the tiles that the first has cut."""
     m, n, k = sizes
     rows, cols, _ = spec.tiles(params)
@@ -474,10 +480,5 @@ def _join(spec: KernelSpec, params: dict[str, int], sizes, args: list[object], c
     cuts = max(1, params["GROUPS"] - 1)
     program = program_of(read("join.cl"), "join", params)
     launch = 256 * min(down * across, cuts), -(-rows * cols // (4 * 256))
-    values = [m, n, k, params["GROUPS"], int(down * across <= cuts), args[6], c]
-    joined = _launch(program, values, launch, (256, 1), "lockstep", 0, None, 5_000)
-    result.findings = [*result.findings, *joined.findings]
-    result.stopped = joined.stopped
-
-
-__all__ = ["EVENT", "Empty", "ProductRun", "Run", "WarpStep", "WorkItem", "run", "simulate"]
+    values = [m, n, k, params["GROUPS"], int(down * across <= cuts), args[6], args[5]]
+    return _launch(program, values, launch, (256, 1), "lockstep", 0, None, 5_000)

@@ -66,7 +66,6 @@ class Wave:
         self.global_size = tuple(a * b for a, b in zip(size, count, strict=True))
         self.dimensions = machine.dimensions
         self.phase: int | np.ndarray = 0
-        self.arrived: np.ndarray | None = None  # which groups have come to the barrier at which the wave waits
         self.local_arrays = machine.local_arrays
 
     # ---- who
@@ -88,7 +87,8 @@ class Wave:
         """Something is wrong in the lanes `bad`; `message` has {} where the first of them is named."""
         lanes = np.flatnonzero(np.broadcast_to(bad, self.lanes) & self.active(mask))
         items = tuple(self.item(int(self.number[i])) for i in lanes[:16])
-        more = f" (and {len(lanes) - 1:,} more work-items)" if len(lanes) > 1 else ""
+        others = len(lanes) - 1
+        more = f" (and {others:,} more work-item{'s' * (others > 1)})" if others > 0 else ""
         spot = site.spot
         text = message.replace("{}", str(items[0]) if items else "a work-item") + more
         finding = Finding(kind, text, spot.line, spot.column, items, len(lanes), spot.macro)
@@ -313,7 +313,6 @@ class Wave:
         self.log.append(Entry(site, None, None, mask, self.phase, self))
         if mask is None:
             self.phase = self.phase + 1
-            self.arrived = None
             return
         come = np.bincount(self.slot_of, mask, len(self.groups))
         partly = (come > 0) & (come < self.per)
@@ -331,7 +330,6 @@ class Wave:
                     f"{'It' if come[group] == 1 else 'They'} would wait for ever")  # fmt: skip
             raise Stop(Finding("divergent barrier", text, site.line, site.column, (away,), others + 1, site.spot.macro))
         self.phase = self.phase + mask.astype(np.int64)
-        self.arrived = come > 0
 
     def printf(self, form: str, args, mask) -> None:
         text = form[1:-1].encode().decode("unicode_escape")
@@ -360,6 +358,7 @@ class Machine:
 
     def __init__(self, program: Program, global_size: Sequence[int], local_size: Sequence[int], limit: int):
         self.program, self.limit, self.dimensions = program, limit, len(global_size)
+        self.global_size = tuple(global_size)
         self.local_size = (*local_size, 1, 1)[:3]
         self.num_groups = tuple(g // s for g, s in zip((*global_size, 1, 1)[:3], self.local_size, strict=True))
         self.work_items = int(np.prod(self.local_size))
