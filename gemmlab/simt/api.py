@@ -68,7 +68,7 @@ class Run:
         text: the kernel's; python: what it became.
         arrays: every buffer after the run, by the name of the kernel's parameter, flat.
         findings: what was wrong.
-        stopped: whether the kernel could not go on after the last finding.
+        stop: the finding after which the kernel could not go on, or None.
         log: every step of all work-items in step, as `Entry`.
         printed: what printf said.
         global_size, local_size: work-items of the launch and of a work-group.
@@ -79,7 +79,7 @@ class Run:
         self.arrays = {name: m.view(m.scalar)[: m.sizes[0]] for name, m in memories.items()}
         self.log: list[Entry] = machine.log
         self.findings: list[Finding] = distinct([*races(machine.log), *machine.findings])
-        self.stopped, self.printed = machine.stopped, machine.printed
+        self.stop, self.printed = machine.stop, machine.printed
         self.global_size, self.local_size = machine.global_size, machine.local_size[: len(machine.global_size)]
 
     @property
@@ -92,7 +92,8 @@ class Run:
         """What came of it, in a sentence."""
         if not self.findings:
             return "nothing suspicious was seen"
-        more = f" (and {len(self.findings) - 1} more findings)" if len(self.findings) > 1 else ""
+        others = len(self.findings) - 1
+        more = f" (and {others} more finding{'s' * (others > 1)})" if others else ""
         return f"{self.findings[0]}{more}"
 
     def __repr__(self) -> str:
@@ -196,7 +197,7 @@ class ProductRun(Run):
         self._wrong = (self.c != self.expected) & (self._stored | every)
         self.exact = not self._wrong.any()
         self.findings = distinct([*self.findings, *two_writers(self.log, memory)])
-        if every and not self.stopped and not self._stored.all():
+        if every and not self.stop and not self._stored.all():
             column, row = np.argwhere(~self._stored.T)[0]
             many = int((~self._stored).sum())
             more = f" and {many - 1:,} more elements are" if many > 1 else " is"
@@ -210,8 +211,8 @@ class ProductRun(Run):
 
     @property
     def verdict(self) -> str:
-        if self.stopped:
-            return f"stopped: {self.findings[-1]}"
+        if self.stop:
+            return f"stopped: {self.stop}"
         if self.exact:
             by_luck = f"right here, by luck: {super().verdict}"
             return by_luck if self.findings else "right: every element exact, and nothing suspicious was seen"
@@ -388,7 +389,7 @@ def simulate(
     order: str = "lockstep",
     seed: int = 0,
     groups: Sequence[tuple[int, ...]] | None = None,
-    limit: int = 5_000,
+    limit: int | None = None,
 ) -> ProductRun:
     """Run a kernel of the ladder, or an edited text of it, on A (m x k) and B (k x n) with entries +-1 and +-3.
 
@@ -396,7 +397,8 @@ def simulate(
         kernel: its number; it says how large work-groups and tiles are. m, n, k: sizes that it takes, a few tiles.
         params: its parameters; None for the defaults, or tiles of 8 where the sizes are too small for these.
         source: another text to run in its place.
-        order, seed, groups, limit: as in `run`; seed also draws the inputs.
+        order, seed, groups, limit: as in `run`; seed also draws the inputs. The limit is 512 rounds of a loop, or
+            twice the largest of m, n and k, unless another is given.
 
     Raises:
         TextError: (a ValueError) if the text is no kernel, with line and column.
@@ -423,11 +425,11 @@ def simulate(
     args.append(c)
     if spec.pieces:
         args.append(_pieces(spec, full, names[6]))
-    machine = _launch(program, args, launch, local, order, seed, groups, limit)
-    if spec.joins(full, frozenset()) and not machine.stopped and groups is None:
+    machine = _launch(program, args, launch, local, order, seed, groups, limit or max(512, 2 * max(m, n, k)))
+    if spec.joins(full, frozenset()) and not machine.stop and groups is None:
         joined = _join(spec, full, (m, n, k), args)
         machine.findings += [*joined.findings, *races(joined.log)]
-        machine.stopped = joined.stopped
+        machine.stop = joined.stop
     return ProductRun(machine, _memories(program, args), spec, full, a, b, every=groups is None)
 
 

@@ -352,7 +352,7 @@ class Machine:
     """A launch: a program, sizes, arrays; `run` carries it out.
 
     Attributes:
-        findings: what was wrong, as far as it is seen while the kernel runs; stopped: whether it could not go on.
+        findings: what was wrong, as far as it is seen while the kernel runs; stop: that after which it could not go on.
         log: every step; printed: what printf said.
     """
 
@@ -369,7 +369,7 @@ class Machine:
         self.pointed: list[Memory | Cells] = []
         self.local_arrays: list[Memory] = []
         self.slots: dict[tuple[int, ...], int] = {}
-        self.stopped = False
+        self.stop: Finding | None = None
 
     def address(self, memory: Memory | Cells) -> int:
         """Give an array an address."""
@@ -398,7 +398,7 @@ class Machine:
                         self.go([Wave(self, [some[group]], warp) for warp in warps], args, rng)
             except Stop as stop:
                 self.findings.append(stop.finding)
-                self.stopped = True
+                self.stop = stop.finding
 
     def place_locals(self, groups: Sequence[tuple[int, ...]]) -> None:
         """Local memory for these groups, as nobody has stored to it."""

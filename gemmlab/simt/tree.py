@@ -198,30 +198,42 @@ class Function(Node):
     size: list[Node] = field(default_factory=list)  # what reqd_work_group_size says
 
 
-def written(node: Node | None, inner: bool = False) -> str:
-    """An expression much as the reader wrote it; `inner` puts an operation in brackets."""
+def written(node: Node | None, inner: bool = False, within: str | None = None) -> str:
+    """An expression much as the reader wrote it.
+
+    `inner` puts an operation in brackets. What came out of another macro than `within` is shown as the macro's name.
+    """
+    if node is None:
+        return ""
+    macro = node.spot.macro
+    if within is not None and macro and macro != within:
+        return macro
+
+    def show(part: Node, inner: bool = False) -> str:
+        return written(part, inner, macro)
+
     if isinstance(node, Number):
         return f"{node.value}" + ("f" if node.type.name == "float" else "")
     if isinstance(node, Name):
         return node.name
     if isinstance(node, Index):
-        return f"{written(node.array, True)}[{written(node.index)}]"
+        return f"{show(node.array, True)}[{show(node.index)}]"
     if isinstance(node, Member):
-        return f"{written(node.vector, True)}.{node.name}"
+        return f"{show(node.vector, True)}.{node.name}"
     if isinstance(node, Call):
-        return f"{node.name}({', '.join(map(written, node.args))})"
+        return f"{node.name}({', '.join(map(show, node.args))})"
     if isinstance(node, Step):
-        return f"{node.op}{written(node.target)}" if node.before else f"{written(node.target)}{node.op}"
+        return f"{node.op}{show(node.target)}" if node.before else f"{show(node.target)}{node.op}"
     shown = "..."
     if isinstance(node, Unary):
-        shown = f"{node.op}{written(node.operand, True)}"
+        shown = f"{node.op}{show(node.operand, True)}"
     elif isinstance(node, Cast):
-        shown = f"({node.type}){written(node.operand, True)}"
+        shown = f"({node.type}){show(node.operand, True)}"
     elif isinstance(node, Binary):
         tight = node.op in ("*", "/", "%")
         space = "" if tight else " "
-        left, right = (written(x, tight or isinstance(x, Choice)) for x in (node.left, node.right))
+        left, right = (show(x, tight or isinstance(x, Choice)) for x in (node.left, node.right))
         shown = f"{left}{space}{node.op}{space}{right}"
     elif isinstance(node, Choice):
-        shown = f"{written(node.condition)} ? {written(node.yes)} : {written(node.no)}"
+        shown = f"{show(node.condition)} ? {show(node.yes)} : {show(node.no)}"
     return f"({shown})" if inner else shown

@@ -9,7 +9,8 @@ from __future__ import annotations
 import random
 
 ITEMS = 8  # work-items of a work-group, and 2 groups
-TYPES = {"int": "i4", "uint": "u4", "long": "i8", "ulong": "u8", "float": "f4"}
+TYPES = ("int", "uint", "long", "ulong", "float", "double", "short", "uchar")
+NARROW = ("short", "uchar")
 
 
 class Block:
@@ -41,6 +42,10 @@ class Block:
         names = self.names(kind)
         if names and rng.random() < 0.6:
             return rng.choice(names)
+        if kind in NARROW:
+            return f"({kind})({self.leaf('int')}*{rng.randrange(300)})"
+        if kind == "double":
+            return rng.choice([f"{rng.randrange(9)}.0", "(double)id", f"(double){self.leaf('long')}", "(double)x[id]"])
         if kind == "float":
             return rng.choice(["(float)id", f"{rng.randrange(9)}.0f", "x[id]", f"x[(id + {rng.randrange(9)}) & 15]"])
         if kind in ("uint", "ulong"):
@@ -60,10 +65,15 @@ class Block:
             if kind == "uint4":
                 return f"({a} {rng.choice('+-*&|^')} {b})"
             return f"(({a} {rng.choice('+-')} {b}) % 97)"
+        if kind in NARROW:
+            return f"({kind})({self.value('int', depth - 1)} * {rng.randrange(99)})"
         vector = self.names(kind + "4")
         if vector and rng.random() < 0.3:
             return f"{rng.choice(vector)}.{rng.choice(['x', 'y', 's2', 's3', 'hi.x', 'odd.y'])}"
         a, b = self.value(kind, depth - 1), self.value(kind, depth - 1)
+        if kind == "double":
+            other = self.leaf(rng.choice(["double", "float", "int"]))
+            return f"(double)((long)({a} {rng.choice('+-*')} {other}) % 1001)"
         if kind == "float":
             pick = rng.randrange(4)
             if pick == 0:

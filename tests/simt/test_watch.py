@@ -241,7 +241,7 @@ def test_division_by_zero():
 def test_what_was_found_before_the_end_is_told_with_it():
     body = "float x; x += 1.0f;\n C[-1] = x;" + RIGHT
     run = simt.simulate(2, *SIZE, {"TS": 8}, product(body))
-    assert run.stopped and [f.kind for f in run.findings] == ["uninitialised", "out of bounds"]
+    assert run.stop is run.findings[-1] and [f.kind for f in run.findings] == ["uninitialised", "out of bounds"]
     assert run.verdict.startswith("stopped: ")
 
 
@@ -249,6 +249,13 @@ def test_a_finding_inside_a_macro_points_to_its_use_and_names_it():
     source = product("GET(x, m + 100)" + RIGHT, before="#define GET(x, at) float x = A[at];")
     finding = found(source, "out of bounds")
     assert finding.line == line_of(source, "GET(x, m") and finding.macro == "GET"
+
+
+def test_macros_are_shown_by_their_names():
+    finding = found(
+        edited(text(6), "[tn + wn*RTSN]", "[tn + wn*RTSN + TSN]"), "out of bounds", (16, 16, 16), 6, SMALL[6]
+    )
+    assert "[tn + wn*RTSN + TSN][k]: work-item (0, 0)" in finding.message
 
 
 def test_pointers_to_nothing_and_between_numbers():
