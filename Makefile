@@ -1,29 +1,43 @@
-# make lab    set up and open JupyterLab        make test   set up and run the tests (or those in TESTS)
+# make lab        set up, and open JupyterLab
+# make test       set up, and run the tests that need nothing but Python's packages (or those in TESTS)
+# make test-all   run everything that CI runs: all runtimes, Oclgrind, the browser, the notebooks and their solutions
+# make lint       ruff, mypy, and the order of the rooms (import-linter)
+# make notebooks  build the notebooks from their texts, with outputs     make tables   the README's tables
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+JOBS ?= auto
+comma := ,
 
-.PHONY: lab test lint notebooks pictures bench clean
+.PHONY: lab test test-all lint notebooks pictures tables bench clean
 
+# As root (in a container, say) Jupyter asks to be told that this is wanted.
 lab: $(VENV)/lab.done
-	$(BIN)/jupyter lab notebooks/00_start_here.ipynb
+	@$(BIN)/python -m gemmlab.widgets.lab
 
 test: $(VENV)/test.done
-	$(BIN)/python -m pytest $(TESTS)
+	$(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 -m "not system" $(TESTS)
+
+test-all: $(VENV)/test.done
+	$(BIN)/python -m pip install --quiet -e '.[intel]'
+	GEMMLAB_NO_SKIP=1 $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 $(TESTS)
 
 lint: $(VENV)/test.done
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
 
-# Run every notebook from top to bottom and store its outputs, but no widget state.
 notebooks: $(VENV)/test.done
 	$(BIN)/python notebooks/rebuild.py
 
+tables: $(VENV)/test.done
+	$(BIN)/python docs/tables.py
+
 # The README's pictures: the explorer as a browser shows it, and the recorded ladder.
 pictures: $(VENV)/test.done
-	$(BIN)/python tests/screenshot.py --readme notebooks/pictures/explorer.png
-	$(BIN)/python -c "from gemmlab import plot, record; open('notebooks/pictures/ladder.png', 'wb').write(plot.ladder(record.ladders(), record.yardsticks('H200')).png())"
-	$(BIN)/python -c "from gemmlab import record, tensors; f = next(f for f in record.recorded() if 'errors' in f); open('notebooks/pictures/precisions.png', 'wb').write(tensors.rates(f['side_by_side'], f['errors'], f['title']).png())"
+	$(BIN)/python tests/browser/screenshot.py --readme notebooks/pictures/explorer.png
+	$(BIN)/python docs/tables.py --pictures notebooks/pictures
 
 bench: $(VENV)/lab.done
 	$(BIN)/python -m gemmlab bench
@@ -41,5 +55,3 @@ $(VENV)/%.done: pyproject.toml
 
 clean:
 	rm -rf $(VENV)
-
-comma := ,

@@ -12,27 +12,27 @@ Names load when they are first used: importing the package touches no device and
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from .catalog import ParameterError, catalog  # light, and eager: the record must win over the module's name
-
-__version__ = "0.1.0"
+from .caches import clear_caches
+from .catalog import ParameterError, catalog  # light, and eager: the dict must win over the room's name
+from .version import __version__
 
 #: Where each public name lives.
 _HOME = {
-    "matmul": "blas",
-    "sgemm": "blas",
-    "transpose": "reshape",
-    "pad": "reshape",
-    "unpad": "reshape",
-    "devices": "device",
-    "default_device": "device",
-    "NoDeviceError": "device",
-    "kernel": "launch",
-    "BuildError": "build",
-    "measure": "bench",
-    "Result": "record",
-    "peaks": "ceiling",
-    "sweep": "curves",
-    "trial": "live",
+    "matmul": "blas.products",
+    "sgemm": "blas.products",
+    "transpose": "blas.reshape",
+    "pad": "blas.reshape",
+    "unpad": "blas.reshape",
+    "devices": "opencl.devices",
+    "default_device": "opencl.devices",
+    "NoDeviceError": "opencl.devices",
+    "kernel": "opencl.launch",
+    "BuildError": "opencl.build",
+    "measure": "bench.timing",
+    "Result": "bench.records",
+    "peaks": "bench.peaks",
+    "sweep": "bench.sweeps",
+    "trial": "worker.client",
     "simulate": "simt",
     "Explorer": "widgets.explorer",
     "Stepper": "widgets.stepper",
@@ -41,23 +41,23 @@ _HOME = {
     "verdict": "widgets.lesson",
 }
 
-__all__ = ["__version__", "catalog", "ParameterError", *_HOME]
+__all__ = ["__version__", "catalog", "clear_caches", "ParameterError", *_HOME]
 
 if TYPE_CHECKING:
-    from .bench import measure
-    from .blas import matmul, sgemm
-    from .build import BuildError
-    from .ceiling import peaks
-    from .curves import sweep
-    from .device import NoDeviceError, default_device, devices
-    from .launch import kernel
-    from .live import trial
-    from .record import Result
-    from .reshape import pad, transpose, unpad
+    from .bench.peaks import peaks
+    from .bench.records import Result
+    from .bench.sweeps import sweep
+    from .bench.timing import measure
+    from .blas.products import matmul, sgemm
+    from .blas.reshape import pad, transpose, unpad
+    from .opencl.build import BuildError
+    from .opencl.devices import NoDeviceError, default_device, devices
+    from .opencl.launch import kernel
     from .simt import simulate
     from .widgets.explorer import Explorer
     from .widgets.lesson import Difference, Prediction, verdict
     from .widgets.stepper import Stepper
+    from .worker.client import trial
 
 
 def __getattr__(name: str):

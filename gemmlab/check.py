@@ -34,6 +34,7 @@ class Verdict:
     def __str__(self) -> str:
         if self.ok:
             return "right: every element exact" if self.bound == 0 else f"right: error {self.error:.1e}"
+        assert self.first is not None
         i, j, got, want = self.first
         extent = "1 element is" if self.wrong == 1 else f"{self.wrong:,} elements are"
         return f"wrong: {extent} off; the first is C[{i}, {j}] = {got:g}, expected {want:g}"
@@ -48,7 +49,7 @@ def exact_inputs(m: int, n: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.
     """
     if k > EXACT_K:
         raise ValueError(f"k={k} is over {EXACT_K}; beyond it partial sums may pass 2^24")
-    return _draw(lambda rng, shape: rng.choice(np.float32([-3, -1, 1, 3]), shape), m, n, k, seed)
+    return _draw(lambda rng, shape: rng.choice(np.array([-3, -1, 1, 3], np.float32), shape), m, n, k, seed)
 
 
 def random_inputs(m: int, n: int, k: int, seed: int = 0, kind: str = "uniform") -> tuple[np.ndarray, np.ndarray]:
@@ -81,7 +82,7 @@ def exact_large(c: np.ndarray, a: np.ndarray, b: np.ndarray, rounds: int = 3, se
     """
     rng = np.random.default_rng(seed)
     for _ in range(rounds):
-        x = rng.integers(-512, 512, b.shape[1]).astype(np.float64)
+        x = np.asarray(rng.integers(-512, 512, b.shape[1]), np.float64)
         if not np.array_equal(_times(c, x), _times(a, _times(b, x))):
             return False
     return True

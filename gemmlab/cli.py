@@ -1,16 +1,19 @@
-"""The commands: `python -m gemmlab doctor | bench | verify`."""
+"""The commands: `python -m gemmlab doctor | bench | tune | compare | record | verify`."""
 
 from __future__ import annotations
 
 import argparse
 import platform
 import sys
+from functools import partial
 from pathlib import Path
 
 from tqdm import tqdm
 
-from . import __version__
 from .catalog import catalog
+from .version import __version__
+
+Arguments = argparse.Namespace
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -18,63 +21,43 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m gemmlab", description=__doc__)
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("doctor", help="which devices there are, whether they work, and what to do if not")
-    bench = commands.add_parser("bench", help="check and time kernels; optionally record the results")
-    bench.add_argument("--kernels", type=_numbers, default=list(catalog), help="such as 1-3,10,auto (default: all)")
-    bench.add_argument("--sizes", type=_sizes, default=[256, 512], help="such as 256,512,64x8192x1024 (M x N x K)")
-    bench.add_argument("--params", type=_settings, default={}, help="such as TS=32,WPT=8, for kernels that have them")
-    bench.add_argument("--device", help="an index or part of a name")
-    bench.add_argument("--repeats", type=int, help="timed runs (default: as many as fit 80 ms)")
-    bench.add_argument("--json", metavar="FILE", help="write the results to FILE")
-    bench.add_argument("--title", help="a short name of the device for charts (with --json)")
-    bench.add_argument(
-        "--cublas", action="store_true", help='also kernel="auto" side by side with cuBLAS SGEMM, by PyTorch'
-    )
-    bench.add_argument(
-        "--clblast", metavar="LIBRARY", default="", help="likewise with CLBlast: its shared library, libclblast.so.1"
-    )
-    bench.add_argument("--tries", type=int, default=6, help="parameter sets of each kernel that a search begins with")
-    strategies = ["pad", "guard", "shift", "auto"]
-    bench.add_argument("--edges", default="pad", choices=strategies, help="the strategy whose kernels a search tries")
-    bench.add_argument("--steps", type=int, default=100, help="how often at most it moves on from one of the best")
-    bench.add_argument("--starts", type=_starts, default=[], help="more of them, such as TSM=96,TSN=96:TSM=32")
-    bench.add_argument(
-        "--precision", default="float32", choices=["float32", "tf32", "tf32x3"], help="whose kernels a search tries"
-    )
-    bench.add_argument("--calls", action="store_true", help="a search rates whole calls (quicker; no limit of time)")
-    bench.add_argument("--search", metavar="FILE", help="find the best kernels for --sizes; add them to FILE")
-    bench.add_argument("--chapters", metavar="FILE", help="record in FILE what the chapters show (or --kernels)")
-    bench.add_argument(
-        "--strategies", metavar="FILE", help="compare what to do at the edges, at --sizes; record in FILE"
-    )
-    verify = commands.add_parser("verify", help="check the kernels on every device")
-    verify.add_argument("--full", action="store_true", help="everything instead of a sample, and all tests")
-    verify.add_argument("--seed", type=int, default=0, help="of the sample")
+    for name, (describe, run) in COMMANDS.items():
+        command = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
+        command.set_defaults(run=run)
+        describe(command)
     given = parser.parse_args(arguments)
     try:
-        return {"doctor": doctor, "bench": run_bench, "verify": run_verify}[given.command](given)
+        return given.run(given)
     except (ValueError, TypeError, MemoryError, RuntimeError, OSError) as error:  # what the package refuses in words
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 2
 
 
-def _numbers(text: str) -> list[int | str]:
-    numbers = []
+# What the options say.
+
+
+def kernel_numbers(text: str) -> list[int]:
+    """Such as 1-3,10."""
+    numbers: list[int] = []
     for part in text.split(","):
-        if part == "auto":
-            numbers.append(part)
-            continue
         first, _, last = part.partition("-")
         numbers += range(int(first), int(last or first) + 1)
-    unknown = [n for n in numbers if n not in catalog and n != "auto"]
+    unknown = [n for n in numbers if n not in catalog]
     if unknown:
         raise argparse.ArgumentTypeError(f"there is no kernel {unknown[0]}; there are {', '.join(map(str, catalog))}")
     return numbers
 
 
-def _sizes(text: str) -> list:
+def numbers_or_auto(text: str) -> list:
+    """Such as 1-3,10,auto."""
+    parts = text.split(",")
+    numbers = kernel_numbers(",".join(p for p in parts if p != "auto")) if set(parts) != {"auto"} else []
+    return [*numbers, "auto"] if "auto" in parts else numbers
+
+
+def size_list(text: str) -> list:
     """Such as 256,512, or 1000-1100:7 for a range with a step; 64x8192x8192 for M, N and K that differ."""
-    sizes = []
+    sizes: list = []
     for part in text.split(","):
         if "x" in part:
             m, n, k = part.split("x")
@@ -86,25 +69,104 @@ def _sizes(text: str) -> list:
     return sizes
 
 
-def _settings(text: str) -> dict[str, int]:
+def settings(text: str) -> dict[str, int]:
+    """Such as TS=32,WPT=8."""
     return {name.strip(): int(value) for name, _, value in (part.partition("=") for part in text.split(","))}
 
 
-def _starts(text: str) -> list[dict[str, int]]:
-    return [_settings(part) for part in text.split(":")]
+def several_settings(text: str) -> list[dict[str, int]]:
+    """Such as TSM=96,TSN=96:TSM=32."""
+    return [settings(part) for part in text.split(":")]
 
 
-def doctor(given) -> int:
-    """Say what there is, try it, and explain what is missing, with the command to type."""
+def _device(parser) -> None:
+    parser.add_argument("--device", help="an index or part of a name (default: the preferred device)")
+
+
+def _sizes(parser, default: list | None = None) -> None:
+    words = "such as 256,512,64x8192x1024 (M x N x K of the column-major product)"
+    parser.add_argument("--sizes", type=size_list, default=default, required=default is None, help=words)
+
+
+def _record(parser) -> None:
+    parser.add_argument("--json", metavar="FILE", help="write the results to FILE")
+    parser.add_argument("--title", help="with --json: a short name of the device for charts")
+
+
+def _strategy(parser, edges: str | None, precision: str | None) -> None:
+    strategies, precisions = ["pad", "guard", "shift", "auto"], ["float32", "tf32", "tf32x3"]
+    parser.add_argument("--edges", default=edges, choices=strategies, help="what is done where tiles do not fit")
+    parser.add_argument("--precision", default=precision, choices=precisions, help="how floats are multiplied")
+
+
+def _no_options(parser) -> None:
+    pass
+
+
+def _bench_options(parser) -> None:
+    parser.add_argument("--kernels", type=numbers_or_auto, default=list(catalog), help="such as 1-3,10,auto (all)")
+    _sizes(parser, [256, 512])
+    parser.add_argument("--params", type=settings, default={}, help="such as TS=32,WPT=8, for kernels that have them")
+    _strategy(parser, None, None)
+    _device(parser)
+    parser.add_argument("--repeats", type=int, help="timed runs (default: as many as fit 80 ms)")
+    _record(parser)
+
+
+def _tune_options(parser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the table to add to, such as results/auto.json")
+    _sizes(parser)
+    parser.add_argument("--kernels", type=kernel_numbers, default=[], help="only these, such as 7,15 (default: all)")
+    _strategy(parser, "pad", "float32")
+    parser.add_argument("--tries", type=int, default=6, help="parameter sets of each kernel to begin with")
+    parser.add_argument("--starts", type=several_settings, default=[], help="more of them: TSM=96,TSN=96:TSM=32")
+    parser.add_argument("--steps", type=int, default=100, help="how often at most the best move on to a neighbour")
+    parser.add_argument("--calls", action="store_true", help="rate whole calls (quicker; nothing stops a slow one)")
+    _device(parser)
+
+
+def _compare_options(parser) -> None:
+    _sizes(parser)
+    parser.add_argument("--cublas", action="store_true", help="cuBLAS SGEMM, by PyTorch")
+    parser.add_argument("--clblast", metavar="LIBRARY", default="", help="CLBlast's shared library: libclblast.so.1")
+    parser.add_argument("--repeats", type=int, help="with --json: timed runs of each kernel that is recorded")
+    _device(parser)
+    _record(parser)
+
+
+def _record_options(parser) -> None:
+    what = parser.add_subparsers(dest="what", required=True)
+    chapters = what.add_parser("chapters", help="the sweeps that the chapters show of other devices")
+    chapters.add_argument("--size", type=int, default=4096, help="of the square matrices (default: 4096)")
+    chapters.add_argument("--kernels", type=kernel_numbers, default=[], help="only the sweeps of these kernels")
+    edges = what.add_parser("edges", help="the ways to treat sizes that are not whole tiles, side by side")
+    _sizes(edges)
+    edges.add_argument("--repeats", type=int, help="timed runs (default: as many as fit 80 ms)")
+    for command in (chapters, edges):
+        command.add_argument("file", metavar="FILE", help="the file to write")
+        command.add_argument("--title", help="a short name of the device for charts")
+        _device(command)
+
+
+def _verify_options(parser) -> None:
+    parser.add_argument("--full", action="store_true", help="everything instead of a sample, and all tests")
+    parser.add_argument("--seed", type=int, default=0, help="of the sample")
+
+
+# What the commands do.
+
+
+def run_doctor(given: Arguments) -> int:
+    """Say which devices there are, try each of them, and explain what is missing, with the command to type."""
     import pyopencl as cl
 
-    from . import check, device
-    from . import doctor as advice
-    from .blas import matmul
+    from . import check
+    from .blas.products import matmul
+    from .opencl import devices, doctor
 
     print(f"gemmlab {__version__}, pyopencl {cl.VERSION_TEXT}, Python {platform.python_version()}")
     works = 0
-    for d in device.devices():
+    for d in devices.devices():
         a, b = check.exact_inputs(65, 33, 129)
         try:
             verdict = str(check.exact(matmul(a, b, device=d), a, b))
@@ -112,13 +174,13 @@ def doctor(given) -> int:
             verdict = f"{type(error).__name__}: {error}"
         works += verdict.startswith("right")
         print(f"device {d.index}: {d}, {d.units} compute units, {d.version}\n  a 65 x 33 x 129 product: {verdict}")
-    for d in device.listed():
-        if device.trouble(d):
-            print(f"not used: {d.name.strip()}: {device.trouble(d)}")
-    for finding in advice.findings():
+    for listed in devices.listed():
+        if devices.trouble(listed):
+            print(f"not used: {listed.name.strip()}: {devices.trouble(listed)}")
+    for finding in doctor.findings():
         print(f"\n{finding}")
     if works:
-        print(f"The default is {device.default_device()}; GEMMLAB_DEVICE or device= chooses another.")
+        print(f"The default is {devices.default_device()}; GEMMLAB_DEVICE or device= chooses another.")
         return 0
     print(
         "\nNo OpenCL device works here. Any one of these gives you one on the processor:\n"
@@ -131,40 +193,131 @@ def doctor(given) -> int:
     return 1
 
 
-def run_bench(given) -> int:
-    """Measure; print one line a result; record if asked to."""
-    from . import auto, bench, ceiling, device, record, rivals
+def run_bench(given: Arguments) -> int:
+    """Check and time kernels; print one line per result, and record them if asked to."""
+    from .bench import peaks, records
+    from .opencl.devices import find_device
 
-    chosen = device.find_device(given.device)
-    if given.search:
-        return run_search(given, chosen)
-    if given.chapters or given.strategies:
-        return run_record(given, chosen)
-    results, chosen_by_auto = [], []
-    with tqdm(total=len(given.kernels) * len(given.sizes), unit="run", disable=None) as bar:
-        for number in given.kernels:
-            for size in given.sizes:
-                if number == "auto":
-                    kernel, settings = auto.choose(chosen, auto.dimensions(size))
-                    params = dict(settings)
-                else:
-                    kernel, names = number, catalog[number].defaults
-                    params = {n: v for n, v in given.params.items() if n in names} or None
-                result = bench.measure(
-                    kernel, *auto.dimensions(size), params=params, device=chosen, repeats=given.repeats
-                )
-                tqdm.write(f"{result}; error {result.error:.1e} (bound {result.bound:.1e})")
-                (chosen_by_auto if number == "auto" else results).append(result)
-                bar.update()
-    beside = given.cublas or given.clblast
-    more = rivals.recorded(given.sizes, chosen, given.clblast, given.cublas) if beside else {}
+    device = find_device(given.device)
+    if "auto" not in given.kernels:
+        unused = [f"--{name}" for name in ("edges", "precision") if getattr(given, name)]
+        if unused:
+            raise ValueError(f"{unused[0]} says what 'auto' chooses from, but --kernels does not contain 'auto'")
+    _needs_json(given)
+    own, chosen = _measured(given, device)
     if given.json:
-        peaks = ceiling.peaks(chosen)
-        command = _command()
-        more |= {"auto": [record.entry(r) for r in chosen_by_auto]} if chosen_by_auto else {}
-        record.save(given.json, results, command, title=given.title or chosen.name, peaks=vars(peaks), **more)
+        more = {"auto": [records.entry(r) for r in chosen]} if chosen else {}
+        title, roof = given.title or device.name, vars(peaks.peaks(device))
+        records.save(given.json, own, _command(), title=title, peaks=roof, **more)
         print(f"wrote {given.json}")
-    return 0 if all(r.ok for r in [*results, *chosen_by_auto]) else 1
+    return 0 if all(r.ok for r in [*own, *chosen]) else 1
+
+
+def _measured(given: Arguments, device) -> tuple[list, list]:
+    """The results of the kernels that were named, and of those that "auto" chose."""
+    from .bench import timing
+    from .family import selection
+
+    own: list = []
+    chosen: list = []
+    with tqdm(total=len(given.kernels) * len(given.sizes), unit="run", disable=None) as bar:
+        for kernel in given.kernels:
+            for size in given.sizes:
+                sizes = selection.dimensions(size)
+                if kernel == "auto":
+                    choice = selection.choose(device, sizes, given.edges or "auto", given.precision or "float32")
+                    number, params = choice[0], dict(choice[1])
+                else:
+                    number, names = kernel, catalog[kernel].defaults
+                    params = {n: v for n, v in given.params.items() if n in names}
+                result = timing.measure(number, *sizes, params=params or None, device=device, repeats=given.repeats)
+                tqdm.write(f"{result}; error {result.error:.1e} (bound {result.bound:.1e})")
+                (chosen if kernel == "auto" else own).append(result)
+                bar.update()
+    return own, chosen
+
+
+def run_tune(given: Arguments) -> int:
+    """Find what `matmul` should choose at some sizes, and add it to a table."""
+    from .bench import tuning
+    from .opencl.devices import find_device
+    from .worker.client import trial
+
+    device = find_device(given.device)
+    rate = tuning.ByCalls(device, given.precision) if given.calls else tuning.by_trials(trial, device)
+    search = tuning.Search(
+        device,
+        rate,
+        edges=given.edges,
+        precision=given.precision,
+        among=given.kernels,
+        tries=given.tries,
+        starts=given.starts,
+        steps=given.steps,
+        ahead=partial(tuning.compile_ahead, device),
+    )
+    tuning.fill(given.file, given.sizes, search, _command())
+    return 0
+
+
+def run_compare(given: Arguments) -> int:
+    """Time whole products of "auto" side by side with cuBLAS or CLBlast, by the clock on the wall."""
+    from .bench import libraries, peaks, records
+    from .opencl.devices import find_device
+
+    device = find_device(given.device)
+    if not (given.cublas or given.clblast):
+        raise ValueError("compare with what? Give --cublas, --clblast LIBRARY, or both")
+    _needs_json(given, "repeats")
+    more = libraries.recorded(given.sizes, device, given.clblast, given.cublas)
+    if given.json:
+        given.kernels, given.edges, given.precision, given.params = ["auto"], None, None, {}
+        _, chosen = _measured(given, device)
+        more["auto"] = [records.entry(r) for r in chosen]
+        title, roof = given.title or device.name, vars(peaks.peaks(device))
+        records.save(given.json, [], _command(), title=title, peaks=roof, **more)
+        print(f"wrote {given.json}")
+        return 0 if all(r.ok for r in chosen) else 1
+    return 0
+
+
+def run_record(given: Arguments) -> int:
+    """Record what the chapters show of a device: sweeps of parameters, or the ways to treat edges."""
+    from .bench import edges, records, sweeps
+    from .opencl.devices import find_device
+
+    device = find_device(given.device)
+    head = {"title": given.title or device.name, **records.origin(_command()), "device": device.facts()}
+    if given.what == "chapters":
+        found = (
+            sweeps.record_curves(device, given.size, given.kernels)
+            if given.kernels
+            else sweeps.record_all(device, given.size)
+        )
+        records.write(given.file, head | found)
+        return 0
+    oblong = [size for size in given.sizes if not isinstance(size, int)]
+    if oblong:
+        raise ValueError(f"--sizes are of square matrices here, not {oblong[0]}")
+    ways = edges.compare(given.sizes, device, given.repeats)
+    records.write(given.file, head | {"strategies": ways})
+    for size in given.sizes:
+        print(f"{size}: " + ", ".join(f"{way} {r[size]['gflops']:,.1f}" for way, r in ways.items()))
+    return 0
+
+
+def run_verify(given: Arguments) -> int:
+    """Check the kernels on every device."""
+    from .worker.verify import verify
+
+    return verify(given.full, given.seed)
+
+
+def _needs_json(given: Arguments, *others: str) -> None:
+    """Options about the record make no sense without one."""
+    unused = [name for name in ("title", *others) if getattr(given, name) is not None]
+    if unused and not given.json:
+        raise ValueError(f"--{unused[0]} is about the record, and there is none without --json FILE")
 
 
 def _command() -> str:
@@ -172,38 +325,12 @@ def _command() -> str:
     return "python -m gemmlab " + " ".join(word if "/" not in word else Path(word).name for word in sys.argv[1:])
 
 
-def run_record(given, chosen) -> int:
-    """Record what the chapters show of other devices: sweeps at the first of --sizes, or strategies at all of them."""
-    from . import curves, edges, record
-
-    oblong = [size for size in given.sizes if not isinstance(size, int)]
-    if oblong:
-        raise ValueError(f"--sizes with --chapters or --strategies are of square matrices, not {oblong[0]}")
-    head = {"title": given.title or chosen.name, **record.origin(_command()), "device": chosen.facts()}
-    if given.chapters:
-        if given.kernels == list(catalog):
-            found = curves.record_all(chosen, given.sizes[0])
-        else:
-            found = curves.record_curves(chosen, given.sizes[0], given.kernels)
-        record.write(given.chapters, head | found)
-    if given.strategies:
-        found = edges.compare(given.sizes, chosen, given.repeats)
-        record.write(given.strategies, head | {"strategies": found})
-        for size in given.sizes:
-            print(f"{size}: " + ", ".join(f"{way} {r[size]['gflops']:,.1f}" for way, r in found.items()))
-    return 0
-
-
-def run_search(given, chosen) -> int:
-    """Make rows of the table behind kernel="auto"."""
-    from . import search
-
-    options = {name: getattr(given, name) for name in ("tries", "edges", "precision", "starts", "steps", "calls")}
-    search.fill(given.search, given.sizes, chosen, _command(), among=given.kernels, **options)
-    return 0
-
-
-def run_verify(given) -> int:
-    from .verify import verify
-
-    return verify(given.full, given.seed)
+#: Each command: what it takes, and what it does.
+COMMANDS = {
+    "doctor": (_no_options, run_doctor),
+    "bench": (_bench_options, run_bench),
+    "tune": (_tune_options, run_tune),
+    "compare": (_compare_options, run_compare),
+    "record": (_record_options, run_record),
+    "verify": (_verify_options, run_verify),
+}

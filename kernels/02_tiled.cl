@@ -1,18 +1,21 @@
 // 02 tiled: a work-group fetches TS x TS tiles of A and B once, and shares them.
 //
-// Before:   01_naive. There every work-item fetched its own row and column from
-//           global memory; here neighbours fetch one element each and use all.
+// Before:   01_naive. There every work-item fetched a whole row of A and a column of B
+//           for itself; here it fetches one element of each tile, and uses those that
+//           its neighbours fetched.
 // Costs:    2*TS*TS floats of local memory, one accumulator; 2/TS global loads
 //           and 2 local loads per multiply-add; 2 barriers per tile.
 // Requires: M, N and K multiples of TS.
 //
-//                 +----+
-//                 |Bsub|  tile t of B       The work-group walks over the tiles
-//                 +----+                    t = 0, 1, ... K/TS - 1 in step:
-//                 |    |                    fetch both tiles, wait, multiply,
-//   +----+-----+  +----+                    wait, next tile.
-//   |Asub|  -> |  | C  |  TS x TS
-//   +----+-----+  +----+
+//                       n0
+//                     +-----+        The work-group keeps its tile of C and walks
+//                  k0 |Btile|        along k with one tile of A and one of B:
+//                     +-----+        fetch both, wait until they are complete,
+//            k0       |  |  |        multiply, wait until nobody needs them any
+//        +--+-----+   |  v  |        more, and on to the next two.
+//        |  |     |   +-----+
+//     m0 |  |Atile|-> |  C  |  TS x TS
+//        +--+-----+   +-----+
 
 #ifndef TS
 #define TS 32 // side of the square tiles of A, B and C, in elements
@@ -25,30 +28,30 @@ void gemm(const int M, const int N, const int K,
           __global float* restrict C)
 {
     // identifiers
-    const int tm = get_local_id(0);          // row inside the tile
-    const int tn = get_local_id(1);          // column inside the tile
-    const int m = get_group_id(0)*TS + tm;   // row of C
-    const int n = get_group_id(1)*TS + tn;   // column of C
+    const int tm = get_local_id(0);          // row in the tile of C
+    const int tn = get_local_id(1);          // column in the tile of C
+    const int m0 = get_group_id(0)*TS;       // first row of the tile of C
+    const int n0 = get_group_id(1)*TS;       // first column of the tile of C
 
     // local memory
-    __local float Asub[TS][TS];              // [k][m]
-    __local float Bsub[TS][TS];              // [n][k]
+    __local float Atile[TS][TS];             // [k][m]
+    __local float Btile[TS][TS];             // [n][k]
 
     // accumulators
     float acc = 0.0f;
 
-    for (int t = 0; t < K/TS; t++) {
+    for (int k0 = 0; k0 < K; k0 += TS) {
 
-        // load: one element of each tile a work-item
-        Asub[tn][tm] = A[(t*TS + tn)*M + m];
-        Bsub[tn][tm] = B[n*K + t*TS + tm];
+        // load: one element of each tile per work-item
+        Atile[tn][tm] = A[(k0 + tn)*M + m0 + tm];
+        Btile[tn][tm] = B[(n0 + tn)*K + k0 + tm];
 
         // barrier: the tiles are complete
         barrier(CLK_LOCAL_MEM_FENCE);
 
         // compute
         for (int k = 0; k < TS; k++) {
-            acc += Asub[k][tm] * Bsub[tn][k];
+            acc += Atile[k][tm] * Btile[tn][k];
         }
 
         // barrier: nobody needs the tiles any more
@@ -56,5 +59,5 @@ void gemm(const int M, const int N, const int K,
     }
 
     // store
-    C[n*M + m] = acc;
+    C[(n0 + tn)*M + m0 + tm] = acc;
 }

@@ -1,7 +1,8 @@
 // 03 work per thread: a work-item computes WPT elements of C instead of one.
 //
 // Before:   02_tiled. There each multiply-add cost two local loads; here one
-//           element of A, once in a register, serves WPT columns.
+//           element of A, once in a register, serves WPT columns. With fewer
+//           work-items than elements in a tile, the loads become a loop.
 // Costs:    2*TS*TS floats of local memory, WPT accumulators; 2/TS global loads
 //           and 1 + 1/WPT local loads per multiply-add; 2 barriers per tile.
 // Requires: M, N and K multiples of TS; TS a multiple of WPT.
@@ -34,27 +35,25 @@ void gemm(const int M, const int N, const int K,
           __global float* restrict C)
 {
     // identifiers
-    const int tm = get_local_id(0);          // row inside the tile
-    const int tn = get_local_id(1);          // first column inside the tile
-    const int m = get_group_id(0)*TS + tm;   // row of C
-    const int n = get_group_id(1)*TS + tn;   // first column of C
+    const int tm = get_local_id(0);          // row in the tile of C
+    const int tn = get_local_id(1);          // first column in the tile of C
+    const int m0 = get_group_id(0)*TS;       // first row of the tile of C
+    const int n0 = get_group_id(1)*TS;       // first column of the tile of C
 
     // local memory
-    __local float Asub[TS][TS];              // [k][m]
-    __local float Bsub[TS][TS];              // [n][k]
+    __local float Atile[TS][TS];             // [k][m]
+    __local float Btile[TS][TS];             // [n][k]
 
     // accumulators
-    float acc[WPT];
-    for (int w = 0; w < WPT; w++) {
-        acc[w] = 0.0f;
-    }
+    float acc[WPT] = {0.0f};
 
-    for (int t = 0; t < K/TS; t++) {
+    for (int k0 = 0; k0 < K; k0 += TS) {
 
-        // load: WPT elements of each tile a work-item
-        for (int w = 0; w < WPT; w++) {
-            Asub[tn + w*RTS][tm] = A[(t*TS + tn + w*RTS)*M + m];
-            Bsub[tn + w*RTS][tm] = B[(n + w*RTS)*K + t*TS + tm];
+        // load: RTS columns of each tile at a time
+        for (int j0 = 0; j0 < TS; j0 += RTS) {
+            const int j = j0 + tn;           // column of the tile
+            Atile[j][tm] = A[(k0 + j)*M + m0 + tm];
+            Btile[j][tm] = B[(n0 + j)*K + k0 + tm];
         }
 
         // barrier: the tiles are complete
@@ -62,9 +61,9 @@ void gemm(const int M, const int N, const int K,
 
         // compute
         for (int k = 0; k < TS; k++) {
-            const float a = Asub[k][tm];     // loaded once, used WPT times
-            for (int w = 0; w < WPT; w++) {
-                acc[w] += a * Bsub[tn + w*RTS][k];
+            const float a = Atile[k][tm];    // loaded once, used WPT times
+            for (int j = 0; j < WPT; j++) {
+                acc[j] += a * Btile[tn + j*RTS][k];
             }
         }
 
@@ -73,7 +72,7 @@ void gemm(const int M, const int N, const int K,
     }
 
     // store
-    for (int w = 0; w < WPT; w++) {
-        C[(n + w*RTS)*M + m] = acc[w];
+    for (int j = 0; j < WPT; j++) {
+        C[(n0 + tn + j*RTS)*M + m0 + tm] = acc[j];
     }
 }

@@ -1,14 +1,14 @@
 // 05 rectangular tiles: B transposed beforehand, tiles of depth TSK, padded rows.
 //
 // Before:   03_work_per_thread. There the tiles were square, so that a deeper one
-//           cost threads as well; here TSK is free. B comes as its transpose,
-//           N x K, so that its loads run down columns as A's do.
+//           needed a wider one as well; here the depth TSK is free. B comes as its
+//           transpose, N x K, so that its tile is loaded down columns as A's is.
 // Costs:    TS*TSK + TS*(TSK + PAD) floats of local memory, WPT accumulators;
 //           2/TS global and 1 + 1/WPT local loads per multiply-add.
 // Requires: M and N multiples of TS, K of TSK; TS a multiple of WPT; TSK a
-//           multiple of TS/WPT, so that every work-item loads as much.
+//           multiple of TS/WPT, so that every work-item loads equally much.
 //
-//    Bsub, [n][k], TSK = 4, PAD = 1       Neighbours load neighbouring n: they
+//    Btile, [n][k], TSK = 4, PAD = 1      Neighbours load neighbouring n: they
 //                                         store down a column of this picture,
 //    n = 0   k0 k1 k2 k3 --               TSK + PAD floats apart. With PAD = 0
 //        1   k0 k1 k2 k3 --               and TSK = 16 half a warp of them falls
@@ -24,7 +24,7 @@
 #define WPT 8 // elements of C a work-item computes, all in one row
 #endif
 #ifndef PAD
-#define PAD 2 // floats added to each row of Bsub against bank conflicts
+#define PAD 2 // floats added to each row of Btile against bank conflicts
 #endif
 
 #if !(TS % WPT == 0)
@@ -34,8 +34,7 @@
 #error TSK must be a multiple of TS/WPT
 #endif
 
-#define RTS (TS/WPT)  // columns of work-items in a work-group
-#define LPT (TSK/RTS) // loads of each tile a work-item
+#define RTS (TS/WPT) // columns of work-items in a work-group
 
 __kernel __attribute__((reqd_work_group_size(TS, RTS, 1)))
 void gemm(const int M, const int N, const int K,
@@ -44,28 +43,25 @@ void gemm(const int M, const int N, const int K,
           __global float* restrict C)
 {
     // identifiers
-    const int tm = get_local_id(0);          // row inside the tile
-    const int tn = get_local_id(1);          // first column inside the tile
-    const int m0 = get_group_id(0)*TS;       // first row of the tile
-    const int n0 = get_group_id(1)*TS;       // first column of the tile
+    const int tm = get_local_id(0);          // row in the tile of C
+    const int tn = get_local_id(1);          // first column in the tile of C
+    const int m0 = get_group_id(0)*TS;       // first row of the tile of C
+    const int n0 = get_group_id(1)*TS;       // first column of the tile of C
 
     // local memory
-    __local float Asub[TSK][TS];             // [k][m]
-    __local float Bsub[TS][TSK + PAD];       // [n][k]
+    __local float Atile[TSK][TS];            // [k][m]
+    __local float Btile[TS][TSK + PAD];      // [n][k]
 
     // accumulators
-    float acc[WPT];
-    for (int w = 0; w < WPT; w++) {
-        acc[w] = 0.0f;
-    }
+    float acc[WPT] = {0.0f};
 
-    for (int t = 0; t < K/TSK; t++) {
+    for (int k0 = 0; k0 < K; k0 += TSK) {
 
-        // load: LPT elements of each tile a work-item; tm runs along m and along n
-        for (int l = 0; l < LPT; l++) {
-            const int k = tn + l*RTS;
-            Asub[k][tm] = A[(t*TSK + k)*M + m0 + tm];
-            Bsub[tm][k] = B[(t*TSK + k)*N + n0 + tm];
+        // load: RTS columns of each tile at a time
+        for (int j0 = 0; j0 < TSK; j0 += RTS) {
+            const int j = j0 + tn;           // column of the tile
+            Atile[j][tm] = A[(k0 + j)*M + m0 + tm];
+            Btile[tm][j] = B[(k0 + j)*N + n0 + tm];
         }
 
         // barrier: the tiles are complete
@@ -73,9 +69,9 @@ void gemm(const int M, const int N, const int K,
 
         // compute
         for (int k = 0; k < TSK; k++) {
-            const float a = Asub[k][tm];     // loaded once, used WPT times
-            for (int w = 0; w < WPT; w++) {
-                acc[w] += a * Bsub[tn + w*RTS][k];
+            const float a = Atile[k][tm];    // loaded once, used WPT times
+            for (int j = 0; j < WPT; j++) {
+                acc[j] += a * Btile[tn + j*RTS][k];
             }
         }
 
@@ -84,7 +80,7 @@ void gemm(const int M, const int N, const int K,
     }
 
     // store
-    for (int w = 0; w < WPT; w++) {
-        C[(n0 + tn + w*RTS)*M + m0 + tm] = acc[w];
+    for (int j = 0; j < WPT; j++) {
+        C[(n0 + tn + j*RTS)*M + m0 + tm] = acc[j];
     }
 }

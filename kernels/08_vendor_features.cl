@@ -1,11 +1,11 @@
 // 08 vendor features: read-only loads, and shuffles instead of local loads.
 //
-// Before:   07_wide_loads. The same, and with both switches off exactly the same.
+// Before:   07_wide_loads. With both switches off it is exactly that kernel.
 //           READONLY: A and B come through the read-only path of the cache.
 //           SHUFFLE: an element of B is read from local memory by one work-item
 //           and handed to its neighbours from register to register.
 // Costs:    TSK*(TSM + TSN) floats of local memory, WPTM*WPTN accumulators and
-//           WPTN + 1 registers; 1/TSM + 1/TSN global loads per multiply-add, and
+//           WPTM + WPTN registers; 1/TSM + 1/TSN global loads per multiply-add, and
 //           1/WPTM + 1/WPTN local ones (with SHUFFLE 1/(WPTM*WPTN) + 1/WPTN).
 // Requires: as 07_wide_loads; with SHUFFLE, RTSM = TSM/WPTM a divisor of 32 and at
 //           least WPTN. Where a device lacks a feature, the plain path runs: both
@@ -13,7 +13,7 @@
 //           the OpenCL extensions for them exist.
 //
 //    SHUFFLE, WPTN = 4:     lane      0   1   2   3   4 ...   of one row of work-items
-//                           reads    b0  b1  b2  b3  b0 ...   one local load a lane
+//                           reads    b0  b1  b2  b3  b0 ...   one local load per lane
 //                           asks lane 0, 1, 2, 3 in turn, and has b0 b1 b2 b3.
 
 #ifndef TSM
@@ -91,9 +91,9 @@
 #define floatX float8
 #endif
 
-#define RTSM (TSM/WPTM)                      // rows of work-items in a work-group
-#define RTSN (TSN/WPTN)                      // columns of work-items
-#define LPTA (TSK*TSM/(RTSM*RTSN*WIDTH))     // vectors of each tile a work-item loads
+#define RTSM (TSM/WPTM)   // rows of work-items in a work-group
+#define RTSN (TSN/WPTN)   // columns of work-items in a work-group
+#define ITEMS (RTSM*RTSN) // work-items in a work-group
 
 // READONLY: one load of floatX that bypasses the coherent cache
 #if READONLY && defined(__NV_CL_C_VERSION)
@@ -159,39 +159,33 @@ void gemm(const int M, const int N, const int K,
           __global float* restrict C)
 {
     // identifiers
-    const int tm = get_local_id(0);          // first row inside the tile
-    const int tn = get_local_id(1);          // first column inside the tile
+    const int tm = get_local_id(0);          // first row in the tile of C
+    const int tn = get_local_id(1);          // first column in the tile of C
     const int tid = tn*RTSM + tm;            // number of the work-item
-    const int m0 = get_group_id(0)*TSM;      // first row of the tile
-    const int n0 = get_group_id(1)*TSN;      // first column of the tile
+    const int m0 = get_group_id(0)*TSM;      // first row of the tile of C
+    const int n0 = get_group_id(1)*TSN;      // first column of the tile of C
 
 #if SHARE
     const int first = lane_id() - tm % (RTSM < LANES ? RTSM : LANES); // first lane of this row
 #endif
 
     // local memory
-    __local floatX Asub[TSK][TSM/WIDTH];     // [k][m]
-    __local floatX Bsub[TSK][TSN/WIDTH];     // [k][n]
-    const __local float* Af = (const __local float*)Asub; // the same, float by float
-    const __local float* Bf = (const __local float*)Bsub;
+    __local floatX Atile[TSK][TSM/WIDTH];    // [k][m]
+    __local floatX Btile[TSK][TSN/WIDTH];    // [k][n]
+    const __local float* Af = (const __local float*)Atile; // the same, float by float
+    const __local float* Bf = (const __local float*)Btile;
 
     // accumulators
-    float acc[WPTN][WPTM];
-    for (int wn = 0; wn < WPTN; wn++) {
-        for (int wm = 0; wm < WPTM; wm++) {
-            acc[wn][wm] = 0.0f;
-        }
-    }
+    float acc[WPTN][WPTM] = {{0.0f}};
 
-    for (int t = 0; t < K/TSK; t++) {
+    for (int k0 = 0; k0 < K; k0 += TSK) {
 
-        // load: LPTA vectors of each tile a work-item, in the order of memory
-        for (int l = 0; l < LPTA; l++) {
-            const int id = l*RTSM*RTSN + tid;
-            const int i = id % (TSM/WIDTH);  // vector of m for A, of n for B
-            const int k = id / (TSM/WIDTH);
-            Asub[k][i] = load(&A[(t*TSK + k)*(M/WIDTH) + m0/WIDTH + i]);
-            Bsub[k][i] = load(&B[(t*TSK + k)*(N/WIDTH) + n0/WIDTH + i]);
+        // load: ITEMS vectors of each tile at a time, in the order of memory
+        for (int e0 = 0; e0 < TSK*TSM/WIDTH; e0 += ITEMS) {
+            const int i = (e0 + tid) % (TSM/WIDTH); // row of the tile, in vectors
+            const int j = (e0 + tid) / (TSM/WIDTH); // column of the tile
+            Atile[j][i] = load(&A[(k0 + j)*(M/WIDTH) + m0/WIDTH + i]);
+            Btile[j][i] = load(&B[(k0 + j)*(N/WIDTH) + n0/WIDTH + i]);
         }
 
         // barrier: the tiles are complete
@@ -200,21 +194,24 @@ void gemm(const int M, const int N, const int K,
         // compute
         #pragma unroll UNROLL
         for (int k = 0; k < TSK; k++) {
-            float b[WPTN];                   // loaded once, used WPTM times
+            float a[WPTM];                   // each loaded once, used WPTN times
+            for (int i = 0; i < WPTM; i++) {
+                a[i] = Af[k*TSM + tm + i*RTSM];
+            }
+            float b[WPTN];                   // each loaded once, used WPTM times
 #if SHARE
             const float mine = Bf[k*TSN + tn + (tm % WPTN)*RTSN];
-            for (int wn = 0; wn < WPTN; wn++) {
-                b[wn] = shuffle(mine, first + wn);
+            for (int j = 0; j < WPTN; j++) {
+                b[j] = shuffle(mine, first + j);
             }
 #else
-            for (int wn = 0; wn < WPTN; wn++) {
-                b[wn] = Bf[k*TSN + tn + wn*RTSN];
+            for (int j = 0; j < WPTN; j++) {
+                b[j] = Bf[k*TSN + tn + j*RTSN];
             }
 #endif
-            for (int wm = 0; wm < WPTM; wm++) {
-                const float a = Af[k*TSM + tm + wm*RTSM]; // loaded once, used WPTN times
-                for (int wn = 0; wn < WPTN; wn++) {
-                    acc[wn][wm] += a * b[wn];
+            for (int j = 0; j < WPTN; j++) {
+                for (int i = 0; i < WPTM; i++) {
+                    acc[j][i] += a[i] * b[j];
                 }
             }
         }
@@ -224,9 +221,9 @@ void gemm(const int M, const int N, const int K,
     }
 
     // store
-    for (int wn = 0; wn < WPTN; wn++) {
-        for (int wm = 0; wm < WPTM; wm++) {
-            C[(n0 + tn + wn*RTSN)*M + m0 + tm + wm*RTSM] = acc[wn][wm];
+    for (int j = 0; j < WPTN; j++) {
+        for (int i = 0; i < WPTM; i++) {
+            C[(n0 + tn + j*RTSN)*M + m0 + tm + i*RTSM] = acc[j][i];
         }
     }
 }

@@ -2,12 +2,13 @@
 //
 // Before:   07_wide_loads. There the multiply-adds waited for the loads, and the
 //           loads for the multiply-adds; here a second local buffer takes the next
-//           tile while the first is in use, and one barrier a tile is enough.
+//           tile while the first is in use, and one barrier per tile is enough.
 // Costs:    2*TSK*(TSM + TSN) floats of local memory, twice as much as before,
-//           WPTM*WPTN accumulators and WPTN + 1 registers; 1/TSM + 1/TSN global
+//           WPTM*WPTN accumulators and WPTM + WPTN registers; 1/TSM + 1/TSN global
 //           and 1/WPTM + 1/WPTN local loads per multiply-add.
 // Requires: as 07_wide_loads: M and N multiples of TSM = TSN, K of TSK; TSM a
-//           multiple of WPTM and WIDTH, TSN of WPTN and WIDTH; even shares.
+//           multiple of WPTM and WIDTH, TSN of WPTN and WIDTH; the vectors shared
+//           out evenly.
 //
 //    time  ------------------------------------------------------------->
 //    load     tile 0 | tile 1    | tile 2    | tile 3    |
@@ -71,9 +72,9 @@
 #define floatX float8
 #endif
 
-#define RTSM (TSM/WPTM)                      // rows of work-items in a work-group
-#define RTSN (TSN/WPTN)                      // columns of work-items
-#define LPTA (TSK*TSM/(RTSM*RTSN*WIDTH))     // vectors of each tile a work-item loads
+#define RTSM (TSM/WPTM)   // rows of work-items in a work-group
+#define RTSN (TSN/WPTN)   // columns of work-items in a work-group
+#define ITEMS (RTSM*RTSN) // work-items in a work-group
 
 __kernel __attribute__((reqd_work_group_size(RTSM, RTSN, 1)))
 void gemm(const int M, const int N, const int K,
@@ -82,73 +83,72 @@ void gemm(const int M, const int N, const int K,
           __global float* restrict C)
 {
     // identifiers
-    const int tm = get_local_id(0);          // first row inside the tile
-    const int tn = get_local_id(1);          // first column inside the tile
+    const int tm = get_local_id(0);          // first row in the tile of C
+    const int tn = get_local_id(1);          // first column in the tile of C
     const int tid = tn*RTSM + tm;            // number of the work-item
-    const int m0 = get_group_id(0)*TSM;      // first row of the tile
-    const int n0 = get_group_id(1)*TSN;      // first column of the tile
+    const int m0 = get_group_id(0)*TSM;      // first row of the tile of C
+    const int n0 = get_group_id(1)*TSN;      // first column of the tile of C
 
     // local memory: two buffers, one to compute from and one to fill
-    __local floatX Asub[2][TSK][TSM/WIDTH];  // [buffer][k][m]
-    __local floatX Bsub[2][TSK][TSN/WIDTH];  // [buffer][k][n]
+    __local floatX Atile[2][TSK][TSM/WIDTH]; // [buffer][k][m]
+    __local floatX Btile[2][TSK][TSN/WIDTH]; // [buffer][k][n]
 
     // accumulators
-    float acc[WPTN][WPTM];
-    for (int wn = 0; wn < WPTN; wn++) {
-        for (int wm = 0; wm < WPTM; wm++) {
-            acc[wn][wm] = 0.0f;
-        }
-    }
+    float acc[WPTN][WPTM] = {{0.0f}};
 
     // load: the first tiles
-    for (int l = 0; l < LPTA; l++) {
-        const int id = l*RTSM*RTSN + tid;
-        const int i = id % (TSM/WIDTH);  // vector of m for A, of n for B
-        const int k = id / (TSM/WIDTH);
-        Asub[0][k][i] = A[k*(M/WIDTH) + m0/WIDTH + i];
-        Bsub[0][k][i] = B[k*(N/WIDTH) + n0/WIDTH + i];
+    for (int e0 = 0; e0 < TSK*TSM/WIDTH; e0 += ITEMS) {
+        const int i = (e0 + tid) % (TSM/WIDTH); // row of the tile, in vectors
+        const int j = (e0 + tid) / (TSM/WIDTH); // column of the tile
+        Atile[0][j][i] = A[j*(M/WIDTH) + m0/WIDTH + i];
+        Btile[0][j][i] = B[j*(N/WIDTH) + n0/WIDTH + i];
     }
 
-    for (int t = 0; t < K/TSK; t++) {
-        const int now = t % 2;
-        const int next = 1 - now;
+    int now = 0;                             // the buffer to compute from
+    for (int k0 = 0; k0 < K; k0 += TSK) {
+        const int next = 1 - now;            // the buffer to fill
+        const int k1 = k0 + TSK;             // first step of the next tiles
 
         // barrier: this tile is complete, and nobody needs the other buffer any more
         barrier(CLK_LOCAL_MEM_FENCE);
 
         // load: the next tiles into the other buffer, while we compute
-        if (t + 1 < K/TSK) {
-            for (int l = 0; l < LPTA; l++) {
-                const int id = l*RTSM*RTSN + tid;
-                const int i = id % (TSM/WIDTH);  // vector of m for A, of n for B
-                const int k = id / (TSM/WIDTH);
-                Asub[next][k][i] = A[((t + 1)*TSK + k)*(M/WIDTH) + m0/WIDTH + i];
-                Bsub[next][k][i] = B[((t + 1)*TSK + k)*(N/WIDTH) + n0/WIDTH + i];
+        if (k1 < K) {
+            for (int e0 = 0; e0 < TSK*TSM/WIDTH; e0 += ITEMS) {
+                const int i = (e0 + tid) % (TSM/WIDTH); // row of the tile, in vectors
+                const int j = (e0 + tid) / (TSM/WIDTH); // column of the tile
+                Atile[next][j][i] = A[(k1 + j)*(M/WIDTH) + m0/WIDTH + i];
+                Btile[next][j][i] = B[(k1 + j)*(N/WIDTH) + n0/WIDTH + i];
             }
         }
 
         // compute
-        const __local float* Af = (const __local float*)Asub[now]; // float by float
-        const __local float* Bf = (const __local float*)Bsub[now];
+        const __local float* Af = (const __local float*)Atile[now]; // float by float
+        const __local float* Bf = (const __local float*)Btile[now];
         #pragma unroll UNROLL
         for (int k = 0; k < TSK; k++) {
-            float b[WPTN];                   // loaded once, used WPTM times
-            for (int wn = 0; wn < WPTN; wn++) {
-                b[wn] = Bf[k*TSN + tn + wn*RTSN];
+            float a[WPTM];                   // each loaded once, used WPTN times
+            for (int i = 0; i < WPTM; i++) {
+                a[i] = Af[k*TSM + tm + i*RTSM];
             }
-            for (int wm = 0; wm < WPTM; wm++) {
-                const float a = Af[k*TSM + tm + wm*RTSM]; // loaded once, used WPTN times
-                for (int wn = 0; wn < WPTN; wn++) {
-                    acc[wn][wm] += a * b[wn];
+            float b[WPTN];                   // each loaded once, used WPTM times
+            for (int j = 0; j < WPTN; j++) {
+                b[j] = Bf[k*TSN + tn + j*RTSN];
+            }
+            for (int j = 0; j < WPTN; j++) {
+                for (int i = 0; i < WPTM; i++) {
+                    acc[j][i] += a[i] * b[j];
                 }
             }
         }
+
+        now = next;
     }
 
     // store
-    for (int wn = 0; wn < WPTN; wn++) {
-        for (int wm = 0; wm < WPTM; wm++) {
-            C[(n0 + tn + wn*RTSN)*M + m0 + tm + wm*RTSM] = acc[wn][wm];
+    for (int j = 0; j < WPTN; j++) {
+        for (int i = 0; i < WPTM; i++) {
+            C[(n0 + tn + j*RTSN)*M + m0 + tm + i*RTSM] = acc[j][i];
         }
     }
 }

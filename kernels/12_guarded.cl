@@ -1,8 +1,8 @@
 // 12 guarded: any M, N, K without a copy; what lies outside the matrix is taken as zero.
 //
-// Before:   03_work_per_thread. There the sizes had to be whole tiles; here the
-//           number of tiles is rounded up, and every access asks first whether
-//           its element exists.
+// Before:   03_work_per_thread. There the sizes had to be whole tiles; here every
+//           access asks first whether its element exists. The walk along k needs no
+//           rounding up: it goes on as long as k0 lies inside.
 // Costs:    as 03, and a comparison or two for each load and store; work-items of
 //           one warp that answer differently go separate ways for a moment. In
 //           the last tiles, multiply-adds with zero.
@@ -34,29 +34,25 @@ void gemm(const int M, const int N, const int K,
           __global float* restrict C)
 {
     // identifiers
-    const int tm = get_local_id(0);          // row inside the tile
-    const int tn = get_local_id(1);          // first column inside the tile
-    const int m = get_group_id(0)*TS + tm;   // row of C
-    const int n = get_group_id(1)*TS + tn;   // first column of C
+    const int tm = get_local_id(0);          // row in the tile of C
+    const int tn = get_local_id(1);          // first column in the tile of C
+    const int m0 = get_group_id(0)*TS;       // first row of the tile of C
+    const int n0 = get_group_id(1)*TS;       // first column of the tile of C
 
     // local memory
-    __local float Asub[TS][TS];              // [k][m]
-    __local float Bsub[TS][TS];              // [n][k]
+    __local float Atile[TS][TS];             // [k][m]
+    __local float Btile[TS][TS];             // [n][k]
 
     // accumulators
-    float acc[WPT];
-    for (int w = 0; w < WPT; w++) {
-        acc[w] = 0.0f;
-    }
+    float acc[WPT] = {0.0f};
 
-    for (int t = 0; t < (K + TS - 1)/TS; t++) {
+    for (int k0 = 0; k0 < K; k0 += TS) {
 
-        // load: WPT elements of each tile a work-item, zero for what does not exist
-        for (int w = 0; w < WPT; w++) {
-            const int ka = t*TS + tn + w*RTS;    // column of A
-            const int kb = t*TS + tm;            // row of B
-            Asub[tn + w*RTS][tm] = (m < M && ka < K) ? A[ka*M + m] : 0.0f;
-            Bsub[tn + w*RTS][tm] = (n + w*RTS < N && kb < K) ? B[(n + w*RTS)*K + kb] : 0.0f;
+        // load: RTS columns of each tile at a time, zero for what does not exist
+        for (int j0 = 0; j0 < TS; j0 += RTS) {
+            const int j = j0 + tn;           // column of the tile
+            Atile[j][tm] = m0 + tm < M && k0 + j < K ? A[(k0 + j)*M + m0 + tm] : 0.0f;
+            Btile[j][tm] = k0 + tm < K && n0 + j < N ? B[(n0 + j)*K + k0 + tm] : 0.0f;
         }
 
         // barrier: the tiles are complete
@@ -64,9 +60,9 @@ void gemm(const int M, const int N, const int K,
 
         // compute
         for (int k = 0; k < TS; k++) {
-            const float a = Asub[k][tm];     // loaded once, used WPT times
-            for (int w = 0; w < WPT; w++) {
-                acc[w] += a * Bsub[tn + w*RTS][k];
+            const float a = Atile[k][tm];    // loaded once, used WPT times
+            for (int j = 0; j < WPT; j++) {
+                acc[j] += a * Btile[tn + j*RTS][k];
             }
         }
 
@@ -75,9 +71,9 @@ void gemm(const int M, const int N, const int K,
     }
 
     // store what exists
-    for (int w = 0; w < WPT; w++) {
-        if (m < M && n + w*RTS < N) {
-            C[(n + w*RTS)*M + m] = acc[w];
+    for (int j = 0; j < WPT; j++) {
+        if (m0 + tm < M && n0 + tn + j*RTS < N) {
+            C[(n0 + tn + j*RTS)*M + m0 + tm] = acc[j];
         }
     }
 }

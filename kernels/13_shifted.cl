@@ -5,11 +5,11 @@
 //           overlaps its neighbour, and writes only what the neighbour does not own.
 //           The last steps of k are filled up with zeroes in local memory.
 // Costs:    2*TSK*(TSM + TSN) floats of local memory, WPTM*WPTN accumulators and
-//           WPTN + 1 registers; 1/TSM + 1/TSN global and 1/WPTM + 1/WPTN local
+//           WPTM + WPTN registers; 1/TSM + 1/TSN global and 1/WPTM + 1/WPTN local
 //           loads per multiply-add, floats one by one: a shifted tile begins
 //           anywhere, and a vector may not. No copies.
-// Requires: M >= TSM, N >= TSN, any K; TSM a multiple of WPTM, TSN of WPTN; even
-//           shares. B transposed, N x K.
+// Requires: M >= TSM, N >= TSN, any K; TSM a multiple of WPTM, TSN of WPTN; the
+//           floats of a tile shared out evenly. B transposed, N x K.
 //
 //    M = 5, TSM = 2:   row  0 | tile 0        The last tile would own row 4 and one
 //                           1 |               that does not exist. It moves up by
@@ -52,10 +52,9 @@
 #error TSK must be a multiple of UNROLL
 #endif
 
-#define RTSM (TSM/WPTM)               // rows of work-items in a work-group
-#define RTSN (TSN/WPTN)               // columns of work-items
-#define LPTA (TSK*TSM/(RTSM*RTSN))    // elements of A's tile a work-item loads
-#define LPTB (TSK*TSN/(RTSM*RTSN))    // elements of B's tile
+#define RTSM (TSM/WPTM)   // rows of work-items in a work-group
+#define RTSN (TSN/WPTN)   // columns of work-items in a work-group
+#define ITEMS (RTSM*RTSN) // work-items in a work-group
 
 __kernel __attribute__((reqd_work_group_size(RTSM, RTSN, 1)))
 void gemm(const int M, const int N, const int K,
@@ -64,87 +63,83 @@ void gemm(const int M, const int N, const int K,
           __global float* restrict C)
 {
     // identifiers
-    const int tm = get_local_id(0);               // first row inside the tile
-    const int tn = get_local_id(1);               // first column inside the tile
-    const int tid = tn*RTSM + tm;                 // number of the work-item
-    const int own_m = get_group_id(0)*TSM;        // first row that this tile owns
-    const int own_n = get_group_id(1)*TSN;        // first column that it owns
-    const int m0 = min(own_m, M - TSM);           // first row of the tile, moved up where it must be
-    const int n0 = min(own_n, N - TSN);           // first column, moved left
+    const int tm = get_local_id(0);          // first row in the tile of C
+    const int tn = get_local_id(1);          // first column in the tile of C
+    const int tid = tn*RTSM + tm;            // number of the work-item
+    const int own_m = get_group_id(0)*TSM;   // first row that this tile owns
+    const int own_n = get_group_id(1)*TSN;   // first column that it owns
+    const int m0 = min(own_m, M - TSM);      // first row of the tile of C, moved up where it must be
+    const int n0 = min(own_n, N - TSN);      // first column of the tile of C, moved left
 
     // local memory: two buffers, one to compute from and one to fill
-    __local float Asub[2][TSK][TSM];         // [buffer][k][m]
-    __local float Bsub[2][TSK][TSN];         // [buffer][k][n]
+    __local float Atile[2][TSK][TSM];        // [buffer][k][m]
+    __local float Btile[2][TSK][TSN];        // [buffer][k][n]
 
     // accumulators
-    float acc[WPTN][WPTM];
-    for (int wn = 0; wn < WPTN; wn++) {
-        for (int wm = 0; wm < WPTM; wm++) {
-            acc[wn][wm] = 0.0f;
-        }
-    }
+    float acc[WPTN][WPTM] = {{0.0f}};
 
     // load: the first tiles, zero beyond K
-    for (int l = 0; l < LPTA; l++) {
-        const int id = l*RTSM*RTSN + tid;
-        const int i = id % TSM;
-        const int k = id / TSM;
-        Asub[0][k][i] = k < K ? A[k*M + m0 + i] : 0.0f;
+    for (int e0 = 0; e0 < TSK*TSM; e0 += ITEMS) {
+        const int i = (e0 + tid) % TSM; // row of the tile
+        const int j = (e0 + tid) / TSM; // column of the tile
+        Atile[0][j][i] = j < K ? A[j*M + m0 + i] : 0.0f;
     }
-    for (int l = 0; l < LPTB; l++) {
-        const int id = l*RTSM*RTSN + tid;
-        const int i = id % TSN;
-        const int k = id / TSN;
-        Bsub[0][k][i] = k < K ? B[k*N + n0 + i] : 0.0f;
+    for (int e0 = 0; e0 < TSK*TSN; e0 += ITEMS) {
+        const int i = (e0 + tid) % TSN;
+        const int j = (e0 + tid) / TSN;
+        Btile[0][j][i] = j < K ? B[j*N + n0 + i] : 0.0f;
     }
 
-    for (int t = 0; t*TSK < K; t++) {
-        const int now = t % 2;
-        const int next = 1 - now;
-        const int k1 = (t + 1)*TSK;          // first step of the next tile
+    int now = 0;                             // the buffer to compute from
+    for (int k0 = 0; k0 < K; k0 += TSK) {
+        const int next = 1 - now;            // the buffer to fill
+        const int k1 = k0 + TSK;             // first step of the next tiles
 
         // barrier: this tile is complete, and nobody needs the other buffer any more
         barrier(CLK_LOCAL_MEM_FENCE);
 
         // load: the next tiles into the other buffer, while we compute
         if (k1 < K) {
-            for (int l = 0; l < LPTA; l++) {
-                const int id = l*RTSM*RTSN + tid;
-                const int i = id % TSM;
-                const int k = id / TSM;
-                Asub[next][k][i] = k1 + k < K ? A[(k1 + k)*M + m0 + i] : 0.0f;
+            for (int e0 = 0; e0 < TSK*TSM; e0 += ITEMS) {
+                const int i = (e0 + tid) % TSM; // row of the tile
+                const int j = (e0 + tid) / TSM; // column of the tile
+                Atile[next][j][i] = k1 + j < K ? A[(k1 + j)*M + m0 + i] : 0.0f;
             }
-            for (int l = 0; l < LPTB; l++) {
-                const int id = l*RTSM*RTSN + tid;
-                const int i = id % TSN;
-                const int k = id / TSN;
-                Bsub[next][k][i] = k1 + k < K ? B[(k1 + k)*N + n0 + i] : 0.0f;
+            for (int e0 = 0; e0 < TSK*TSN; e0 += ITEMS) {
+                const int i = (e0 + tid) % TSN;
+                const int j = (e0 + tid) / TSN;
+                Btile[next][j][i] = k1 + j < K ? B[(k1 + j)*N + n0 + i] : 0.0f;
             }
         }
 
         // compute
         #pragma unroll UNROLL
         for (int k = 0; k < TSK; k++) {
-            float b[WPTN];                   // loaded once, used WPTM times
-            for (int wn = 0; wn < WPTN; wn++) {
-                b[wn] = Bsub[now][k][tn + wn*RTSN];
+            float a[WPTM];                   // each loaded once, used WPTN times
+            for (int i = 0; i < WPTM; i++) {
+                a[i] = Atile[now][k][tm + i*RTSM];
             }
-            for (int wm = 0; wm < WPTM; wm++) {
-                const float a = Asub[now][k][tm + wm*RTSM]; // loaded once, used WPTN times
-                for (int wn = 0; wn < WPTN; wn++) {
-                    acc[wn][wm] += a * b[wn];
+            float b[WPTN];                   // each loaded once, used WPTM times
+            for (int j = 0; j < WPTN; j++) {
+                b[j] = Btile[now][k][tn + j*RTSN];
+            }
+            for (int j = 0; j < WPTN; j++) {
+                for (int i = 0; i < WPTM; i++) {
+                    acc[j][i] += a[i] * b[j];
                 }
             }
         }
+
+        now = next;
     }
 
     // store what this tile owns
-    for (int wn = 0; wn < WPTN; wn++) {
-        for (int wm = 0; wm < WPTM; wm++) {
-            const int m = m0 + tm + wm*RTSM;
-            const int n = n0 + tn + wn*RTSN;
+    for (int j = 0; j < WPTN; j++) {
+        for (int i = 0; i < WPTM; i++) {
+            const int m = m0 + tm + i*RTSM;
+            const int n = n0 + tn + j*RTSN;
             if (m >= own_m && n >= own_n) {
-                C[n*M + m] = acc[wn][wm];
+                C[n*M + m] = acc[j][i];
             }
         }
     }

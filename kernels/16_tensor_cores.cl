@@ -44,7 +44,7 @@
 #define STAGES 3 // tiles of A and B in local memory: one in use, the others on their way
 #endif
 #ifndef PAD
-#define PAD 8 // floats added to each row of Asub and Bsub against bank conflicts
+#define PAD 8 // floats added to each row of Atile and Btile against bank conflicts
 #endif
 #ifndef ORDER
 #define ORDER 8 // rows of tiles that neighbouring work-groups go through together
@@ -127,10 +127,10 @@
 // load: the next tiles of A and B into the buffer `filled`
 #define LOAD(A_THERE, B_THERE) \
     for (int l = 0; l < LPTA; l++) { \
-        COPY(&Asub[filled][ka + l*KA][ia], a_from + l*KA*lda, A_THERE); \
+        COPY(&Atile[filled][ka + l*KA][ia], a_from + l*KA*lda, A_THERE); \
     } \
     for (int l = 0; l < LPTB; l++) { \
-        COPY(&Bsub[filled][kb + l*KB][ib], b_from + l*KB*ldb, B_THERE); \
+        COPY(&Btile[filled][kb + l*KB][ib], b_from + l*KB*ldb, B_THERE); \
     }
 #define NEXT() \
     if (k0 < K) { \
@@ -215,8 +215,8 @@ void gemm(const int M, const int N, const int K,
     int now = 0;
 
     // local memory
-    __local float Asub[STAGES][TSK][TSM + PAD] __attribute__((aligned(16))); // [stage][k][m]
-    __local float Bsub[STAGES][TSK][TSN + PAD] __attribute__((aligned(16))); // [stage][k][n]
+    __local float Atile[STAGES][TSK][TSM + PAD] __attribute__((aligned(16))); // [stage][k][m]
+    __local float Btile[STAGES][TSK][TSN + PAD] __attribute__((aligned(16))); // [stage][k][n]
 
     // accumulators: for two rows and two columns, and the sums that are still in the tensor cores
     float4 acc[WM/16][WN/8];
@@ -250,14 +250,14 @@ void gemm(const int M, const int N, const int K,
             float b[WN/8][2], b_small[WN/8][2];
             for (int h = 0; h < 2; h++) {
                 for (int i = 0; i < WM/16; i += 2) {
-                    const float4 x = *(const __local float4*)&Asub[now][k + t + 4*h][wm + i*16 + 4*g];
+                    const float4 x = *(const __local float4*)&Atile[now][k + t + 4*h][wm + i*16 + 4*g];
                     a[i][2*h] = x.x;
                     a[i][2*h + 1] = x.y;
                     a[i + 1][2*h] = x.z;
                     a[i + 1][2*h + 1] = x.w;
                 }
                 for (int j = 0; j < WN/8; j += 4) {
-                    const float4 x = *(const __local float4*)&Bsub[now][k + t + 4*h][wn + j*8 + 4*g];
+                    const float4 x = *(const __local float4*)&Btile[now][k + t + 4*h][wn + j*8 + 4*g];
                     b[j][h] = x.x;
                     b[j + 1][h] = x.y;
                     b[j + 2][h] = x.z;
@@ -291,8 +291,8 @@ void gemm(const int M, const int N, const int K,
                     const int m = wm + i/2*32 + i%2*2 + 4*g;
                     const int n = wn + j/4*32 + j%4 + 8*t;
                     for (int l = 0; l < 8; l++) {
-                        const __local float* x = &Asub[now][k + l][m];
-                        const __local float* y = &Bsub[now][k + l][n];
+                        const __local float* x = &Atile[now][k + l][m];
+                        const __local float* y = &Btile[now][k + l][n];
                         sum[i][j].x += product(x[0], y[0]);
                         sum[i][j].y += product(x[0], y[4]);
                         sum[i][j].z += product(x[1], y[0]);

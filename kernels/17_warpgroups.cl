@@ -119,7 +119,7 @@ static inline void copy(__local float* to, const __global float* from, const int
 // load: the next tile of B into the buffer `filled`
 #define NEXT() \
     for (int l = 0; l < LPTB; l++) { \
-        COPY(&Bsub[filled][kb][ib + l*NB][0], b_from + (size_t)l*NB*ldb, \
+        COPY(&Btile[filled][kb][ib + l*NB][0], b_from + (size_t)l*NB*ldb, \
              n0 + ib + l*NB < N ? clamp(4*(K - k0 - 4*kb), 0, 16) : 0); \
     } \
     k0 += TSK; \
@@ -146,7 +146,7 @@ static inline void copy(__local float* to, const __global float* from, const int
     small = (x) - big;
 #define CUT_B(from, to) \
     for (int l = 0; l < LPTB; l++) { \
-        __local float4* place = (__local float4*)&Bsub[from][tid/TSN + l*(ITEMS/TSN)][tid%TSN][0]; \
+        __local float4* place = (__local float4*)&Btile[from][tid/TSN + l*(ITEMS/TSN)][tid%TSN][0]; \
         const float4 x = *place; \
         const float4 big = (float4)(BIG(x.x), BIG(x.y), BIG(x.z), BIG(x.w)); \
         *place = big; \
@@ -187,7 +187,7 @@ void gemm(const int M, const int N, const int K,
     int odd = 0;                                             // which small parts are in use
 
     // local memory
-    __local float Bsub[STAGES][TSK/4][ROW][4] __attribute__((aligned(128)));  // [stage][k/4][n][k%4]
+    __local float Btile[STAGES][TSK/4][ROW][4] __attribute__((aligned(128)));  // [stage][k/4][n][k%4]
     __local float Bsmall[2][TSK/4][ROW][4] __attribute__((aligned(128)));
 
     // accumulators, and the sums that are still in the tensor cores
@@ -232,11 +232,11 @@ void gemm(const int M, const int N, const int K,
             FENCE();
             for (int k = 0; k < TSK/8; k++) {
 #if PARTS == 2
-                WGMMA(a_small[k][i], WHERE(&Bsub[now][2*k][0][0]), k > 0);
+                WGMMA(a_small[k][i], WHERE(&Btile[now][2*k][0][0]), k > 0);
                 WGMMA(a[k][i], WHERE(&Bsmall[odd][2*k][0][0]), 1);
-                WGMMA(a[k][i], WHERE(&Bsub[now][2*k][0][0]), 1);
+                WGMMA(a[k][i], WHERE(&Btile[now][2*k][0][0]), 1);
 #else
-                WGMMA(a[k][i], WHERE(&Bsub[now][2*k][0][0]), k > 0);
+                WGMMA(a[k][i], WHERE(&Btile[now][2*k][0][0]), k > 0);
 #endif
             }
             DONE();
@@ -250,9 +250,9 @@ void gemm(const int M, const int N, const int K,
                     const float x = there ? A[(size_t)(first + k)*lda + m0 + m] : 0.0f;
                     const float big = BIG(x);
 #if PARTS == 2
-                    sum[j] += CUT(x - big)*Bsub[now][k/4][n][k%4] + big*CUT(Bsmall[odd][k/4][n][k%4]);
+                    sum[j] += CUT(x - big)*Btile[now][k/4][n][k%4] + big*CUT(Bsmall[odd][k/4][n][k%4]);
 #endif
-                    sum[j] += big*Bsub[now][k/4][n][k%4];
+                    sum[j] += big*Btile[now][k/4][n][k%4];
                 }
             }
 #endif

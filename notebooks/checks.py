@@ -5,7 +5,8 @@ import re
 import numpy as np
 
 import gemmlab
-from gemmlab import model, tf32
+from gemmlab import model
+from gemmlab.model import tf32
 
 
 class _Missing(Exception):
@@ -204,10 +205,10 @@ check_02_3 = _kernel(
     2,
     [(32, 32, 32), (32, 48, 16), (16, 32, 64)],
     [
-        (r"Bsub\[k\]\[tn\]", "the compute line shall go on reading Bsub[k][tn]; change the load instead."),
-        (r"Bsub\[[^\]]*\]\[[^\]]*\]\s*=", "keep a line that stores to Bsub."),
+        (r"Btile\[k\]\[tn\]", "keep the compute line, which reads Btile[k][tn]; change the load instead."),
+        (r"Btile\[[^\]]*\]\[[^\]]*\]\s*=", "keep a line that stores to Btile."),
     ],
-    "Bsub lies as [k][n] now; the work-item that fetched row tm stores it as row tm.",
+    "Btile lies as [k][n] now; the work-item that fetched row tm stores it as row tm.",
     {"TS": 16},
 )
 check_03_1 = _number(
@@ -234,8 +235,8 @@ check_03_2 = _function(
 check_03_3 = _kernel(
     3,
     [(32, 32, 32), (32, 64, 32), (64, 32, 96)],
-    [(r"Bsub\[\s*tn\s*\*\s*WPT\s*\+\s*w\s*\]", "the compute line shall go on reading Bsub[tn*WPT + w][k].")],
-    "accumulator w belongs to column tn*WPT + w of the tile. Is it faster or slower than before?",
+    [(r"Btile\[\s*tn\s*\*\s*WPT\s*\+\s*j\s*\]", "keep the compute line: it reads Btile[tn*WPT + j][k].")],
+    "accumulator j belongs to column tn*WPT + j of the tile. Is it faster or slower than before?",
     {"TS": 32, "WPT": 8},
 )
 check_04_1 = _number(
@@ -294,7 +295,17 @@ check_05_2 = _function(
 check_05_3 = _kernel(
     5,
     [(32, 32, 16), (32, 64, 48), (64, 32, 32)],
-    [(r"Bsub\[TSK\]\[TS\]", "Bsub shall be declared as Bsub[TSK][TS], without padding.")],
+    [
+        (r"Btile\[TSK\]\[TS\]", "declare the tile as Btile[TSK][TS], without padding."),
+        (
+            r"(?s)\A(?!.*Btile\[\s*tm\s*\]\[)",
+            "the load stores to Btile[tm][j]: tm runs up to TS, and there are TSK rows now.",
+        ),
+        (
+            r"(?s)\A(?!.*Btile\[[^\]]*\]\[\s*k\s*\])",
+            "the compute line reads k as the second index; it is the first now.",
+        ),
+    ],
     "no conflict, and no memory lost: kernel 7 will lay it out like this.",
     {"TS": 32, "TSK": 16, "WPT": 8},
 )
@@ -323,10 +334,10 @@ check_06_3 = _kernel(
     6,
     [(32, 32, 16), (64, 32, 32), (32, 96, 48)],
     [
-        (r"float\s+a\s*\[\s*WPTM\s*\]", "there is no array `float a[WPTM]` yet."),
-        (r"(?<!_)float\s+b\s*=", "each element of B shall come one at a time, into `const float b`."),
+        (r"(?<!_)float\s+a\s*=", "elements of A should come one at a time, into a `const float a`."),
+        (r"(?s)\A(?!.*\ba\s*\[)", "the array a[WPTM] is still there; one `a` at a time is enough."),
     ],
-    "the same loads, the same result. Did the compiler care?",
+    "the same loads, the same result, and WPTM - 1 registers fewer in the text. Did the compiler care?",
     {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 2},
 )
 
@@ -353,7 +364,7 @@ check_07_2 = _function(
 check_07_3 = _kernel(
     7,
     [(32, 32, 16), (32, 64, 32), (64, 32, 48)],
-    [(r"Af\[\s*k\s*\*\s*TSM\s*\+\s*tm\s*\*\s*WPTM\s*\+\s*wm\s*\]", "keep reading Af[k*TSM + tm*WPTM + wm].")],
+    [(r"Af\[\s*k\s*\*\s*TSM\s*\+\s*tm\s*\*\s*WPTM\s*\+\s*i\s*\]", "keep reading Af[k*TSM + tm*WPTM + i].")],
     "rows tm*WPTM + wm. On banks of 4 bytes this costs WPTM turns where the old order cost one.",
     {"TSM": 32, "TSN": 32, "WPTM": 4, "WPTN": 2, "WIDTH": 2},
 )
@@ -369,13 +380,13 @@ check_08_1 = _number(
     "count the loads of one step k, and divide by its multiply-adds.",
 )
 check_08_2 = _function(
-    lambda lane, wn, rtsm: lane // rtsm * rtsm + wn,
+    lambda lane, j, rtsm: lane // rtsm * rtsm + j,
     [(0, 3, 16), (5, 2, 8), (17, 0, 16), (31, 7, 8), (20, 1, 4)],
-    "the row's first lane, plus wn.",
+    "the row's first lane, plus j.",
     [
-        (lambda lane, wn, rtsm: wn, "That is right for the first row of a warp only."),
-        (lambda lane, wn, rtsm: lane + wn, "Count from the first lane of the row, not from this lane."),
-        (lambda lane, wn, rtsm: lane % rtsm + wn, "That is the place in the row; the row's first lane is needed."),
+        (lambda lane, j, rtsm: j, "That is right for the first row of a warp only."),
+        (lambda lane, j, rtsm: lane + j, "Count from the first lane of the row, not from this lane."),
+        (lambda lane, j, rtsm: lane % rtsm + j, "That is the place in the row; the row's first lane is needed."),
     ],
 )
 check_08_3 = _kernel(
@@ -424,10 +435,10 @@ check_09_3 = _kernel(
     [
         (r"(?s)\A(?!.*\bif\s*\()", "there is still an `if` in the kernel."),
         (
-            r"(?s)\A(?!.*[AB]\[\s*\(\s*\(\s*t\s*\+\s*1\s*\)\s*\*\s*TSK)",
-            "the last turn still fetches tile t + 1, which lies outside A and B: a right result is luck.",
+            r"(?s)\A(?!.*k1\s*=\s*k0\s*\+\s*TSK\s*;.*[AB]\[\s*\(\s*k1\s*\+)(?!.*[AB]\[\s*\(\s*k0\s*\+\s*TSK)",
+            "the last turn still fetches from step k0 + TSK on, outside A and B: a right result is luck.",
         ),
-        (r"Asub\[next\]", "keep the second buffer."),
+        (r"Atile\[next\]", "keep the second buffer."),
     ],
     "the last turn fetches a tile that nobody needs, instead of asking whether there is one.",
     {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4},
@@ -468,7 +479,7 @@ check_10_2 = _function(
 check_10_3 = _kernel(
     10,
     [(64, 32, 16), (64, 64, 32), (128, 32, 48)],
-    [(r"LPTB", "keep the loop of B's own, with LPTB.")],
+    [(r"TSK\s*\*\s*TSN\s*/\s*WIDTH", "keep the loop of B's own, up to TSK*TSN/WIDTH.")],
     "each tile is walked with its own number of vectors a column.",
     {"TSM": 64, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4},
 )
@@ -532,7 +543,7 @@ check_12_3 = _kernel(
     12,
     [(32, 32, 32), (33, 17, 5), (3, 40, 31), (1, 1, 1)],
     [
-        (r"min\(\s*m\s*,\s*M\s*-\s*1\s*\)", "load A from min(m, M - 1), a row that exists."),
+        (r"min\(\s*m0\s*\+\s*tm\s*,\s*M\s*-\s*1\s*\)", "load A from min(m0 + tm, M - 1), a row that exists."),
         (r"inside\s*\*|\*\s*inside", "multiply what was loaded by `inside`, 1.0f or 0.0f."),
         (r"(?s)\A(?!.*\?\s*A\[)", "A is still chosen by a guard: load it always, and multiply."),
     ],
@@ -565,7 +576,7 @@ check_13_3 = _kernel(
     [(32, 32, 16), (33, 40, 60), (64, 35, 1), (50, 50, 17)],
     [
         (r"int\s+left\s*=\s*K\s*-\s*k1", "there is no `const int left = K - k1;` yet."),
-        (r"k\s*<\s*left[\s\S]*k\s*<\s*left", "both loads of the loop shall ask k < left."),
+        (r"j\s*<\s*left[\s\S]*j\s*<\s*left", "let both loads of the loop ask j < left."),
     ],
     "one subtraction a tile instead of one addition a load. Did the compiler know already?",
     {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 2},

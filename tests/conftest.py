@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from gemmlab.device import devices
+from gemmlab.opencl.devices import devices
 
 #: In CI nothing may be skipped for what a machine lacks: GEMMLAB_NO_SKIP=1 turns such a skip into a failure.
 NO_SKIP = os.environ.get("GEMMLAB_NO_SKIP") == "1"

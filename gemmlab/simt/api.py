@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..catalog import KernelSpec, find
-from ..sources import read
+from ..catalog.sources import read
 from . import count
 from .machine import Machine
 from .memory import Memory
@@ -369,7 +369,7 @@ def settings(spec: KernelSpec, m: int, n: int, k: int, params: Mapping[str, int]
 
 def _unsuited(spec: KernelSpec, m: int, n: int, k: int, params: dict[str, int]) -> str:
     """Why a kernel cannot take these sizes, or nothing."""
-    multiples, least = spec.multiples(params), spec.least(params)
+    multiples, least = spec.multiples(params), spec.minimum_sizes(params)
     for name, size, multiple, smallest in zip("mnk", (m, n, k), multiples, least, strict=True):
         if size % multiple:
             return f"{name}={size} is not a multiple of {multiple}, as kernel {spec.number} needs with {params}"
@@ -410,7 +410,7 @@ def simulate(
             raise ValueError(f"{name} must be a whole number from 1 on, not {size!r}")
     full = settings(spec, m, n, k, params)
     program = program_of(read(spec.file) if source is None else source, None if source is None else "gemm", full)
-    local, launch = spec.local(full), spec.global_size(m, n, full)
+    local, launch = spec.local_size(full), spec.global_size(m, n, full)
     _as_a_product(program, spec, local)
     types = {p.name: scalar_of(p.type.to) for p in program.params if isinstance(p.type, Pointer)}
     names = [p.name for p in program.params]
@@ -419,23 +419,23 @@ def simulate(
     c = Memory(names[5], "global", types[names[5]], (m * n,))
     args: list[object] = [m, n, k]
     lies = b if spec.wants_transposed(full) else b.T  # one row of this array is one column in memory
-    for matrix, distance, name in zip((a.T, lies), spec.strides(m, n, k, full), names[3:5], strict=True):
+    for matrix, distance, name in zip((a.T, lies), spec.leading_dimensions(m, n, k, full), names[3:5], strict=True):
         data = np.pad(matrix, ((0, 0), (0, distance - matrix.shape[1])))
         args.append(Memory(name, "global", types[name], (data.size,), data=data.ravel()))
     args.append(c)
-    if spec.pieces:
+    if spec.takes_workspace:
         args.append(_pieces(spec, full, names[6]))
     machine = _launch(program, args, launch, local, order, seed, groups, limit or max(512, 2 * max(m, n, k)))
-    if spec.joins(full, frozenset()) and not machine.stop and groups is None:
-        joined = _join(spec, full, (m, n, k), args)
-        machine.findings += [*joined.findings, *races(joined.log)]
-        machine.stop = joined.stop
+    if spec.needs_fixup(full, frozenset()) and not machine.stop and groups is None:
+        fixed = _fixup(spec, full, (m, n, k), args)
+        machine.findings += [*fixed.findings, *races(fixed.log)]
+        machine.stop = fixed.stop
     return ProductRun(machine, _memories(program, args), spec, full, a, b, every=groups is None)
 
 
 def _as_a_product(program: Program, spec: KernelSpec, local: tuple[int, int]) -> None:
     """A product's kernel has a product's parameters, and the work-groups that it is launched with."""
-    wanted = ["M", "N", "K", "A", "B", "C"] + ["pieces"] * bool(spec.pieces)
+    wanted = ["M", "N", "K", "A", "B", "C"] + ["pieces"] * spec.takes_workspace
     problem = ""
     if len(program.params) != len(wanted):
         problem = f"{program.name} has {len(program.params)} parameters instead of {len(wanted)}: {', '.join(wanted)}"
@@ -464,7 +464,7 @@ def _as_a_product(program: Program, spec: KernelSpec, local: tuple[int, int]) ->
 
 def _pieces(spec: KernelSpec, params: dict[str, int], name: str) -> Memory:
     """Memory for pieces of tiles; at its end a counter for each group, zero."""
-    size, counters = spec.value(spec.pieces, params), params["GROUPS"]
+    size, counters = spec.workspace(params), params["GROUPS"]
     memory = Memory(name, "global", SCALARS["float"], (max(1, size),))
     marks = memory.marks(4)
     assert marks is not None
@@ -474,13 +474,13 @@ def _pieces(spec: KernelSpec, params: dict[str, int], name: str) -> Memory:
     return memory
 
 
-def _join(spec: KernelSpec, params: dict[str, int], sizes: tuple[int, int, int], args: list[object]) -> Machine:
-    """The second launch of kernel 15: join.cl adds up the pieces of the tiles that the first has cut."""
+def _fixup(spec: KernelSpec, params: dict[str, int], sizes: tuple[int, int, int], args: list[object]) -> Machine:
+    """The second launch of kernel 15: fixup.cl adds up the pieces of the tiles that the first has cut."""
     m, n, k = sizes
     rows, cols, _ = spec.tiles(params)
-    down, across = spec.tiled(m, n, params)
+    down, across = spec.tile_grid(m, n, params)
     cuts = max(1, params["GROUPS"] - 1)
-    program = program_of(read("join.cl"), "join", params)
+    program = program_of(read("support/fixup.cl"), "fixup", params)
     launch = 256 * min(down * across, cuts), -(-rows * cols // (4 * 256))
     values = [m, n, k, params["GROUPS"], int(down * across <= cuts), args[6], args[5]]
     return _launch(program, values, launch, (256, 1), "lockstep", 0, None, 5_000)

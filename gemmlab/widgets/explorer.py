@@ -7,10 +7,12 @@ import threading
 
 import ipywidgets as w
 
-from .. import live, plot, record, sources
-from ..catalog import catalog, find
-from ..device import find_device
-from ..picture import GREEN, INK, RED, Picture
+from ..bench import records
+from ..catalog import catalog, find, sources
+from ..draw import plot
+from ..draw.picture import GREEN, INK, RED, Picture
+from ..opencl.devices import find_device
+from ..worker import client
 from .shell import Newest, Shell, escape, on_any_thread, slider
 
 #: Sizes on offer, as many of them as a device computes in time.
@@ -45,7 +47,7 @@ class Explorer(Shell):
         self._notes: list[str] = []
         self._history: list[tuple[float, bool]] = []
         self._best: tuple[float, dict] | None = None
-        self._first: live.Outcome | None = None
+        self._first: client.Outcome | None = None
         self._shown: tuple | None = None
         self._arrived = threading.Event()
         sizes = sorted({*SIZES, *(self._start[s] for s in "MNK")})
@@ -107,7 +109,7 @@ class Explorer(Shell):
                 values |= dict.fromkeys("MNK", values[name])
             if name in self.spec.defaults and not self._illegal.value:
                 params = {p: values[p] for p in self.spec.defaults}
-                params, self._notes = self.spec.settle(params, name, self.device.limits)
+                params, self._notes = self.spec.nearest_legal(params, name, self.device.limits)
                 values |= params
             self._place(values)
             self._submit()
@@ -123,14 +125,14 @@ class Explorer(Shell):
             **{size.lower(): values[size] for size in "MNK"},
         }
         notes = list(self._notes)
-        live.worker().submit(self._client, arguments, lambda outcome: self._done(outcome, notes), self._say_step)
+        client.worker().submit(self._client, arguments, lambda outcome: self._done(outcome, notes), self._say_step)
 
     def _say_step(self, step: str) -> None:
         words = {"start": "starting the worker", "compile": "compiling"}.get(step, "running")
         if step != "start" or not self._history:
             self._status.value = f"<i>{words} …</i>"
 
-    def _done(self, outcome: live.Outcome, notes: list[str]) -> None:
+    def _done(self, outcome: client.Outcome, notes: list[str]) -> None:
         with self._lock:
             self._status.value = ""
             result = outcome.result
@@ -157,7 +159,7 @@ class Explorer(Shell):
     def _show(self, shown) -> None:
         outcome, notes, history, here = shown
         try:
-            drawing = plot.tries(history, here, record.ladders(), self.spec.number)
+            drawing = plot.tries(history, here, records.ladders(), self.spec.number)
             content = self._words(outcome, notes) + drawing.svg()
         except Exception as error:  # nobody reads the log console: say it here
             content = f"<p>{escape(f'{type(error).__name__}: {error}')}</p>"
@@ -168,7 +170,7 @@ class Explorer(Shell):
         self.panel.value = f'<div {data} style="line-height:1.5">{content}</div>'
         self._arrived.set()
 
-    def _words(self, outcome: live.Outcome, notes: list[str]) -> str:
+    def _words(self, outcome: client.Outcome, notes: list[str]) -> str:
         moved = "".join(f"<div>{escape(note)}</div>" for note in notes)
         result = outcome.result
         if result is None:
@@ -176,7 +178,7 @@ class Explorer(Shell):
             text = text.replace("  ", "&nbsp; ")
             head = _head({"hang": "Stopped", "crash": "Crashed"}.get(outcome.kind, "Not run"), RED)
             return f'{head}<div style="font-family:monospace">{text}</div>{moved}{self._changes()}'
-        local, memory = self.spec.local(result.params), self.spec.value(self.spec.local_memory, result.params)
+        local, memory = self.spec.local_size(result.params), self.spec.local_memory(result.params)
         limits = self.device.limits
         facts = {
             "kernel": f"{result.gflops:,.1f} GFLOPS, {result.kernel_ms[0]:.3g} ms, median of {result.repeats}",
@@ -210,7 +212,7 @@ class Explorer(Shell):
         """Run the settings of the beginning, and then the other kernels for the chart."""
         if self._first is None:
             self.set(self._start)
-            self._arrived.wait(sum(live.LIMITS.values()))
+            self._arrived.wait(sum(client.LIMITS.values()))
             self._offer_sizes()
             self._run_others()
 
@@ -237,16 +239,16 @@ class Explorer(Shell):
             arguments = {"kernel": number, "device": self.device.index, "most_seconds": MOST_SECONDS / 2}
             arguments |= {size.lower(): self._start[size] for size in "MNK"}
 
-            def done(outcome: live.Outcome, key=key) -> None:
+            def done(outcome: client.Outcome, key=key) -> None:
                 if outcome.ok:
                     _best.setdefault(key, outcome.result.gflops)
                     self._redraw()
 
-            live.worker().submit(f"{self._client} kernel {number}", arguments, done)
+            client.worker().submit(f"{self._client} kernel {number}", arguments, done, background=True)
 
     def still(self) -> Picture:
         history = [(self._first.result.gflops, self._first.result.ok)] if self._first and self._first.result else []
-        picture = plot.tries(history, self._here(), record.ladders(), self.spec.number)
+        picture = plot.tries(history, self._here(), records.ladders(), self.spec.number)
         settings = " ".join(f"{name}={value}" for name, value in self._start.items() if name not in "MNK")
         sizes = " x ".join(str(self._start[name]) for name in "MNK")
         where = f"kernel {self.spec.number} on {self.device.name[:30]}, {sizes}, {settings}"

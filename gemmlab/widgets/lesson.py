@@ -7,8 +7,7 @@ import itertools
 import ipywidgets as w
 from IPython.display import HTML, display
 
-from .. import sources
-from ..catalog import find
+from ..catalog import find, sources
 from .shell import escape
 
 

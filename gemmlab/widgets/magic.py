@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
-from .. import sources
-from ..catalog import find
+from ..catalog import find, sources
 from .explorer import Explorer
 
 
@@ -20,14 +21,15 @@ class GemmMagics(Magics):
         %%gemm NUMBER [NAME=VALUE ...]   NAME: a parameter of the kernel, M, N, K, or device
         %gemm NUMBER                     writes such a cell with the kernel's own text
         """
+        shell: Any = self.shell
         try:
             number, settings, device = _parse(line)
             if cell is None:
                 text = sources.read(find(number).file)
-                self.shell.set_next_input(f"%%gemm {line.strip()}\n{text}")
+                shell.set_next_input(f"%%gemm {line.strip()}\n{text}")
                 return None
             sizes = {name.lower(): settings.pop(name) for name in "MNK" if name in settings}
-            self.shell.user_ns["gemm_source"] = cell
+            shell.user_ns["gemm_source"] = cell
             source = f"\n{cell}"  # so that line 2 of the cell is line 2 for the compiler
             return Explorer(number, **sizes, params=settings or None, device=device, source=source)
         except (ValueError, TypeError, RuntimeError) as error:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import html
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import anywidget
 import ipywidgets as w
 from IPython.display import display
+
+from ..draw.picture import Picture
+from ..worker.mailbox import Mailbox
 
 
 class Bridge(anywidget.AnyWidget):
@@ -49,22 +53,17 @@ def free(control: w.Widget) -> None:
 class Newest:
     """Runs `work(argument)` on a thread of its own, always for the newest argument."""
 
-    def __init__(self, work: Callable):
-        self._work, self._arguments = work, []
-        self._arrived = threading.Condition()
+    def __init__(self, work: Callable[[Any], None]):
+        self._work = work
+        self._mailbox: Mailbox[Any] = Mailbox()
         threading.Thread(target=self._loop, daemon=True).start()
 
-    def __call__(self, argument) -> None:
-        with self._arrived:
-            self._arguments = [argument]
-            self._arrived.notify()
+    def __call__(self, argument: Any) -> None:
+        self._mailbox.put("newest", argument)
 
     def _loop(self) -> None:
         while True:
-            with self._arrived:
-                self._arrived.wait_for(lambda: self._arguments)
-                argument = self._arguments.pop()
-            self._work(argument)
+            self._work(self._mailbox.take())
 
 
 class Shell:
@@ -74,7 +73,7 @@ class Shell:
 
     name = "widget"
 
-    def __init__(self, *rows: list[w.Widget], buttons: list[w.Widget] = (), height: int = 0):
+    def __init__(self, *rows: list[w.Widget], buttons: Sequence[w.Widget] = (), height: int = 0):
         grid = w.Layout(grid_template_columns="repeat(auto-fill, minmax(260px, 1fr))", max_width="860px")
         self.panel = w.HTML(layout=w.Layout(min_height=f"{height}px", max_width="860px", margin="6px 0"))
         self.panel.add_class("gemmlab-result")
@@ -88,6 +87,10 @@ class Shell:
 
     def ready(self) -> None:
         """Called before the widget is shown: the first result is waited for, so that the cell ends with it."""
+
+    def still(self) -> Picture:
+        """The picture for readers without a kernel."""
+        raise NotImplementedError
 
     def _ipython_display_(self) -> None:
         self.ready()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..picture import Picture
+from ..draw.picture import Picture
 from .shell import Newest, Shell, escape, on_any_thread, slider
 
 

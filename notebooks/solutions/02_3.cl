@@ -9,30 +9,30 @@ void gemm(const int M, const int N, const int K,
           __global float* restrict C)
 {
     // identifiers
-    const int tm = get_local_id(0);          // row inside the tile
-    const int tn = get_local_id(1);          // column inside the tile
-    const int m = get_group_id(0)*TS + tm;   // row of C
-    const int n = get_group_id(1)*TS + tn;   // column of C
+    const int tm = get_local_id(0);          // row in the tile of C
+    const int tn = get_local_id(1);          // column in the tile of C
+    const int m0 = get_group_id(0)*TS;       // first row of the tile of C
+    const int n0 = get_group_id(1)*TS;       // first column of the tile of C
 
     // local memory
-    __local float Asub[TS][TS];              // [k][m]
-    __local float Bsub[TS][TS];              // [n][k]
+    __local float Atile[TS][TS];             // [k][m]
+    __local float Btile[TS][TS];             // [n][k]
 
     // accumulators
     float acc = 0.0f;
 
-    for (int t = 0; t < K/TS; t++) {
+    for (int k0 = 0; k0 < K; k0 += TS) {
 
-        // load: one element of each tile a work-item
-        Asub[tn][tm] = A[(t*TS + tn)*M + m];
-        Bsub[tm][tn] = B[n*K + t*TS + tm];
+        // load: one element of each tile per work-item
+        Atile[tn][tm] = A[(k0 + tn)*M + m0 + tm];
+        Btile[tm][tn] = B[(n0 + tn)*K + k0 + tm];
 
         // barrier: the tiles are complete
         barrier(CLK_LOCAL_MEM_FENCE);
 
         // compute
         for (int k = 0; k < TS; k++) {
-            acc += Asub[k][tm] * Bsub[k][tn];
+            acc += Atile[k][tm] * Btile[k][tn];
         }
 
         // barrier: nobody needs the tiles any more
@@ -40,5 +40,5 @@ void gemm(const int M, const int N, const int K,
     }
 
     // store
-    C[n*M + m] = acc;
+    C[(n0 + tn)*M + m0 + tm] = acc;
 }

@@ -32,32 +32,32 @@ void gemm(const int M, const int N, const int K,
           __global floatX* restrict C)
 {
     // identifiers
-    const int tm = get_local_id(0);          // vector of rows inside the tile
-    const int tn = get_local_id(1);          // column inside the tile
-    const int m = get_group_id(0)*TSV + tm;  // vector of rows of C
-    const int n = get_group_id(1)*TS + tn;   // column of C
+    const int tm = get_local_id(0);          // vector of rows in the tile of C
+    const int tn = get_local_id(1);          // column in the tile of C
+    const int m0 = get_group_id(0)*TS;       // first row of the tile of C
+    const int n0 = get_group_id(1)*TS;       // first column of the tile of C
 
     // local memory
-    __local floatX Asub[TS][TSV];            // [k][m]
-    __local floatX Bsub[TS][TSV];            // [n][k]
+    __local floatX Atile[TS][TSV];           // [k][m]
+    __local floatX Btile[TS][TSV];           // [n][k]
 
     // accumulators
     floatX acc = (floatX)(0.0f);
 
-    for (int t = 0; t < K/TS; t++) {
+    for (int k0 = 0; k0 < K; k0 += TS) {
 
-        // load: one vector of each tile a work-item
-        Asub[tn][tm] = A[(t*TS + tn)*(M/WIDTH) + m];
-        Bsub[tn][tm] = B[n*(K/WIDTH) + t*TSV + tm];
+        // load: one vector of each tile per work-item
+        Atile[tn][tm] = A[(k0 + tn)*(M/WIDTH) + m0/WIDTH + tm];
+        Btile[tn][tm] = B[(n0 + tn)*(K/WIDTH) + k0/WIDTH + tm];
 
         // barrier: the tiles are complete
         barrier(CLK_LOCAL_MEM_FENCE);
 
         // compute
         for (int k = 0; k < TSV; k++) {
-            const floatX b = Bsub[tn][k];    // WIDTH steps of k
+            const floatX b = Btile[tn][k];   // WIDTH steps of k
             for (int w = 0; w < WIDTH; w++) {
-                acc = fma(Asub[k*WIDTH + w][tm], (floatX)(LANE(b, w)), acc);
+                acc = fma(Atile[k*WIDTH + w][tm], (floatX)(LANE(b, w)), acc);
             }
         }
 
@@ -66,5 +66,5 @@ void gemm(const int M, const int N, const int K,
     }
 
     // store
-    C[n*(M/WIDTH) + m] = acc;
+    C[(n0 + tn)*(M/WIDTH) + m0/WIDTH + tm] = acc;
 }

@@ -14,7 +14,7 @@
 #define WPTN 8 // columns of C a work-item computes
 #endif
 #ifndef PAD
-#define PAD 2 // floats added to each row of Bsub against bank conflicts
+#define PAD 2 // floats added to each row of Btile against bank conflicts
 #endif
 #ifndef UNROLL
 #define UNROLL 4 // steps of k that the compiler lays out in one turn of the loop
@@ -36,9 +36,9 @@
 #error TSK must be a multiple of UNROLL
 #endif
 
-#define RTSM (TSM/WPTM)               // rows of work-items in a work-group
-#define RTSN (TSN/WPTN)               // columns of work-items
-#define LPTA (TSK*TSM/(RTSM*RTSN))    // loads of each tile a work-item
+#define RTSM (TSM/WPTM)   // rows of work-items in a work-group
+#define RTSN (TSN/WPTN)   // columns of work-items in a work-group
+#define ITEMS (RTSM*RTSN) // work-items in a work-group
 
 __kernel __attribute__((reqd_work_group_size(RTSM, RTSN, 1)))
 void gemm(const int M, const int N, const int K,
@@ -47,33 +47,27 @@ void gemm(const int M, const int N, const int K,
           __global float* restrict C)
 {
     // identifiers
-    const int tm = get_local_id(0);          // first row inside the tile
-    const int tn = get_local_id(1);          // first column inside the tile
+    const int tm = get_local_id(0);          // first row in the tile of C
+    const int tn = get_local_id(1);          // first column in the tile of C
     const int tid = tn*RTSM + tm;            // number of the work-item
-    const int m0 = get_group_id(0)*TSM;      // first row of the tile
-    const int n0 = get_group_id(1)*TSN;      // first column of the tile
+    const int m0 = get_group_id(0)*TSM;      // first row of the tile of C
+    const int n0 = get_group_id(1)*TSN;      // first column of the tile of C
 
     // local memory
-    __local float Asub[TSK][TSM];            // [k][m]
-    __local float Bsub[TSN][TSK + PAD];      // [n][k]
+    __local float Atile[TSK][TSM];           // [k][m]
+    __local float Btile[TSN][TSK + PAD];     // [n][k]
 
     // accumulators
-    float acc[WPTN][WPTM];
-    for (int wn = 0; wn < WPTN; wn++) {
-        for (int wm = 0; wm < WPTM; wm++) {
-            acc[wn][wm] = 0.0f;
-        }
-    }
+    float acc[WPTN][WPTM] = {{0.0f}};
 
-    for (int t = 0; t < K/TSK; t++) {
+    for (int k0 = 0; k0 < K; k0 += TSK) {
 
-        // load: LPTA elements of each tile a work-item, in the order of memory
-        for (int l = 0; l < LPTA; l++) {
-            const int id = l*RTSM*RTSN + tid;
-            const int i = id % TSM;          // m for A, n for B
-            const int k = id / TSM;
-            Asub[k][i] = A[(t*TSK + k)*M + m0 + i];
-            Bsub[i][k] = B[(t*TSK + k)*N + n0 + i];
+        // load: ITEMS elements of each tile at a time, in the order of memory
+        for (int e0 = 0; e0 < TSK*TSM; e0 += ITEMS) {
+            const int i = (e0 + tid) % TSM;  // row of the tile
+            const int j = (e0 + tid) / TSM;  // column of the tile
+            Atile[j][i] = A[(k0 + j)*M + m0 + i];
+            Btile[i][j] = B[(k0 + j)*N + n0 + i];
         }
 
         // barrier: the tiles are complete
@@ -82,14 +76,14 @@ void gemm(const int M, const int N, const int K,
         // compute
         #pragma unroll UNROLL
         for (int k = 0; k < TSK; k++) {
-            float a[WPTM];                   // loaded once, used WPTN times
-            for (int wm = 0; wm < WPTM; wm++) {
-                a[wm] = Asub[k][tm + wm*RTSM];
+            float b[WPTN];                   // each loaded once, used WPTM times
+            for (int j = 0; j < WPTN; j++) {
+                b[j] = Btile[tn + j*RTSN][k];
             }
-            for (int wn = 0; wn < WPTN; wn++) {
-                const float b = Bsub[tn + wn*RTSN][k]; // loaded once, used WPTM times
-                for (int wm = 0; wm < WPTM; wm++) {
-                    acc[wn][wm] += a[wm] * b;
+            for (int i = 0; i < WPTM; i++) {
+                const float a = Atile[k][tm + i*RTSM]; // loaded once, used WPTN times
+                for (int j = 0; j < WPTN; j++) {
+                    acc[j][i] += a * b[j];
                 }
             }
         }
@@ -99,9 +93,9 @@ void gemm(const int M, const int N, const int K,
     }
 
     // store
-    for (int wn = 0; wn < WPTN; wn++) {
-        for (int wm = 0; wm < WPTM; wm++) {
-            C[(n0 + tn + wn*RTSN)*M + m0 + tm + wm*RTSM] = acc[wn][wm];
+    for (int j = 0; j < WPTN; j++) {
+        for (int i = 0; i < WPTM; i++) {
+            C[(n0 + tn + j*RTSN)*M + m0 + tm + i*RTSM] = acc[j][i];
         }
     }
 }

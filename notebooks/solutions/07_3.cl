@@ -55,9 +55,9 @@
 #define floatX float8
 #endif
 
-#define RTSM (TSM/WPTM)                      // rows of work-items in a work-group
-#define RTSN (TSN/WPTN)                      // columns of work-items
-#define LPTA (TSK*TSM/(RTSM*RTSN*WIDTH))     // vectors of each tile a work-item loads
+#define RTSM (TSM/WPTM)   // rows of work-items in a work-group
+#define RTSN (TSN/WPTN)   // columns of work-items in a work-group
+#define ITEMS (RTSM*RTSN) // work-items in a work-group
 
 __kernel __attribute__((reqd_work_group_size(RTSM, RTSN, 1)))
 void gemm(const int M, const int N, const int K,
@@ -66,35 +66,29 @@ void gemm(const int M, const int N, const int K,
           __global float* restrict C)
 {
     // identifiers
-    const int tm = get_local_id(0);          // first row inside the tile
-    const int tn = get_local_id(1);          // first column inside the tile
+    const int tm = get_local_id(0);          // first row in the tile of C
+    const int tn = get_local_id(1);          // first column in the tile of C
     const int tid = tn*RTSM + tm;            // number of the work-item
-    const int m0 = get_group_id(0)*TSM;      // first row of the tile
-    const int n0 = get_group_id(1)*TSN;      // first column of the tile
+    const int m0 = get_group_id(0)*TSM;      // first row of the tile of C
+    const int n0 = get_group_id(1)*TSN;      // first column of the tile of C
 
     // local memory
-    __local floatX Asub[TSK][TSM/WIDTH];     // [k][m]
-    __local floatX Bsub[TSK][TSN/WIDTH];     // [k][n]
-    const __local float* Af = (const __local float*)Asub; // the same, float by float
-    const __local float* Bf = (const __local float*)Bsub;
+    __local floatX Atile[TSK][TSM/WIDTH];    // [k][m]
+    __local floatX Btile[TSK][TSN/WIDTH];    // [k][n]
+    const __local float* Af = (const __local float*)Atile; // the same, float by float
+    const __local float* Bf = (const __local float*)Btile;
 
     // accumulators
-    float acc[WPTN][WPTM];
-    for (int wn = 0; wn < WPTN; wn++) {
-        for (int wm = 0; wm < WPTM; wm++) {
-            acc[wn][wm] = 0.0f;
-        }
-    }
+    float acc[WPTN][WPTM] = {{0.0f}};
 
-    for (int t = 0; t < K/TSK; t++) {
+    for (int k0 = 0; k0 < K; k0 += TSK) {
 
-        // load: LPTA vectors of each tile a work-item, in the order of memory
-        for (int l = 0; l < LPTA; l++) {
-            const int id = l*RTSM*RTSN + tid;
-            const int i = id % (TSM/WIDTH);  // vector of m for A, of n for B
-            const int k = id / (TSM/WIDTH);
-            Asub[k][i] = A[(t*TSK + k)*(M/WIDTH) + m0/WIDTH + i];
-            Bsub[k][i] = B[(t*TSK + k)*(N/WIDTH) + n0/WIDTH + i];
+        // load: ITEMS vectors of each tile at a time, in the order of memory
+        for (int e0 = 0; e0 < TSK*TSM/WIDTH; e0 += ITEMS) {
+            const int i = (e0 + tid) % (TSM/WIDTH); // row of the tile, in vectors
+            const int j = (e0 + tid) / (TSM/WIDTH); // column of the tile
+            Atile[j][i] = A[(k0 + j)*(M/WIDTH) + m0/WIDTH + i];
+            Btile[j][i] = B[(k0 + j)*(N/WIDTH) + n0/WIDTH + i];
         }
 
         // barrier: the tiles are complete
@@ -103,14 +97,17 @@ void gemm(const int M, const int N, const int K,
         // compute
         #pragma unroll UNROLL
         for (int k = 0; k < TSK; k++) {
-            float b[WPTN];                   // loaded once, used WPTM times
-            for (int wn = 0; wn < WPTN; wn++) {
-                b[wn] = Bf[k*TSN + tn + wn*RTSN];
+            float a[WPTM];                   // each loaded once, used WPTN times
+            for (int i = 0; i < WPTM; i++) {
+                a[i] = Af[k*TSM + tm*WPTM + i];
             }
-            for (int wm = 0; wm < WPTM; wm++) {
-                const float a = Af[k*TSM + tm*WPTM + wm]; // loaded once, used WPTN times
-                for (int wn = 0; wn < WPTN; wn++) {
-                    acc[wn][wm] += a * b[wn];
+            float b[WPTN];                   // each loaded once, used WPTM times
+            for (int j = 0; j < WPTN; j++) {
+                b[j] = Bf[k*TSN + tn + j*RTSN];
+            }
+            for (int j = 0; j < WPTN; j++) {
+                for (int i = 0; i < WPTM; i++) {
+                    acc[j][i] += a[i] * b[j];
                 }
             }
         }
@@ -120,9 +117,9 @@ void gemm(const int M, const int N, const int K,
     }
 
     // store
-    for (int wn = 0; wn < WPTN; wn++) {
-        for (int wm = 0; wm < WPTM; wm++) {
-            C[(n0 + tn + wn*RTSN)*M + m0 + tm*WPTM + wm] = acc[wn][wm];
+    for (int j = 0; j < WPTN; j++) {
+        for (int i = 0; i < WPTM; i++) {
+            C[(n0 + tn + j*RTSN)*M + m0 + tm*WPTM + i] = acc[j][i];
         }
     }
 }

@@ -18,31 +18,29 @@ void gemm(const int M, const int N, const int K,
           __global float* restrict C)
 {
     // identifiers
-    const int tm = get_local_id(0);          // row inside the tile
-    const int tn = get_local_id(1);          // first column inside the tile
-    const int m = get_group_id(0)*TS + tm;   // row of C
-    const int n = get_group_id(1)*TS + tn;   // first column of C
+    const int tm = get_local_id(0);          // row in the tile of C
+    const int tn = get_local_id(1);          // first column in the tile of C
+    const int m0 = get_group_id(0)*TS;       // first row of the tile of C
+    const int n0 = get_group_id(1)*TS;       // first column of the tile of C
 
     // local memory
-    __local float Asub[TS][TS];              // [k][m]
-    __local float Bsub[TS][TS];              // [n][k]
+    __local float Atile[TS][TS];             // [k][m]
+    __local float Btile[TS][TS];             // [n][k]
 
     // accumulators
-    float acc[WPT];
-    for (int w = 0; w < WPT; w++) {
-        acc[w] = 0.0f;
-    }
+    float acc[WPT] = {0.0f};
 
-    for (int t = 0; t < K/TS; t++) {
+    for (int k0 = 0; k0 < K; k0 += TS) {
 
-        // load: WPT elements of each tile a work-item
-        for (int w = 0; w < WPT; w++) {
-            Bsub[tn + w*RTS][tm] = B[(n + w*RTS)*K + t*TS + tm];
+        // load: RTS columns of B's tile at a time; A's tile as a copy
+        for (int j0 = 0; j0 < TS; j0 += RTS) {
+            const int j = j0 + tn;           // column of the tile
+            Btile[j][tm] = B[(n0 + j)*K + k0 + tm];
         }
 
         event_t copied = 0;
         for (int k = 0; k < TS; k++) {
-            copied = async_work_group_copy(&Asub[k][0], &A[(t*TS + k)*M + get_group_id(0)*TS], TS, copied);
+            copied = async_work_group_copy(&Atile[k][0], &A[(k0 + k)*M + m0], TS, copied);
         }
         wait_group_events(1, &copied);
 
@@ -51,9 +49,9 @@ void gemm(const int M, const int N, const int K,
 
         // compute
         for (int k = 0; k < TS; k++) {
-            const float a = Asub[k][tm];     // loaded once, used WPT times
-            for (int w = 0; w < WPT; w++) {
-                acc[w] += a * Bsub[tn + w*RTS][k];
+            const float a = Atile[k][tm];    // loaded once, used WPT times
+            for (int j = 0; j < WPT; j++) {
+                acc[j] += a * Btile[tn + j*RTS][k];
             }
         }
 
@@ -62,7 +60,7 @@ void gemm(const int M, const int N, const int K,
     }
 
     // store
-    for (int w = 0; w < WPT; w++) {
-        C[(n + w*RTS)*M + m] = acc[w];
+    for (int j = 0; j < WPT; j++) {
+        C[(n0 + tn + j*RTS)*M + m0 + tm] = acc[j];
     }
 }

@@ -18,30 +18,26 @@ void gemm(const int M, const int N, const int K,
           __global float* restrict C)
 {
     // identifiers
-    const int tm = get_local_id(0);          // row inside the tile
-    const int tn = get_local_id(1);          // first column inside the tile
-    const int m = get_group_id(0)*TS + tm;   // row of C
-    const int n = get_group_id(1)*TS + tn;   // first column of C
+    const int tm = get_local_id(0);          // row in the tile of C
+    const int tn = get_local_id(1);          // first column in the tile of C
+    const int m0 = get_group_id(0)*TS;       // first row of the tile of C
+    const int n0 = get_group_id(1)*TS;       // first column of the tile of C
 
     // local memory
-    __local float Asub[TS][TS];              // [k][m]
-    __local float Bsub[TS][TS];              // [n][k]
+    __local float Atile[TS][TS];             // [k][m]
+    __local float Btile[TS][TS];             // [n][k]
 
     // accumulators
-    float acc[WPT];
-    for (int w = 0; w < WPT; w++) {
-        acc[w] = 0.0f;
-    }
+    float acc[WPT] = {0.0f};
 
-    for (int t = 0; t < (K + TS - 1)/TS; t++) {
+    for (int k0 = 0; k0 < K; k0 += TS) {
 
-        // load: WPT elements of each tile a work-item, zero for what does not exist
-        for (int w = 0; w < WPT; w++) {
-            const int ka = t*TS + tn + w*RTS;    // column of A
-            const int kb = t*TS + tm;            // row of B
-            const float inside = (m < M && ka < K) ? 1.0f : 0.0f;
-            Asub[tn + w*RTS][tm] = A[min(ka, K - 1)*M + min(m, M - 1)] * inside;
-            Bsub[tn + w*RTS][tm] = (n + w*RTS < N && kb < K) ? B[(n + w*RTS)*K + kb] : 0.0f;
+        // load: RTS columns of each tile at a time, zero for what does not exist
+        for (int j0 = 0; j0 < TS; j0 += RTS) {
+            const int j = j0 + tn;           // column of the tile
+            const float inside = m0 + tm < M && k0 + j < K ? 1.0f : 0.0f;
+            Atile[j][tm] = A[min(k0 + j, K - 1)*M + min(m0 + tm, M - 1)] * inside;
+            Btile[j][tm] = k0 + tm < K && n0 + j < N ? B[(n0 + j)*K + k0 + tm] : 0.0f;
         }
 
         // barrier: the tiles are complete
@@ -49,9 +45,9 @@ void gemm(const int M, const int N, const int K,
 
         // compute
         for (int k = 0; k < TS; k++) {
-            const float a = Asub[k][tm];     // loaded once, used WPT times
-            for (int w = 0; w < WPT; w++) {
-                acc[w] += a * Bsub[tn + w*RTS][k];
+            const float a = Atile[k][tm];    // loaded once, used WPT times
+            for (int j = 0; j < WPT; j++) {
+                acc[j] += a * Btile[tn + j*RTS][k];
             }
         }
 
@@ -60,9 +56,9 @@ void gemm(const int M, const int N, const int K,
     }
 
     // store what exists
-    for (int w = 0; w < WPT; w++) {
-        if (m < M && n + w*RTS < N) {
-            C[(n + w*RTS)*M + m] = acc[w];
+    for (int j = 0; j < WPT; j++) {
+        if (m0 + tm < M && n0 + tn + j*RTS < N) {
+            C[(n0 + tn + j*RTS)*M + m0 + tm] = acc[j];
         }
     }
 }

@@ -68,7 +68,7 @@
 #endif
 #define NB (ITEMS/KB)                        // and columns, if B is not transposed
 #define LPTA (TSK/KA*DOWN)                   // vectors of A's tile a work-item copies
-#define PAD (4*(1 - TRANSPOSED))             // floats added to each row of Bsub against bank conflicts
+#define PAD (4*(1 - TRANSPOSED))             // floats added to each row of Btile against bank conflicts
 
 // copy 4 floats or 1 from global to local memory, or zeroes if they are not there
 #if ASYNC && defined(__NV_CL_C_VERSION)
@@ -97,13 +97,13 @@
 #endif
 #define MA_OF(l) ((l)%DOWN*MA)
 #define KA_OF(l) ((l)/DOWN*KA)
-#define COPY_A(l) COPY(&Asub[filled][ka][ia] + KA_OF(l)*TSM + MA_OF(l), a_from + KA_OF(l)*lda + MA_OF(l), \
+#define COPY_A(l) COPY(&Atile[filled][ka][ia] + KA_OF(l)*TSM + MA_OF(l), a_from + KA_OF(l)*lda + MA_OF(l), \
                        m0 + ia + MA_OF(l) < M && left_a > KA_OF(l))
 // B's tile: vectors down a column of B transposed, or single floats down a column of B
 #if TRANSPOSED
 #define LPTB (TSK/KB)
 #define B_AT(k, n) B[(size_t)(k)*ldb + (n)]
-#define COPY_B(l) COPY(&Bsub[filled][kb + (l)*KB][ib], b_from + (l)*KB*ldb, \
+#define COPY_B(l) COPY(&Btile[filled][kb + (l)*KB][ib], b_from + (l)*KB*ldb, \
                        n0 + ib < N && left_b > (l)*KB)
 #define B_STEP (size_t)TSK*ldb
 #else
@@ -111,7 +111,7 @@
 #define B_AT(k, n) B[(size_t)(n)*ldb + (k)]
 #define K_OF(l) ((l)%(TSK/KB)*KB)
 #define N_OF(l) ((l)/(TSK/KB)*NB)
-#define COPY_B(l) COPY_1(&Bsub[filled][kb][ib] + K_OF(l)*(TSN + PAD) + N_OF(l), \
+#define COPY_B(l) COPY_1(&Btile[filled][kb][ib] + K_OF(l)*(TSN + PAD) + N_OF(l), \
                          b_from + (size_t)N_OF(l)*ldb + K_OF(l), n0 + ib + N_OF(l) < N && left_b > K_OF(l))
 #define B_STEP TSK
 #endif
@@ -143,10 +143,10 @@
 // else the compiler moves these loads to where their values are needed, and they are waited for
 #define FRAGMENT(k, to) \
     for (int wm = 0; wm < WPTM; wm += 4) { \
-        *(float4*)&a[to][wm] = *(const volatile __local float4*)&Asub[now][k][tm + wm*WARPM]; \
+        *(float4*)&a[to][wm] = *(const volatile __local float4*)&Atile[now][k][tm + wm*WARPM]; \
     } \
     for (int wn = 0; wn < WPTN; wn += 4) { \
-        *(float4*)&b[to][wn] = *(const volatile __local float4*)&Bsub[now][k][tn + wn*WARPN]; \
+        *(float4*)&b[to][wn] = *(const volatile __local float4*)&Btile[now][k][tn + wn*WARPN]; \
     }
 
 // multiply: the fragments of a step. Two columns at once, down and up again, so that each
@@ -208,8 +208,8 @@ void gemm(const int M, const int N, const int K,
     int cut = 0;                                             // pieces that it has stored
 
     // local memory
-    __local float Asub[STAGES][TSK][TSM] __attribute__((aligned(16))); // [stage][k][m]
-    __local float Bsub[STAGES][TSK][TSN + PAD] __attribute__((aligned(16))); // [stage][k][n]
+    __local float Atile[STAGES][TSK][TSM] __attribute__((aligned(16))); // [stage][k][m]
+    __local float Btile[STAGES][TSK][TSN + PAD] __attribute__((aligned(16))); // [stage][k][n]
 
     while (step < end) {
         // which tile: down ORDER rows of tiles, then on to the next column
@@ -290,7 +290,7 @@ void gemm(const int M, const int N, const int K,
             const int first = ((begin + 1)*groups - 1)/line;     // the work-groups of the first
             const int last = ((begin + steps)*groups - 1)/line;  // and the last of these steps
             __global int* come = (__global int*)(pieces + (size_t)2*groups*TSM*TSN) + first;
-            __local int* before = (__local int*)Asub;            // nobody needs its floats any more
+            __local int* before = (__local int*)Atile;            // nobody needs its floats any more
             IN_ORDER();
             barrier(CLK_LOCAL_MEM_FENCE);
             if (tid == 0) {
@@ -331,7 +331,7 @@ void gemm(const int M, const int N, const int K,
         if (whole) {
 #if WIDTH == 1 && WARPM*WPTM % 32 == 0 && STAGES*TSK*WPTN >= TSN
             // in local memory the elements of a warp change hands, so that neighbours store neighbours
-            __local float* block = &Asub[0][0][0] + warp*32*WPTM;    // [columns of the warp][its rows]
+            __local float* block = &Atile[0][0][0] + warp*32*WPTM;    // [columns of the warp][its rows]
             const int m1 = m0 + tm - lane%WARPM*4;                   // its first row and column of C
             const int n1 = n0 + tn - lane/WARPM*4;
             __global float* c = C + (size_t)n1*M + m1;

@@ -74,7 +74,7 @@ def test_warpgroups_spelled_out():
 @pytest.mark.parametrize("number", FAITHFUL)
 def test_accesses_are_those_of_the_replay(number):
     """Work-item by work-item the same accesses in the same order, whatever the arrays are called."""
-    trace = pytest.importorskip("gemmlab.trace")
+    trace = pytest.importorskip("gemmlab.simt.trace")
     size = 16, 16, 16
     theirs = trace.replay(number, *size, SMALL[number]).events
     mine = simt.simulate(number, *size, SMALL[number]).events()
@@ -101,8 +101,8 @@ def test_loads_per_multiply_add_are_those_of_the_catalog(number):
     assert run.counts.multiply_adds == m * n * k
     loaded = run.counts.loads
     local = sum(count for name, count in loaded.items() if name not in "AB")
-    assert loaded["A"] + loaded["B"] == spec.value(spec.global_loads, full) * m * n * k
-    assert local == spec.value(spec.local_loads, full) * m * n * k
+    assert loaded["A"] + loaded["B"] == spec.global_loads(full) * m * n * k
+    assert local == spec.local_loads(full) * m * n * k
     assert run.counts.stores["C"] == m * n
 
 

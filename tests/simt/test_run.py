@@ -18,7 +18,7 @@ def test_transpose():
     for size, defines in (((32, 32), {}), ((16, 8), {"TT": 16, "TR": 4})):
         args = [7, 11, 7, 0, x, 12, simt.Empty(7 * 12)]
         launch = (size[0], size[0] // 4) if not defines else (16, 4)
-        run = simt.run(read("transpose.cl"), "transpose", launch, None, args, defines)
+        run = simt.run(read("support/transpose.cl"), "transpose", launch, None, args, defines)
         assert run.ok, run.verdict
         assert np.array_equal(run.arrays["out"].reshape(7, 12)[:, :11], x.T)
         assert not run.arrays["out"].reshape(7, 12)[:, 11:].any()
@@ -26,24 +26,24 @@ def test_transpose():
 
 def test_transpose_naive():
     x = floats(20, 10)
-    run = simt.run(read("transpose_naive.cl"), None, (16, 32), None, [10, 20, x, simt.Empty(200)])
+    run = simt.run(read("support/transpose_naive.cl"), None, (16, 32), None, [10, 20, x, simt.Empty(200)])
     assert run.ok and np.array_equal(run.arrays["out"].reshape(10, 20), x.T)
 
 
 def test_pad_and_unpad():
     x = floats(5, 3)
-    run = simt.run(read("pad.cl"), "pad", (32, 8), None, [3, 5, 3, 0, x, 4, 8, simt.Empty(32)])
+    run = simt.run(read("support/pad.cl"), "pad", (32, 8), None, [3, 5, 3, 0, x, 4, 8, simt.Empty(32)])
     assert run.ok and np.array_equal(run.arrays["out"].reshape(8, 4), np.pad(x, ((0, 3), (0, 1))))
-    back = simt.run(read("pad.cl"), "unpad", (32, 8), None, [4, run.arrays["out"], 3, 5, simt.Empty(15)])
+    back = simt.run(read("support/pad.cl"), "unpad", (32, 8), None, [4, run.arrays["out"], 3, 5, simt.Empty(15)])
     assert back.ok and np.array_equal(back.arrays["out"].reshape(5, 3), x)
 
 
 def test_axpby_reads_nothing_for_a_factor_of_zero():
     x, y = floats(100), floats(100, seed=1)
     args = [100, 2.0, x, 0.0, simt.Empty(100), simt.Empty(100)]
-    run = simt.run(read("axpby.cl"), None, (128,), None, args)
+    run = simt.run(read("support/axpby.cl"), None, (128,), None, args)
     assert run.ok and np.array_equal(run.arrays["out"], 2 * x) and run.counts.loads == {"x": 100}
-    run = simt.run(read("axpby.cl"), None, (128,), None, [100, 2.0, x, 3.0, y, simt.Empty(100)])
+    run = simt.run(read("support/axpby.cl"), None, (128,), None, [100, 2.0, x, 3.0, y, simt.Empty(100)])
     assert run.ok and np.allclose(run.arrays["out"], 2 * x + 3 * y)
 
 
@@ -52,15 +52,15 @@ def test_range():
     for strange in (False, True):
         x[17] = np.inf if strange else 1
         args = [8, 5, 8, 0, x.view(np.uint32), np.zeros(1, np.int32)]
-        run = simt.run(read("range.cl"), None, (64, 2), (64, 1), args)
+        run = simt.run(read("support/range.cl"), None, (64, 2), (64, 1), args)
         assert run.ok and run.arrays["found"][0] == strange
 
 
 def test_peaks():
-    run = simt.run(read("peaks.cl"), "fma_loop", (4,), (4,), [3, 1.0, 0.5, simt.Empty(4)], {"CHAINS": 2})
+    run = simt.run(read("support/peaks.cl"), "fma_loop", (4,), (4,), [3, 1.0, 0.5, simt.Empty(4)], {"CHAINS": 2})
     assert run.ok and run.counts.multiply_adds == 3 * 2 * 4 * 4
     x = floats(64)
-    assert np.array_equal(simt.run(read("peaks.cl"), "copy", (16,), (8,), [x, simt.Empty(64)]).arrays["out"], x)
+    assert np.array_equal(simt.run(read("support/peaks.cl"), "copy", (16,), (8,), [x, simt.Empty(64)]).arrays["out"], x)
 
 
 def value(expression: str, before: str = "", kind: str = "int", helper: str = ""):

@@ -1,0 +1,169 @@
+"""Sweeps: one parameter moves, the rest stays. The chapters run them; those of other devices are recorded."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pyopencl as cl
+
+from ..caches import cached
+from ..catalog import ParameterError, catalog, find, sources
+from ..catalog.spec import round_up
+from ..opencl import launch, ptx
+from ..opencl.build import build
+from ..opencl.devices import Device, find_device
+from . import cuda, timing
+from .records import Result
+
+#: The sweeps that the chapters show: kernel, what moves, its values, what stays. "WPTM WPTN" moves both.
+CURVES = {
+    "02 TS": (2, "TS", (4, 8, 16, 32), {}),
+    "03 WPT": (3, "WPT", (1, 2, 4, 8, 16), {"TS": 32}),
+    "04 WIDTH": (4, "WIDTH", (1, 2, 4, 8), {"TS": 32}),
+    "05 PAD": (5, "PAD", (0, 1, 2), {"TS": 32, "TSK": 16, "WPT": 8}),
+    "05 TSK": (5, "TSK", (8, 16, 32), {"TS": 32, "WPT": 8, "PAD": 1}),
+    "06 block": (6, "WPTM WPTN", (2, 4, 8), {"TSM": 64, "TSN": 64, "TSK": 16}),
+    "06 tile": (6, "TSM TSN", (32, 64, 128), {"WPTM": 4, "WPTN": 4, "TSK": 16}),
+    "07 WIDTH": (7, "WIDTH", (1, 2, 4, 8), {}),
+    "09 TSK, kernel 7": (7, "TSK", (8, 16, 32), {}),
+    "09 TSK, kernel 9": (9, "TSK", (8, 16, 32), {}),
+    "10 size": (10, "size", (1000, 1016, 1023, 1024, 1025, 1032, 1088, 1151, 1152, 1153), {}),
+    "10 large sizes": (10, "size", (500, 1000, 2000, 4000), {}),
+    "15 ASYNC": (15, "ASYNC", (0, 1), {}),
+    "15 STAGES": (15, "STAGES", (2, 3, 4), {}),
+    "15 block": (15, "WPTM WPTN", (4, 8), {"TSM": 64, "TSN": 64}),
+    "15 WARPM": (15, "WARPM", (4, 8, 16), {}),
+    "15 BATCHES": (15, "BATCHES", (1, 3, 6, 15), {"TRANSPOSED": 0, "STAGES": 3}),
+    "15 ORDER": (15, "ORDER", (1, 4, 8, 32), {}),
+    "16 PARTS": (16, "PARTS", (1, 2), {}),
+    "16 EVERY": (16, "EVERY", (0, 1, 2, 8), {"WN": 32}),
+    "16 PAD": (16, "PAD", (0, 4, 8), {}),
+}
+_SWITCHES = {"plain": (0, 0), "read-only": (1, 0), "shuffles": (0, 1), "both": (1, 1)}
+
+
+def sweep(
+    kernel: int,
+    name: str,
+    values: Iterable[int],
+    size: int = 256,
+    params: dict[str, int] | None = None,
+    device: Device | int | str | None = None,
+    repeats: int | None = None,
+) -> dict[int, Result]:
+    """Measure a kernel while one parameter takes several values.
+
+    Args:
+        kernel: its number.
+        name: a parameter, several that move together ("WPTM WPTN"), or "size".
+        values: what it takes; those that the kernel or the device refuses are left out, and it is said why.
+        size: of the square matrices.
+        params: the other parameters.
+        device, repeats: as in `gemmlab.measure`.
+    """
+    spec, device, results = find(kernel), find_device(device), {}
+    base = spec.complete(params) if params or name != "size" else spec.fit(device.limits)
+    for value in values:
+        moved = {} if name == "size" else dict.fromkeys(name.split(), value)
+        try:
+            side = value if name == "size" else size
+            results[value] = timing.measure(kernel, side, params={**base, **moved}, device=device, repeats=repeats)
+        except ParameterError as error:
+            print(f"left out {name}={value}: {error}")
+    return results
+
+
+def transposing(size: int, coalesced: bool = True, device: Device | int | str | None = None) -> float:
+    """GB/s (bytes read plus written) of transposing a size x size matrix: `transpose.cl`, or without its local tile.
+
+    The size is rounded up to a multiple of 32. The result is checked.
+    """
+    device = find_device(device)
+    size = round_up(size, 32)
+    file, name = ("transpose.cl", "transpose") if coalesced else ("transpose_naive.cl", "transpose_naive")
+    built = build(device, device.context, file, sources.read(f"support/{file}"), {}, name)
+    x = np.random.default_rng(0).random((size, size), np.float32)
+    flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
+    source = cl.Buffer(device.context, flags, hostbuf=x)
+    target = cl.Buffer(device.context, cl.mem_flags.WRITE_ONLY, x.nbytes)
+    events = []
+    for _ in range(12):
+        if coalesced:
+            event = built(device.queue, (size, size // 4), (32, 8), size, size, size, 0, source, size, target)
+        else:
+            event = built(device.queue, (size, size), (16, 16), size, size, source, target)
+        events.append(event)
+    y = np.empty_like(x)
+    cl.enqueue_copy(device.queue, y, target)
+    if not (y == x.T).all():
+        raise RuntimeError(f"{file} transposes wrongly on {device}")
+    seconds = statistics.median(e.profile.end - e.profile.start for e in events[2:]) * 1e-9
+    return 2 * x.nbytes / seconds * 1e-9
+
+
+def record_curves(device: Device, size: int, kernels: Iterable[int]) -> dict:
+    """The sweeps of these kernels, the registers they took, and where sizes move the passes of each run."""
+    found: dict = {"size": size, "curves": {}, "passes": {}, "registers": {}, "errors": {}}
+    for title, (kernel, name, values, params) in CURVES.items():
+        if kernel not in kernels:
+            continue
+        results = sweep(kernel, name, values, size, params, device, repeats=5)
+        rate = "pipeline_gflops" if name == "size" else "gflops"
+        found["curves"][title] = {str(v): getattr(r, rate) for v, r in results.items()}
+        found["errors"][title] = {str(v): r.error for v, r in results.items()}
+        if name == "size":
+            found["passes"] |= {str(v): r.passes_ms for v, r in results.items()}
+        for v, r in results.items() if name != "size" else ():
+            used = ptx.registers(launch.kernel(kernel, r.params, device))
+            if used:
+                found["registers"].setdefault(title, {})[str(v)] = used
+        print(title, {v: round(rate) for v, rate in found["curves"][title].items()})
+    return found
+
+
+def record_all(device: Device, size: int) -> dict:
+    """Everything that the chapters show of a recorded device."""
+    found = record_curves(device, size, list(catalog)) | {"instructions": {}}
+    for wpt in CURVES["03 WPT"][2]:
+        text = ptx.ptx(launch.kernel(3, {"TS": 32, "WPT": wpt}, device))
+        if text:
+            found["instructions"][str(wpt)] = ptx.instructions(text)
+    found["transposing"] = {name: transposing(size, name == "coalesced", device) for name in ("coalesced", "naive")}
+    found["switches"] = {}
+    for name, (readonly, shuffle) in _SWITCHES.items():
+        result = timing.measure(8, size, params={"READONLY": readonly, "SHUFFLE": shuffle}, device=device, repeats=10)
+        found["switches"][name] = {"gflops": result.gflops, "path": result.path, "ok": result.ok}
+    if "nvidia" in device.features:
+        ladder = (1, 2, 3, 5, 6, 7, 8, 9, 10)  # 4 adds vectors, which CUDA's cannot
+        found["cuda"] = {str(n): cuda.measure(n, size) for n in ladder}
+        found["opencl"] = {str(n): timing.measure(n, size, device=device, repeats=10).gflops for n in ladder}
+    return found
+
+
+@cached(1)
+def recorded() -> dict:
+    """What `record_all` found on an NVIDIA H200, from ``results/``; curves by title, with numbers as keys.
+
+    The sweeps of kernels 15 and 16 were recorded later, with the largest absolute errors.
+    """
+    folder = Path(sources.folder("results"))
+    found, later = (
+        json.loads((folder / f"nvidia_h200_{name}.json").read_text(encoding="utf-8")) for name in ("chapters", "warps")
+    )
+    for part in ("curves", "registers", "errors"):
+        both = found.get(part, {}) | later[part]
+        found[part] = {t: {int(v): x for v, x in curve.items()} for t, curve in both.items()}
+    for part in ("passes", "instructions"):
+        found[part] = {int(v): x for v, x in found[part].items()}
+    return found
+
+
+def curve(title: str) -> dict[str, dict[int, float]]:
+    """A recorded sweep as a series for `plot.lines`: {"NVIDIA H200 at 4096": {value: GFLOPS}}."""
+    found = recorded()
+    name = found["title"] if "size" in title else f"{found['title']} at {found['size']}"
+    return {name: found["curves"][title]}

@@ -1,0 +1,254 @@
+"""Check a kernel, then time it honestly."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from math import prod
+
+import numpy as np
+import pyopencl as cl
+
+from .. import check
+from ..blas.passes import Matrix, Session, check_memory
+from ..blas.problem import Layout, Problem, footprint, plan
+from ..caches import cached
+from ..catalog import find
+from ..opencl.devices import Device, find_device
+from ..opencl.launch import Kernel, whole
+from .records import Result
+
+#: Bytes of patterned memory on either side of C; damage there means that a kernel wrote out of bounds.
+FRAME = 16384
+_PATTERN = np.float32(-7.25e-19)
+
+
+class TooSlow(RuntimeError):
+    """A run would take longer than allowed; nothing was run at the full size."""
+
+
+class Superseded(Exception):
+    """Somebody wants something newer: the job was given up between two steps."""
+
+
+def measure(
+    kernel: int = 1,
+    m: int = 512,
+    n: int | None = None,
+    k: int | None = None,
+    *,
+    params: dict[str, int] | None = None,
+    device: Device | int | str | None = None,
+    repeats: int | None = None,
+    source: str | None = None,
+    most_seconds: float | None = None,
+    on_step: Callable[[str], None] = lambda step: None,
+) -> Result:
+    """Build a kernel, check it, then time it.
+
+    Args:
+        kernel: its number.
+        m, n, k: sizes of the column-major product; n and k default to m. Any size: it is padded where needed.
+        params: the kernel's parameters; missing ones take their defaults.
+        device: a Device, an index or part of a name; the preferred device by default.
+        repeats: timed runs after the warm-up; by default as many as fit 80 ms, from 3 to 50.
+        source: other OpenCL C text in place of the kernel's own, with the same parameters.
+        most_seconds: refuse with TooSlow what is predicted, from smaller runs, to take longer in all.
+        on_step: called with "compile", "predict", "check", "time"; may raise Superseded to give up.
+
+    Raises:
+        ValueError, ParameterError, MemoryError, BuildError, TooSlow.
+    """
+    n, k = (m if size is None else size for size in (n, k))
+    for name, size in (("m", m), ("n", n), ("k", k)):
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
+            raise ValueError(f"{name} must be a whole number from 1 on, not {size!r}")
+    device, spec = find_device(device), find(kernel)
+    params = spec.validate(params, device.limits) if params is not None else spec.fit(device.limits)
+    problem = Problem.compact(int(m), int(n), int(k))
+    check_memory(device, footprint(problem, plan(spec, params, problem, device.features)), spec.wide)
+    on_step("compile")
+    built = Kernel(spec, params, device, device.context, source)
+    bench = _Bench(built, device, (problem.m, problem.n, problem.k))
+    if most_seconds is not None:
+        on_step("predict")
+        bench.refuse_slow(most_seconds)
+    on_step("check")
+    data = (_kept_data if m * n * k <= 2**28 else _Data)(int(m), int(n), int(k))
+    verdict, c_error, framed = bench.check(data)
+    on_step("time")
+    runs = bench.time(data, repeats)
+    words = str(verdict) if framed else f"wrong: it writes outside C; inside, {verdict}"
+    return Result(
+        kernel=spec.number,
+        params=built.params,
+        m=int(m),
+        n=int(n),
+        k=int(k),
+        ok=verdict.ok and c_error.ok and framed,
+        verdict=words if c_error.ok or not verdict.ok else f"{words}, but inaccurate: {c_error}",
+        error=c_error.error,
+        bound=c_error.bound,
+        kernel_ms=_spread([dict(run)["gemm"] for run in runs]),
+        pipeline_ms=_spread([sum(ms for _, ms in run) for run in runs]),
+        passes_ms=_passes(runs),
+        repeats=len(runs),
+        build_seconds=built.build_seconds,
+        path=built.path,
+        device=device.facts(),
+    )
+
+
+#: Runs of a measurement whose time counts when it is predicted: two checks, a warm-up, at least three timed runs.
+RUNS = 6
+
+
+class _Bench:
+    """The steps of a measurement of one built kernel."""
+
+    def __init__(self, kernel: Kernel, device: Device, sizes: tuple[int, int, int]):
+        self.kernel, self.device, self.sizes = kernel, device, sizes
+        self.warm: list[tuple[str, float]] = []
+
+    def prepare(self, a: np.ndarray, b: np.ndarray) -> _Product:
+        """The product of a (m x k) and b (k x n), column-major, ready to run within a frame of its own."""
+        return _Product(self.kernel, self.device, a, b)
+
+    def check(self, data: _Data) -> tuple[check.Verdict, check.Verdict, bool]:
+        """The exact verdict, the accuracy verdict, and whether the memory around C is untouched; also warms up."""
+        exact = self.prepare(data.a, data.b)
+        exact.run()
+        verdict, framed = data.exact(exact.result()), exact.frame.untouched()
+        accurate = self.prepare(data.u, data.v)
+        self.warm = accurate.run()
+        error = self.kernel.spec.product_error(self.kernel.params)
+        return verdict, data.accurate(accurate.result(), error), framed
+
+    def time(self, data: _Data, repeats: int | None) -> list[list[tuple[str, float]]]:
+        """The passes of each timed run in milliseconds; by default as many runs as fit 80 ms, from 3 to 50."""
+        product = self.prepare(data.u, data.v)
+        if repeats is None:
+            repeats = int(min(50, max(3, 80 / max(sum(ms for _, ms in self.warm), 1e-3))))
+        return [product.run() for _ in range(repeats)]
+
+    def refuse_slow(self, most: float) -> None:
+        """Predict a run from smaller ones; raise TooSlow if check and timing would pass `most` seconds.
+
+        Small products leave a GPU half idle, so the prediction starts at 128 and doubles while that still makes
+        the device faster.
+        """
+        total, side, rate = prod(self.sizes), 128, 0.0
+        minimum = self.kernel.spec.minimum_sizes(self.kernel.params)
+        while True:
+            small = [min(size, max(side, least)) for size, least in zip(self.sizes, minimum, strict=True)]
+            work = prod(small)
+            if work == total:
+                return
+            product = self.prepare(*check.random_inputs(small[0], small[1], small[2]))
+            product.run()
+            seconds = min(sum(ms for _, ms in product.run()) for _ in range(2)) * 1e-3
+            faster, rate = work / seconds > 1.2 * rate, work / seconds
+            if RUNS * total / rate <= most:
+                return
+            if not faster or RUNS * 8 * work / rate > most:
+                side = int((most * rate / RUNS) ** (1 / 3))
+                raise TooSlow(
+                    f"{' x '.join(map(str, self.sizes))} would take about {total / rate:.1f} s per run with these "
+                    f"settings; here a run may take {most / RUNS:.2f} s, which is enough for about "
+                    f"{side} x {side} x {side}"
+                )
+            side *= 2
+
+
+class _Product:
+    """One product on the device, its C within a patterned frame."""
+
+    def __init__(self, kernel: Kernel, device: Device, a: np.ndarray, b: np.ndarray):
+        self.kernel, self.device = kernel, device
+        self.problem = Problem.compact(a.shape[0], b.shape[1], a.shape[1])
+        flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
+        self.a, self.b = (cl.Buffer(device.context, flags, hostbuf=x.T) for x in (a, b))
+        sizes = self.problem.m, self.problem.n, self.problem.k
+        rows, cols, _ = whole(*sizes, kernel.multiples)
+        self.frame = _Frame(device, rows, cols)
+        layout = Layout.compact(self.problem.m, self.problem.n)
+        # the kernel writes whole tiles into the frame; a smaller C is cut out of them
+        inside = (rows, cols) == sizes[:2]
+        outside = None if inside else cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * layout.room)
+        self.out = Matrix(self.frame.inside if inside else outside, layout)
+
+    def run(self) -> list[tuple[str, float]]:
+        """Multiply once; the passes by name, in milliseconds."""
+        with Session(self.device.queue, self.device) as session:
+            session.multiply(self.kernel, self.problem, self.a, self.b, self.out, self.frame.inside)
+            self.device.queue.finish()
+        return [(name, (event.profile.end - event.profile.start) * 1e-6) for name, event in session.events]
+
+    def result(self) -> np.ndarray:
+        """C, m x n, column-major."""
+        host = np.empty((self.problem.n, self.problem.m), np.float32)
+        cl.enqueue_copy(self.device.queue, host, self.out.buffer)
+        return host.T
+
+
+class _Data:
+    """Inputs and references of both checks. Past 2^31 multiply-adds full references would take too long:
+    then the exact check multiplies by vectors, and the accuracy of 64 rows stands for all."""
+
+    def __init__(self, m: int, n: int, k: int):
+        large = m * n * k > 2**31
+        self.a, self.b = check.exact_inputs(m, n, k)
+        self.c = None if large else self.a @ self.b
+        self.u, self.v = check.random_inputs(m, n, k)
+        self.rows = np.random.default_rng(0).choice(m, min(m, 64), replace=False) if large else slice(None)
+        some = self.u[self.rows]
+        self.product = some.astype(np.float64) @ self.v.astype(np.float64)
+        self.some = some
+        self.bounds: dict[float, np.ndarray] = {}  # by what the products may be off
+
+    def exact(self, c: np.ndarray) -> check.Verdict:
+        if self.c is None and check.exact_large(c, self.a, self.b):
+            return check.Verdict(True, 0.0, 0.0, 0, None)
+        return check.compare(c, self.a @ self.b if self.c is None else self.c, 0.0)
+
+    def accurate(self, c: np.ndarray, product_error: float = 0.0) -> check.Verdict:
+        if product_error not in self.bounds:
+            self.bounds[product_error] = check.bound(self.some, self.v, product=product_error)
+        return check.compare(c[self.rows], self.product, self.bounds[product_error])
+
+
+_kept_data = cached(4)(_Data)
+
+
+class _Frame:
+    """A buffer for a rows x cols C, filled with NaN, inside a larger one filled with a pattern."""
+
+    def __init__(self, device: Device, rows: int, cols: int):
+        self.queue, self.bytes = device.queue, 4 * rows * cols
+        self.outside = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, self.bytes + 2 * FRAME)
+        self.inside = self.outside[FRAME : FRAME + self.bytes]
+        cl.enqueue_fill_buffer(self.queue, self.outside, _PATTERN, 0, self.bytes + 2 * FRAME)
+        # C starts as NaN, so that an element that nobody writes shows
+        cl.enqueue_fill_buffer(self.queue, self.outside, np.float32(np.nan), FRAME, self.bytes)
+        self.queue.finish()
+
+    def untouched(self) -> bool:
+        edges = np.empty((2, FRAME // 4), np.float32)
+        for edge, start in zip(edges, (0, FRAME + self.bytes), strict=True):
+            cl.enqueue_copy(self.queue, edge, self.outside, src_offset=start)
+        return bool((edges == _PATTERN).all())
+
+
+def _spread(values: list[float]) -> tuple[float, float, float]:
+    return statistics.median(values), min(values), max(values)
+
+
+def _passes(runs) -> dict[str, float]:
+    totals: dict[str, list[float]] = {}
+    for run in runs:
+        sums: dict[str, float] = {}
+        for name, ms in run:
+            sums[name] = sums.get(name, 0.0) + ms
+        for name, ms in sums.items():
+            totals.setdefault(name, []).append(ms)
+    return {name: statistics.median(values) for name, values in totals.items()}

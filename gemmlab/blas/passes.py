@@ -1,0 +1,195 @@
+"""The passes over matrices on a device that make up one product: transpose, pad, multiply, unpad, axpby."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyopencl as cl
+from pyopencl.tools import ImmediateAllocator, MemoryPool
+
+from ..caches import cached
+from ..catalog import sources
+from ..catalog.spec import round_up, tiles_over
+from ..opencl.build import Built, build
+from ..opencl.devices import Device
+from ..opencl.launch import INDEX_LIMIT, Kernel, whole
+from .problem import Layout, Operand, Pass, Problem, plan
+
+_MOVED = 32, 8, 4  # PX, PY and PE of pad.cl
+_TURNED = 32, 8  # TT and TR of transpose.cl
+_LINE = 64  # WG of axpby.cl and range.cl
+
+#: Bytes that a pool of device memory may hold back for the next call, beside twice what the last call needed.
+HELD = 64 * 2**20
+
+
+class Matrix(NamedTuple):
+    """A column-major float32 matrix on a device."""
+
+    buffer: Any  # a pyopencl.MemoryObject
+    layout: Layout
+
+
+class Session:
+    """The device side of one call: a queue, and the passes over matrices, each event recorded by name.
+
+    Its matrices come from a pool of memory that the calls on a queue share, since fresh memory can take longer than
+    a small product; the pool is trimmed when the session is closed (see `HELD`). With ``pooled=False`` the matrices
+    are the caller's to keep.
+    """
+
+    def __init__(self, queue: cl.CommandQueue, device: Device, pooled: bool = True):
+        self.queue, self.device, self.pooled = queue, device, pooled
+        self.events: list[tuple[str, cl.Event]] = []
+        self._bytes = 0
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exception) -> None:
+        if self.pooled:
+            pool = _pool(self.queue)
+            if pool.managed_bytes - pool.active_bytes > HELD + 2 * self._bytes:
+                pool.free_held()
+
+    def _launch(self, file: str, name: str, global_size, local_size, *args) -> None:
+        helper = _helper(self.device, self.queue.context, f"support/{file}", name)
+        self.events.append((name, helper(self.queue, global_size, local_size, *args)))
+
+    def new(self, layout: Layout) -> Matrix:
+        return Matrix(self.memory(layout.room), layout)
+
+    def memory(self, floats: int) -> Any:
+        self._bytes += 4 * floats
+        if self.pooled:
+            return _pool(self.queue).allocate(4 * floats)
+        return cl.Buffer(self.queue.context, cl.mem_flags.READ_WRITE, 4 * floats)
+
+    def upload(self, x: np.ndarray) -> Any:
+        """A NumPy array in the order of its memory; one that is contiguous in neither way by rows."""
+        by_columns = x.flags.f_contiguous and not x.flags.c_contiguous
+        buffer = self.memory(x.size)
+        cl.enqueue_copy(self.queue, buffer, x.T if by_columns else np.ascontiguousarray(x))
+        return buffer
+
+    def download(self, buffer: Any, shape: tuple[int, int]) -> np.ndarray:
+        """A buffer as a row-major NumPy array of that shape."""
+        host = np.empty(shape, np.float32)
+        cl.enqueue_copy(self.queue, host, buffer)
+        return host
+
+    def transpose(self, x: Matrix, out: Layout) -> Matrix:
+        made, y = self.new(out), x.layout
+        (tile, columns), args = _TURNED, (y.rows, y.cols, y.ld, y.offset, x.buffer, out.ld, made.buffer)
+        size = round_up(y.rows, tile), tiles_over(out.ld, tile) * columns
+        self._launch("transpose.cl", "transpose", size, _TURNED, *args)
+        return made
+
+    def pad(self, x: Matrix, out: Layout) -> Matrix:
+        """`x` as the corner of a compact matrix of that layout, zeroes elsewhere."""
+        made, y = self.new(out), x.layout
+        args = y.rows, y.cols, y.ld, y.offset, x.buffer, out.rows, out.cols, made.buffer
+        self._launch("pad.cl", "pad", _moving(out), _MOVED[:2], *args)
+        return made
+
+    def unpad(self, x: Matrix, out: Matrix) -> Matrix:
+        """The corner of a compact matrix."""
+        args = x.layout.rows, x.buffer, out.layout.rows, out.layout.cols, out.buffer
+        self._launch("pad.cl", "unpad", _moving(out.layout), _MOVED[:2], *args)
+        return out
+
+    def axpby(self, alpha: float, x: Matrix, beta: float, y: Matrix, out: Matrix) -> Matrix:
+        """out = alpha x + beta y, all compact."""
+        size = out.layout.room
+        args = size, alpha, x.buffer, beta, y.buffer, out.buffer
+        self._launch("axpby.cl", "axpby", (round_up(size, _LINE),), (_LINE,), *args)
+        return out
+
+    def compact(self, x: Matrix) -> Matrix:
+        return x if x.layout.is_compact else self.pad(x, Layout.compact(x.layout.rows, x.layout.cols))
+
+    def has_unsplittable(self, *matrices: Matrix) -> bool:
+        """Whether any holds a number that two TF32 numbers cannot stand for (see ``range.cl``); waits for it."""
+        found = self.memory(1)
+        cl.enqueue_fill_buffer(self.queue, found, np.int32(0), 0, 4)
+        for buffer, x in matrices:
+            size, args = (round_up(x.rows, _LINE), min(x.cols, 512)), (x.rows, x.cols, x.ld, x.offset, buffer)
+            self._launch("range.cl", "range", size, (_LINE, 1), *args, found)
+        answer = np.empty(1, np.int32)
+        cl.enqueue_copy(self.queue, answer, found)
+        return bool(answer[0])
+
+    def multiply(self, kernel: Kernel, problem: Problem, a, b, out: Matrix, scratch=None) -> Matrix:
+        """C = A B, by the passes that `plan` lists.
+
+        Args:
+            a, b: the buffers of the operands, which lie as `problem` says.
+            out: M x N, compact; overwritten.
+            scratch: where the kernel writes whole tiles if C does not consist of them; new memory by default.
+        """
+        sizes = whole(problem.m, problem.n, problem.k, kernel.multiples)
+        now = {"A": placed(a, problem.a), "B": placed(b, problem.b, kernel.b_transposed), "C": out}
+        for step in planned(kernel, problem):
+            if step.kind == "transpose":
+                now[step.operand] = self.transpose(now[step.operand], _made(step))
+            elif step.kind == "pad":
+                now[step.operand] = self.pad(now[step.operand], _made(step))
+            elif step.kind == "gemm":
+                if step.out:
+                    now["C"] = Matrix(scratch or self.memory(step.out.room), step.out)
+                buffers = [now[name].buffer for name in "ABC"]
+                self.events += kernel.enqueue(*sizes, buffers, self.queue)  # with its fix-up
+            elif step.kind == "unpad":
+                self.unpad(now["C"], out)
+        return out
+
+
+def placed(buffer: Any, operand: Operand, transposed: bool = False) -> Matrix:
+    """An operand in its buffer, read as it is if it can be, or rather as its transpose."""
+    layout = (operand.transposed or operand.plain) if transposed else (operand.plain or operand.transposed)
+    assert layout is not None, "an operand can be read in at least one way"
+    return Matrix(buffer, layout)
+
+
+def _made(step: Pass) -> Layout:
+    assert step.out is not None
+    return step.out
+
+
+@cached(1024)
+def planned(kernel: Kernel, problem: Problem) -> list[Pass]:
+    """`plan` for a compiled kernel; remembered, since small products would wait for it."""
+    return plan(kernel.spec, kernel.params, problem, kernel.device.features)
+
+
+def check_memory(device: Device, sizes: dict[str, int], wide: bool = False) -> None:
+    """Refuse matrices (floats by name) that the device's memory cannot hold, or 32-bit indices unless `wide`."""
+    for name, elements in sizes.items():
+        if elements >= INDEX_LIMIT and not wide:
+            raise ValueError(
+                f"{name} has {elements:,} elements; kernels but 15 to 17 index with 32 bits, below {INDEX_LIMIT:,}"
+            )
+    for name, elements in sizes.items():
+        if 4 * elements > device.largest:
+            raise MemoryError(f"{name} needs {4 * elements:,} bytes; {device} allows {device.largest:,} per buffer")
+    total = 4 * sum(sizes.values())
+    if total > device.memory:
+        raise MemoryError(f"the matrices need {total:,} bytes; {device} has {device.memory:,}")
+
+
+def _moving(out: Layout) -> tuple[int, int]:
+    """Work-items of a launch of pad.cl for a result of that layout."""
+    rows, columns, each = _MOVED
+    return round_up(out.rows, rows), round_up(tiles_over(out.cols, each), columns)
+
+
+@cached(64)
+def _helper(device: Device, context: cl.Context, file: str, name: str) -> Built:
+    return build(device, context, file, sources.read(file), {}, name)
+
+
+@cached(8)
+def _pool(queue: cl.CommandQueue) -> MemoryPool:
+    """What one call gives back the next one takes; the order of the queue keeps them apart."""
+    return MemoryPool(ImmediateAllocator(queue))

@@ -1,0 +1,155 @@
+"""A product on paper: how the operands lie in memory, and the list of passes that it takes to multiply them.
+
+Everything here is column-major, and nothing here touches a device. Launching (`passes`), counting memory
+(`footprint`) and comparing strategies (`gemmlab.bench.edges`) all read the list that `plan` returns.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..catalog import KernelSpec
+from ..catalog.spec import Params, round_up
+
+
+class Layout(NamedTuple):
+    """How a column-major float32 matrix lies in a buffer.
+
+    Attributes:
+        rows, cols: its shape.
+        ld: its leading dimension: floats from the start of one column to the start of the next.
+        offset: floats before its first element.
+        room: floats that the buffer holds in all.
+    """
+
+    rows: int
+    cols: int
+    ld: int
+    offset: int
+    room: int
+
+    @classmethod
+    def compact(cls, rows: int, cols: int, ld: int | None = None) -> Layout:
+        """A matrix that fills a buffer of its own; its columns may be `ld` floats apart."""
+        return cls(rows, cols, ld or rows, 0, (ld or rows) * cols)
+
+    @property
+    def is_compact(self) -> bool:
+        return self.offset == 0 and (self.ld == self.rows or self.cols == 1)
+
+    def serves(self, rows: int, cols: int, ld: int) -> bool:
+        """Whether a kernel may read it as rows x cols with leading dimension `ld`, from the start of its buffer."""
+        same_ld = self.ld == ld or (cols == 1 and ld == rows)
+        inside = self.ld == self.rows or self.room >= ld * cols  # behind the last column, too
+        return self.offset == 0 and (self.rows, self.cols) == (rows, cols) and same_ld and inside
+
+
+class Operand(NamedTuple):
+    """An operand X as it lies in memory.
+
+    Attributes:
+        name: what the user calls it.
+        plain: X as a column-major matrix, if it can be read so.
+        transposed: the transpose of X as a column-major matrix, if it can be read so. A single row or column can be
+            read in both ways.
+    """
+
+    name: str
+    plain: Layout | None
+    transposed: Layout | None
+
+    @classmethod
+    def compact(cls, name: str, rows: int, cols: int) -> Operand:
+        """X in a buffer of its own, without gaps."""
+        return cls(name, Layout.compact(rows, cols), None)
+
+
+class Problem(NamedTuple):
+    """C = A B, column-major: A is M x K, B is K x N, C is M x N."""
+
+    m: int
+    n: int
+    k: int
+    a: Operand
+    b: Operand
+
+    @classmethod
+    def compact(cls, m: int, n: int, k: int) -> Problem:
+        """Operands without gaps, none of them transposed."""
+        return cls(m, n, k, Operand.compact("a", m, k), Operand.compact("b", k, n))
+
+
+class Pass(NamedTuple):
+    """One launch of a product.
+
+    Attributes:
+        kind: "transpose", "pad", "gemm", "fix-up" or "unpad".
+        operand: what it makes: "A", "B" or "C".
+        out: the layout of a matrix that is made for it, or None where it writes into the result.
+        workspace: floats of memory besides, for partial tiles.
+    """
+
+    kind: str
+    operand: str
+    out: Layout | None = None
+    workspace: int = 0
+
+    @property
+    def floats(self) -> int:
+        """Floats of memory that it needs beside the operands and the result."""
+        return (self.out.room if self.out else 0) + self.workspace
+
+
+def plan(spec: KernelSpec, params: Params, problem: Problem, features: frozenset[str] = frozenset()) -> list[Pass]:
+    """The passes of a product with a kernel, on a device with such features, in their order."""
+    m, n, k = (round_up(size, multiple) for size, multiple in zip(problem[:3], spec.multiples(params), strict=True))
+    lda, ldb = spec.leading_dimensions(m, n, k, params)
+    align_a, align_b = spec.alignment(params)
+    passes = _prepare("A", problem.a.plain, problem.a.transposed, (m, k, lda), align_a)
+    if spec.wants_transposed(params):
+        passes += _prepare("B", problem.b.transposed, problem.b.plain, (n, k, ldb), align_b)
+    else:
+        passes += _prepare("B", problem.b.plain, problem.b.transposed, (k, n, ldb), align_b)
+    whole = (m, n) == (problem.m, problem.n)
+    passes.append(Pass("gemm", "C", None if whole else Layout.compact(m, n), spec.workspace(params)))
+    if spec.needs_fixup(params, features):
+        passes.append(Pass("fix-up", "C"))
+    if not whole:
+        passes.append(Pass("unpad", "C"))
+    return passes
+
+
+def _prepare(
+    name: str, there: Layout | None, turned: Layout | None, wanted: tuple[int, int, int], alignment: int
+) -> list[Pass]:
+    """The passes that make rows x cols with a leading dimension of an operand, from itself or from its transpose."""
+    passes = []
+    if there is None:
+        assert turned is not None, "an operand can be read in at least one way"
+        there = Layout.compact(turned.cols, turned.rows, round_up(turned.cols, alignment))
+        passes.append(Pass("transpose", name, there))
+    if not there.serves(*wanted):
+        _, cols, ld = wanted
+        passes.append(Pass("pad", name, Layout.compact(ld, cols)))
+    return passes
+
+
+def footprint(problem: Problem, passes: list[Pass]) -> dict[str, int]:
+    """The floats of every matrix of a product, by its name: the operands, the result, and what the passes make."""
+    names = {"A": problem.a.name, "B": problem.b.name, "C": "the result"}
+    found = {
+        problem.a.name: problem.m * problem.k,
+        problem.b.name: problem.k * problem.n,
+        "the result": problem.m * problem.n,
+    }
+    for step in passes:
+        if step.out:
+            words = (
+                f"{names[step.operand]}, transposed"
+                if step.kind == "transpose"
+                else (f"{names[step.operand]} in whole tiles")
+            )
+            found[words] = step.out.room
+        if step.workspace:
+            found["the workspace for partial tiles"] = step.workspace
+    return found

@@ -1,0 +1,41 @@
+"""Find the OpenCL C files and read them; the recorded results are found the same way."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from ..caches import cached
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def folder(name: str = "kernels") -> Path:
+    """A folder of data (kernels or results): inside an installed package, or beside it in a checkout."""
+    for place in (_PACKAGE / name, _PACKAGE.parent / name):
+        if place.is_dir():
+            return place
+    raise FileNotFoundError(
+        f"gemmlab's {name} are neither in {_PACKAGE / name} nor in {_PACKAGE.parent / name}; "
+        "the installation is incomplete"
+    )
+
+
+@cached(64)
+def read(file: str) -> str:
+    """The text of one kernel file, such as ``read("03_work_per_thread.cl")`` or ``read("support/pad.cl")``."""
+    return (folder() / file).read_text(encoding="utf-8")
+
+
+def body(text: str) -> str:
+    """A kernel's text without its header: from the first line that is no comment."""
+    lines = text.strip().splitlines()
+    start = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("//")), 0)
+    return "\n".join(lines[start:])
+
+
+def diff(old: str, new: str, context: int = 2) -> str:
+    """A unified diff of two kernel texts without their headers: what a step of the ladder changes."""
+    old_lines, new_lines = ([line for line in body(x).splitlines() if line.strip()] for x in (old, new))
+    lines = list(difflib.unified_diff(old_lines, new_lines, lineterm="", n=context))
+    return "\n".join(lines[2:])  # without the names of the files

@@ -1,0 +1,258 @@
+"""What a kernel does with memory, drawn: from a replay, so that the picture shows the kernel at hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.colors import to_rgb
+from matplotlib.patches import PathPatch, Rectangle
+from matplotlib.path import Path
+
+from ..simt import trace
+from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count, lines
+
+COLOURS = {"A": BLUE, "B": ORANGE, "C": GREEN, "Atile": BLUE, "Btile": ORANGE, "in": BLUE, "out": GREEN, "tile": ORANGE}
+
+
+#: A marked element of a matrix: row, column, colour, text.
+Mark = tuple[int, int, Any, str]
+
+
+def _grid(ax, x, y, rows, cols, colour, name, marks=()) -> None:
+    """A matrix as squares, its top left at (x, y); `marks` are (row, column, colour, text)."""
+    by_face: dict = {}
+    for row, col, face, text in {(r, c): (r, c, f, t) for r, c, f, t in marks}.values():
+        by_face.setdefault(face if isinstance(face, str) else tuple(face), []).append((col, row))
+        if text:
+            ink = "white" if np.dot(to_rgb(face), (0.21, 0.72, 0.07)) < 0.45 else "black"
+            ax.text(x + col + 0.5, -(y + row + 0.5), text, ha="center", va="center", fontsize=7, color=ink)
+    for face, cells in by_face.items():
+        _boxes(ax, [(x + col, -(y + row + high), 1, high) for col, row, high in _runs(cells)], face)
+    rules = [[(x + i, -y), (x + i, -(y + rows))] for i in range(cols + 1)]
+    rules += [[(x, -(y + i)), (x + cols, -(y + i))] for i in range(rows + 1)]
+    lines(ax, rules, linewidth=0.3, alpha=0.6)
+    ax.add_patch(Rectangle((x, -(y + rows)), cols, rows, fill=False, edgecolor=colour, linewidth=1.5))
+    ax.text(x + 0.1, -y + 0.3, name, color=colour, fontsize=11, fontweight="bold", va="bottom")
+
+
+def layout(rows: int = 3, cols: int = 4) -> Picture:
+    """One matrix twice, each element with its place in memory: row-major and column-major."""
+    alt = f"A matrix of {rows} rows and {cols} columns. Row-major counts along the rows, column-major down the columns."
+    picture = Picture(7, 0.45 * rows + 0.6, alt)
+    ax = picture.axes_plain()
+    for shift, name, place in ((0, "row-major (C, NumPy)", lambda r, c: r * cols + c),
+                               (cols + 3, "column-major (Fortran, BLAS)", lambda r, c: c * rows + r)):  # fmt: skip
+        shades = matplotlib.colormaps["viridis"](np.linspace(0.25, 0.8, rows * cols))
+        marks = [(r, c, shades[place(r, c)], str(place(r, c))) for r in range(rows) for c in range(cols)]
+        _grid(ax, shift, 0, rows, cols, INK, name, marks)
+    return _bare(ax, picture)
+
+
+def _places(r: trace.Trace) -> dict[str, tuple[int, int, int, int]]:
+    """Where A, B and C stand in a picture, and their rows and columns as they lie in memory."""
+    small = (r.m + max(r.b_shape)) // 24
+    gap, right = 3 + small, max(r.k + 2, 5 * small)  # room for a title, the more the smaller the squares
+    if r.transposed:  # B's transpose stands below C
+        return {"A": (0, 0, r.m, r.k), "C": (right, 0, r.m, r.n), "B": (right, r.m + gap + 1, *r.b_shape)}
+    return {"A": (0, r.k + gap, r.m, r.k), "B": (right, 0, *r.b_shape), "C": (right, r.k + gap, r.m, r.n)}
+
+
+def _runs(cells: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
+    """Cells (column, row) as (column, first row, length), neighbours down a column taken together."""
+    runs: list[tuple[int, int, int]] = []
+    for col, row in sorted(cells):
+        if runs and runs[-1][0] == col and sum(runs[-1][1:]) == row:
+            runs[-1] = (col, runs[-1][1], runs[-1][2] + 1)
+        else:
+            runs.append((col, row, 1))
+    return runs
+
+
+def _boxes(ax, boxes, colour) -> None:
+    """Many boxes (left, bottom, width, height) of one colour as one path: far smaller in an SVG."""
+    corners = [[(x, y), (x + w, y), (x + w, y + h), (x, y + h), (x, y)] for x, y, w, h in boxes]
+    codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * len(corners)
+    if corners:
+        path = Path([point for box in corners for point in box], codes)
+        ax.add_patch(PathPatch(path, facecolor=colour, edgecolor="none", zorder=1))
+
+
+def faint(colour: str, share: float = 0.4) -> tuple:
+    """The colour, mixed with the ground."""
+    return (*to_rgb(colour), share)
+
+
+def _bare(ax, picture: Picture) -> Picture:
+    ax.set_axis_off()
+    ax.set_aspect("equal")
+    ax.autoscale_view()
+    return picture
+
+
+def access_counts(replayed: trace.Trace, step: int, warp: int = 0, size: int = 32) -> dict[str, tuple[int, int]]:
+    """For A and B: how many elements a warp of 32 touches at load `step`, in how many segments of `size` bytes."""
+    touched = {name: _touched(replayed, name, step, warp) for name in "AB"}
+    return {name: (len(t), trace.segments(t, size)) for name, t in touched.items()}
+
+
+def _touched(replayed: trace.Trace, name: str, step: int, warp: int, store: bool = False) -> list[int]:
+    """The floats that a warp touches by its `step`-th instruction on an array, each once."""
+    width = int(replayed.select(name, store)["width"].max())
+    firsts = replayed.touches(name, warp=warp, store=store)[step].tolist()
+    return sorted({i + j for i in firsts for j in range(width)})
+
+
+def access(replayed: trace.Trace, step: int = 0, warp: int = 0, size: int = 32) -> Picture:
+    """What the 32 work-items of a warp touch at their `step`-th load of A and of B, in the matrices and in memory."""
+    n, k = replayed.n, replayed.k
+    counts = access_counts(replayed, step, warp, size)
+    words = [
+        f"{name}: {count(e, 'element')} in {count(s, 'segment')} of {size} bytes" for name, (e, s) in counts.items()
+    ]
+    picture = Picture(8, 4.6, f"A warp at step {step}. " + "; ".join(words))
+    ax, beside = picture.panels(1, 2, width_ratios=(k + n, 34))
+    touched = {name: _touched(replayed, name, step, warp) for name in "AB"}
+    mine = _touched(replayed, "C", 0, warp, store=True)
+    places = _places(replayed)
+    for name, (x, y, rows, cols) in places.items():
+        indices = touched.get(name, mine)
+        marks = [(int(i) % rows, int(i) // rows, COLOURS[name], "") for i in indices]
+        title = f"{name}{' transposed' if name == 'B' and replayed.transposed else ''}  {rows} x {cols}"
+        _grid(ax, x, y, rows, cols, COLOURS[name], title, marks)
+    _bare(ax, picture)
+    ax = beside
+    for row, (name, line) in enumerate(zip("AB", words, strict=True)):
+        _memory(ax, 3.4 * row, replayed, name, touched[name], size // 4, line)
+    ax.set(xlim=(-0.5, 33), ylim=(-6.8, 1.2))
+    ax.set_axis_off()
+    return picture
+
+
+def _memory(ax, y, replayed, name, touched, floats, line) -> None:
+    """The memory around the touched elements, 32 floats a row, cut into segments."""
+    ax.text(0, -y + 0.75, line, color=COLOURS[name], fontsize=9, va="bottom")
+    first = int(min(touched)) // floats * floats
+    hit = {int(i) - first for i in touched}
+    _boxes(ax, [(i % 32, -y - 0.5 * (i // 32), 1, 0.42) for i in sorted(hit) if i < 128], COLOURS[name])
+    for width, line_width in ((1, 0.3), (floats, 1.3)):
+        corners = [(i % 32, -y - 0.5 * (i // 32)) for i in range(0, 128, width)]
+        boxes = [[(x, t), (x + width, t), (x + width, t + 0.42), (x, t + 0.42), (x, t)] for x, t in corners]
+        lines(ax, boxes, linewidth=line_width)
+    beyond = len([i for i in hit if i >= 128])
+    if beyond:
+        ax.text(0, -y - 1.72, f"and {beyond} more further on in memory", color=INK, fontsize=8, va="top")
+
+
+def tile_walk(replayed: trace.Trace, phase: int = 0, item: int = 0, group: int = 0) -> Picture:
+    """What a work-group does between two barriers, and one work-item of it.
+
+    On the left A, B and C: what the group loads and stores, faint, and what the item does, full. On the right
+    the tiles in local memory, as they lie there: stored in the matrix's colour, read in red. `phase` counts the
+    barriers passed.
+    """
+    r = replayed
+    words, last = walk_words(r, phase, item, group), int(r.events["phase"].max())
+    picture = Picture(8, 4.2, f"Phase {phase} of 0 to {last}, work-item {item} of group {group}: {words}")
+    wide = max([cols for _, cols in r.shapes.values()], default=1)
+    ax, beside = picture.panels(1, 2, width_ratios=(r.k + r.n + 2, wide + 2))
+    places = _places(r)
+    for name, (x, y, rows, cols) in places.items():
+        here = r.select(name, name == "C", group=group, phase=phase)
+        marks: list[Mark] = [(i % rows, i // rows, faint(COLOURS[name]), "") for i in trace.elements(here)]
+        mine = r.select("C", True, group=group, item=item) if name == "C" else here[here["item"] == item]
+        marks += [(i % rows, i // rows, COLOURS[name], "") for i in trace.elements(mine)]
+        title = f"B transposed  {rows} x {cols}" if name == "B" and r.transposed else f"{name}  {rows} x {cols}"
+        _grid(ax, x, y, rows, cols, COLOURS[name], title, marks)
+    _bare(ax, picture)
+    if r.shapes:
+        _local(beside, picture, r, phase, item, group)
+    else:
+        beside.set_axis_off()
+    return picture
+
+
+def _local(ax, picture: Picture, r: trace.Trace, phase: int, item: int, group: int) -> None:
+    """The local arrays, one below the other, a row of memory a row."""
+    top = 0
+    for name, (rows, cols) in r.shapes.items():
+        stored = r.select(name, True, group=group, phase=phase)
+        read = r.select(name, group=group, phase=phase, item=item)
+        marks: list[Mark] = [(i // cols, i % cols, faint(COLOURS[name]), "") for i in trace.elements(stored)]
+        mine = trace.elements(stored[stored["item"] == item])
+        marks += [(i // cols, i % cols, COLOURS[name], "") for i in mine]
+        marks += [(i // cols, i % cols, RED, "") for i in trace.elements(read)]
+        _grid(ax, 0, top, rows, cols, COLOURS[name], f"{name}  {rows} x {cols}", marks)
+        top += rows + 3 + rows // 8
+    _bare(ax, picture)
+
+
+def walk_words(replayed: trace.Trace, phase: int, item: int, group: int = 0) -> str:
+    """A phase in words: floats that the group moves, and those of one item."""
+    said = []
+    for verb, store, names in (("loads", False, "AB"), ("stores", True, "C")):
+        for name in names:
+            here = replayed.select(name, store, group=group, phase=phase)
+            if len(here):
+                mine = int(here[here["item"] == item]["width"].sum())
+                said.append(f"the group {verb} {int(here['width'].sum())} floats of {name}, the item {mine}")
+    for name in replayed.shapes:
+        mine = int(replayed.select(name, group=group, phase=phase, item=item)["width"].sum())
+        if mine:
+            said.append(f"the item reads {count(mine, 'float')} of {name}")
+    return "; ".join(said) or "nothing"
+
+
+def fetches(replayed: trace.Trace) -> Picture:
+    """How often each element of A and of B is loaded from global memory, by all groups together."""
+    r = replayed
+    counts = {name: fetch_counts(r, name) for name in "AB"}
+    most = max(int(c.max()) for c in counts.values())
+    often = {name: str(c.max()) if c.min() == c.max() else f"{c.min()} to {c.max()}" for name, c in counts.items()}
+    said = [
+        f"each element of {name} {count(int(c.max()), 'time')}" if c.min() == c.max() else f"{name} {often[name]} times"
+        for name, c in counts.items()
+    ]
+    picture = Picture(7, 2.8, f"Kernel {r.kernel}, {r.m} x {r.n} x {r.k}: loaded from global memory, {'; '.join(said)}")
+    ax = picture.axes_plain()
+    shades = matplotlib.colormaps["viridis"]
+    x = 0
+    for name, c in counts.items():
+        rows, cols = c.shape
+        text = rows * cols <= 64
+        marks = [
+            (i, j, tuple(shades(0.2 + 0.65 * c[i, j] / most)), str(c[i, j]) if text else "")
+            for i in range(rows)
+            for j in range(cols)
+        ]
+        title = f"{name}{' transposed' if name == 'B' and r.transposed else ''}: each {often[name]} x"
+        _grid(ax, x, 0, rows, cols, COLOURS[name], title, marks)
+        x += cols + 3
+    return _bare(ax, picture)
+
+
+def fetch_counts(replayed: trace.Trace, name: str) -> np.ndarray:
+    """How many times each element of A or B, as it lies in memory, is loaded from global memory."""
+    shape = (replayed.m, replayed.k) if name == "A" else replayed.b_shape
+    counts = np.zeros(shape[0] * shape[1], int)
+    for e in replayed.select(name):
+        counts[e["index"] : e["index"] + e["width"]] += 1
+    return counts.reshape(shape[::-1]).T
+
+
+def transposing(replayed: trace.Trace, warp: int = 0) -> Picture:
+    """What a warp loads and stores when a matrix is transposed, in the matrices, and in how many segments."""
+    r = replayed
+    touched = {name: _touched(r, name, 0, warp, store=name == "out") for name in ("in", "out")}
+    said = {name: trace.segments(t) for name, t in touched.items()}
+    words = f"a warp's loads fall into {count(said['in'], 'segment')}, its stores into {count(said['out'], 'segment')}"
+    how = "through a tile in local memory" if r.shapes else "straight"
+    picture = Picture(7, 3.0, f"Transposing {how}: {words}")
+    ax = picture.axes_plain()
+    x = 0
+    for name, rows, cols in (("in", r.n, r.m), ("out", r.m, r.n)):
+        marks = [(i % rows, i // rows, COLOURS[name], "") for i in touched[name]]
+        _grid(ax, x, 0, rows, cols, COLOURS[name], f"{name}  {rows} x {cols}: {count(said[name], 'segment')}", marks)
+        x += cols + 4
+    return _bare(ax, picture)

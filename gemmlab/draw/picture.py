@@ -1,0 +1,93 @@
+"""A picture: a Matplotlib figure without pyplot, readable on light and dark ground, with words for the blind."""
+
+from __future__ import annotations
+
+import io
+import re
+import threading
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from PIL import Image
+
+INK = "#808080"  # text and lines: readable on white and on black; in SVG the page's own text colour takes its place
+BLUE, ORANGE, GREEN, RED = "#3f8ad8", "#cf7519", "#3fa26a", "#d9534f"  # A, B, C, and what is wrong
+COLOURS = {"A": BLUE, "B": ORANGE, "C": GREEN}
+_lock = threading.Lock()  # rc_context is global to the process
+
+
+class Picture(Figure):
+    """A Figure with a description in words (`alt`), shown as PNG in a notebook; `svg()` is for widgets."""
+
+    def __init__(self, width: float, height: float, alt: str):
+        super().__init__(figsize=(width, height), layout="constrained")
+        self.patch.set_alpha(0)
+        self.alt = alt
+
+    def axes_plain(self, spec: Any = 111) -> Axes:
+        """Axes in our ink, without a box."""
+        ax = self.add_subplot(spec)
+        ax.patch.set_alpha(0)
+        ax.tick_params(colors=INK, which="both", labelsize=9)
+        for side, spine in ax.spines.items():
+            spine.set_visible(side in ("left", "bottom"))
+            spine.set_color(INK)
+        for text in (ax.xaxis.label, ax.yaxis.label, ax.title):
+            text.set_color(INK)
+            text.set_fontsize(10)
+        return ax
+
+    def panels(self, rows: int, cols: int, **options: Any) -> list[Axes]:
+        """Plain axes beside and below each other, row by row; `options` as of `Figure.add_gridspec`."""
+        grid = self.add_gridspec(rows, cols, **options)
+        return [self.axes_plain(grid[row, col]) for row in range(rows) for col in range(cols)]
+
+    def png(self) -> bytes:
+        """Transparent, and small: 64 colours are plenty for a diagram."""
+        canvas = FigureCanvasAgg(self)
+        self.set_dpi(130)
+        with _lock:
+            canvas.draw()
+        out = io.BytesIO()
+        Image.fromarray(np.asarray(canvas.buffer_rgba())).quantize(64, Image.Quantize.FASTOCTREE).save(
+            out, "PNG", optimize=True
+        )
+        return out.getvalue()
+
+    def svg(self) -> str:
+        """An <svg> element that takes its text colour from the page."""
+        out = io.StringIO()
+        with _lock, matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "gemmlab"}):
+            FigureCanvasSVG(self).print_svg(out, metadata={"Date": None, "Creator": None})
+        text = out.getvalue()[out.getvalue().index("<svg") :]
+        text = re.sub(r"<style.*?</style>|<metadata>.*?</metadata>", "", text, flags=re.S)
+        text = text.replace(INK, "var(--jp-content-font-color1, #444)")
+        alt = self.alt.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+        return text.replace("<svg ", f'<svg role="img" aria-label="{alt}" style="max-width:100%;height:auto" ', 1)
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        width, height = (round(inches * 92) for inches in self.get_size_inches())
+        size = {"image/png": {"width": width, "height": height}}
+        return {"image/png": self.png(), "text/plain": f"[picture: {self.alt}]"}, size
+
+
+def count(number: int, thing: str) -> str:
+    """Such as "1 segment", "4 segments"."""
+    return f"{number} {thing}" + ("" if number == 1 else "s")
+
+
+def short(value: float) -> str:
+    """A rate in few characters."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def lines(ax, lines, **style) -> None:
+    """Many lines as one path: far smaller in an SVG."""
+    gap = [(np.nan, np.nan)]
+    xs, ys = zip(*(point for line in lines for point in [*line, *gap]), strict=True)
+    ax.plot(xs, ys, color=INK, **style)

@@ -1,0 +1,184 @@
+"""Data in, a chart out: roofline, ladder, sweeps, shares of time, an explorer's tries."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+
+import matplotlib
+import numpy as np
+
+from .. import model
+from ..catalog import catalog
+from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture, short
+
+_STYLES = (("o-", GREEN), ("^--", BLUE), ("D:", ORANGE), ("s-.", RED))
+
+
+def roofline(peaks: model.Peaks, points: Mapping[str, tuple[float, float]], title: str = "") -> Picture:
+    """The roof of a device and programs under it; `points` maps names to (operations a byte, GFLOPS)."""
+    ridge = model.ridge(peaks)
+    said = "; ".join(f"{name}: {x:.2g} operations a byte" for name, (x, _) in points.items())
+    picture = Picture(7, 3.6, f"Roofline of {title or 'a device'}. {said}")
+    ax = picture.axes_plain()
+    low = min([0.1, *(x / 2 for x, _ in points.values())])
+    high = max([ridge * 20, *(x * 4 for x, _ in points.values())])
+    xs = np.geomspace(low, high, 200)
+    ax.loglog(xs, [model.roofline(peaks, x) for x in xs], color=INK, linewidth=2)
+    colours = matplotlib.colormaps["viridis"](np.linspace(0.3, 0.8, max(1, len(points))))
+    for place, (colour, (name, (x, y))) in enumerate(zip(colours, points.items(), strict=True)):
+        ax.plot([x, x], [y, model.roofline(peaks, x)], color=colour, linewidth=1, linestyle=":")
+        ax.plot([x], [y], "o", color=colour, markersize=8)
+        side, anchor = ((7, "left"), (-7, "right"))[place % 2]  # neighbours write to different sides
+        height = -12 if y < model.roofline(peaks, x) else 6  # away from the roof
+        ax.annotate(name, (x, y), (side, height), textcoords="offset points", ha=anchor, color=INK, fontsize=9)
+    _plain_log(ax)
+    ax.text(high, peaks.gflops / 1.1, f"{peaks.gflops:,.0f} GFLOPS", ha="right", va="top", color=INK, fontsize=9)
+    middle = np.sqrt(low * ridge)
+    ax.text(middle, middle * peaks.bandwidth * 1.5, f"{peaks.bandwidth:,.0f} GB/s", ha="right", color=INK, fontsize=9)
+    ax.set(xlabel="floating-point operations a byte", ylabel="GFLOPS")
+    ax.set_title(title if len(title) <= 70 else title[:68] + " …", color=INK, fontsize=9)
+    return picture
+
+
+def _plain_log(ax) -> None:
+    """Plain numbers on a logarithmic axis; the shorter it is, the more of them between the powers of ten."""
+    ax.yaxis.set_major_formatter(lambda value, place: f"{value:,g}")
+    low, high = ax.get_ylim()
+    digits = range(2, 10) if high < 4 * low else (2, 3, 5) if high < 20 * low else (2, 5) if high < 200 * low else ()
+
+    def minor(value: float, place=None) -> str:
+        digit = value / 10 ** math.floor(math.log10(value) + 1e-9)
+        return (
+            f"{value:,.3g}" if value < 1000 and round(digit) in digits else f"{value:,.0f}" * (round(digit) in digits)
+        )
+
+    ax.yaxis.set_minor_formatter(minor)
+    ax.tick_params(axis="y", which="minor", labelsize=8)
+
+
+def ladder(series: Mapping[str, Mapping[int, float]], yardsticks: Mapping[str, float] | None = None) -> Picture:
+    """GFLOPS of the kernels by number, one line a series (a device), on a logarithmic scale.
+
+    Yardsticks (GFLOPS by name) are dotted lines right across.
+    """
+    yardsticks = yardsticks or {}
+    said = [f"{name}: {len(values)} kernels" for name, values in series.items()]
+    said += [f"{name}: {value:,.0f}" for name, value in yardsticks.items()]
+    picture = Picture(7, 3.6, "GFLOPS by kernel. " + "; ".join(said))
+    ax = picture.axes_plain()
+    styles = itertools.cycle(_STYLES)
+    for (style, colour), (name, values) in zip(styles, series.items(), strict=False):
+        ax.semilogy(list(values), list(values.values()), style, color=colour, label=name, markersize=6)
+        for kernel, value in values.items() if len(series) < 4 or name in list(series)[:2] else ():
+            words = f"{value / 1000:.1f}k" if value >= 10_000 else short(value)  # so that neighbours do not meet
+            ax.annotate(words, (kernel, value), (0, 6), textcoords="offset points", ha="center", color=INK, fontsize=8)
+    kernels = sorted({kernel for values in series.values() for kernel in values})
+    for style, (name, value) in zip(itertools.cycle((":", "-.")), yardsticks.items(), strict=False):
+        label = f"{name}: {value / 1000:.1f}k"
+        ax.axhline(value, color=INK, linewidth=1, linestyle=style, label=label)
+    ax.set_xticks(kernels)
+    ax.set(xlabel="kernel", ylabel="GFLOPS")
+    _plain_log(ax)
+    ax.legend(frameon=False, labelcolor=INK, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+    ax.margins(y=0.2)
+    return picture
+
+
+def tries(history: Sequence[tuple[float, bool]], best: Mapping[int, float], marks: Mapping[str, Mapping[int, float]],
+          kernel: int) -> Picture:  # fmt: skip
+    """An explorer's chart: the last twenty tries as (GFLOPS, right), each kernel's best here, recorded ladders."""
+    history = history[-20:]
+    last = f"{history[-1][0]:,.1f} GFLOPS, {'right' if history[-1][1] else 'wrong'}" if history else "none yet"
+    picture = Picture(7, 2.5, f"Chart of the last tries with kernel {kernel}: {last}")
+    picture.set_layout_engine("none")
+    kernels = list(catalog)
+    left = picture.add_axes((0.125, 0.17, 0.485, 0.7))
+    right = picture.add_axes((0.64, 0.17, 0.35, 0.7), sharey=left)
+    for ax in (left, right):
+        ax.patch.set_alpha(0)
+        ax.set_yscale("log")
+        ax.minorticks_off()  # these, and powers as mathematical text, take longer than all the rest
+        ax.yaxis.set_major_formatter(lambda value, place: f"{value:,g}")
+        ax.tick_params(colors=INK, labelsize=8)
+        ax.grid(axis="y", color=INK, alpha=0.25, linewidth=0.5)
+        for side, spine in ax.spines.items():
+            spine.set_visible(side == "bottom")
+            spine.set_color(INK)
+    right.tick_params(labelleft=False, left=False)
+    right.tick_params(axis="x", labelsize=6.5)
+    tried = list(enumerate(history, 21 - len(history)))
+    for right_result, marker, colour in ((True, "o", GREEN), (False, "x", RED)):
+        for points, size, alpha in ((tried[:-1], 5, 0.55), (tried[-1:], 8, 1)):
+            some = [(i, value) for i, (value, ok) in points if ok == right_result]
+            if some:
+                left.plot(*zip(*some, strict=True), marker, color=colour, markersize=size, alpha=alpha)
+    if history:
+        left.annotate(f"{history[-1][0]:,.1f}", (20, history[-1][0]), (0, 8), textcoords="offset points",
+                      ha="center", color=INK, fontsize=9)  # fmt: skip
+    left.set_xlim(0, 21)
+    left.set_xticks([1, 10, 20], ["20 tries ago", "10", "now"])
+    left.set_ylabel("GFLOPS", color=INK, fontsize=9)
+    left.yaxis.set_label_coords(-0.19, 0.5)
+    for (name, values), shape, colour in zip(marks.items(), "^D", (BLUE, ORANGE), strict=False):
+        right.plot(list(values), list(values.values()), shape, color=colour, markersize=5, label=name)
+    right.plot(list(best), list(best.values()), "o", color=GREEN, markersize=6, label="here, best")
+    right.set_xlim(kernels[0] - 0.7, kernels[-1] + 0.7)
+    right.set_xticks(kernels, [str(k) for k in kernels])
+    right.set_xlabel("kernel", color=INK, fontsize=9, labelpad=1)
+    shown = [v for v, _ in history] + [v for m in (best, *marks.values()) for v in m.values()]
+    if shown:
+        left.set_ylim(min(shown) / 2.5, max(shown) * 4)
+    right.legend(frameon=False, labelcolor=INK, fontsize=7, loc="lower right", bbox_to_anchor=(1, 1), ncols=3,
+                 borderpad=0, borderaxespad=0.3, handletextpad=0.1, columnspacing=1)  # fmt: skip
+    return picture
+
+
+def lines(series: Mapping[str, Mapping[float, float]], xlabel: str, ylabel: str = "GFLOPS", title: str = "") -> Picture:
+    """Curves over few values, evenly spaced; `series` maps names to {value: rate}, the learner's own first."""
+    said = "; ".join(f"{name}: " + ", ".join(f"{x:g} {short(y)}" for x, y in v.items()) for name, v in series.items())
+    picture = Picture(7, 3.2, f"{ylabel} by {xlabel}. {said}")
+    ax = picture.axes_plain()
+    places = {x: i for i, x in enumerate(sorted({x for values in series.values() for x in values}))}
+    for (name, values), (style, colour) in zip(
+        series.items(), itertools.cycle(_STYLES), strict=False
+    ):  # fmt: skip
+        xs = [places[x] for x in values]
+        ax.semilogy(xs, list(values.values()), style, color=colour, label=name, markersize=6)
+        above = 6 if name == next(iter(series)) else -13  # two curves write on different sides
+        for x, value in zip(xs, values.values(), strict=True) if len(values) <= 9 else ():
+            ax.annotate(
+                short(value), (x, value), (0, above), textcoords="offset points", ha="center", color=INK, fontsize=8
+            )
+    every = max(1, len(places) // 12)
+    ax.set_xticks(list(places.values())[::every], [f"{x:g}" for x in places][::every])
+    ax.set(xlabel=f"{xlabel} ({title})" if title else xlabel, ylabel=ylabel)
+    ax.margins(y=0.25)
+    _plain_log(ax)
+    ax.legend(frameon=False, labelcolor=INK, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+    return picture
+
+
+def shares(runs: Mapping[str, Mapping[str, float]]) -> Picture:
+    """How the time of a call divides among its passes; `runs` maps a label to {pass: milliseconds}."""
+    names = list(dict.fromkeys(name for passes in runs.values() for name in passes))
+    colours = {"gemm": GREEN, "pad": BLUE, "transpose": ORANGE, "unpad": RED}
+    said = "; ".join(f"{label}: gemm {p['gemm'] / sum(p.values()):.0%}" for label, p in runs.items())
+    picture = Picture(7, 0.9 + 0.4 * len(runs), f"Shares of the time by pass. {said}")
+    ax = picture.axes_plain()
+    named: set[str] = set()
+    for row, passes in enumerate(runs.values()):
+        start, total = 0.0, sum(passes.values())
+        for name in (n for n in names if n in passes):
+            share = 100 * passes[name] / total
+            new = name not in named  # each pass once in the legend
+            named.add(name)
+            ax.barh(-row, share, left=start, color=colours.get(name, INK), label=name if new else None)
+            if share > 6:
+                ax.text(start + share / 2, -row, f"{share:.0f} %", ha="center", va="center", fontsize=8, color="w")
+            start += share
+    ax.set_yticks([-i for i in range(len(runs))], list(runs))
+    ax.set(xlim=(0, 100), xlabel="% of the time")
+    ax.legend(frameon=False, labelcolor=INK, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=4)
+    return picture

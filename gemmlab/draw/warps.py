@@ -1,0 +1,162 @@
+"""Kernel 15 drawn: the block of a warp, copies and stages in time, the line of all steps; and cuBLAS beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.colors import to_rgb
+from matplotlib.patches import Rectangle
+
+from .. import model
+from ..simt import trace
+from .diagram import faint
+from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count
+
+TILE = 64  # rows and columns of the tile whose warps are drawn
+
+
+@cache
+def replayed(kernel: int, WPTM: int, WPTN: int, WARPM: int = 8) -> trace.Trace:
+    """Kernel 9 or 15 on one tile of 64 x 64, four steps of k."""
+    params = {"TSM": TILE, "TSN": TILE, "TSK": 4, "WPTM": WPTM, "WPTN": WPTN, "WIDTH": 1}
+    params |= {"WARPM": WARPM} if kernel == 15 else {"UNROLL": 1}
+    return trace.replay(kernel, TILE, TILE, 4, params)
+
+
+def fetched(r: trace.Trace, name: str) -> tuple[int, int, int]:
+    """What the first warp fetches of Atile or Btile for one step of k: loads a lane, turns of local memory, floats.
+
+    A load of one float serves all 32 lanes in a turn, if banks allow (`model.turns`); one of a vector of 4 serves a
+    quarter of the warp. The floats are those that differ: a device may fetch what several lanes ask for only once.
+    """
+    width = int(r.select(name)["width"].max())
+    firsts = r.touches(name)[: r.params["WPTM" if name == "Atile" else "WPTN"] // width]
+    floats = firsts[:, :, None] + np.arange(width)
+    turns = sum(model.turns(part) for part in floats.reshape(-1, 32))  # 32 lanes, or 8 with 4 floats each
+    return len(firsts), turns, len(np.unique(floats))
+
+
+def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, lane: int = 0) -> Picture:
+    """Which elements of a tile of C the lanes of the first warp hold, in kernel 9 and in kernel 15."""
+    both = {number: replayed(number, WPTM, WPTN, WARPM) for number in (9, 15)}
+    words = {}
+    for number, r in both.items():
+        a, b = fetched(r, "Atile"), fetched(r, "Btile")
+        words[number] = f"{a[0]} + {b[0]} loads, {a[1]} + {b[1]} turns, {a[2]} + {b[2]} floats"
+    alt = f"A warp's elements of C, and a step of A + B: kernel 9: {words[9]}; kernel 15: {words[15]}"
+    picture = Picture(6.8, 3.9, alt)
+    shades = matplotlib.colormaps["viridis"](np.linspace(0.15, 0.9, 32))
+    shades[lane] = (*to_rgb(RED), 1)
+    for ax, (number, r) in zip(picture.panels(1, 2), both.items(), strict=True):
+        stores = r.select("C", store=True)
+        owner = {(int(e["index"]) % TILE, int(e["index"]) // TILE): int(e["item"]) for e in stores if e["item"] < 32}
+        if number == 9:
+            pixels = [
+                [shades[owner[m, n]] if (m, n) in owner else (0, 0, 0, 0) for n in range(TILE)] for m in range(TILE)
+            ]
+            ax.imshow(pixels, extent=(0, TILE, -TILE, 0), interpolation="none")
+        for (m, n), item in owner.items() if number == 15 else ():
+            if m % 4 == n % 4 == 0:
+                ink = "w" if np.dot(shades[item][:3], (0.21, 0.72, 0.07)) < 0.45 else "k"
+                ax.add_patch(Rectangle((n, -m - 4), 4, 4, facecolor=shades[item], edgecolor=INK, linewidth=0.3))
+                ax.text(n + 2, -m - 2.1, str(item), ha="center", va="center", fontsize=7, color=ink)
+        ax.add_patch(Rectangle((0, -TILE), TILE, TILE, fill=False, edgecolor=GREEN, linewidth=1.5))
+        ax.set(xlim=(-0.5, TILE + 0.5), ylim=(-TILE - 0.5, 0.5), aspect="equal", xticks=[], yticks=[])
+        ax.set_title(f"kernel {number}: warp 0, lane {lane} in red", color=INK, fontsize=10)
+        ax.set_xlabel(words[number], color=INK, fontsize=9)
+        for spine in ax.spines.values():
+            spine.set_visible(False)
+    return picture
+
+
+def stages(tiles: int, copy: float, multiply: float, STAGES: int = 2) -> Picture:
+    """One work-group in time: tile t + STAGES - 1 is asked for when tile t is taken up, and nobody waits in between."""
+    asked, there, done = [0.0] * (STAGES - 1), [], [0.0]
+    for t in range(tiles):
+        there.append(asked[t] + copy)
+        begin = max(there[t], done[-1])
+        asked.append(begin)
+        done.append(begin + multiply)
+    share = tiles * multiply / done[-1]
+    alt = f"{count(STAGES, 'stage')}: done after {done[-1]:g}, multiplying {share:.0%} of the time"
+    picture = Picture(6.8, 0.9 + 0.3 * (STAGES + 1), alt)
+    ax = picture.axes_plain()
+    boxes: list[tuple[int, float, float, Any, int]] = [
+        (STAGES, done[t + 1] - multiply, multiply, GREEN, t) for t in range(tiles)
+    ]
+    boxes += [(t % STAGES, asked[t], copy, faint(BLUE, 0.45), t) for t in range(tiles)]
+    _boxes(ax, boxes, done[-1])
+    ax.set_yticks([-row - 0.5 for row in range(STAGES + 1)], [f"copy, stage {s}" for s in range(STAGES)] + ["multiply"])
+    ax.set(xlim=(0, done[-1] * 1.02), ylim=(-STAGES - 1, 0.1), xlabel="time")
+    ax.set_title(alt, color=INK, fontsize=10)
+    return picture
+
+
+def _boxes(ax, boxes, end: float) -> None:
+    """Boxes (row, start, length, colour, number) on a time line that goes to `end`."""
+    for row, start, length, colour, number in boxes:
+        ax.add_patch(Rectangle((start, -row - 0.9), length, 0.8, facecolor=colour, edgecolor=INK, linewidth=0.5))
+        if length / end > 0.025:
+            ink = INK if len(colour) == 4 and colour[3] < 1 else "w"
+            ax.text(start + length / 2, -row - 0.52, str(number), ha="center", va="center", fontsize=8, color=ink)
+
+
+def shares(tiles: int, steps: int, groups: int) -> Picture:
+    """The same steps on so many places, time from left to right: one group a tile, and the line cut into equal pieces.
+
+    A piece that is not a whole tile is orange: it is added to the tile's other pieces.
+    """
+    waves, equal = model.idle(tiles, steps, groups)
+    cut = model.pieces(tiles, steps, groups)
+    several = [t for t in range(tiles) if sum(part[0] == t for parts in cut for part in parts) > 1]
+    alt = (
+        f"{count(tiles, 'tile')} of {count(steps, 'step')} on {count(groups, 'place')}: one group a tile leaves "
+        f"{waves:.0%} idle, equal shares {equal:.0%}; cut: {', '.join(map(str, several)) or 'none'}"
+    )
+    picture = Picture(6.8, 1.1 + 0.44 * groups, alt)
+    end = steps * -(-tiles // groups)
+    whole = [[(t, 0, steps) for t in range(g, tiles, groups)] for g in range(groups)]
+    for ax, parts, name, share in zip(
+        picture.panels(2, 1), (whole, cut), ("one group a tile", "equal shares"),
+        (waves, equal), strict=True,
+    ):  # fmt: skip
+        for g, mine in enumerate(parts):
+            starts = [sum(part[2] for part in mine[:i]) for i in range(len(mine))]
+            boxes = zip(starts, mine, strict=True)
+            _boxes(ax, [(g, x, p[2], ORANGE if p[2] < steps else BLUE, p[0]) for x, p in boxes], end)
+        ax.set(xlim=(0, end * 1.01), ylim=(-groups, 0.1))
+        ax.set_title(f"{name}: {share:.0%} of the places idle", color=INK, fontsize=10)
+        ax.set_yticks([-g - 0.5 for g in range(groups)], [f"place {g}" for g in range(groups)])
+    ax.set_xlabel("time, in steps", color=INK)
+    return picture
+
+
+def versus(rows: Iterable[Mapping], title: str = "") -> Picture:
+    """Recorded rounds of `matmul` and cuBLAS by size: the share that the medians make, and how far rounds move it.
+
+    Orange where M or N is no multiple of 4.
+    """
+    rows = list(rows)
+    percent = [100 * float(np.median(r["auto"]) / np.median(r["cublas"])) for r in rows]
+    names = [f"{r['m']}" if r["m"] == r["n"] == r["k"] else f"{r['m']} x {r['n']} x {r['k']}" for r in rows]
+    said = "; ".join(f"{name}: {p:.0f}%" for name, p in zip(names, percent, strict=True))
+    picture = Picture(6.4, 0.8 + 0.2 * len(rows), f"Share of cuBLAS's rate{f' on {title}' * bool(title)}. {said}")
+    ax = picture.axes_plain()
+    most = 100.0
+    for place, (row, p) in enumerate(zip(rows, percent, strict=True)):
+        fits = row["m"] % 4 == row["n"] % 4 == 0
+        ax.barh(-place, p, 0.7, color=BLUE if fits else ORANGE)
+        worst, best = (
+            100 * x / y for x, y in ((min(row["auto"]), max(row["cublas"])), (max(row["auto"]), min(row["cublas"])))
+        )
+        most = max(most, p, best)
+        ax.plot([worst, best], [-place, -place], color=INK, linewidth=2)
+        ax.text(max(p, best) + 1, -place, f"{p:.0f}%", va="center", color=INK, fontsize=9)
+    ax.axvline(100, color=INK, linewidth=0.8, linestyle=":")
+    ax.set_yticks([-i for i in range(len(rows))], names)
+    ax.set(xlim=(0, most + 15), xlabel="% of cuBLAS", ylim=(-len(rows) + 0.4, 0.6))
+    return picture

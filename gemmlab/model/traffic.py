@@ -1,0 +1,68 @@
+"""Operations, bytes, intensity, and the roofline.
+
+The roofline is that of Williams, Waterman and Patterson (Communications of the ACM 52(4), 2009): a program that does
+I operations per byte runs at most at min(peak, I x bandwidth).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..catalog import find
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """What a device can do at its best: GFLOPS in single precision, GB/s, and the vector width that gave them."""
+
+    gflops: float
+    bandwidth: float
+    width: int = 1
+
+
+def flops(m: int, n: int, k: int) -> int:
+    """Floating-point operations of an m x k by k x n product: a multiplication and an addition per term."""
+    return 2 * m * n * k
+
+
+def gflops(m: int, n: int, k: int, seconds: float) -> float:
+    """The rate of such a product in 10^9 operations per second (GFLOPS)."""
+    return flops(m, n, k) / seconds * 1e-9
+
+
+def least_bytes(m: int, n: int, k: int) -> int:
+    """The fewest bytes a float32 product can move: A and B read once, C written once."""
+    return 4 * (m * k + k * n + m * n)
+
+
+def loads(kernel: int, params: Mapping[str, int] | None = None) -> dict[str, float]:
+    """Loads of one float per multiply-add, from "global" and from "local" memory, as the kernel's code asks for."""
+    spec = find(kernel)
+    full = spec.validate(params)
+    return {"global": spec.global_loads(full), "local": spec.local_loads(full)}
+
+
+def requested_bytes(kernel: int, m: int, n: int, k: int, params: Mapping[str, int] | None = None) -> float:
+    """Bytes that a kernel asks of global memory, caches aside: its loads of A and B, and C once."""
+    return 4 * (loads(kernel, params)["global"] * m * n * k + m * n)
+
+
+def intensity(operations: float, transferred: float) -> float:
+    """Operations per byte."""
+    return operations / transferred
+
+
+def roofline(peaks: Peaks, operations_per_byte: float) -> float:
+    """The GFLOPS that a program of that intensity can reach at most."""
+    return min(peaks.gflops, operations_per_byte * peaks.bandwidth)
+
+
+def ridge(peaks: Peaks) -> float:
+    """The intensity from which on arithmetic, and not memory, is the limit."""
+    return peaks.gflops / peaks.bandwidth
+
+
+def tile_intensity(g: int, h: int) -> float:
+    """Operations per loaded float for a g x h tile (or a g x h block in registers): 2 g h / (g + h)."""
+    return 2 * g * h / (g + h)

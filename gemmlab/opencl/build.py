@@ -1,0 +1,124 @@
+"""Compile a kernel's text once and keep it; explain what a compiler refuses; pass on what OpenCL C cannot say."""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pyopencl as cl
+
+from ..caches import cached
+from .devices import Device
+
+#: Build options of every kernel. Kernels are plain OpenCL C 1.2, and exact: no relaxed arithmetic.
+OPTIONS = ("-cl-std=CL1.2",)
+
+
+class BuildError(RuntimeError):
+    """The compiler refused a kernel. `log` is all it said; the message shows the lines it points at."""
+
+    def __init__(self, title: str, log: str, source: str):
+        self.log = log
+        super().__init__(f"{title} does not compile:\n{_explain(log, source)}")
+
+
+class Built:
+    """One compiled OpenCL kernel with the lock that makes setting arguments and launching one step."""
+
+    def __init__(self, kernel: cl.Kernel, device: Device, seconds: float):
+        self.kernel = kernel
+        self.seconds = seconds
+        info = cl.kernel_work_group_info
+        self.work_group_limit = kernel.get_work_group_info(info.WORK_GROUP_SIZE, device.cl)
+        if "nvidia" in device.features:
+            # NVIDIA says 256 of every kernel, even of one that it compiled for a required 32 x 32
+            required = kernel.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, device.cl)
+            self.work_group_limit = max(self.work_group_limit, math.prod(required))
+        self._lock = threading.Lock()
+
+    def __call__(self, queue: cl.CommandQueue, global_size, local_size, *args) -> cl.Event:
+        with self._lock:
+            return self.kernel(queue, global_size, local_size, *args)
+
+
+def build(device: Device, context: cl.Context, title: str, text: str, params: dict[str, int], name="gemm") -> Built:
+    """Compile kernel `name` of `text` with `params` as macros, or return the one built before.
+
+    Raises:
+        BuildError: with the compiler's words beside the lines they are about.
+    """
+    return _build(device, context, title, text, options(params), name)
+
+
+def options(params: dict[str, int]) -> tuple[str, ...]:
+    """The build options that set a kernel's parameters."""
+    return (*OPTIONS, *(f"-D{name}={value}" for name, value in params.items()))
+
+
+@cached(256)
+def _build(device: Device, context: cl.Context, title: str, text: str, flags: tuple[str, ...], name: str) -> Built:
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cl.CompilerWarning)  # NVIDIA talks even when all is well
+        try:
+            program = cl.Program(context, text).build(list(flags), devices=[device.cl])
+        except cl.Error as error:
+            log = str(error)
+            saved = re.search(r"\(source saved as (.+)\)", log)
+            if saved:  # PyOpenCL leaves a copy of the source behind; the message below shows the lines
+                Path(saved[1]).unlink(missing_ok=True)
+            raise BuildError(title, log, text) from None
+        if "warpgroups" in device.features and HIDDEN in text:
+            ptx = program.get_info(cl.program_info.BINARIES)[0].decode(errors="replace")
+            program = cl.Program(context, [device.cl], [for_hopper(ptx).encode()]).build()
+        try:
+            kernel = cl.Kernel(program, name)
+        except cl.Error:
+            raise BuildError(title, f"it has no kernel named {name}", text) from None
+    _declare(kernel, text, name)
+    return Built(kernel, device, time.perf_counter() - start)
+
+
+#: What hides instructions that OpenCL's compiler does not know: to it they are comments.
+HIDDEN = "//@ "
+
+
+def for_hopper(ptx: str) -> str:
+    """A program's PTX (what NVIDIA's OpenCL gives as its binary) with its hidden instructions, for Hopper alone."""
+    ptx = ptx[: ptx.rindex("}") + 1].replace(HIDDEN, "")
+    return re.sub(r"^\.target sm_90\b", ".target sm_90a", ptx, count=1, flags=re.M)
+
+
+def _declare(kernel: cl.Kernel, text: str, name: str) -> None:
+    """Tell PyOpenCL the types of the scalar arguments, read from the kernel's own signature."""
+    signature = re.search(rf"\b{name}\s*\(([^)]*)\)\s*{{", re.sub(r"//.*", "", text))
+    types = {"int": np.int32, "long": np.int64, "float": np.float32}
+    if signature is None:
+        return
+    arguments = signature[1].split(",")
+    kernel.set_scalar_arg_dtypes(
+        [None if "*" in a else next((types[w] for w in a.split() if w in types), None) for a in arguments]
+    )
+
+
+def _explain(log: str, source: str) -> str:
+    """Each error of a build log with the lines of the kernel around it."""
+    lines = source.splitlines()
+    shown, seen = [], set()
+    # clang and NVIDIA say "FILE:LINE:COLUMN: error: WORDS", PoCL "error: FILE:LINE:COLUMN: WORDS"
+    for place in re.finditer(r"(error: )?[^\s:]*:(\d+):\d+: (?:fatal )?(error: )?([^\n]*)", log):
+        number, message = int(place[2]), place[4]
+        if not (place[1] or place[3]):
+            continue
+        if (number, message) in seen or not 1 <= number <= len(lines):
+            continue
+        seen.add((number, message))
+        near = range(max(1, number - 2), min(len(lines), number + 2) + 1)
+        excerpt = "\n".join(f"  {'>' if i == number else ' '} {i:4d} | {lines[i - 1]}" for i in near)
+        shown.append(f"line {number}: {message}\n{excerpt}")
+    return "\n".join(shown[:5]) or log.strip()[:2000]

@@ -1,0 +1,228 @@
+"""OpenCL runtimes and devices: find them, order them, choose one."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from importlib import metadata
+from pathlib import Path
+
+import pyopencl as cl
+from pyopencl import CommandQueue, Context, command_queue_properties
+
+from ..catalog.spec import Limits
+
+SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
+
+
+class NoDeviceError(RuntimeError):
+    """No OpenCL device, or none that fits what was asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Device:
+    """One OpenCL device, with its context and profiling queue, made when first used.
+
+    Attributes:
+        index: its place in ``devices()``.
+        name, platform, version, driver: as the runtime reports them.
+        kind: "GPU", "CPU" or "other".
+        units: compute units (multiprocessors of a GPU, cores of a CPU).
+        memory, largest: bytes of global memory, and of the largest single buffer.
+        limits: what it allows a work-group.
+        features: what kernels may ask for: "nvidia" (inline PTX), "shuffle" (sub-groups of a required size),
+            "tensor" (tensor cores that take TF32), "warpgroups" (instructions of four warps, Hopper's).
+    """
+
+    index: int
+    name: str
+    platform: str
+    version: str
+    driver: str
+    kind: str
+    units: int
+    memory: int
+    largest: int
+    limits: Limits
+    features: frozenset[str]
+    cl: cl.Device = field(repr=False)
+
+    @cached_property
+    def context(self) -> Context:
+        return Context([self.cl])
+
+    @cached_property
+    def queue(self) -> CommandQueue:
+        return CommandQueue(self.context, properties=command_queue_properties.PROFILING_ENABLE)
+
+    def facts(self) -> dict[str, str | int]:
+        """What a recorded measurement says about this device."""
+        return {
+            "device": self.name,
+            "platform": self.platform,
+            "version": self.version,
+            "driver": self.driver,
+            "kind": self.kind,
+            "units": self.units,
+        }
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.platform})"
+
+
+@contextmanager
+def _intel_registered():
+    """Show Intel's CPU runtime from PyPI to the loader while it looks for platforms.
+
+    The wheel's own .icd names a path that does not exist. So the loader is pointed, for its first
+    look only, at a folder with a right one beside copies of the system's.
+    """
+    try:
+        files = metadata.distribution("intel-opencl-rt").files or []
+    except metadata.PackageNotFoundError:
+        files = []
+    library = next((f.locate() for f in files if f.name == "libintelocl.so"), None)
+    if library is None or "OCL_ICD_VENDORS" in os.environ:
+        yield
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        for icd in SYSTEM_VENDORS.glob("*.icd"):
+            shutil.copy(icd, folder)
+        (Path(folder) / "gemmlab-intel.icd").write_text(f"{Path(library).resolve()}\n")
+        os.environ["OCL_ICD_VENDORS"] = folder
+        try:
+            yield
+        finally:
+            del os.environ["OCL_ICD_VENDORS"]
+
+
+def _describe(index: int, d: cl.Device) -> Device:
+    kind = "GPU" if d.type & cl.device_type.GPU else "CPU" if d.type & cl.device_type.CPU else "other"
+    name = d.name.strip()
+    nvidia = "nvidia" in d.platform.name.lower()
+    old_pocl = "PoCL 3.0" in d.platform.version  # it aborts the whole process on some kernels with float16
+    limits = Limits(
+        name,
+        d.max_work_group_size,
+        tuple(d.max_work_item_sizes),
+        d.local_mem_size,
+        vector=8 if old_pocl else 16,
+        unroll=4 if "PoCL" in d.platform.version else 16,  # at the first launch it takes up to a minute with 16
+        asynchronous=not nvidia or d.compute_capability_major_nv >= 8,
+        warpgroups=not nvidia or d.compute_capability_major_nv == 9,
+    )
+    return Device(
+        index=index,
+        name=name,
+        platform=d.platform.name.strip(),
+        version=d.platform.version.strip(),
+        driver=d.driver_version.strip(),
+        kind=kind,
+        units=d.max_compute_units,
+        memory=d.global_mem_size,
+        largest=d.max_mem_alloc_size,
+        limits=limits,
+        features=_features(d),
+        cl=d,
+    )
+
+
+def _features(d: cl.Device) -> frozenset[str]:
+    extensions = set(d.extensions.split())
+    shuffle = {"cl_khr_subgroup_shuffle", "cl_intel_required_subgroup_size"} <= extensions
+    if "nvidia" in d.platform.name.lower():
+        since = {"tensor": d.compute_capability_major_nv >= 8, "warpgroups": d.compute_capability_major_nv == 9}
+        return frozenset({"nvidia"} | {name for name, there in since.items() if there})
+    return frozenset({"shuffle"} if shuffle else ())
+
+
+def _preference(d: cl.Device) -> tuple:
+    """GPUs first, then Intel's CPU runtime (installed on purpose, and fast), then the rest; newer PoCLs first."""
+    if d.type & cl.device_type.GPU:
+        return (0,)
+    pocl = re.search(r"PoCL (\d+)\.(\d+)", d.platform.version)
+    return (1,) if "intel" in d.platform.name.lower() else (2, *(-int(n) for n in (pocl.groups() if pocl else ())))
+
+
+def trouble(d: cl.Device) -> str:
+    """Why a device that the runtime lists cannot be used, or an empty string."""
+    if "pocl" in d.version.lower() and d.version.strip().endswith("-generic"):
+        return (
+            f"{d.platform.version.strip()} is older than this processor and cannot compile for it "
+            "(\"unknown target CPU 'generic'\")"
+        )
+    if not d.compiler_available:
+        return "it has no compiler"
+    return ""
+
+
+@lru_cache(maxsize=1)
+def listed() -> tuple[cl.Device, ...]:
+    """Every device that any runtime lists, usable or not."""
+    with _intel_registered():
+        try:
+            platforms = cl.get_platforms()
+        except cl.Error:
+            platforms = []
+    found: list[cl.Device] = []
+    for platform in platforms:
+        try:
+            found += platform.get_devices()
+        except cl.Error as error:
+            warnings.warn(f"platform {platform.name} reports no devices: {error}", stacklevel=3)
+    return tuple(found)
+
+
+@lru_cache(maxsize=1)
+def _find() -> tuple[Device, ...]:
+    found = [d for d in listed() if not trouble(d)]
+    real = [d for d in found if "oclgrind" not in d.platform.name.lower()]  # a checker, not a device to compute on
+    return tuple(_describe(i, d) for i, d in enumerate(sorted(real or found, key=_preference)))
+
+
+def devices() -> list[Device]:
+    """All OpenCL devices, the preferred first: GPUs, then Intel's CPU runtime, then others such as PoCL."""
+    return list(_find())
+
+
+def default_device() -> Device:
+    """The device named by the environment variable GEMMLAB_DEVICE (index or part of a name), or the preferred."""
+    return find_device(os.environ.get("GEMMLAB_DEVICE") or None)
+
+
+def find_device(device: Device | int | str | None = None) -> Device:
+    """Choose a device by object, index, or part of the name of the device or its platform.
+
+    Raises:
+        NoDeviceError: if there is no device at all, or none that fits; the message lists what there is.
+    """
+    if isinstance(device, Device):
+        return device
+    found = devices()
+    if not found:
+        raise NoDeviceError("no OpenCL device was found; `python -m gemmlab doctor` says what is missing")
+    if device is None:
+        return default_device() if os.environ.get("GEMMLAB_DEVICE") else found[0]
+    if isinstance(device, str) and device.isdigit():
+        device = int(device)
+    if isinstance(device, str):
+        fits = [d for d in found if device.lower() in f"{d.name} {d.platform} {d.version}".lower()]
+    elif isinstance(device, int) and not isinstance(device, bool):
+        fits = [d for d in found if d.index == device]
+    else:
+        raise TypeError(f"device must be a Device, an index or part of a name, not {device!r}")
+    if not fits:
+        listed = "; ".join(f"{d.index}: {d}" for d in found)
+        raise NoDeviceError(f"no device fits {device!r}; there are {listed}")
+    return fits[0]
+
+
+def of_queue(queue: cl.CommandQueue) -> Device:
+    """The Device behind somebody's queue."""
+    return next((d for d in devices() if d.cl == queue.device), None) or _describe(-1, queue.device)

@@ -1,0 +1,224 @@
+"""Launch kernels on column-major device memory."""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyopencl as cl
+
+from ..catalog import KernelSpec, ParameterError, find, sources
+from ..catalog.spec import round_up, tiles_over
+from .build import BuildError, Built, build, options
+from .devices import Device, find_device
+
+INDEX_LIMIT = 2**31
+_OUT_OF_ORDER = cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
+_FIXUP = 256, 1  # work-group of fixup.cl; each work-item adds up 4 elements of a tile
+
+
+def in_order(queue: cl.CommandQueue) -> cl.CommandQueue:
+    """The queue, if it runs commands one after another, as the launches of one product need."""
+    if queue.properties & _OUT_OF_ORDER:
+        raise ValueError("the queue runs its commands out of order; a product's launches must follow each other")
+    return queue
+
+
+class Launch(NamedTuple):
+    """What it takes to launch a kernel for M, N, K.
+
+    Attributes:
+        built: the kernel, compiled for these sizes.
+        global_size: its work-items.
+        lda, ldb: leading dimensions of A, and of B as the kernel wants it, in floats.
+        fixup_size: work-items of `fixup.cl`, (0, 0) where it is not needed.
+        by_tile: 1 if `fixup.cl` has one work-group per tile, 0 if it has one per cut.
+    """
+
+    built: Built
+    global_size: tuple[int, int]
+    lda: int
+    ldb: int
+    fixup_size: tuple[int, int]
+    by_tile: int
+
+
+class Kernel:
+    """One kernel of the ladder, compiled for one device with one set of parameters.
+
+    Attributes:
+        source: the OpenCL C text.
+        options: the build options, parameters among them.
+        params: all parameters.
+        local_size: work-items of a work-group.
+        multiples: what M, N and K must be multiples of.
+        b_transposed: whether it wants B as N x K instead of K x N.
+        workspace: floats of memory for partial tiles that it takes beside A, B and C, 0 if it shares no tiles.
+        path: which of the kernel's paths runs here: "plain", or the device's features that are switched on.
+        opencl: the `pyopencl.Kernel`.
+        build_seconds: how long compiling took, in seconds (near zero if it was cached on disk).
+    """
+
+    def __init__(self, spec: KernelSpec, params, device: Device, context: cl.Context, text: str | None = None):
+        self.spec, self.device, self.context = spec, device, context
+        self.params = spec.validate(params, device.limits)
+        self.local_size = spec.local_size(self.params)
+        self.multiples = spec.multiples(self.params)
+        self.b_transposed = spec.wants_transposed(self.params)
+        self.workspace = spec.workspace(self.params)
+        self.options = options(self.params)
+        self.path = spec.path(self.params, device.features) if text is None else "of your own"
+        self.source = sources.read(spec.file) if text is None else text
+        self._title = f"kernel {spec.number} ({spec.file})"
+        self._built = build(device, context, self._title, self.source, self.params)
+        self._fixup: Built | None = None
+        if spec.needs_fixup(self.params, device.features):
+            self._fixup = build(device, context, "fixup.cl", sources.read("support/fixup.cl"), self.params, "fixup")
+        self._workspaces: dict[cl.CommandQueue, cl.Buffer] = {}
+        self._sharing = threading.Lock()
+        self.launch = lru_cache(maxsize=64)(self._launch)  # working it out takes Python 50 microseconds
+        self.opencl = self._built.kernel
+        self.build_seconds = self._built.seconds
+        wanted = ["M", "N", "K", "A", "B", "C"] + ["pieces"] * spec.takes_workspace
+        if self.opencl.num_args != len(wanted):
+            said = f"gemm has {self.opencl.num_args} arguments instead of {len(wanted)}: {', '.join(wanted)}"
+            raise BuildError(self._title, said, self.source)
+        if prod(self.local_size) > self._built.work_group_limit:
+            shape = " x ".join(map(str, self.local_size))
+            raise ParameterError(
+                f"kernel {spec.number}: as compiled for {device.name} it fits work-groups of at most "
+                f"{self._built.work_group_limit} work-items (registers or local memory run out), "
+                f"but its parameters ask for {shape} = {prod(self.local_size)}"
+            )
+
+    def global_size(self, m: int, n: int, k: int) -> tuple[int, int]:
+        """Work-items of the launch for M, N, K. Raises ValueError for sizes that the kernel cannot take."""
+        return self.launch(m, n, k).global_size
+
+    def leading_dimensions(self, m: int, n: int, k: int) -> tuple[int, int]:
+        """Floats from one column to the next: of A, and of B as the kernel wants it. C has no gaps."""
+        launch = self.launch(m, n, k)
+        return launch.lda, launch.ldb
+
+    def _launch(self, m: int, n: int, k: int) -> Launch:
+        """See `Launch`; callers use the remembering `launch`."""
+        minimum = self.spec.minimum_sizes(self.params)
+        for name, size, multiple, smallest in zip("MNK", (m, n, k), self.multiples, minimum, strict=True):
+            if size < 1 or size % multiple:
+                raise ValueError(f"{name}={size} is not a positive multiple of {multiple}, as kernel {self} needs")
+            if size < smallest:
+                raise ValueError(
+                    f"{name}={size} is less than the {smallest} of a tile, as kernel {self} needs: "
+                    "edges='pad' and edges='guard' serve any size"
+                )
+        macros, built = self.spec.macros(m, n, self.params), self._built
+        if macros != self.params:
+            built = build(self.device, self.context, self._title, self.source, macros)
+        lda, ldb = self.spec.leading_dimensions(m, n, k, self.params)
+        return Launch(built, self.spec.global_size(m, n, self.params), lda, ldb, *self._fixup_launch(m, n))
+
+    def _fixup_launch(self, m: int, n: int) -> tuple[tuple[int, int], int]:
+        """Work-items of `fixup.cl`, and whether it has one work-group per tile rather than one per cut."""
+        if self._fixup is None:
+            return (0, 0), 0
+        rows, cols, _ = self.spec.tiles(self.params)
+        tiles, cuts = prod(self.spec.tile_grid(m, n, self.params)), max(1, self.params["GROUPS"] - 1)
+        items, _ = _FIXUP
+        return (items * min(tiles, cuts), tiles_over(rows * cols, 4 * items)), int(tiles <= cuts)
+
+    def __call__(self, m: int, n: int, k: int, a, b, c, queue: cl.CommandQueue | None = None) -> cl.Event:
+        """Launch C = A B without any copy; return the last event.
+
+        Args:
+            m, n, k: sizes, multiples of `multiples`.
+            a: M x K, column-major float32 (a ``pyopencl.array.Array``, or a ``pyopencl.Buffer``), columns
+                ``leading_dimensions(m, n, k)[0]`` floats apart.
+            b: K x N likewise; N x K if `b_transposed`.
+            c: M x N likewise, overwritten.
+            queue: where to launch, one that runs in order; the device's own by default.
+        """
+        return self.passes(m, n, k, a, b, c, queue)[-1][1]
+
+    def passes(self, m: int, n: int, k: int, a, b, c, queue: cl.CommandQueue | None = None):
+        """The same; return the events of all that was launched by name: "gemm", and "fix-up" where needed."""
+        lda, ldb = self.leading_dimensions(m, n, k)
+        elements = lda * k, ldb * (k if self.b_transposed else n), m * n
+        buffers = [self._buffer(*given) for given in zip("abc", (a, b, c), elements, strict=True)]
+        return self.enqueue(m, n, k, buffers, in_order(queue) if queue else self.device.queue)
+
+    def enqueue(self, m: int, n: int, k: int, buffers, queue: cl.CommandQueue) -> list[tuple[str, cl.Event]]:
+        """Like `passes`, but without validating the buffers of A, B and C, which takes a while."""
+        launch = self.launch(m, n, k)
+        arguments: list[Any] = [m, n, k, *buffers]
+        if not self.spec.takes_workspace:
+            return [("gemm", launch.built(queue, launch.global_size, self.local_size, *arguments))]
+        if not self.workspace:
+            return [("gemm", launch.built(queue, launch.global_size, self.local_size, *arguments, None))]
+        with self._sharing:  # another thread's launch in between would overwrite the partial tiles
+            pieces = self._workspace_of(queue)
+            events = [("gemm", launch.built(queue, launch.global_size, self.local_size, *arguments, pieces))]
+            if self._fixup is not None:
+                sums = m, n, k, self.params["GROUPS"], launch.by_tile, pieces, buffers[2]
+                events.append(("fix-up", self._fixup(queue, launch.fixup_size, _FIXUP, *sums)))
+        return events
+
+    def _workspace_of(self, queue: cl.CommandQueue) -> cl.Buffer:
+        """The memory for partial tiles of the launches on a queue, made at the first one."""
+        if queue not in self._workspaces:
+            if len(self._workspaces) == 8:  # more queues than anybody uses at once
+                self._workspaces.clear()
+            made = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4 * self.workspace)
+            if self._fixup is None:  # the counters at its end start at zero
+                cl.enqueue_fill_buffer(queue, made, np.int32(0), 0, 4 * self.workspace)
+            self._workspaces[queue] = made
+        return self._workspaces[queue]
+
+    def _buffer(self, name: str, array, elements: int) -> cl.MemoryObjectHolder:
+        """The memory of an operand, if it is what the launch needs."""
+        if elements >= INDEX_LIMIT and not self.spec.wide:
+            raise ValueError(f"{name} has {elements:,} elements; kernels index with 32 bits, below {INDEX_LIMIT:,}")
+        buffer = array
+        if not isinstance(array, cl.MemoryObjectHolder):
+            if hasattr(array, "dtype") and array.dtype != np.float32:
+                raise TypeError(f"{name} must be float32, not {array.dtype}")
+            if hasattr(array, "strides") and not array.flags.forc:
+                raise ValueError(f"{name} has the strides {array.strides}; it must be contiguous")
+            buffer = getattr(array, "data", array)
+            if not isinstance(buffer, cl.MemoryObjectHolder):
+                raise TypeError(f"{name} must be a device array or buffer, not {type(array).__name__}")
+            if array.context != self.context:
+                raise ValueError(f"{name} lives in another context than this kernel")
+        if buffer.size < 4 * elements:
+            raise ValueError(f"{name} holds {buffer.size:,} bytes, but {elements:,} float32 elements are needed")
+        return buffer
+
+    def __str__(self) -> str:
+        return f"{self.spec.number} with " + ", ".join(f"{k}={v}" for k, v in self.params.items())
+
+    def __repr__(self) -> str:
+        return f"<gemmlab kernel {self} on {self.device}>"
+
+
+def whole(m: int, n: int, k: int, multiples: tuple[int, int, int]) -> tuple[int, int, int]:
+    """M, N and K rounded up to whole tiles."""
+    return round_up(m, multiples[0]), round_up(n, multiples[1]), round_up(k, multiples[2])
+
+
+def kernel(number: int, params: dict[str, int] | None = None, device=None) -> Kernel:
+    """Compile kernel `number` for a device: source, options and launch sizes to take away.
+
+    Args:
+        number: as in ``gemmlab.catalog``.
+        params: such as ``{"TS": 32, "WPT": 8}``; missing ones take their defaults.
+        device: a Device, an index or part of a name; the preferred device by default.
+
+    Raises:
+        ValueError: for an unknown number.
+        ParameterError: for parameters the kernel or the device cannot take, before anything is built.
+        BuildError: if the compiler refuses it.
+    """
+    device = find_device(device)
+    return Kernel(find(number), params, device, device.context)

@@ -1,0 +1,70 @@
+"""What a compiler made of a kernel, where it says so: NVIDIA's gives its PTX text and the registers that it used."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from typing import Any
+
+import pyopencl as cl
+
+from .devices import find_device
+from .launch import Kernel
+
+#: Kinds of instructions that `instructions` counts, and the PTX that they are. Vector loads count once a float.
+KINDS = {
+    "multiply-adds": r"fma\.rn\.f32",
+    "local loads": r"ld\.shared(?:\.v(\d))?\.f32",
+    "local stores": r"st\.shared(?:\.v(\d))?\.f32",
+    "global loads": r"ld\.global(?:\.nc)?(?:\.v(\d))?\.f32",
+    "global stores": r"st\.global(?:\.v(\d))?\.f32",
+    "barriers": r"bar(?:rier)?\.sync",
+}
+
+
+def ptx(kernel: Kernel) -> str | None:
+    """The PTX text of a compiled kernel on NVIDIA's OpenCL, None elsewhere: other binaries are no text."""
+    if "nvidia" not in kernel.device.features:
+        return None
+    program: Any = kernel.opencl.get_info(cl.kernel_info.PROGRAM)
+    return program.get_info(cl.program_info.BINARIES)[0].decode(errors="replace").rstrip("\0")
+
+
+def instructions(text: str) -> dict[str, int]:
+    """How many instructions of each of `KINDS` a PTX text holds, as written: a loop's body counts once."""
+    found = {}
+    for kind, pattern in KINDS.items():
+        widths = [m.group(1) if m.re.groups else None for m in re.finditer(pattern, text)]
+        found[kind] = sum(int(width or 1) for width in widths)
+    return found
+
+
+def registers(kernel: Kernel) -> tuple[int, int] | None:
+    """Registers of a work-item, and bytes spilled to memory, as NVIDIA's compiler reports them; None elsewhere.
+
+    It reports only what it compiles: so a child process compiles once more, with the driver's cache switched off.
+    """
+    if "nvidia" not in kernel.device.features:
+        return None
+    job = json.dumps({"device": kernel.device.index, "source": kernel.source, "options": kernel.options})
+    environment = {**os.environ, "CUDA_CACHE_DISABLE": "1", "PYOPENCL_NO_CACHE": "1"}
+    command = [sys.executable, "-m", "gemmlab.opencl.ptx"]
+    log = subprocess.run(command, input=job, env=environment, capture_output=True, text=True).stdout
+    used, spilled = re.search(r"Used (\d+) registers", log), re.search(r"(\d+) bytes spill stores", log)
+    return (int(used[1]), int(spilled[1]) if spilled else 0) if used else None
+
+
+def _report() -> None:
+    """The child's part: print the build log of the job that comes on standard input."""
+    job = json.load(sys.stdin)
+    device = find_device(job["device"])
+    program = cl.Program(device.context, job["source"])
+    program.build([*job["options"], "-cl-nv-verbose"], devices=[device.cl], cache_dir=False)  # type: ignore[arg-type]
+    print(program.get_build_info(device.cl, cl.program_build_info.LOG))
+
+
+if __name__ == "__main__":
+    _report()

@@ -1,0 +1,267 @@
+"""The worker process behind the widgets, seen from the notebook: newest request wins, a crash or a hang is an answer.
+
+Compilers abort on odd kernels, and kernels can hang or write where they must not. So nothing of that happens
+in the notebook's own process: `child` does it in a child process, and this module watches over the child.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import IO, Any
+
+from ..bench.records import Result
+from ..opencl.devices import Device
+
+#: Seconds that each step of a job may take before the child is stopped (PoCL compiles once more at the first launch).
+LIMITS = {"start": 60.0, "compile": 60.0, "predict": 20.0, "check": 20.0, "time": 10.0}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The answer to a request: a `result`, or a `problem` in words and its `kind` ("hang", "crash", an error)."""
+
+    arguments: dict
+    result: Any = None
+    problem: str = ""
+    kind: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return self.result is not None and self.result.ok
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on the result, or the problem."""
+        return self.result.verdict if self.result else self.problem
+
+    def __str__(self) -> str:
+        return str(self.result) if self.result else self.problem
+
+
+@dataclass
+class _Request:
+    id: int
+    client: str
+    message: str
+    arguments: dict
+    done: Callable[[Outcome], None]
+    step: Callable[[str], None]
+
+
+@dataclass
+class _Child:
+    """A running child process, and the file that its last words go to."""
+
+    process: subprocess.Popen
+    requests: IO[bytes]
+    answers: IO[bytes]
+    words: IO[bytes]
+
+    def last_words(self) -> list[str]:
+        self.words.seek(max(0, self.words.seek(0, os.SEEK_END) - 2000))
+        return self.words.read().decode(errors="replace").strip().splitlines()[-6:]
+
+    def close(self) -> None:
+        for stream in (self.requests, self.answers, self.words):
+            with contextlib.suppress(OSError):  # a request that the dead child never took
+                stream.close()
+
+
+class Worker:
+    """Runs measurements in a child process, started when first needed and again after a crash or a hang.
+
+    Args:
+        limits: seconds for each step, over `LIMITS`.
+    """
+
+    def __init__(self, limits: dict[str, float] | None = None):
+        self.limits = {**LIMITS, **(limits or {})}
+        self._lock = threading.RLock()
+        self._numbers = itertools.count(1)
+        self._waiting: dict[str, _Request] = {}  # the newest of each client that has no answer yet
+        self._running: _Request | None = None
+        self._step = "start"
+        self._alarm: threading.Timer | None = None  # rings when the step takes too long
+        self._late = False
+        self._child: _Child | None = None
+        self._closed = False
+
+    def submit(
+        self,
+        client: str,
+        arguments: dict,
+        done: Callable[[Outcome], None],
+        step: Callable[[str], None] = lambda step: None,
+        job: str = "measure",
+        background: bool = False,
+    ) -> None:
+        """Ask for a measurement; an older request of the same client that has not run yet is forgotten.
+
+        Args:
+            client: who asks.
+            arguments: those of `timing.measure`, as JSON can hold them.
+            done: called with the Outcome, from another thread.
+            step: called with "compile", "predict", "check", "time" as the job goes on, likewise.
+            background: let every other request overtake this one, also when it runs already.
+        """
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the worker has been closed")
+            number = next(self._numbers)
+            request = {"id": number, "client": client, "job": job, "background": background, "arguments": arguments}
+            message = json.dumps(request)
+            self._waiting[client] = _Request(number, client, message, arguments, done, step)
+            if self._child is None:
+                self._start()
+            else:
+                self._send(self._child, message)
+
+    def close(self) -> None:
+        """End the child."""
+        with self._lock:
+            self._closed = True
+            self._waiting.clear()
+            if self._child is not None:
+                self._child.process.kill()
+
+    def _start(self) -> None:
+        words = tempfile.TemporaryFile()  # noqa: SIM115 (closed when the child has ended)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "gemmlab.worker.child"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=words,
+            env={**os.environ, "PYTHONSAFEPATH": "1"},
+        )
+        assert process.stdin and process.stdout
+        child = self._child = _Child(process, process.stdin, process.stdout, words)
+        self._enter("start")
+        for request in self._waiting.values():
+            self._send(child, request.message)
+        threading.Thread(target=self._listen, args=(child,), daemon=True).start()
+
+    def _send(self, child: _Child, message: str) -> None:
+        try:
+            child.requests.write(message.encode() + b"\n")
+            child.requests.flush()
+        except OSError:
+            pass  # the child has died; `_listen` finds out, starts a new one and sends again
+
+    def _enter(self, step: str | None) -> None:
+        """A step begins, with its time limit; None: the child has nothing to do."""
+        if self._alarm:
+            self._alarm.cancel()
+            self._alarm = None
+        if step and self._child:
+            self._step = step
+            self._alarm = threading.Timer(self.limits[step], self._stop, (self._child, step))
+            self._alarm.daemon = True
+            self._alarm.start()
+
+    def _stop(self, child: _Child, step: str) -> None:
+        with self._lock:
+            if child is self._child and self._alarm and step == self._step:
+                self._late = True
+                child.process.kill()
+
+    def _listen(self, child: _Child) -> None:
+        for line in child.answers:
+            self._heard(json.loads(line))
+        child.process.wait()
+        with self._lock:
+            starting = self._step == "start" and self._alarm is not None  # it has not even answered once
+            self._enter(None)
+            request, self._running, self._child = self._running, None, None
+            if request is None and starting:
+                request = next(iter(self._waiting.values()), None)
+            outcome = self._obituary(child, request) if request else None
+            self._late = False
+            child.close()
+            if request and self._waiting.get(request.client) is request:
+                del self._waiting[request.client]
+            if self._waiting and not self._closed:
+                self._start()
+        if request and outcome and not self._closed:
+            request.done(outcome)
+
+    def _heard(self, answer: dict) -> None:
+        with self._lock:
+            if self._running is None or self._running.id != answer["id"]:
+                self._running = next((r for r in self._waiting.values() if r.id == answer["id"]), None)
+                if self._running is None:
+                    # an older request than the newest of its client: the child will give it up by itself
+                    self._running = _Request(answer["id"], "", "", {}, lambda outcome: None, lambda step: None)
+            request = self._running
+            if "step" in answer:
+                self._enter(answer["step"])
+            else:
+                self._running = None
+                self._enter(None)
+                if "put_off" not in answer and self._waiting.get(request.client) is request:
+                    del self._waiting[request.client]
+        if "step" in answer:
+            request.step(answer["step"])
+        elif "result" in answer:
+            request.done(Outcome(request.arguments, _revive(answer["result"])))
+        elif "error" in answer:
+            request.done(Outcome(request.arguments, problem=answer["error"], kind=answer["kind"]))
+
+    def _obituary(self, child: _Child, request: _Request) -> Outcome:
+        doing = {"start": "starting", "compile": "compiling"}.get(self._step, "running")
+        if self._late:
+            seconds = self.limits[self._step]
+            cause = "" if doing != "running" else " Is there a loop that never ends, or a barrier that not all reach?"
+            return Outcome(request.arguments, problem=f"stopped: {doing} took over {seconds:g} s.{cause}", kind="hang")
+        code, words = child.process.returncode, child.last_words()
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        said = "; its last words: " + " / ".join(words) if words else ""
+        problem = f"the process that was {doing} the kernel died ({how}){said}"
+        return Outcome(request.arguments, problem=problem, kind="crash")
+
+
+def _revive(found: dict) -> Any:
+    """What the child found, as it was there: a `Result`, or peaks as a dict."""
+    if "kernel_ms" not in found:
+        return found
+    return Result(**{**found, **{key: tuple(found[key]) for key in ("kernel_ms", "pipeline_ms")}})
+
+
+@cache
+def worker() -> Worker:
+    """The worker that all widgets of this process share."""
+    shared = Worker()
+    atexit.register(shared.close)
+    return shared
+
+
+def trial(kernel: int = 1, m: int = 256, n: int | None = None, k: int | None = None, **options: Any) -> Outcome:
+    """`gemmlab.measure` in the child process: a crash or a hang is an answer, and never raises.
+
+    Args:
+        kernel, m, n, k, options: as `gemmlab.measure` (params, device, repeats, source, most_seconds).
+    """
+    outcomes: list[Outcome] = []
+    arrived = threading.Event()
+
+    def done(outcome: Outcome) -> None:
+        outcomes.append(outcome)
+        arrived.set()
+
+    device = options.pop("device", None)
+    device = device.index if isinstance(device, Device) else device
+    arguments = {"kernel": kernel, "m": m, "n": n, "k": k, "device": device, **options}
+    worker().submit(f"trial {threading.get_ident()}", arguments, done)
+    arrived.wait()
+    return outcomes[0]

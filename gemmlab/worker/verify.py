@@ -1,0 +1,44 @@
+"""Both checks of all kernels on all devices there are."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+from tqdm import tqdm
+
+from ..catalog import catalog
+from ..opencl.devices import Device, devices
+from .client import trial
+
+
+def cases(device: Device, full: bool, rng: random.Random, seed: int) -> list[tuple]:
+    """(device, kernel, params, sizes): a sample of the offered parameters, or all, each at a random small size."""
+    found = []
+    for number, spec in catalog.items():
+        for params in spec.sample(device.limits, None if full else 3, seed):
+            sizes = [rng.randint(1, 2 * tile + 1) for tile in spec.tiles(params)]
+            if spec.edges == "shift":
+                sizes = [max(size, least) for size, least in zip(sizes, spec.minimum_sizes(params), strict=True)]
+            found.append((device, number, params, sizes))
+    return found
+
+
+def verify(full: bool = False, seed: int = 0) -> int:
+    """A sample of the offered parameters, or all of them and all tests; 0 if all is right, as a command returns it."""
+    rng = random.Random(seed)
+    chosen = [case for device in devices() for case in cases(device, full, rng, seed)]
+    wrong = []
+    for device, number, params, sizes in tqdm(chosen, unit="case", disable=None):
+        outcome = trial(number, *sizes, params=params, device=device, repeats=1)
+        if not outcome.ok:
+            wrong.append(f"kernel {number} {params} {sizes} on {device}: {outcome}")
+    print("\n".join([*wrong, f"{len(chosen) - len(wrong)} passed, {len(wrong)} failed"]))
+    tests = Path(__file__).resolve().parents[2] / "tests"
+    if full and tests.is_dir():
+        run = subprocess.run([sys.executable, "-m", "pytest", str(tests)], env={**os.environ, "GEMMLAB_FULL": "1"})
+        return int(bool(wrong)) or run.returncode
+    return int(bool(wrong))

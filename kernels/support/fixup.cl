@@ -1,0 +1,82 @@
+// fixup: add up the partial tiles of the tiles that several work-groups of 15_warp_tiling.cl have
+// shared (Stream-K's fix-up), where the kernel does not do that itself. As a second launch it begins
+// when everything that the first has stored can be read.
+//
+// Launch:   in dimension 0 one work-group per tile or one per cut, whichever are fewer. There is one
+//           cut fewer than there are work-groups of kernel 15, but at least one. In dimension 1, of
+//           size 1, as many work-groups as it takes for each work-item to have 4 elements of the tile.
+// Requires: the parameters of kernel 15 that made the partial tiles, and its number of work-groups,
+//           below 65,536. A tile that one work-group computed alone needs no sum; where a tile has
+//           several cuts, the work-group of the first one adds them all up.
+
+#ifndef TSM
+#define TSM 128 // rows of the tile of C
+#endif
+#ifndef TSN
+#define TSN 64 // columns of the tile of C
+#endif
+#ifndef TSK
+#define TSK 16 // depth of the tiles of A and B, in steps of k
+#endif
+#ifndef ORDER
+#define ORDER 8 // rows of tiles that neighbouring work-groups go through together
+#endif
+#ifndef SPLIT
+#define SPLIT 0 // so many rows or columns behind the last whole tile have no tile
+#endif
+
+#define PIECE (TSM*TSN) // floats of a piece
+// line*group/groups, where a group of kernel 15 begins, by dividing short numbers
+#define START(group) (share*(group) + rest*(uint)(group)/(uint)groups)
+
+__kernel void fixup(const int M, const int N, const int K,
+                    const int groups, const int by_tile,
+                    const __global float* restrict pieces,
+                    __global float* restrict C)
+{
+    const int tiles_m = (M - 1 - SPLIT)/TSM + 1;
+    const int tiles_n = (N - 1 - SPLIT)/TSN + 1;
+    const int steps = (K - 1)/TSK + 1;
+    const long line = (long)tiles_m*tiles_n*steps;
+    const long share = line/groups;
+    const uint rest = line%groups;
+
+    // the tile, or the one at the cut between a work-group of kernel 15 and the next
+    const int number = get_group_id(0);
+    const int tile = by_tile ? number : START(number + 1)/steps;
+    const long begin = (long)tile*steps;
+    const int first = ((begin + 1)*groups - 1)/line;     // the work-groups of kernel 15 that did its first
+    const int last = ((begin + steps)*groups - 1)/line;  // and its last step
+    if (first == last || (!by_tile && first != number)) {
+        return;
+    }
+
+    // where it lies in C: down ORDER rows of tiles, then on to the next column
+    const int band = tile/(ORDER*tiles_n)*ORDER;
+    const int rows = min(ORDER, tiles_m - band);
+    const int m0 = (band + tile%(ORDER*tiles_n)%rows)*TSM;
+    const int n0 = tile%(ORDER*tiles_n)/rows*TSN;
+
+    // four elements of it
+    const int id = (get_group_id(1)*get_local_size(0) + get_local_id(0))*4;
+    const int m = m0 + id%TSM;
+    const int n = n0 + id/TSM;
+    if (id >= PIECE || m >= M || n >= N) {
+        return;
+    }
+    // one that has cut a tile before has stored this piece as its second
+    const long from = START(first);
+    const int second = from < begin && from%steps != 0;
+    float4 sum = *(const __global float4*)&pieces[(size_t)(2*first + second)*PIECE + id];
+    #pragma unroll 8
+    for (int group = first + 1; group <= last; group++) {
+        if (share > 0 || START(group) < START(group + 1)) { // with few steps some groups have none
+            sum += *(const __global float4*)&pieces[(size_t)(2*group)*PIECE + id];
+        }
+    }
+    __global float* c = C + (size_t)n*M + m;
+    c[0] = sum.x;
+    if (m + 1 < M) c[1] = sum.y;
+    if (m + 2 < M) c[2] = sum.z;
+    if (m + 3 < M) c[3] = sum.w;
+}

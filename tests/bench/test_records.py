@@ -1,0 +1,77 @@
+"""What was recorded: every file says where its figures come from."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from gemmlab import catalog
+from gemmlab.bench import libraries, records
+
+ROOT = Path(__file__).resolve().parents[2]
+
+RESULTS = sorted((ROOT / "results").glob("*.json"))
+
+
+def says_its_origin(found: dict) -> bool:
+    """Whether a record names device, command and date; a published one its device and source."""
+    if "source" in found:  # published by others
+        return bool(found["device"] and found["source"])
+    devices = (
+        [found["device"]] if "device" in found else [r["device"] for r in found["results"] + found.get("auto", [])]
+    )
+    named = all(len(d["device"]) > 3 and d["platform"] and d["driver"] for d in devices) and bool(devices)
+    dated = re.fullmatch(r"20\d\d-\d\d-\d\d", found["date"])
+    return bool(named and dated and found["command"].startswith("python -m gemmlab ") and found["title"])
+
+
+@pytest.mark.parametrize("path", [path for path in RESULTS if path.name != "auto.json"], ids=lambda path: path.name)
+def test_a_record_names_device_command_and_date(path):
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert says_its_origin(found)
+    for result in found.get("results", []) + found.get("auto", []) if "source" not in found else []:
+        assert result["ok"] and result["gflops"] > 0 and result["when"]
+    for name in ("source", "device") if "source" in found else ("command", "date", "title"):
+        assert not says_its_origin(found | {name: ""}), "the check would pass without it"
+
+
+def test_the_record_of_auto_names_device_command_and_date():
+    for kind, entry in json.loads((ROOT / "results" / "auto.json").read_text(encoding="utf-8")).items():
+        assert re.fullmatch(r"20\d\d-\d\d-\d\d", entry["date"]) and "(" in entry["device"], kind
+        assert entry["commands"] and all(c.startswith("python -m gemmlab ") for c in entry["commands"]), kind
+
+
+def test_the_recorded_comparison_with_cublas_is_whole():
+    found = json.loads((ROOT / "results" / "nvidia_h200_cublas.json").read_text(encoding="utf-8"))
+    names = {"cublas": "cuBLAS SGEMM", "clblast": "CLBlast SGEMM"}
+    assert [(y["name"], y["m"], y["n"], y["k"], y["gflops"]) for y in found["yardsticks"]] == [
+        (name, x["m"], x["n"], x["k"], sorted(x[key])[libraries.ROUNDS // 2])
+        for key, name in names.items()
+        for x in found["side_by_side"]
+    ]
+    for one in found["side_by_side"]:
+        for who in (*names, "auto"):
+            assert len(one[who]) == libraries.ROUNDS and min(one[who]) > 0
+        full = catalog[one["kernel"]].validate(one["params"])
+        assert full == catalog[one["kernel"]].complete(one["params"])
+    assert max(x["gflops"] for x in found["auto"]) <= 1.05 * found["peaks"]["gflops"]
+
+
+def test_a_ladder_shows_a_kernel_that_auto_took(monkeypatch):
+    """Where it has no results of its own, and up to 4096; the best of each kernel counts."""
+    row = {"m": 1024, "kernel": 1, "gflops": 5.0}
+    files = [
+        {"title": "a chip", "results": [row, row | {"gflops": 7.0}], "auto": [row | {"gflops": 99.0}]},
+        {"title": "a chip", "results": [], "auto": [row | {"kernel": 15, "gflops": g, "m": m} for m, g in
+                                                    ((512, 20.0), (4096, 30.0), (8192, 40.0))]},
+        {"title": "another", "results": [row | {"gflops": 50.0}]},
+    ]  # fmt: skip
+    monkeypatch.setattr(records, "recorded", lambda: files)
+    assert records.ladders() == {"another": {1: 50.0}, "a chip": {1: 7.0, 15: 30.0}}
+    assert list(records.ladders()) == ["another", "a chip"]  # the fastest first
+    assert records.ladders((15,), ("chip",)) == {"a chip": {15: 30.0}}
+
+
+def test_every_kernel_stands_on_the_recorded_ladder():
+    assert set(records.ladders()["NVIDIA H200"]) == set(catalog)

@@ -1,0 +1,545 @@
+"""The pictures: what they draw and say is what was counted, and they can be shown. No device needed."""
+
+import io
+import itertools
+import re
+from functools import cache
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from matplotlib.colors import same_color, to_rgba
+from matplotlib.patches import PathPatch, Rectangle
+from PIL import Image
+
+from gemmlab import model
+from gemmlab.bench import sweeps
+from gemmlab.draw import diagram, hardware, plot
+from gemmlab.draw.picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count, short
+from gemmlab.simt import trace
+
+BLOCKS = {"TSM": 8, "TSN": 8, "TSK": 4, "WPTM": 2, "WPTN": 4, "UNROLL": 1}
+#: Of every kernel small parameters, and M, N, K: several groups, two or three tiles along K.
+SMALL = {
+    1: ({"TS": 4}, (8, 4, 3)),
+    2: ({"TS": 4}, (8, 4, 12)),
+    3: ({"TS": 4, "WPT": 2}, (4, 8, 12)),
+    4: ({"TS": 4, "WIDTH": 2}, (8, 4, 12)),
+    5: ({"TS": 4, "TSK": 2, "WPT": 2, "PAD": 1}, (8, 4, 6)),
+    6: (BLOCKS | {"PAD": 2}, (8, 16, 12)),
+    7: (BLOCKS | {"WIDTH": 2}, (16, 8, 12)),
+    8: (BLOCKS | {"WIDTH": 4}, (16, 8, 12)),
+    9: (BLOCKS | {"WIDTH": 4}, (8, 16, 12)),
+    10: (BLOCKS | {"TSN": 16, "WIDTH": 2}, (8, 16, 12)),
+    11: ({"RX": 4, "RY": 2, "RK": 1, "WIDTH": 2, "GX": 2, "GY": 1}, (8, 4, 3)),
+}
+
+
+@cache
+def replay(kernel):
+    params, sizes = SMALL[kernel]
+    return trace.replay(kernel, *sizes, params)
+
+
+def phases(kernel):
+    return range(int(replay(kernel).events["phase"].max()) + 1)
+
+
+def touched(r, array, store=False, **where):
+    """The floats that some events touch, with repetitions: one by one, apart from the package's own counting."""
+    names = r.events.dtype.names
+    found = []
+    for event in (dict(zip(names, e, strict=True)) for e in r.events.tolist()):
+        if (event["array"], event["store"]) == (array, store) and all(event[name] == where[name] for name in where):
+            found += range(event["index"], event["index"] + event["width"])
+    return found
+
+
+def boxes(ax):
+    """(left, top, face) of every square that is drawn as part of a path; a wider or higher box is several squares."""
+    for patch in ax.patches:
+        if isinstance(patch, PathPatch):
+            corners = patch.get_path().vertices
+            assert len(corners) % 5 == 0
+            for box in corners.reshape(-1, 5, 2):
+                (left, bottom), (right, top) = box.min(axis=0), box.max(axis=0)
+                for x, y in itertools.product(range(round(right - left)), range(max(1, round(top - bottom)))):
+                    yield round(float(left) + x, 6), round(float(top) - y, 6), patch.get_facecolor()
+
+
+def matrices(ax):
+    """What is drawn in each matrix, by its name: {name: {face: {(row, column)}}}; no place is drawn twice."""
+    found = {}
+    for frame in (patch for patch in ax.patches if isinstance(patch, Rectangle)):
+        left, top = frame.get_x(), frame.get_y() + frame.get_height()
+        (name,) = {t.get_text().split()[0] for t in ax.texts if t.get_position() == (left + 0.1, top + 0.3)}
+        inside = [
+            (to_rgba(face), (round(top - y), round(x - left)))
+            for x, y, face in boxes(ax)
+            if left <= x < left + frame.get_width() and top - frame.get_height() < y <= top
+        ]
+        assert len({place for _, place in inside}) == len(inside)
+        faces = found[name.rstrip(":")] = {}
+        for face, place in inside:
+            faces.setdefault(face, set()).add(place)
+    assert sum(len(places) for faces in found.values() for places in faces.values()) == len(list(boxes(ax)))
+    return found
+
+
+def expected(**faces):
+    """Those of the sets that are not empty, by colour."""
+    return {face: places for face, places in faces.items() if places}
+
+
+def by_name(faces, **names):
+    """The drawn faces by the names of their colours."""
+    known = {to_rgba(colour): name for name, colour in names.items()}
+    return {known[face]: places for face, places in faces.items()}
+
+
+def faint(colour):
+    return (*to_rgba(colour)[:3], 0.4)
+
+
+# A tile's way
+
+
+@pytest.mark.parametrize(("kernel", "phase"), [(kernel, phase) for kernel in SMALL for phase in phases(kernel)])
+def test_a_tile_walk_draws_what_the_replay_did(kernel, phase):
+    r = replay(kernel)
+    groups, items = (int(r.events[name].max()) for name in ("group", "item"))
+    for group, item in {(0, 0), (groups, items), (groups, 1), (0, items)}:
+        picture = diagram.tile_walk(r, phase, item, group)
+        here = {"group": group, "phase": phase}
+        globally = matrices(picture.axes[0])
+        assert set(globally) == {"A", "B", "C"}
+        for name, rows, colour in (("A", r.m, BLUE), ("B", r.n if r.transposed else r.k, ORANGE), ("C", r.m, GREEN)):
+
+            def places(indices, rows=rows):
+                return {(i % rows, i // rows) for i in indices}
+
+            all_of_them = places(touched(r, name, name == "C", **here))
+            # the item's own block of C shows all the time
+            now = {"group": group} if name == "C" else here
+            mine = places(touched(r, name, name == "C", item=item, **now))
+            drawn = by_name(globally[name], faint=faint(colour), full=colour)
+            assert drawn == expected(faint=all_of_them - mine, full=mine), name
+        assert len(picture.axes) == (2 if r.shapes else 1)
+        locally = matrices(picture.axes[1]) if r.shapes else {}
+        assert set(locally) == set(r.shapes)
+        for name, (rows, row) in r.shapes.items():
+
+            def places(indices, row=row):
+                return {(i // row, i % row) for i in indices}
+
+            stored, mine = (places(touched(r, name, True, **here, **who)) for who in ({}, {"item": item}))
+            read = places(touched(r, name, **here, item=item))
+            assert all(r < rows for r, _ in stored | read)
+            drawn = by_name(locally[name], faint=faint(diagram.COLOURS[name]), full=diagram.COLOURS[name], red=RED)
+            assert drawn == expected(faint=stored - mine - read, full=mine - read, red=read), name
+
+
+@pytest.mark.parametrize(("kernel", "phase"), [(kernel, phase) for kernel in SMALL for phase in phases(kernel)])
+def test_a_tile_walk_says_what_the_replay_did(kernel, phase):
+    r = replay(kernel)
+    last, items = phases(kernel)[-1], int(r.events["item"].max())
+    for item in {0, items}:
+        words = diagram.walk_words(r, phase, item, 0)
+        here = {"group": 0, "phase": phase}
+        want = set()
+        for name, verb in (("A", "loads"), ("B", "loads"), ("C", "stores")):
+            floats, mine = (len(touched(r, name, name == "C", **here, **who)) for who in ({}, {"item": item}))
+            if floats:
+                want.add(("the group", verb, floats, name, mine))
+        for name in r.shapes:
+            mine = len(touched(r, name, **here, item=item))
+            if mine:
+                want.add(("the item", "reads", mine, name, None))
+        said = set()
+        for part in words.split("; "):
+            who, verb, floats, name, mine = re.fullmatch(
+                r"(the group|the item) (\w+) (\d+) floats? of (\w+)(?:, the item (\d+))?", part
+            ).groups()
+            said.add((who, verb, int(floats), name, mine and int(mine)))
+        assert said == want and want
+        alt = diagram.tile_walk(r, phase, item, 0).alt
+        assert alt == f"Phase {phase} of 0 to {last}, work-item {item} of group 0: {words}"
+
+
+def test_the_phases_together_say_all_that_happens():
+    """Over all phases the group's floats are those of its part of the formulas; and past the last there is nothing."""
+    for kernel in SMALL:
+        r = replay(kernel)
+        texts = [diagram.walk_words(r, phase, 0) for phase in phases(kernel)]
+        groups = int(r.events["group"].max()) + 1
+        for name, store in (("A", False), ("B", False), ("C", True)):
+            moved = sum(int(n) for text in texts for n in re.findall(rf"the group \w+ (\d+) floats of {name}\b", text))
+            assert moved * groups == r.count(name, store=store), (kernel, name)
+        assert diagram.walk_words(r, len(texts), 0) == "nothing"
+
+
+def test_a_matrix_says_its_size_and_whether_it_is_transposed():
+    for kernel, title in ((3, "B  12 x 8"), (5, "B transposed  4 x 6"), (11, "B transposed  4 x 3")):
+        texts = [t.get_text() for t in diagram.tile_walk(replay(kernel)).axes[0].texts]
+        assert title in texts and f"C  {replay(kernel).m} x {replay(kernel).n}" in texts
+    texts = [t.get_text() for t in diagram.tile_walk(replay(5)).axes[1].texts]
+    assert texts == ["Atile  2 x 4", "Btile  4 x 3"]  # with the padding
+
+
+# A warp's accesses
+
+WARPS = [
+    (trace.replay(1, 64, 32, 3, {"TS": 32}), {}),
+    (trace.replay(1, 32, 32, 3, {"TS": 32}, swapped=True), {}),
+    (trace.replay(2, 16, 32, 16, {"TS": 16}), {"warp": 5}),
+    (trace.replay(4, 16, 32, 16, {"TS": 16, "WIDTH": 4}), {"warp": 1, "size": 128}),
+    (trace.replay(5, 32, 64, 8, {"TS": 32, "TSK": 8, "WPT": 8, "PAD": 1}), {"step": 1}),
+    (trace.replay(11, 32, 16, 4, {"RX": 4, "RY": 2, "RK": 1, "WIDTH": 4, "GX": 8, "GY": 8}), {"step": 3}),
+]
+
+
+def of_a_warp(r, name, step=0, warp=0, size=32, store=False):
+    """The elements that a warp touches by its `step`-th instruction, and their segments, lane by lane."""
+    found = set()
+    for lane in range(32 * warp, 32 * warp + 32):
+        mine = [e for e in r.events.tolist() if e[0] == 0 and e[1] == lane and (e[5], e[4]) == (name, store)]
+        found |= set(range(mine[step][6], mine[step][6] + mine[step][7]))
+    return found, {4 * i // size for i in found}
+
+
+@pytest.mark.parametrize(("r", "options"), WARPS, ids=["1", "1-swapped", "2", "4", "5", "11"])
+def test_an_access_draws_and_says_what_a_warp_touches(r, options):
+    step, size = options.get("step", 0), options.get("size", 32)
+    a, b = (of_a_warp(r, name, **options) for name in "AB")
+    counts = diagram.access_counts(r, step, options.get("warp", 0), size)
+    assert counts == {"A": (len(a[0]), len(a[1])), "B": (len(b[0]), len(b[1]))}
+    picture = diagram.access(r, **{"step": step, **options})
+    words = [
+        f"{name}: {len(t)} element{'s'[: len(t) > 1]} in {len(s)} segment{'s'[: len(s) > 1]} of {size} bytes"
+        for name, (t, s) in (("A", a), ("B", b))
+    ]
+    assert picture.alt == f"A warp at step {step}. {words[0]}; {words[1]}"
+    drawn = matrices(picture.axes[0])
+    c = of_a_warp(r, "C", warp=options.get("warp", 0), store=True)[0]
+    for name, indices, rows in (("A", a[0], r.m), ("B", b[0], r.n if r.transposed else r.k), ("C", c, r.m)):
+        assert drawn[name] == {to_rgba(diagram.COLOURS[name]): {(i % rows, i // rows) for i in indices}}
+    # on the right the memory from the first segment on, as far as it is drawn
+    texts = [t.get_text() for t in picture.axes[1].texts]
+    beyond = []
+    for (indices, _), line, colour in ((a, words[0], BLUE), (b, words[1], ORANGE)):
+        first = min(indices) // (size // 4) * (size // 4)
+        near = {i - first for i in indices if i - first < 128}
+        at = {(left, top) for left, top, face in boxes(picture.axes[1]) if same_color(face, colour)}
+        top = max(y for _, y in at)
+        assert {(x + 32 * round((top - y) / 0.5)) for x, y in at} == near
+        assert line in texts
+        if len(near) < len(indices):
+            beyond.append(f"and {len(indices) - len(near)} more further on in memory")
+    assert [text for text in texts if text.startswith("and ")] == beyond
+
+
+def test_the_lesson_on_coalescing_in_numbers():
+    """Kernel 1: 32 neighbours of A and one element of B; with the dimensions exchanged the other way round."""
+    plain, swapped = (r for r, _ in WARPS[:2])
+    assert diagram.access_counts(plain, 0) == {"A": (32, 4), "B": (1, 1)}
+    assert diagram.access_counts(swapped, 0) == {"A": (1, 1), "B": (32, 12)}  # 3 floats apart: all of 96
+    assert diagram.access_counts(plain, 2, size=128) == {"A": (32, 1), "B": (1, 1)}
+
+
+@pytest.mark.parametrize("tile", (16, 32))
+@pytest.mark.parametrize("coalesced", (True, False))
+def test_transposing_draws_and_says_what_a_warp_touches(tile, coalesced):
+    r = trace.replay_transpose(32, 64, tile, coalesced)
+    picture = diagram.transposing(r, warp=2)
+    stores = 4 if coalesced else tile
+    words = f"a warp's loads fall into 4 segments, its stores into {stores} segments"
+    assert picture.alt == f"Transposing {'through a tile in local memory' if coalesced else 'straight'}: {words}"
+    drawn = matrices(picture.axes[0])
+    for name, rows, columns, segments in (("in", 32, 64, 4), ("out", 64, 32, stores)):
+        indices, found = of_a_warp(r, name, warp=2, store=name == "out")
+        assert len(found) == segments
+        assert drawn[name] == {to_rgba(diagram.COLOURS[name]): {(i % rows, i // rows) for i in indices}}
+        assert f"{name}  {rows} x {columns}: {segments} segments" in [t.get_text() for t in picture.axes[0].texts]
+
+
+# How often an element is fetched
+
+
+@pytest.mark.parametrize("kernel", SMALL)
+def test_fetches_are_those_of_the_replay_and_of_the_model(kernel):
+    r = replay(kernel)
+    for name, shape in (("A", (r.m, r.k)), ("B", r.b_shape)):
+        counts = np.zeros(shape, int)
+        for i in touched(r, name):
+            counts[i % shape[0], i // shape[0]] += 1
+        assert np.array_equal(diagram.fetch_counts(r, name), counts)
+    a, b = (diagram.fetch_counts(r, name) for name in "AB")
+    loads = model.loads(kernel, r.params)["global"]
+    assert a.sum() + b.sum() == round(loads * r.m * r.n * r.k)
+    if kernel >= 6 and kernel < 11:  # a tile of g x h: an element of A serves h columns of C, one of B g rows
+        g, h = r.params["TSM"], r.params["TSN"]
+        assert np.all(a == r.n // h) and np.all(b == r.m // g)
+        assert a.sum() + b.sum() == model.tile_loads(r.m, r.n, r.k, g, h)
+
+
+@pytest.mark.parametrize("kernel", SMALL)
+def test_fetches_draw_and_say_the_counts(kernel):
+    r = replay(kernel)
+    picture = diagram.fetches(r)
+    a, b = (diagram.fetch_counts(r, name) for name in "AB")
+    assert a.min() == a.max() and b.min() == b.max()  # in these kernels all are alike
+    each = "; ".join(f"each element of {x} {n} time{'s' if n > 1 else ''}" for x, n in (("A", a.max()), ("B", b.max())))
+    assert picture.alt == f"Kernel {kernel}, {r.m} x {r.n} x {r.k}: loaded from global memory, {each}"
+    drawn = matrices(picture.axes[0])
+    for name, counts in (("A", a), ("B", b)):
+        (places,) = drawn[name].values()  # one colour
+        assert places == set(itertools.product(*map(range, counts.shape)))
+    assert (set(drawn["A"]) == set(drawn["B"])) == (a.max() == b.max())  # one scale for both
+    numbers = [t.get_text() for t in picture.axes[0].texts if t.get_text().isdigit()]
+    want = [str(i) for counts in (a, b) if counts.size <= 64 for i in counts.ravel()]
+    assert sorted(numbers) == sorted(want)
+
+
+def test_fetches_of_some_groups_differ_from_element_to_element():
+    r = trace.replay(2, 8, 8, 8, {"TS": 4}, groups=[(0, 0), (0, 1)])
+    picture = diagram.fetches(r)
+    assert picture.alt.endswith("loaded from global memory, A 0 to 2 times; each element of B 1 time")
+    numbers = {(round(t.get_position()[0] - 0.5), round(-t.get_position()[1] - 0.5)): t.get_text()
+               for t in picture.axes[0].texts if t.get_text().isdigit()}  # fmt: skip
+    for row, column in itertools.product(range(8), range(8)):
+        assert numbers[column, row] == ("2" if row < 4 else "0")
+
+
+def test_a_layout_numbers_the_elements_in_their_order():
+    rows, columns = 3, 5
+    picture = diagram.layout(rows, columns)
+    assert f"A matrix of {rows} rows and {columns} columns" in picture.alt
+    numbers = {(round(x - 0.5), round(-y - 0.5)): int(t.get_text())
+               for t in picture.axes[0].texts if t.get_text().isdigit() for x, y in [t.get_position()]}  # fmt: skip
+    by_row, by_column = (np.arange(rows * columns).reshape(rows, columns, order=order) for order in "CF")
+    for row, column in itertools.product(range(rows), range(columns)):
+        assert numbers.pop((column, row)) == by_row[row, column]
+        assert numbers.pop((column + columns + 3, row)) == by_column[row, column]
+    assert not numbers
+
+
+# The machine
+
+
+@pytest.mark.parametrize("bank_bytes", (4, 8))
+@pytest.mark.parametrize("indices", [range(32), range(0, 64, 2), range(0, 17 * 32, 17), range(0, 512, 16), [7] * 32])
+def test_banks_draw_each_lane_in_its_bank_and_turn(indices, bank_bytes):
+    picture = hardware.banks(indices, bank_bytes, "Kernel 5: ")
+    (ax,) = picture.axes
+    needed = model.turns(indices, bank_bytes)
+    turns = "1 turn" if needed == 1 else f"{needed} turns"
+    assert picture.alt.startswith(f"Kernel 5: 32 lanes take {turns}: ")
+    assert ("no conflict" in picture.alt) == (needed == 1)
+    assert needed == 1 or f"{needed}-way conflict" in picture.alt
+    assert [t.get_text() for t in ax.texts] == [str(lane) for lane in range(32)]
+    words = {}
+    for lane, i in enumerate(indices):
+        box, text = ax.patches[lane], ax.texts[lane].get_position()
+        bank, turn = int(box.get_x()), round(-box.get_y())
+        assert bank == 4 * i // bank_bytes % 32 and 1 <= turn <= needed
+        assert box.get_x() < text[0] < box.get_x() + box.get_width() and box.get_y() < text[1] < box.get_y() + 0.9
+        assert words.setdefault((bank, turn), 4 * i // bank_bytes) == 4 * i // bank_bytes  # a word a turn
+        colour = GREEN if needed == 1 else RED if turn > 1 else BLUE
+        assert same_color(box.get_facecolor(), colour)
+    assert len(ax.patches) == 32 and max(turn for _, turn in words) == needed
+    assert len(words) == len({4 * i // bank_bytes for i in indices})
+
+
+@pytest.mark.parametrize("chip", (model.K40M, model.H200), ids=lambda chip: chip.name)
+@pytest.mark.parametrize("of_a_group", [(256, 117, 17408), (1024, 30, 8192), (64, 255, 0), (1024, 200, 0), (32, 8, 1)])
+def test_occupancy_draws_the_groups_that_fit(chip, of_a_group):
+    picture = hardware.occupancy(chip, *of_a_group)
+    (ax,) = picture.axes
+    fits = model.occupancy(chip, *of_a_group)
+    least = min(fits.values())
+    said = re.fullmatch(r"(.*): (\d+) work-groups? at once, (\d+) of 64 warps; the limit: (.*)", picture.alt)
+    assert said[1] == chip.name and int(said[2]) == least and int(said[3]) == least * of_a_group[0] // 32
+    assert set(said[4].split(" and ")) == {name for name, most in fits.items() if most == least}
+    assert [t.get_text() for t in ax.get_yticklabels()] == list(fits)
+    texts = [t.get_text() for t in ax.texts]
+    assert [text for text in texts if text.startswith("room")] == [f"room for {most}" for most in fits.values()]
+    assert texts.count("not even one fits") == list(fits.values()).count(0)
+    for row, most in enumerate(fits.values()):
+        boxes = [p for p in ax.patches if p.get_fill() and round(p.get_y() + row + 0.8, 6) == 0]
+        assert len(boxes) == least
+        assert all(same_color(p.get_facecolor(), RED if most == least else BLUE) for p in boxes)
+        assert all(p.get_x() + p.get_width() <= 1 for p in boxes)
+    assert len(ax.patches) == 4 * (least + 1)  # a frame each
+
+
+@pytest.mark.parametrize(
+    ("schedule", "end", "busy"),
+    [
+        ((4, 3, 2), 20, 40),
+        ((4, 3, 2, 2), 14, 57),
+        ((4, 3, 2, 1, 3), 27, 89),
+        ((3, 1, 1, 2, 2), 7, 86),
+        ((1, 1, 3), 4, 75),
+    ],
+)
+def test_a_time_line_draws_each_tile(schedule, end, busy):
+    picture = hardware.timeline(*schedule)
+    (ax,) = picture.axes
+    spans = model.timeline(*schedule)
+    buffers, groups = (*schedule, 1, 1)[3:5] if len(schedule) < 5 else schedule[3:]
+    who = f"{groups} work-group{'s'[: groups > 1]}, {buffers} buffer{'s'[: buffers > 1]}"
+    assert picture.alt == f"{who}: done after {end}, computing {busy}% of the time"
+    assert max(span.end for span in spans) == end
+    drawn = {(p.get_x(), round(-p.get_y() - 0.9), p.get_width(), same_color(p.get_facecolor()[:3], GREEN))
+             for p in ax.patches}  # fmt: skip
+    want = {(s.start, 2 * s.group + (s.what == "compute"), s.end - s.start, s.what == "compute") for s in spans}
+    assert drawn == want and len(ax.patches) == len(spans)
+    assert sorted(int(t.get_text()) for t in ax.texts) == sorted(span.tile for span in spans)
+    labels = [t.get_text() for t in ax.get_yticklabels()]
+    assert len(labels) == 2 * groups and labels[0].startswith("load") and labels[-1].startswith("compute")
+
+
+# Charts
+
+
+def test_lines_draw_and_say_their_values():
+    series = {"here": {8: 1234.4, 4: 56.78, 32: 99.94}, "NVIDIA H200": {4: 1366.6, 16: 100.0}}
+    picture = plot.lines(series, "TS", title="a sweep")
+    said = "here: 8 1,234, 4 56.8, 32 99.9; NVIDIA H200: 4 1,367, 16 100"
+    assert picture.alt == f"GFLOPS by TS. {said}"
+    (ax,) = picture.axes
+    places = {4: 0, 8: 1, 16: 2, 32: 3}  # evenly spaced, in order
+    for line, (name, values) in zip(ax.lines, series.items(), strict=True):
+        assert line.get_label() == name
+        assert list(line.get_xdata()) == [places[x] for x in values]
+        assert list(line.get_ydata()) == list(values.values())
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["4", "8", "16", "32"]
+    assert [t.get_text() for t in ax.texts] == ["1,234", "56.8", "99.9", "1,367", "100"]
+    assert ax.get_xlabel().startswith("TS") and ax.get_ylabel() == "GFLOPS"
+    assert "a sweep" in ax.get_xlabel() + ax.get_title()
+    assert plot.lines({"a": {1: 2.0}}, "x", "GB/s").alt == "GB/s by x. a: 1 2.0"
+
+
+@pytest.mark.parametrize("title", sweeps.CURVES)
+def test_the_recorded_sweeps_can_be_drawn(title):
+    picture = plot.lines(sweeps.curve(title), sweeps.CURVES[title][1])
+    values = sweeps.recorded()["curves"][title]
+    assert "NVIDIA H200" in picture.alt
+    assert picture.alt.endswith(": " + ", ".join(f"{x} {short(y)}" for x, y in values.items()))
+    (line,) = picture.axes[0].lines
+    assert list(line.get_ydata()) == list(values.values())
+
+
+RUNS = {
+    "1000": {"transpose": 1.0, "pad": 2.0, "gemm": 6.0, "unpad": 1.0},
+    "1024": {"transpose": 1.0, "gemm": 19.0},
+}
+
+
+def bars(picture):
+    """The bars of each row, as (left, width, colour)."""
+    rows = {}
+    for bar in picture.axes[0].patches:
+        row = round(-(bar.get_y() + bar.get_height() / 2))
+        rows.setdefault(row, []).append((bar.get_x(), bar.get_width(), bar.get_facecolor()))
+    return [rows[i] for i in range(len(rows))]
+
+
+def test_shares_draw_and_say_the_percentages():
+    picture = plot.shares(RUNS)
+    assert picture.alt == "Shares of the time by pass. 1000: gemm 60%; 1024: gemm 95%"
+    first, second = bars(picture)
+    assert [round(width, 6) for _, width, _ in first] == [10, 20, 60, 10]
+    assert [round(width, 6) for _, width, _ in second] == [5, 95]
+    for row in (first, second):  # one after the other, and all of it
+        assert np.allclose(np.cumsum([width for _, width, _ in row])[:-1], [left for left, _, _ in row][1:])
+        assert row[0][0] == 0 and sum(width for _, width, _ in row) == pytest.approx(100)
+    assert first[0][2] == second[0][2] and first[2][2] == second[1][2]  # a pass keeps its colour
+    assert len({face for _, _, face in first}) == 4
+    (ax,) = picture.axes
+    assert [t.get_text() for t in ax.texts] == ["10 %", "20 %", "60 %", "10 %", "95 %"]  # 5 % have no room
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["1000", "1024"]
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == list(RUNS["1000"])
+
+
+def test_the_legend_of_shares_names_every_pass():
+    """Also those that the first run does not have."""
+    picture = plot.shares(dict(reversed(RUNS.items())))
+    assert {t.get_text() for t in picture.axes[0].get_legend().get_texts()} == set(RUNS["1000"])
+
+
+# Any picture
+
+BOTH = {"here": {1: 10.0, 2: 25.0, 3: 150.0}, "NVIDIA H200": {1: 6399.8, 2: 7102.8}}
+#: One of each kind, with the largest that the chapters might ask for.
+PICTURES = {
+    "layout": lambda: diagram.layout(),
+    "layout of many": lambda: diagram.layout(8, 10),
+    "access": lambda: diagram.access(WARPS[0][0]),
+    "fetches": lambda: diagram.fetches(replay(10)),
+    "fetches of many": lambda: diagram.fetches(trace.replay(2, 24, 24, 24, {"TS": 8})),
+    "transposing": lambda: diagram.transposing(trace.replay_transpose(32, 64, 32)),
+    "transposing straight": lambda: diagram.transposing(trace.replay_transpose(64, 64, 16, False)),
+    "banks": lambda: hardware.banks(range(0, 32 * 16, 16)),
+    "banks of 8 bytes": lambda: hardware.banks(range(0, 32 * 17, 17), 8, "Kernel 5: "),
+    "occupancy": lambda: hardware.occupancy(model.H200, 256, 117, 17408),
+    "occupancy of none": lambda: hardware.occupancy(model.K40M, 256, 300, 0),
+    "occupancy of many": lambda: hardware.occupancy(model.H200, 32, 16, 0),
+    "timeline": lambda: hardware.timeline(8, 3, 2, 2, 4),
+    "timeline of many": lambda: hardware.timeline(32, 3, 2, 1, 4),
+    "roofline": lambda: plot.roofline(model.Peaks(60000, 4000), {"kernel 1": (0.25, 900), "7": (32, 3e4)}, "a GPU"),
+    "ladder": lambda: plot.ladder(BOTH),
+    "tries": lambda: plot.tries([(10.0, True), (12.0, False)], {1: 12.0}, BOTH, 1),
+    "no tries": lambda: plot.tries([], {}, {}, 1),
+    "lines": lambda: plot.lines(BOTH, "WPT"),
+    "lines of many": lambda: plot.lines({"a": {x: x + 1.0 for x in range(300)}}, "size"),
+    "shares": lambda: plot.shares(RUNS),
+    **{f"tile walk {n}": lambda n=n: diagram.tile_walk(replay(n), phases(n)[-1] // 2, 1) for n in SMALL},
+    "tile walk of many": lambda: diagram.tile_walk(trace.replay(2, 32, 32, 32, {"TS": 16}), 0, 5),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_can_be_shown(name):
+    """As an SVG for widgets: small, in the page's own colour, with its words; and as a PNG for notebooks."""
+    picture = PICTURES[name]()
+    assert isinstance(picture, Picture) and len(picture.alt) > 20
+    svg = picture.svg()
+    assert len(svg.encode()) < 150_000
+    root = ElementTree.fromstring(svg)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert root.get("role") == "img" and root.get("aria-label") == picture.alt
+    assert INK not in svg and "var(--jp-content-font-color1" in svg
+    assert "<style" not in svg and "<metadata" not in svg and "\ufffd" not in svg
+    assert len(list(root.iter("{http://www.w3.org/2000/svg}path"))) > 1
+    png = picture.png()
+    assert png.startswith(b"\x89PNG\r\n\x1a\n") and len(png) < 150_000
+    image = Image.open(io.BytesIO(png)).convert("RGBA")
+    assert image.size == tuple(int(inches * 130) for inches in picture.get_size_inches())
+    low, high = image.getchannel("A").getextrema()
+    assert low == 0 and high > 200  # on any ground, and something is on it
+
+
+@pytest.mark.parametrize("name", ("banks", "tile walk 6", "lines"))
+def test_a_picture_is_the_same_each_time(name):
+    """Or a stored notebook would change whenever it is run."""
+    assert PICTURES[name]().svg() == PICTURES[name]().svg()
+    assert PICTURES[name]().png() == PICTURES[name]().png()
+
+
+def test_words_for_the_blind_may_hold_any_sign():
+    alt = 'a < b & "c" > d, 3 × 4'
+    assert ElementTree.fromstring(Picture(2, 1, alt).svg()).get("aria-label") == alt
+
+
+def test_a_notebook_gets_a_png_and_the_words():
+    picture = PICTURES["banks"]()
+    data, size = picture._repr_mimebundle_()
+    assert data["image/png"].startswith(b"\x89PNG") and data["text/plain"] == f"[picture: {picture.alt}]"
+    width, height = picture.get_size_inches()
+    assert size == {"image/png": {"width": round(92 * width), "height": round(92 * height)}}
+
+
+def test_numbers_in_words():
+    assert [count(n, "turn") for n in (0, 1, 2)] == ["0 turns", "1 turn", "2 turns"]
+    assert [short(x) for x in (0.04, 9.96, 99.94, 100, 12345.6)] == ["0.0", "10.0", "99.9", "100", "12,346"]

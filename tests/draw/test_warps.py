@@ -1,0 +1,127 @@
+"""The pictures of chapter 15: a warp's block, stages in time, equal shares, and the record beside cuBLAS."""
+
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gemmlab import catalog, model
+from gemmlab.bench import records
+from gemmlab.draw import warps
+
+BLOCKS = [(p, q, rows) for p in (4, 8) for q in (4, 8) for rows in (4, 8)]
+
+
+def side() -> dict:
+    return next(file for file in records.recorded() if file.get("side_by_side"))
+
+
+def words(picture) -> list[str]:
+    """Every text of a picture, by axes."""
+    return [t.get_text() for ax in picture.axes for t in ax.texts]
+
+
+@pytest.mark.parametrize(("p", "q", "rows"), BLOCKS)
+def test_a_warp_holds_one_compact_block(p, q, rows):
+    """The header's picture: blocks of 4 x 4, lanes down the rows first, as often as WPTM/4 and WPTN/4."""
+    r = warps.replayed(15, p, q, rows)
+    assert (r.c == r.a @ r.b).all()
+    stores = r.select("C", store=True)
+    held = {(int(e["index"]) % 64, int(e["index"]) // 64): int(e["item"]) for e in stores if e["item"] < 32}
+    columns = 32 // rows
+    assert set(held) == {(m, n) for m in range(rows * p) for n in range(columns * q)}
+    assert all(lane == m // 4 % rows + n // 4 % columns * rows for (m, n), lane in held.items())
+
+
+@pytest.mark.parametrize(("p", "q", "rows"), BLOCKS)
+def test_vectors_save_loads_and_no_turns(p, q, rows):
+    for name, mine, lanes in (("Atile", p, rows), ("Btile", q, 32 // rows)):
+        loads, turns, floats = warps.fetched(warps.replayed(15, p, q, rows), name)
+        before = warps.fetched(warps.replayed(9, p, q, rows), name)
+        assert (loads, turns, floats) == (mine // 4, mine, mine * lanes)
+        assert before[:2] == (mine, mine)
+    sizes = [sum(warps.fetched(warps.replayed(n, p, q, rows), name)[2] for name in ("Atile", "Btile")) for n in (9, 15)]
+    if p == q:
+        assert sizes[1] <= sizes[0]
+
+
+def test_what_a_warp_fetches_is_what_the_catalog_says():
+    """Loads a multiply-add of kernel 15, four floats each, are those of its record."""
+    for p, q in ((4, 4), (8, 4), (8, 8)):
+        r = warps.replayed(15, p, q)
+        floats = sum(4 * warps.fetched(r, name)[0] for name in ("Atile", "Btile"))
+        assert floats / (p * q) == model.loads(15, r.params)["local"]
+
+
+def test_the_picture_of_a_block_is_that_of_the_replay():
+    picture = warps.block(4, 4, 8, lane=5)
+    assert "kernel 9: 4 + 4 loads, 4 + 4 turns, 64 + 8 floats" in picture.alt
+    assert "kernel 15: 1 + 1 loads, 4 + 4 turns, 32 + 16 floats" in picture.alt
+    assert sorted(words(picture), key=int) == [str(lane) for lane in range(32)], "a lane holds one block of 4 x 4"
+    assert len(words(warps.block(8, 8, 8))) == 4 * 32
+    image = picture.axes[0].images[0].get_array()
+    assert int((image[..., 3] > 0).sum()) == 32 * 16
+    for each in (picture, warps.block(8, 8, 4)):
+        ElementTree.fromstring(each.svg())
+        assert len(each.svg()) < 150_000 and len(each.png()) < 30_000
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(1, 12), st.integers(1, 9), st.integers(1, 9))
+def test_two_stages_are_two_buffers(tiles, copy, multiply):
+    """With two stages it is chapter 09's time line; more stages never take longer."""
+    ends = [float(warps.stages(tiles, copy, multiply, s).alt.split("after ")[1].split(",")[0]) for s in (2, 3, 4)]
+    assert ends[0] == max(span.end for span in model.timeline(tiles, copy, multiply, buffers=2))
+    assert ends == sorted(ends, reverse=True) and ends[-1] >= copy + tiles * multiply
+
+
+def test_stages_hide_a_long_copy():
+    """With four, three copies are on their way from the start."""
+    assert warps.stages(3, 8, 2, 2).alt == "2 stages: done after 26, multiplying 23% of the time"
+    assert warps.stages(3, 8, 2, 4).alt == "4 stages: done after 14, multiplying 43% of the time"
+    assert words(warps.stages(3, 8, 2, 4)) == ["0", "1", "2"] * 2
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(1, 20), st.integers(1, 20), st.integers(1, 40))
+def test_pieces_are_the_line_each_step_once(tiles, steps, groups):
+    cut = model.pieces(tiles, steps, groups)
+    assert len(cut) == groups
+    line = [(tile, first + i) for parts in cut for tile, first, number in parts for i in range(number)]
+    assert line == [(tile, step) for tile in range(tiles) for step in range(steps)]
+    lengths = [sum(part[2] for part in parts) for parts in cut]
+    assert max(lengths) - min(lengths) <= 1
+    # what the kernel's memory for pieces relies on: a group cuts two tiles at most, its first and its last
+    assert all(number == steps for parts in cut for _, _, number in parts[1:-1])
+    waves, equal = model.idle(tiles, steps, groups)
+    assert 0 <= equal <= waves + 1e-12 < 1
+
+
+def test_pieces_of_the_header():
+    """The kernel's header draws three tiles for four groups."""
+    assert model.pieces(3, 4, 4) == [[(0, 0, 3)], [(0, 3, 1), (1, 0, 2)], [(1, 2, 2), (2, 0, 1)], [(2, 1, 3)]]
+    assert model.pieces(1, 8, 4) == [[(0, 2 * group, 2)] for group in range(4)]
+    assert model.pieces(2, 3, 2) == [[(0, 0, 3)], [(1, 0, 3)]]
+    assert catalog[15].workspace(catalog[15].defaults | {"GROUPS": 3}) == 3 * (2 * 128 * 64 + 1)
+
+
+def test_the_picture_of_shares_says_what_is_idle_and_what_is_cut():
+    picture = warps.shares(5, 8, 4)
+    assert picture.alt.endswith("one group a tile leaves 38% idle, equal shares 0%; cut: 1, 2, 3")
+    assert words(picture) == ["0", "4", "1", "2", "3"] + ["0", "1", "1", "2", "2", "3", "3", "4"]
+    assert warps.shares(4, 8, 4).alt.endswith("0% idle, equal shares 0%; cut: none")
+    assert "1 tile of 6 steps on 3 places" in warps.shares(1, 6, 3).alt
+    ElementTree.fromstring(picture.svg())
+
+
+def test_versus_shows_the_record():
+    rows = side()["side_by_side"]
+    picture = warps.versus(rows, side()["title"])
+    assert "on NVIDIA H200" in picture.alt
+    for row, shown in zip(rows, words(picture), strict=True):
+        percent = 100 * np.median(row["auto"]) / np.median(row["cublas"])
+        assert shown == f"{percent:.0f}%" and f": {shown}" in picture.alt
+    ElementTree.fromstring(picture.svg())
+    assert len(picture.png()) < 30_000

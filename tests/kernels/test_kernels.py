@@ -1,0 +1,289 @@
+"""The kernels on every device: right by both checks, and wrong on purpose where the checks must notice."""
+
+import random
+import warnings
+
+import numpy as np
+import pyopencl as cl
+import pyopencl.array as cla
+import pytest
+from conftest import DEVICES, FULL, lacking
+from texts import OUTSIDE, SMALL, STORE, and_store, edited, intel, without_barrier
+
+import gemmlab
+from gemmlab import catalog, check
+from gemmlab.blas.passes import Session
+from gemmlab.blas.problem import Layout
+from gemmlab.catalog import sources
+
+#: Kernels that are wrong on purpose, by number and name. None of them leaves C's frame.
+WRONG = {
+    (1, "index shifted"): edited(1, ("A[k*M + m]", "A[k*M + (m + 1) % M]")),
+    (1, "k shifted"): edited(1, ("B[n*K + k]", "B[n*K + (k + 1) % K]")),
+    (1, "tail dropped"): edited(1, ("k < K;", "k < K - 1;")),
+    (1, "head dropped"): edited(1, ("int k = 0", "int k = 1")),
+    (1, "store shifted"): edited(1, ("C[n*M + m]", "C[n*M + (m + 1) % M]")),
+    (1, "a corner unwritten"): edited(1, ("C[n*M + m] = acc", "if (m + n > 0) C[n*M + m] = acc")),
+    (1, "added to what was there"): edited(1, ("C[n*M + m] = acc", "C[n*M + m] += acc")),
+    (2, "tile shifted"): edited(2, ("Btile[tn][k];", "Btile[tn][(k + 1) % TS];")),
+    (2, "load shifted"): edited(2, ("A[(k0 + tn)*M", "A[(k0 + (tn + 1) % TS)*M")),
+    (2, "tail dropped"): edited(2, ("k0 < K;", "k0 < K - TS;")),
+    (2, "tile not filled"): edited(
+        2, ("        Btile[tn][tm] = B", "        Btile[tn][tm] = 0.5f; if (tm) Btile[tn][tm] = B")
+    ),
+    (3, "tile shifted"): edited(3, ("Btile[tn + j*RTS][k];", "Btile[tn + j*RTS][(k + 1) % TS];")),
+    (3, "columns swapped"): edited(3, ("Btile[tn + j*RTS][k];", "Btile[tn + (WPT - 1 - j)*RTS][k];")),
+    (3, "tail dropped"): edited(3, ("k0 < K;", "k0 < K - TS;")),
+    (3, "one accumulator not cleared"): edited(3, ("acc[WPT] = {0.0f};", "acc[WPT] = {1.0f};")),
+    (3, "one product doubled"): edited(
+        3, ("const float a = Atile[k][tm];", "const float a = Atile[k][tm]*(1 + (m0 + tm + k0 + k == 0));")
+    ),
+}
+_TAIL = ("k0 < K;", "k0 < K - TSK;")
+_WRONG_LANE = ("Bf[k*TSN + tn + j*RTSN];", "Bf[k*TSN + (tn + 1) % RTSN + j*RTSN];")
+WRONG |= {
+    (4, "lanes shifted"): edited(4, ("Atile[k*WIDTH + w][tm]", "Atile[k*WIDTH + (w + 1) % WIDTH][tm]")),
+    (4, "tail dropped"): edited(4, ("k0 < K;", "k0 < K - TS;")),
+    (5, "tile shifted"): edited(5, ("Btile[tn + j*RTS][k];", "Btile[tn + j*RTS][(k + 1) % TSK];")),
+    (6, "tile shifted"): edited(6, ("Btile[tn + j*RTSN][k];", "Btile[tn + j*RTSN][(k + 1) % TSK];")),
+    **{(n, "tile shifted"): edited(n, _WRONG_LANE) for n in (7, 8, 9, 10)},
+    **{(n, "tail dropped"): edited(n, _TAIL) for n in (5, 6, 7, 8, 9, 10, 13)},
+    (12, "tail dropped"): edited(12, ("k0 < K;", "k0 < K - TS;")),
+    (12, "tile shifted"): edited(12, ("Btile[tn + j*RTS][k];", "Btile[tn + j*RTS][(k + 1) % TS];")),
+    (12, "the last column unwritten"): edited(12, ("n0 + tn + j*RTS < N) {", "n0 + tn + j*RTS < N - 1) {")),
+    (12, "the last row taken as zero"): edited(12, ("= m0 + tm < M &&", "= m0 + tm < M - 1 &&")),
+    (13, "tile shifted"): edited(13, ("Btile[now][k][tn + j*RTSN];", "Btile[now][k][(tn + 1) % RTSN + j*RTSN];")),
+    (13, "the last row unwritten"): edited(13, ("m >= own_m &&", "m >= own_m && m < M - 1 &&")),
+    (13, "columns swapped"): edited(13, ("= acc[j][i];", "= acc[WPTN - 1 - j][i];")),
+    (11, "columns shifted"): edited(11, ("B_AT(k, n + j)", "B_AT(k, n + (j + 1) % RY)")),
+    (11, "tail dropped"): edited(11, ("k0 < K;", "k0 < K - RK;")),
+    (15, "tail dropped"): edited(15, ("depth/TSK : count)", "depth/TSK : count - 1)")),
+    (15, "fragment of the neighbour"): edited(15, ("[k][tn + wn*WARPN]", "[k][(tn + 4) % TSN + wn*WARPN]")),
+    (15, "old fragment"): edited(15, ("FRAGMENT((k + 1)%TSK, (k + 1)%2)", "FRAGMENT(k, (k + 1)%2)")),
+    (15, "components swapped"): edited(15, ("b[of][wn + 1 - i%2];", "b[of][wn + i%2];")),
+    (15, "columns swapped"): edited(15, ("wn%4 + n*4)*M", "(wn%4 ^ 1) + n*4)*M")),
+    (15, "the last row taken as zero"): edited(15, ("m0 + ia + MA_OF(l) < M &&", "m0 + ia + MA_OF(l) < M - 1 &&")),
+    (15, "the last step taken as zero"): edited(15, ("left_b > (l)*KB)", "left_b - 1 > (l)*KB)")),
+    (15, "the last column unwritten"): edited(15, ("n*4 < N && m1", "n*4 < N - 1 && m1")),
+    (16, "tail dropped"): edited(16, ("first < K; first", "first < K - TSK; first")),
+    (16, "step shifted"): edited(16, ("&Btile[now][k + l][n]", "&Btile[now][(k + l + 1)%TSK][n]")),
+    (16, "columns swapped"): edited(16, ("j%4 + 8*t + 4*h;", "j%4 + 8*t + 4 - 4*h;")),
+    (16, "the last rows taken as zero"): edited(16, ("LOAD(m0 + ia < M &&", "LOAD(m0 + ia < M - 4 &&")),
+    (17, "tail dropped"): edited(17, ("first < K; first", "first < K - TSK; first")),
+    (17, "step shifted"): edited(17, ("+= big*Btile[now][k/4][n][k%4]", "+= big*Btile[now][k/4][n][(k + 1)%4]")),
+    (17, "columns swapped"): edited(17, ("j/2*8 + 2*t + j%2;", "j/2*8 + 2*t + 1 - j%2;")),
+    (17, "rows swapped"): edited(17, ("(acc[0][l], acc[0][l + 2],", "(acc[0][l + 2], acc[0][l],")),
+    (17, "the last step taken as zero"): edited(17, ("first + k < K;", "first + k < K - 1;")),
+}
+
+
+def some(number: int, device) -> list[dict[str, int]]:
+    """All parameters on offer for a device in full runs, else a seeded few and the default."""
+    spec = catalog[number]
+    if FULL:
+        return spec.sample(device.limits)
+    return [spec.fit(device.limits), *spec.sample(device.limits, 5 if number <= 5 else 3, seed=number)]
+
+
+CASES = [(name, number, p) for name, d in DEVICES.items() for number in catalog for p in some(number, d)]
+
+
+def _id(value) -> str:
+    return "-".join(f"{k}{v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
+
+
+def test_there_is_a_device():
+    if not DEVICES:
+        lacking("no OpenCL device")
+    assert CASES
+
+
+@pytest.mark.parametrize(("name", "number", "params"), CASES, ids=_id)
+def test_a_kernel_is_right_by_both_checks(name, number, params):
+    rng = random.Random(f"{number} {params}")
+    tile = catalog[number].tiles(params)
+    least = catalog[number].minimum_sizes(params) if catalog[number].edges == "shift" else (1, 1, 1)
+    padded = [max(rng.randint(1, 2 * t + 40), smallest) for t, smallest in zip(tile, least, strict=True)]
+    whole = [t * w for t, w in zip(tile, rng.sample((1, 2, 3), 3), strict=True)]
+    for m, n, k in (padded, whole):
+        result = gemmlab.measure(number, m, n, k, params=params, device=DEVICES[name], repeats=1)
+        assert result.ok and result.verdict == "right: every element exact", result
+        assert 0 <= result.error <= result.bound and result.params == params
+
+
+@pytest.mark.parametrize(("number", "what"), WRONG)
+def test_a_wrong_kernel_is_caught(number, what, device):
+    for sizes in ((24, 16, 32), (21, 30, 43), (8, 8, 8)):
+        result = gemmlab.measure(
+            number, *sizes, params=SMALL[number], device=device, repeats=1, source=WRONG[number, what]
+        )
+        assert not result.ok and result.verdict.startswith("wrong: "), f"{sizes}: {result}"
+        assert "the first is C[" in result.verdict and "outside" not in result.verdict
+
+
+@pytest.mark.parametrize("where", OUTSIDE)
+@pytest.mark.parametrize("number", STORE)
+def test_a_store_outside_c_is_caught(number, where, device):
+    """In a child process, lest these stores damage this one."""
+    source = edited(number, and_store(number, OUTSIDE[where]))
+    for sizes in ((16, 8, 24), (21, 30, 43), (1, 1, 1)):
+        outcome = gemmlab.trial(number, *sizes, params=SMALL[number], device=device, repeats=1, source=source)
+        assert outcome.result, f"{sizes}: {outcome}"
+        assert not outcome.ok and "it writes outside C" in outcome.result.verdict, f"{sizes}: {outcome}"
+        assert "inside, right" in outcome.result.verdict
+
+
+@pytest.mark.parametrize("number", STORE)
+def test_a_store_into_the_last_element_of_c_is_not_outside(number, device):
+    """The frame begins exactly behind C: the same statement, one element earlier, is only a wrong element."""
+    source = edited(number, and_store(number, "C[M*N - 1] = 0.5f;"))
+    result = gemmlab.measure(number, 16, 8, 24, params=SMALL[number], device=device, repeats=1, source=source)
+    assert not result.ok and "outside" not in result.verdict and "C[15, 7] = 0.5" in result.verdict
+
+
+BARRIERS = [(number, which) for number in range(2, 9) for which in ((1,), (2,), (1, 2))] + [(9, (1,)), (10, (1,))]
+BARRIERS += [(12, (1,)), (12, (2,)), (13, (1,)), (15, (1,)), (15, (2,)), (16, (1,))]
+BARRIERS += [(17, (4,))]  # its third is for copies that nobody waits for: here they are there at once
+
+
+@pytest.mark.parametrize(("number", "which"), BARRIERS)
+def test_a_missing_barrier_is_caught(number, which):
+    device, source = intel(), without_barrier(number, *which)
+    for params in (SMALL[number], catalog[number].defaults):
+        result = gemmlab.measure(number, 200, 170, 133, params=params, device=device, repeats=1, source=source)
+        assert not result.ok, result
+
+
+def test_the_untouched_text_passes_as_a_source(device):
+    """What the controls above change is what makes them fail."""
+    for number in STORE:
+        source = edited(1) if number == 1 else without_barrier(number)
+        assert source == sources.read(catalog[number].file)
+        assert gemmlab.measure(number, 21, 30, 43, params=SMALL[number], device=device, repeats=1, source=source).ok
+
+
+# A kernel to take away
+
+
+@pytest.mark.parametrize("number", catalog)
+def test_a_kernel_to_take_away(number, device):
+    kernel = gemmlab.kernel(number, SMALL.get(number), device)
+    tile = kernel.spec.tiles(kernel.params)
+    m, n, k = (2 * tile[0], tile[1], 3 * tile[2])
+    a, b = check.exact_inputs(m, n, k)
+    queue = device.queue
+    da = cla.to_device(queue, np.ascontiguousarray(a.T))  # column-major in memory
+    db = cla.to_device(queue, np.ascontiguousarray(b if kernel.b_transposed else b.T))
+    dc = cla.empty(queue, (n, m), np.float32)
+    kernel(m, n, k, da, db, dc).wait()
+    assert check.exact(dc.get().T, a, b).ok
+    # the same with nothing but PyOpenCL and what the object says
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cl.CompilerWarning)  # some compilers talk even when all is well
+        program = cl.Program(device.context, kernel.source).build(list(kernel.options))
+    dc.fill(np.float32(np.nan))
+    args = [np.int32(size) for size in (m, n, k)] + [x.data for x in (da, db, dc)]
+    args += [None] * (kernel.opencl.num_args - len(args))  # 15's pieces: there are none with GROUPS = 0
+    program.gemm(queue, kernel.global_size(m, n, k), kernel.local_size, *args).wait()
+    assert check.exact(dc.get().T, a, b).ok
+
+
+# Helpers
+
+SHAPES = [(1, 1), (1, 17), (16, 16), (15, 33), (33, 1), (40, 23), (129, 65)]
+
+
+def layouts(x: np.ndarray):
+    """The same matrix in memory in every way we take it."""
+    wide = np.zeros((2 * x.shape[0], 3 * x.shape[1] + 2), np.float32)
+    wide[::2, 1:-1:3] = x
+    return {
+        "C": np.ascontiguousarray(x),
+        "F": np.asfortranarray(x),
+        "strided": wide[::2, 1:-1:3],
+        "backwards": np.ascontiguousarray(x[::-1, ::-1])[::-1, ::-1],
+        "read-only": np.frombuffer(np.ascontiguousarray(x).tobytes(), np.float32).reshape(x.shape),
+    }
+
+
+def device_layouts(queue, x: np.ndarray):
+    """The same on a device: as rows, as columns, and as a block of something larger."""
+    r, c = x.shape
+    around = np.full((r + 3, c + 5), np.nan, np.float32)
+    around[2:-1, 3:-2] = x
+    return {
+        "C": cla.to_device(queue, np.ascontiguousarray(x)),
+        "F": cla.to_device(queue, np.asfortranarray(x)),
+        "block": cla.to_device(queue, around)[2:-1, 3:-2],
+        "block of columns": cla.to_device(queue, np.asfortranarray(around))[2:-1, 3:-2],
+        "transposed block": cla.to_device(queue, np.ascontiguousarray(around.T)).T[2:-1, 3:-2],
+    }
+
+
+def everywhere(device, x: np.ndarray):
+    yield from layouts(x).items()
+    yield from ((f"device {how}", y) for how, y in device_layouts(device.queue, x).items())
+
+
+def same(got, expected: np.ndarray) -> bool:
+    """Equal to the bit, new, row-major, float32, on its own side."""
+    host = got.get() if isinstance(got, cla.Array) else got
+    return got.dtype == np.float32 and got.flags.c_contiguous and np.array_equal(host, expected)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_transpose_pad_and_unpad(shape, device):
+    rows, cols = shape
+    x = np.random.default_rng(0).random(shape, dtype=np.float32)
+    for how, y in everywhere(device, x):
+        options = {} if isinstance(y, cla.Array) else {"device": device}
+        assert same(gemmlab.transpose(y, **options), x.T), how
+        for more in ((0, 0), (1, 0), (0, 1), (16, 31)):
+            padded = np.pad(x, ((0, more[0]), (0, more[1])))
+            assert same(gemmlab.pad(y, rows + more[0], cols + more[1], **options), padded), (how, more)
+        for less in {(rows, cols), (1, cols), (rows, 1), (rows // 2 + 1, cols // 2 + 1), (0, cols), (rows, 0)}:
+            assert same(gemmlab.unpad(y, *less, **options), x[: less[0], : less[1]]), (how, less)
+
+
+def test_helpers_of_empty_matrices(device):
+    nothing = np.zeros((0, 3), np.float32)
+    for x in (nothing, cla.to_device(device.queue, nothing)):
+        options = {} if isinstance(x, cla.Array) else {"device": device}
+        assert same(gemmlab.transpose(x, **options), nothing.T)
+        assert same(gemmlab.pad(x, 2, 4, **options), np.zeros((2, 4), np.float32))
+        assert same(gemmlab.unpad(x, 0, 2, **options), nothing[:, :2])
+
+
+def test_helpers_do_not_change_what_they_get(device):
+    x = np.random.default_rng(0).random((19, 23), dtype=np.float32)
+    kept, on_device = x.copy(), cla.to_device(device.queue, x)
+    for y in (x, on_device):
+        options = {} if y is on_device else {"device": device}
+        for result in (
+            gemmlab.transpose(y, **options),
+            gemmlab.pad(y, 19, 23, **options),
+            gemmlab.unpad(y, 19, 23, **options),
+        ):
+            result.fill(np.float32(5))  # a result is nobody's view
+    assert np.array_equal(x, kept) and np.array_equal(on_device.get(), kept)
+
+
+@pytest.mark.parametrize("size", (1, 63, 64, 65, 1000))
+@pytest.mark.parametrize(("alpha", "beta"), [(1, 0), (2, 3), (0, 1), (0, 0), (-1, 0.5)])
+def test_axpby(size, alpha, beta, device):
+    rng = np.random.default_rng(size)
+    x, y = (rng.integers(-50, 50, size).astype(np.float32) for _ in range(2))
+    session = Session(device.queue, device)
+    line = Layout.compact(size, 1)
+    out = session.new(line)
+    matrices = []
+    for values, factor in ((x, alpha), (y, beta)):
+        matrix = session.new(line)
+        # what a zero factor stands before must not be read
+        filled = values if factor else np.full(size, np.nan, np.float32)
+        cl.enqueue_copy(device.queue, matrix.buffer, filled)
+        matrices.append(matrix)
+    session.axpby(float(alpha), matrices[0], float(beta), matrices[1], out)
+    got = np.full(size, np.nan, np.float32)
+    cl.enqueue_copy(device.queue, got, out.buffer)
+    assert np.array_equal(got, np.float32(alpha) * x + np.float32(beta) * y)

@@ -1,0 +1,254 @@
+"""Oclgrind watches the kernels: data races, accesses out of bounds, reads of what was never written.
+
+Each case is a child process of its own; its log must be empty for a clean kernel, and name the fault of one that is
+wrong on purpose.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import FULL, lacking
+from test_warp_tiling import BY_THE_LAST, WITH_STORE
+from texts import BARRIER, OUTSIDE, SMALL, and_store, edited, without_barrier
+
+from gemmlab import catalog
+from gemmlab.catalog import Limits
+
+#: What Oclgrind simulates, unless it is told otherwise.
+OCLGRIND = Limits("Oclgrind", 1024, (1024, 1024, 1024), 32768)
+CHILD = Path(__file__).with_name("sanitiser_child.py")
+
+
+def watched(tmp_path, options=("--uninitialized", "--max-errors", "5"), **case) -> tuple[str, str]:
+    """Run a case; return what the child said of the result, and what Oclgrind said."""
+    if not shutil.which("oclgrind"):
+        lacking("Oclgrind is not installed")
+    log = tmp_path / "log"
+    command = ["oclgrind", "--data-races", *options, "--log", str(log)]
+    done = subprocess.run(
+        [*command, sys.executable, str(CHILD), json.dumps(case)], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout.strip(), log.read_text().strip()
+
+
+def cases():
+    """Kernels with parameters and sizes: whole tiles, more than one along K, and sizes that need padding."""
+    for number, spec in catalog.items():
+        if FULL:
+            offered = [p for p in spec.sample(OCLGRIND) if max(spec.tiles(p)) <= 64]
+        else:
+            side, count = (16, 3) if number <= 5 else (32, 2)
+            drawn = spec.sample(OCLGRIND, 1000, seed=number)
+            offered = [p for p in drawn if max(spec.tiles(p)) <= side and spec.local_size(p) > (1, 1)][:count]
+        for params in offered:
+            tile, least = spec.tiles(params), spec.minimum_sizes(params)
+            whole = tuple(min(t * count, 64) for t, count in zip(tile, (1, 2, 2), strict=True))
+            yield number, params, whole
+            if (tile[0] <= 16 or FULL) and spec.edges != "shift":
+                yield number, params, tuple(max(1, size - 1) for size in whole)
+            if spec.edges == "shift":
+                yield number, params, tuple(size + 1 for size in least)
+
+
+CASES = [pytest.param(*case, id="-".join(map(str, (case[0], *case[1].values(), *case[2])))) for case in cases()]
+
+
+@pytest.mark.parametrize(("number", "params", "sizes"), CASES)
+def test_a_kernel_is_clean(number, params, sizes, tmp_path):
+    assert max(sizes) <= 65  # larger ones would take minutes
+    assert watched(tmp_path, job="gemm", kernel=number, params=params, sizes=sizes) == ("right", "")
+
+
+#: Alone and with shared tiles, more groups than steps, more stages, vectors; awkward sizes where WIDTH allows them.
+WARPS = [
+    ({"ASYNC": 1}, (33, 17, 20)),
+    ({"ASYNC": 0}, (32, 33, 7)),
+    ({"ASYNC": 1, "GROUPS": 3}, (64, 40, 24)),
+    ({"ASYNC": 0, "GROUPS": 16}, (33, 35, 17)),
+    ({"WIDTH": 4, "STAGES": 3, "GROUPS": 5}, (64, 36, 21)),
+    ({"GROUPS": 2}, (40, 64, 24)),
+    ({"BATCHES": 5, "SPLIT": 3}, (35, 33, 20)),
+    ({"SPLIT": 3, "TRANSPOSED": 0, "DOWN": 2, "TAIL": 1, "TSK": 16}, (34, 35, 37)),
+    ({"BATCHES": 3, "SPLIT": 4, "TRANSPOSED": 0, "WIDTH": 4, "GROUPS": 2}, (33, 36, 40)),
+    ({"TSM": 16, "TSN": 64, "WARPM": 4, "STAGES": 4, "ORDER": 1}, (33, 20, 40)),
+    ({"TSM": 64, "TSN": 64, "WPTM": 8, "WPTN": 8, "TSK": 4, "WIDTH": 4, "GROUPS": 2}, (68, 8, 10)),
+]
+
+
+@pytest.mark.parametrize(("params", "sizes"), WARPS, ids=str)
+def test_warps_and_their_joins_are_clean(params, sizes, tmp_path):
+    params = SMALL[15] | params
+    assert watched(tmp_path, job="gemm", kernel=15, params=params, sizes=sizes) == ("right", "")
+
+
+#: Kernels 16 and 17, and 15 with B as it lies: sizes off the multiple of 4 beside columns that begin there.
+ALIGNED = [
+    (15, {"WIDTH": 4, "TRANSPOSED": 0}, (33, 17, 20)),
+    (15, {"WIDTH": 4, "TRANSPOSED": 1, "STAGES": 3}, (33, 35, 7)),
+    (15, {"WIDTH": 1, "TRANSPOSED": 0, "GROUPS": 3}, (31, 33, 21)),
+    (16, {"PARTS": 2, "EVERY": 2}, (33, 35, 19)),
+    (16, {"PARTS": 1, "EVERY": 0, "TSM": 64, "WM": 64, "STAGES": 3}, (65, 3, 9)),
+    (17, {"PARTS": 2}, (5, 6, 7)),
+    (17, {"PARTS": 1}, (3, 2, 17)),
+]
+
+
+@pytest.mark.parametrize(("kernel", "params", "sizes"), ALIGNED, ids=str)
+def test_columns_at_multiples_of_four_are_clean(kernel, params, sizes, tmp_path):
+    params = SMALL[kernel] | params
+    assert watched(tmp_path, job="gemm", kernel=kernel, params=params, sizes=sizes) == ("right", "")
+
+
+@pytest.mark.parametrize(
+    ("job", "sizes"),
+    [
+        ("range", (65, 7)),
+        ("range", (1, 1)),
+        ("turn", (17, 33)),
+        ("transpose", (16, 32)),
+        ("transpose", (17, 33)),
+        ("transpose", (1, 5)),
+        ("pad", (16, 16, 32, 16)),
+        ("pad", (5, 19, 17, 20)),
+        ("pad", (1, 1, 1, 1)),
+        ("block", (5, 7, 9, 20)),
+        ("unpad", (16, 16, 32, 16)),
+        ("unpad", (5, 19, 17, 20)),
+        ("axpby", (64, 2.0, 3.0)),
+        ("axpby", (65, 2.0, 0.0)),
+        ("axpby", (7, 0.0, 3.0)),
+        ("axpby", (1, 0.0, 0.0)),
+    ],
+)
+def test_a_helper_is_clean(job, sizes, tmp_path):
+    assert watched(tmp_path, job=job, sizes=sizes) == ("right", "")
+
+
+PARAMS = {1: {"TS": 4}, 2: {"TS": 4}, 3: {"TS": 4, "WPT": 2}}
+LAST_BARRIER = "        // barrier: nobody needs the tiles any more\n        barrier(CLK_LOCAL_MEM_FENCE);"
+FAULTS = {
+    "first barrier removed": (2, without_barrier(2, 1), "data race at local memory"),
+    "first barrier removed, 3": (3, without_barrier(3, 1), "data race at local memory"),
+    "second barrier removed": (2, without_barrier(2, 2), "data race at local memory"),
+    "second barrier removed, 3": (3, without_barrier(3, 2), "data race at local memory"),
+    "barrier that not all reach": (
+        2,
+        edited(2, (LAST_BARRIER, "        if (tm) barrier(CLK_LOCAL_MEM_FENCE);")),
+        "divergence detected (barrier)",
+    ),
+    "load behind A": (1, edited(1, ("A[k*M + m]", "A[k*M + m + 1]")), "Invalid read of size 4 at global memory"),
+    "store behind C": (
+        1,
+        edited(1, and_store(1, OUTSIDE["right behind C"])),
+        "Invalid write of size 4 at global memory",
+    ),
+    "outside the tile": (
+        2,
+        edited(2, ("Btile[tn][k];", "Btile[tn][k + 1];")),
+        "Index (4) exceeds static array size (4)",
+    ),
+    "two store one element": (1, edited(1, ("C[n*M + m] = acc", "C[n*M] = acc")), "Write-write data race at global"),
+    "tile never filled": (
+        2,
+        edited(2, ("        Btile[tn][tm] = B", "        if (tm) Btile[tn][tm] = B")),
+        "Uninitialized value",
+    ),
+    "accumulator never cleared": (
+        3,
+        edited(3, ("acc[WPT] = {0.0f};", "acc[WPT]; acc[1] = 0.0f;")),
+        "Uninitialized value",
+    ),
+    "C read before it is written": (1, edited(1, ("C[n*M + m] = acc", "C[n*M + m] += acc")), "Uninitialized value"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_reported(fault, tmp_path):
+    number, source, words = FAULTS[fault]
+    _, log = watched(tmp_path, job="gemm", kernel=number, params=PARAMS[number], sizes=(8, 8, 8), source=source)
+    assert words in log and "At line" in log, log[:1000] or "Oclgrind said nothing"
+
+
+#: Kernel 15 and its join: what is wrong, groups, sizes, and what Oclgrind says.
+WARP_FAULTS = {
+    "first barrier removed": (without_barrier(15, 1), 0, (32, 32, 16), "data race at local memory"),
+    "second barrier removed": (without_barrier(15, 2), 0, (32, 32, 16), "data race at local memory"),
+    "third barrier removed": (without_barrier(15, 3), 1, (64, 32, 16), "data race at local memory"),
+    "first barrier of the store removed": (without_barrier(15, 7), 0, (30, 30, 8), "data race at local memory"),
+    "second barrier of the store removed": (without_barrier(15, 8), 0, (30, 30, 8), "data race at local memory"),
+    "rows of A unguarded": (
+        edited(15, ("m0 + ia + MA_OF(l) < M && left_a", "left_a")),
+        0,
+        (30, 32, 8),
+        "Invalid read of size 4 at global memory",
+    ),
+    "steps of B unguarded": (
+        edited(15, ("n0 + ib < N && left_b > (l)*KB)", "n0 + ib < N)")),
+        0,
+        (32, 32, 7),
+        "Invalid read of size 4 at global memory",
+    ),
+    "columns of C unguarded": (
+        edited(15, ("n1 + wn/4*4*WARPN + wn%4 + n*4 < N && m1", "m1")),
+        0,
+        (32, 30, 8),
+        "Invalid write of size 4 at global memory",
+    ),
+    "a piece too far": (
+        edited(15, ("PIECE(2*group + cut,", "PIECE(2*group + cut + 5,")),
+        3,
+        (64, 32, 16),
+        "Invalid write of size 16 at global memory",
+    ),
+    "a piece that is not there": (
+        edited(15, ("PIECE(2*group + cut,", "PIECE(2*group + 1 - cut,")),
+        3,
+        (64, 32, 16),
+        "Uninitialized value",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", WARP_FAULTS)
+def test_a_fault_of_warps_is_reported(fault, tmp_path):
+    source, groups, sizes, words = WARP_FAULTS[fault]
+    params = SMALL[15] | {"GROUPS": groups}
+    _, log = watched(tmp_path, job="gemm", kernel=15, params=params, sizes=sizes, source=source)
+    assert words in log and "At line" in log, log[:1000] or "Oclgrind said nothing"
+
+
+@pytest.mark.parametrize("barriers", (0, 4, 5, 6))
+def test_adding_up_by_the_last_is_a_race_to_opencl_1_2_and_no_other(barriers, tmp_path):
+    """Pieces are read that another work-group has stored; PTX has an order for that, Oclgrind has not.
+
+    (Whether they were stored before it cannot say, for it takes what an atomic returns as never written.)
+    """
+    start, mark, kernel = BY_THE_LAST.partition("__kernel __attribute__")
+    lines = kernel.split(BARRIER)
+    source = (
+        start + mark + "".join(part + BARRIER * (i != barriers and i < len(lines)) for i, part in enumerate(lines, 1))
+    )
+    params, options = SMALL[15] | {"GROUPS": 5}, ("--max-errors", "100000")
+    said, log = watched(tmp_path, options, job="gemm", kernel=15, params=params, sizes=(64, 64, 24), source=source)
+    races = {line.partition(" address")[0] for line in log.splitlines() if " race at " in line}
+    assert said == "right" and "Invalid" not in log
+    wanted = {"Read-write data race at global memory"}
+    assert races == wanted | ({"Read-write data race at local memory"} if barriers in (5, 6) else set()), races
+
+
+def test_adding_up_by_the_last_stores_without_a_race_at_local_memory(tmp_path):
+    params, options = SMALL[15] | {"GROUPS": 5}, ("--max-errors", "100000")
+    said, log = watched(tmp_path, options, job="gemm", kernel=15, params=params, sizes=(64, 62, 24), source=WITH_STORE)
+    assert said == "right" and "Invalid" not in log and "divergence" not in log and "race at local" not in log
+
+
+def test_without_oclgrind_the_child_says_so(any_device):
+    """A clean log of a run on another device would prove nothing."""
+    case = json.dumps({"job": "axpby", "sizes": (1, 1.0, 1.0)})
+    done = subprocess.run([sys.executable, str(CHILD), case], capture_output=True, text=True, timeout=100)
+    assert done.stdout.startswith("not under Oclgrind")

@@ -1,0 +1,233 @@
+"""precision=: what is refused and why, what goes the ordinary way, and what kernels 16 and 17 compute."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pyopencl as cl
+import pyopencl.array as cla
+import pytest
+from texts import SMALL, edited
+
+import gemmlab
+from gemmlab import catalog, check, matmul
+from gemmlab.bench import libraries, tuning
+from gemmlab.blas import products
+from gemmlab.blas.passes import Matrix, Session
+from gemmlab.blas.problem import Layout
+from gemmlab.catalog import Limits
+from gemmlab.family import selection
+from gemmlab.opencl import build, launch
+
+
+@pytest.fixture
+def able(device):
+    """The device, as if it had tensor cores: the kernels spell the products out."""
+    return dataclasses.replace(device, features=device.features | {"tensor"})
+
+
+def refused(words: list[str], a, b, **options) -> None:
+    with pytest.raises(ValueError) as error:
+        matmul(a, b, **options)
+    assert all(word in str(error.value) for word in words), str(error.value)
+
+
+A, B = check.random_inputs(70, 45, 90, kind="normal")
+
+
+def test_where_there_are_no_tensor_cores_a_sentence_says_so(device):
+    for precision in ("tf32", "tf32x3"):
+        words = [f"precision='{precision}' needs tensor cores", device.name, "precision='float32' runs everywhere"]
+        refused(words, A, B, precision=precision, device=device)
+    words = ["kernel 16 multiplies in TF32", "precision='tf32' or precision='tf32x3'"]
+    refused(words, A, B, kernel=16, device=device)
+
+
+def test_bad_requests_name_what_came_and_what_was_expected(able):
+    refused(["precision must be one of 'float32', 'tf32', 'tf32x3', not 'double'"], A, B, precision="double")
+    refused(["precision must be one of", "not 3"], A, B, precision=3)
+    words = ["precision='tf32'", "kernel 3 multiplies in float32", "kernel=16 or 17 fits"]
+    refused(words, A, B, precision="tf32", kernel=3, device=able)
+    words = ["edges='pad'", "precision='tf32x3' is for edges='auto' or 'guard'"]
+    refused(words, A, B, precision="tf32x3", edges="pad", device=able)
+    words = ["PARTS=1", "precision='tf32x3' means PARTS=2, TENSOR=1"]
+    refused(words, A, B, precision="tf32x3", kernel=16, params={"PARTS": 1}, device=able)
+    refused(["TENSOR=0"], A, B, precision="tf32", kernel=17, params={"TENSOR": 0}, device=able)
+    refused(["kernel 17 has no parameter 'TSM'"], A, B, precision="tf32", kernel=17, params={"TSM": 8}, device=able)
+    with pytest.raises(TypeError, match="params must be a dict"):
+        matmul(A, B, precision="tf32", kernel=16, params=[1], device=able)
+
+
+@pytest.mark.parametrize("kernel", (16, 17, "auto"))
+@pytest.mark.parametrize("precision", ("tf32", "tf32x3"))
+def test_products_are_as_near_as_promised(kernel, precision, able):
+    params = None if kernel == "auto" else SMALL[kernel]
+    options = {"kernel": kernel, "params": params, "precision": precision, "device": able}
+    for m, n, k in ((70, 45, 90), (1, 1, 1), (33, 130, 17), (5, 3, 200)):
+        a, b = check.exact_inputs(m, n, k)
+        assert check.exact(matmul(a, b, **options), a, b).ok
+        a, b = check.random_inputs(m, n, k, kind="normal")
+        error = 2.0**-10 if precision == "tf32" else 2.0**-21
+        bound = check.bound(a, b, product=error)
+        exact = a.astype(np.float64) @ b.astype(np.float64)
+        got = matmul(a, b, **options)
+        assert check.compare(got, exact, bound).ok
+        if precision == "tf32" and m * n > 1000:  # it would not do for float32
+            assert not check.accuracy(got, a, b).ok
+    assert matmul(np.ones((0, 3), np.float32), np.ones((3, 2), np.float32), **options).shape == (0, 2)
+
+
+STRANGE = (np.inf, -np.inf, np.nan, 1e-40, -1e-38, 2.0**-101, 3.3e38, -(2.0**127))
+ORDINARY = (0.0, -0.0, 1.0, 2.0**-100, -1.6e38, 1e30, 1e-30)
+
+
+@pytest.mark.parametrize("value", STRANGE + ORDINARY)
+def test_numbers_that_do_not_split_are_found(value, device):
+    session = Session(device.queue, device)
+
+    def uploaded(x):
+        return Matrix(session.upload(x), Layout.compact(*x.shape[::-1]))
+
+    for shape in ((1, 1), (65, 3), (7, 600)):
+        for place in ((0, 0), (-1, -1)):
+            x = np.ones(shape, np.float32)
+            x[place] = value
+            assert session.has_unsplittable(uploaded(x)) == (value in STRANGE or value != value), (shape, place)
+            assert session.has_unsplittable(uploaded(np.ones_like(x)), uploaded(x)) == (value not in ORDINARY)
+
+
+@pytest.mark.parametrize("kernel", (16, 17))
+@pytest.mark.parametrize("value", STRANGE)
+def test_numbers_that_do_not_split_go_the_ordinary_way(value, kernel, able):
+    a, b = A.copy(), B.copy()
+    a[3, 7] = value
+    with np.errstate(all="ignore"):
+        want = matmul(a, b, device=able)
+        for precision in ("tf32", "tf32x3"):
+            options = {"kernel": kernel, "params": SMALL[kernel], "precision": precision, "device": able}
+            assert np.array_equal(matmul(a, b, **options), want, equal_nan=True)
+            assert np.array_equal(matmul(b.T, a.T, **options), matmul(b.T, a.T, device=able), equal_nan=True)
+            assert not np.array_equal(matmul(A, B, **options), matmul(A, B, device=able)), "the control"
+
+
+def test_only_what_lies_in_the_matrix_is_looked_at(device):
+    """A block of something larger, with infinities around it."""
+    around = np.full((9, 12), np.inf, np.float32)
+    around[2:7, 3:9] = 1
+    whole = cla.to_device(device.queue, around)
+    session = Session(device.queue, device)
+    for block, strange in ((whole[2:7, 3:9], False), (whole[2:8, 3:9], True), (whole[2:7, 2:9], True)):
+        assert session.has_unsplittable(products.operand(block, False, session, True, "x")[0]) == strange
+
+
+LOST = {
+    16: ("CUT(SMALL(a, a_big))*b_big + ", ""),
+    17: ("CUT(x - big)*Btile[now][k/4][n][k%4] + ", ""),
+}
+
+
+@pytest.mark.parametrize("kernel", LOST)
+def test_a_lost_product_of_parts_is_inaccurate_and_nothing_else(kernel, device):
+    """The exact check cannot see it: its numbers fit one part."""
+    source = edited(kernel, LOST[kernel])
+    result = gemmlab.measure(kernel, 60, 70, 200, params=SMALL[kernel], device=device, repeats=1, source=source)
+    assert not result.ok and result.verdict.startswith("right: every element exact, but inaccurate: ")
+    assert gemmlab.measure(kernel, 60, 70, 200, params=SMALL[kernel], device=device, repeats=1).ok
+
+
+def test_moving_the_sum_more_or_less_often_is_right(device):
+    for every in (0, 1, 2, 3, 8):
+        params = SMALL[16] | {"EVERY": every}
+        result = gemmlab.measure(16, 33, 40, 150, params=params, device=device, repeats=1)
+        assert result.ok, result
+
+
+@pytest.mark.parametrize("kernel", (15, 16, 17))
+def test_a_last_column_without_room_behind_it_is_copied(kernel, able):
+    """Columns 8 floats apart fit the kernels; but the memory of the last one ends with its last element."""
+    m, k = 6, 5
+    a, b = check.exact_inputs(k, m, m)
+    flat = np.full((k - 1) * 8 + m, np.nan, np.float32)
+    for row in range(k):
+        flat[8 * row : 8 * row + m] = a[row]
+    tight = cla.Array(able.queue, (k, m), np.float32, strides=(32, 4), data=cla.to_device(able.queue, flat).data)
+    other = cla.to_device(able.queue, np.ascontiguousarray(b))
+    chosen = launch.Kernel(catalog[kernel], SMALL[kernel], able, able.context)
+    for x, y, want in ((tight, other, a @ b), (other.T, tight.T, (a @ b).T)):
+        session = Session(able.queue, able)
+        out = session.new(want.shape[1], want.shape[0])
+        products.multiply(session, chosen, x, False, y, False, out)
+        host = np.empty(want.shape, np.float32)
+        cl.enqueue_copy(able.queue, host, out.buffer)
+        assert np.array_equal(host, want)
+
+
+# What a device must have
+
+
+def test_devices_without_the_instructions_are_told_apart():
+    old = Limits("an old GPU", 1024, (1024, 1024, 64), 49152, asynchronous=False, warpgroups=False)
+    ampere = Limits("a newer GPU", 1024, (1024, 1024, 64), 49152, warpgroups=False)
+    said = "TENSOR=1: an old GPU has no tensor cores that take TF32 (compute capability 8.0)"
+    assert catalog[16].problems(catalog[16].defaults, old) == [said]
+    said = "TENSOR=1: a newer GPU has no instructions for warpgroups (compute capability 9.0)"
+    assert catalog[17].problems(catalog[17].defaults, ampere) == [said]
+    assert catalog[16].problems(catalog[16].defaults, ampere) == []
+    assert catalog[17].fit(ampere) == catalog[17].defaults | {"TENSOR": 0}
+
+
+def test_auto_takes_a_kernel_that_the_device_has(any_device):
+    hopper = Limits("roomy", 1024, (1024, 1024, 64), 49152)
+    gpu = dataclasses.replace(any_device, kind="GPU", platform="NVIDIA CUDA", limits=hopper)
+    for precision in ("tf32", "tf32x3"):
+        for row in selection.table()["nvidia"][precision]:
+            sizes = selection.dimensions(row["size"])
+            assert selection.choose(gpu, sizes, precision=precision) == (row["kernel"], tuple(row["params"].items()))
+    assert selection.choose(gpu, (4096, 4096, 4096), precision="tf32x3")[0] == 17
+    older = dataclasses.replace(gpu, limits=dataclasses.replace(hopper, warpgroups=False))
+    assert selection.choose(older, (4096, 4096, 4096), precision="tf32x3")[0] == 16
+    assert tuning.list_of(1024, "auto", "tf32") == "tf32" and tuning.candidates("auto", "tf32x3") == [16, 17]
+    assert not set(tuning.candidates("auto")) & {16, 17}
+
+
+def test_a_search_keeps_what_the_precision_means(any_device):
+    tried = []
+
+    def run(kernel, params):
+        tried.append((kernel, params))
+        return float(len(tried))
+
+    start = {"TSM": 64, "TSN": 64, "WM": 32, "WN": 32, "TSK": 16}
+    row = tuning.search(any_device, 64, run, 1, lambda text: None, "auto", precision="tf32x3", starts=[start], steps=2)
+    assert row["kernel"] in (16, 17) and {kernel for kernel, _ in tried} == {16, 17}
+    assert all(params["PARTS"] == 2 and params["TENSOR"] == 1 for _, params in tried)
+    assert all(params.get("EVERY", 1) == 1 for _, params in tried)
+    assert any(start.items() <= params.items() for kernel, params in tried if kernel == 16)
+    tried.clear()
+    tuning.search(any_device, 64, run, 1, lambda text: None, "auto", precision="tf32x3", steps=0)
+    assert len(tried) < 12, "no steps: only what it begins with"
+
+
+# Instructions that OpenCL's compiler does not know
+
+
+def test_hidden_instructions_are_comments_until_they_are_told():
+    text = ".version 9.0\n.target sm_90, texmode_independent\n{\n//@ wgmma.fence.sync.aligned;\n}\n\0rest"
+    told = build.for_hopper(text)
+    assert told == ".version 9.0\n.target sm_90a, texmode_independent\n{\nwgmma.fence.sync.aligned;\n}"
+    kernel = gemmlab.catalog[17]
+    lines = [line for line in gemmlab.catalog.sources.read(kernel.file).splitlines() if re.search(r"wgmma\.\w", line)]
+    assert len(lines) == 4
+    for line in lines:  # the instruction, or the second line of its string
+        assert f'"{build.HIDDEN}' in line or line.strip().startswith('"wgmma.mma_async'), line
+
+
+# Side by side
+
+
+def test_precisions_stand_beside_each_other(able, monkeypatch):
+    monkeypatch.setattr(libraries, "cublas", lambda m, n, k: [3.0, 1.0, 2.0])
+    monkeypatch.setattr(libraries, "find_device", lambda device: able)
+    monkeypatch.setattr(libraries, "CALLS", 2)
+    (one,) = libraries.side_by_side([96], able)
+    assert all(len(one[name]) == libraries.ROUNDS and min(one[name]) > 0 for name in ("auto", "tf32", "tf32x3"))

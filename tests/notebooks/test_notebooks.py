@@ -1,0 +1,464 @@
+"""The notebooks: whole, true, and alive with the exercises unsolved and solved."""
+
+import importlib.util
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+from conftest import lacking
+from nbclient import NotebookClient
+
+from gemmlab import catalog, model
+from gemmlab.catalog import sources
+from gemmlab.model import tf32
+from gemmlab.opencl.devices import devices
+
+FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
+CHAPTERS = [
+    "00_start_here.ipynb",
+    "01_naive.ipynb",
+    "02_tiled.ipynb",
+    "03_work_per_thread.ipynb",
+    "04_vector_types.ipynb",
+    "05_rectangular_tiles.ipynb",
+    "06_register_blocking.ipynb",
+    "07_wide_loads.ipynb",
+    "08_vendor_features.ipynb",
+    "09_prefetch.ipynb",
+    "10_any_size.ipynb",
+    "11_register_only.ipynb",
+    "12_guarded.ipynb",
+    "13_shifted.ipynb",
+    "15_warp_tiling.ipynb",
+    "16_tensor_cores.ipynb",
+]
+IGNORED = "nbval-ignore-output"
+
+
+def read(name: str):
+    return nbformat.read(FOLDER / name, 4)
+
+
+def code(book):
+    return [cell for cell in book.cells if cell.cell_type == "code"]
+
+
+def texts(cell) -> list[str]:
+    """The text outputs of a cell that nbval compares."""
+    return [o.get("text") or o.get("data", {}).get("text/plain", "") for o in cell.outputs]
+
+
+def exercises(book) -> dict[str, nbformat.NotebookNode]:
+    """The cells tagged exercise-CC-N, as "CC_N"."""
+    return {
+        tag.removeprefix("exercise-").replace("-", "_"): cell
+        for cell in code(book)
+        for tag in cell.metadata.get("tags", [])
+        if tag.startswith("exercise-")
+    }
+
+
+def verdicts(book) -> dict[str, nbformat.NotebookNode]:
+    """The cell that shows an exercise's verdict: its own, or, of a %%gemm cell, the one tagged check-CC-N."""
+    checks = {
+        tag.removeprefix("check-").replace("-", "_"): cell
+        for cell in code(book)
+        for tag in cell.metadata.get("tags", [])
+        if tag.startswith("check-")
+    }
+    return {**exercises(book), **checks}
+
+
+def solve(book) -> None:
+    """Put the solutions in; a .cl file replaces all of a %%gemm cell but its first line."""
+    for number, cell in exercises(book).items():
+        if cell.source.startswith("%%gemm"):
+            cell.source = cell.source.split("\n")[0] + "\n" + (FOLDER / "solutions" / f"{number}.cl").read_text()
+        else:
+            cell.source = (FOLDER / "solutions" / f"{number}.py").read_text()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def needs_a_device():
+    if not devices():
+        lacking("no OpenCL device")
+
+
+def test_all_chapters_are_found():
+    assert sorted(p.name for p in FOLDER.glob("*.ipynb")) == CHAPTERS
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_anatomy(name):
+    book = read(name)
+    words = sum(len(c.source.split()) for c in book.cells if c.cell_type == "markdown")
+    print(f"{name}: {len(code(book))} code cells, {words} words, {(FOLDER / name).stat().st_size // 1000} kB")
+    assert 800 <= words <= 1400
+    assert (FOLDER / name).stat().st_size <= 150_000
+    assert "widgets" not in book.metadata
+    for cell in code(book):
+        assert cell.execution_count, f"never run: {cell.source}"
+        assert len(cell.source.splitlines()) <= 12 or cell.source.startswith("%%gemm"), cell.source
+        assert not any(o.output_type == "error" for o in cell.outputs), cell.source
+    text = "\n".join(c.source for c in book.cells)
+    for part in ("Set-up", "Where we stand", "Predict", "Is it right?", "Is it fast", "The explorer", "Break it"):
+        assert f"## {part}" in text, f"{name} has no part {part!r}"
+    for part in ("## Exercises", "<details>", "## Summary", "**Next:**", "**Sources.**", "gemmlab.Explorer("):
+        assert part in text, f"{name} has no {part!r}"
+    assert len(exercises(book)) >= 3
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_measured_numbers_in_text_come_from_code(name):
+    """No figure with a unit of speed or time stands in the prose."""
+    for cell in read(name).cells:
+        if cell.cell_type == "markdown":
+            assert not re.search(r"\d[\d,.]*\s*(GFLOPS|TFLOPS|GB/s|ms|milliseconds)\b", cell.source), cell.source
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_nbval(name):
+    """The stored outputs are what the cells give, here and now; more than half of the text outputs are compared."""
+    with_text = [cell for cell in code(read(name)) if any(texts(cell))]
+    compared = [cell for cell in with_text if IGNORED not in cell.metadata.get("tags", [])]
+    print(f"{name}: {len(compared)} of {len(with_text)} cells with text output are compared")
+    assert 2 * len(compared) > len(with_text)
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", str(FOLDER / name)],
+        cwd=FOLDER,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stdout[-5000:]
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_exercises(name):
+    """Every stub is stored as not solved; with the solutions put in, every check says True, and nothing raises."""
+    book = read(name)
+    for number, cell in verdicts(book).items():
+        assert "False" in texts(cell), f"the stub of {number} is stored as solved"
+    solve(book)
+    NotebookClient(book, timeout=300, resources={"metadata": {"path": FOLDER}}).execute()
+    for number, cell in verdicts(book).items():
+        assert "True" in texts(cell), f"the solution of {number} fails: {texts(cell)}"
+    found = {p.stem for p in (FOLDER / "solutions").glob(f"{name[:2]}_*")}
+    assert found == set(exercises(book))
+
+
+WRONG = {
+    "00_1": [6_000_000, 60_000, 11_940_000, "many"],
+    "00_2": [
+        lambda m, n, k, s: m * n * k / s * 1e-9,
+        lambda m, n, k, s: 2 * m * n * k / s,
+        lambda m, n, k, s: ...,
+        lambda m: m,
+    ],
+    "00_3": [sources.read("01_naive.cl").replace("B[n*K + k]", f"B[{p}]") for p in ("k*N + n", "n*N + k", "n*K + ")],
+    "01_1": [128, 65536, 4096, 524288, 64.5],
+    "01_2": [lambda m, n, k: 0.25, lambda m, n, k: 2 * k / (2 * k + 1), lambda m, n, k: 1 / 0],
+    "01_3": [
+        "no kernel at all",
+        sources.read("01_naive.cl"),
+        sources.read("01_naive.cl").replace("_id(0)", "_id(2)").replace("_id(1)", "_id(0)").replace("_id(2)", "_id(1)"),
+    ],
+}
+
+
+def body(number: int, *changes: tuple[str, str]) -> str:
+    """A kernel's text with some changes, each of which must find its place; " ... " in one stands for all between."""
+    text = sources.body(sources.read(catalog[number].file))
+    for old, new in changes:
+        start, cut, end = old.partition(" ... ")
+        if cut:
+            assert text.count(start) == 1, start
+            first = text.index(start)
+            old = text[first : text.index(end, first) + len(end)]
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+#: Exercise 15.3 line by line: bands of columns.
+TURNED = (
+    ("tile/(ORDER*tiles_n)*ORDER", "tile/(ORDER*tiles_m)*ORDER"),
+    ("rows = min(ORDER, tiles_m - band)", "columns = min(ORDER, tiles_n - band)"),
+    ("m0 = (band + tile%(ORDER*tiles_n)%rows)*TSM", "m0 = tile%(ORDER*tiles_m)/columns*TSM"),
+    ("n0 = tile%(ORDER*tiles_n)/rows*TSN", "n0 = (band + tile%(ORDER*tiles_m)%columns)*TSN"),
+)
+
+
+#: Exercise 16.3: BIG rounds to bfloat16; three parts, six products.
+BFLOAT = (
+    ("(as_uint(x) + 0x1000u) & 0xffffe000u)", "(as_uint(x) + 0x8000u) & 0xffff0000u)"),
+    (
+        "return CUT(SMALL(a, a_big))*b_big + a_big*CUT(SMALL(b, b_big)) + a_big*b_big;",
+        """const float a_middle = BIG(SMALL(a, a_big));
+    const float b_middle = BIG(SMALL(b, b_big));
+    const float a_small = BIG(SMALL(a, a_big) - a_middle);
+    const float b_small = BIG(SMALL(b, b_big) - b_middle);
+    return a_small*b_big + a_middle*b_middle + a_big*b_small + a_middle*b_big + a_big*b_middle + a_big*b_big;""",
+    ),
+)
+
+
+#: Exercise 06.3 with the loops as they were: `a` is loaded once for all of them.
+ONE_AT_A_TIME = (
+    (
+        "            float a[WPTM]; ... }\n",
+        "            const float a = Atile[k][tm];\n",
+    ),
+    ("a[i] * b[j]", "a * b[j]"),
+)
+
+#: Exercise 12.3: a row and a column that exist, and no zero for those that do not.
+LAST_ROW = "A[min(k0 + j, K - 1)*M + min(m0 + tm, M - 1)]"
+
+
+def rounded_up(group, groups, tiles, steps):
+    """Equal shares, but for the last group's: every length is rounded up."""
+    length = -(-tiles * steps // groups)
+    line = [(step // steps, step % steps) for step in range(tiles * steps)][group * length : (group + 1) * length]
+    return [(t, min(s for u, s in line if u == t), sum(u == t for u, _ in line)) for t in sorted({t for t, _ in line})]
+
+
+WRONG |= {
+    "02_1": [524288, 16384, 8192, 131072, "many"],
+    "02_2": [
+        lambda m, n, k, ts: 2 * m * n * k,
+        lambda m, n, k, ts: m * n * k // ts,
+        lambda m, n, k, ts: 2 * m * n * k // ts**2,
+        lambda m, n, k, ts: m * k + k * n,
+    ],
+    "02_3": [body(2), body(2, ("Btile[tn][k]", "Btile[k][tn]")), body(2, ("Btile[tn][tm] =", "// Btile")), "no kernel"],
+    "03_1": [1024, 256, 4, "128"],
+    "03_2": [lambda p, q: p * q / (p + q), lambda p, q: p + q, lambda p, q: 1 + 1 / q, lambda p, q: 2 / (p * q)],
+    "03_3": [body(3), body(3, ("Btile[tn + j*RTS][k]", "Btile[tn*WPT + j][k]")), "Btile[tn*WPT + j][k]"],
+    "04_1": [4, 32, 64, 512],
+    "04_2": [lambda i, width: (i % width, i // width), lambda i, width: (i * width, 0), lambda i, width: i // width],
+    "04_3": [
+        body(4),
+        body(
+            4,
+            ("acc += Atile[k*WIDTH + w][tm] * LANE(b, w);", "fma(Atile[k*WIDTH + w][tm], (floatX)(LANE(b, w)), acc);"),
+        ),
+        body(4, ("acc += Atile[k*WIDTH + w][tm] * LANE(b, w);", "acc = fma(Atile[k*WIDTH + w][tm], acc, acc);")),
+    ],
+    "05_1": [16, 1, 2, 31],
+    "05_2": [lambda s: 32 // math.gcd(s, 32), lambda s: min(s, 32), lambda s: s, lambda s: s % 32, lambda s: 1],
+    "05_3": [
+        body(5),
+        body(5, ("Btile[TS][TSK + PAD]", "Btile[TSK][TS]")),
+        body(5, ("Btile[TS][TSK + PAD]", "Btile[TSK][TS]"), ("Btile[tm][j] =", "Btile[j][tm] =")),
+        "Btile[TSK][TS]",
+    ],
+    "06_1": [64, 8, 0.25, 16, 2],
+    "06_2": [
+        lambda items, registers: 65536 / (items * registers),
+        lambda items, registers: 65536 // registers,
+        lambda items, registers: 2048 // items,
+    ],
+    "06_3": [
+        body(6),
+        body(6, ("float a[WPTM]; ", "float a[WPTM]; const float a = 0; ")),
+        body(6, *ONE_AT_A_TIME),
+    ],
+    "07_1": [8, 4, 512, 16],
+    "07_2": [
+        lambda tsm, tsn, tsk, wptm, wptn, width: tsm * tsk // ((tsm // wptm) * (tsn // wptn)),
+        lambda tsm, tsn, tsk, wptm, wptn, width: tsm * tsk // width,
+        lambda tsm, tsn, tsk, wptm, wptn, width: 2,
+    ],
+    "07_3": [body(7), body(7, ("Af[k*TSM + tm + i*RTSM]", "Af[k*TSM + tm*WPTM + i]")), "Af[k*TSM + tm*WPTM + i]"],
+    "08_1": [0.25, 0.125, 0.015625, 9],
+    "08_2": [lambda lane, j, rtsm: j, lambda lane, j, rtsm: lane + j, lambda lane, j, rtsm: lane % rtsm + j],
+    "08_3": [
+        body(3),
+        body(3, ("// barrier: the tiles", "async_work_group_copy(Atile[0], A, TS, 0); // the tiles")),
+        "async_work_group_copy( wait_group_events(",
+    ],
+    "09_1": [16384, 8192, 65536, 4],
+    "09_2": [
+        lambda tiles, load, compute, buffers: tiles * (load + compute),
+        lambda tiles, load, compute, buffers: tiles * max(load, compute),
+        lambda tiles, load, compute, buffers: tiles * (load + compute if buffers == 1 else max(load, compute)),
+    ],
+    "09_3": [body(9), body(9, ("if (k1 < K) {", "{")), body(7)],
+    "10_1": [960, 1000, 1160, 7],
+    "10_2": [
+        lambda m, n, k, x, y, z: whole(m, x) * whole(n, y) * whole(k, z) / (m * n * k) - 1,
+        lambda m, n, k, x, y, z: m * n * k / (whole(m, x) * whole(n, y) * whole(k, z)),
+        lambda m, n, k, x, y, z: 1 - m * n / (whole(m, x) * whole(n, y)),
+    ],
+    "10_3": [
+        body(10, ("% (TSN/WIDTH)", "% (TSM/WIDTH)"), ("/ (TSN/WIDTH)", "/ (TSM/WIDTH)")),
+        body(10, ("TSK*TSN/WIDTH", "TSK*TSM/WIDTH")),
+        body(10, ("Btile[next][j][i] =", "Btile[now][j][i] =")),
+    ],
+    "11_1": [128, 2, 8, 64],
+    "11_2": [
+        lambda rx, ry, width: rx // width * ry,
+        lambda rx, ry, width: rx * ry + rx + 1,
+        lambda rx, ry, width: rx // width * ry + rx // width + ry,
+    ],
+    "11_3": [
+        body(11),
+        body(11, ("// store", "// vload4(")),
+        body(11, ("(floatX)(B_AT(k, n + j))", "(floatX)(vload4(0, &B[k*N + n]).x)")),
+    ],
+    "12_1": [36, 7, 39, 48],
+    "12_2": [
+        lambda m, n, tile: whole(m, tile) // tile * whole(n, tile) // tile,
+        lambda m, n, tile: -(-m // tile) + -(-n // tile) - 1,
+        lambda m, n, tile: -(-m // tile) + -(-n // tile),
+    ],
+    "12_3": [
+        body(12),
+        body(12, ("? A[(k0 + j)*M + m0 + tm]", "? A[(k0 + j)*M + min(m0 + tm, M - 1)]")),
+        body(12, ("m0 + tm < M && k0 + j < K ? A[(k0 + j)*M + m0 + tm] : 0.0f", LAST_ROW)),
+    ],
+    "13_1": [4, 32, 68, 96],
+    "13_2": [
+        lambda t, m, rows: (t * rows, min(rows, m - t * rows)),
+        lambda t, m, rows: (min(t * rows, m - rows), rows),
+        lambda t, m, rows: (m - rows, m - t * rows),
+    ],
+    "13_3": [
+        body(13),
+        body(
+            13,
+            (
+                "// first step of the next tiles\n",
+                "// first step of the next tiles\n        const int left = K - k1;\n",
+            ),
+        ),
+        body(13, ("// first step of the next tiles\n", "\n        const int left = K - k1; // j < left, j < left\n")),
+    ],
+    "15_1": [
+        lambda g, groups, tiles, steps: [(t, 0, steps) for t in range(tiles * g // groups, tiles * (g + 1) // groups)],
+        lambda g, groups, tiles, steps: [
+            (
+                tiles * steps * g // groups // steps,
+                tiles * steps * g // groups % steps,
+                tiles * steps * (g + 1) // groups - tiles * steps * g // groups,
+            )
+        ],
+        lambda g, groups, tiles, steps: [
+            (tile, first, first + number) for tile, first, number in model.pieces(tiles, steps, groups)[g]
+        ],
+        rounded_up,
+        lambda g, groups, tiles, steps: g,
+    ],
+    "15_2": [
+        lambda p, q, width: p * q / (p * q + p + q),
+        lambda p, q, width: (p + q) / width / (p * q),
+        lambda p, q, width: (p + q) / width / (p * q + (p + q) / width),
+        lambda p, q, width: p * q / (p * q + p * q / width),
+    ],
+    "15_3": [
+        body(15),
+        body(15, *TURNED[:1]),
+        body(15, *TURNED[:2]),
+        body(15, *TURNED[:3], (TURNED[3][0], "n0 = band*TSN")),
+    ],
+    "16_1": [
+        lambda p, rounded: 2.0**-p,
+        lambda p, rounded: 2.0 ** -(p + 1),
+        lambda p, rounded: 2.0**-p if rounded else 2.0 ** -(p + 1),
+        lambda p, rounded: 10.0**-p,
+        lambda p, rounded: 2.0 ** -(p + 2) if rounded else 2.0 ** -(p + 1),
+        lambda p, rounded: p,
+    ],
+    "16_2": [
+        lambda x: (tf32.cut(x), tf32.cut(x - tf32.cut(x))),
+        lambda x: (tf32.nearest(x), x - tf32.nearest(x)),
+        lambda x: (tf32.nearest(x), 0 * x),
+        lambda x: tf32.parts(x)[::-1],
+        lambda x: tuple(part.astype(np.float64) for part in tf32.parts(x)),
+        lambda x: tf32.nearest(x),
+        lambda x: ...,
+    ],
+    "16_3": [
+        body(16),
+        body(16, BFLOAT[0]),
+        body(16, BFLOAT[1]),
+        body(16, BFLOAT[0], (BFLOAT[1][0], BFLOAT[1][1].replace("a_middle*b_middle + ", ""))),
+        body(16, BFLOAT[0], (BFLOAT[1][0], BFLOAT[1][1].replace("a_middle*b_big + ", ""))),
+        body(16, ("+ 0x1000u) & 0xffffe000u)", "+ 0x1000u) & 0xffff0000u)"), BFLOAT[1]),
+    ],
+}
+
+
+def whole(size: int, tile: int) -> int:
+    return -(-size // tile) * tile
+
+
+def test_every_exercise_has_typical_wrong_answers():
+    assert set(WRONG) == {p.stem for p in (FOLDER / "solutions").iterdir()}
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_gemm_cells_are_their_kernels_with_the_declared_changes(name):
+    for cell in code(read(name)):
+        if not cell.source.startswith("%%gemm"):
+            assert "gemmlab" not in cell.metadata
+            continue
+        declared = cell.metadata["gemmlab"]
+        first, text = cell.source.split("\n", 1)
+        assert first.split()[1] == str(declared["kernel"])
+        assert text == body(declared["kernel"], *declared["changes"])
+
+
+@pytest.mark.parametrize("name", CHAPTERS[2:])
+def test_a_chapter_from_the_second_on_is_complete(name):
+    """The difference, a kernel to change, a prediction with its answer, two steppers, the learner's own ladder."""
+    text = "\n".join(c.source for c in code(read(name)))
+    number = int(name[:2])
+    shown = f"gemmlab.Difference({number})" if number != 11 else "print(text[text.index("
+    for part in (shown, f"gemmlab.Explorer(kernel={number})", "%%gemm", ".reveal(",
+                 f"check_{number:02d}_1", f"check_{number:02d}_2", f"check_{number:02d}_3"):  # fmt: skip
+        assert part in text, f"{name} has no {part}"
+    assert text.count("gemmlab.Stepper(") >= (1 if number in (3, 8) else 2)
+    ladders = re.findall(r'plot\.ladder\(\{"here": mine, \*\*record\.ladders\(.*only=\("H200", "K40m"\)\)\}\)', text)
+    assert len(ladders) == 2
+    assert "plot.roofline(" in text or number in (8, 10, 13, 15, 16)
+
+
+@pytest.mark.parametrize("number", WRONG)
+def test_checks_say_why_typical_answers_are_wrong(number, capsys):
+    """Each typical wrong answer gets False, and a hint of its own."""
+    spec = importlib.util.spec_from_file_location("checks", FOLDER / "checks.py")
+    checks = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(checks)
+    hints = []
+    for answer in [None, *WRONG[number]]:
+        assert getattr(checks, f"check_{number}")(answer) is False
+        hints.append(capsys.readouterr().out)
+    assert all("Not yet" in hint and len(hint) > 30 for hint in hints), hints
+    assert len(set(hints)) >= 3
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_html_without_a_kernel_shows_the_pictures(name, tmp_path):
+    pictures = sum("image/png" in o.get("data", {}) for cell in code(read(name)) for o in cell.outputs)
+    subprocess.run(
+        [sys.executable, "-m", "nbconvert", "--to", "html", "--output-dir", str(tmp_path), str(FOLDER / name)],
+        check=True,
+        capture_output=True,
+        env={**os.environ, "JUPYTER_PLATFORM_DIRS": "1"},
+    )
+    page = (tmp_path / name).with_suffix(".html").read_text()
+    assert pictures >= 4
+    assert page.count('src="data:image/png;base64,') == pictures
+
+
+def test_stored_outputs_name_the_device():
+    for name in CHAPTERS:
+        assert re.search(r"GFLOPS|compute units", json.dumps(read(name)))

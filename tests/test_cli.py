@@ -1,0 +1,122 @@
+"""The commands: each takes only what it uses, refuses in a sentence, and records what it measured."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gemmlab
+from gemmlab import catalog, cli
+from gemmlab.bench import sweeps
+from gemmlab.worker import client, verify
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def command(*arguments, folder: Path) -> subprocess.CompletedProcess:
+    """Run ``python -m gemmlab`` far from the checkout."""
+    return subprocess.run(
+        [sys.executable, "-m", "gemmlab", *arguments], capture_output=True, text=True, cwd=folder, timeout=300
+    )
+
+
+def test_the_command_says_its_version(tmp_path):
+    assert command("--version", folder=tmp_path).stdout.strip() == gemmlab.__version__
+
+
+def test_doctor_tries_every_device(tmp_path, any_device):
+    done = command("doctor", folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for device in gemmlab.devices():
+        assert f"device {device.index}: {device}" in done.stdout
+    assert done.stdout.count("product: right: every element exact") == len(gemmlab.devices())
+    assert f"The default is {gemmlab.default_device()}" in done.stdout
+
+
+def test_doctor_without_a_device_says_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path / "nowhere"))  # a loader that finds nothing
+    done = command("doctor", folder=tmp_path)
+    assert done.returncode == 1 and "No OpenCL device works here" in done.stdout
+    assert "pip install 'gemmlab[pocl]'" in done.stdout and done.stderr == ""
+
+
+def test_bench_records_what_it_measured(tmp_path, any_device):
+    wanted = ["--kernels", "1,3", "--sizes", "64,100", "--params", "TS=16", "--repeats", "2"]
+    done = command("bench", *wanted, "--json", "found.json", "--title", "test", folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert found["title"] == "test" and found["command"].startswith("python -m gemmlab bench --kernels 1,3")
+    assert [(r["kernel"], r["m"], r["n"], r["k"]) for r in found["results"]] == [
+        (kernel, size, size, size) for kernel in (1, 3) for size in (64, 100)
+    ]
+    for result in found["results"]:
+        assert result["ok"] and result["gflops"] > 0 and result["params"]["TS"] == 16 and result["repeats"] == 2
+        assert {"device", "platform", "driver"} <= set(result["device"]) and result["when"]
+        assert str(result["m"]) in done.stdout
+    assert found["peaks"]["gflops"] > 0 and {"gemmlab", "pyopencl", "numpy", "python"} <= set(found["versions"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["bench", "--kernels", "1-99"], "there is no kernel"),
+        (["bench", "--kernels", "x"], "--kernels"),
+        (["bench", "--sizes", "big"], "--sizes"),
+        (["bench", "--sizes", "64x128"], "--sizes"),
+        (["bench", "--params", "TS"], "--params"),
+        (["bench", "--device", "no such thing"], "no device fits 'no such thing'"),
+        (["bench", "--kernels", "3", "--params", "TS=20,WPT=8"], "TS=20 is not a multiple of WPT=8"),
+        (["bench", "--kernels", "3", "--precision", "tf32x3"], "--precision says what 'auto' chooses from"),
+        (["bench", "--kernels", "3", "--edges", "guard"], "--edges says what 'auto' chooses from"),
+        (["bench", "--title", "mine"], "--title is about the record"),
+        (["bench", "--tries", "3"], "unrecognized arguments: --tries"),
+        (["compare", "--sizes", "8"], "compare with what?"),
+        (["compare", "--sizes", "8", "--clblast", "no-such-library.so"], "no-such-library.so"),
+        (["compare", "--cublas"], "--sizes"),
+        (["tune", "x.json"], "--sizes"),
+        (["tune", "x.json", "--sizes", "8", "--kernels", "auto"], "--kernels"),
+        (["record", "edges", "x.json", "--sizes", "64x32x16"], "are of square matrices here, not (64, 32, 16)"),
+        (["record", "chapters", "x.json", "--sizes", "64"], "unrecognized arguments: --sizes"),
+        (["bench", "--sizes", "0"], "whole number from 1 on"),
+        (["dance"], "invalid choice: 'dance'"),
+    ],
+)
+def test_a_command_refuses_in_a_sentence(arguments, said, tmp_path, any_device):
+    done = command(*arguments, folder=tmp_path)
+    assert done.returncode != 0 and said in done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def test_verify_passes(tmp_path, any_device):
+    done = command("verify", folder=tmp_path)
+    assert done.returncode == 0 and re.search(r"\b[1-9]\d* passed, 0 failed", done.stdout), done.stdout + done.stderr
+
+
+def test_verify_tells_what_fails(monkeypatch, capsys, any_device):
+    monkeypatch.setattr(verify, "trial", lambda *args, **options: client.Outcome({}, problem="wrong on purpose"))
+    assert cli.main(["verify"]) == 1
+    said = capsys.readouterr().out
+    assert " 0 passed, " in f" {said.splitlines()[-1]}" and "wrong on purpose" in said
+    for number in catalog:
+        assert f"kernel {number} {{" in said
+
+
+def test_bench_takes_sizes_that_differ(tmp_path, any_device):
+    wanted = ["--kernels", "3,auto", "--sizes", "64x96x32", "--repeats", "2", "--json", "found.json"]
+    done = command("bench", *wanted, folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert [(r["m"], r["n"], r["k"], r["ok"]) for r in found["results"] + found["auto"]] == 2 * [(64, 96, 32, True)]
+
+
+def test_chapters_of_some_kernels(tmp_path, any_device, monkeypatch):
+    """Their sweeps only, and of these what the chapters show."""
+    monkeypatch.setattr(sweeps, "CURVES", {"01 TS": (1, "TS", (4, 8), {}), "03 WPT": (3, "WPT", (2, 4), {"TS": 32})})
+    file = tmp_path / "chapters.json"
+    assert cli.main(["record", "chapters", str(file), "--kernels", "3", "--size", "64"]) == 0
+    found = json.loads(file.read_text())
+    assert list(found["curves"]) == ["03 WPT"] and list(found["curves"]["03 WPT"]) == ["2", "4"]
+    assert found["size"] == 64 and {"device", "date", "command"} <= set(found) and "switches" not in found

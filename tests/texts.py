@@ -1,0 +1,63 @@
+"""Kernels' texts with changes, and small parameters for each kernel: what several tests share."""
+
+from conftest import DEVICES, lacking
+
+from gemmlab import catalog
+from gemmlab.catalog import sources
+
+BARRIER = "barrier(CLK_LOCAL_MEM_FENCE);"
+
+
+def edited(number: int, *edits: tuple[str, str]) -> str:
+    """A kernel's text with changes; each old text must be there, so that no change is lost in silence."""
+    text = sources.read(catalog[number].file)
+    for old, new in edits:
+        assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in {catalog[number].file}"
+        text = text.replace(old, new)
+    return text
+
+
+def without_barrier(number: int, *which: int) -> str:
+    """A kernel's text without its first (1), second (2) ... barrier."""
+    start, mark, kernel = sources.read(catalog[number].file).partition("__kernel __attribute__")
+    parts = kernel.split(BARRIER)
+    assert max((2, *which)) <= len(parts) <= 9
+    text = start + mark + parts[0]
+    for i, part in enumerate(parts[1:], 1):
+        text += ("" if i in which else BARRIER) + part
+    return text
+
+
+STORE = {
+    1: "    C[n*M + m] = acc;\n}",
+    2: "    C[(n0 + tn)*M + m0 + tm] = acc;\n}",
+    3: "        C[(n0 + tn + j*RTS)*M + m0 + tm] = acc[j];\n    }\n}",
+}
+
+
+def and_store(number: int, statement: str) -> tuple[str, str]:
+    """An edit that adds a statement at the end of a kernel."""
+    old = STORE[number]
+    return old, old[:-1] + f"    {statement}\n}}"
+
+
+OUTSIDE = {
+    "right behind C": "C[M*N] = 1.0f;",
+    "right before C": "C[-1] = 1.0f;",
+    "a little behind C": "if (get_global_id(0) == 0) C[M*N + 4095] = 1.0f;",
+    "a little before C": "if (get_global_id(0) == 0) C[-4096] = 1.0f;",
+}
+_BLOCKS = {"TSM": 8, "TSN": 8, "TSK": 8, "WPTM": 2, "WPTN": 2}
+SMALL = {1: {"TS": 8}, 2: {"TS": 8}, 3: {"TS": 8, "WPT": 4}, 4: {"TS": 8, "WIDTH": 4}}
+SMALL |= {5: {"TS": 8, "TSK": 8, "WPT": 4, "PAD": 1}, 6: _BLOCKS}
+SMALL |= {number: _BLOCKS | {"WIDTH": 2} for number in (7, 8, 9, 10)}
+SMALL |= {12: SMALL[3], 13: _BLOCKS}
+SMALL |= {11: {"RX": 4, "RY": 2, "RK": 2, "WIDTH": 4, "GX": 2, "GY": 2}}
+SMALL |= {16: {"TSM": 32, "TSN": 32, "TSK": 8, "WM": 32, "WN": 32, "STAGES": 2}, 17: {"TSK": 8}}
+SMALL |= {15: {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "WIDTH": 1}}
+
+
+def intel():
+    """A runtime that lets work-items run as they like, so that a missing barrier shows; PoCL forgives."""
+    found = [d for d in DEVICES.values() if "intel" in d.platform.lower() and d.kind == "CPU"]
+    return found[0] if found else lacking("Intel's CPU runtime is not installed")

@@ -1,0 +1,96 @@
+"""%%gemm: whatever a learner writes into the cell, the panel explains it and the next cell runs."""
+
+import pytest
+from conftest import lacking
+from IPython.core.interactiveshell import InteractiveShell
+
+from gemmlab.catalog import sources
+from gemmlab.opencl.devices import devices
+from gemmlab.worker import client
+
+TILED = sources.read("02_tiled.cl")
+WAIT = "barrier(CLK_LOCAL_MEM_FENCE);"
+HOSTILE = {
+    "an endless loop": (TILED.replace("k0 += TS", "k0 += (M < 0)"), ("hang",), "took over"),
+    "a write far out of bounds": (
+        TILED.replace("C[(n0 + tn)*M", "C[4000000000L + (long)(n0 + tn)*M"),
+        ("crash",),
+        "died",
+    ),
+    "a write just outside C": (TILED.replace("= acc;", "= acc; C[(long)M*N] = 1.0f;"), ("wrong",), "outside C"),
+    "a megabyte of local memory": (
+        TILED.replace("// accumulators", "__local float big[300000]; big[tm] = 1.0f; acc_(big);").replace(
+            "__kernel", "void acc_(__local float* x) { x[0] += 1.0f; }\n__kernel"
+        ),
+        ("ok", "wrong", "crash", "BuildError", "LogicError", "ParameterError"),
+        "",
+    ),
+    "a syntax error": (TILED.replace("float acc = 0.0f;", "float acc = 0.0f"), ("BuildError",), "line "),
+    "no kernel at all": ("float f(float x) { return x; }\n", ("BuildError",), "no kernel named gemm"),
+    "a dropped tail": (TILED.replace("k0 < K;", "k0 < K - TS;"), ("wrong",), "Wrong"),
+    "a divergent barrier": (
+        TILED.replace(WAIT, f"if (tm > 0) {WAIT}", 1),
+        ("ok", "wrong", "hang", "crash", "BuildError"),  # undefined by OpenCL: anything but harm to the notebook
+        "",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def shell():
+    if not devices():
+        lacking("no OpenCL device")
+    shell = InteractiveShell.instance()
+    shell.run_line_magic("load_ext", "gemmlab")
+    kept, client.worker().limits = client.worker().limits, client.LIMITS | {"check": 4.0, "predict": 4.0, "time": 4.0}
+    yield shell
+    client.worker().limits = kept
+
+
+def panel(shell, line: str, cell: str) -> str:
+    """What the panel shows for a cell."""
+    explorer = shell.run_cell_magic("gemm", line, cell)
+    explorer.ready()
+    return explorer.panel.value
+
+
+def test_the_kernels_own_text_is_right_and_the_same(shell):
+    shown = panel(shell, "2 TS=16 M=64 N=64 K=64", TILED)
+    assert 'data-state="ok"' in shown and "TS=16 M=64 N=64 K=64" in shown and "the same as the original" in shown
+    assert shell.user_ns["gemm_source"] == TILED
+
+
+def test_changes_are_marked(shell):
+    shown = panel(shell, "2 M=64", TILED.replace("float acc = 0.0f;", "float acc = 1.0f - 1.0f;"))
+    assert "-    float acc = 0.0f;" in shown and "+    float acc = 1.0f - 1.0f;" in shown
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_hostile_kernels_are_explained_and_the_next_cell_runs(shell, what):
+    source, states, words = HOSTILE[what]
+    assert source != TILED
+    shown = panel(shell, "2 M=64 N=64 K=64", source)
+    state = shown.split('data-state="')[1].split('"')[0]
+    print(f"{what}: {state}")
+    assert state in states and words in shown
+    assert 'data-state="ok"' in panel(shell, "2 M=64 N=64 K=64", TILED)
+
+
+def test_a_compile_error_points_at_the_cells_own_line(shell):
+    source, _, _ = HOSTILE["a syntax error"]
+    lines = ["%%gemm 2 M=64", *source.splitlines()]
+    near = [i for i, text in enumerate(lines, 1) if "float acc = 0.0f" in text or text.strip().startswith("for (int k0")]
+    shown = panel(shell, "2 M=64", source)
+    assert any(f"line {i}: " in shown for i in range(near[0], near[1] + 1)), shown[:500]
+
+
+@pytest.mark.parametrize("line", ["", "two", "99", "2 TS", "2 TS=x", "2 TSS=16", "2 device=nothing"])
+def test_a_wrong_first_line_gets_a_sentence(shell, line, capsys):
+    assert shell.run_cell_magic("gemm", line, TILED) is None
+    said = capsys.readouterr().out
+    assert said.startswith("%gemm: ") and len(said.split()) > 4
+
+
+def test_the_line_form_writes_the_cell(shell):
+    shell.run_line_magic("gemm", "3 TS=16")
+    assert shell.rl_next_input.startswith("%%gemm 3 TS=16\n// 03 work per thread")

@@ -1,0 +1,373 @@
+"""The worker process behind the widgets: newest wins, and a crash, a hang or a wrong kernel is an answer in words."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from texts import and_store, edited
+
+from gemmlab import Result
+from gemmlab.catalog import sources
+from gemmlab.worker import client
+from gemmlab.worker.client import Outcome, Worker
+
+#: The limits of these tests; a loaded machine may take a while to start and compile.
+LIMITS = {"start": 60.0, "compile": 60.0, "predict": 3.0, "check": 3.0, "time": 3.0}
+NAIVE = sources.read("01_naive.cl")
+#: The loop never ends, but no compiler can know that: M is not negative.
+ENDLESS = edited(1, ("k < K; k++", "k < K; k += (M < 0)"))
+#: Far outside any memory of the process.
+FAR = edited(1, and_store(1, "C[(long)(M + 1)*100000000000] = 1.0f;"))
+JUST_OUTSIDE = edited(1, and_store(1, "C[M*N] = 1.0f;"))
+MISTAKE = edited(1, ("acc += A", "acc += oops + A"))
+
+
+class Answers:
+    """What comes back, in order, with waiting."""
+
+    def __init__(self):
+        self.outcomes: list[Outcome] = []
+        self.steps: list[str] = []
+        self._changed = threading.Condition()
+
+    def done(self, outcome: Outcome) -> None:
+        with self._changed:
+            self.outcomes.append(outcome)
+            self._changed.notify_all()
+
+    def step(self, step: str) -> None:
+        with self._changed:
+            self.steps.append(step)
+            self._changed.notify_all()
+
+    def wait(self, reached, seconds: float = 90) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: reached(self), seconds), (self.steps, self.outcomes)
+
+
+@pytest.fixture
+def worker(any_device):
+    made = Worker(LIMITS)
+    yield made
+    made.close()
+
+
+def ask(worker: Worker, client: str = "test", **arguments) -> Outcome:
+    """One job, and its answer."""
+    answers = Answers()
+    worker.submit(client, {"kernel": 1, "m": 32, "repeats": 1, "params": {"TS": 8}, **arguments}, answers.done)
+    answers.wait(lambda a: a.outcomes)
+    return answers.outcomes[0]
+
+
+def works(worker: Worker) -> bool:
+    outcome = ask(worker)
+    return outcome.ok and outcome.result.verdict == "right: every element exact"
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended but that nobody has waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def gone(pid: int, seconds: float = 20) -> bool:
+    end = time.monotonic() + seconds
+    while alive(pid) and time.monotonic() < end:
+        time.sleep(0.02)
+    return not alive(pid)
+
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in Linux's /proc")
+
+
+def test_an_answer_is_a_result(worker):
+    answers = Answers()
+    arguments = {"kernel": 3, "m": 40, "n": 24, "k": 56, "repeats": 2, "params": {"TS": 8, "WPT": 2}}
+    worker.submit("test", arguments, answers.done, answers.step)
+    answers.wait(lambda a: a.outcomes)
+    outcome = answers.outcomes[0]
+    assert outcome.ok and isinstance(outcome.result, Result) and outcome.arguments == arguments
+    assert (outcome.result.m, outcome.result.n, outcome.result.k, outcome.result.params) == (
+        40,
+        24,
+        56,
+        arguments["params"],
+    )
+    assert outcome.result.kernel_ms[1] <= outcome.result.kernel_ms[0] <= outcome.result.kernel_ms[2]
+    assert type(outcome.result.kernel_ms) is tuple and outcome.result.gflops > 0
+    assert answers.steps == ["start", "compile", "check", "time"]
+    assert str(outcome) == str(outcome.result) and not outcome.problem
+
+
+def test_the_work_is_done_in_one_other_process(worker):
+    assert works(worker)
+    child = worker._child.process.pid
+    assert child != os.getpid() and works(worker) and worker._child.process.pid == child
+
+
+def test_the_newest_wins_and_results_come_in_order(worker):
+    assert works(worker)
+    answers = Answers()
+    sizes = list(range(101, 121))
+    for size in sizes:
+        worker.submit("slider", {"kernel": 1, "m": size, "params": {"TS": 8}, "repeats": 100}, answers.done)
+        time.sleep(0.005)
+    answers.wait(lambda a: a.outcomes and a.outcomes[-1].arguments["m"] == sizes[-1])
+    time.sleep(0.5)  # nothing may come after the newest
+    shown = [outcome.result.m for outcome in answers.outcomes]
+    assert shown[-1] == sizes[-1] and shown == sorted(set(shown))
+    assert all(outcome.ok for outcome in answers.outcomes)
+    assert len(shown) < len(sizes), "jobs that nobody waits for any more were run to their end"
+
+
+def test_clients_do_not_displace_each_other(worker):
+    answers = Answers()
+    for name in "abc":
+        worker.submit(name, {"kernel": 1, "m": 33, "params": {"TS": 8}}, answers.done)
+    answers.wait(lambda a: len(a.outcomes) == 3)
+    assert all(outcome.ok for outcome in answers.outcomes)
+
+
+def test_a_client_may_ask_again_from_its_answer(worker):
+    """As a widget does that finds its controls moved meanwhile."""
+    answers = Answers()
+
+    def again(outcome):
+        worker.submit("test", {"kernel": 1, "m": 34, "params": {"TS": 8}}, answers.done)
+
+    worker.submit("test", {"kernel": 1, "m": 33, "params": {"TS": 8}}, again)
+    answers.wait(lambda a: a.outcomes)
+    assert answers.outcomes[0].result.m == 34
+
+
+@on_linux
+def test_an_endless_kernel_is_stopped_at_its_limit(worker, device):
+    assert works(worker)
+    child = worker._child.process.pid
+    start = time.monotonic()
+    outcome = ask(worker, source=ENDLESS, device=device.index)
+    took = time.monotonic() - start
+    assert not outcome.ok and outcome.kind == "hang"
+    assert outcome.problem.startswith("stopped: running took over 3 s.") and "never ends" in outcome.problem
+    assert LIMITS["check"] < took < LIMITS["check"] + 10
+    assert gone(child), "the process that hung is still there"
+    assert works(worker)
+
+
+def test_a_newer_request_waits_for_the_end_of_a_hang_and_is_served(worker):
+    assert works(worker)
+    answers = Answers()
+    endless = {"kernel": 1, "m": 32, "params": {"TS": 8}, "source": ENDLESS}
+    worker.submit("slider", endless, answers.done, answers.step)
+    answers.wait(lambda a: "check" in a.steps)
+    for size in (21, 22, 23):
+        worker.submit("slider", {"kernel": 1, "m": size, "params": {"TS": 8}}, answers.done)
+    answers.wait(lambda a: a.outcomes and a.outcomes[-1].result)
+    assert answers.outcomes[-1].result.m == 23
+    assert [o.kind for o in answers.outcomes[:-1]] in ([], ["hang"])
+
+
+def test_a_crash_is_reported_in_words(worker):
+    """A store far out of bounds."""
+    assert works(worker)
+    outcome = ask(worker, source=FAR)
+    assert not outcome.ok and outcome.kind == "crash" and outcome.result is None, outcome
+    assert any(words in outcome.problem for words in ("died (signal SIG", "the device gave up")), outcome.problem
+    assert works(worker)
+
+
+@on_linux
+@pytest.mark.parametrize("when", ["running", "starting", "compiling"])
+def test_a_child_killed_at_work_is_reported(worker, when):
+    """As by a compiler that aborts: some versions of PoCL do on some kernels."""
+    answers = Answers()
+    arguments = {"kernel": 1, "m": 32, "params": {"TS": 8}, "source": ENDLESS if when == "running" else NAIVE}
+    if when == "compiling":  # a large one that no cache has seen
+        arguments = {"kernel": 9, "m": 128, "source": f"// {time.time_ns()}\n{sources.read('09_prefetch.cl')}"}
+    worker.submit("test", arguments, answers.done, answers.step)
+    if when == "compiling":
+        answers.wait(lambda a: "compile" in a.steps)
+    if when == "running":
+        answers.wait(lambda a: "check" in a.steps)
+    child = worker._child.process.pid
+    os.kill(child, signal.SIGKILL)
+    answers.wait(lambda a: a.outcomes)
+    outcome = answers.outcomes[0]
+    assert outcome.kind == "crash" and f"was {when} the kernel died (signal SIGKILL)" in outcome.problem
+    assert gone(child)
+    assert works(worker) and worker._child.process.pid != child
+
+
+@on_linux
+@pytest.mark.parametrize("noticed", [True, False])
+def test_a_child_killed_while_idle_is_replaced(worker, noticed):
+    """The next job is not to blame, even if it comes before anybody has noticed."""
+    assert works(worker)
+    child, answers = worker._child.process.pid, Answers()
+    with worker._lock:  # as long as this is held, nobody notices
+        os.kill(child, signal.SIGKILL)
+        assert gone(child)
+        if not noticed:
+            worker.submit("test", {"kernel": 1, "m": 32, "params": {"TS": 8}}, answers.done)
+    if noticed:
+        end = time.monotonic() + 10
+        while worker._child is not None and time.monotonic() < end:
+            time.sleep(0.01)
+        worker.submit("test", {"kernel": 1, "m": 32, "params": {"TS": 8}}, answers.done)
+    answers.wait(lambda a: a.outcomes, seconds=30)
+    assert answers.outcomes[0].ok, answers.outcomes[0]
+
+
+@on_linux
+def test_crashes_leave_no_files_threads_or_processes_behind(worker):
+    def held() -> tuple[int, int]:
+        end = time.monotonic() + 10  # the thread that watched over a dead child takes a moment to notice
+        while threading.active_count() > threads and time.monotonic() < end:
+            time.sleep(0.05)
+        return len(os.listdir("/proc/self/fd")), threading.active_count()
+
+    assert works(worker)
+    threads = threading.active_count()
+    before = held()
+    for _ in range(4):
+        assert ask(worker, source=FAR).kind == "crash"
+        assert works(worker)
+    assert held() == before
+
+
+def test_a_write_just_outside_c_is_reported(worker):
+    outcome = ask(worker, source=JUST_OUTSIDE)
+    assert not outcome.ok and outcome.result is not None
+    assert outcome.result.verdict == "wrong: it writes outside C; inside, right: every element exact"
+    assert works(worker)
+
+
+def test_a_wrong_product_is_reported(worker):
+    outcome = ask(worker, source=edited(1, ("k < K;", "k < K - 1;")))
+    assert not outcome.ok and outcome.result.verdict.startswith("wrong: ")
+
+
+def test_a_build_error_is_reported(worker):
+    outcome = ask(worker, source=MISTAKE)
+    line = 1 + next(i for i, text in enumerate(MISTAKE.splitlines()) if "oops" in text)
+    assert not outcome.ok and outcome.kind == "BuildError"
+    assert f"line {line}: " in outcome.problem and "oops" in outcome.problem
+    assert works(worker)
+
+
+def test_illegal_parameters_are_reported(worker):
+    outcome = ask(worker, kernel=3, params={"TS": 20, "WPT": 8})
+    assert outcome.kind == "ParameterError" and outcome.problem == "kernel 3: TS=20 is not a multiple of WPT=8"
+    assert ask(worker, m=0).kind == "ValueError" and ask(worker, params={"TS": "8"}).kind == "TypeError"
+    assert works(worker)
+
+
+def test_what_would_take_too_long_is_refused(worker):
+    start = time.monotonic()
+    outcome = ask(worker, m=4096, most_seconds=0.01)
+    assert outcome.kind == "TooSlow" and "4096 x 4096 x 4096 would take about" in outcome.problem
+    assert "which is enough for about" in outcome.problem and time.monotonic() - start < 10
+    assert ask(worker, m=64, most_seconds=2).ok
+
+
+def test_peaks_are_a_job_too(worker):
+    answers = Answers()
+    worker.submit("peaks", {"device": 0}, answers.done, job="peaks")
+    answers.wait(lambda a: a.outcomes)
+    found = answers.outcomes[0].result
+    assert found["gflops"] > 0 and found["bandwidth"] > 0 and found["width"] in (1, 2, 4, 8, 16)
+
+
+@on_linux
+def test_closing_leaves_no_child(any_device):
+    worker = Worker(LIMITS)
+    assert works(worker)
+    child = worker._child.process.pid
+    assert alive(child)
+    worker.close()
+    assert gone(child)
+    with pytest.raises(RuntimeError, match="the worker has been closed"):
+        worker.submit("test", {}, lambda outcome: None)
+
+
+@on_linux
+def test_closing_during_a_job_leaves_no_child_and_no_answer(any_device):
+    worker, answers = Worker(LIMITS), Answers()
+    worker.submit("test", {"kernel": 1, "m": 32, "source": ENDLESS}, answers.done, answers.step)
+    answers.wait(lambda a: "check" in a.steps)
+    child = worker._child.process.pid
+    worker.close()
+    assert gone(child)
+    time.sleep(0.3)
+    assert answers.outcomes == []
+
+
+PARENT = """
+    import sys, time
+    from gemmlab.worker.client import Worker
+    worker = Worker()
+    source = sys.stdin.read() or None
+    say = lambda words: print(words, worker._child.process.pid, flush=True)
+    worker.submit("test", {"kernel": 1, "m": 32, "params": {"TS": 8}, "source": source},
+                  lambda outcome: say("done"), lambda step: say(step))
+    time.sleep(600)
+"""
+
+
+@on_linux
+@pytest.mark.parametrize("doing", ["idle", "running"])
+def test_the_child_ends_when_its_parent_is_killed(doing, any_device):
+    """As a notebook's kernel is on a restart: no orphan survives, not even one whose kernel hangs."""
+    parent = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(PARENT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        parent.stdin.write(ENDLESS if doing == "running" else "")
+        parent.stdin.close()
+        until = "check" if doing == "running" else "done"
+        words, child = next(line.split() for line in parent.stdout if line.startswith(until))
+        assert alive(int(child))
+        if doing == "running":
+            time.sleep(0.5)  # well inside the loop that never ends
+            assert alive(int(child))
+    finally:
+        parent.kill()
+        parent.wait()
+        parent.stdout.close()
+    assert gone(int(child), 10), "an orphan survives"
+
+
+@on_linux
+def test_the_shared_worker_ends_with_its_process(any_device):
+    text = "from gemmlab.worker import client; print(client.trial(1, 32).ok, client.worker()._child.process.pid)"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=100)
+    ok, child = done.stdout.split()
+    assert ok == "True" and gone(int(child)) and done.stderr == ""
+
+
+def test_a_trial_never_raises(any_device):
+    assert client.trial(1, 32, params={"TS": 8}).ok
+    assert client.trial(1, 32, device=any_device).ok
+    for options, kind in (
+        ({"params": {"TS": 8}, "source": MISTAKE}, "BuildError"),
+        ({"kernel": 99}, "ValueError"),
+        ({"params": {"XY": 8}}, "ParameterError"),
+        ({"device": "no such thing"}, "NoDeviceError"),
+    ):
+        outcome = client.trial(**{"kernel": 1, "m": 32, **options})
+        assert not outcome.ok and outcome.kind == kind and outcome.problem
+
+
+def test_a_child_leaves_no_words_of_its_own_behind(worker, capfd):
+    """What a compiler prints goes to the report of a crash, not between the answers or onto the screen."""
+    assert ask(worker, source=MISTAKE).kind == "BuildError" and works(worker)
+    assert capfd.readouterr() == ("", "")
