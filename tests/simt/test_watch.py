@@ -75,13 +75,13 @@ def test_every_guard_that_is_dropped_is_missed(number, harmless):
     """
     source, kinds_found = text(number), []
     body = source.index("{", source.index("__kernel"))
-    assert simt.simulate(number, 11, 13, 5, SMALL[number]).ok
-    guards = list(re.finditer(r"< [MNK]\b", source[body:]))
-    assert len(guards) >= 3
-    for guard in guards:
-        at, end = body + guard.start(), body + guard.end()
-        run = simt.simulate(number, 11, 13, 5, SMALL[number], f"{source[:at]}< 1000000{source[end:]}")
-        kinds_found.append(set() if run.ok else kinds(run) | {"wrong"})
+    sizes = (11, 13, 5), (11, 13, 11)  # less than a tile of k, and more
+    assert all(simt.simulate(number, *size, SMALL[number]).ok for size in sizes)
+    for guard in re.finditer(r"< [MNK]\b", source[body:]):
+        changed = f"{source[: body + guard.start()]}< 1000000{source[body + guard.end() :]}"
+        runs = [simt.simulate(number, *size, SMALL[number], changed) for size in sizes]
+        kinds_found.append({kind for run in runs if not run.ok for kind in kinds(run) | {"wrong"}})
+    assert len(kinds_found) >= 3
     assert kinds_found.count(set()) == harmless
     assert any("out of bounds" in found for found in kinds_found)
 
