@@ -11,6 +11,7 @@ import numpy as np
 
 from ..catalog import KernelSpec, find
 from ..catalog.sources import read
+from ..check import exact_inputs
 from . import count
 from .machine import Machine
 from .memory import Memory
@@ -345,13 +346,6 @@ def _launch(program: Program, args: Sequence[object], global_size, local_size, o
 def _memories(program: Program, args: Sequence[object]) -> dict[str, Memory]:
     """The arrays among the arguments, by the names of the parameters."""
     return {p.name: a for p, a in zip(program.params, args, strict=True) if isinstance(a, Memory)}
-
-
-def exact_inputs(m: int, n: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """A (m x k) and B (k x n), float32, entries drawn from -3, -1, 1, 3: no sum of products needs rounding."""
-    rng, entries = np.random.default_rng(seed), np.array([-3, -1, 1, 3], np.float32)
-    a = rng.choice(entries, (k, m)).T
-    return a, rng.choice(entries, (n, k)).T
 
 
 def settings(spec: KernelSpec, m: int, n: int, k: int, params: Mapping[str, int] | None) -> dict[str, int]:
