@@ -3,6 +3,7 @@
     import gemmlab
     c = gemmlab.matmul(a, b)                      # NumPy in, NumPy out
     run = gemmlab.measure(kernel=3, m=512)        # is it right, how fast is it
+    gemmlab.simulate(kernel=3, m=16, n=16, k=16)  # what does it do: every access, and what is wrong with it
     gemmlab.Explorer(kernel=3)                    # the same with sliders, in a notebook
 
 Names load when they are first used: importing the package touches no device and loads no widgets.
@@ -32,6 +33,7 @@ _HOME = {
     "peaks": "bench.peaks",
     "sweep": "bench.sweeps",
     "trial": "worker.client",
+    "simulate": "simt",
     "Explorer": "widgets.explorer",
     "Stepper": "widgets.stepper",
     "Difference": "widgets.lesson",
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from .opencl.build import BuildError
     from .opencl.devices import NoDeviceError, default_device, devices
     from .opencl.launch import kernel
+    from .simt import simulate
     from .widgets.explorer import Explorer
     from .widgets.lesson import Difference, Prediction, verdict
     from .widgets.stepper import Stepper

@@ -1,0 +1,30 @@
+"""The microscope: a kernel's own text runs in Python, all work-items in step, and everything it does is seen.
+
+    run = gemmlab.simulate(kernel=6, m=16, n=16, k=16)     # or with source=... an edited text
+    run.verdict, run.findings                              # is it right, and what is wrong, in words
+    run.counts, run.lines[51]                              # what it cost, in all and by line
+    run.events("A", group=0)                               # every access, as a table
+    run.warp(group=0, warp=0)                              # what one warp does, step by step
+
+It needs NumPy and nothing else. The way of a text: `text` (tokens, macros), `parse` (a tree, `tree` and `types`),
+`translate` with `expressions` and `calls` (a Python function), `machine` with `memory` and `values` (it runs),
+`watch` (findings), `count` (costs), `api`.
+"""
+
+from .api import EVENT, Empty, ProductRun, Run, WarpStep, run, simulate
+from .text import TextError
+from .watch import Entry, Finding, WorkItem
+
+__all__ = [
+    "EVENT",
+    "Empty",
+    "Entry",
+    "Finding",
+    "ProductRun",
+    "Run",
+    "TextError",
+    "WarpStep",
+    "WorkItem",
+    "run",
+    "simulate",
+]

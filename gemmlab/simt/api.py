@@ -1,0 +1,480 @@
+"""Run a kernel's own text in Python, and see everything it does: `simulate` a product, or `run` any kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import numpy as np
+
+from ..catalog import KernelSpec, find
+from ..catalog.sources import read
+from ..check import exact_inputs
+from . import count
+from .machine import Machine
+from .memory import Memory
+from .text import TextError
+from .translate import Program, compile_kernel
+from .tree import Declaration
+from .types import SCALARS, Pointer, Scalar, an, scalar_of
+from .values import over
+from .watch import Entry, Finding, distinct, races, two_writers
+
+#: One access of `width` neighbouring numbers by one work-item. `step` counts a work-item's own accesses, `phase` the
+#: barriers that it has passed, `index` numbers from the begin of the array (in memory, so column-major for matrices);
+#: `entry` is the access's number in `Run.log`: all work-items that made it in step have the same.
+EVENT = np.dtype(
+    [("group", "i4"), ("item", "i4"), ("step", "i4"), ("phase", "i4"), ("store", "?"), ("array", "U16"),
+     ("space", "U7"), ("index", "i8"), ("width", "i4"), ("line", "i4"), ("column", "i4"), ("entry", "i4")]
+)  # fmt: skip
+
+#: For sizes that the defaults do not suit: tiles of 8.
+SMALL = {"TS": 8, "WPT": 2, "TSM": 8, "TSN": 8, "TSK": 8, "WPTM": 2, "WPTN": 2, "WIDTH": 2, "RX": 4, "RY": 2, "GX": 2,
+         "GY": 4}  # fmt: skip
+
+
+class WarpStep(NamedTuple):
+    """One step of a warp: its entry in `Run.log`, what it is and where, and its 32 lanes.
+
+    `lanes` says which take part; `at` holds the first number that each touches (-1 for the others, and for steps that
+    are no accesses), `turns` how often the banks of local memory are asked, `transactions` how many sectors of global
+    memory are moved.
+    """
+
+    entry: int
+    kind: str
+    line: int
+    array: str
+    phase: int
+    lanes: np.ndarray
+    at: np.ndarray
+    width: int
+    transactions: int
+    turns: int
+
+
+class Empty:
+    """A buffer of `size` numbers that nobody has stored to: reading it before that is a finding."""
+
+    def __init__(self, size: int, dtype: str = "float32"):
+        self.size, self.dtype = size, np.dtype(dtype)
+
+
+class Run:
+    """What a kernel did.
+
+    Attributes:
+        text: the kernel's; python: what it became.
+        arrays: every buffer after the run, by the name of the kernel's parameter, flat.
+        findings: what was wrong.
+        stop: the finding after which the kernel could not go on, or None.
+        log: every step of all work-items in step, as `Entry`.
+        printed: what printf said.
+        global_size, local_size: work-items of the launch and of a work-group.
+    """
+
+    def __init__(self, machine: Machine, memories: Mapping[str, Memory]):
+        self.text, self.python = machine.program.text, machine.program.python
+        self.arrays = {name: m.view(m.scalar)[: m.sizes[0]] for name, m in memories.items()}
+        self.log: list[Entry] = machine.log
+        self.findings: list[Finding] = distinct([*races(machine.log), *machine.findings])
+        self.stop, self.printed = machine.stop, machine.printed
+        self.global_size, self.local_size = machine.global_size, machine.local_size[: len(machine.global_size)]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+    @property
+    def verdict(self) -> str:
+        """What came of it, in a sentence."""
+        if not self.findings:
+            return "nothing suspicious was seen"
+        others = len(self.findings) - 1
+        more = f" (and {others} more finding{'s' * (others > 1)})" if others else ""
+        return f"{self.findings[0]}{more}"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.verdict}>"
+
+    @cached_property
+    def lines(self) -> dict[int, count.Counts]:
+        """What each line has cost, by its number."""
+        return count.by_line(self.log)
+
+    @cached_property
+    def counts(self) -> count.Counts:
+        """What all lines have cost together."""
+        return count.total(self.lines)
+
+    def count_lines(self, bank_bytes: int = 4) -> dict[int, count.Counts]:
+        """The same as `lines` for local memory with banks of 4 or 8 bytes."""
+        return count.by_line(self.log, bank_bytes)
+
+    def events(self, array: str | None = None, *, group: int | None = None, line: int | None = None,
+               store: bool | None = None, private: bool = False) -> np.ndarray:  # fmt: skip
+        """Accesses as a table with the fields of `EVENT`, one row per work-item, in the order in which they happened.
+
+        Args:
+            array, group, line, store: only those of this array, work-group (its number), line, loads or stores.
+            private: also those to private arrays, which are left out otherwise.
+        """
+        steps: dict[int, np.ndarray] = {}
+        parts = [np.empty(0, EVENT)]
+        for number, e in enumerate(self.log):
+            if e.memory is None or (e.memory.space == "private" and not private):
+                continue
+            lanes = np.arange(e.wave.lanes) if e.mask is None else np.flatnonzero(e.mask)
+            step = steps.setdefault(id(e.wave), np.zeros(e.wave.lanes, np.int32))
+            step[lanes] += 1
+            wanted = (array in (None, e.memory.name) and line in (None, e.site.line)
+                      and store in (None, e.site.stores))  # fmt: skip
+            if group is not None:
+                lanes = lanes[e.wave.group_number[lanes] == group]
+            if not wanted or not len(lanes):
+                continue
+            rows = np.empty(len(lanes), EVENT)
+            rows["group"], rows["item"], rows["step"] = e.wave.group_number[lanes], e.wave.items[lanes], step[lanes] - 1
+            for name, value in (("phase", e.phase), ("index", e.at)):
+                rows[name] = np.broadcast_to(np.asarray(value), e.wave.lanes)[lanes]
+            rows["store"], rows["array"], rows["space"] = e.site.stores, e.memory.name, e.memory.space
+            rows["width"], rows["line"], rows["column"] = e.site.width, e.site.line, e.site.column
+            rows["entry"] = number
+            parts.append(rows)
+        return np.concatenate(parts)
+
+    def warp(self, group: int = 0, warp: int = 0, private: bool = False) -> list[WarpStep]:
+        """What one warp of a work-group does, step by step: loads, stores, multiply-adds, branches, barriers.
+
+        Args:
+            group: the number of the work-group; warp: 0 for work-items 0 to 31 of it, and so on.
+            private: also accesses to private arrays, which are left out otherwise.
+        """
+        steps = []
+        for number, e in enumerate(self.log):
+            space = e.memory.space if e.memory else ""
+            chosen = (e.wave.group_number == group) & (e.wave.items // count.WARP == warp)
+            if (space == "private" and not private) or not chosen.any():
+                continue
+            active = e.wave.active(e.mask)[chosen]
+            if not active.any():
+                continue
+            at = np.where(active, over(e.wave.lanes, e.at)[chosen], -1) if e.memory else np.full(len(active), -1)
+            asked = np.full((1, count.WARP), -1)
+            asked[0, : len(at)] = np.where(at >= 0, at * e.site.scalar.size, -1)
+            size = e.site.scalar.size * e.site.width
+            phase = int(over(e.wave.lanes, e.phase)[chosen][0])
+            steps.append(
+                WarpStep(number, e.site.kind, e.site.line, e.memory.name if e.memory else "", phase, active, at,
+                         e.site.width, count.transactions(asked, size) if space == "global" else 0,
+                         count.turns(asked, size) if space == "local" else 0)
+            )  # fmt: skip
+        return steps
+
+
+class ProductRun(Run):
+    """What a kernel of the ladder did with A (m x k) and B (k x n).
+
+    Attributes (beside those of `Run`):
+        kernel, params, m, n, k: what ran.
+        a, b: the inputs; c: the result, m x n, NaN where nothing was stored; expected: A B.
+        exact: whether c is expected, bit for bit (of the groups that ran).
+    """
+
+    def __init__(self, machine: Machine, memories: Mapping[str, Memory], spec: KernelSpec, params: dict[str, int],
+                 a: np.ndarray, b: np.ndarray, every: bool):  # fmt: skip
+        super().__init__(machine, memories)
+        memory = list(memories.values())[2]
+        self.kernel, self.params, self.a, self.b = spec.number, params, a, b
+        (self.m, self.k), self.n = a.shape, b.shape[1]
+        self.c = self.arrays[memory.name].reshape(self.n, self.m).T
+        self.expected = (a.astype(np.float64) @ b.astype(np.float64)).astype(self.c.dtype)
+        marks = memory.marks(memory.scalar.size)
+        assert marks is not None
+        self._stored = (marks[: self.m * self.n] != 0).reshape(self.n, self.m).T
+        self._wrong = (self.c != self.expected) & (self._stored | every)
+        self.exact = not self._wrong.any()
+        self.findings = distinct([*self.findings, *two_writers(self.log, memory)])
+        if every and not self.stop and not self._stored.all():
+            column, row = np.argwhere(~self._stored.T)[0]
+            many = int((~self._stored).sum())
+            more = f" and {many - 1:,} more elements are" if many > 1 else " is"
+            message = f"{memory.name}({row}, {column}){more} never stored"
+            self.findings.append(Finding("never written", message, count=many))
+
+    @property
+    def ok(self) -> bool:
+        """Whether the product is exact and nothing was found."""
+        return self.exact and not self.findings
+
+    @property
+    def verdict(self) -> str:
+        if self.stop:
+            return f"stopped: {self.stop}"
+        if self.exact:
+            by_luck = f"right here, by luck: {super().verdict}"
+            return by_luck if self.findings else "right: every element exact, and nothing suspicious was seen"
+        column, row = np.argwhere(self._wrong.T)[0]
+        many = int(self._wrong.sum())
+        got, want = self.c[row, column], self.expected[row, column]
+        text = (f"wrong: {many:,} of {self.c.size:,} elements; the first is C({row}, {column}) = {got:g} instead of "
+                f"{want:g}")  # fmt: skip
+        return f"{text}; {super().verdict}" if self.findings else text
+
+
+@lru_cache(maxsize=64)
+def _program(text: str, name: str | None, defines: tuple[tuple[str, object], ...]) -> Program:
+    return compile_kernel(text, name, dict(defines))
+
+
+def program_of(text: str, name: str | None, defines: Mapping[str, object] | None) -> Program:
+    """The translated kernel, remembered."""
+    return _program(text, name, tuple((defines or {}).items()))
+
+
+def run(
+    text: str,
+    name: str | None,
+    global_size: Sequence[int],
+    local_size: Sequence[int] | None,
+    args: Sequence[object],
+    defines: Mapping[str, object] | None = None,
+    *,
+    order: str = "lockstep",
+    seed: int = 0,
+    groups: Sequence[tuple[int, ...]] | None = None,
+    limit: int = 5_000,
+) -> Run:
+    """Run any kernel.
+
+    Args:
+        text: OpenCL C; name: the `__kernel` in it, None for the first.
+        global_size: work-items of the launch; local_size: of a work-group, None if the text requires a size.
+        args: in the order of the kernel's parameters: numbers, NumPy arrays (which are copied) and `Empty`.
+        defines: macros.
+        order: "lockstep", all work-items in step, or "warps": of 32 work-items, which take turns between barriers in
+            an order drawn from `seed`. A race is found in both; in the second one may also see what it does.
+        groups: only these work-groups, such as [(0, 0)].
+        limit: how often a loop may go round.
+
+    Raises:
+        TextError: (a ValueError) if the text is no kernel, with line and column.
+        ValueError, TypeError: for arguments that do not fit; the message names them.
+    """
+    program = program_of(text, name, defines)
+    sizes = _sizes(program, global_size, local_size)
+    if len(args) != len(program.params):
+        wanted = ", ".join(p.name for p in program.params)
+        raise ValueError(
+            f"args has {len(args)} entries, but {program.name} has {len(program.params)} parameters: {wanted}"
+        )
+    given = [_argument(p, a) for p, a in zip(program.params, args, strict=True)]
+    machine = _launch(program, given, sizes[0], sizes[1], order, seed, groups, limit)
+    return Run(machine, _memories(program, given))
+
+
+def _sizes(
+    program: Program, global_size: Sequence[int], local_size: Sequence[int] | None
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The sizes of the launch and of a work-group, checked."""
+    if local_size is None:
+        if not program.size:
+            raise ValueError(f"local_size is missing: {program.name} requires no particular size of a work-group")
+        local_size = program.size[: len(global_size)]
+    whole, local = tuple(map(int, global_size)), tuple(map(int, local_size))
+    if not 1 <= len(whole) <= 3 or len(local) != len(whole):
+        raise ValueError(
+            f"global_size {whole} and local_size {local} must have 1, 2 or 3 entries, and as many as another"
+        )
+    if program.size and (*local, 1, 1)[:3] != program.size:
+        raise ValueError(f"local_size is {local}, but {program.name} requires work-groups of {program.size}")
+    if any(size < 1 or g < 1 or g % size for g, size in zip(whole, local, strict=True)):
+        raise ValueError(f"global_size {whole} is not made of whole work-groups of {local}")
+    return whole, local
+
+
+def _argument(param: Declaration, value: object) -> object:
+    """An argument in the form in which kernels take it: a number, or a `Memory`."""
+    if not isinstance(param.type, Pointer):
+        if not isinstance(param.type, Scalar):
+            raise TypeError(f"{param.name}: an argument of type {param.type} is not known to this simulator")
+        if param.type.whole:
+            if not isinstance(value, Integral):
+                raise TypeError(f"{param.name} is {an(param.type)} and needs a whole number, not {value!r}")
+            if not _least(param.type) <= int(value) < _least(param.type) + 2**param.type.bits:
+                raise ValueError(f"{param.name}={value} does not fit {an(param.type)}")
+            number = int(value)
+            return number - 2**64 if number >= 2**63 else number
+        if not isinstance(value, Real):
+            raise TypeError(f"{param.name} is {an(param.type)} and needs a number, not {value!r}")
+        return param.type.dtype.type(value)
+    if param.type.space != "global":
+        raise TypeError(f"{param.name}: arguments in {param.type.space} memory are not known to this simulator")
+    scalar = scalar_of(param.type.to)
+    if isinstance(value, Memory):
+        return value
+    if not isinstance(value, (np.ndarray, Empty)):
+        raise TypeError(f"{param.name} is a pointer and needs a NumPy array, not {type(value).__name__}")
+    if value.dtype.itemsize != scalar.size or (value.dtype.kind == "f") == scalar.whole:
+        raise TypeError(f"{param.name} needs an array of {scalar.dtype}, not of {value.dtype}")
+    data = np.ravel(value).view(scalar.dtype) if isinstance(value, np.ndarray) else None
+    return Memory(param.name, "global", scalar, (value.size,), data=data)
+
+
+def _least(scalar: Scalar) -> int:
+    return -(2 ** (scalar.bits - 1)) if scalar.kind == "int" else 0
+
+
+def _launch(program: Program, args: Sequence[object], global_size, local_size, order, seed, groups, limit) -> Machine:
+    """Run a program whose arguments are numbers and `Memory`."""
+    if order not in ("lockstep", "warps"):
+        raise ValueError(f"order must be 'lockstep' or 'warps', not {order!r}")
+    machine = Machine(program, global_size, local_size, limit)
+    for group in groups or ():
+        at = (*group, 0, 0)[:3]
+        if any(not 0 <= g < count for g, count in zip(at, machine.num_groups, strict=True)):
+            there = machine.num_groups[: len(global_size)]
+            raise ValueError(f"groups holds {group}, but there are only {there} groups")
+    values = [machine.address(a) if isinstance(a, Memory) else a for a in args]
+    machine.run(values, groups, order, seed)
+    return machine
+
+
+def _memories(program: Program, args: Sequence[object]) -> dict[str, Memory]:
+    """The arrays among the arguments, by the names of the parameters."""
+    return {p.name: a for p, a in zip(program.params, args, strict=True) if isinstance(a, Memory)}
+
+
+def settings(spec: KernelSpec, m: int, n: int, k: int, params: Mapping[str, int] | None) -> dict[str, int]:
+    """Complete parameters that suit these sizes: those given, else the defaults, or tiles of 8. Raises ValueError."""
+    full = spec.validate(params)
+    problem = _unsuited(spec, m, n, k, full)
+    if problem and params is None:
+        small = {name: value for name, value in SMALL.items() if name in full}
+        if not spec.problems({**full, **small}) and not _unsuited(spec, m, n, k, {**full, **small}):
+            return spec.validate(small)
+    if problem:
+        raise ValueError(problem)
+    return full
+
+
+def _unsuited(spec: KernelSpec, m: int, n: int, k: int, params: dict[str, int]) -> str:
+    """Why a kernel cannot take these sizes, or nothing."""
+    multiples, least = spec.multiples(params), spec.minimum_sizes(params)
+    for name, size, multiple, smallest in zip("mnk", (m, n, k), multiples, least, strict=True):
+        if size % multiple:
+            return f"{name}={size} is not a multiple of {multiple}, as kernel {spec.number} needs with {params}"
+        if size < smallest:
+            return f"{name}={size} is less than {smallest}, as kernel {spec.number} needs with {params}"
+    return ""
+
+
+def simulate(
+    kernel: int | KernelSpec = 6,
+    m: int = 16,
+    n: int = 16,
+    k: int = 16,
+    params: Mapping[str, int] | None = None,
+    source: str | None = None,
+    *,
+    order: str = "lockstep",
+    seed: int = 0,
+    groups: Sequence[tuple[int, ...]] | None = None,
+    limit: int | None = None,
+) -> ProductRun:
+    """Run a kernel of the ladder, or an edited text of it, on A (m x k) and B (k x n) with entries +-1 and +-3.
+
+    Args:
+        kernel: its number; it says how large work-groups and tiles are. m, n, k: sizes that it takes, a few tiles.
+        params: its parameters; None for the defaults, or tiles of 8 where the sizes are too small for these.
+        source: another text to run in its place.
+        order, seed, groups, limit: as in `run`; seed also draws the inputs. The limit is 512 rounds of a loop, or
+            twice the largest of m, n and k, unless another is given.
+
+    Raises:
+        TextError: (a ValueError) if the text is no kernel, with line and column.
+        ValueError, ParameterError: for sizes and parameters that do not fit.
+    """
+    spec = find(kernel)
+    for name, size in zip("mnk", (m, n, k), strict=True):
+        if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
+            raise ValueError(f"{name} must be a whole number from 1 on, not {size!r}")
+    full = settings(spec, m, n, k, params)
+    program = program_of(read(spec.file) if source is None else source, None if source is None else "gemm", full)
+    local, launch = spec.local_size(full), spec.global_size(m, n, full)
+    _as_a_product(program, spec, local)
+    types = {p.name: scalar_of(p.type.to) for p in program.params if isinstance(p.type, Pointer)}
+    names = [p.name for p in program.params]
+    inputs = exact_inputs(m, n, k, seed)
+    a, b = (x.astype(types[name].dtype) for x, name in zip(inputs, names[3:5], strict=True))
+    c = Memory(names[5], "global", types[names[5]], (m * n,))
+    args: list[object] = [m, n, k]
+    lies = b if spec.wants_transposed(full) else b.T  # one row of this array is one column in memory
+    for matrix, distance, name in zip((a.T, lies), spec.leading_dimensions(m, n, k, full), names[3:5], strict=True):
+        data = np.pad(matrix, ((0, 0), (0, distance - matrix.shape[1])))
+        args.append(Memory(name, "global", types[name], (data.size,), data=data.ravel()))
+    args.append(c)
+    if spec.takes_workspace:
+        args.append(_pieces(spec, full, names[6]))
+    machine = _launch(program, args, launch, local, order, seed, groups, limit or max(512, 2 * max(m, n, k)))
+    if spec.needs_fixup(full, frozenset()) and not machine.stop and groups is None:
+        fixed = _fixup(spec, full, (m, n, k), args)
+        machine.findings += [*fixed.findings, *races(fixed.log)]
+        machine.stop = fixed.stop
+    return ProductRun(machine, _memories(program, args), spec, full, a, b, every=groups is None)
+
+
+def _as_a_product(program: Program, spec: KernelSpec, local: tuple[int, int]) -> None:
+    """A product's kernel has a product's parameters, and the work-groups that it is launched with."""
+    wanted = ["M", "N", "K", "A", "B", "C"] + ["pieces"] * spec.takes_workspace
+    problem = ""
+    if len(program.params) != len(wanted):
+        problem = f"{program.name} has {len(program.params)} parameters instead of {len(wanted)}: {', '.join(wanted)}"
+    for param, name in zip(program.params, wanted, strict=False):
+        number = name in "MNK"
+        if (
+            number != (isinstance(param.type, Scalar) and param.type.whole)
+            or not number
+            and not (
+                isinstance(param.type, Pointer) and param.type.space == "global" and not scalar_of(param.type.to).whole
+            )
+        ):
+            what = "a whole number" if number else "a pointer to floats in global memory"
+            shown = f"parameter {param.name}, which stands for {name}"
+            problem = problem or f"{shown}, must be {what}, not {an(param.type)}"
+    if program.size and program.size != (*local, 1):
+        size = " x ".join(map(str, program.size))
+        problem = (
+            problem or f"{program.name} requires work-groups of {size}, but is launched with {local[0]} x {local[1]}"
+        )
+    if problem:
+        error = TextError(problem, program.spot)
+        error.source = program.text
+        raise error
+
+
+def _pieces(spec: KernelSpec, params: dict[str, int], name: str) -> Memory:
+    """Memory for pieces of tiles; at its end a counter for each group, zero."""
+    size, counters = spec.workspace(params), params["GROUPS"]
+    memory = Memory(name, "global", SCALARS["float"], (max(1, size),))
+    marks = memory.marks(4)
+    assert marks is not None
+    if counters:
+        memory.view(SCALARS["float"])[size - counters : size] = 0
+        marks[size - counters : size] = 1
+    return memory
+
+
+def _fixup(spec: KernelSpec, params: dict[str, int], sizes: tuple[int, int, int], args: list[object]) -> Machine:
+    """The second launch of kernel 15: fixup.cl adds up the pieces of the tiles that the first has cut."""
+    m, n, k = sizes
+    rows, cols, _ = spec.tiles(params)
+    down, across = spec.tile_grid(m, n, params)
+    cuts = max(1, params["GROUPS"] - 1)
+    program = program_of(read("support/fixup.cl"), "fixup", params)
+    launch = 256 * min(down * across, cuts), -(-rows * cols // (4 * 256))
+    values = [m, n, k, params["GROUPS"], int(down * across <= cuts), args[6], args[5]]
+    return _launch(program, values, launch, (256, 1), "lockstep", 0, None, 5_000)

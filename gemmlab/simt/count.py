@@ -1,0 +1,148 @@
+"""What a run costs, counted from its log: loads and stores, transactions, turns of the banks, multiply-adds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .machine import WARP
+from .watch import Entry
+
+SECTOR = 32  # bytes that global memory moves at least
+BANKS = 32  # of local memory
+
+
+@dataclass
+class Counts:
+    """What a line of the kernel, or all of it, has cost.
+
+    Attributes:
+        loads, stores: numbers that work-items loaded and stored, by the name of the array, private arrays left out.
+        requests: warps that accessed global or local memory, one for each access in the text.
+        transactions: sectors of 32 bytes that warps touched in global memory.
+        turns: of local memory: how often its banks were asked; one turn per request if no two lanes of a warp want
+            different words of one bank.
+        multiply_adds: by all work-items.
+        barriers: passed by work-groups.
+        branches: conditions that differed among the work-items, by warps that came to them; loops included.
+        divergent: those at which a warp went both ways.
+    """
+
+    loads: dict[str, int] = field(default_factory=dict)
+    stores: dict[str, int] = field(default_factory=dict)
+    requests: int = 0
+    transactions: int = 0
+    turns: int = 0
+    multiply_adds: int = 0
+    barriers: int = 0
+    branches: int = 0
+    divergent: int = 0
+
+    def add(self, other: Counts) -> None:
+        for name, value in vars(other).items():
+            if isinstance(value, dict):
+                mine = getattr(self, name)
+                for array, count in value.items():
+                    mine[array] = mine.get(array, 0) + count
+            else:
+                setattr(self, name, getattr(self, name) + value)
+
+
+def by_line(log: Iterable[Entry], bank_bytes: int = 4) -> dict[int, Counts]:
+    """What each line has cost. `bank_bytes` is the width of a bank of local memory: 4, on some chips 8."""
+    if bank_bytes not in (4, 8):
+        raise ValueError(f"bank_bytes must be 4 or 8, not {bank_bytes!r}")
+    places: dict[tuple, list[Entry]] = {}
+    for e in log:
+        places.setdefault((e.site.number, id(e.memory), id(e.wave)), []).append(e)
+    lines: dict[int, Counts] = {}
+    for entries in places.values():
+        line = lines.setdefault(entries[0].site.line, Counts())
+        line.add(_of_place(entries, bank_bytes))
+    return dict(sorted(lines.items()))
+
+
+def total(lines: dict[int, Counts]) -> Counts:
+    """The sum of all lines."""
+    all_of_them = Counts()
+    for counts in lines.values():
+        all_of_them.add(counts)
+    return all_of_them
+
+
+def _of_place(entries: list[Entry], bank_bytes: int) -> Counts:
+    """What one place in the text has cost a wave."""
+    e = entries[0]
+    site, wave = e.site, e.wave
+    lanes = sum(wave.lanes if e.mask is None else int(np.count_nonzero(e.mask)) for e in entries)
+    if site.kind == "multiply-add":
+        return Counts(multiply_adds=lanes * site.width)
+    if site.kind == "barrier":
+        return Counts(barriers=lanes // wave.per if wave.per == wave.machine.work_items else int(wave.items[0] == 0)
+                      * len(entries))  # fmt: skip
+    if site.kind in ("branch", "loop"):
+        yes = rows(entries, [e.value for e in entries]) >= 0
+        come = rows(entries, [True] * len(entries)) >= 0
+        both = yes.any(1) & (come & ~yes).any(1)
+        return Counts(branches=int(come.any(1).sum()), divergent=int(both.sum()))
+    if e.memory is None or e.memory.space == "private":
+        return Counts()
+    found = Counts()
+    for kind, counted in (("load", found.loads), ("store", found.stores)):
+        if site.kind in (kind, "atomic"):
+            counted[e.memory.name] = lanes * site.width
+    size = site.scalar.size
+    asked = rows(entries, [True] * len(entries), [np.asarray(e.at) * size for e in entries])
+    asked = asked[(asked >= 0).any(1)]
+    found.requests = len(asked)
+    if e.memory.space == "global":
+        found.transactions = transactions(asked, size * site.width)
+    else:
+        found.turns = turns(asked, size * site.width, bank_bytes)
+    return found
+
+
+def rows(entries: list[Entry], chosen: list, values: list | None = None) -> np.ndarray:
+    """A row of 32 lanes for each warp of each entry: the lane's value (0 if none are given), -1 where it is not chosen.
+
+    A lane takes part if it is in the entry's mask and in `chosen`.
+    """
+    wave = entries[0].wave
+    table = np.full((len(entries), wave.lanes), -1, np.int64)
+    for row, (e, chosen_lanes) in enumerate(zip(entries, chosen, strict=True)):
+        part = chosen_lanes if e.mask is None else e.mask & chosen_lanes
+        table[row] = np.where(part, 0 if values is None else values[row], -1)
+    table = table.reshape(-1, wave.per)
+    return np.pad(table, ((0, 0), (0, -wave.per % WARP)), constant_values=-1).reshape(-1, WARP)
+
+
+def transactions(asked: np.ndarray, size: int) -> int:
+    """Sectors that warps touch: each lane's first byte in a row per warp (-1: none), and how many bytes it wants."""
+    offsets = np.array([*range(0, size, SECTOR), size - 1])
+    sectors = np.where(asked[:, :, None] >= 0, (asked[:, :, None] + offsets) // SECTOR, -1)
+    return int(_first_of_each(sectors.reshape(len(asked), -1))[1].sum())
+
+
+def turns(asked: np.ndarray, size: int, bank_bytes: int = 4) -> int:
+    """Turns that local memory needs: each serves one word of every bank, to all lanes that want it.
+
+    A warp that asks for more than a word per lane is served in parts: 8 lanes at a time for vectors of 4 floats.
+    """
+    parts = min(WARP, max(1, size // bank_bytes))
+    asked = asked.reshape(len(asked) * parts, WARP // parts)
+    offsets = np.arange(0, size, min(size, bank_bytes))
+    words = np.where(asked[:, :, None] >= 0, (asked[:, :, None] + offsets) // bank_bytes, -1).reshape(len(asked), -1)
+    words, first = _first_of_each(words)
+    row, column = np.nonzero(first)
+    wanted = np.bincount(row * BANKS + words[row, column] % BANKS, minlength=len(words) * BANKS)
+    return int(wanted.reshape(-1, BANKS).max(1).sum()) if len(words) else 0
+
+
+def _first_of_each(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each row sorted, and where a number (not -1) occurs for the first time."""
+    table = np.sort(table, 1)
+    first = np.ones(table.shape, bool)
+    first[:, 1:] = table[:, 1:] != table[:, :-1]
+    return table, first & (table >= 0)

@@ -1,0 +1,547 @@
+"""From tokens to a tree, by recursive descent: each method reads one kind of thing, and calls those for its parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
+
+from . import tree
+from .text import Spot, TextError, Token, near
+from .tree import Node
+from .types import (
+    DOUBLE,
+    FLOAT,
+    HALF,
+    INT,
+    LONG,
+    SCALARS,
+    UINT,
+    ULONG,
+    VOID,
+    Array,
+    Pointer,
+    Type,
+    Vector,
+    named,
+    stride,
+)
+
+SPACES = {
+    "__global": "global", "global": "global", "__constant": "global", "constant": "global",
+    "__local": "local", "local": "local", "__private": "private", "private": "private",
+}  # fmt: skip
+QUALIFIERS = {"const", "volatile", "restrict", "__restrict", "__restrict__", "static", "inline", "__inline", "extern",
+              "register", "__kernel", "kernel"}  # fmt: skip
+UNKNOWN = {"struct", "union", "enum", "goto", "asm", "__asm__"}
+ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
+#: Operators by how tightly they bind, the loosest first.
+LEVELS = [["||"], ["&&"], ["|"], ["^"], ["&"], ["==", "!="], ["<", ">", "<=", ">="], ["<<", ">>"], ["+", "-"],
+          ["*", "/", "%"]]  # fmt: skip
+LEVEL = {op: level for level, ops in enumerate(LEVELS) for op in ops}
+END = Token("end", "", Spot(1))
+
+
+@dataclass
+class Specified:
+    """What stands before the name in a declaration."""
+
+    type: Type
+    space: str = "private"
+    const: bool = False
+    kernel: bool = False
+    size: list[Node] = field(default_factory=list)
+
+
+class Parser:
+    """Reads a list of tokens from its beginning to its end."""
+
+    def __init__(self, tokens: list[Token]):
+        self.tokens, self.at = tokens, 0
+        self.typedefs: dict[str, Type] = {}
+
+    # ---- tokens
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.at] if self.at < len(self.tokens) else END
+
+    @property
+    def text(self) -> str:
+        return self.token.text
+
+    def ahead(self, steps: int = 1) -> Token:
+        return self.tokens[self.at + steps] if self.at + steps < len(self.tokens) else END
+
+    def fail(self, message: str, spot: Spot | None = None) -> NoReturn:
+        last = self.tokens[-1].spot if self.tokens else Spot(1)
+        raise TextError(message, spot or (self.token.spot if self.token is not END else last))
+
+    def found(self) -> str:
+        return f"found {self.text!r}" if self.token is not END else "found the end of the text"
+
+    def next(self) -> Token:
+        token = self.token
+        self.at += 1
+        return token
+
+    def accept(self, text: str) -> bool:
+        if self.token.text == text and self.token.kind != "string":
+            self.at += 1
+            return True
+        return False
+
+    def expect(self, text: str, after: str = "") -> Token:
+        if self.token.text == text:
+            return self.next()
+        message = f"expected {text!r}{' ' + after if after else ''}"
+        before = self.tokens[self.at - 1] if self.at else self.token
+        if text in ";)]}" and (self.token is END or before.spot.line != self.token.spot.line):
+            # where it is missing, and not at the beginning of the next line
+            self.fail(message, replace(before.spot, column=before.spot.column + len(before.text)))
+        self.fail(f"{message}, {self.found()}")
+
+    def name(self, of: str) -> Token:
+        if self.token.kind != "name":
+            self.fail(f"expected the name of {of}, {self.found()}")
+        return self.next()
+
+    # ---- types
+    def is_type(self, token: Token | None = None) -> bool:
+        token = token or self.token
+        word = token.text
+        return token.kind == "name" and (
+            word in QUALIFIERS or word in SPACES or word in self.typedefs or named(word) is not None
+            or word in ("unsigned", "signed", "struct", "union", "enum", "__attribute__")
+        )  # fmt: skip
+
+    def specifiers(self) -> Specified:
+        """Qualifiers and one type, in any order."""
+        found = Specified(VOID)
+        known: Type | None = None
+        while self.token.kind == "name":
+            word = self.text
+            if word in SPACES:
+                found.space = SPACES[word]
+            elif word in QUALIFIERS:
+                found.const |= word == "const"
+                found.kernel |= word in ("__kernel", "kernel")
+            elif word == "__attribute__":
+                found.size = self.attribute() or found.size
+                continue
+            elif word in UNKNOWN:
+                self.fail(f"{word} is not known to this simulator")
+            elif known is None and word in ("unsigned", "signed"):
+                after = named(self.ahead().text)
+                if self.ahead().text in ("int", "long", "char", "short"):
+                    self.next()
+                known = named(("u" if word == "unsigned" else "") + (self.text if after is not None else "int"))
+            elif known is None and (known := self.typedefs.get(word) or named(word)) is not None:
+                pass
+            else:
+                break
+            self.at += 1
+        if known is None:
+            self.fail(f"expected a type, {self.found()}")
+        found.type = known
+        return found
+
+    def attribute(self) -> list[Node]:
+        """__attribute__((...)): of all of them only reqd_work_group_size matters here."""
+        start = self.expect("__attribute__")
+        self.expect("(")
+        size: list[Node] = []
+        depth = 1
+        while depth:
+            if self.token is END:
+                self.fail("this __attribute__ has no ')'", start.spot)
+            token = self.next()
+            depth += (token.text == "(") - (token.text == ")")
+            if token.text == "reqd_work_group_size":
+                self.expect("(", "after reqd_work_group_size")
+                size = self.arguments("reqd_work_group_size")
+        return size
+
+    def attributes(self) -> list[Node]:
+        size: list[Node] = []
+        while self.text == "__attribute__":
+            size = self.attribute() or size
+        return size
+
+    def pointers(self, of: Type, space: str) -> tuple[Type, str]:
+        """The stars behind a type; a pointer itself is private."""
+        while self.accept("*"):
+            of, space = Pointer(of, space), "private"
+            while self.text in QUALIFIERS or self.text in SPACES:
+                self.at += 1
+        return of, space
+
+    def type_name(self) -> Type:
+        specified = self.specifiers()
+        return self.pointers(specified.type, specified.space)[0]
+
+    # ---- expressions, from the loosest binding to the tightest
+    def whole_expression(self) -> Node:
+        """An expression behind which nothing comes."""
+        found = self.expression()
+        if self.token is not END:
+            self.fail(f"{self.text!r} was not expected here")
+        return found
+
+    def expression(self) -> Node:
+        left = self.assignment()
+        while self.text == ",":
+            left = tree.Comma(self.next().spot, left, self.assignment())
+        return left
+
+    def assignment(self) -> Node:
+        left = self.choice()
+        if self.text in ASSIGNMENTS:
+            token = self.next()
+            return tree.Assign(token.spot, token.text[:-1], left, self.assignment())
+        return left
+
+    def choice(self) -> Node:
+        condition = self.binary(0)
+        if self.text != "?":
+            return condition
+        spot = self.next().spot
+        yes = self.expression()
+        self.expect(":", "of this '? :'")
+        return tree.Choice(spot, condition, yes, self.choice())
+
+    def binary(self, level: int) -> Node:
+        left = self.unary()
+        while LEVEL.get(self.text, -1) >= level:
+            token = self.next()
+            left = tree.Binary(token.spot, token.text, left, self.binary(LEVEL[token.text] + 1))
+        return left
+
+    def unary(self) -> Node:
+        token = self.token
+        if token.kind == "mark":
+            if token.text in ("++", "--"):
+                self.at += 1
+                return tree.Step(token.spot, token.text, self.unary(), before=True)
+            if token.text in ("+", "-", "!", "~", "*", "&"):
+                self.at += 1
+                return tree.Unary(token.spot, token.text, self.unary())
+            if token.text == "(" and self.is_type(self.ahead()):
+                return self.cast()
+        elif token.text == "sizeof":
+            self.at += 1
+            self.expect("(", "after sizeof")
+            if not self.is_type():
+                self.fail("sizeof is only known of types")
+            size = stride(self.type_name())
+            self.expect(")")
+            return tree.Number(token.spot, size, ULONG)
+        return self.postfix(self.primary())
+
+    def cast(self) -> Node:
+        spot = self.expect("(").spot
+        to = self.type_name()
+        self.expect(")", "after the type")
+        if isinstance(to, Vector) and self.accept("("):
+            return self.postfix(tree.VectorLiteral(spot, to, self.arguments(f"this {to}")))
+        return tree.Cast(spot, to, self.unary())
+
+    def arguments(self, of: str) -> list[Node]:
+        """What stands between brackets, the first of which has been read."""
+        args: list[Node] = []
+        if self.accept(")"):
+            return args
+        args.append(self.assignment())
+        while self.accept(","):
+            args.append(self.assignment())
+        self.expect(")", f"after the arguments of {of}")
+        return args
+
+    def primary(self) -> Node:
+        token = self.token
+        if token.kind == "number":
+            self.at += 1
+            return number(token)
+        if token.kind == "name" and token.text not in UNKNOWN:
+            self.at += 1
+            if self.accept("("):
+                return tree.Call(token.spot, token.text, self.arguments(token.text))
+            return tree.Name(token.spot, token.text)
+        if token.kind == "string":
+            self.at += 1
+            return tree.Text(token.spot, token.text)
+        if self.accept("("):
+            inner = self.expression()
+            self.expect(")")
+            return inner
+        if token.text in UNKNOWN:
+            self.fail(f"{token.text} is not known to this simulator")
+        self.fail(f"expected an expression, {self.found()}")
+
+    def postfix(self, left: Node) -> Node:
+        while self.token.kind == "mark":
+            token = self.token
+            if self.accept("["):
+                left = tree.Index(token.spot, left, self.expression())
+                self.expect("]", "after an index")
+            elif self.accept("."):
+                left = tree.Member(token.spot, left, self.name("an element of a vector").text)
+            elif token.text in ("++", "--"):
+                self.at += 1
+                left = tree.Step(token.spot, token.text, left, before=False)
+            else:
+                break
+        return left
+
+    # ---- statements
+    def block(self) -> tree.Block:
+        spot = self.expect("{").spot
+        body: list[Node] = []
+        while self.text != "}":
+            if self.token is END:
+                self.fail("this block has no '}'", spot)
+            body.append(self.statement())
+        self.at += 1
+        return tree.Block(spot, body)
+
+    def statement(self) -> Node:
+        token, word = self.token, self.text
+        reader = getattr(self, f"_{word}", None) if word in STATEMENTS else None
+        if reader is not None:
+            self.at += 1
+            return reader(token.spot)
+        if word == "{":
+            return self.block()
+        if self.accept(";"):
+            return tree.Block(token.spot, [])
+        if word in UNKNOWN:
+            self.fail(f"{word} is not known to this simulator")
+        if word == "typedef" or self.is_type():
+            return self.declaration()
+        if token.kind == "name" and self.ahead().kind == "name":
+            self.fail(f"the type {word!r} is not known{near(word, [*SCALARS, 'float4'])}")
+        return self.expression_statement()
+
+    def condition(self, of: str) -> Node:
+        self.expect("(", f"after {of!r}")
+        found = self.expression()
+        self.expect(")", f"after the condition of {of!r}")
+        return found
+
+    def _if(self, spot: Spot) -> Node:
+        condition = self.condition("if")
+        yes = self.statement()
+        return tree.If(spot, condition, yes, self.statement() if self.accept("else") else None)
+
+    def _else(self, spot: Spot) -> Node:
+        self.fail("'else' without 'if'", spot)
+
+    def _for(self, spot: Spot) -> Node:
+        self.expect("(", "after 'for'")
+        start = None
+        if not self.accept(";"):
+            start = self.declaration() if self.is_type() else self.expression_statement()
+        condition = None if self.text == ";" else self.expression()
+        self.expect(";", "after the condition of 'for'")
+        step = None if self.text == ")" else self.expression()
+        self.expect(")", "after the head of 'for'")
+        return tree.Loop(spot, start, condition, step, self.statement())
+
+    def _while(self, spot: Spot) -> Node:
+        return tree.Loop(spot, None, self.condition("while"), None, self.statement())
+
+    def _do(self, spot: Spot) -> Node:
+        body = self.statement()
+        self.expect("while", "after the body of 'do'")
+        condition = self.condition("while")
+        self.expect(";", "after 'do ... while (...)'")
+        return tree.Loop(spot, None, condition, None, body, first=False)
+
+    def _switch(self, spot: Spot) -> Node:
+        value = self.condition("switch")
+        return tree.Switch(spot, value, self.block().body)
+
+    def _case(self, spot: Spot) -> Node:
+        value = self.choice()
+        self.expect(":", "after 'case'")
+        return tree.Case(spot, value)
+
+    def _default(self, spot: Spot) -> Node:
+        self.expect(":", "after 'default'")
+        return tree.Case(spot, None)
+
+    def _break(self, spot: Spot) -> Node:
+        self.expect(";", "after 'break'")
+        return tree.Jump(spot, "break")
+
+    def _continue(self, spot: Spot) -> Node:
+        self.expect(";", "after 'continue'")
+        return tree.Jump(spot, "continue")
+
+    def _return(self, spot: Spot) -> Node:
+        value = None if self.text == ";" else self.expression()
+        self.expect(";", "after 'return'")
+        return tree.Return(spot, value)
+
+    def expression_statement(self) -> Node:
+        spot = self.token.spot
+        value = self.expression()
+        self.expect(";", "after this statement")
+        return tree.Expression(spot, value)
+
+    def declaration(self) -> Node:
+        """One or more variables of a type, or a typedef."""
+        spot = self.token.spot
+        is_name = self.accept("typedef")
+        specified = self.specifiers()
+        items: list[Node] = []
+        while True:
+            of, space = self.pointers(specified.type, specified.space)
+            name = self.name("a variable")
+            of = self.sizes(of)
+            self.attributes()
+            value: Node | None = None
+            if self.accept("="):
+                value = self.braces() if self.text == "{" else self.assignment()
+            const = specified.const and not isinstance(of, (Pointer, Array))
+            if is_name:
+                self.typedefs[name.text] = of
+            else:
+                items.append(tree.Declaration(name.spot, name.text, of, space, const, value))
+            if not self.accept(","):
+                break
+        self.expect(";", "after this declaration")
+        return tree.Declarations(spot, items)
+
+    def sizes(self, of: Type) -> Type:
+        """[2][3] behind a variable's name."""
+        sizes = []
+        while self.text == "[":
+            spot = self.next().spot
+            size = constant(self.expression())
+            if not isinstance(size, int) or size < 1:
+                self.fail(f"an array cannot have {size} elements", spot)
+            sizes.append(size)
+            self.expect("]", "after the size of an array")
+        for size in reversed(sizes):
+            of = Array(of, size)
+        return of
+
+    def braces(self) -> Node:
+        spot = self.expect("{").spot
+        items: list[Node] = []
+        while self.text != "}":
+            items.append(self.braces() if self.text == "{" else self.assignment())
+            if not self.accept(","):
+                break
+        self.expect("}", "after the values of an array")
+        return tree.Braces(spot, items)
+
+    # ---- the whole text
+    def file(self) -> tuple[dict[str, tree.Function], list[tree.Declaration]]:
+        """The functions by name, and the variables outside of them."""
+        functions: dict[str, tree.Function] = {}
+        constants: list[tree.Declaration] = []
+        while self.token is not END:
+            if self.accept(";"):
+                continue
+            start = self.at
+            if self.text == "typedef":
+                self.declaration()
+                continue
+            specified = self.specifiers()
+            of, _ = self.pointers(specified.type, specified.space)
+            size = self.attributes() or specified.size
+            name = self.name("a function")
+            if self.text != "(":
+                self.at = start
+                constants += [d for d in self.declaration().children() if isinstance(d, tree.Declaration)]
+                continue
+            params = self.parameters(name.text)
+            size = self.attributes() or size
+            if self.accept(";"):
+                continue
+            functions[name.text] = tree.Function(name.spot, name.text, of, params, self.block(), specified.kernel, size)
+        return functions, constants
+
+    def parameters(self, of: str) -> list[Node]:
+        self.expect("(")
+        params: list[Node] = []
+        if self.text == "void" and self.ahead().text == ")":
+            self.at += 1
+        while self.text != ")":
+            specified = self.specifiers()
+            kind, space = self.pointers(specified.type, specified.space)
+            name = self.name("a parameter")
+            if self.text == "[":  # an array is handed over as a pointer to its first element
+                self.next()
+                if self.text != "]":
+                    self.expression()
+                self.expect("]")
+                kind = Pointer(self.sizes(kind), space)
+            const = specified.const and not isinstance(kind, Pointer)
+            params.append(tree.Declaration(name.spot, name.text, kind, "private", const, None))
+            if not self.accept(","):
+                break
+        self.expect(")", f"after the parameters of {of}")
+        return params
+
+
+STATEMENTS = {"if", "else", "for", "while", "do", "switch", "case", "default", "break", "continue", "return"}
+
+
+def number(token: Token) -> tree.Number:
+    """A number as C reads it: its value and its type."""
+    text = token.text.lower()
+    digits = text.rstrip("ul")
+    suffix = text[len(digits) :]
+    octal = len(digits) > 1 and digits.isdigit() and digits[0] == "0"
+    try:
+        if not text.startswith("0x") and any(c in text for c in ".ef"):
+            kind = {"f": FLOAT, "h": HALF}.get(text[-1], DOUBLE)
+            return tree.Number(token.spot, float(text.rstrip("fh")), kind)
+        value = int(digits, 8 if octal else 0)
+    except ValueError:
+        raise TextError(f"{token.text} is no number", token.spot) from None
+    if value >= 2**64:
+        raise TextError(f"{token.text} is too large for any type", token.spot)
+    candidates = [UINT, ULONG] if "u" in suffix else [INT, UINT, LONG, ULONG] if text[0] == "0" else [INT, LONG, ULONG]
+    for kind in candidates:
+        fits = value < 2 ** (kind.bits - (kind.kind == "int"))
+        if fits and ("l" not in suffix or kind.size == 8):
+            break
+    return tree.Number(token.spot, value, kind)
+
+
+def quotient(a: int, b: int) -> int:
+    """a / b as in C: rounded towards zero."""
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+_CONSTANT = {
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": quotient,
+    "%": lambda a, b: a - b * quotient(a, b), "<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63),
+    "<": lambda a, b: a < b, ">": lambda a, b: a > b, "<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b,
+    "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "&": lambda a, b: a & b, "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b, "&&": lambda a, b: bool(a and b), "||": lambda a, b: bool(a or b),
+}  # fmt: skip
+
+
+def constant(node: Node) -> int:
+    """The value of a whole expression that must be known before the kernel runs."""
+    if isinstance(node, tree.Number) and node.type.whole:
+        return int(node.value)
+    if isinstance(node, tree.Unary) and node.op in "+-!~":
+        value = constant(node.operand)
+        return {"+": value, "-": -value, "!": int(not value), "~": ~value}[node.op]
+    if isinstance(node, tree.Cast):
+        return constant(node.operand)
+    if isinstance(node, tree.Choice):
+        return constant(node.yes if constant(node.condition) else node.no)
+    if isinstance(node, tree.Binary):
+        left = constant(node.left)
+        if (node.op == "&&" and not left) or (node.op == "||" and left):
+            return int(bool(left))
+        right = constant(node.right)
+        if node.op in "/%" and right == 0:
+            raise TextError("division by zero", node.spot)
+        return int(_CONSTANT[node.op](left, right))
+    raise TextError(f"a constant is needed here, and {tree.written(node)} is none", node.spot)

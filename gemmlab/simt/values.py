@@ -1,0 +1,220 @@
+"""Values of all work-items at once: the vocabulary of the Python text that a kernel becomes.
+
+A number that is the same for all work-items is a plain number (int, bool, np.float32 ...); one that differs is an
+array with an entry per work-item, a *lane*. So sizes and loop counters cost next to nothing, and a loop that all
+work-items go through alike is an ordinary loop. Whole numbers are Python's, or int64 in arrays: large enough that an
+int which overflows is seen; `uint` is cut to its 32 bits, and a `ulong` is held as the int64 of the same bits.
+A vector of n numbers is an array of n rows; one column stands for all lanes.
+
+A mask says which lanes take part: None for all, False for none, else an array of bool.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .types import Scalar
+
+array = np.ndarray
+Lanes = Any  # a number, or an array with an entry per lane
+Mask = Any  # None, False or an array of bool
+
+
+class Partly:
+    """A value that only some lanes have been given."""
+
+    __slots__ = ("value", "given")
+
+    def __init__(self, value, given):
+        self.value, self.given = value, given
+
+
+def assign(mask, new, old):
+    """The value of a variable after the lanes of `mask` have been given a new one; `old` is None before the first."""
+    if mask is None:
+        return new
+    if old is None:
+        return Partly(new, mask)
+    if old.__class__ is Partly:
+        given = old.given | mask
+        value = np.where(mask, new, old.value)
+        return value if given.all() else Partly(value, given)
+    return np.where(mask, new, old)
+
+
+def over(lanes: int, x) -> np.ndarray:
+    """An entry per lane, also of a number that is the same for all."""
+    return x if x.__class__ is array and x.ndim else np.full(lanes, x)
+
+
+def finished(result):
+    """What a function returns: lanes that did not call it have nothing, and need nothing."""
+    return result.value if result.__class__ is Partly else result
+
+
+def pick(condition, yes, no):
+    """condition ? yes : no, where both sides have been computed, or one is None because no lane wants it."""
+    if yes is None or no is None:
+        return no if yes is None else yes
+    if condition.__class__ is array:
+        return np.where(condition, yes, no)
+    return yes if condition else no
+
+
+def union(whole, a, b):
+    """The lanes of either mask; `whole` itself if it is all of its lanes, so that masks can be compared by identity."""
+    if a is False or b is False:
+        return b if a is False else a
+    if a is None or b is None:
+        return None
+    both = a | b
+    if whole.__class__ is array and (both == whole).all():
+        return whole
+    return None if both.all() else both
+
+
+def without(mask, gone):
+    """The lanes of `mask` that are not in `gone`."""
+    if gone is False:
+        return mask
+    if gone is None:
+        return False
+    left = ~gone if mask is None else mask & ~gone
+    if mask is not None and (left == mask).all():
+        return mask
+    return left if left.any() else False
+
+
+# ---- from one type to another
+def whole(x):
+    """A bool as 0 or 1."""
+    return x.astype(np.int64) if x.__class__ is array else int(x)
+
+
+def floating(x, dtype):
+    """A number as float, half or double: the nearest there is."""
+    return x.astype(dtype) if x.__class__ is array else dtype(x)
+
+
+def truncated(x):
+    """A float as a whole number, rounded towards zero; what is no number becomes 0."""
+    if x.__class__ is array:
+        return np.where(np.isfinite(x), x, 0).astype(np.int64)
+    return int(x) if math.isfinite(x) else 0
+
+
+def wrapped(x, bits):
+    """The lower bits of a whole number, the highest of them its sign."""
+    half = 1 << (bits - 1)
+    if bits == 64:
+        return x if x.__class__ is array else ((x + half) & (2 * half - 1)) - half
+    return ((x + half) & (2 * half - 1)) - half
+
+
+def unsigned(x):
+    """The number that the bits of a ulong mean."""
+    return x.view(np.uint64) if x.__class__ is array else x & (2**64 - 1)
+
+
+def signed(x):
+    """A ulong back in the form in which it is held."""
+    return x.view(np.int64) if x.__class__ is array else wrapped(int(x), 64)
+
+
+def bits_as(x, of: Scalar, to: Scalar):
+    """The same bits as another type of the same size: as_uint(x)."""
+    if of is to:
+        return x
+    held = np.asarray(x)
+    if of.whole:
+        held = held.astype(f"i{of.size}") if of.kind == "int" else held.astype("u8").astype(f"u{of.size}")
+    new = np.ascontiguousarray(held, of.dtype).view(to.dtype)
+    if to.whole:
+        new = new.view(np.int64) if to.size == 8 else new.astype(np.int64)
+    if x.__class__ is array:
+        return new
+    return int(new.flat[0]) if to.whole else new.flat[0]
+
+
+# ---- vectors
+def spread(x, n):
+    """n times the same number."""
+    return np.broadcast_to(x, (n, x.shape[-1])) if x.__class__ is array else np.full((n, 1), x)
+
+
+def vector(parts, dtype):
+    """A vector of numbers and shorter vectors."""
+    rows: list = []
+    for part in parts:
+        rows.extend(part if part.__class__ is array and part.ndim == 2 else (part,))
+    lanes = max(row.shape[0] if row.__class__ is array else 1 for row in rows)
+    out = np.empty((len(rows), lanes), dtype)
+    for i, row in enumerate(rows):
+        out[i] = row
+    return out
+
+
+def element(v, i):
+    """One number of a vector."""
+    if v.shape[1] > 1:
+        return v[i]
+    return v[i, 0] if v.dtype.kind == "f" else int(v[i, 0])
+
+
+def changed(old, at, new, n, dtype):
+    """The vector `old` (None: it has no value yet) with new numbers at the places `at`."""
+    old = finished(old)
+    if old is None:
+        old = np.zeros((n, 1), dtype)
+    lanes = max(old.shape[1], new.shape[-1] if new.__class__ is array else 1)
+    out = np.empty((n, lanes), old.dtype)
+    out[:] = old
+    out[at] = new
+    return out
+
+
+# ---- arithmetic
+def quotient_of(a, b):
+    """a / b of whole numbers, rounded towards zero as in C; no b is 0."""
+    if a.__class__ is not array and b.__class__ is not array:
+        return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    if b.__class__ is int and b > 0 and a.dtype == np.int64 and a.min() >= 0:
+        return a >> (b.bit_length() - 1) if b & (b - 1) == 0 else a // b
+    if np.result_type(a).kind == "u" or np.result_type(b).kind == "u":
+        return np.asarray(a, np.uint64) // np.asarray(b, np.uint64)
+    return np.where((np.asarray(a) < 0) == (np.asarray(b) < 0), 1, -1) * (np.abs(a) // np.abs(b))
+
+
+def fma(a, b, c, dtype):
+    """a*b + c, rounded once (through double: of two floats it holds the product exactly)."""
+    wide = np.multiply(a, b, dtype=np.float64) + c
+    return floating(wide, dtype)
+
+
+def least(a, b):
+    return np.minimum(a, b) if a.__class__ is array or b.__class__ is array else min(a, b)
+
+
+def greatest(a, b):
+    return np.maximum(a, b) if a.__class__ is array or b.__class__ is array else max(a, b)
+
+
+def ratio(a, b):
+    """a / b of floats."""
+    return np.true_divide(a, b)
+
+
+def dot(a, b):
+    return (a * b).sum(0, dtype=a.dtype) if a.shape[1] > 1 or b.shape[1] > 1 else (a * b).sum(dtype=a.dtype)
+
+
+#: Functions of floats, by their names in OpenCL C.
+FUNCTIONS = {
+    "sqrt": np.sqrt, "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sin": np.sin, "cos": np.cos,
+    "tan": np.tan, "tanh": np.tanh, "pow": np.power, "fabs": np.abs, "floor": np.floor, "ceil": np.ceil,
+    "trunc": np.trunc, "rint": np.rint, "round": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x),
+    "fmod": np.fmod, "fmin": np.fmin, "fmax": np.fmax, "rsqrt": lambda x: (1 / np.sqrt(x)), "copysign": np.copysign,
+}  # fmt: skip

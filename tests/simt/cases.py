@@ -1,0 +1,61 @@
+"""Kernels with settings small enough to simulate in a moment, and edits of their texts."""
+
+from __future__ import annotations
+
+import re
+
+from gemmlab import catalog
+from gemmlab.simt.api import read
+
+BLOCKS = {"TSM": 8, "TSN": 8, "TSK": 8, "WPTM": 2, "WPTN": 2, "UNROLL": 1}
+WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "LAST": 0}
+
+#: Tiles of 8 for the kernels of the ladder.
+SMALL: dict[int, dict[str, int]] = {
+    1: {"TS": 8},
+    2: {"TS": 8},
+    3: {"TS": 8, "WPT": 4},
+    4: {"TS": 8, "WIDTH": 4},
+    5: {"TS": 8, "TSK": 8, "WPT": 4, "PAD": 1},
+    6: {**BLOCKS, "PAD": 1},
+    7: {**BLOCKS, "WIDTH": 4},
+    8: {**BLOCKS, "WIDTH": 2},
+    9: {**BLOCKS, "WIDTH": 4},
+    10: {**BLOCKS, "TSN": 16, "WPTN": 4, "WIDTH": 2},
+    11: {"RX": 4, "RY": 2, "RK": 2, "WIDTH": 4, "GX": 2, "GY": 4},
+    12: {"TS": 8, "WPT": 4},
+    13: BLOCKS,
+}
+
+
+def text(number: int) -> str:
+    return read(catalog[number].file)
+
+
+def edited(source: str, old: str, new: str, which: int = 0) -> str:
+    """The text with the occurrence number `which` of `old` replaced; it must be there."""
+    places = [m.start() for m in re.finditer(re.escape(old), source)]
+    assert len(places) > which, f"{old!r} is not there {which + 1} times"
+    at = places[which]
+    return source[:at] + new + source[at + len(old) :]
+
+
+def line_of(source: str, part: str, which: int = 0) -> int:
+    """The number of the line in which `part` stands."""
+    return [i for i, line in enumerate(source.split("\n"), 1) if part in line][which]
+
+
+def product(body: str, before: str = "", size: str = "8, 8") -> str:
+    """A product's kernel with this body; m and n are the work-item's row and column."""
+    return f"""{before}
+__kernel __attribute__((reqd_work_group_size({size}, 1)))
+void gemm(const int M, const int N, const int K,
+          const __global float* A, const __global float* B, __global float* C)
+{{
+    const int m = get_global_id(0);
+    const int n = get_global_id(1);
+    const int tm = get_local_id(0);
+    const int tn = get_local_id(1);
+{body}
+}}
+"""

@@ -1,0 +1,168 @@
+"""Counts by line: transactions, turns of the banks, multiply-adds, barriers, branches that diverge."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from simt.cases import SMALL, line_of, product, text
+
+from gemmlab import simt
+from gemmlab.simt.count import total, transactions, turns
+
+
+def sectors(indices, width=1):
+    """By the definition: the aligned pieces of 32 bytes that hold what a warp touches."""
+    return len({(4 * (i + j)) // 32 for i in indices for j in range(width)})
+
+
+def bank_turns(indices, bank_bytes=4):
+    """By the definition: the most different words that a bank must give, for a warp that touches these floats."""
+    words = {4 * i // bank_bytes for i in indices}
+    return max(np.bincount([w % 32 for w in words]))
+
+
+def as_rows(indices):
+    return np.array([[4 * i for i in indices] + [-1] * (32 - len(indices))])
+
+
+@pytest.mark.parametrize("stride", [0, 1, 2, 3, 8, 31, 32, 33, 64, 66])
+def test_a_warp_with_a_stride(stride):
+    indices = [lane * stride for lane in range(32)]
+    assert transactions(as_rows(indices), 4) == sectors(indices)
+    for bank_bytes in (4, 8):
+        assert turns(as_rows(indices), 4, bank_bytes) == bank_turns(indices, bank_bytes)
+
+
+def test_random_indices_and_lanes_that_are_away():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        indices = rng.integers(0, 300, rng.integers(1, 33)).tolist()
+        assert transactions(as_rows(indices), 4) == sectors(indices)
+        assert turns(as_rows(indices), 4) == bank_turns(indices)
+        starts = [4 * i for i in indices]
+        assert transactions(as_rows(starts), 16) == sectors(starts, 4)
+
+
+def test_vectors_from_local_memory_are_served_to_8_lanes_at_a_time():
+    lanes = [4 * lane for lane in range(32)]
+    assert turns(as_rows(lanes), 16) == 4
+    assert turns(as_rows([0] * 32), 16) == 4
+    assert turns(as_rows([128 * lane for lane in range(32)]), 16) == 32
+
+
+@pytest.mark.parametrize("number", SMALL)
+def test_the_log_counted_by_hand(number):
+    """Transactions and turns of every kernel, once more from the table of events."""
+    run = simt.simulate(number, 16, 16, 16, SMALL[number])
+    events = run.events()
+    in_global = in_local = 0
+    keys = np.stack([events["entry"], events["group"], events["item"] // 32], 1)
+    for key in np.unique(keys, axis=0):
+        warp = events[(keys == key).all(1)]
+        indices, width = warp["index"].tolist(), int(warp["width"][0])
+        if warp["space"][0] == "global":
+            in_global += sectors(indices, width)
+            continue
+        for part in range(0, 32, 32 // width):
+            served = warp[(warp["item"] % 32 >= part) & (warp["item"] % 32 < part + 32 // width)]["index"].tolist()
+            in_local += bank_turns([i + j for i in served for j in range(width)]) if served else 0
+    assert (run.counts.transactions, run.counts.turns) == (in_global, in_local)
+
+
+def test_by_line():
+    source = text(2)
+    run = simt.simulate(2, 16, 16, 16, {"TS": 8})
+    line = run.lines[line_of(source, "acc +=")]
+    assert line.multiply_adds == 16**3 and sum(line.loads.values()) == 2 * 16**3
+    assert line.requests == 2 * 16**3 // 32 and line.transactions == 0
+    barrier = run.lines[line_of(source, "barrier(CLK")]
+    assert barrier.barriers == 4 * 2  # four groups, two tiles
+    assert total(run.lines) == run.counts
+    assert all(0 < number <= source.count("\n") for number in run.lines)
+
+
+def test_multiply_adds_are_recognised():
+    body = """
+    float4 v = (float4)(1.0f, 2.0f, 3.0f, tm);
+    float x = fma(v.x, v.y, v.z) + mad(v.x, v.y, v.z);
+    x += v.x*v.y;
+    x -= v.y*v.x;
+    x = v.z*v.y + x*v.w;
+    x += dot(v, v);
+    v += v*v;
+    x = v.x + v.y;
+    x = v.x*v.y;
+    C[n*M + m] = x;"""
+    run = simt.simulate(2, 8, 8, 8, {"TS": 8}, product(body))
+    assert run.counts.multiply_adds == 64 * (2 + 1 + 1 + 1 + 4 + 4)
+
+
+def test_branches_that_diverge():
+    body = """
+    if (tm < 4) C[n*M + m] = 1.0f;
+    else C[n*M + m] = 2.0f;
+    if (tn < 4) C[n*M + m] += 0.0f;
+    if (M > 3) C[n*M + m] += 0.0f;
+    for (int i = 0; i < tm; i++) C[n*M + m] += 0.0f;"""
+    source = product(body)
+    run = simt.simulate(2, 8, 8, 8, {"TS": 8}, source)
+    by_line = [run.lines.get(line_of(source, part)) for part in ("tm < 4", "tn < 4", "i < tm")]
+    assert [(c.branches, c.divergent) for c in by_line if c] == [(2, 2), (2, 0), (16, 14)]
+
+
+def test_guards_that_diverge():
+    """Kernel 12's guard of A, warp by warp: some lanes inside the matrix, some outside."""
+    m, n, k = 11, 13, 9
+    run = simt.simulate(12, m, n, k, {"TS": 8, "WPT": 1})
+    item = np.arange(64)
+    diverging = 0
+    for row, step in np.ndindex(2, 2):
+        inside = ((row * 8 + item % 8 < m) & (step * 8 + item // 8 < k)).reshape(2, 32)
+        diverging += int((inside.any(1) & ~inside.all(1)).sum())
+    assert run.lines[line_of(text(12), "? A[")].divergent == 2 * diverging  # two columns of work-groups
+
+
+def test_groups_that_are_no_whole_warps():
+    source = "__kernel void f(__global float* x) { x[get_global_id(0)] = 1.0f; }"
+    run = simt.run(source, "f", (40,), (20,), [simt.Empty(40)])
+    assert run.counts.requests == 2 and run.counts.transactions == 3 + 3
+    for order in ("lockstep", "warps"):
+        one = simt.simulate(3, 16, 16, 16, {"TS": 8, "WPT": 8}, order=order)
+        assert (one.counts.barriers, one.counts.multiply_adds) == (16, 16**3)
+
+
+def test_events_as_a_table():
+    run = simt.simulate(2, 16, 16, 16, {"TS": 8})
+    every = run.events()
+    assert {"A", "B", "C"} < set(every["array"]) and set(every["space"]) == {"global", "local"}
+    a = run.events("A", group=3)
+    assert len(a) == 128 and set(a["group"]) == {3} and not a["store"].any() and set(a["phase"]) == {0, 2}
+    assert np.array_equal(a, every[(every["array"] == "A") & (every["group"] == 3)])
+    assert set(run.events(store=True)["array"]) == set(every["array"]) - {"A", "B"}
+    private = simt.simulate(3, 16, 16, 16, {"TS": 8}).events(private=True)
+    assert "private" in private["space"]
+    first = every[(every["item"] == 0) & (every["group"] == 0)]
+    assert first["step"].tolist() == list(range(len(first)))
+
+
+def test_the_steps_of_a_warp():
+    for order in ("lockstep", "warps"):
+        run = simt.simulate(2, 16, 16, 16, {"TS": 8}, order=order)
+        steps = [s for group in range(4) for warp in range(2) for s in run.warp(group, warp)]
+        assert sum(s.turns for s in steps) == run.counts.turns
+        assert sum(s.transactions for s in steps) == run.counts.transactions
+        assert sum(int(s.lanes.sum()) for s in steps if s.kind == "multiply-add") == 16**3
+        assert [s.kind for s in run.warp(1, 1)[:5]] == ["load", "store", "load", "store", "barrier"]
+
+
+def test_banks_of_8_bytes():
+    run = simt.simulate(5, 16, 16, 16, SMALL[5])
+    events = run.events()
+    events = events[events["space"] == "local"]
+    keys = np.stack([events["entry"], events["group"], events["item"] // 32], 1)
+    by_hand = sum(
+        bank_turns(events[(keys == key).all(1)]["index"].tolist(), bank_bytes=8) for key in np.unique(keys, axis=0)
+    )
+    assert total(run.count_lines(bank_bytes=8)).turns == by_hand
+    with pytest.raises(ValueError, match="bank_bytes must be 4 or 8, not 5"):
+        run.count_lines(5)

@@ -1,0 +1,155 @@
+"""Every kernel of the ladder, simulated: exact, with the accesses of the replay and the counts of the catalog."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from simt.cases import BLOCKS, SMALL, WARPS, text
+
+import gemmlab
+from gemmlab import ParameterError, catalog, simt
+from gemmlab.catalog import Limits
+
+LIMITS = Limits("a small device", work_group=256, per_dimension=(256, 256), local_memory=32768)
+#: The replay walks kernels 9 and 15 otherwise than their texts; 15 to 17 are slow.
+FAITHFUL = (1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13)
+
+
+def sizes(spec, params, tiles=(2, 1, 2)) -> tuple[int, int, int]:
+    """A few tiles, M, N and K different if the tiles allow it."""
+    return tuple(tile * count for tile, count in zip(spec.tiles(params), tiles, strict=True))
+
+
+def assert_right(run):
+    assert run.ok, run.verdict
+    assert np.array_equal(run.c, run.a @ run.b)
+    assert run.verdict.startswith("right")
+
+
+@pytest.mark.parametrize("number", SMALL)
+@pytest.mark.parametrize("order", ["lockstep", "warps"])
+def test_small_tiles(number, order):
+    assert_right(simt.simulate(number, 16, 32, 16, SMALL[number], order=order, seed=number))
+
+
+@pytest.mark.parametrize("number", [n for n in SMALL if n != 11])
+def test_a_sample_of_settings(number):
+    spec = catalog[number]
+    for params in spec.sample(LIMITS, 2, seed=number):
+        assert_right(simt.simulate(number, *sizes(spec, params), params))
+
+
+@pytest.mark.parametrize("number, size", [(12, (11, 13, 9)), (12, (1, 1, 1)), (13, (11, 13, 9)), (13, (8, 15, 1))])
+def test_any_size(number, size):
+    assert_right(simt.simulate(number, *size, SMALL[number]))
+
+
+@pytest.mark.parametrize(
+    "size, more",
+    [
+        ((37, 41, 19), {}),
+        ((37, 41, 19), {"TRANSPOSED": 0}),
+        ((40, 33, 19), {"WIDTH": 1, "TAIL": 1}),
+        ((40, 33, 19), {"SPLIT": 8}),
+        ((33, 40, 9), {"SPLIT": 8, "TRANSPOSED": 0}),
+        ((70, 34, 40), {"GROUPS": 5}),
+        ((70, 34, 24), {"GROUPS": 16, "STAGES": 3, "BATCHES": 3}),
+    ],
+)
+def test_warp_tiles(size, more):
+    assert_right(simt.simulate(15, *size, {**WARPS, **more}))
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_tensor_cores_spelled_out(parts):
+    params = {"TSM": 32, "TSN": 32, "TSK": 8, "WM": 32, "WN": 32, "PARTS": parts}
+    assert_right(simt.simulate(16, 20, 37, 9, params))
+
+
+def test_warpgroups_spelled_out():
+    run = simt.simulate(17, 20, 24, 5, {"TSK": 8, "PARTS": 1})
+    assert_right(run)
+
+
+@pytest.mark.parametrize("number", FAITHFUL)
+def test_accesses_are_those_of_the_replay(number):
+    """Work-item by work-item the same accesses in the same order, whatever the arrays are called."""
+    trace = pytest.importorskip("gemmlab.simt.trace")
+    size = 16, 16, 16
+    theirs = trace.replay(number, *size, SMALL[number]).events
+    mine = simt.simulate(number, *size, SMALL[number]).events()
+
+    def in_order(events, names):
+        events = events[np.lexsort((events["step"], events["item"], events["group"]))]
+        fields = ("group", "item", "step", "phase", "store", "index", "width")
+        return [np.array([names.index(n) for n in events["array"]]), *(events[f] for f in fields)]
+
+    def local_first(events):
+        """Arrays by when they are first accessed: names may differ."""
+        return list(dict.fromkeys(events[np.lexsort((events["step"], events["item"], events["group"]))]["array"]))
+
+    for a, b in zip(in_order(mine, local_first(mine)), in_order(theirs, local_first(theirs)), strict=True):
+        assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13])
+def test_loads_per_multiply_add_are_those_of_the_catalog(number):
+    spec = catalog[number]
+    full = spec.validate(SMALL[number])
+    m, n, k = 16, 16, 32
+    run = simt.simulate(number, m, n, k, full)
+    assert run.counts.multiply_adds == m * n * k
+    loaded = run.counts.loads
+    local = sum(count for name, count in loaded.items() if name not in "AB")
+    assert loaded["A"] + loaded["B"] == spec.global_loads(full) * m * n * k
+    assert local == spec.local_loads(full) * m * n * k
+    assert run.counts.stores["C"] == m * n
+
+
+def test_groups_may_be_chosen():
+    run = simt.simulate(2, 16, 16, 16, {"TS": 8}, groups=[(1, 0)])
+    assert run.ok
+    assert np.isnan(run.c[:8]).all() and np.isnan(run.c[:, 8:]).all()
+    assert np.array_equal(run.c[8:, :8], run.expected[8:, :8])
+
+
+def test_without_parameters_the_defaults_or_tiles_of_8():
+    assert gemmlab.simulate().params["TSM"] == 8
+    assert simt.simulate(2, 32, 32, 32).params == {"TS": 32}
+    assert simt.simulate(12, 5, 5, 5).params == catalog[12].defaults
+
+
+@pytest.mark.parametrize(
+    "arguments, error, part",
+    [
+        ({"m": 15}, ValueError, "m=15 is not a multiple of 8"),
+        ({"m": 0}, ValueError, "m must be a whole number from 1 on, not 0"),
+        ({"k": "x"}, ValueError, "k must be a whole number from 1 on, not 'x'"),
+        ({"kernel": 99}, ValueError, "kernel must be one of"),
+        ({"params": {"TSX": 1}}, ParameterError, "no parameter 'TSX'"),
+        ({"order": "backward"}, ValueError, "order must be 'lockstep' or 'warps', not 'backward'"),
+        ({"groups": [(7, 7)]}, ValueError, "there are only"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, error, part):
+    with pytest.raises(error, match=part.replace("(", r"\(")):
+        simt.simulate(**{"kernel": 6, "params": BLOCKS if "params" not in arguments else None, **arguments})
+
+
+def test_half_and_double_and_their_vectors():
+    """The entries +-1 and +-3 are exact in half, too, and so are short sums."""
+    for kind in ("half", "double"):
+        run = simt.simulate(2, 16, 16, 16, {"TS": 8}, text(2).replace("float", kind).replace("0.0f", "0.0"))
+        assert_right(run)
+        assert run.c.dtype == {"half": np.float16, "double": np.float64}[kind]
+    wide = simt.simulate(4, 16, 16, 16, {"TS": 8, "WIDTH": 2}, text(4).replace("float", "double"))
+    assert_right(wide)
+
+
+def test_warps_in_turn_show_what_lockstep_hides():
+    """Without its first barrier kernel 2 is right in lockstep, by luck; warp by warp it is wrong."""
+    broken = text(2).replace("barrier(CLK_LOCAL_MEM_FENCE);", "", 1)
+    hidden = simt.simulate(2, 16, 16, 16, {"TS": 8}, broken)
+    assert hidden.exact and not hidden.ok and hidden.verdict.startswith("right here, by luck: ")
+    shown = simt.simulate(2, 16, 16, 16, {"TS": 8}, broken, order="warps", seed=1)
+    assert not shown.exact and "race" in {f.kind for f in shown.findings}

@@ -1,0 +1,200 @@
+"""`simt.run`: the supporting kernels, the language beyond them, and arguments that do not fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gemmlab import simt
+from gemmlab.simt.api import read
+
+
+def floats(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def test_transpose():
+    x = floats(11, 7)  # 7 x 11, column-major
+    for size, defines in (((32, 32), {}), ((16, 8), {"TT": 16, "TR": 4})):
+        args = [7, 11, 7, 0, x, 12, simt.Empty(7 * 12)]
+        launch = (size[0], size[0] // 4) if not defines else (16, 4)
+        run = simt.run(read("support/transpose.cl"), "transpose", launch, None, args, defines)
+        assert run.ok, run.verdict
+        assert np.array_equal(run.arrays["out"].reshape(7, 12)[:, :11], x.T)
+        assert not run.arrays["out"].reshape(7, 12)[:, 11:].any()
+
+
+def test_transpose_naive():
+    x = floats(20, 10)
+    run = simt.run(read("support/transpose_naive.cl"), None, (16, 32), None, [10, 20, x, simt.Empty(200)])
+    assert run.ok and np.array_equal(run.arrays["out"].reshape(10, 20), x.T)
+
+
+def test_pad_and_unpad():
+    x = floats(5, 3)
+    run = simt.run(read("support/pad.cl"), "pad", (32, 8), None, [3, 5, 3, 0, x, 4, 8, simt.Empty(32)])
+    assert run.ok and np.array_equal(run.arrays["out"].reshape(8, 4), np.pad(x, ((0, 3), (0, 1))))
+    back = simt.run(read("support/pad.cl"), "unpad", (32, 8), None, [4, run.arrays["out"], 3, 5, simt.Empty(15)])
+    assert back.ok and np.array_equal(back.arrays["out"].reshape(5, 3), x)
+
+
+def test_axpby_reads_nothing_for_a_factor_of_zero():
+    x, y = floats(100), floats(100, seed=1)
+    args = [100, 2.0, x, 0.0, simt.Empty(100), simt.Empty(100)]
+    run = simt.run(read("support/axpby.cl"), None, (128,), None, args)
+    assert run.ok and np.array_equal(run.arrays["out"], 2 * x) and run.counts.loads == {"x": 100}
+    run = simt.run(read("support/axpby.cl"), None, (128,), None, [100, 2.0, x, 3.0, y, simt.Empty(100)])
+    assert run.ok and np.allclose(run.arrays["out"], 2 * x + 3 * y)
+
+
+def test_range():
+    x = floats(40)
+    for strange in (False, True):
+        x[17] = np.inf if strange else 1
+        args = [8, 5, 8, 0, x.view(np.uint32), np.zeros(1, np.int32)]
+        run = simt.run(read("support/range.cl"), None, (64, 2), (64, 1), args)
+        assert run.ok and run.arrays["found"][0] == strange
+
+
+def test_peaks():
+    run = simt.run(read("support/peaks.cl"), "fma_loop", (4,), (4,), [3, 1.0, 0.5, simt.Empty(4)], {"CHAINS": 2})
+    assert run.ok and run.counts.multiply_adds == 3 * 2 * 4 * 4
+    x = floats(64)
+    assert np.array_equal(simt.run(read("support/peaks.cl"), "copy", (16,), (8,), [x, simt.Empty(64)]).arrays["out"], x)
+
+
+def value(expression: str, before: str = "", kind: str = "int", helper: str = ""):
+    """What an expression is; g is the work-item's number, of 8."""
+    body = f"int g = get_global_id(0); {before} out[g] = {expression};"
+    text = f"{helper}\n__kernel void f(__global {kind}* out) {{ {body} }}"
+    dtype = {"int": "i4", "uint": "u4", "long": "i8", "ulong": "u8", "float": "f4", "double": "f8", "half": "f2",
+             "uchar": "u1", "short": "i2"}[kind]  # fmt: skip
+    run = simt.run(text, "f", (8,), (8,), [simt.Empty(8, dtype)])
+    assert run.ok, run.verdict
+    return run.arrays["out"].tolist()
+
+
+@pytest.mark.parametrize(
+    "expression, before, kind, expected",
+    [
+        ("(g - 4)/3", "", "int", [-1, -1, 0, 0, 0, 0, 0, 1]),
+        ("(g - 4)%3", "", "int", [-1, 0, -2, -1, 0, 1, 2, 0]),
+        ("(uint)g - 1u", "", "uint", [2**32 - 1, 0, 1, 2, 3, 4, 5, 6]),
+        ("(ulong)g - 1", "", "ulong", [2**64 - 1, 0, 1, 2, 3, 4, 5, 6]),
+        ("((ulong)g - 1)/2", "", "ulong", [2**63 - 1, 0, 0, 1, 1, 2, 2, 3]),
+        ("(ulong)g - 1 > 5", "", "int", [1, 0, 0, 0, 0, 0, 0, 1]),
+        ("g << 30", "", "int", [0, 2**30, -(2**31), -(2**30)] * 2),
+        ("(g - 4) >> 1", "", "int", [-2, -2, -1, -1, 0, 0, 1, 1]),
+        ("(uchar)(g*100)", "", "uchar", [g * 100 % 256 for g in range(8)]),
+        ("(short)(g*10000)", "", "short", [(g * 10000 + 2**15) % 2**16 - 2**15 for g in range(8)]),
+        ("(int)(g*0.75f)", "", "int", [int(g * 0.75) for g in range(8)]),
+        ("(int)-1.5f", "", "int", [-1] * 8),
+        ("1.0/(g + 1)", "", "double", [1 / (g + 1) for g in range(8)]),
+        ("as_uint(1.0f) + g", "", "uint", [0x3F800000 + g for g in range(8)]),
+        ("as_float(0x40000000 + 0*g)", "", "float", [2.0] * 8),
+        ("v.w + v.s1 + v.lo.x + v.odd.y", "float4 v = (float4)(1.0f, 2.0f, (float2)(3.0f, g));", "float",
+         [2 * g + 3.0 for g in range(8)]),
+        ("v.x*10 + v.y", "int2 v = (int2)(1, 2); v.yx = v; v.x += g;", "int", [(2 + g) * 10 + 1 for g in range(8)]),
+        ("select(1, 2, g > 3)", "", "int", [1] * 4 + [2] * 4),
+        ("clamp(g, 2, 5)", "", "int", [2, 2, 2, 3, 4, 5, 5, 5]),
+        ("g < 4 ? g : -g", "", "int", [0, 1, 2, 3, -4, -5, -6, -7]),
+        ("x[g % 3][1] + x[1][g & 1]", "int x[3][2] = {{1, 2}, {3, 4}};", "int", [5, 8, 3, 6, 7, 4, 5, 8]),
+        ("*p + p[1] + (int)(p - x)", "int x[4] = {1, 2, 3, 4}; int* p = x + 1; p++;", "int", [9] * 8),
+        ("s", "int s = 0; for (int i = 0; i < 9; i++) { if (i == g) continue; if (i > 6) break; s += i; }", "int",
+         [21 - g * (g < 7) for g in range(8)]),
+        ("s", "int s = 0; do { s += 2; } while (s < g);", "int", [2, 2, 2, 4, 4, 6, 6, 8]),
+        ("s", "int s = 0; switch (g) { case 1: s += 1; case 2: s += 2; break; default: s = 9; }", "int",
+         [9, 3, 2, 9, 9, 9, 9, 9]),
+        ("s", "int s = 0; while (1) { if (s*s >= g) break; s++; }", "int", [0, 1, 2, 2, 2, 3, 3, 3]),
+        ("s", "int s = 5, t = s++ + --s; s = (t += 2, t);", "int", [12] * 8),
+        ("s", "int s = 0; if (g > 2 && (s = 1, g < 5) || g == 7) s += 2;", "int", [0, 0, 0, 3, 3, 1, 1, 3]),
+        ("sizeof(float4) + sizeof(int)", "", "int", [20] * 8),
+        ("dot((float2)(g, 2.0f), (float2)(3.0f))", "", "float", [3.0 * g + 6 for g in range(8)]),
+        ("(h + h)*h", "half h = (half)0.5h;", "half", [0.5] * 8),
+        ("mad24(g, 3, 1) + mul24(2, g) + abs(-g)", "", "int", [6 * g + 1 for g in range(8)]),
+        ("(any.x & 1) + (any.y & 2)", "int2 any = (int2)(g, 3) > (int2)(3);", "int", [0] * 4 + [1] * 4),
+        ("fmin(sqrt((float)(g*g)), 5.0f)", "", "float", [0, 1, 2, 3, 4, 5, 5, 5]),
+    ],
+)  # fmt: skip
+def test_the_language(expression, before, kind, expected):
+    assert value(expression, before, kind) == expected
+
+
+def test_functions():
+    helper = """
+    typedef float4 quad;
+    int vector(int lambda) { return lambda; }
+    __constant int two = 2;
+    void twice(__local float* x, int i) { barrier(CLK_LOCAL_MEM_FENCE); x[i] *= two; barrier(CLK_LOCAL_MEM_FENCE); }
+    float sum(const float* x, const int n) { float s = 0.0f; for (int i = 0; i < n; i++) s += x[i]; return s; }
+    int sign(int x) { if (x < 0) return -1; if (x == 0) return 0; return 1; }
+    void change(int* x) { *x += 3; }"""
+    before = """
+    __local float shared[8];
+    shared[g] = g;
+    twice(shared, g);
+    float mine[3] = {shared[7 - g], 1.0f};
+    int by = vector(sign(g - 3));
+    change(&by);
+    quad q = (quad)(by);"""
+    expected = [2 * (7 - g) + 1 + (g > 3) - (g < 3) + 3 for g in range(8)]
+    assert value("(int)(sum(mine, 3) + q.w)", before, "int", helper) == expected
+
+
+def test_vector_accesses_that_begin_anywhere():
+    text = """__kernel void f(const __global float* x, __global float* out) {
+        const int g = get_global_id(0);
+        float4 v = vload4(g, x + 1);
+        vstore2(v.yz, g, out);
+    }"""
+    x = floats(33)
+    run = simt.run(text, "f", (8,), (8,), [x, simt.Empty(16)])
+    assert run.ok and np.array_equal(run.arrays["out"].reshape(8, 2), x[1:].reshape(8, 4)[:, 1:3])
+
+
+def test_three_dimensions_and_printf():
+    text = """__kernel void f(__global int* out) {
+        int at = (get_global_id(2)*get_global_size(1) + get_global_id(1))*get_global_size(0) + get_global_id(0);
+        out[at] = get_group_id(2)*100 + get_local_id(1)*10 + get_num_groups(0);
+        if (at == 5) printf("%d and %.1f\\n", at, 0.5f);
+    }"""
+    run = simt.run(text, "f", (4, 2, 2), (2, 2, 1), [simt.Empty(16, "int32")])
+    assert run.ok and run.printed == ["5 and 0.5\n"]
+    assert run.arrays["out"].reshape(2, 2, 4).tolist() == [[[z * 100 + y * 10 + 2] * 4 for y in (0, 1)] for z in (0, 1)]
+
+
+COPY = "__kernel void f(const int n, const __global float* x, __global float* out) { out[get_global_id(0)] = x[0]; }"
+
+
+@pytest.mark.parametrize(
+    "size, local, args, error, part",
+    [
+        ((8,), None, [1, np.zeros(1, "f4"), simt.Empty(8)], ValueError, "local_size is missing"),
+        ((8,), (3,), [1, np.zeros(1, "f4"), simt.Empty(8)], ValueError, "(8,) is not made of whole work-groups"),
+        ((8,), (8,), [1], ValueError, "args has 1 entries, but f has 3 parameters: n, x, out"),
+        ((8,), (8,), [1.5, np.zeros(1, "f4"), simt.Empty(8)], TypeError, "n is an int and needs a whole number"),
+        ((8,), (8,), [2**31, np.zeros(1, "f4"), simt.Empty(8)], ValueError, "n=2147483648 does not fit an int"),
+        ((8,), (8,), [1, np.zeros(1), simt.Empty(8)], TypeError, "x needs an array of float32, not of float64"),
+        ((8,), (8,), [1, [0.0], simt.Empty(8)], TypeError, "x is a pointer and needs a NumPy array, not list"),
+    ],
+)
+def test_bad_arguments_are_named(size, local, args, error, part):
+    with pytest.raises(error) as caught:
+        simt.run(COPY, "f", size, local, args)
+    assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "op, expected",
+    [("add(p, 3)", 25), ("sub(p, 1)", -7), ("inc(p)", 9), ("dec(p)", -7), ("min(p, g)", 0), ("max(p, g)", 7),
+     ("and(p, 6)", 0), ("or(p, g)", 7), ("xor(p, 1 << g)", 254), ("xchg(p, 5)", 5), ("cmpxchg(p, g, g + 1)", 8)],
+)  # fmt: skip
+def test_atomics(op, expected):
+    text = f"__kernel void f(__global int* p) {{ int g = get_global_id(0); atomic_{op}; }}"
+    assert simt.run(text, "f", (8,), (4,), [np.ones(1, np.int32)]).arrays["p"][0] == expected
+
+
+def test_arrays_are_copied():
+    x = np.zeros(1, np.float32)
+    text = "__kernel void f(__global float* x) { x[0] = 1.0f; }"
+    assert simt.run(text, "f", (1,), (1,), [x]).arrays["x"][0] == 1 and x[0] == 0

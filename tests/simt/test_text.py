@@ -1,0 +1,151 @@
+"""Texts that are no kernels: each mistake is named in words, at the line and column where the reader made it."""
+
+from __future__ import annotations
+
+import pytest
+from simt.cases import product
+
+from gemmlab import simt
+from gemmlab.simt.parse import Parser, constant
+from gemmlab.simt.text import Preprocessor, TextError
+
+BODY = """
+    float acc = 0.0f;
+    for (int k = 0; k < K; k++) {
+        acc += A[k*M + m] * B[n*K + k];
+    }
+    C[n*M + m] = acc;"""
+
+
+def refused(source: str) -> TextError:
+    with pytest.raises(TextError) as caught:
+        simt.simulate(2, 8, 8, 8, {"TS": 8}, source)
+    error = caught.value
+    assert 0 < error.line <= source.count("\n") + 1 and error.column > 0
+    return error
+
+
+@pytest.mark.parametrize(
+    "old, new, message, at",
+    [
+        ("0.0f;", "0.0f", "expected ';' after this declaration", "float acc = 0.0f|"),
+        ("acc;", "acc", "expected ';' after this statement", "C[n*M + m] = acc|"),
+        ("k++)", "k++", "expected ')' after the head of 'for', found '{'", "for (int k = 0; k < K; k++ |{"),
+        ("m] * B", "m * B", "expected ']' after an index, found ';'", None),
+        ("acc += ", "ac += ", "'ac' is not declared; did you mean 'acc'?", "        |ac +="),
+        ("float acc", "flaot acc", "the type 'flaot' is not known; did you mean 'float'?", "    |flaot"),
+        ("get_local_id(0)", "get_locl_id(0)",
+         "the function 'get_locl_id' is not known; did you mean 'get_local_id'?", None),
+        ("A[k*M + m] *", "A[k*M + m][0] *",
+         "A[k*M + m] is a float, neither an array nor a pointer; there is one index too many", None),
+        ("A[k*M + m]", "A[0.5f]", "an index must be a whole number, not a float", None),
+        ("k < K", "k < C", "C is of type global float*: that is no number", None),
+        ("float acc", "const float acc", "'acc' is const and cannot be changed", None),
+        ("float acc = 0.0f;", "float acc = 0.0f; float acc;", "'acc' is declared twice", None),
+        ("acc += ", "A += ", "a pointer moves by += or -= a whole number, not by += a float", None),
+        ("= acc;", "= (float4)(acc);", "a float4 does not become a float by itself", None),
+        ("= acc;", "= ((float4)(acc)).q;", "a float4 has no element 'q'", None),
+        ("= acc;", "= ((float2)(acc)).z;", "a float2 has 2 elements; there is no 'z'", None),
+        ("= acc;", "= ((float4)(acc, acc, acc)).x;", "a float4 needs 4 numbers, not 3", None),
+        ("= acc;", "= acc % 2;", "'%' is for whole numbers, not for a float and a float", None),
+        ("= acc;", "= M / 0;", "M/0: division by zero", None),
+        ("= acc;", "= max(acc);", "max takes 2 arguments, not 1", None),
+        ("float acc", "goto", "goto is not known to this simulator", None),
+        ("= acc;", "= acc; break;", "'break' stands in a loop", None),
+        ("= acc;", "= acc; } }", "expected a type, found '}'", None),
+        ("= acc;", "= acc; return 1;", "gemm is void and returns nothing", None),
+        ("= acc;", "= acc; /* ", "this comment has no end: '*/' is missing", None),
+        ("= acc;", "= acc @ 1;", "the character '@' has no meaning here", None),
+        ("= acc;", "= 99999999999999999999;", "99999999999999999999 is too large for any type", None),
+    ],
+)  # fmt: skip
+def test_mistakes(old, new, message, at):
+    source = product(BODY).replace(old, new, 1)
+    error = refused(source)
+    assert error.message == message
+    assert f"{error.line}:{error.column} {message}" in str(error)
+    if at:
+        line = source.split("\n")[error.line - 1]
+        assert line.strip().startswith(at.replace("|", "").strip()) and error.column - 1 == (
+            line.index(at.replace("|", "").strip()) + len(at.strip().split("|")[0]))  # fmt: skip
+
+
+def test_a_block_without_end_points_to_its_begin():
+    source = product(BODY).rstrip().removesuffix("}")
+    assert refused(source).message == "this block has no '}'"
+
+
+def test_a_mistake_in_a_macro_names_the_macro():
+    source = product(BODY.replace("acc;", "LAST(acc);"), before="#define LAST(x) (x + y)")
+    error = refused(source)
+    assert error.message.startswith("'y' is not declared")
+    assert source.split("\n")[error.line - 1][error.column - 1 :].startswith("LAST(acc)")
+    assert "in the macro LAST, defined in line 1" in str(error)
+
+
+def test_rules_of_the_kernel_speak_for_themselves():
+    source = "#if !(TS % 3 == 0)\n#error TS must be a multiple of 3\n#endif\n" + product(BODY)
+    assert refused(source).message == "#error: TS must be a multiple of 3"
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ((", const int K", ""), "gemm has 5 parameters instead of 6: M, N, K, A, B, C"),
+        (("const int K", "const float K"), "parameter K, which stands for K, must be a whole number, not a float"),
+        (
+            ("__global float* C", "__global int* C"),
+            "parameter C, which stands for C, must be a pointer to floats in global memory, not a global int*",
+        ),
+        (("(8, 8, 1)", "(8, 4, 1)"), "gemm requires work-groups of 8 x 4 x 1, but is launched with 8 x 8"),
+        (("gemm", "gem"), "there is no __kernel 'gemm' in this text, but gem"),
+        (("__kernel", ""), "there is no __kernel function in this text"),
+    ],
+)
+def test_a_kernel_that_is_no_product(change, message):
+    body = "for (int i = 0; i < M; i++) { C[i] = 0; }"
+    assert refused(product(body).replace(*change)).message == message
+
+
+def test_a_text_that_is_nested_too_deeply():
+    for one, other in (("(", ")"), ("{ for (int i = 0; i < 1; i++) {", "}}")):
+        middle = "1" if one == "(" else "C[0] = 1.0f;"
+        nested = one * 400 + middle + other * 400
+        error = refused(product(f"C[0] = {nested};" if one == "(" else nested))
+        assert error.message == "this text is nested too deeply for Python"
+
+
+def test_recursion():
+    helper = "int f(int x) { return x > 0 ? f(x - 1) : 0; }\n"
+    error = refused(product(BODY + "C[f(3)] = 1.0f;", before=helper))
+    assert error.message == "f calls itself, which OpenCL C does not allow"
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("#define A 2\n#define B A*A\nB", "2 * 2"),
+        ("#define F(x, y) x##y + #x\nF(a, 1)", 'a1 + "a"'),
+        ("#define F(x) (x)\n#define G F\nG(F(1))", "( ( 1 ) )"),
+        ("#define X X + 1\nX", "X + 1"),
+        ("#define F(x) x\nF\n(2)", "2"),
+        ("#define F() 3\nF()", "3"),
+        ("#ifdef A\n1\n#elif defined(B) || !defined C\n2\n#else\n3\n#endif", "2"),
+        ("#define A 5\n#if A % 2 == 1 && A > 4 ? 1 : 0\nodd\n#endif", "odd"),
+        ("#define A 1\n#undef A\n#ifndef A\nno\n#endif", "no"),
+        ("#if 0\n#error never\n#if 1\n#endif\n#endif\nend", "end"),
+        ("#define LONG a + \\\n b\nLONG // comment\n/* another\n one */ c", "a + b c"),
+        ("_Pragma(\"unroll\") x", "x"),
+    ],
+)  # fmt: skip
+def test_preprocessor(text, expected):
+    assert " ".join(t.text for t in Preprocessor().run(text)) == expected
+
+
+@pytest.mark.parametrize(
+    "text, value",
+    [("7/2*2", 6), ("-7/2", -3), ("-7%3", -1), ("1 << 4 | 3", 19), ("0x10 + 010", 24), ("5 > 3 ? 2 : 1/0", 2),
+     ("~0 & 6", 6), ("!3", 0), ("0 && 1/0", 0)],
+)  # fmt: skip
+def test_constants(text, value):
+    assert constant(Parser(Preprocessor().run(text)).whole_expression()) == value
