@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import pyopencl as cl
@@ -30,9 +31,10 @@ def scalar(name: str, value) -> float:
     """A real number that float32 can hold, rounded to it."""
     if not isinstance(value, Real):
         raise TypeError(f"{name} must be a real number, not {type(value).__name__}: {value!r}")
-    if value == value and abs(float(value)) != math.inf and abs(float(value)) > float(np.finfo(np.float32).max):
+    number: Any = value  # of any real type; an int may be too large for a float
+    if number == number and abs(number) != math.inf and abs(number) > float(np.finfo(np.float32).max):
         raise ValueError(f"{name}={value!r} is beyond the range of float32")
-    return float(np.float32(value))
+    return float(np.float32(number))
 
 
 def flag(name: str, value) -> bool:

@@ -169,7 +169,7 @@ def tile_walk(replayed: trace.Trace, phase: int = 0, item: int = 0, group: int =
     if r.shapes:
         _local(beside, picture, r, phase, item, group)
     else:
-        beside.set_axis_off()
+        beside.remove()
     return picture
 
 

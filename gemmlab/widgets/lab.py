@@ -15,7 +15,9 @@ def command() -> list[str]:
     """The command line, with what Jupyter needs on this machine; it is said where that is unusual."""
     words = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={ROOT}"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        print("You are root (as in a container): Jupyter runs as root only if told so, with --allow-root. So it is told.")
+        print(
+            "You are root (as in a container): Jupyter runs as root only if told so, with --allow-root. So it is told."
+        )
         words.append("--allow-root")
     if not _has_browser():
         print("There is no browser on this machine: open the address that Jupyter prints below in a browser of yours.")

@@ -241,7 +241,8 @@ def test_crashes_leave_no_files_threads_or_processes_behind(worker):
     for _ in range(4):
         assert ask(worker, source=FAR).kind == "crash"
         assert works(worker)
-    assert held() == before
+    files, threads_left = held()
+    assert files == before[0] and threads_left <= before[1]
 
 
 def test_a_write_just_outside_c_is_reported(worker):
