@@ -1,4 +1,4 @@
-# make lab    set up and open JupyterLab        make test   set up and run the tests (or those in TESTS)
+# make lab    set up, and open JupyterLab        make test   set up, and run the tests (or those in TESTS)
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -19,7 +19,7 @@ lint: $(VENV)/test.done
 notebooks: $(VENV)/test.done
 	$(BIN)/python notebooks/rebuild.py
 
-# The README's pictures: the explorer as a browser shows it, and the recorded ladder.
+# The README's pictures: the explorer in a browser, the recorded ladder, and the precisions beside cuBLAS.
 pictures: $(VENV)/test.done
 	$(BIN)/python tests/screenshot.py --readme notebooks/pictures/explorer.png
 	$(BIN)/python -c "from gemmlab import plot, record; open('notebooks/pictures/ladder.png', 'wb').write(plot.ladder(record.ladders(), record.yardsticks('H200')).png())"
@@ -28,8 +28,8 @@ pictures: $(VENV)/test.done
 bench: $(VENV)/lab.done
 	$(BIN)/python -m gemmlab bench
 
-# PoCL from PyPI computes on the processor. Where it cannot (a processor newer than it), and no other device
-# works either, Intel's CPU runtime is added: about 260 MB, proprietary.
+# PoCL from PyPI computes on the processor. If it cannot, because the processor is newer, and no other device works
+# either, Intel's CPU runtime is added, which is proprietary and takes about 260 MB.
 $(VENV)/%.done: pyproject.toml
 	$(PYTHON) -c "import sys; assert sys.version_info >= (3, 10), 'gemmlab needs Python 3.10 or later'"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
