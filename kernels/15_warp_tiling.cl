@@ -63,7 +63,7 @@
 #define WIDTH 4 // floats copied at once from global memory: 1 or 4
 #endif
 #ifndef STAGES
-#define STAGES 2 // tiles of A and B in local memory: one in use, the others on their way
+#define STAGES 2 // tiles of A and B in local memory: one in use, the others being filled
 #endif
 #ifndef ORDER
 #define ORDER 8 // rows of tiles in a band that neighbouring work-groups go through together (swizzle)

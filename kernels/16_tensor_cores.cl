@@ -44,7 +44,7 @@
 #define WN 64 // columns of a warp's block of C
 #endif
 #ifndef STAGES
-#define STAGES 3 // tiles of A and B in local memory: one in use, the others on their way
+#define STAGES 3 // tiles of A and B in local memory: one in use, the others being filled
 #endif
 #ifndef PAD
 #define PAD 8 // floats added to each row of Asub and Bsub against bank conflicts

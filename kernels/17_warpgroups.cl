@@ -38,7 +38,7 @@
 #define TSK 16 // depth of the tiles of A and B, in steps of k
 #endif
 #ifndef STAGES
-#define STAGES 3 // tiles of B in local memory: one in use, the others on their way
+#define STAGES 3 // tiles of B in local memory: one in use, the others being filled
 #endif
 #ifndef ORDER
 #define ORDER 8 // rows of tiles in a band that neighbouring work-groups go through together (swizzle)

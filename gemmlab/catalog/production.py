@@ -8,7 +8,7 @@ from .ladder import PAD, TSK, TSM, TSN, WIDTH, WPTM, WPTN, Prefetch
 from .rules import even, multiple
 from .spec import KernelSpec, Param, Parameters, Params, Rule, Rules, Switch, tiles_over
 
-STAGES = Param("STAGES", 2, "tiles of A and B in local memory: one in use, the others on their way", (2, 3))
+STAGES = Param("STAGES", 2, "tiles of A and B in local memory: one in use, the others being filled", (2, 3))
 ORDER = Param("ORDER", 8, "rows of tiles in a band that neighbouring work-groups go through together (swizzle)", (1, 8))
 PARTS = Param("PARTS", 2, "TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32)", (1, 2))
 TENSOR = Param(
@@ -105,7 +105,7 @@ class WarpTiling(Prefetch):
             "TSM={TSM} times TSN={TSN} is not a multiple of TSK={TSK} times WPTM={WPTM} times WPTN={WPTN}",
         ),
         Rule("(8 * WPTM * WPTN) % TSM == 0", "8 times WPTM={WPTM} times WPTN={WPTN} is not a multiple of TSM={TSM}"),
-        Rule("(BATCHES > 0) * (BATCHES < TSK) == 1", "BATCHES={BATCHES} is not from 1 to TSK={TSK} less one"),
+        Rule("(BATCHES > 0) * (BATCHES < TSK) == 1", "BATCHES={BATCHES} is not between 1 and TSK={TSK} minus 1"),
         Rule("(SPLIT < TSM) * (SPLIT < TSN) == 1", "SPLIT={SPLIT} is not below TSM={TSM} and TSN={TSN}"),
         Rule(
             "STAGES * TSK * WPTM * WPTN >= SPLIT * TSN",
@@ -264,7 +264,7 @@ class Warpgroups(TensorCores):
     number, before, file = 17, 16, "17_warpgroups.cl"
     params: Parameters = (
         replace(TSK, choices=(8, 16)),
-        Param("STAGES", 3, "tiles of B in local memory: one in use, the others on their way", (3, 4)),
+        Param("STAGES", 3, "tiles of B in local memory: one in use, the others being filled", (3, 4)),
         ORDER,
         PARTS,
         TENSOR,

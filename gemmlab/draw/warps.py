@@ -47,14 +47,17 @@ def fetched(r: trace.Trace, name: str) -> tuple[int, int, int]:
 def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, lane: int = 0) -> Picture:
     """Which elements of a tile of C the lanes of the first warp hold, in kernel 9 and in kernel 15.
 
-    Below each picture is what the warp fetches for one step of k, from A's tile + from B's tile (see `fetched`).
+    Below each picture is what the warp fetches for one step of k, from the tile of A + from the tile of B (see `fetched`).
     """
     both = {number: replayed(number, WPTM, WPTN, WARPM) for number in (9, 15)}
     words = {}
     for number, r in both.items():
         a, b = fetched(r, "Asub"), fetched(r, "Bsub")
         words[number] = f"{a[0]} + {b[0]} loads, {a[1]} + {b[1]} turns, {a[2]} + {b[2]} floats"
-    alt = f"A warp's elements of C. Per step of k it fetches of A + B, kernel 9: {words[9]}; kernel 15: {words[15]}"
+    alt = (
+        "Which elements of C a warp computes, and what it fetches from the tiles of A + B per step of k. "
+        f"In kernel 9: {words[9]}; in kernel 15: {words[15]}"
+    )
     picture = Picture(6.8, 3.9, alt)
     shades = matplotlib.colormaps["viridis"](np.linspace(0.15, 0.9, 32))
     shades[lane] = (*to_rgb(RED), 1)
@@ -159,8 +162,8 @@ def shares(tiles: int, steps: int, groups: int) -> Picture:
 def versus(rows: Iterable[Mapping], title: str = "") -> Picture:
     """The rate of `matmul` as a percentage of cuBLAS's, by size; orange where M or N is not a multiple of 4.
 
-    A bar is the ratio of the medians of all rounds. The line on it goes from our slowest round over the fastest of
-    cuBLAS to our fastest over its slowest.
+    A bar is the ratio of the medians of all rounds. The line on it goes from our slowest round divided by cuBLAS's
+    fastest to our fastest divided by its slowest.
 
     Args:
         rows: recorded comparisons (the "side_by_side" of a record).
