@@ -47,7 +47,7 @@ def fetched(r: trace.Trace, name: str) -> tuple[int, int, int]:
 def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, lane: int = 0) -> Picture:
     """Which elements of a tile of C the lanes of the first warp hold, in kernel 9 and in kernel 15.
 
-    Below each picture is what the warp fetches for one step of k, from the tile of A + from the tile of B (see `fetched`).
+    Below each picture is what the warp fetches per step of k, from the tile of A + from that of B (see `fetched`).
     """
     both = {number: replayed(number, WPTM, WPTN, WARPM) for number in (9, 15)}
     words = {}
