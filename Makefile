@@ -42,8 +42,8 @@ pictures: $(VENV)/test.done
 bench: $(VENV)/lab.done
 	$(BIN)/python -m gemmlab bench
 
-# PoCL from PyPI computes on the processor. Where it cannot (a processor newer than it), and no other device
-# works either, Intel's CPU runtime is added: about 260 MB, proprietary.
+# PoCL from PyPI computes on the processor. If it cannot, because the processor is newer, and no other device works
+# either, Intel's CPU runtime is added, which is proprietary and takes about 260 MB.
 $(VENV)/%.done: pyproject.toml
 	$(PYTHON) -c "import sys; assert sys.version_info >= (3, 10), 'gemmlab needs Python 3.10 or later'"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -1,4 +1,4 @@
-"""Is a product right? Two checks: an exact one that needs no tolerance, and one for accuracy with a bound."""
+"""Is a product right? An exact check needs no tolerance; a check of accuracy has a bound."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 EPS = float(np.finfo(np.float32).eps)  # 2^-23
 TINY = 2.0**-126  # the smallest normal float32
 
-#: Largest K of the exact check: products of +-1 and +-3 are at most 9, and 9 K must stay below 2^24.
+#: Largest K of the exact check: products of entries +-1 and +-3 are at most 9, and 9 K must stay below 2^24.
 EXACT_K = (2**24 - 1) // 9
 
 
@@ -20,7 +20,7 @@ class Verdict:
     Attributes:
         ok: whether every element is right.
         error: largest absolute error (infinite if an element is NaN).
-        bound: what the error may be at that element (0 for the exact check).
+        bound: the largest error allowed at the element with that error (0 for the exact check).
         wrong: how many elements are wrong.
         first: the first wrong element in column-major order as (row, column, got, expected), or None.
     """
@@ -43,17 +43,24 @@ class Verdict:
 def exact_inputs(m: int, n: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """A (m x k) and B (k x n), float32, column-major, entries drawn from -3, -1, 1, 3.
 
-    All entries are odd, so every product is odd: one dropped or doubled product changes the parity of
-    its sum and cannot go unseen. Every partial sum stays below 2^24, where float32 holds all integers,
-    so no order of summation makes a rounding error.
+    All entries are odd, so every product is odd: a single product that is dropped or added twice changes the parity
+    of its sum, and always shows. Every partial sum stays below 2^24, where float32 holds all integers, so no order of
+    summation makes a rounding error.
+
+    Raises:
+        ValueError: if k is larger than `EXACT_K`.
     """
     if k > EXACT_K:
-        raise ValueError(f"k={k} is over {EXACT_K}; beyond it partial sums may pass 2^24")
+        raise ValueError(f"k={k} is over {EXACT_K}; for larger k partial sums may exceed 2^24")
     return _draw(lambda rng, shape: rng.choice(np.array([-3, -1, 1, 3], np.float32), shape), m, n, k, seed)
 
 
 def random_inputs(m: int, n: int, k: int, seed: int = 0, kind: str = "uniform") -> tuple[np.ndarray, np.ndarray]:
-    """A (m x k) and B (k x n), float32, column-major, uniform in [-1, 1) or standard normal."""
+    """A (m x k) and B (k x n), float32, column-major, "uniform" in [-1, 1) or standard "normal".
+
+    Raises:
+        ValueError: for another kind.
+    """
     if kind not in ("uniform", "normal"):
         raise ValueError(f"kind must be 'uniform' or 'normal', not {kind!r}")
     if kind == "uniform":
@@ -67,9 +74,9 @@ def _draw(draw, m, n, k, seed):
 
 
 def exact(c: np.ndarray, a: np.ndarray, b: np.ndarray) -> Verdict:
-    """Check C (m x n) against A B bit for bit; A and B from `exact_inputs`.
+    """Check C (m x n) against A B bit for bit, where A and B come from `exact_inputs`.
 
-    The reference is computed in float32 by NumPy: with these inputs it is exact as well.
+    NumPy computes the reference in float32, which with these inputs is exact as well.
     """
     return compare(c, a @ b, 0.0)
 
@@ -77,8 +84,9 @@ def exact(c: np.ndarray, a: np.ndarray, b: np.ndarray) -> Verdict:
 def exact_large(c: np.ndarray, a: np.ndarray, b: np.ndarray, rounds: int = 3, seed: int = 0) -> bool:
     """Check C x = A (B x) exactly for random integer vectors x, in float64 (Freivalds' check).
 
-    For products too large for a reference of their own. A wrong C passes one round with a probability
-    of at most 1/1024, the chance of one more value for one entry of x.
+    This is for products whose reference would take too long to compute. A wrong C passes one round with a probability
+    of at most 1/1024: if an entry of C is wrong in some column, then of the 1024 values that x may have there at most
+    one hides it.
     """
     rng = np.random.default_rng(seed)
     for _ in range(rounds):
@@ -95,16 +103,16 @@ def _times(matrix: np.ndarray, x: np.ndarray, rows: int = 1024) -> np.ndarray:
 
 
 def bound(a: np.ndarray, b: np.ndarray, arbitrary: bool = False, product: float = 0.0) -> np.ndarray:
-    """How far each element of a float32 product may be from the true one.
+    """How far each element of a float32 product may be from the true one: m x n, float64.
 
-    For k terms in any order: ``k eps (|A| @ |B|) + k 2^-126`` always holds to first order (Higham,
-    Accuracy and Stability of Numerical Algorithms, section 3.5). For independent random data the roundings
-    mostly cancel, and ``2 sqrt(k) eps`` in place of ``k eps`` is enough.
+    For k terms in any order, ``k eps (|A| @ |B|) + k 2^-126`` always holds to first order (Higham,
+    Accuracy and Stability of Numerical Algorithms, section 3.5). For independent random data the rounding errors
+    mostly cancel, and ``2 sqrt(k) eps`` suffices instead of ``k eps``.
 
     Args:
         a, b: m x k and k x n, float32.
-        arbitrary: use the bound that needs no assumption on the data.
-        product: what a product of two floats may be off besides, relative to it (tensor cores).
+        arbitrary: use the bound that makes no assumption about the data.
+        product: an additional relative error that each product of two floats may have (on tensor cores).
     """
     k = a.shape[1]
     factor = k if arbitrary else 2 * np.sqrt(k)
@@ -112,16 +120,19 @@ def bound(a: np.ndarray, b: np.ndarray, arbitrary: bool = False, product: float 
 
 
 def accuracy(c: np.ndarray, a: np.ndarray, b: np.ndarray, arbitrary: bool = False) -> Verdict:
-    """Check C (m x n) against the float64 product, entry by entry, within `bound`."""
+    """Check each element of C (m x n) against the float64 product of A (m x k) and B (k x n), within `bound`."""
     return compare(c, a.astype(np.float64) @ b.astype(np.float64), bound(a, b, arbitrary))
 
 
 def compare(c: np.ndarray, expected: np.ndarray, allowed) -> Verdict:
-    """Compare entry by entry; a NaN where none is expected is wrong.
+    """Compare element by element; a NaN is always wrong.
 
     Args:
         c, expected: m x n.
         allowed: largest absolute difference, one number or m x n.
+
+    Raises:
+        ValueError: if the shapes differ.
     """
     if c.shape != expected.shape:
         raise ValueError(f"c has the shape {c.shape}, expected {expected.shape}")

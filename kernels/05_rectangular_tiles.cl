@@ -53,7 +53,10 @@ void gemm(const int M, const int N, const int K,
     __local float Btile[TS][TSK + PAD];      // [n][k]
 
     // accumulators
-    float acc[WPT] = {0.0f};
+    float acc[WPT];
+    for (int j = 0; j < WPT; j++) {
+        acc[j] = 0.0f;
+    }
 
     for (int k0 = 0; k0 < K; k0 += TSK) {
 

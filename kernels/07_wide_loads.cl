@@ -95,7 +95,12 @@ void gemm(const int M, const int N, const int K,
     const __local float* Bf = (const __local float*)Btile;
 
     // accumulators
-    float acc[WPTN][WPTM] = {{0.0f}};
+    float acc[WPTN][WPTM];
+    for (int j = 0; j < WPTN; j++) {
+        for (int i = 0; i < WPTM; i++) {
+            acc[j][i] = 0.0f;
+        }
+    }
 
     for (int k0 = 0; k0 < K; k0 += TSK) {
 

@@ -76,7 +76,12 @@ void gemm(const int M, const int N, const int K,
     __local float Btile[2][TSK][TSN];        // [buffer][k][n]
 
     // accumulators
-    float acc[WPTN][WPTM] = {{0.0f}};
+    float acc[WPTN][WPTM];
+    for (int j = 0; j < WPTN; j++) {
+        for (int i = 0; i < WPTM; i++) {
+            acc[j][i] = 0.0f;
+        }
+    }
 
     // load: the first tiles, zero beyond K
     for (int e0 = 0; e0 < TSK*TSM; e0 += ITEMS) {

@@ -1,40 +1,45 @@
-// 15 warp tiling: a block for the work-group, one for each warp, one for each work-item.
+// 15 warp tiling: a tile for the work-group, a block of it for each warp, a part of that for
+// each work-item.
 //
-// Before:   09_prefetch. There a work-item's elements lay scattered over the tile, and every
-//           float came from local memory by itself; here the 32 work-items of a warp share
-//           one compact block, and read it as vectors of 4. The next step's vectors are on
-//           their way while this step is multiplied, and so are the next tiles.
+// Before:   09_prefetch. There the elements of a work-item are scattered over the tile, and
+//           each float takes a load from local memory. Here the 32 work-items of a warp share
+//           one compact block and read it as vectors of 4. While one step of k is multiplied,
+//           the vectors for the next step are loaded into registers, and the next tiles are
+//           copied to local memory.
 // Costs:    STAGES*TSK*(TSM + TSN + PAD) floats of local memory, WPTM*WPTN accumulators and
-//           2*(WPTM + WPTN) registers; 1/TSM + 1/TSN global and 1/WPTM + 1/WPTN local loads
-//           per multiply-add, the local ones 4 at a time. With GROUPS also 2*GROUPS*TSM*TSN
-//           floats of global memory, written once and read once, and GROUPS counters, zero
-//           before the first launch and after each. With SPLIT, where it serves, A and B are
-//           read once more.
-// Requires: any M, N and K: outside the matrices counts as zero, and nothing is stored
-//           there. Columns of A begin at multiples of WIDTH floats, and so do those of B if
-//           it is transposed, N x K; else B and always C have no gaps. TSM a multiple of
-//           WPTM*WARPM, TSN of WPTN*32/WARPM; WPTM and WPTN of 4; even shares of the tiles.
+//           2*(WPTM + WPTN) further registers; 1/TSM + 1/TSN global and 1/WPTM + 1/WPTN local
+//           loads per multiply-add, the local ones 4 at a time. With GROUPS also a workspace
+//           of 2*GROUPS*TSM*TSN floats, which are written once and read once, and of GROUPS
+//           counters, which must be zero before the first launch and are zero after each.
+//           With SPLIT, where there is an edge strip, A and B are read once more.
+// Requires: any M, N and K: elements outside the matrices count as zero, and nothing is
+//           stored there. Leading dimensions: for A, M rounded up to a multiple of WIDTH; for
+//           B, N rounded up likewise if it is transposed (N x K), else K; for C, M. TSM must
+//           be a multiple of WPTM*WARPM, TSN of WPTN*32/WARPM, WPTM and WPTN of 4; all
+//           work-items copy equal shares of the tiles.
 //
 //    Which work-item of warp 0 holds an element of C (WARPM = 8, WPTM = WPTN = 8):
 //
 //        n    0   4   8  12 |16  20  24  28
 //    m   0    0   8  16  24 | 0   8  16  24    each number is a block of 4 x 4;
 //        4    1   9  17  25 | 1   9  17  25    a work-item holds four of them,
-//      ...                  |                  so that its neighbours read the
-//       28    7  15  23  31 | 7  15  23  31    vectors beside its own
+//      ...                  |                  so that neighbouring work-items
+//       28    7  15  23  31 | 7  15  23  31    read neighbouring vectors
 //       32    0   8  16  24 | 0   8  16  24
 //      ...
 //
-//    With GROUPS = 0 a work-group computes one tile. Otherwise the steps of all tiles lie in
-//    one line, which is cut into GROUPS pieces of one length. What was cut is added up by
-//    fixup.cl, or with LAST by the last work-group to come to the tile:
+//    With GROUPS = 0 a work-group computes one tile. Otherwise the work is divided as in
+//    Stream-K: the steps of k of all tiles form one line, which is cut into GROUPS pieces of
+//    equal length. A fix-up adds up the parts of a tile that was cut; fixup.cl does it or,
+//    with LAST, the last work-group to finish its part of the tile:
 //
 //    tile   |      0      |      1      |      2      |
 //    group  |    0    |    1    |    2    |    3    |
 //
-//    With SPLIT a few rows or columns behind the last whole tiles have no tiles, which would
-//    multiply zeroes for all the others: more work-groups, behind those for the tiles, add up
-//    each of their elements by itself. They run where the tiles leave a place free.
+//    With SPLIT, up to SPLIT rows or columns beyond the last whole tiles are edge strips.
+//    Tiles for them would mostly multiply zeroes. Instead, further work-groups, numbered after
+//    those of the tiles, sum each element of the strips separately. They run wherever the
+//    tiles leave a place on the chip free.
 
 #ifndef TSM
 #define TSM 128 // rows of the tile of C
@@ -58,34 +63,34 @@
 #define WIDTH 4 // floats copied at once from global memory: 1 or 4
 #endif
 #ifndef STAGES
-#define STAGES 2 // tiles of A and B in local memory: one in use, the others on their way
+#define STAGES 2 // tiles of A and B in local memory: one in use, the others being filled
 #endif
 #ifndef ORDER
-#define ORDER 8 // rows of tiles that neighbouring work-groups go through together
+#define ORDER 8 // rows of tiles in a band that neighbouring work-groups go through together (swizzle)
 #endif
 #ifndef GROUPS
-#define GROUPS 0 // work-groups that share all tiles equally; 0: one for each tile
+#define GROUPS 0 // work-groups that share all tiles equally (Stream-K); 0: one work-group per tile
 #endif
 #ifndef LAST
-#define LAST 1 // 1: the last work-group to come adds a tile's pieces up, where it can; 0: fixup.cl
+#define LAST 1 // 1: the last work-group to finish its part of a tile does the fix-up, where it can; 0: fixup.cl
 #endif
 #ifndef TRANSPOSED
 #define TRANSPOSED 1 // 1: B is N x K; 0: B is K x N
 #endif
 #ifndef BATCHES
-#define BATCHES 1 // a tile's copies are asked for in so many batches, spread over the multiply-adds
+#define BATCHES 1 // batches in which the copies of a tile are issued, spread over the multiply-adds
 #endif
 #ifndef SPLIT
-#define SPLIT 0 // so many rows or columns behind the last whole tiles get no tiles: a sum for each element
+#define SPLIT 0 // most rows or columns of an edge strip, whose elements are summed without tiles
 #endif
 #ifndef DOWN
-#define DOWN 1 // vectors of a column of A's tile that a work-item copies
+#define DOWN 1 // vectors that a work-item copies per column of A's tile
 #endif
 #ifndef TAIL
-#define TAIL 0 // 1: the steps of k behind the last whole tiles of A and B in a loop of their own; 0: with zeroes
+#define TAIL 0 // 1: a separate loop for the steps of k after the last whole tiles of A and B; 0: zeroes fill them up
 #endif
 #ifndef ASYNC
-#define ASYNC 1 // 1: copy to local memory without waiting where the device can
+#define ASYNC 1 // 1: copy to local memory asynchronously where the device can
 #endif
 
 #if !(TSM % (WPTM * WARPM) == 0)
@@ -162,22 +167,22 @@
 #define WARPS (TSM/(WPTM*WARPM))             // warps in a column of the tile
 #define ITEMS (TSM/WPTM*(TSN/WPTN))          // work-items of a work-group
 #define MA (TSM/DOWN)                        // rows of A's tile that a work-group copies at once
-#define KA (ITEMS*WIDTH/MA)                  // and steps of k
+#define KA (ITEMS*WIDTH/MA)                  // and how many steps of k
 #if TRANSPOSED
 #define KB (ITEMS*WIDTH/TSN)                 // steps of k of B's tile
 #elif TSK % 8 == 0
-#define KB 8                                 // 8 floats of each of 4 columns: a warp's stores meet no bank conflict
+#define KB 8                                 // 8 floats from each of 4 columns: a warp's stores have no bank conflicts
 #else
 #define KB TSK
 #endif
-#define NB (ITEMS/KB)                        // and columns, if B is not transposed
+#define NB (ITEMS/KB)                        // and how many columns, if B is not transposed
 #define LPTA (TSK/KA*DOWN)                   // vectors of A's tile a work-item copies
 #define PAD (4*(1 - TRANSPOSED))             // floats added to each row of Btile against bank conflicts
 
-// copy 4 floats or 1 from global to local memory, or zeroes if they are not there
+// copy 4 floats or 1 from global to local memory; store zeroes if they are outside the matrix
 #if ASYNC && defined(__NV_CL_C_VERSION)
-// a copy is only asked for; COPIED ends those of a tile, AWAIT(n) waits until all but the last n tiles have come;
-// where the predicate p says so, zeroes are written instead
+// asynchronous: a copy is only started; COPIED() ends the copies of a tile, AWAIT(n) waits until all but the last n
+// tiles have arrived; where the predicate p is true, zeroes are stored instead
 #define COPY_4(to, from, there) \
     asm volatile("{ .reg .pred p; setp.eq.s32 p, %2, 0; cp.async.cg.shared.global [%0], [%1], 16, p; }" \
                  :: "r"((uint)(size_t)(to)), "l"(from), "r"((int)(there)) : "memory")
@@ -193,7 +198,7 @@
 #define AWAIT(tiles)
 #endif
 
-// A's tile: DOWN vectors of a column, then those of the next
+// A's tile: DOWN vectors from a column, then those from the next column
 #if WIDTH == 4
 #define COPY COPY_4
 #else
@@ -203,7 +208,7 @@
 #define KA_OF(l) ((l)/DOWN*KA)
 #define COPY_A(l) COPY(&Atile[filled][ka][ia] + KA_OF(l)*TSM + MA_OF(l), a_from + KA_OF(l)*lda + MA_OF(l), \
                        m0 + ia + MA_OF(l) < M && left_a > KA_OF(l))
-// B's tile: vectors down a column of B transposed, or single floats down a column of B
+// B's tile: vectors down a column of the transposed B, or single floats down a column of B
 #if TRANSPOSED
 #define LPTB (TSK/KB)
 #define B_AT(k, n) B[(size_t)(k)*ldb + (n)]
@@ -220,8 +225,8 @@
 #define B_STEP TSK
 #endif
 
-// load: the next tiles of A and B into the buffer `filled`, zeroes where there are none; of all copies those that are
-// asked for beside the multiply-adds of step k
+// load: the next tiles of A and B into stage `filled`, or zeroes where there are none; of all these copies, NEXT(k)
+// starts those that belong beside the multiply-adds of step k
 #define STEP_OF(l, count) ((l)*BATCHES/(count)*((TSK - 1)/BATCHES))
 #define NEXT(k) \
     _Pragma("unroll") \
@@ -243,8 +248,8 @@
         filled = filled + 1 < STAGES ? filled + 1 : 0; \
     }
 
-// fragment: what a work-item needs of step k, from local memory into registers; volatile, or
-// else the compiler moves these loads to where their values are needed, and they are waited for
+// fragment: load what a work-item needs for step k from local memory into registers. Without `volatile` the compiler
+// would move these loads to where their values are needed, and the work-item would wait
 #define FRAGMENT(k, to) \
     for (int wm = 0; wm < WPTM; wm += 4) { \
         *(float4*)&a[to][wm] = *(const volatile __local float4*)&Atile[now][k][tm + wm*WARPM]; \
@@ -253,8 +258,8 @@
         *(float4*)&b[to][wn] = *(const volatile __local float4*)&Btile[now][k][tn + wn*WARPN]; \
     }
 
-// multiply: the fragments of a step. Two columns at once, down and up again, so that each
-// multiply-add finds a factor where the one before left it
+// multiply: the fragments of a step. Two columns at a time, down the first two and up the next two, so that each
+// multiply-add shares a factor with the one before
 #define MULTIPLY(of) \
     _Pragma("unroll") \
     for (int wn = 0; wn < WPTN; wn += 2) { \
@@ -266,50 +271,53 @@
         } \
     }
 
-// a work-item's elements inside the tile: the row of acc[][wm], the column of acc[wn], the first of 4 in a piece
+// where a work-item's elements are: the row of acc[][wm] and the column of acc[wn] inside the tile, and the first of 4
+// elements in a partial tile of the workspace
 #define ROW(wm) (tm + (wm)*WARPM)
 #define COLUMN(wn) (tn + (wn)/4*4*WARPN + (wn)%4)
 #define PIECE(piece, wm, wn) pieces[((size_t)(piece)*TSN + COLUMN(wn))*TSM + ROW(wm)]
 
 #if LAST && defined(__NV_CL_C_VERSION)
-// what this work-item has stored can be read by others before what it stores next; OpenCL 1.2 has no such promise
-// between work-groups
+// memory fence: other work-groups see what this work-item stored before it no later than what it stores after it;
+// OpenCL 1.2 has no such guarantee between work-groups
 #define IN_ORDER() asm volatile("membar.gl;" ::: "memory")
 #endif
 
-// tiles side by side across so many rows or columns
+// how many tiles there are along `size` rows or columns, if a tile has `side` of them
 #define TILES(size, side) (((size) - 1 - SPLIT)/(side) + 1)
 
 #if SPLIT
-#define LINES 4     // of C that a work-item adds up at once; how many work-groups are launched depends on it
+#define LINES 4     // lines of C that a work-item sums at once; the number of work-groups in a launch depends on it
 #if !defined(COUNT)
-#define COUNT SPLIT // elements of a line; fewer, if the launch knows that there are fewer
+#define COUNT SPLIT // elements of a line; a launch sets it lower if there are fewer
 #endif
 
-// strip: some lines of C in the rows behind the tiles, or in the columns. Each element is a sum along a column of B (a
-// row of A), shared by work-items that read neighbours: down a column of B as it lies, and else across the lines
+// strip: some lines of an edge strip of C, either of its rows below the tiles or of its columns beside them. A line
+// crosses the strip: it is a part of one column of C in the rows, and of one row of C in the columns. The sum of each
+// element is shared by several work-items, and neighbours read neighbouring floats: down a column of B if it is not
+// transposed, and across the lines otherwise
 void strip(const int M, const int N, const int K, const size_t lda, const size_t ldb,
            const __global float* restrict A,
            const __global float* restrict B,
            __global float* restrict C,
            const int group, __local float* shared)
 {
-    // where the tiles end, which lines are this work-group's, and which of them and which part of it this work-item's
+    // where the tiles end, which lines this work-group sums, and which of them and what part of it this work-item does
     const int m_end = min(M, TILES(M, TSM)*TSM);
     const int n_end = min(N, TILES(N, TSN)*TSN);
-    const int beside = n_end < N ? (m_end - 1)/(8*LINES) + 1 : 0;    // work-groups for the columns
-    const bool rows = group >= beside;                              // those behind them are for the rows
+    const int beside = n_end < N ? (m_end - 1)/(8*LINES) + 1 : 0;    // work-groups for the columns of the strip
+    const bool rows = group >= beside;                              // those after them are for the rows
     const bool down = rows && !TRANSPOSED;
     const int tid = get_local_id(0);
-    const int across = down ? ITEMS/32 : 8;                         // lines side by side
-    const int parts = ITEMS/across;                                 // of each sum
+    const int across = down ? ITEMS/32 : 8;                         // lines that are summed side by side
+    const int parts = ITEMS/across;                                 // parts of each sum
     const int part = down ? tid%32 : tid/8;
     const int first = (rows ? group - beside : group)*across*LINES;
     const int line = first + (down ? tid/32 : tid%8);
     const int lines = rows ? N : m_end;
     const int count = rows ? M - m_end : N - n_end;                 // elements of each line
 
-    // from one step of k to the next along a line, and along what it is multiplied with
+    // strides in memory: from one step of k to the next along a line and along what it is multiplied with
     const size_t b_k = TRANSPOSED ? ldb : 1;
     const size_t b_n = TRANSPOSED ? 1 : ldb;
     const size_t along_k = rows ? b_k : lda;
@@ -345,7 +353,7 @@ void strip(const int M, const int N, const int K, const size_t lda, const size_t
         other += parts*other_k;
     }
 
-    // the parts of each sum, added up by one work-item
+    // one work-item adds up the parts of each sum
     #pragma unroll
     for (int j = 0; j < LINES; j++) {
         #pragma unroll
@@ -380,23 +388,23 @@ void gemm(const int M, const int N, const int K,
     const int warp = tid/32;                                 // number of the warp
     const int tm = (warp%WARPS*WARPM*WPTM) + lane%WARPM*4;   // first row inside the tile
     const int tn = (warp/WARPS*WARPN*WPTN) + lane/WARPM*4;   // first column inside the tile
-    const int ia = tid%(MA/WIDTH)*WIDTH;                     // row of A's tile that it copies
-    const int ka = tid/(MA/WIDTH);                           // and the first step of k
-    const int ib = TRANSPOSED ? tid%(TSN/WIDTH)*WIDTH : tid/KB;   // the same of B's tile
+    const int ia = tid%(MA/WIDTH)*WIDTH;                     // first row of A's tile that it copies
+    const int ka = tid/(MA/WIDTH);                           // and its first step of k
+    const int ib = TRANSPOSED ? tid%(TSN/WIDTH)*WIDTH : tid/KB;   // the same for B's tile
     const int kb = TRANSPOSED ? tid/(TSN/WIDTH) : tid%KB;
-    const int lda = (M - 1)/WIDTH*WIDTH + WIDTH;             // from a column of A to the next
+    const int lda = (M - 1)/WIDTH*WIDTH + WIDTH;             // leading dimensions of A and B
     const int ldb = TRANSPOSED ? (N - 1)/WIDTH*WIDTH + WIDTH : K;
     const int tiles_m = TILES(M, TSM);                       // rows of tiles
     const int tiles_n = TILES(N, TSN);                       // columns of tiles
     const int steps = (K - 1)/TSK + 1;                       // tiles of A that a tile of C needs
 
-    // this work-group's part of the line of all steps
+    // this work-group's piece of the line of all steps
     const int group = get_group_id(0);
-    const int groups = GROUPS ? GROUPS : tiles_m*tiles_n;    // those for the tiles
+    const int groups = GROUPS ? GROUPS : tiles_m*tiles_n;    // work-groups for the tiles
     const long line = (long)tiles_m*tiles_n*steps;
     long step = line*group/groups;
     const long end = line*(group + 1)/groups;
-    int cut = 0;                                             // pieces that it has stored
+    int cut = 0;                                             // partial tiles that it has stored
 
     // local memory
     __local float Atile[STAGES][TSK][TSM] __attribute__((aligned(16))); // [stage][k][m]
@@ -410,16 +418,16 @@ void gemm(const int M, const int N, const int K,
 #endif
 
     while (step < end) {
-        // which tile: down ORDER rows of tiles, then on to the next column
+        // which tile: down a band of ORDER rows of tiles, then on to the next column of the band
         const int tile = step/steps;
         const int band = tile/(ORDER*tiles_n)*ORDER;
         const int rows = min(ORDER, tiles_m - band);
         const int m0 = (band + tile%(ORDER*tiles_n)%rows)*TSM;
         const int n0 = tile%(ORDER*tiles_n)/rows*TSN;
         const int count = (int)min(end - step, (long)steps - step%steps);
-        const int k0 = (int)(step%steps)*TSK;                // first step of k
-        const int depth = min(count*TSK, K - k0);            // and how many there are
-        int left_a = depth - ka;                             // steps left to load from where this item loads
+        const int k0 = (int)(step%steps)*TSK;                // first step of k of this part
+        const int depth = min(count*TSK, K - k0);            // and number of steps
+        int left_a = depth - ka;                             // steps left to load for this work-item
         int left_b = depth - kb;
         const __global float* a_from = A + (size_t)(k0 + ka)*lda + m0 + ia;
         const __global float* b_from = &B_AT(k0 + kb, n0 + ib);
@@ -448,11 +456,11 @@ void gemm(const int M, const int N, const int K,
         FRAGMENT(0, 0)
 
         for (int t = 0; t < (TAIL ? depth/TSK : count); t++) {
-            // compute, fetch what the step after needs, and load one more
+            // compute, fetch the fragments of the next step, and load one more tile
             #pragma unroll
             for (int k = 0; k < TSK; k++) {
                 if (k == TSK - 1) {
-                    // barrier: the next tile is there, and nobody needs this one any more
+                    // barrier: the next tile has arrived, and nobody needs this one any more
                     AWAIT(STAGES - 2);
                     barrier(CLK_LOCAL_MEM_FENCE);
                     now = now + 1 < STAGES ? now + 1 : 0;
@@ -469,11 +477,11 @@ void gemm(const int M, const int N, const int K,
             MULTIPLY(0)
         }
 #endif
-        // barrier: nobody needs the last tile any more, and no zeroes are on their way
+        // barrier: nobody needs the last tile any more, and no copy of zeroes is under way
         AWAIT(0);
         barrier(CLK_LOCAL_MEM_FENCE);
 
-        // store: a part of a tile
+        // store: a partial tile
         int whole = count == steps;
         if (!whole) {
             for (int wn = 0; wn < WPTN; wn++) {
@@ -483,19 +491,19 @@ void gemm(const int M, const int N, const int K,
             }
             cut++;
 #ifdef IN_ORDER
-            // the last one to come adds up all parts, in the order of their steps
+            // fix-up: the last work-group to finish its part adds up all parts, in the order of their steps
             const long begin = step - step%steps;
-            const int first = ((begin + 1)*groups - 1)/line;     // the work-groups of the first
-            const int last = ((begin + steps)*groups - 1)/line;  // and the last of these steps
+            const int first = ((begin + 1)*groups - 1)/line;     // the work-groups of the first step
+            const int last = ((begin + steps)*groups - 1)/line;  // and the last step of the tile
             __global int* come = (__global int*)(pieces + (size_t)2*groups*TSM*TSN) + first;
-            __local int* before = (__local int*)Atile;           // nobody needs its floats any more
+            __local int* before = (__local int*)Atile;            // nobody needs the floats in it any more
             IN_ORDER();
             barrier(CLK_LOCAL_MEM_FENCE);
             if (tid == 0) {
                 *before = atomic_inc(come);
             }
             barrier(CLK_LOCAL_MEM_FENCE);
-            whole = *before == min(last - first, steps - 1);     // there are no more parts than steps
+            whole = *before == min(last - first, steps - 1);     // there are at most as many parts as steps
             barrier(CLK_LOCAL_MEM_FENCE);
             if (whole) {
                 IN_ORDER();
@@ -509,8 +517,8 @@ void gemm(const int M, const int N, const int K,
                 }
                 for (int from = first; from <= last; from++) {
                     const long start = line*from/groups;
-                    if (start < line*(from + 1)/groups) {        // with few steps some groups have none
-                        // one that has cut a tile before has stored this part as its second
+                    if (start < line*(from + 1)/groups) {        // if there are few steps, some work-groups have none
+                        // a work-group that shared the tile before, too, has stored this part as its second
                         const int piece = 2*from + (start < begin && start%steps != 0);
                         #pragma unroll
                         for (int wn = 0; wn < WPTN; wn++) {
@@ -525,12 +533,12 @@ void gemm(const int M, const int N, const int K,
 #endif
         }
 
-        // store: a whole one
+        // store: a whole tile
         if (whole) {
 #if WIDTH == 1 && WARPM*WPTM % 32 == 0 && STAGES*TSK*WPTN >= TSN
-            // in local memory the elements of a warp change hands, so that neighbours store neighbours
-            __local float* block = &Atile[0][0][0] + warp*32*WPTM;   // [columns of the warp][its rows]
-            const int m1 = m0 + tm - lane%WARPM*4;                   // its first row and column of C
+            // in local memory the work-items of a warp exchange elements, so that neighbours store neighbours
+            __local float* block = &Atile[0][0][0] + warp*32*WPTM;    // [columns of the warp][its rows]
+            const int m1 = m0 + tm - lane%WARPM*4;                   // the warp's first row and column of C
             const int n1 = n0 + tn - lane/WARPM*4;
             __global float* c = C + (size_t)n1*M + m1;
             const bool inside = m0 + TSM <= M && n0 + TSN <= N;

@@ -1,20 +1,22 @@
 // 16 tensor cores: a warp multiplies small matrices with one instruction.
 //
-// Before:   15_warp_tiling. The tiles come and go as there; but a warp's block is cut into
-//           16 x 8 pieces, and one instruction (mma.sync) adds 16 x 8 times 8 x 8 to each.
-//           It reads TF32: of a float's 23 bits after the point it sees 10. PARTS = 2 wins
-//           them back: a float is cut into a big and a small part, and three products of
-//           parts make one (Ootomo and Yokota 2022). EVERY says how often the sum moves
-//           into an ordinary float, since the tensor cores' own sums are truncated.
-// Costs:    STAGES*TSK*(TSM + TSN + 2*PAD) floats of local memory, WM*WN/32 accumulators, as
-//           many again if EVERY > 1; 1/TSM + 1/TSN global and 1/WM + 1/WN local loads per
+// Before:   15_warp_tiling. The tiles are copied as there, but a warp's block is cut into
+//           blocks of 16 x 8, and one instruction (mma.sync) adds to each the product of a
+//           16 x 8 and an 8 x 8 matrix. It takes TF32 numbers, which keep 10 of a float's 23
+//           bits after the point. PARTS = 2 recovers the rest (3xTF32): a float is split into
+//           a big and a small part, and three products of such parts stand for one (Ootomo
+//           and Yokota 2022). The sums of tensor cores are truncated; EVERY, the promotion
+//           interval, says how often they move into ordinary floats.
+// Costs:    STAGES*TSK*(TSM + TSN + 2*PAD) floats of local memory; WM*WN/32 accumulators, and
+//           as many again if EVERY > 1; 1/TSM + 1/TSN global and 1/WM + 1/WN local loads per
 //           multiply-add, the local ones 4 at a time.
-// Requires: any M, N and K: outside the matrices counts as zero, and nothing is stored
-//           there. Columns of A, and of B transposed (N x K), begin at multiples of 4
-//           floats; C has no gaps. TSM a multiple of WM, TSN of WN, those of 32; TSK of 8.
-//           Without tensor cores the same products are spelled out, and very slow.
+// Requires: any M, N and K: elements outside the matrices count as zero, and nothing is
+//           stored there. B is transposed (N x K). Leading dimensions: for A and B, M and N
+//           rounded up to a multiple of 4; for C, M. TSM must be a multiple of WM, TSN of WN,
+//           WM and WN of 32, TSK of 8. Without tensor cores the kernel computes the same
+//           products in ordinary arithmetic, which is very slow.
 //
-//    Which rows and columns of 32 x 32 elements a work-item holds (g = lane/4, t = lane%4):
+//    Which elements of a 32 x 32 block of C a work-item holds (g = lane/4, t = lane%4):
 //
 //              n = 8t + j     8t + 4 + j     for j = 0 ... 3, one instruction each
 //    m = 4g         x             x          first instruction, its "row g"
@@ -22,8 +24,9 @@
 //        4g + 2     x             x          second
 //        4g + 3     x             x          second
 //
-//    The instruction has its own numbers for rows and columns. Ours are shuffled, so that
-//    what a work-item needs of a step of k, and what it stores, are 4 neighbours.
+//    The instruction numbers rows and columns in its own way. We assign them to the rows and
+//    columns of C in a different order, so that the floats that a work-item loads for a step
+//    of k, and those that it stores, are 4 neighbours.
 
 #ifndef TSM
 #define TSM 128 // rows of the tile of C
@@ -41,22 +44,22 @@
 #define WN 64 // columns of a warp's block of C
 #endif
 #ifndef STAGES
-#define STAGES 3 // tiles of A and B in local memory: one in use, the others on their way
+#define STAGES 3 // tiles of A and B in local memory: one in use, the others being filled
 #endif
 #ifndef PAD
 #define PAD 8 // floats added to each row of Atile and Btile against bank conflicts
 #endif
 #ifndef ORDER
-#define ORDER 8 // rows of tiles that neighbouring work-groups go through together
+#define ORDER 8 // rows of tiles in a band that neighbouring work-groups go through together (swizzle)
 #endif
 #ifndef PARTS
-#define PARTS 2 // numbers that stand for a float: 1 (plain TF32) or 2
+#define PARTS 2 // TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32)
 #endif
 #ifndef EVERY
-#define EVERY 1 // instructions after which a sum moves into a float; 0: at the end
+#define EVERY 1 // promotion interval, in units of 8 steps of k: when a sum moves into a float; 0: only at the end
 #endif
 #ifndef TENSOR
-#define TENSOR 1 // 1: tensor cores where the device has them; 0: the same spelled out
+#define TENSOR 1 // 1: tensor cores where the device has them; 0: the same products in ordinary arithmetic
 #endif
 
 #if !(TSM % WM == 0)
@@ -110,9 +113,9 @@
 #define INSTRUCTION 0
 #endif
 
-// copy 4 floats from global to local memory, or zeroes if they are not there
+// copy 4 floats from global to local memory; store zeroes if they are outside the matrix
 #if INSTRUCTION
-// a copy is only asked for; COPIED ends a batch, AWAIT(n) waits until all but the last n have come
+// asynchronous: a copy is only started; COPIED() ends a batch, AWAIT(n) waits until all but the last n have arrived
 #define COPY(to, from, there) \
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" \
                  :: "r"((uint)(size_t)(to)), "l"(from), "r"((there) ? 16 : 0) : "memory")
@@ -124,7 +127,7 @@
 #define AWAIT(batches)
 #endif
 
-// load: the next tiles of A and B into the buffer `filled`
+// load: the next tiles of A and B into stage `filled`
 #define LOAD(A_THERE, B_THERE) \
     for (int l = 0; l < LPTA; l++) { \
         COPY(&Atile[filled][ka + l*KA][ia], a_from + l*KA*lda, A_THERE); \
@@ -146,13 +149,13 @@
     } \
     COPIED()
 
-// the parts of a float: big has 10 bits after the point, rounded to nearest; small is the rest
+// the two parts of a float: big is x rounded to 10 bits after the point, small is the rest
 #define BIG(x) as_float((as_uint(x) + 0x1000u) & 0xffffe000u)
 #define SMALL(x, big) ((x) - (big))
-#define CUT(x) as_float(as_uint(x) & 0xffffe000u) // what the tensor cores see of a float
+#define CUT(x) as_float(as_uint(x) & 0xffffe000u) // what a tensor core reads of a float
 
 #if INSTRUCTION
-// multiply: sum + a b for 16 x 8 elements of a warp; a work-item has 4 of a, 2 of b, 4 of the sum
+// multiply: sum + a b, for 16 x 8 elements per warp; a work-item holds 4 elements of a, 2 of b and 4 of the sum
 static inline float4 mma(const float* a, const float* b, const float4 sum)
 {
     float4 d;
@@ -165,7 +168,7 @@ static inline float4 mma(const float* a, const float* b, const float4 sum)
     return d;
 }
 #else
-// the product of two floats as the tensor cores make it
+// the product of two floats as the tensor cores compute it
 static inline float product(const float a, const float b)
 {
     const float a_big = BIG(a);
@@ -189,17 +192,17 @@ void gemm(const int M, const int N, const int K,
     const int lane = tid%32;                                 // its number in the warp
     const int warp = tid/32;                                 // number of the warp
     const int g = lane/4;                                    // its row in the instruction
-    const int t = lane%4;                                    // its step of k, and half its column
+    const int t = lane%4;                                    // its step of k, and half of its column
     const int wm = warp%(TSM/WM)*WM;                         // first row of the warp's block
     const int wn = warp/(TSM/WM)*WN;                         // first column
-    const int ia = tid%(TSM/4)*4;                            // row of A's tile that it copies
-    const int ka = tid/(TSM/4);                              // and the first step of k
-    const int ib = tid%(TSN/4)*4;                            // the same of B's tile
+    const int ia = tid%(TSM/4)*4;                            // first row of A's tile that it copies
+    const int ka = tid/(TSM/4);                              // and its first step of k
+    const int ib = tid%(TSN/4)*4;                            // the same for B's tile
     const int kb = tid/(TSN/4);
-    const int lda = (M - 1)/4*4 + 4;                         // from a column of A to the next
+    const int lda = (M - 1)/4*4 + 4;                         // leading dimensions of A and B
     const int ldb = (N - 1)/4*4 + 4;
 
-    // which tile: down ORDER rows of tiles, then on to the next column
+    // which tile: down a band of ORDER rows of tiles, then on to the next column of the band
     const int tiles_m = (M - 1)/TSM + 1;
     const int tiles_n = (N - 1)/TSN + 1;
     const int tile = get_group_id(0);
@@ -218,7 +221,7 @@ void gemm(const int M, const int N, const int K,
     __local float Atile[STAGES][TSK][TSM + PAD] __attribute__((aligned(16))); // [stage][k][m]
     __local float Btile[STAGES][TSK][TSN + PAD] __attribute__((aligned(16))); // [stage][k][n]
 
-    // accumulators: for two rows and two columns, and the sums that are still in the tensor cores
+    // accumulators, each for two rows and two columns, and the sums that are still in the tensor cores
     float4 acc[WM/16][WN/8];
     float4 sum[WM/16][WN/8];
     for (int i = 0; i < WM/16; i++) {
@@ -234,18 +237,18 @@ void gemm(const int M, const int N, const int K,
     }
 
     for (int first = 0; first < K; first += TSK) {
-        // barrier: this tile is there, and nobody needs the one before
+        // barrier: this tile has arrived, and nobody needs the one before any more
         AWAIT(STAGES - 2);
         barrier(CLK_LOCAL_MEM_FENCE);
 
-        // load: one more
+        // load: one more tile
         NEXT();
 
         // compute: 8 steps of k with each instruction
         #pragma unroll
         for (int k = 0; k < TSK; k += 8) {
 #if INSTRUCTION
-            // fragments: what this work-item needs of steps t and t + 4, from local memory into registers
+            // fragments: load what this work-item needs for steps t and t + 4 from local memory into registers
             float a[WM/16][4], a_small[WM/16][4];
             float b[WN/8][2], b_small[WN/8][2];
             for (int h = 0; h < 2; h++) {

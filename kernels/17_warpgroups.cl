@@ -1,23 +1,27 @@
 // 17 warpgroups: four warps multiply with one instruction, and go on while it runs.
 //
-// Before:   16_tensor_cores. Its instruction keeps a warp busy and wants both matrices in
-//           registers. This one (wgmma, on Hopper) multiplies 64 x 8 by 8 x 128 for 128
-//           work-items together, reads B from local memory by itself and does not wait. So B
-//           is cut into its parts once for all, while the tile before is multiplied; and A
-//           comes straight from global memory into the registers of those who need it.
-//           The sums move into ordinary floats once a tile, after TSK/8 instructions.
-// Costs:    (STAGES + 2)*TSK*(TSN + 2) floats of local memory, 128 accumulators and 64
+// Before:   16_tensor_cores. Its instruction makes the warp wait and needs both matrices in
+//           registers. This one (wgmma, on Hopper) multiplies 64 x 8 by 8 x 128 for the 128
+//           work-items of a warpgroup, reads B from local memory by itself and does not make
+//           them wait. So B is split into its parts once for the whole work-group, while the
+//           tile before is multiplied, and each work-item loads what it needs of A from
+//           global memory directly into registers. The sums move into ordinary floats once
+//           per tile, after TSK/8 steps of the instruction.
+// Costs:    (STAGES + 2)*TSK*(TSN + 2) floats of local memory; 128 accumulators, and 64
 //           registers for the sums that are still in the tensor cores; 1/TSM + 1/TSN global
-//           loads per multiply-add, hardly any local ones: the instruction makes its own.
-// Requires: any M, N and K: outside the matrices counts as zero, and nothing is stored
-//           there. Columns of A (M x K) and of B (K x N, as it lies) begin at multiples of 4
-//           floats; C has no gaps. TSK a multiple of 8.
-//           OpenCL's compiler does not know the instruction. So each stands behind "//@", a
-//           comment to it; launch.py takes that away from what the compiler made (PTX, a
-//           text) and says that it is for Hopper. Where nobody has done that, C becomes NaN.
-//           Between an instruction and FINISH stands no loop that the compiler does not lay
-//           out: it would wait after every instruction then, and be four times as slow.
-//           Without such tensor cores the same products are spelled out, and very slow.
+//           loads per multiply-add, and hardly any local ones, since the instruction reads
+//           local memory by itself.
+// Requires: any M, N and K: elements outside the matrices count as zero, and nothing is
+//           stored there. Leading dimensions: for A (M x K) and B (K x N, not transposed), M
+//           and K rounded up to a multiple of 4; for C, M. TSK must be a multiple of 8.
+//           OpenCL's compiler does not know the instruction, so each one is hidden in a
+//           comment that starts with "//@". gemmlab/opencl/build.py removes these marks from
+//           the PTX that the compiler returns and declares Hopper as its target. Where this
+//           has not been done, C becomes NaN.
+//           Between an instruction and FINISH there must be no loop that the compiler does
+//           not unroll: it would then wait after every instruction, which takes four times as
+//           long. Without such tensor cores the kernel computes the same products in ordinary
+//           arithmetic, which is very slow.
 //
 //    Which elements of the tile of C a work-item holds (warp w, g = lane/4, t = lane%4):
 //
@@ -27,22 +31,23 @@
 //        32w + 4g + 2     x              x          second
 //        32w + 4g + 3     x              x          second
 //
-//    B's tile lies as the instruction wants it, 4 steps of k side by side: [k/4][n][k%4].
+//    B's tile is stored in the order that the instruction needs, with 4 steps of k side by
+//    side: [k/4][n][k%4].
 
 #ifndef TSK
 #define TSK 16 // depth of the tiles of A and B, in steps of k
 #endif
 #ifndef STAGES
-#define STAGES 3 // tiles of B in local memory: one in use, the others on their way
+#define STAGES 3 // tiles of B in local memory: one in use, the others being filled
 #endif
 #ifndef ORDER
-#define ORDER 8 // rows of tiles that neighbouring work-groups go through together
+#define ORDER 8 // rows of tiles in a band that neighbouring work-groups go through together (swizzle)
 #endif
 #ifndef PARTS
-#define PARTS 2 // numbers that stand for a float: 1 (plain TF32) or 2
+#define PARTS 2 // TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32)
 #endif
 #ifndef TENSOR
-#define TENSOR 1 // 1: tensor cores where the device has them; 0: the same spelled out
+#define TENSOR 1 // 1: tensor cores where the device has them; 0: the same products in ordinary arithmetic
 #endif
 
 #if !(TSK % 8 == 0)
@@ -65,31 +70,31 @@
 #define LPTB (TSN/NB)                        // vectors of B's tile a work-item copies
 #define ROW (TSN + 2)                        // vectors in a row of B's tile; 2 more against bank conflicts
 
-// the parts of a float: big has 10 bits after the point, rounded to nearest; small is the rest
+// the two parts of a float: big is x rounded to 10 bits after the point, small is the rest
 #define BIG(x) as_float((as_uint(x) + 0x1000u) & 0xffffe000u)
-#define CUT(x) as_float(as_uint(x) & 0xffffe000u) // what the tensor cores see of a float
+#define CUT(x) as_float(as_uint(x) & 0xffffe000u) // what a tensor core reads of a float
 
 #if TENSOR && defined(__NV_CL_C_VERSION)
 #define INSTRUCTION 1
-// a copy of 4 floats, or of fewer bytes and zeroes, is only asked for; COPIED ends a batch, AWAIT(n) waits until
-// all but the last n have come
+// asynchronous: start a copy of `bytes` bytes, filled up with zeroes to 4 floats; COPIED() ends a batch, AWAIT(n) waits
+// until all but the last n have arrived
 #define COPY(to, from, bytes) \
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" \
                  :: "r"((uint)(size_t)(to)), "l"(from), "r"(bytes) : "memory")
 #define COPIED() asm volatile("cp.async.commit_group;" ::: "memory")
 #define AWAIT(batches) asm volatile("cp.async.wait_group %0;" :: "n"(batches) : "memory")
-// what was stored in local memory is to be seen by the tensor cores
+// make what was stored in local memory visible to the tensor cores
 #define SHOW() asm volatile("fence.proxy.async.shared::cta;" ::: "memory")
-// FENCE before the first instruction of a batch, DONE ends it, FINISH waits for it
+// FENCE() comes before the first instruction of a batch, DONE() ends the batch, FINISH() waits for it
 #define FENCE() asm volatile("//@ wgmma.fence.sync.aligned;" ::: "memory")
 #define DONE() asm volatile("//@ wgmma.commit_group.sync.aligned;" ::: "memory")
 #define FINISH() asm volatile("//@ wgmma.wait_group.sync.aligned 0;" ::: "memory")
 
-// where 8 steps of k of B's tile lie, as the instruction wants to be told: the address, how far it is to the next 4
-// steps, and to the next 8 columns, in units of 16 bytes
+// the descriptor that tells the instruction where 8 steps of k of B's tile are: the address, and the distances to the
+// next 4 steps and to the next 8 columns, all in units of 16 bytes
 #define WHERE(b) ((ulong)(((uint)(size_t)(b)) >> 4 & 0x3fff) | (ulong)ROW << 16 | (ulong)8 << 32)
 
-// multiply: sum = (more ? sum : 0) + a b for 64 x 128 elements of a warpgroup; a work-item has 4 of a, 64 of the sum
+// multiply: sum = (more ? sum : 0) + a b, for 64 x 128 elements per warpgroup; a work-item holds 4 of a, 64 of the sum
 #define EIGHT(i) "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3]), \
                  "+f"(sum[i + 4]), "+f"(sum[i + 5]), "+f"(sum[i + 6]), "+f"(sum[i + 7])
 #define WGMMA(a, where, more) \
@@ -116,7 +121,7 @@ static inline void copy(__local float* to, const __global float* from, const int
 }
 #endif
 
-// load: the next tile of B into the buffer `filled`
+// load: the next tile of B into stage `filled`
 #define NEXT() \
     for (int l = 0; l < LPTB; l++) { \
         COPY(&Btile[filled][kb][ib + l*NB][0], b_from + (size_t)l*NB*ldb, \
@@ -127,7 +132,7 @@ static inline void copy(__local float* to, const __global float* from, const int
     filled = filled + 1 < STAGES ? filled + 1 : 0; \
     COPIED()
 
-// fetch: of A's tile this work-item's 4 rows, at steps t, t + 4, ...
+// fetch: this work-item's 4 rows of A's tile, at steps t, t + 4, ...
 #define FETCH(first) \
     if (inside && (first) + TSK <= K) { \
         for (int l = 0; l < TSK/4; l++) { \
@@ -140,7 +145,7 @@ static inline void copy(__local float* to, const __global float* from, const int
         } \
     }
 
-// cut: an element of A into its parts; a tile of B, the big ones in its place
+// cut: split an element of A into its parts; split a tile of B, whose big parts take its place
 #define CUT_A(x, big, small) \
     big = BIG(x); \
     small = (x) - big;
@@ -162,15 +167,15 @@ void gemm(const int M, const int N, const int K,
 {
     // identifiers
     const int tid = get_local_id(0);                         // number of the work-item
-    const int g = tid%32/4;                                  // its rows in the warp's block, by 4
+    const int g = tid%32/4;                                  // which 4 rows of the warp's block
     const int t = tid%4;                                     // its step of k, and its columns
     const int row = tid/32*32 + 4*g;                         // its first row inside the tile
     const int ib = tid/(TSK/4);                              // column of B's tile that it copies
-    const int kb = tid%(TSK/4);                              // and the steps of k, by 4
-    const int lda = (M - 1)/4*4 + 4;                         // from a column of A to the next
+    const int kb = tid%(TSK/4);                              // and which 4 steps of k
+    const int lda = (M - 1)/4*4 + 4;                         // leading dimensions of A and B
     const int ldb = (K - 1)/4*4 + 4;
 
-    // which tile: down ORDER rows of tiles, then on to the next column
+    // which tile: down a band of ORDER rows of tiles, then on to the next column of the band
     const int tiles_m = (M - 1)/TSM + 1;
     const int tiles_n = (N - 1)/TSN + 1;
     const int tile = get_group_id(0);
@@ -184,7 +189,7 @@ void gemm(const int M, const int N, const int K,
     int k0 = 0;                                              // first step of k to load
     int filled = 0;
     int now = 0;
-    int odd = 0;                                             // which small parts are in use
+    int odd = 0;                                             // which tile of small parts is in use
 
     // local memory
     __local float Btile[STAGES][TSK/4][ROW][4] __attribute__((aligned(128)));  // [stage][k/4][n][k%4]
@@ -213,7 +218,7 @@ void gemm(const int M, const int N, const int K,
     for (int first = 0; first < K; first += TSK) {
         const int next = now + 1 < STAGES ? now + 1 : 0;
 #if INSTRUCTION
-        // cut: this tile of A, for the first and for the second instruction
+        // cut: split this tile of A, for the first and for the second instruction
         float a[TSK/8][2][4], a_small[TSK/8][2][4];
         for (int l = 0; l < TSK/4; l++) {
             CUT_A(raw[l].x, a[l/2][0][l%2*2], a_small[l/2][0][l%2*2])
@@ -223,7 +228,7 @@ void gemm(const int M, const int N, const int K,
         }
 #endif
 
-        // load: one more of B
+        // load: one more tile of B
         NEXT();
 
         for (int i = 0; i < 2; i++) {
@@ -257,12 +262,12 @@ void gemm(const int M, const int N, const int K,
             }
 #endif
             if (i == 0) {
-                // cut: meanwhile the next tile of B, once all of it is there
+                // cut: meanwhile split the next tile of B, once all of it has arrived
                 AWAIT(STAGES - 2);
                 barrier(CLK_LOCAL_MEM_FENCE);
                 CUT_B(next, 1 - odd);
             } else {
-                // fetch: meanwhile the next of A
+                // fetch: meanwhile the next tile of A
                 a_from += (size_t)TSK*lda;
                 FETCH(first + TSK)
             }
@@ -274,14 +279,14 @@ void gemm(const int M, const int N, const int K,
             }
         }
 
-        // barrier: the next tile is cut, and nobody needs this one any more
+        // barrier: the next tile has been split, and nobody needs this one any more
         barrier(CLK_LOCAL_MEM_FENCE);
         now = next;
         odd = 1 - odd;
     }
 
 #if INSTRUCTION
-    // has the instruction come through?
+    // have the hidden instructions been revealed?
     int told = 0;
     asm volatile("//@ mov.u32 %0, 1;" : "+r"(told));
     const float nothing = told ? 0.0f : NAN;

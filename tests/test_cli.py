@@ -80,7 +80,7 @@ def test_bench_records_what_it_measured(tmp_path, any_device):
         (["tune", "x.json", "--sizes", "8", "--kernels", "auto"], "--kernels"),
         (["record", "edges", "x.json", "--sizes", "64x32x16"], "are of square matrices here, not (64, 32, 16)"),
         (["record", "chapters", "x.json", "--sizes", "64"], "unrecognized arguments: --sizes"),
-        (["bench", "--sizes", "0"], "whole number from 1 on"),
+        (["bench", "--sizes", "0"], "positive whole number"),
         (["dance"], "invalid choice: 'dance'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A kernel of the ladder through CUDA: a few lines of macros translate it, CuPy compiles and times it."""
+"""A kernel of the ladder in CUDA: a few macros translate it, and CuPy compiles and times it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import statistics
 from .. import check, model
 from ..catalog import find, sources
 
-#: In front of an OpenCL kernel, these make it CUDA C++, unless it computes with vectors: CUDA's cannot be added.
+#: In front of an OpenCL kernel these macros make it CUDA C++, unless it adds vectors, which CUDA cannot do.
 TRANSLATION = """\
 #define __kernel extern "C" __global__
 #define __global
@@ -22,27 +22,36 @@ TRANSLATION = """\
 
 
 def translate(kernel: int, params: dict[str, int] | None = None) -> str:
-    """The CUDA C++ text of a kernel from 1 to 10 but 4, with its parameters.
+    """The CUDA C++ text of one of the kernels 1 to 10 except 4, with its parameters.
 
-    Raises ValueError for kernels 4, 11 and 15, which add vectors, and for WIDTH=8, which CUDA does not have.
-    Pointers into local memory need no qualifier in CUDA, so the casts to `const __local float*` lose theirs.
+    Pointers into local memory need no qualifier in CUDA, so casts to `const __local float*` lose theirs.
+
+    Raises:
+        ValueError: for kernels 4, 11 and 15, which add vectors, and for WIDTH=8, which CUDA does not have.
     """
     spec = find(kernel)
     full = spec.validate(params)
     if spec.number in (4, 11, 15):
         raise ValueError(f"kernel {spec.number} computes with vectors, which CUDA cannot add")
     if full.get("WIDTH", 1) > 4:
-        raise ValueError(f"WIDTH={full['WIDTH']}: CUDA has vectors of 4 floats at most")
+        raise ValueError(f"WIDTH={full['WIDTH']}: the vectors of CUDA have at most 4 floats")
     text = sources.read(spec.file).replace("const __local float*", "const float*")
     defines = "".join(f"#define {name} {value}\n" for name, value in full.items())
     return TRANSLATION + defines + text
 
 
 def measure(kernel: int, size: int, params: dict[str, int] | None = None, repeats: int = 10) -> dict:
-    """Compile with NVRTC, check exactly at 2 x tile, and time at size^3 (whole tiles) with CUDA events.
+    """Compile a kernel with NVRTC, check it exactly on two tiles in each dimension, and time it with CUDA events.
+
+    Args:
+        kernel: its number.
+        size: M = N = K of the timed product; must be a whole number of tiles.
+        params: the kernel's parameters.
+        repeats: timed runs.
 
     Returns:
-        kernel, params, size, whether it was right, "gflops" by the median, and "registers".
+        "kernel", "params", "size"; "ok", whether it was right; "gflops" from the median time; and "registers" per
+        work-item.
     """
     import cupy
 

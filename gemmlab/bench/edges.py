@@ -1,4 +1,4 @@
-"""The ways to treat sizes that are no whole tiles, side by side: their rate, their launches, their extra memory."""
+"""The ways to treat sizes that are not whole tiles, side by side: rate, launches, and extra memory."""
 
 from __future__ import annotations
 
@@ -21,23 +21,30 @@ from . import timing
 def cost(
     kernel: int, params: dict[str, int], m: int, n: int, k: int, features: frozenset[str] = frozenset()
 ) -> tuple[int, int]:
-    """Launches, and bytes of memory beside A, B and C, of one column-major product of compact matrices.
+    """What one column-major product of compact matrices costs besides its arithmetic.
 
-    On a device with such features; by default on one without any.
+    Args:
+        kernel: its number.
+        params: all its parameters.
+        m, n, k: sizes of the product.
+        features: those of the device (`Device.features`); by default none.
+
+    Returns:
+        The number of launches, and the bytes of workspace: memory needed in addition to A, B and C.
     """
     passes = plan(catalog[kernel], params, Problem.compact(m, n, k), features)
     return len(passes), 4 * sum(step.floats for step in passes)
 
 
 def split(a, b, tile: tuple[int, int]) -> list[list]:
-    """a b in up to four products: the bulk in whole tiles of the result, and what is left at its two edges.
+    """The product a b computed as up to four products: one of whole tiles, and those of the edge strips.
 
     Args:
-        a, b: ``pyopencl.array.Array``, m x k and k x n.
+        a, b: ``pyopencl.array.Array`` of float32, m x k and k x n.
         tile: rows and columns of a tile of the result.
 
     Returns:
-        The parts of the result, as `numpy.block` takes them once they are read.
+        The parts of the result in nested lists; `numpy.block` joins them after they have been copied to the host.
     """
     m, n = (size // side * side for size, side in zip((a.shape[0], b.shape[1]), tile, strict=True))
     parts = []
@@ -52,10 +59,10 @@ def split(a, b, tile: tuple[int, int]) -> list[list]:
 
 
 def _splitting(size: int, device: Device, repeats: int = 5) -> dict:
-    """The rate of `split` by the clock on the wall, its parts and their copies included."""
+    """The rate of `split` by the host's clock, including the copies of its parts of A and B."""
     a, b = check.exact_inputs(size, size, size)
     number, settings = selection.choose(device, (size, size, size), "pad")
-    tile = catalog[number].tiles(dict(settings))[1::-1]  # a row-major result is tiled the other way round
+    tile = catalog[number].tiles(dict(settings))[1::-1]  # exchanged for a row-major result
     x, y = (cla.to_device(device.queue, z) for z in (a, b))
     times = []
     for _ in range(repeats + 1):
@@ -68,10 +75,18 @@ def _splitting(size: int, device: Device, repeats: int = 5) -> dict:
 
 
 def compare(sizes: list[int], device: Device | int | str | None = None, repeats: int | None = None) -> dict:
-    """Every strategy at every size (square): {strategy: {size: its kernel, "ok", "gflops", "launches", "bytes"}}.
+    """Measure every strategy for edges at every size.
 
-    GFLOPS are of the whole pipeline, by the device's clock ("split": by the clock on the wall). The strategies take
-    turns, three times, so that what else the machine does meets all of them; the median counts.
+    The strategies take turns, three times, so that other load on the machine affects all of them alike; the median
+    counts. GFLOPS are those of the whole pipeline by the device's clock, but for "split" by the host's clock.
+
+    Args:
+        sizes: of square matrices.
+        device: a Device, an index or part of a name; the preferred device by default.
+        repeats: timed runs per measurement, as in `gemmlab.measure`.
+
+    Returns:
+        {strategy: {size: {"kernel", "ok", "gflops", "launches", "bytes"}}}; "split" has no launches and bytes.
     """
     device, ways = find_device(device), ("pad", "guard", "shift", "auto")
     found: dict[str, dict] = {way: {} for way in ways}
@@ -91,7 +106,7 @@ def compare(sizes: list[int], device: Device | int | str | None = None, repeats:
 
 @cached(1)
 def recorded() -> dict[str, dict]:
-    """The recorded comparisons in ``results/``, by title, with sizes as numbers."""
+    """The recorded comparisons in ``results/``: {title: {strategy: {size: as in `compare`}}}."""
     found = {}
     for path in sorted(sources.folder("results").glob("edges_*.json")):
         data = json.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Side by side with cuBLAS and CLBlast: whole products one after another, in the same run, on the same device."""
+"""Comparisons with cuBLAS and CLBlast: whole products one after another, in the same run, on the same device."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..blas.problem import Layout, Problem
 from ..family import selection
 from ..opencl.devices import Device, find_device
 
-ROUNDS = 3  # of which the median counts
-CALLS = 20  # one after another in each round
-ACCURATE = (512, 4096, 8192)  # sizes at which errors are compared, where these are asked for
+ROUNDS = 3  # the median of them counts
+CALLS = 20  # products per round, one after another
+ACCURATE = (512, 4096, 8192)  # errors are compared at those of these sizes that are measured
 
 
 def ours(
@@ -34,7 +34,15 @@ def ours(
 ) -> list[float]:
     """GFLOPS of each round of `matmul`'s launches for a column-major M x N x K product of random matrices.
 
-    B lies as K x N, so that a kernel that wants it transposed pays for that.
+    B is stored as K x N, so the time of a kernel that needs it transposed includes the transposition.
+
+    Args:
+        m, n, k: sizes of the product.
+        device: a Device, an index or part of a name; the preferred device by default.
+        kernel: its number, or "auto".
+        params: the kernel's parameters.
+        precision: "float32", "tf32" or "tf32x3".
+        rounds: rounds of `CALLS` products each.
     """
     device = find_device(device)
     queue, rng = cl.CommandQueue(device.context, device.cl), np.random.default_rng(0)
@@ -50,9 +58,9 @@ def ours(
 
 
 def _rounds(m: int, n: int, k: int, queue: cl.CommandQueue, product: Callable[[], None], rounds=ROUNDS) -> list[float]:
-    """GFLOPS of each round of products, by the clock on the wall: from before the first until all are done.
+    """GFLOPS of each round of products by the host's clock, from before the first product until all are done.
 
-    On a queue without profiling, for the notes that a device takes for it cost NVIDIA's 6 us a launch.
+    The queue must not be a profiling queue: on NVIDIA's devices profiling costs 6 us per launch.
     """
     rates = []
     for _ in range(rounds + 1):
@@ -66,7 +74,7 @@ def _rounds(m: int, n: int, k: int, queue: cl.CommandQueue, product: Callable[[]
 
 
 def cublas(m: int, n: int, k: int) -> list[float]:
-    """GFLOPS of each round of cuBLAS SGEMM by `torch.matmul`, TF32 off, with CUDA events around the round."""
+    """GFLOPS of each round of cuBLAS SGEMM through `torch.matmul` without TF32, timed by CUDA events around a round."""
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -87,17 +95,22 @@ _COLUMN_MAJOR, _AS_IT_LIES = 102, 111  # CLBlast's numbers for the layout, and f
 
 
 def clblast(m: int, n: int, k: int, device: Device | int | str | None, library: str) -> list[float]:
-    """GFLOPS of each round of CLBlast's SGEMM, which that shared library holds, as it is tuned; timed likewise.
+    """GFLOPS of each round of CLBlast's SGEMM with the tuning that it comes with, timed like `ours`.
+
+    Args:
+        m, n, k: sizes of the column-major product.
+        device: a Device, an index or part of a name; the preferred device by default.
+        library: path or name of CLBlast's shared library.
 
     Raises:
         OSError: if the library cannot be loaded.
-        ValueError: if it is not CLBlast's.
-        RuntimeError: if it refuses the product.
+        ValueError: if it is not CLBlast.
+        RuntimeError: if CLBlast refuses the product.
     """
     device = find_device(device)
     sgemm = getattr(ctypes.CDLL(library), "CLBlastSgemm", None)
     if sgemm is None:
-        raise ValueError(f"library={library!r} is not CLBlast: it holds no CLBlastSgemm")
+        raise ValueError(f"library={library!r} is not CLBlast: it has no function CLBlastSgemm")
     size, pointer = ctypes.c_size_t, ctypes.c_void_p
     operand = (pointer, size, size)
     sgemm.argtypes = [*[ctypes.c_int] * 3, size, size, size, ctypes.c_float, *operand, *operand, ctypes.c_float,
@@ -111,19 +124,23 @@ def clblast(m: int, n: int, k: int, device: Device | int | str | None, library: 
         said = sgemm(_COLUMN_MAJOR, _AS_IT_LIES, _AS_IT_LIES, m, n, k, 1.0, pa, 0, m, pb, 0, k, 0.0, pc, 0, m,
                      ctypes.byref(handle), None)  # fmt: skip
         if said:
-            raise RuntimeError(f"CLBlast refuses {m} x {n} x {k} with its status {said}")
+            raise RuntimeError(f"CLBlast refuses {m} x {n} x {k} with status {said}")
 
     return _rounds(m, n, k, queue, product)
 
 
 def side_by_side(sizes, device: Device | int | str | None = None, library: str = "", torch: bool = True) -> list[dict]:
-    """For each size (a cube's, or M, N, K) the rounds of all, and which kernel "auto" took.
-
-    Where there are tensor cores also those of `matmul` with precision="tf32" and "tf32x3".
+    """Compare `matmul` with other libraries at each size.
 
     Args:
-        library: CLBlast's shared library; "" leaves it out.
-        torch: whether to ask PyTorch for cuBLAS.
+        sizes: each is one number, for M = N = K, or (M, N, K).
+        device: a Device, an index or part of a name; the preferred device by default.
+        library: path or name of CLBlast's shared library; "" leaves CLBlast out.
+        torch: whether to measure cuBLAS, through PyTorch.
+
+    Returns:
+        For each size "m", "n", "k"; the "kernel" and "params" that "auto" selected; and the GFLOPS of each round by
+        library: "cublas", "auto" (ours), "clblast" and, on devices with tensor cores, "tf32" and "tf32x3".
     """
     device, found = find_device(device), []
     for m, n, k in map(selection.dimensions, sizes):
@@ -146,7 +163,7 @@ def _precisions(device: Device) -> list[str]:
     return [name for name, fixed in selection.PRECISIONS.items() if not fixed or "tensor" in device.features]
 
 
-#: Inputs for `errors`: standard normal, uniform in [0, 1), and normal ones with rows and columns scaled by powers of 2.
+#: Inputs for `errors`: standard normal, uniform in [0, 1), and normal with rows and columns scaled by powers of 2.
 INPUTS = ("normal", "uniform", "scaled")
 
 
@@ -164,9 +181,17 @@ def _inputs(kind: str, rows: int, cols: int):
 
 
 def errors(sizes, device: Device | int | str | None = None) -> list[dict]:
-    """For each size and each of `INPUTS` the error of cuBLAS SGEMM and of each precision.
+    """The errors of cuBLAS SGEMM and of `matmul` in each precision, for each size and each of `INPUTS`.
 
-    The Frobenius norm of the difference from the float64 product (by cuBLAS DGEMM) over that product's norm.
+    An error is the Frobenius norm of the difference from the float64 product (by cuBLAS DGEMM) over the norm of
+    that product.
+
+    Args:
+        sizes: each is one number, for M = N = K, or (M, N, K).
+        device: a Device, an index or part of a name; the preferred device by default.
+
+    Returns:
+        For each case "m", "n", "k", "inputs", and the errors by "cublas" and the names of the precisions.
     """
     import torch
 
@@ -192,9 +217,13 @@ def errors(sizes, device: Device | int | str | None = None) -> list[dict]:
 
 
 def recorded(sizes, device: Device | int | str | None = None, library: str = "", torch: bool = True) -> dict:
-    """What a record says of a comparison: the rounds, and the medians of the libraries as yardsticks for charts.
+    """Run a comparison for a record.
 
-    With PyTorch also the errors at those of `ACCURATE` that are among the sizes.
+    The arguments are those of `side_by_side`.
+
+    Returns:
+        "side_by_side"; the medians of the libraries as "yardsticks" for charts; and, with PyTorch, the "errors" at
+        those of the sizes that are in `ACCURATE`.
     """
     found = side_by_side(sizes, device, library, torch)
     yards = [
@@ -211,5 +240,6 @@ def recorded(sizes, device: Device | int | str | None = None, library: str = "",
 
 
 def spread(rates: list[float]) -> str:
+    """The median of the rates and, in brackets, the slowest and the fastest."""
     low, middle, high = sorted(rates)[0], sorted(rates)[len(rates) // 2], sorted(rates)[-1]
     return f"{middle:,.0f} ({low:,.0f} to {high:,.0f})"

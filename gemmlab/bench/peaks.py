@@ -1,4 +1,4 @@
-"""What a device can do at its best, measured: the roof over all kernels."""
+"""The measured peaks of a device: the roof over all kernels."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from ..opencl.devices import Device, find_device
 
 @cached(8)
 def peaks(device: Device | int | str | None = None) -> model.Peaks:
-    """What a device can do at its best, measured: multiply-adds in registers, and a copy in global memory.
+    """Measure the peaks of a device: multiply-adds in registers, and a copy within global memory.
+
+    Args:
+        device: a Device, an index or part of a name; the preferred device by default.
 
     Returns:
-        GFLOPS of the fastest vector width of an FMA loop, GB/s (bytes read plus written) of a large copy,
-        and that width.
+        The GFLOPS of a loop of FMAs at its fastest vector width, the GB/s of a large copy (bytes read plus bytes
+        written), and that width.
     """
     device = find_device(device)
     queue, text = device.queue, sources.read("support/peaks.cl")

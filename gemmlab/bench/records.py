@@ -1,4 +1,4 @@
-"""Results of measurements: what one holds, and the recorded ones in ``results/``."""
+"""Results of measurements: what a result contains, and the recorded ones in ``results/``."""
 
 from __future__ import annotations
 
@@ -23,15 +23,17 @@ class Result:
     """One checked and timed product.
 
     Attributes:
-        kernel, params, m, n, k: what ran.
+        kernel, params, m, n, k: the kernel, all its parameters, and the sizes of the product.
         ok: whether the exact check passed and nothing outside C was written.
         verdict: the outcome in words.
-        error, bound: largest absolute error on uniform data in [-1, 1), and what it may be there.
-        kernel_ms: milliseconds of the bare kernel: median, least, most over `repeats` runs.
-        pipeline_ms: the same for all passes of a call (pad, transpose, kernel, unpad), without host copies.
+        error, bound: largest absolute error on uniform data in [-1, 1), and the bound on it at that element.
+        kernel_ms: milliseconds of the bare kernel: median, least and most of all timed runs.
+        pipeline_ms: the same for all passes of a call (pad, transpose, kernel, unpad), without copies from and to the
+            host.
         passes_ms: median milliseconds of each pass.
-        build_seconds: compile time, which is no part of any run time.
-        path: which of the kernel's paths ran ("plain", or the features it used).
+        repeats: how many timed runs there were.
+        build_seconds: compile time, which is not included in any run time.
+        path: which of the kernel's paths ran: "plain", or the features of the device that it used.
         device: facts about the device.
         when: the date, ISO 8601.
     """
@@ -61,7 +63,7 @@ class Result:
 
     @property
     def pipeline_gflops(self) -> float:
-        """The same for the whole pipeline."""
+        """The same for the whole pipeline: 2 m n k / median time of all passes."""
         return model.gflops(self.m, self.n, self.k, self.pipeline_ms[0] * 1e-3)
 
     def __str__(self) -> str:
@@ -76,7 +78,7 @@ class Result:
 
 
 def entry(result: Result) -> dict:
-    """A result as recorded: all its fields, and the rates that follow from them."""
+    """A result as it is recorded: all its fields, and the GFLOPS that follow from them."""
     return asdict(result) | {"gflops": result.gflops, "pipeline_gflops": result.pipeline_gflops}
 
 
@@ -99,19 +101,25 @@ def save(path: str | Path, results: list[Result], command: str, **more) -> None:
 
 @cached(1)
 def recorded() -> list[dict]:
-    """Every recorded file in ``results/``: a dict with at least ``title`` and ``results``, each with a ``file``."""
+    """The records in ``results/``: dicts with at least ``title``, ``results`` and the name of the ``file``."""
     found = []
     with contextlib.suppress(FileNotFoundError):
         for path in sorted(sources.folder("results").glob("*.json")):
             found.append({"file": path.name, **json.loads(path.read_text(encoding="utf-8"))})
-    return [file for file in found if "results" in file]  # auto.json is none
+    return [file for file in found if "results" in file]  # auto.json is not a record of results
 
 
 def ladders(kernels=tuple(catalog), only: tuple[str, ...] = ("",)) -> dict[str, dict[int, float]]:
-    """The recorded GFLOPS of these kernels, the best of each, by the title of the record; the fastest device first.
+    """The best recorded GFLOPS of each kernel, by the title of the record; the fastest device comes first.
 
-    A kernel that has no results of its own is shown as "auto" took it, up to 4096. `only` keeps the titles that
-    contain one of its words.
+    A kernel that was not recorded by itself gets its best result where "auto" selected it, with M up to 4096.
+
+    Args:
+        kernels: numbers of the kernels.
+        only: parts of titles; records whose title contains none of them are left out.
+
+    Returns:
+        {title: {kernel: GFLOPS}}.
     """
     found: dict[str, dict[int, float]] = {}
     alone = {result["kernel"] for file in recorded() for result in file["results"]}
@@ -127,7 +135,15 @@ def ladders(kernels=tuple(catalog), only: tuple[str, ...] = ("",)) -> dict[str, 
 
 
 def yardsticks(title: str = "", size: int = 4096) -> dict[str, float]:
-    """Recorded GFLOPS of other libraries at that size, side by side with ours on the device of that title."""
+    """Recorded GFLOPS of other libraries, measured in the same run as ours.
+
+    Args:
+        title: part of the title of the record.
+        size: M = N = K.
+
+    Returns:
+        GFLOPS by the name of the library.
+    """
     return {
         yard["name"]: yard["gflops"]
         for file in recorded()

@@ -1,4 +1,4 @@
-"""Sweeps: one parameter moves, the rest stays. The chapters run them; those of other devices are recorded."""
+"""Sweeps: one parameter varies, the others stay. The chapters run them here, and show recorded ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from ..opencl.devices import Device, find_device
 from . import cuda, timing
 from .records import Result
 
-#: The sweeps that the chapters show: kernel, what moves, its values, what stays. "WPTM WPTN" moves both.
+#: The sweeps that the chapters show: kernel, the parameter that varies, its values, fixed parameters. "WPTM WPTN"
+#: varies both together.
 CURVES = {
     "02 TS": (2, "TS", (4, 8, 16, 32), {}),
     "03 WPT": (3, "WPT", (1, 2, 4, 8, 16), {"TS": 32}),
@@ -55,15 +56,18 @@ def sweep(
     device: Device | int | str | None = None,
     repeats: int | None = None,
 ) -> dict[int, Result]:
-    """Measure a kernel while one parameter takes several values.
+    """Measure a kernel for several values of one parameter.
 
     Args:
         kernel: its number.
-        name: a parameter, several that move together ("WPTM WPTN"), or "size".
-        values: what it takes; those that the kernel or the device refuses are left out, and it is said why.
+        name: a parameter, several that get the same value ("WPTM WPTN"), or "size".
+        values: its values; any that the kernel or the device refuses are left out, and the reason is printed.
         size: of the square matrices.
         params: the other parameters.
         device, repeats: as in `gemmlab.measure`.
+
+    Returns:
+        The result for each value that was measured.
     """
     spec, device, results = find(kernel), find_device(device), {}
     base = spec.complete(params) if params or name != "size" else spec.fit(device.limits)
@@ -73,14 +77,20 @@ def sweep(
             side = value if name == "size" else size
             results[value] = timing.measure(kernel, side, params={**base, **moved}, device=device, repeats=repeats)
         except ParameterError as error:
-            print(f"left out {name}={value}: {error}")
+            print(f"{name}={value} is left out: {error}")
     return results
 
 
 def transposing(size: int, coalesced: bool = True, device: Device | int | str | None = None) -> float:
-    """GB/s (bytes read plus written) of transposing a size x size matrix: `transpose.cl`, or without its local tile.
+    """The bandwidth of transposing a size x size matrix of float32, in GB/s (bytes read plus bytes written).
 
-    The size is rounded up to a multiple of 32. The result is checked.
+    Args:
+        size: rounded up to a multiple of 32.
+        coalesced: True for `transpose.cl`, False for `transpose_naive.cl`, which has no tile in local memory.
+        device: a Device, an index or part of a name; the preferred device by default.
+
+    Raises:
+        RuntimeError: if the result is wrong.
     """
     device = find_device(device)
     size = round_up(size, 32)
@@ -100,13 +110,19 @@ def transposing(size: int, coalesced: bool = True, device: Device | int | str | 
     y = np.empty_like(x)
     cl.enqueue_copy(device.queue, y, target)
     if not (y == x.T).all():
-        raise RuntimeError(f"{file} transposes wrongly on {device}")
+        raise RuntimeError(f"{file} gives a wrong result on {device}")
     seconds = statistics.median(e.profile.end - e.profile.start for e in events[2:]) * 1e-9
     return 2 * x.nbytes / seconds * 1e-9
 
 
 def record_curves(device: Device, size: int, kernels: Iterable[int]) -> dict:
-    """The sweeps of these kernels, the registers they took, and where sizes move the passes of each run."""
+    """Run the sweeps of these kernels, for a record.
+
+    Returns:
+        By title: GFLOPS ("curves"), largest absolute errors ("errors"), and registers per work-item with bytes
+        spilled ("registers", on NVIDIA's devices); for sweeps over sizes also the milliseconds of each pass
+        ("passes", by size).
+    """
     found: dict = {"size": size, "curves": {}, "passes": {}, "registers": {}, "errors": {}}
     for title, (kernel, name, values, params) in CURVES.items():
         if kernel not in kernels:
@@ -126,7 +142,7 @@ def record_curves(device: Device, size: int, kernels: Iterable[int]) -> dict:
 
 
 def record_all(device: Device, size: int) -> dict:
-    """Everything that the chapters show of a recorded device."""
+    """Measure everything that the chapters show of a recorded device; `size` is that of the square matrices."""
     found = record_curves(device, size, list(catalog)) | {"instructions": {}}
     for wpt in CURVES["03 WPT"][2]:
         text = ptx.ptx(launch.kernel(3, {"TS": 32, "WPT": wpt}, device))
@@ -138,7 +154,7 @@ def record_all(device: Device, size: int) -> dict:
         result = timing.measure(8, size, params={"READONLY": readonly, "SHUFFLE": shuffle}, device=device, repeats=10)
         found["switches"][name] = {"gflops": result.gflops, "path": result.path, "ok": result.ok}
     if "nvidia" in device.features:
-        ladder = (1, 2, 3, 5, 6, 7, 8, 9, 10)  # 4 adds vectors, which CUDA's cannot
+        ladder = (1, 2, 3, 5, 6, 7, 8, 9, 10)  # kernel 4 adds vectors, which CUDA cannot do
         found["cuda"] = {str(n): cuda.measure(n, size) for n in ladder}
         found["opencl"] = {str(n): timing.measure(n, size, device=device, repeats=10).gflops for n in ladder}
     return found

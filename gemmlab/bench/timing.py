@@ -1,4 +1,4 @@
-"""Check a kernel, then time it honestly."""
+"""Check a kernel, then time it."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ..opencl.devices import Device, find_device
 from ..opencl.launch import Kernel, whole
 from .records import Result
 
-#: Bytes of patterned memory on either side of C; damage there means that a kernel wrote out of bounds.
+#: Bytes of memory with a pattern before and after C; damage there means that the kernel stored outside C.
 FRAME = 16384
 _PATTERN = np.float32(-7.25e-19)
 
 
 class TooSlow(RuntimeError):
-    """A run would take longer than allowed; nothing was run at the full size."""
+    """A measurement is predicted to take longer than allowed; nothing was run at the full size."""
 
 
 class Superseded(Exception):
-    """Somebody wants something newer: the job was given up between two steps."""
+    """A newer request has arrived, and the job was given up between two steps."""
 
 
 def measure(
@@ -48,21 +48,27 @@ def measure(
 
     Args:
         kernel: its number.
-        m, n, k: sizes of the column-major product; n and k default to m. Any size: it is padded where needed.
+        m, n, k: sizes of the column-major product; n and k default to m. Any size is possible: where a kernel needs
+            whole tiles, matrices are padded.
         params: the kernel's parameters; missing ones take their defaults.
         device: a Device, an index or part of a name; the preferred device by default.
-        repeats: timed runs after the warm-up; by default as many as fit 80 ms, from 3 to 50.
-        source: other OpenCL C text in place of the kernel's own, with the same parameters.
-        most_seconds: refuse with TooSlow what is predicted, from smaller runs, to take longer in all.
-        on_step: called with "compile", "predict", "check", "time"; may raise Superseded to give up.
+        repeats: timed runs after the warm-up; by default as many as fit into 80 ms, from 3 to 50.
+        source: OpenCL C text to use instead of the kernel's own, with the same parameters.
+        most_seconds: raise TooSlow if smaller runs predict that check and timing together would take longer.
+        on_step: called with "compile", "predict", "check" and "time" before each step; it may raise Superseded to
+            give up.
 
     Raises:
-        ValueError, ParameterError, MemoryError, BuildError, TooSlow.
+        ValueError: if a size is less than 1.
+        ParameterError: if the kernel or the device refuses the parameters.
+        MemoryError: if the device has too little memory.
+        BuildError: if the kernel does not compile.
+        TooSlow: see most_seconds.
     """
     n, k = (m if size is None else size for size in (n, k))
     for name, size in (("m", m), ("n", n), ("k", k)):
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
-            raise ValueError(f"{name} must be a whole number from 1 on, not {size!r}")
+            raise ValueError(f"{name} must be a positive whole number, not {size!r}")
     device, spec = find_device(device), find(kernel)
     params = spec.validate(params, device.limits) if params is not None else spec.fit(device.limits)
     problem = Problem.compact(int(m), int(n), int(k))
@@ -78,7 +84,7 @@ def measure(
     verdict, c_error, framed = bench.check(data)
     on_step("time")
     runs = bench.time(data, repeats)
-    words = str(verdict) if framed else f"wrong: it writes outside C; inside, {verdict}"
+    words = str(verdict) if framed else f"wrong: it writes outside C; inside C, {verdict}"
     return Result(
         kernel=spec.number,
         params=built.params,
@@ -99,7 +105,7 @@ def measure(
     )
 
 
-#: Runs of a measurement whose time counts when it is predicted: two checks, a warm-up, at least three timed runs.
+#: Runs that a prediction of the time of a measurement counts: two checks, a warm-up, and at least three timed runs.
 RUNS = 6
 
 
@@ -111,11 +117,11 @@ class _Bench:
         self.warm: list[tuple[str, float]] = []
 
     def prepare(self, a: np.ndarray, b: np.ndarray) -> _Product:
-        """The product of a (m x k) and b (k x n), column-major, ready to run within a frame of its own."""
+        """The product of a (m x k) and b (k x n), column-major, ready to run, with a new frame around C."""
         return _Product(self.kernel, self.device, a, b)
 
     def check(self, data: _Data) -> tuple[check.Verdict, check.Verdict, bool]:
-        """The exact verdict, the accuracy verdict, and whether the memory around C is untouched; also warms up."""
+        """The exact verdict, the accuracy verdict, and whether the frame is intact. This also warms the device up."""
         exact = self.prepare(data.a, data.b)
         exact.run()
         verdict, framed = data.exact(exact.result()), exact.frame.untouched()
@@ -125,17 +131,17 @@ class _Bench:
         return verdict, data.accurate(accurate.result(), error), framed
 
     def time(self, data: _Data, repeats: int | None) -> list[list[tuple[str, float]]]:
-        """The passes of each timed run in milliseconds; by default as many runs as fit 80 ms, from 3 to 50."""
+        """Run `repeats` times; return the passes of each run as (name, milliseconds)."""
         product = self.prepare(data.u, data.v)
         if repeats is None:
             repeats = int(min(50, max(3, 80 / max(sum(ms for _, ms in self.warm), 1e-3))))
         return [product.run() for _ in range(repeats)]
 
     def refuse_slow(self, most: float) -> None:
-        """Predict a run from smaller ones; raise TooSlow if check and timing would pass `most` seconds.
+        """Predict the time from smaller runs; raise TooSlow if check and timing would take more than `most` seconds.
 
-        Small products leave a GPU half idle, so the prediction starts at 128 and doubles while that still makes
-        the device faster.
+        Small products leave a GPU partly idle, so the prediction starts at a size of 128 and doubles it as long as
+        the rate still rises.
         """
         total, side, rate = prod(self.sizes), 128, 0.0
         minimum = self.kernel.spec.minimum_sizes(self.kernel.params)
@@ -154,14 +160,14 @@ class _Bench:
                 side = int((most * rate / RUNS) ** (1 / 3))
                 raise TooSlow(
                     f"{' x '.join(map(str, self.sizes))} would take about {total / rate:.1f} s per run with these "
-                    f"settings; here a run may take {most / RUNS:.2f} s, which is enough for about "
+                    f"settings; the limit here is {most / RUNS:.2f} s per run, which is enough for about "
                     f"{side} x {side} x {side}"
                 )
             side *= 2
 
 
 class _Product:
-    """One product on the device, its C within a patterned frame."""
+    """One product on the device, with a frame around its C."""
 
     def __init__(self, kernel: Kernel, device: Device, a: np.ndarray, b: np.ndarray):
         self.kernel, self.device = kernel, device
@@ -172,28 +178,31 @@ class _Product:
         rows, cols, _ = whole(*sizes, kernel.multiples)
         self.frame = _Frame(device, rows, cols)
         layout = Layout.compact(self.problem.m, self.problem.n)
-        # the kernel writes whole tiles into the frame; a smaller C is cut out of them
+        # the kernel may write whole tiles into the frame; a smaller C is cut out of them
         inside = (rows, cols) == sizes[:2]
         outside = None if inside else cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * layout.room)
         self.out = Matrix(self.frame.inside if inside else outside, layout)
 
     def run(self) -> list[tuple[str, float]]:
-        """Multiply once; the passes by name, in milliseconds."""
+        """Multiply once; return the passes as (name, milliseconds)."""
         with Session(self.device.queue, self.device) as session:
             session.multiply(self.kernel, self.problem, self.a, self.b, self.out, self.frame.inside)
             self.device.queue.finish()
         return [(name, (event.profile.end - event.profile.start) * 1e-6) for name, event in session.events]
 
     def result(self) -> np.ndarray:
-        """C, m x n, column-major."""
+        """C on the host: m x n, column-major."""
         host = np.empty((self.problem.n, self.problem.m), np.float32)
         cl.enqueue_copy(self.device.queue, host, self.out.buffer)
         return host.T
 
 
 class _Data:
-    """Inputs and references of both checks. Past 2^31 multiply-adds full references would take too long:
-    then the exact check multiplies by vectors, and the accuracy of 64 rows stands for all."""
+    """Inputs and references of both checks.
+
+    Above 2^31 multiply-adds, references for the whole of C would take too long: then the exact check multiplies by
+    vectors (`check.exact_large`), and accuracy is checked on 64 rows.
+    """
 
     def __init__(self, m: int, n: int, k: int):
         large = m * n * k > 2**31
@@ -204,7 +213,7 @@ class _Data:
         some = self.u[self.rows]
         self.product = some.astype(np.float64) @ self.v.astype(np.float64)
         self.some = some
-        self.bounds: dict[float, np.ndarray] = {}  # by what the products may be off
+        self.bounds: dict[float, np.ndarray] = {}  # by the error that single products may have
 
     def exact(self, c: np.ndarray) -> check.Verdict:
         if self.c is None and check.exact_large(c, self.a, self.b):
@@ -221,14 +230,14 @@ _kept_data = cached(4)(_Data)
 
 
 class _Frame:
-    """A buffer for a rows x cols C, filled with NaN, inside a larger one filled with a pattern."""
+    """A buffer for a C of rows x cols, filled with NaN, inside a larger buffer filled with a pattern."""
 
     def __init__(self, device: Device, rows: int, cols: int):
         self.queue, self.bytes = device.queue, 4 * rows * cols
         self.outside = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, self.bytes + 2 * FRAME)
         self.inside = self.outside[FRAME : FRAME + self.bytes]
         cl.enqueue_fill_buffer(self.queue, self.outside, _PATTERN, 0, self.bytes + 2 * FRAME)
-        # C starts as NaN, so that an element that nobody writes shows
+        # C starts as NaN, so that an element that is never written is noticed
         cl.enqueue_fill_buffer(self.queue, self.outside, np.float32(np.nan), FRAME, self.bytes)
         self.queue.finish()
 

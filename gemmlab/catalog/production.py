@@ -8,10 +8,16 @@ from .ladder import PAD, TSK, TSM, TSN, WIDTH, WPTM, WPTN, Prefetch
 from .rules import even, multiple
 from .spec import KernelSpec, Param, Parameters, Params, Rule, Rules, Switch, tiles_over
 
-STAGES = Param("STAGES", 2, "tiles of A and B in local memory: one in use, the others on their way", (2, 3))
-ORDER = Param("ORDER", 8, "rows of tiles that neighbouring work-groups go through together", (1, 8))
-PARTS = Param("PARTS", 2, "numbers that stand for a float: 1 (plain TF32) or 2", (1, 2))
-TENSOR = Param("TENSOR", 1, "1: tensor cores where the device has them; 0: the same spelled out", (0, 1), least=0)
+STAGES = Param("STAGES", 2, "tiles of A and B in local memory: one in use, the others being filled", (2, 3))
+ORDER = Param("ORDER", 8, "rows of tiles in a band that neighbouring work-groups go through together (swizzle)", (1, 8))
+PARTS = Param("PARTS", 2, "TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32)", (1, 2))
+TENSOR = Param(
+    "TENSOR",
+    1,
+    "1: tensor cores where the device has them; 0: the same products in ordinary arithmetic",
+    (0, 1),
+    least=0,
+)
 _SWITCHED = (
     Rule("(PARTS - 1) * (PARTS - 2) == 0", "PARTS={PARTS} is neither 1 nor 2"),
     Rule("TENSOR < 2", "TENSOR={TENSOR} is neither 0 nor 1"),
@@ -35,34 +41,40 @@ class WarpTiling(Prefetch):
         replace(WIDTH, meaning="floats copied at once from global memory: 1 or 4", choices=(1, 4)),
         STAGES,
         ORDER,
-        Param("GROUPS", 0, "work-groups that share all tiles equally; 0: one for each tile", (0, 16, 264), least=0),
+        Param(
+            "GROUPS",
+            0,
+            "work-groups that share all tiles equally (Stream-K); 0: one work-group per tile",
+            (0, 16, 264),
+            least=0,
+        ),
         Param(
             "LAST",
             1,
-            "1: the last work-group to come adds a tile's pieces up, where it can; 0: fixup.cl",
+            "1: the last work-group to finish its part of a tile does the fix-up, where it can; 0: fixup.cl",
             (0, 1),
             least=0,
         ),
         Param("TRANSPOSED", 1, "1: B is N x K; 0: B is K x N", (0, 1), least=0),
         Param(
-            "BATCHES", 1, "a tile's copies are asked for in so many batches, spread over the multiply-adds", (1, 3, 7)
+            "BATCHES", 1, "batches in which the copies of a tile are issued, spread over the multiply-adds", (1, 3, 7)
         ),
         Param(
             "SPLIT",
             0,
-            "so many rows or columns behind the last whole tiles get no tiles: a sum for each element",
+            "most rows or columns of an edge strip, whose elements are summed without tiles",
             (0, 8),
             least=0,
         ),
-        Param("DOWN", 1, "vectors of a column of A's tile that a work-item copies", (1, 4)),
+        Param("DOWN", 1, "vectors that a work-item copies per column of A's tile", (1, 4)),
         Param(
             "TAIL",
             0,
-            "1: the steps of k behind the last whole tiles of A and B in a loop of their own; 0: with zeroes",
+            "1: a separate loop for the steps of k after the last whole tiles of A and B; 0: zeroes fill them up",
             (0, 1),
             least=0,
         ),
-        Param("ASYNC", 1, "1: copy to local memory without waiting where the device can", (0, 1), least=0),
+        Param("ASYNC", 1, "1: copy to local memory asynchronously where the device can", (0, 1), least=0),
     )
     rules: Rules = (
         multiple("TSM", "WPTM", "WARPM"),
@@ -93,7 +105,7 @@ class WarpTiling(Prefetch):
             "TSM={TSM} times TSN={TSN} is not a multiple of TSK={TSK} times WPTM={WPTM} times WPTN={WPTN}",
         ),
         Rule("(8 * WPTM * WPTN) % TSM == 0", "8 times WPTM={WPTM} times WPTN={WPTN} is not a multiple of TSM={TSM}"),
-        Rule("(BATCHES > 0) * (BATCHES < TSK) == 1", "BATCHES={BATCHES} is not from 1 to TSK={TSK} less one"),
+        Rule("(BATCHES > 0) * (BATCHES < TSK) == 1", "BATCHES={BATCHES} is not between 1 and TSK={TSK} minus 1"),
         Rule("(SPLIT < TSM) * (SPLIT < TSN) == 1", "SPLIT={SPLIT} is not below TSM={TSM} and TSN={TSN}"),
         Rule(
             "STAGES * TSK * WPTM * WPTN >= SPLIT * TSN",
@@ -184,7 +196,13 @@ class TensorCores(Prefetch):
         ),
         ORDER,
         PARTS,
-        Param("EVERY", 1, "instructions after which a sum moves into a float; 0: at the end", (0, 1, 2, 8), least=0),
+        Param(
+            "EVERY",
+            1,
+            "promotion interval, in units of 8 steps of k: when a sum moves into a float; 0: only at the end",
+            (0, 1, 2, 8),
+            least=0,
+        ),
         TENSOR,
     )
     rules: Rules = (
@@ -246,7 +264,7 @@ class Warpgroups(TensorCores):
     number, before, file = 17, 16, "17_warpgroups.cl"
     params: Parameters = (
         replace(TSK, choices=(8, 16)),
-        Param("STAGES", 3, "tiles of B in local memory: one in use, the others on their way", (3, 4)),
+        Param("STAGES", 3, "tiles of B in local memory: one in use, the others being filled", (3, 4)),
         ORDER,
         PARTS,
         TENSOR,

@@ -1,4 +1,4 @@
-"""What a kernel does with memory, drawn: from a replay, so that the picture shows the kernel at hand."""
+"""Pictures of what a kernel does with memory. They are drawn from a replay, so that they show the kernel at hand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Mark = tuple[int, int, Any, str]
 
 
 def _grid(ax, x, y, rows, cols, colour, name, marks=()) -> None:
-    """A matrix as squares, its top left at (x, y); `marks` are (row, column, colour, text)."""
+    """Draw a matrix as squares, with its top left corner at (x, y); `marks` are (row, column, colour, text)."""
     by_face: dict = {}
     for row, col, face, text in {(r, c): (r, c, f, t) for r, c, f, t in marks}.values():
         by_face.setdefault(face if isinstance(face, str) else tuple(face), []).append((col, row))
@@ -38,8 +38,11 @@ def _grid(ax, x, y, rows, cols, colour, name, marks=()) -> None:
 
 
 def layout(rows: int = 3, cols: int = 4) -> Picture:
-    """One matrix twice, each element with its place in memory: row-major and column-major."""
-    alt = f"A matrix of {rows} rows and {cols} columns. Row-major counts along the rows, column-major down the columns."
+    """The same matrix in row-major and in column-major order, each element labelled with its index in memory."""
+    alt = (
+        f"A matrix of {rows} rows and {cols} columns. Row-major order counts along the rows, "
+        "column-major order down the columns."
+    )
     picture = Picture(7, 0.45 * rows + 0.6, alt)
     ax = picture.axes_plain()
     for shift, name, place in ((0, "row-major (C, NumPy)", lambda r, c: r * cols + c),
@@ -51,16 +54,16 @@ def layout(rows: int = 3, cols: int = 4) -> Picture:
 
 
 def _places(r: trace.Trace) -> dict[str, tuple[int, int, int, int]]:
-    """Where A, B and C stand in a picture, and their rows and columns as they lie in memory."""
+    """Where A, B and C are placed in a picture: (x, y, rows, columns), with the shapes that are stored in memory."""
     small = (r.m + max(r.b_shape)) // 24
-    gap, right = 3 + small, max(r.k + 2, 5 * small)  # room for a title, the more the smaller the squares
-    if r.transposed:  # B's transpose stands below C
+    gap, right = 3 + small, max(r.k + 2, 5 * small)  # room for a title; the smaller the squares, the more
+    if r.transposed:  # B's transpose is drawn below C
         return {"A": (0, 0, r.m, r.k), "C": (right, 0, r.m, r.n), "B": (right, r.m + gap + 1, *r.b_shape)}
     return {"A": (0, r.k + gap, r.m, r.k), "B": (right, 0, *r.b_shape), "C": (right, r.k + gap, r.m, r.n)}
 
 
 def _runs(cells: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
-    """Cells (column, row) as (column, first row, length), neighbours down a column taken together."""
+    """Merge cells (column, row) that are neighbours in a column into runs (column, first row, length)."""
     runs: list[tuple[int, int, int]] = []
     for col, row in sorted(cells):
         if runs and runs[-1][0] == col and sum(runs[-1][1:]) == row:
@@ -71,7 +74,7 @@ def _runs(cells: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
 
 
 def _boxes(ax, boxes, colour) -> None:
-    """Many boxes (left, bottom, width, height) of one colour as one path: far smaller in an SVG."""
+    """Draw boxes (left, bottom, width, height) of one colour as a single path, which makes an SVG far smaller."""
     corners = [[(x, y), (x + w, y), (x + w, y + h), (x, y + h), (x, y)] for x, y, w, h in boxes]
     codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * len(corners)
     if corners:
@@ -80,7 +83,7 @@ def _boxes(ax, boxes, colour) -> None:
 
 
 def faint(colour: str, share: float = 0.4) -> tuple:
-    """The colour, mixed with the ground."""
+    """The colour as RGBA, with opacity `share`, so that the background shows through."""
     return (*to_rgb(colour), share)
 
 
@@ -92,20 +95,33 @@ def _bare(ax, picture: Picture) -> Picture:
 
 
 def access_counts(replayed: trace.Trace, step: int, warp: int = 0, size: int = 32) -> dict[str, tuple[int, int]]:
-    """For A and B: how many elements a warp of 32 touches at load `step`, in how many segments of `size` bytes."""
+    """How many elements a warp touches with one of its loads, and in how many segments of memory these are.
+
+    Args:
+        replayed: a replay of a kernel.
+        step: the number of the load, counted separately for A and for B, from 0 on.
+        warp: the number of the warp, which is 32 work-items.
+        size: bytes per segment.
+
+    Returns:
+        (elements, segments) for "A" and for "B".
+    """
     touched = {name: _touched(replayed, name, step, warp) for name in "AB"}
     return {name: (len(t), trace.segments(t, size)) for name, t in touched.items()}
 
 
 def _touched(replayed: trace.Trace, name: str, step: int, warp: int, store: bool = False) -> list[int]:
-    """The floats that a warp touches by its `step`-th instruction on an array, each once."""
+    """Indices of the floats that a warp touches with instruction number `step` on an array, each listed once."""
     width = int(replayed.select(name, store)["width"].max())
     firsts = replayed.touches(name, warp=warp, store=store)[step].tolist()
     return sorted({i + j for i in firsts for j in range(width)})
 
 
 def access(replayed: trace.Trace, step: int = 0, warp: int = 0, size: int = 32) -> Picture:
-    """What the 32 work-items of a warp touch at their `step`-th load of A and of B, in the matrices and in memory."""
+    """What the 32 work-items of a warp touch with load number `step` of A and of B.
+
+    The matrices are on the left; memory, cut into segments of `size` bytes, is on the right.
+    """
     n, k = replayed.n, replayed.k
     counts = access_counts(replayed, step, warp, size)
     words = [
@@ -131,7 +147,7 @@ def access(replayed: trace.Trace, step: int = 0, warp: int = 0, size: int = 32) 
 
 
 def _memory(ax, y, replayed, name, touched, floats, line) -> None:
-    """The memory around the touched elements, 32 floats a row, cut into segments."""
+    """Draw the memory around the touched elements, 32 floats per row, cut into segments."""
     ax.text(0, -y + 0.75, line, color=COLOURS[name], fontsize=9, va="bottom")
     first = int(min(touched)) // floats * floats
     hit = {int(i) - first for i in touched}
@@ -142,19 +158,20 @@ def _memory(ax, y, replayed, name, touched, floats, line) -> None:
         lines(ax, boxes, linewidth=line_width)
     beyond = len([i for i in hit if i >= 128])
     if beyond:
-        ax.text(0, -y - 1.72, f"and {beyond} more further on in memory", color=INK, fontsize=8, va="top")
+        ax.text(0, -y - 1.72, f"and {beyond} more elements further on in memory", color=INK, fontsize=8, va="top")
 
 
 def tile_walk(replayed: trace.Trace, phase: int = 0, item: int = 0, group: int = 0) -> Picture:
-    """What a work-group does between two barriers, and one work-item of it.
+    """What a work-group does between two barriers, and what one of its work-items does.
 
-    On the left A, B and C: what the group loads and stores, faint, and what the item does, full. On the right
-    the tiles in local memory, as they lie there: stored in the matrix's colour, read in red. `phase` counts the
-    barriers passed.
+    On the left are A, B and C: faint colours mark what the work-group loads and stores, full colours what the
+    work-item does. On the right are the tiles as they are laid out in local memory: elements that are stored have
+    the colour of their matrix, elements that the work-item reads are red. `phase` is the number of barriers that
+    the work-group has passed.
     """
     r = replayed
     words, last = walk_words(r, phase, item, group), int(r.events["phase"].max())
-    picture = Picture(8, 4.2, f"Phase {phase} of 0 to {last}, work-item {item} of group {group}: {words}")
+    picture = Picture(8, 4.2, f"Phase {phase} (of 0 to {last}), work-item {item} of work-group {group}: {words}")
     wide = max([cols for _, cols in r.shapes.values()], default=1)
     ax, beside = picture.panels(1, 2, width_ratios=(r.k + r.n + 2, wide + 2))
     places = _places(r)
@@ -174,7 +191,7 @@ def tile_walk(replayed: trace.Trace, phase: int = 0, item: int = 0, group: int =
 
 
 def _local(ax, picture: Picture, r: trace.Trace, phase: int, item: int, group: int) -> None:
-    """The local arrays, one below the other, a row of memory a row."""
+    """Draw the arrays in local memory one below the other, one line of squares per row of an array."""
     top = 0
     for name, (rows, cols) in r.shapes.items():
         stored = r.select(name, True, group=group, phase=phase)
@@ -189,7 +206,7 @@ def _local(ax, picture: Picture, r: trace.Trace, phase: int, item: int, group: i
 
 
 def walk_words(replayed: trace.Trace, phase: int, item: int, group: int = 0) -> str:
-    """A phase in words: floats that the group moves, and those of one item."""
+    """Describe a phase in words: how many floats the work-group moves, and how many of them one work-item moves."""
     said = []
     for verb, store, names in (("loads", False, "AB"), ("stores", True, "C")):
         for name in names:
@@ -205,13 +222,15 @@ def walk_words(replayed: trace.Trace, phase: int, item: int, group: int = 0) -> 
 
 
 def fetches(replayed: trace.Trace) -> Picture:
-    """How often each element of A and of B is loaded from global memory, by all groups together."""
+    """How often each element of A and of B is loaded from global memory by all work-groups together."""
     r = replayed
     counts = {name: fetch_counts(r, name) for name in "AB"}
     most = max(int(c.max()) for c in counts.values())
     often = {name: str(c.max()) if c.min() == c.max() else f"{c.min()} to {c.max()}" for name, c in counts.items()}
     said = [
-        f"each element of {name} {count(int(c.max()), 'time')}" if c.min() == c.max() else f"{name} {often[name]} times"
+        f"each element of {name} {count(int(c.max()), 'time')}"
+        if c.min() == c.max()
+        else f"elements of {name} {often[name]} times"
         for name, c in counts.items()
     ]
     picture = Picture(7, 2.8, f"Kernel {r.kernel}, {r.m} x {r.n} x {r.k}: loaded from global memory, {'; '.join(said)}")
@@ -233,7 +252,15 @@ def fetches(replayed: trace.Trace) -> Picture:
 
 
 def fetch_counts(replayed: trace.Trace, name: str) -> np.ndarray:
-    """How many times each element of A or B, as it lies in memory, is loaded from global memory."""
+    """How many times each element of a matrix is loaded from global memory.
+
+    Args:
+        replayed: a replay of a kernel.
+        name: "A" or "B".
+
+    Returns:
+        An int array, M x K for A; for B the shape that is stored in memory, K x N or, transposed, N x K.
+    """
     shape = (replayed.m, replayed.k) if name == "A" else replayed.b_shape
     counts = np.zeros(shape[0] * shape[1], int)
     for e in replayed.select(name):
@@ -242,12 +269,12 @@ def fetch_counts(replayed: trace.Trace, name: str) -> np.ndarray:
 
 
 def transposing(replayed: trace.Trace, warp: int = 0) -> Picture:
-    """What a warp loads and stores when a matrix is transposed, in the matrices, and in how many segments."""
+    """What a warp loads and stores when a matrix is transposed, and in how many segments of memory."""
     r = replayed
     touched = {name: _touched(r, name, 0, warp, store=name == "out") for name in ("in", "out")}
     said = {name: trace.segments(t) for name, t in touched.items()}
     words = f"a warp's loads fall into {count(said['in'], 'segment')}, its stores into {count(said['out'], 'segment')}"
-    how = "through a tile in local memory" if r.shapes else "straight"
+    how = "through a tile in local memory" if r.shapes else "directly"
     picture = Picture(7, 3.0, f"Transposing {how}: {words}")
     ax = picture.axes_plain()
     x = 0

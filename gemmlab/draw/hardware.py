@@ -1,4 +1,4 @@
-"""What a kernel meets in a device, drawn: banks of local memory, room on a multiprocessor, a time line."""
+"""Pictures of hardware at work: banks of local memory, occupancy, time lines, divergence, shifted tiles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count, lines
 
 
 def banks(indices: Iterable[int], bank_bytes: int = 4, title: str = "") -> Picture:
-    """Which bank of local memory each lane of a warp hits, and in which turn: boxes hold the lanes' numbers."""
+    """Which bank of local memory each lane of a warp accesses, and in which turn; a box holds the lane's number.
+
+    Args:
+        indices: for each lane, the index of its float in local memory.
+        bank_bytes: width of a bank, 4 or 8 bytes.
+        title: put in front of the description.
+    """
     indices = [int(i) for i in indices]
     needed = model.turns(indices, bank_bytes)
     said = "no conflict" if needed == 1 else f"{needed}-way conflict"
@@ -43,14 +49,14 @@ def banks(indices: Iterable[int], bank_bytes: int = 4, title: str = "") -> Pictu
 
 
 def occupancy(chip: model.Multiprocessor, work_items: int, registers: int, local_memory: int) -> Picture:
-    """The work-groups that fit on a multiprocessor at once, and how full each thing that they share becomes."""
+    """How many work-groups fit on a multiprocessor at once, and how much of each shared resource they take."""
     fits = model.occupancy(chip, work_items, registers, local_memory)
     shares = model.shares(chip, work_items, registers, local_memory)
     groups = min(fits.values())
     limit = " and ".join(name for name, most in fits.items() if most == groups)
     warps = groups * -(-work_items // chip.warp)
     words = (
-        f"{count(groups, 'work-group')} at once, {warps} of {chip.work_items // chip.warp} warps; the limit: {limit}"
+        f"{count(groups, 'work-group')} at once, {warps} of {chip.work_items // chip.warp} warps; limited by {limit}"
     )
     picture = Picture(7.5, 2.4, f"{chip.name}: {words}")
     ax = picture.axes_plain()
@@ -73,7 +79,7 @@ def occupancy(chip: model.Multiprocessor, work_items: int, registers: int, local
 
 
 def timeline(tiles: int, load: float, compute: float, buffers: int = 1, groups: int = 1) -> Picture:
-    """Loads and computes of the groups on one multiprocessor, each box a tile."""
+    """A time line of the loads and computations of the work-groups on one multiprocessor; each box is a tile."""
     spans = model.timeline(tiles, load, compute, buffers, groups)
     end = max(s.end for s in spans)
     busy = sum(s.end - s.start for s in spans if s.what == "compute") / end

@@ -1,4 +1,4 @@
-"""A picture: a Matplotlib figure without pyplot, readable on light and dark ground, with words for the blind."""
+"""A picture: a Matplotlib figure without pyplot, for light and dark backgrounds, with a description in words."""
 
 from __future__ import annotations
 
@@ -15,14 +15,19 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from PIL import Image
 
-INK = "#808080"  # text and lines: readable on white and on black; in SVG the page's own text colour takes its place
-BLUE, ORANGE, GREEN, RED = "#3f8ad8", "#cf7519", "#3fa26a", "#d9534f"  # A, B, C, and what is wrong
+INK = "#808080"  # text and lines: readable on white and on black; in an SVG the page's text colour replaces it
+BLUE, ORANGE, GREEN, RED = "#3f8ad8", "#cf7519", "#3fa26a", "#d9534f"  # A, B, C, and what is wrong or read
 COLOURS = {"A": BLUE, "B": ORANGE, "C": GREEN}
-_lock = threading.Lock()  # rc_context is global to the process
+_lock = threading.Lock()  # rc_context changes the settings of the whole process
 
 
 class Picture(Figure):
-    """A Figure with a description in words (`alt`), shown as PNG in a notebook; `svg()` is for widgets."""
+    """A figure with a description in words. A notebook shows it as PNG; `svg()` is for widgets.
+
+    Args:
+        width, height: in inches.
+        alt: the description, for readers who cannot see the picture.
+    """
 
     def __init__(self, width: float, height: float, alt: str):
         super().__init__(figsize=(width, height), layout="constrained")
@@ -30,7 +35,7 @@ class Picture(Figure):
         self.alt = alt
 
     def axes_plain(self, spec: Any = 111) -> Axes:
-        """Axes in our ink, without a box."""
+        """Add axes in `INK`, without a box and with a transparent background."""
         ax = self.add_subplot(spec)
         ax.patch.set_alpha(0)
         ax.tick_params(colors=INK, which="both", labelsize=9)
@@ -43,12 +48,12 @@ class Picture(Figure):
         return ax
 
     def panels(self, rows: int, cols: int, **options: Any) -> list[Axes]:
-        """Plain axes beside and below each other, row by row; `options` as of `Figure.add_gridspec`."""
+        """Add rows x cols plain axes and return them row by row; `options` go to `Figure.add_gridspec`."""
         grid = self.add_gridspec(rows, cols, **options)
         return [self.axes_plain(grid[row, col]) for row in range(rows) for col in range(cols)]
 
     def png(self) -> bytes:
-        """Transparent, and small: 64 colours are plenty for a diagram."""
+        """The picture as PNG on a transparent background; 64 colours suffice for a diagram and keep it small."""
         canvas = FigureCanvasAgg(self)
         self.set_dpi(130)
         with _lock:
@@ -77,17 +82,17 @@ class Picture(Figure):
 
 
 def count(number: int, thing: str) -> str:
-    """Such as "1 segment", "4 segments"."""
+    """A number and its noun, in the singular or the plural: "1 segment", "4 segments"."""
     return f"{number} {thing}" + ("" if number == 1 else "s")
 
 
 def short(value: float) -> str:
-    """A rate in few characters."""
+    """A rate in few characters: a whole number from 100 on, one decimal below that."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
 
 def lines(ax, lines, **style) -> None:
-    """Many lines as one path: far smaller in an SVG."""
+    """Draw many lines as a single path, which makes an SVG far smaller."""
     gap = [(np.nan, np.nan)]
     xs, ys = zip(*(point for line in lines for point in [*line, *gap]), strict=True)
     ax.plot(xs, ys, color=INK, **style)

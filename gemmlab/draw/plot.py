@@ -1,4 +1,4 @@
-"""Data in, a chart out: roofline, ladder, sweeps, shares of time, an explorer's tries."""
+"""Charts of performance: roofline, ladder of kernels, sweeps, shares of time, the tries of an explorer."""
 
 from __future__ import annotations
 
@@ -17,9 +17,17 @@ _STYLES = (("o-", GREEN), ("^--", BLUE), ("D:", ORANGE), ("s-.", RED))
 
 
 def roofline(peaks: model.Peaks, points: Mapping[str, tuple[float, float]], title: str = "") -> Picture:
-    """The roof of a device and programs under it; `points` maps names to (operations a byte, GFLOPS)."""
+    """The roofline of a device, and programs below it.
+
+    Args:
+        peaks: GFLOPS and GB/s of the device.
+        points: the programs: their names mapped to (floating-point operations per byte, GFLOPS).
+        title: such as the name of the device.
+
+    Source: Williams, Waterman and Patterson, Roofline (Communications of the ACM 52(4), 2009).
+    """
     ridge = model.ridge(peaks)
-    said = "; ".join(f"{name}: {x:.2g} operations a byte" for name, (x, _) in points.items())
+    said = "; ".join(f"{name}: {x:.2g} operations per byte" for name, (x, _) in points.items())
     picture = Picture(7, 3.6, f"Roofline of {title or 'a device'}. {said}")
     ax = picture.axes_plain()
     low = min([0.1, *(x / 2 for x, _ in points.values())])
@@ -30,20 +38,20 @@ def roofline(peaks: model.Peaks, points: Mapping[str, tuple[float, float]], titl
     for place, (colour, (name, (x, y))) in enumerate(zip(colours, points.items(), strict=True)):
         ax.plot([x, x], [y, model.roofline(peaks, x)], color=colour, linewidth=1, linestyle=":")
         ax.plot([x], [y], "o", color=colour, markersize=8)
-        side, anchor = ((7, "left"), (-7, "right"))[place % 2]  # neighbours write to different sides
+        side, anchor = ((7, "left"), (-7, "right"))[place % 2]  # labels of neighbouring points go to different sides
         height = -12 if y < model.roofline(peaks, x) else 6  # away from the roof
         ax.annotate(name, (x, y), (side, height), textcoords="offset points", ha=anchor, color=INK, fontsize=9)
     _plain_log(ax)
     ax.text(high, peaks.gflops / 1.1, f"{peaks.gflops:,.0f} GFLOPS", ha="right", va="top", color=INK, fontsize=9)
     middle = np.sqrt(low * ridge)
     ax.text(middle, middle * peaks.bandwidth * 1.5, f"{peaks.bandwidth:,.0f} GB/s", ha="right", color=INK, fontsize=9)
-    ax.set(xlabel="floating-point operations a byte", ylabel="GFLOPS")
+    ax.set(xlabel="floating-point operations per byte", ylabel="GFLOPS")
     ax.set_title(title if len(title) <= 70 else title[:68] + " …", color=INK, fontsize=9)
     return picture
 
 
 def _plain_log(ax) -> None:
-    """Plain numbers on a logarithmic axis; the shorter it is, the more of them between the powers of ten."""
+    """Plain numbers on a logarithmic axis; the shorter its range, the more labels between the powers of ten."""
     ax.yaxis.set_major_formatter(lambda value, place: f"{value:,g}")
     low, high = ax.get_ylim()
     digits = range(2, 10) if high < 4 * low else (2, 3, 5) if high < 20 * low else (2, 5) if high < 200 * low else ()
@@ -59,9 +67,11 @@ def _plain_log(ax) -> None:
 
 
 def ladder(series: Mapping[str, Mapping[int, float]], yardsticks: Mapping[str, float] | None = None) -> Picture:
-    """GFLOPS of the kernels by number, one line a series (a device), on a logarithmic scale.
+    """GFLOPS by the number of the kernel, on a logarithmic scale.
 
-    Yardsticks (GFLOPS by name) are dotted lines right across.
+    Args:
+        series: one line each, such as a device: its name mapped to {kernel: GFLOPS}.
+        yardsticks: GFLOPS by name, such as those of a library, drawn as dotted lines across the whole chart.
     """
     yardsticks = yardsticks or {}
     said = [f"{name}: {len(values)} kernels" for name, values in series.items()]
@@ -72,7 +82,7 @@ def ladder(series: Mapping[str, Mapping[int, float]], yardsticks: Mapping[str, f
     for (style, colour), (name, values) in zip(styles, series.items(), strict=False):
         ax.semilogy(list(values), list(values.values()), style, color=colour, label=name, markersize=6)
         for kernel, value in values.items() if len(series) < 4 or name in list(series)[:2] else ():
-            words = f"{value / 1000:.1f}k" if value >= 10_000 else short(value)  # so that neighbours do not meet
+            words = f"{value / 1000:.1f}k" if value >= 10_000 else short(value)  # so that neighbours do not overlap
             ax.annotate(words, (kernel, value), (0, 6), textcoords="offset points", ha="center", color=INK, fontsize=8)
     kernels = sorted({kernel for values in series.values() for kernel in values})
     for style, (name, value) in zip(itertools.cycle((":", "-.")), yardsticks.items(), strict=False):
@@ -88,7 +98,14 @@ def ladder(series: Mapping[str, Mapping[int, float]], yardsticks: Mapping[str, f
 
 def tries(history: Sequence[tuple[float, bool]], best: Mapping[int, float], marks: Mapping[str, Mapping[int, float]],
           kernel: int) -> Picture:  # fmt: skip
-    """An explorer's chart: the last twenty tries as (GFLOPS, right), each kernel's best here, recorded ladders."""
+    """The chart of an explorer: the last twenty tries on the left, the ladder of kernels on the right.
+
+    Args:
+        history: the tries as (GFLOPS, whether the result was right), the latest last.
+        best: the best GFLOPS of each kernel on this device so far, by its number.
+        marks: recorded ladders: the name of a device mapped to {kernel: GFLOPS}.
+        kernel: the number of the explorer's kernel.
+    """
     history = history[-20:]
     last = f"{history[-1][0]:,.1f} GFLOPS, {'right' if history[-1][1] else 'wrong'}" if history else "none yet"
     picture = Picture(7, 2.5, f"Chart of the last tries with kernel {kernel}: {last}")
@@ -99,7 +116,7 @@ def tries(history: Sequence[tuple[float, bool]], best: Mapping[int, float], mark
     for ax in (left, right):
         ax.patch.set_alpha(0)
         ax.set_yscale("log")
-        ax.minorticks_off()  # these, and powers as mathematical text, take longer than all the rest
+        ax.minorticks_off()  # these, and powers set as mathematical text, take longer to draw than all the rest
         ax.yaxis.set_major_formatter(lambda value, place: f"{value:,g}")
         ax.tick_params(colors=INK, labelsize=8)
         ax.grid(axis="y", color=INK, alpha=0.25, linewidth=0.5)
@@ -136,7 +153,14 @@ def tries(history: Sequence[tuple[float, bool]], best: Mapping[int, float], mark
 
 
 def lines(series: Mapping[str, Mapping[float, float]], xlabel: str, ylabel: str = "GFLOPS", title: str = "") -> Picture:
-    """Curves over few values, evenly spaced; `series` maps names to {value: rate}, the learner's own first."""
+    """Curves over a few values, which are evenly spaced along the axis.
+
+    Args:
+        series: the name of each curve mapped to {value: rate}; the learner's own curve comes first.
+        xlabel: what the values are.
+        ylabel: the unit of the rates.
+        title: added to the label of the values, in brackets.
+    """
     said = "; ".join(f"{name}: " + ", ".join(f"{x:g} {short(y)}" for x, y in v.items()) for name, v in series.items())
     picture = Picture(7, 3.2, f"{ylabel} by {xlabel}. {said}")
     ax = picture.axes_plain()
@@ -146,7 +170,7 @@ def lines(series: Mapping[str, Mapping[float, float]], xlabel: str, ylabel: str 
     ):  # fmt: skip
         xs = [places[x] for x in values]
         ax.semilogy(xs, list(values.values()), style, color=colour, label=name, markersize=6)
-        above = 6 if name == next(iter(series)) else -13  # two curves write on different sides
+        above = 6 if name == next(iter(series)) else -13  # the first curve has its labels above, the others below
         for x, value in zip(xs, values.values(), strict=True) if len(values) <= 9 else ():
             ax.annotate(
                 short(value), (x, value), (0, above), textcoords="offset points", ha="center", color=INK, fontsize=8
@@ -161,7 +185,7 @@ def lines(series: Mapping[str, Mapping[float, float]], xlabel: str, ylabel: str 
 
 
 def shares(runs: Mapping[str, Mapping[str, float]]) -> Picture:
-    """How the time of a call divides among its passes; `runs` maps a label to {pass: milliseconds}."""
+    """How the time of a call is divided among its passes; `runs` maps a label to {pass: milliseconds}."""
     names = list(dict.fromkeys(name for passes in runs.values() for name in passes))
     colours = {"gemm": GREEN, "pad": BLUE, "transpose": ORANGE, "unpad": RED}
     said = "; ".join(f"{label}: gemm {p['gemm'] / sum(p.values()):.0%}" for label, p in runs.items())
@@ -172,7 +196,7 @@ def shares(runs: Mapping[str, Mapping[str, float]]) -> Picture:
         start, total = 0.0, sum(passes.values())
         for name in (n for n in names if n in passes):
             share = 100 * passes[name] / total
-            new = name not in named  # each pass once in the legend
+            new = name not in named  # name each pass in the legend only once
             named.add(name)
             ax.barh(-row, share, left=start, color=colours.get(name, INK), label=name if new else None)
             if share > 6:

@@ -1,4 +1,4 @@
-"""Kernel 16 drawn: who holds what in an instruction, banks, the bits of two parts, errors and rates beside cuBLAS."""
+"""Pictures for kernel 16: what lanes hold, banks, the bits of the two parts of a float, errors, rates."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ NUMBERS = {"pi": np.pi, "1/3": 1 / 3, "0.1": 0.1, "3": 3.0, "1.9998": 1.9998}
 
 
 def held(lane: int) -> dict[str, list[tuple[int, int]]]:
-    """Rows and columns that a lane holds of one instruction: 4 of a (16 x 8), 2 of b (8 x 8), 4 of the sum (16 x 8).
+    """The elements (row, column) that a lane holds in one instruction.
 
-    Source: Parallel Thread Execution ISA, NVIDIA, fragments of mma.m16n8k8 with TF32.
+    It holds 4 elements of a (16 x 8), 2 of b (8 x 8) and 4 of the sum (16 x 8).
+
+    Source: NVIDIA, Parallel Thread Execution ISA, matrix fragments of mma.m16n8k8 with .tf32 operands.
     """
     g, t = divmod(lane, 4)
     return {
@@ -33,21 +35,28 @@ def held(lane: int) -> dict[str, list[tuple[int, int]]]:
 
 
 def place(row: int, col: int, instruction: int) -> tuple[int, int]:
-    """Where row and column of an instruction's sum lie in 32 x 32 elements of C; 8 instructions fill them."""
+    """Where an element of an instruction's sum belongs in a 32 x 32 block of C, which 8 instructions fill."""
     j, i = divmod(instruction, 2)
     return 4 * (row % 8) + 2 * i + row // 8, 4 * col + j
 
 
 def ours(lane: int, instruction: int) -> list[tuple[int, int]]:
-    """The four elements of the 32 x 32 of C that a lane sums with an instruction."""
+    """The four elements (row, column) of a 32 x 32 block of C that a lane computes with an instruction."""
     return [place(row, col, instruction) for row, col in held(lane)["sum"]]
 
 
 def fragments(lane: int = 0, instruction: int = 0) -> Picture:
-    """One instruction, a on the left of b, under it the sum; and where the sum's elements lie in C."""
+    """What one lane holds in one instruction.
+
+    On the left are the matrices of the instruction: a to the left of the sum, b above it. On the right is the
+    32 x 32 block of C, with the elements of the sum where they belong. The lane's own elements are red.
+    """
     mine = held(lane)
     elements = "; ".join(f"({m}, {n})" for m, n in ours(lane, instruction))
-    alt = f"Lane {lane} holds 4 elements of a, 2 of b, 4 of the sum; of C, by instruction {instruction}: {elements}"
+    alt = (
+        f"Lane {lane} holds 4 elements of a, 2 of b and 4 of the sum. With instruction {instruction} it computes "
+        f"these elements of C: {elements}"
+    )
     picture = Picture(6.8, 3.9, alt)
     left, right = picture.panels(1, 2, width_ratios=(17, 24))
     shades = [(*to_rgb(c), 1) for c in matplotlib.colormaps["viridis"](np.linspace(0.15, 0.9, 32))[:, :3]]
@@ -78,25 +87,34 @@ def fragments(lane: int = 0, instruction: int = 0) -> Picture:
     right.set_yticks([-4 * g - 2 for g in range(8)], [f"g = {g}" for g in range(8)])
     right.tick_params(length=0)
     right.set(xlim=(-0.2, 32.2), ylim=(-32.2, 0.2), aspect="equal")
-    right.set_title(f"32 x 32 of C: instruction {instruction}, of 0 to 7", color=INK, fontsize=10)
+    right.set_title(f"32 x 32 of C: instruction {instruction} (of 0 to 7)", color=INK, fontsize=10)
     for ax in (left, right):
         ax.spines[:].set_visible(False)
     return picture
 
 
 def asked(PAD: int, quarter: int, TSM: int = 128) -> dict[int, int]:
-    """The first float of the 4 that each of 8 lanes fetches from a tile of A, by lane: row t, from column 4g on."""
+    """Which 4 floats of a tile of A each of 8 lanes fetches: from row t, columns 4 g to 4 g + 3.
+
+    Args:
+        PAD: floats added to each row of the tile.
+        quarter: which 8 lanes of the warp, from 0 to 3.
+        TSM: floats of a row without the padding.
+
+    Returns:
+        The index in the tile of the first of the four floats, by lane.
+    """
     return {lane: lane % 4 * (TSM + PAD) + lane // 4 * 4 for lane in range(8 * quarter, 8 * quarter + 8)}
 
 
 def turns(PAD: int, TSM: int = 128) -> int:
-    """Turns that local memory needs for vectors of 4 for a whole warp: one for 8 lanes, if banks allow."""
+    """Turns in which local memory gives each lane of a warp 4 floats: one per 8 lanes if no banks conflict."""
     groups = (asked(PAD, quarter, TSM).values() for quarter in range(4))
     return sum(model.turns(first + i for first in group for i in range(4)) for group in groups)
 
 
 def banks(PAD: int, quarter: int = 0) -> str:
-    """A drawing in letters: a line for each row t of the tile, the lanes where the 4 banks lie that they ask for."""
+    """A drawing in plain text: one line per row t of the tile, with each lane at the first of its 4 banks."""
     places = {(lane % 4, first % 32 // 4): lane for lane, first in asked(PAD, quarter).items()}
     head = "bank  " + "".join(f"{4 * bank:4}" for bank in range(8))
     rows = (f"t = {t} " + "".join(f"{places.get((t, bank), '.'):>4}" for bank in range(8)) for t in range(4))
@@ -104,7 +122,10 @@ def banks(PAD: int, quarter: int = 0) -> str:
 
 
 def bits(x: str | float = "pi") -> Picture:
-    """The digits of a float32, of its two TF32 parts, and of what both miss, each under its place."""
+    """The binary digits of a float32, of its two TF32 parts, and of what these two leave out.
+
+    Digits that stand for the same power of 2 are drawn below each other. `x` is a name in `NUMBERS` or a number.
+    """
     whole = np.float32(NUMBERS[x] if isinstance(x, str) else x)
     big, small = (part[()] for part in tf32.parts(whole))
     lost = float(whole) - float(big) - float(small)
@@ -126,14 +147,18 @@ def bits(x: str | float = "pi") -> Picture:
         if not value:
             ax.text(0.2, -row - 0.52, "nothing", va="center", fontsize=9, color=INK)
         ax.text(-1.3, -row - 0.52, f"{'-' if value < 0 else ''}{name}", ha="right", va="center", fontsize=9, color=INK)
-    ax.set(xlim=(-1.1, 24.1), ylim=(-4, 0.1), yticks=[], xlabel=f"place: times 2 to the power of {top} and less")
+    ax.set(xlim=(-1.1, 24.1), ylim=(-4, 0.1), yticks=[], xlabel="power of 2 that a digit stands for")
     ax.set_xticks([i + 0.5 for i in (0, 5, 10, 15, 20, 23)], [f"{top - i}" for i in (0, 5, 10, 15, 20, 23)])
     ax.spines["left"].set_visible(False)
     return picture
 
 
 def errors(modelled: Mapping[str, Mapping[int, float]], measured: Mapping[str, Mapping[int, float]]) -> Picture:
-    """Errors by K: lines of a model, and points that were measured, in the colour of the line of their name."""
+    """Errors by K: modelled ones as lines, measured ones as points. A name has the same colour in both.
+
+    Args:
+        modelled, measured: names mapped to {K: error}; errors are relative to the product (`tf32.error`).
+    """
     picture = Picture(6.8, 3.4, "")
     ax = picture.axes_plain()
     names = dict.fromkeys([*modelled, *measured])
@@ -157,7 +182,13 @@ def errors(modelled: Mapping[str, Mapping[int, float]], measured: Mapping[str, M
 
 
 def rates(rows: Iterable[Mapping], found: Iterable[Mapping] = (), title: str = "") -> Picture:
-    """Recorded rounds of `matmul` in three precisions, as a share of cuBLAS SGEMM's, by size; the errors of `found`."""
+    """The rate of `matmul` in three precisions as a percentage of cuBLAS SGEMM's, by size.
+
+    Args:
+        rows: recorded comparisons (the "side_by_side" of a record); the medians of their rounds count.
+        found: recorded errors (the "errors" of a record); those at the largest size are put in the legend.
+        title: the device, for the description.
+    """
     rows = [row for row in rows if "tf32x3" in row]
     names = [f"{r['m']}" if r["m"] == r["n"] == r["k"] else f"{r['m']} x {r['n']} x {r['k']}" for r in rows]
     looks = {"float32": ("auto", BLUE, "o"), "tf32x3": ("tf32x3", GREEN, "D"), "tf32": ("tf32", ORANGE, "^")}

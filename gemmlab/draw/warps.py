@@ -1,4 +1,4 @@
-"""Kernel 15 drawn: the block of a warp, copies and stages in time, the line of all steps; and cuBLAS beside it."""
+"""Pictures for kernel 15: the block of a warp, stages in time, Stream-K's equal shares, rates against cuBLAS."""
 
 from __future__ import annotations
 
@@ -21,17 +21,21 @@ TILE = 64  # rows and columns of the tile whose warps are drawn
 
 @cache
 def replayed(kernel: int, WPTM: int, WPTN: int, WARPM: int = 8) -> trace.Trace:
-    """Kernel 9 or 15 on one tile of 64 x 64, four steps of k."""
+    """A replay of kernel 9 or 15 on one tile of 64 x 64, with four steps of k."""
     params = {"TSM": TILE, "TSN": TILE, "TSK": 4, "WPTM": WPTM, "WPTN": WPTN, "WIDTH": 1}
     params |= {"WARPM": WARPM} if kernel == 15 else {"UNROLL": 1}
     return trace.replay(kernel, TILE, TILE, 4, params)
 
 
 def fetched(r: trace.Trace, name: str) -> tuple[int, int, int]:
-    """What the first warp fetches of Atile or Btile for one step of k: loads a lane, turns of local memory, floats.
+    """What the first warp fetches from Atile or Btile for one step of k.
 
-    A load of one float serves all 32 lanes in a turn, if banks allow (`model.turns`); one of a vector of 4 serves a
-    quarter of the warp. The floats are those that differ: a device may fetch what several lanes ask for only once.
+    In each turn local memory serves all 32 lanes with one float each, or 8 lanes with vectors of 4, provided that
+    no banks conflict (`model.turns`).
+
+    Returns:
+        Loads per lane; turns of local memory; and how many different floats these loads read, since a device may
+        fetch a float that several lanes need only once.
     """
     width = int(r.select(name)["width"].max())
     firsts = r.touches(name)[: r.params["WPTM" if name == "Atile" else "WPTN"] // width]
@@ -41,13 +45,19 @@ def fetched(r: trace.Trace, name: str) -> tuple[int, int, int]:
 
 
 def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, lane: int = 0) -> Picture:
-    """Which elements of a tile of C the lanes of the first warp hold, in kernel 9 and in kernel 15."""
+    """Which elements of a tile of C the lanes of the first warp hold, in kernel 9 and in kernel 15.
+
+    Below each picture is what the warp fetches per step of k, from the tile of A + from that of B (see `fetched`).
+    """
     both = {number: replayed(number, WPTM, WPTN, WARPM) for number in (9, 15)}
     words = {}
     for number, r in both.items():
         a, b = fetched(r, "Atile"), fetched(r, "Btile")
         words[number] = f"{a[0]} + {b[0]} loads, {a[1]} + {b[1]} turns, {a[2]} + {b[2]} floats"
-    alt = f"A warp's elements of C, and a step of A + B: kernel 9: {words[9]}; kernel 15: {words[15]}"
+    alt = (
+        "Which elements of C a warp computes, and what it fetches from the tiles of A + B per step of k. "
+        f"In kernel 9: {words[9]}; in kernel 15: {words[15]}"
+    )
     picture = Picture(6.8, 3.9, alt)
     shades = matplotlib.colormaps["viridis"](np.linspace(0.15, 0.9, 32))
     shades[lane] = (*to_rgb(RED), 1)
@@ -74,7 +84,16 @@ def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, lane: int = 0) -> Pictur
 
 
 def stages(tiles: int, copy: float, multiply: float, STAGES: int = 2) -> Picture:
-    """One work-group in time: tile t + STAGES - 1 is asked for when tile t is taken up, and nobody waits in between."""
+    """A time line of one work-group with asynchronous copies.
+
+    The copy of tile t + STAGES - 1 starts when the multiplication of tile t does, and nobody waits for it before
+    its own tile is due.
+
+    Args:
+        tiles: how many tiles the work-group multiplies.
+        copy, multiply: the time to copy a tile and to multiply it, in any unit.
+        STAGES: tiles in local memory at the same time.
+    """
     asked, there, done = [0.0] * (STAGES - 1), [], [0.0]
     for t in range(tiles):
         there.append(asked[t] + copy)
@@ -97,7 +116,7 @@ def stages(tiles: int, copy: float, multiply: float, STAGES: int = 2) -> Picture
 
 
 def _boxes(ax, boxes, end: float) -> None:
-    """Boxes (row, start, length, colour, number) on a time line that goes to `end`."""
+    """Draw boxes (row, start, length, colour, number) on a time line that ends at `end`."""
     for row, start, length, colour, number in boxes:
         ax.add_patch(Rectangle((start, -row - 0.9), length, 0.8, facecolor=colour, edgecolor=INK, linewidth=0.5))
         if length / end > 0.025:
@@ -106,22 +125,27 @@ def _boxes(ax, boxes, end: float) -> None:
 
 
 def shares(tiles: int, steps: int, groups: int) -> Picture:
-    """The same steps on so many places, time from left to right: one group a tile, and the line cut into equal pieces.
+    """The same work in two ways: one work-group per tile, and Stream-K, which gives every work-group an equal share.
 
-    A piece that is not a whole tile is orange: it is added to the tile's other pieces.
+    Time goes from left to right. A partial tile is orange: a fix-up adds it to the other parts of its tile.
+
+    Args:
+        tiles: tiles of C.
+        steps: tiles of A and B that each of them needs.
+        groups: places for work-groups that run at the same time.
     """
     waves, equal = model.idle(tiles, steps, groups)
     cut = model.pieces(tiles, steps, groups)
     several = [t for t in range(tiles) if sum(part[0] == t for parts in cut for part in parts) > 1]
     alt = (
-        f"{count(tiles, 'tile')} of {count(steps, 'step')} on {count(groups, 'place')}: one group a tile leaves "
-        f"{waves:.0%} idle, equal shares {equal:.0%}; cut: {', '.join(map(str, several)) or 'none'}"
+        f"{count(tiles, 'tile')} of {count(steps, 'step')} on {count(groups, 'place')}: one work-group per tile leaves "
+        f"{waves:.0%} idle, equal shares {equal:.0%}; tiles cut: {', '.join(map(str, several)) or 'none'}"
     )
     picture = Picture(6.8, 1.1 + 0.44 * groups, alt)
     end = steps * -(-tiles // groups)
     whole = [[(t, 0, steps) for t in range(g, tiles, groups)] for g in range(groups)]
     for ax, parts, name, share in zip(
-        picture.panels(2, 1), (whole, cut), ("one group a tile", "equal shares"),
+        picture.panels(2, 1), (whole, cut), ("one work-group per tile", "equal shares"),
         (waves, equal), strict=True,
     ):  # fmt: skip
         for g, mine in enumerate(parts):
@@ -136,9 +160,14 @@ def shares(tiles: int, steps: int, groups: int) -> Picture:
 
 
 def versus(rows: Iterable[Mapping], title: str = "") -> Picture:
-    """Recorded rounds of `matmul` and cuBLAS by size: the share that the medians make, and how far rounds move it.
+    """The rate of `matmul` as a percentage of cuBLAS's, by size; orange where M or N is not a multiple of 4.
 
-    Orange where M or N is no multiple of 4.
+    A bar is the ratio of the medians of all rounds. The line on it goes from our slowest round divided by cuBLAS's
+    fastest to our fastest divided by its slowest.
+
+    Args:
+        rows: recorded comparisons (the "side_by_side" of a record).
+        title: the device, for the description.
     """
     rows = list(rows)
     percent = [100 * float(np.median(r["auto"]) / np.median(r["cublas"])) for r in rows]

@@ -1,6 +1,6 @@
 """Performance on paper: operations and bytes, roofline, banks, occupancy, time lines, divergence, number formats.
 
-No device needed: a chip comes as a few numbers (`K40M`, `H200`), or measured (`gemmlab.peaks`).
+No device is needed: a chip is a few numbers (`K40M`, `H200`), which can also be measured (`gemmlab.peaks`).
 """
 
 from .banks import stride_turns, turns

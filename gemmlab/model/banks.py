@@ -7,9 +7,14 @@ from collections.abc import Iterable
 
 
 def turns(indices: Iterable[int], bank_bytes: int = 4, banks: int = 32) -> int:
-    """How many turns local memory needs for a warp that touches these floats at once.
+    """How many turns local memory needs for a warp that accesses these floats with one instruction.
 
-    Word w lies in bank w % banks; a bank serves one word a turn, to all who want it.
+    Word w is in bank w % banks. In each turn a bank delivers one word, to all lanes that access it.
+
+    Args:
+        indices: for each lane, the index of its float in local memory.
+        bank_bytes: width of a bank, and size of a word, in bytes: 4 or 8.
+        banks: how many banks there are.
     """
     words: dict[int, set[int]] = {}
     for i in indices:
@@ -19,11 +24,15 @@ def turns(indices: Iterable[int], bank_bytes: int = 4, banks: int = 32) -> int:
 
 
 def stride_turns(stride: int, bank_bytes: int = 4) -> int:
-    """The same by formula, for 32 lanes that lie `stride` floats apart (1 or more) and 32 banks of 4 or 8 bytes.
+    """The same by a formula, for 32 lanes that access every `stride`-th float, and 32 banks of 4 or 8 bytes.
 
-    With banks of 4 bytes, the greatest common divisor of stride and 32. With banks of 8 bytes two floats share a
-    word: an even stride is half as large in words, and with an odd one some two lanes meet in a bank, except that
-    with 1 they share its word, and with 33, 97 ... the only two that might meet do not.
+    With banks of 4 bytes the answer is the greatest common divisor of the stride and 32. With banks of 8 bytes two
+    floats share a word. An even stride is then half as large, counted in words. With an odd stride two of the lanes
+    conflict in a bank, with two exceptions: with a stride of 1 they read the same word, and with 33, 97, ... the
+    only two lanes that could conflict do not.
+
+    Raises:
+        ValueError: if the stride is less than 1.
     """
     if stride < 1:
         raise ValueError(f"stride must be at least 1, not {stride}")

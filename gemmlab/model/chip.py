@@ -9,9 +9,19 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Multiprocessor:
-    """What the work-groups on one multiprocessor share, and the most that it takes of each.
+    """The resources that work-groups share on one multiprocessor, and how much of each there is.
 
-    Registers are given to whole warps, 256 at a time.
+    Registers are allocated to whole warps, in units of 256.
+
+    Attributes:
+        name: of the chip.
+        groups: most work-groups at once.
+        local_memory: bytes.
+        units: multiprocessors of the chip.
+        work_items: most work-items at once.
+        registers: registers of 32 bits.
+        registers_per_item: most registers of one work-item.
+        warp: work-items per warp.
     """
 
     name: str
@@ -29,7 +39,10 @@ H200 = Multiprocessor("NVIDIA H200", groups=32, local_memory=228 * 1024, units=1
 
 
 def shares(chip: Multiprocessor, work_items: int, registers: int, local_memory: int) -> dict[str, float]:
-    """The share of a multiprocessor's work-items, registers, local memory and places that one work-group takes."""
+    """The share of a multiprocessor's work-items, registers, local memory and work-groups that one work-group takes.
+
+    The arguments are those of `occupancy`. A share above 1, or infinity, means that not even one work-group fits.
+    """
     for name, value, least in (
         ("work_items", work_items, 1),
         ("registers", registers, 1),
@@ -48,9 +61,9 @@ def shares(chip: Multiprocessor, work_items: int, registers: int, local_memory: 
 
 
 def occupancy(chip: Multiprocessor, work_items: int, registers: int, local_memory: int) -> dict[str, int]:
-    """How many work-groups fit on a multiprocessor at once, by each of the four things they share.
+    """How many work-groups fit on a multiprocessor at once, by each of the four resources that they share.
 
-    What a chip keeps for itself, such as a little local memory for each group, is left out.
+    What a chip reserves for itself, such as a little local memory per work-group, is neglected.
 
     Args:
         work_items: per work-group.
@@ -58,17 +71,20 @@ def occupancy(chip: Multiprocessor, work_items: int, registers: int, local_memor
         local_memory: bytes per work-group.
 
     Returns:
-        The most groups by "work-items", "registers", "local memory" and "groups"; the least of them is what fits.
+        The most work-groups by "work-items", "registers", "local memory" and "groups"; the least of the four fit.
+
+    Raises:
+        ValueError: if work_items or registers is less than 1, or local_memory is negative.
     """
     taken = shares(chip, work_items, registers, local_memory)
     return {name: int(1 / share + 1e-9) if share else chip.groups for name, share in taken.items()}
 
 
 def multiprocessor(device: Any) -> Multiprocessor:
-    """What the work-groups on one compute unit of a `gemmlab.devices` entry share, as far as OpenCL tells.
+    """The resources of one compute unit of a device (an entry of `gemmlab.devices()`), as far as OpenCL reports them.
 
-    It tells neither registers nor places for groups, except that NVIDIA's devices say how many registers a
-    group may take. A processor's core runs one group at a time.
+    OpenCL reports neither the registers nor the most work-groups at once; NVIDIA's extension reports how many
+    registers a work-group may take. A core of a processor runs one work-group at a time.
     """
     gpu = device.kind == "GPU"
     return Multiprocessor(

@@ -1,9 +1,9 @@
-"""Control divergence of guarded tile loads: which warps hold work-items that load and work-items that must not.
+"""Control divergence of guarded tile loads: warps in which some work-items load and others must not.
 
-A work-group of tile x tile work-items loads tiles of A (m x k) and of B (k x n), one element each; the guard is
-false outside the matrix. A warp diverges in a phase if its guard is true for some lanes and false for others. The
-model is that of the course ECE 569, Module 27, as are the counts that the tests know; there matrices are row-major,
-in our kernels column-major.
+A work-group of tile x tile work-items loads tiles of A (m x k) and of B (k x n), one element per work-item; the guard
+is false outside the matrix. A warp diverges in a phase if its guard is true for some lanes and false for others. The
+model and the counts that its tests know are those of the course ECE 569, Module 27, where matrices are row-major; in
+our kernels they are column-major.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Part:
-    """Work-groups of one type, their warp-phases in all, and those that diverge."""
+    """The work-groups of one type, all their warp-phases (warps times phases), and how many of these diverge."""
 
     groups: int
     warp_phases: int
@@ -23,17 +23,17 @@ class Part:
 
 
 def _layout(name: str, m: int, n: int, layout: str) -> tuple[int, bool]:
-    """Of A or B: the size that is cut into work-groups, and whether neighbouring lanes run along it."""
+    """The side of A or B that is divided among work-groups, and whether neighbouring lanes go along it."""
     if layout not in ("row-major", "column-major"):
         raise ValueError(f"layout must be 'row-major' or 'column-major', not {layout!r}")
     return {"A": (m, layout == "column-major"), "B": (n, layout == "row-major")}[name]
 
 
 def _diverging_warps(fast: int, slow: int, tile: int, warp: int) -> int:
-    """Warps that diverge where the first `fast` of the tile's lanes in a row and the first `slow` rows are inside."""
+    """Warps that diverge in a tile of which only the first `fast` lanes of the first `slow` rows are inside."""
 
     def inside(lanes: int) -> int:
-        """Of the first so many lanes of the group, how many are inside."""
+        """How many of the first `lanes` work-items of the work-group are inside the matrix."""
         rows, rest = divmod(lanes, tile)
         return fast * min(rows, slow) + (min(rest, fast) if rows < slow else 0)
 
@@ -43,10 +43,23 @@ def _diverging_warps(fast: int, slow: int, tile: int, warp: int) -> int:
 
 
 def formula(name: str, m: int, n: int, k: int, tile: int, warp: int = 32, layout: str = "column-major"):
-    """Divergence in loading the tiles of "A" or "B": {1: Part, 2: Part}.
+    """Divergence in loading the tiles of one matrix, by counting four cases.
 
-    Type 1 are the work-groups whose tiles lie inside but for the last phase, type 2 those that reach beyond the
-    matrix all the way. Every phase of every group of a type but the last is alike, so four cases are enough.
+    Work-groups of type 1 have tiles inside the matrix, except perhaps in the last phase; those of type 2 have tiles
+    that reach beyond the matrix in every phase. Within a type all phases but the last are alike.
+
+    Args:
+        name: "A" or "B".
+        m, n, k: sizes of the product.
+        tile: rows and columns of the work-group and its tiles.
+        warp: work-items per warp.
+        layout: "row-major" or "column-major".
+
+    Returns:
+        {1: Part, 2: Part}.
+
+    Raises:
+        ValueError: for another layout.
     """
     cut, along = _layout(name, m, n, layout)
     other = n if name == "A" else m
@@ -63,7 +76,13 @@ def formula(name: str, m: int, n: int, k: int, tile: int, warp: int = 32, layout
 
 
 def by_group(name: str, m: int, n: int, k: int, tile: int, warp: int = 32, layout: str = "column-major") -> np.ndarray:
-    """Diverging warp-phases of every work-group, counted work-item by work-item: shape (groups along m, along n)."""
+    """Diverging warp-phases of every work-group, counted work-item by work-item.
+
+    The arguments are those of `formula`.
+
+    Returns:
+        An int array with one element per work-group: (work-groups along m, work-groups along n).
+    """
     cut, along = _layout(name, m, n, layout)
     items = np.arange(tile * tile)
     lanes, rows = items % tile, items // tile
@@ -81,6 +100,6 @@ def by_group(name: str, m: int, n: int, k: int, tile: int, warp: int = 32, layou
 
 
 def share(m: int, n: int, k: int, tile: int, warp: int = 32, layout: str = "column-major") -> float:
-    """The share of all warp-phases, of A's tiles and of B's, that diverge."""
+    """The share of all warp-phases that diverge, for the tiles of A and of B together (0 to 1)."""
     parts = [part for name in "AB" for part in formula(name, m, n, k, tile, warp, layout).values()]
     return sum(p.diverging for p in parts) / sum(p.warp_phases for p in parts)

@@ -1,4 +1,4 @@
-"""Time on paper: loads beside computing, the tiles of kernel 13, equal shares of all steps."""
+"""Schedules on paper: loads that overlap with computing, equal shares of all steps, the tiles of kernel 13."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of a time line: a group loads or computes a tile."""
+    """A part of a time line in which a work-group loads or computes a tile.
+
+    Attributes:
+        group: number of the work-group.
+        what: "load" or "compute".
+        tile: number of the tile.
+        start, end: in the unit of time of `timeline`'s arguments.
+    """
 
     group: int
     what: str
@@ -17,14 +24,24 @@ class Span:
 
 
 def timeline(tiles: int, load: float, compute: float, buffers: int = 1, groups: int = 1) -> list[Span]:
-    """When each tile is loaded and computed, by groups that share one multiprocessor.
+    """When each tile is loaded and computed, by work-groups that share one multiprocessor.
 
-    A load is a wait: many may be under way. Only one group computes at a time. With one buffer a group asks for
-    its next tile when it has computed this one; with two, when it begins to. For one group the end is at
-    tiles (load + compute), or load + (tiles - 1) max(load, compute) + compute.
+    A load only takes time: any number may be under way. Only one work-group computes at a time. With one buffer a
+    work-group starts to load its next tile when it has finished computing with this one; with two buffers, when it
+    starts. A single work-group ends after tiles (load + compute) with one buffer, and after
+    load + (tiles - 1) max(load, compute) + compute with two.
+
+    Args:
+        tiles: tiles that each work-group needs.
+        load, compute: time to load a tile and to compute with it, in any unit.
+        buffers: 1 or 2.
+        groups: work-groups on the multiprocessor.
+
+    Raises:
+        ValueError: if tiles or groups is less than 1, or buffers is neither 1 nor 2.
     """
     if tiles < 1 or groups < 1 or buffers not in (1, 2):
-        raise ValueError(f"tiles={tiles} and groups={groups} must be at least 1, buffers={buffers} 1 or 2")
+        raise ValueError(f"tiles={tiles} and groups={groups} must be at least 1, and buffers={buffers} must be 1 or 2")
     spans = [Span(g, "load", 0, 0.0, load) for g in range(groups)]
     ready, tile, free = dict.fromkeys(range(groups), load), dict.fromkeys(range(groups), 0), 0.0
     while ready:
@@ -41,7 +58,13 @@ def timeline(tiles: int, load: float, compute: float, buffers: int = 1, groups: 
 
 
 def pieces(tiles: int, steps: int, groups: int) -> list[list[tuple[int, int, int]]]:
-    """What each group does of a line of tiles x steps that is cut into equal pieces: (tile, first step, steps)."""
+    """Stream-K: the steps of all tiles in one line, cut into one equal piece per work-group.
+
+    Returns:
+        For each work-group its parts of tiles, in order, as (tile, first step, number of steps).
+
+    Source: Osama and others, Stream-K (PPoPP 2023).
+    """
     found: list[list[tuple[int, int, int]]] = []
     for group in range(groups):
         step, end = tiles * steps * group // groups, tiles * steps * (group + 1) // groups
@@ -54,16 +77,30 @@ def pieces(tiles: int, steps: int, groups: int) -> list[list[tuple[int, int, int
 
 
 def idle(tiles: int, steps: int, places: int) -> tuple[float, float]:
-    """The share of places that have nothing to do: with one group a tile, wave after wave, and with equal shares."""
+    """The share of a chip's places for work-groups that is idle (0 to 1): in waves, and with equal shares.
+
+    In waves each tile has a work-group of its own, and up to `places` of them run at a time; equal shares are those
+    of `pieces`. Each tile takes the same number of steps, and each step the same time.
+    """
     longest = max(sum(part[2] for part in parts) for parts in pieces(tiles, steps, places))
     return 1 - tiles / (-(-tiles // places) * places), 1 - tiles * steps / (longest * places)
 
 
 def shifts(m: int, n: int, rows: int, cols: int) -> list[tuple[int, int, int, int]]:
-    """The tiles of an m x n matrix in kernel 13, numbered down the columns: first row, first column, moved up, left.
+    """The tiles of an m x n matrix in kernel 13, numbered down the columns.
 
-    A tile that would reach beyond the matrix is moved back until it lies inside; what it owns stays where it was.
-    Needs m >= rows and n >= cols.
+    A tile that would reach beyond the matrix is moved back until it is inside. It still stores only the elements
+    that it had inside the matrix before it was moved.
+
+    Args:
+        m, n: rows and columns of the matrix.
+        rows, cols: of a tile.
+
+    Returns:
+        (first row, first column, rows moved up, columns moved left) of each tile.
+
+    Raises:
+        ValueError: if the matrix is smaller than a tile.
     """
     if m < rows or n < cols:
         raise ValueError(f"{m} x {n} is less than a tile of {rows} x {cols}")

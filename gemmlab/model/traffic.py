@@ -1,7 +1,7 @@
 """Operations, bytes, intensity, and the roofline.
 
 The roofline is that of Williams, Waterman and Patterson (Communications of the ACM 52(4), 2009): a program that does
-I operations per byte runs at most at min(peak, I x bandwidth).
+I operations per byte reaches at most min(peak, I x bandwidth).
 """
 
 from __future__ import annotations
@@ -14,7 +14,13 @@ from ..catalog import find
 
 @dataclass(frozen=True)
 class Peaks:
-    """What a device can do at its best: GFLOPS in single precision, GB/s, and the vector width that gave them."""
+    """The best that a device can do.
+
+    Attributes:
+        gflops: in single precision.
+        bandwidth: of global memory, in GB/s.
+        width: floats per vector with which the GFLOPS were reached.
+    """
 
     gflops: float
     bandwidth: float
@@ -27,7 +33,7 @@ def flops(m: int, n: int, k: int) -> int:
 
 
 def gflops(m: int, n: int, k: int, seconds: float) -> float:
-    """The rate of such a product in 10^9 operations per second (GFLOPS)."""
+    """The rate of an m x k by k x n product in GFLOPS, 10^9 floating-point operations per second."""
     return flops(m, n, k) / seconds * 1e-9
 
 
@@ -37,29 +43,29 @@ def least_bytes(m: int, n: int, k: int) -> int:
 
 
 def loads(kernel: int, params: Mapping[str, int] | None = None) -> dict[str, float]:
-    """Loads of one float per multiply-add, from "global" and from "local" memory, as the kernel's code asks for."""
+    """Floats loaded per multiply-add, from "global" and from "local" memory, as the kernel's code states."""
     spec = find(kernel)
     full = spec.validate(params)
     return {"global": spec.global_loads(full), "local": spec.local_loads(full)}
 
 
 def requested_bytes(kernel: int, m: int, n: int, k: int, params: Mapping[str, int] | None = None) -> float:
-    """Bytes that a kernel asks of global memory, caches aside: its loads of A and B, and C once."""
+    """Bytes that a kernel requests from global memory if caches are ignored: its loads of A and B, and C once."""
     return 4 * (loads(kernel, params)["global"] * m * n * k + m * n)
 
 
 def intensity(operations: float, transferred: float) -> float:
-    """Operations per byte."""
+    """Arithmetic intensity: operations per byte transferred."""
     return operations / transferred
 
 
 def roofline(peaks: Peaks, operations_per_byte: float) -> float:
-    """The GFLOPS that a program of that intensity can reach at most."""
+    """The most GFLOPS that a program of that intensity can reach."""
     return min(peaks.gflops, operations_per_byte * peaks.bandwidth)
 
 
 def ridge(peaks: Peaks) -> float:
-    """The intensity from which on arithmetic, and not memory, is the limit."""
+    """The intensity, in operations per byte, above which arithmetic and not memory is the limit."""
     return peaks.gflops / peaks.bandwidth
 
 

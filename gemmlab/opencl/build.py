@@ -1,4 +1,4 @@
-"""Compile a kernel's text once and keep it; explain what a compiler refuses; pass on what OpenCL C cannot say."""
+"""Compile a kernel's text once and keep it, explain compiler errors, add instructions that OpenCL C does not have."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import pyopencl as cl
 from ..caches import cached
 from .devices import Device
 
-#: Build options of every kernel. Kernels are plain OpenCL C 1.2, and exact: no relaxed arithmetic.
+#: Build options of every kernel: plain OpenCL C 1.2, and no relaxed arithmetic.
 OPTIONS = ("-cl-std=CL1.2",)
 
 
 class BuildError(RuntimeError):
-    """The compiler refused a kernel. `log` is all it said; the message shows the lines it points at."""
+    """The compiler refused a kernel. `log` is its whole output; the message shows the lines that it names."""
 
     def __init__(self, title: str, log: str, source: str):
         self.log = log
@@ -28,7 +28,7 @@ class BuildError(RuntimeError):
 
 
 class Built:
-    """One compiled OpenCL kernel with the lock that makes setting arguments and launching one step."""
+    """One compiled OpenCL kernel. A lock makes setting its arguments and launching it a single step."""
 
     def __init__(self, kernel: cl.Kernel, device: Device, seconds: float):
         self.kernel = kernel
@@ -36,7 +36,7 @@ class Built:
         info = cl.kernel_work_group_info
         self.work_group_limit = kernel.get_work_group_info(info.WORK_GROUP_SIZE, device.cl)
         if "nvidia" in device.features:
-            # NVIDIA says 256 of every kernel, even of one that it compiled for a required 32 x 32
+            # NVIDIA reports 256 for every kernel, even for one that it compiled for a required 32 x 32
             required = kernel.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, device.cl)
             self.work_group_limit = max(self.work_group_limit, math.prod(required))
         self._lock = threading.Lock()
@@ -47,10 +47,18 @@ class Built:
 
 
 def build(device: Device, context: cl.Context, title: str, text: str, params: dict[str, int], name="gemm") -> Built:
-    """Compile kernel `name` of `text` with `params` as macros, or return the one built before.
+    """Compile kernel `name` of `text` with `params` as macros, or return it if it has been compiled before.
+
+    Args:
+        device: compile for this device.
+        context: its context.
+        title: what to call the kernel in an error message.
+        text: OpenCL C.
+        params: values of the macros.
+        name: the `__kernel` function.
 
     Raises:
-        BuildError: with the compiler's words beside the lines they are about.
+        BuildError: with the compiler's messages beside the lines that they are about.
     """
     return _build(device, context, title, text, options(params), name)
 
@@ -64,13 +72,13 @@ def options(params: dict[str, int]) -> tuple[str, ...]:
 def _build(device: Device, context: cl.Context, title: str, text: str, flags: tuple[str, ...], name: str) -> Built:
     start = time.perf_counter()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", cl.CompilerWarning)  # NVIDIA talks even when all is well
+        warnings.simplefilter("ignore", cl.CompilerWarning)  # NVIDIA prints messages even when all is well
         try:
             program = cl.Program(context, text).build(list(flags), devices=[device.cl])
         except cl.Error as error:
             log = str(error)
             saved = re.search(r"\(source saved as (.+)\)", log)
-            if saved:  # PyOpenCL leaves a copy of the source behind; the message below shows the lines
+            if saved:  # PyOpenCL writes a copy of the source; the message below shows the lines instead
                 Path(saved[1]).unlink(missing_ok=True)
             raise BuildError(title, log, text) from None
         if "warpgroups" in device.features and HIDDEN in text:
@@ -84,12 +92,12 @@ def _build(device: Device, context: cl.Context, title: str, text: str, flags: tu
     return Built(kernel, device, time.perf_counter() - start)
 
 
-#: What hides instructions that OpenCL's compiler does not know: to it they are comments.
+#: Hides instructions that OpenCL's compiler does not know: it reads them as comments.
 HIDDEN = "//@ "
 
 
 def for_hopper(ptx: str) -> str:
-    """A program's PTX (what NVIDIA's OpenCL gives as its binary) with its hidden instructions, for Hopper alone."""
+    """The PTX of a program (its binary in NVIDIA's OpenCL) for Hopper only, with the hidden instructions revealed."""
     ptx = ptx[: ptx.rindex("}") + 1].replace(HIDDEN, "")
     return re.sub(r"^\.target sm_90\b", ".target sm_90a", ptx, count=1, flags=re.M)
 

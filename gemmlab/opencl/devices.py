@@ -1,4 +1,4 @@
-"""OpenCL runtimes and devices: find them, order them, choose one."""
+"""OpenCL runtimes and devices: find them, sort them, choose one."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 
 
 class NoDeviceError(RuntimeError):
-    """No OpenCL device, or none that fits what was asked for."""
+    """There is no OpenCL device, or none that fits the request."""
 
 
 @dataclass(frozen=True, eq=False)
 class Device:
-    """One OpenCL device, with its context and profiling queue, made when first used.
+    """One OpenCL device. Its context and its profiling queue are made when they are first used.
 
     Attributes:
         index: its place in ``devices()``.
@@ -35,9 +35,10 @@ class Device:
         kind: "GPU", "CPU" or "other".
         units: compute units (multiprocessors of a GPU, cores of a CPU).
         memory, largest: bytes of global memory, and of the largest single buffer.
-        limits: what it allows a work-group.
-        features: what kernels may ask for: "nvidia" (inline PTX), "shuffle" (sub-groups of a required size),
-            "tensor" (tensor cores that take TF32), "warpgroups" (instructions of four warps, Hopper's).
+        limits: how large work-groups may be, and what else kernels must not exceed.
+        features: what kernels may use: "nvidia" (inline PTX), "shuffle" (sub-groups of a required size),
+            "tensor" (tensor cores that take TF32), "warpgroups" (Hopper's instructions of four warps).
+        cl: PyOpenCL's object.
     """
 
     index: int
@@ -62,7 +63,7 @@ class Device:
         return CommandQueue(self.context, properties=command_queue_properties.PROFILING_ENABLE)
 
     def facts(self) -> dict[str, str | int]:
-        """What a recorded measurement says about this device."""
+        """What a record of a measurement says about this device."""
         return {
             "device": self.name,
             "platform": self.platform,
@@ -78,10 +79,10 @@ class Device:
 
 @contextmanager
 def _intel_registered():
-    """Show Intel's CPU runtime from PyPI to the loader while it looks for platforms.
+    """Register Intel's CPU runtime from PyPI while the loader looks for platforms.
 
-    The wheel's own .icd names a path that does not exist. So the loader is pointed, for its first
-    look only, at a folder with a right one beside copies of the system's.
+    The .icd file in Intel's wheel names a path that does not exist. So while the loader looks for the first time,
+    it is given a folder that holds a correct .icd file and copies of those of the system.
     """
     try:
         files = metadata.distribution("intel-opencl-rt").files or []
@@ -106,14 +107,14 @@ def _describe(index: int, d: cl.Device) -> Device:
     kind = "GPU" if d.type & cl.device_type.GPU else "CPU" if d.type & cl.device_type.CPU else "other"
     name = d.name.strip()
     nvidia = "nvidia" in d.platform.name.lower()
-    old_pocl = "PoCL 3.0" in d.platform.version  # it aborts the whole process on some kernels with float16
+    old_pocl = "PoCL 3.0" in d.platform.version  # it aborts the whole process for some kernels with float16
     limits = Limits(
         name,
         d.max_work_group_size,
         tuple(d.max_work_item_sizes),
         d.local_mem_size,
         vector=8 if old_pocl else 16,
-        unroll=4 if "PoCL" in d.platform.version else 16,  # at the first launch it takes up to a minute with 16
+        unroll=4 if "PoCL" in d.platform.version else 16,  # with 16, PoCL takes up to a minute at the first launch
         asynchronous=not nvidia or d.compute_capability_major_nv >= 8,
         warpgroups=not nvidia or d.compute_capability_major_nv == 9,
     )
@@ -143,7 +144,7 @@ def _features(d: cl.Device) -> frozenset[str]:
 
 
 def _preference(d: cl.Device) -> tuple:
-    """GPUs first, then Intel's CPU runtime (installed on purpose, and fast), then the rest; newer PoCLs first."""
+    """A sort key: GPUs, then Intel's CPU runtime (installed on purpose, and fast), then the rest, newer PoCLs first."""
     if d.type & cl.device_type.GPU:
         return (0,)
     pocl = re.search(r"PoCL (\d+)\.(\d+)", d.platform.version)
@@ -151,7 +152,7 @@ def _preference(d: cl.Device) -> tuple:
 
 
 def trouble(d: cl.Device) -> str:
-    """Why a device that the runtime lists cannot be used, or an empty string."""
+    """Why a device that its runtime lists cannot be used; an empty string if it can."""
     if "pocl" in d.version.lower() and d.version.strip().endswith("-generic"):
         return (
             f"{d.platform.version.strip()} is older than this processor and cannot compile for it "
@@ -164,7 +165,7 @@ def trouble(d: cl.Device) -> str:
 
 @lru_cache(maxsize=1)
 def listed() -> tuple[cl.Device, ...]:
-    """Every device that any runtime lists, usable or not."""
+    """Every device that any runtime lists, whether or not it can be used."""
     with _intel_registered():
         try:
             platforms = cl.get_platforms()
@@ -182,17 +183,21 @@ def listed() -> tuple[cl.Device, ...]:
 @lru_cache(maxsize=1)
 def _find() -> tuple[Device, ...]:
     found = [d for d in listed() if not trouble(d)]
-    real = [d for d in found if "oclgrind" not in d.platform.name.lower()]  # a checker, not a device to compute on
+    real = [d for d in found if "oclgrind" not in d.platform.name.lower()]  # a checker and not a device to compute on
     return tuple(_describe(i, d) for i, d in enumerate(sorted(real or found, key=_preference)))
 
 
 def devices() -> list[Device]:
-    """All OpenCL devices, the preferred first: GPUs, then Intel's CPU runtime, then others such as PoCL."""
+    """All usable OpenCL devices in order of preference: GPUs, then Intel's CPU runtime, then others such as PoCL."""
     return list(_find())
 
 
 def default_device() -> Device:
-    """The device named by the environment variable GEMMLAB_DEVICE (index or part of a name), or the preferred."""
+    """The device that the environment variable GEMMLAB_DEVICE names (index or part of a name), or the preferred one.
+
+    Raises:
+        NoDeviceError: if there is no device, or none that the variable fits.
+    """
     return find_device(os.environ.get("GEMMLAB_DEVICE") or None)
 
 
@@ -200,7 +205,8 @@ def find_device(device: Device | int | str | None = None) -> Device:
     """Choose a device by object, index, or part of the name of the device or its platform.
 
     Raises:
-        NoDeviceError: if there is no device at all, or none that fits; the message lists what there is.
+        NoDeviceError: if there is no device at all, or none that fits; the message lists the devices.
+        TypeError: if `device` is none of these.
     """
     if isinstance(device, Device):
         return device
@@ -219,10 +225,10 @@ def find_device(device: Device | int | str | None = None) -> Device:
         raise TypeError(f"device must be a Device, an index or part of a name, not {device!r}")
     if not fits:
         listed = "; ".join(f"{d.index}: {d}" for d in found)
-        raise NoDeviceError(f"no device fits {device!r}; there are {listed}")
+        raise NoDeviceError(f"no device fits {device!r}; the devices are {listed}")
     return fits[0]
 
 
 def of_queue(queue: cl.CommandQueue) -> Device:
-    """The Device behind somebody's queue."""
+    """The Device to which a PyOpenCL queue belongs."""
     return next((d for d in devices() if d.cl == queue.device), None) or _describe(-1, queue.device)

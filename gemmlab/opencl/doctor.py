@@ -1,4 +1,4 @@
-"""What is wrong on this machine, in sentences, each with what to do about it."""
+"""Find what is wrong with a set-up, and say in sentences how to repair it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 from . import devices
 
-#: Where a driver's library may lie without being registered, as in containers.
+#: Where a driver's library may be without being registered, as in containers.
 LIBRARY_FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/nvidia/lib64", "/usr/local/nvidia/lib")
 
 
 def unregistered_driver() -> str:
-    """NVIDIA's OpenCL library is there, but no platform: containers often bring it without registering it."""
+    """NVIDIA's OpenCL library is installed but not registered, as in many containers, so that it offers no platform."""
     if any("nvidia" in d.platform.name.lower() for d in devices.listed()):
         return ""
     name = "libnvidia-opencl.so.1"
@@ -24,14 +24,14 @@ def unregistered_driver() -> str:
     if not found:
         return ""
     return (
-        f"NVIDIA's OpenCL driver is here ({found}), but not registered, so that nobody finds it. Register it:\n"
+        f"NVIDIA's OpenCL driver is installed ({found}), but not registered, so no program finds it. Register it:\n"
         f"  mkdir -p {devices.SYSTEM_VENDORS} && echo {found} > {devices.SYSTEM_VENDORS}/nvidia.icd\n"
-        "or put that file into a folder of your own and set OCL_ICD_VENDORS to the folder."
+        "or put that file into another folder and set OCL_ICD_VENDORS to that folder."
     )
 
 
 def unwritable_cache() -> str:
-    """PoCL keeps compiled kernels in a cache, and without one it shows no device at all."""
+    """PoCL keeps compiled kernels in a cache; if it cannot write the cache, it offers no device at all."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     place = Path(os.environ.get("POCL_CACHE_DIR") or Path(base) / "pocl")
     try:
@@ -40,29 +40,29 @@ def unwritable_cache() -> str:
             return ""
     except OSError as error:
         return (
-            f"PoCL cannot write its cache {place} ({error.strerror}), and then it shows no devices. Make the folder "
-            "writable, or name another:\n  export POCL_CACHE_DIR=$(mktemp -d)"
+            f"PoCL cannot write its cache {place} ({error.strerror}), so it offers no devices. Make the folder "
+            "writable, or name another one:\n  export POCL_CACHE_DIR=$(mktemp -d)"
         )
 
 
 def widgets_out_of_step() -> str:
-    """ipywidgets in the kernel and its part in JupyterLab must be of one generation, or sliders do not show."""
+    """ipywidgets in the kernel and its part in JupyterLab must have matching versions, or sliders do not appear."""
     try:
         kernel, page = metadata.version("ipywidgets"), metadata.version("jupyterlab_widgets")
     except metadata.PackageNotFoundError as missing:
         return (
             f"{missing.name} is not installed; the notebooks need it for their sliders:\n  pip install 'gemmlab[lab]'"
         )
-    if int(kernel.split(".")[0]) - int(page.split(".")[0]) == 5:  # 8.x goes with 3.x, 7.x with 2.x or 1.x
+    if int(kernel.split(".")[0]) - int(page.split(".")[0]) == 5:  # 8.x matches 3.x, 7.x matches 2.x or 1.x
         return ""
     return (
-        f"ipywidgets {kernel} and its JupyterLab part jupyterlab_widgets {page} are not of one generation, so that "
-        "sliders will not show:\n  pip install --upgrade ipywidgets jupyterlab_widgets"
+        f"ipywidgets {kernel} and its JupyterLab part jupyterlab_widgets {page} do not match, so sliders "
+        "will not appear. Upgrade both:\n  pip install --upgrade ipywidgets jupyterlab_widgets"
     )
 
 
 def space_in_path() -> str:
-    """Intel's CPU runtime does not start from a path with a space."""
+    """Intel's CPU runtime does not start if its path contains a space."""
     try:
         place = str(metadata.distribution("intel-opencl-rt").locate_file(""))
     except metadata.PackageNotFoundError:
@@ -70,11 +70,11 @@ def space_in_path() -> str:
     if " " not in place:
         return ""
     return (
-        f"Intel's CPU runtime is installed in {place!r}, and does not start from a path with a space. Make the "
-        "environment elsewhere:\n  python -m venv ~/gemmlab-env"
+        f"Intel's CPU runtime is installed in {place!r}, and does not start if its path contains a space. Create "
+        "the environment elsewhere:\n  python -m venv ~/gemmlab-env"
     )
 
 
 def findings() -> list[str]:
-    """Every problem found, as a paragraph."""
+    """All problems that were found, a paragraph each."""
     return [f for f in (unregistered_driver(), unwritable_cache(), widgets_out_of_step(), space_in_path()) if f]

@@ -1,4 +1,4 @@
-"""What a compiler made of a kernel, where it says so: NVIDIA's gives its PTX text and the registers that it used."""
+"""What the compiler made of a kernel. Only NVIDIA's tells: it gives the PTX text and the registers used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyopencl as cl
 from .devices import find_device
 from .launch import Kernel
 
-#: Kinds of instructions that `instructions` counts, and the PTX that they are. Vector loads count once a float.
+#: Kinds of instructions that `instructions` counts, and their PTX. A vector load counts once per float.
 KINDS = {
     "multiply-adds": r"fma\.rn\.f32",
     "local loads": r"ld\.shared(?:\.v(\d))?\.f32",
@@ -26,7 +26,7 @@ KINDS = {
 
 
 def ptx(kernel: Kernel) -> str | None:
-    """The PTX text of a compiled kernel on NVIDIA's OpenCL, None elsewhere: other binaries are no text."""
+    """The PTX text of a compiled kernel on NVIDIA's OpenCL; None elsewhere, where binaries are not text."""
     if "nvidia" not in kernel.device.features:
         return None
     program: Any = kernel.opencl.get_info(cl.kernel_info.PROGRAM)
@@ -34,7 +34,7 @@ def ptx(kernel: Kernel) -> str | None:
 
 
 def instructions(text: str) -> dict[str, int]:
-    """How many instructions of each of `KINDS` a PTX text holds, as written: a loop's body counts once."""
+    """How many instructions of each of `KINDS` a PTX text contains; the body of a loop counts once."""
     found = {}
     for kind, pattern in KINDS.items():
         widths = [m.group(1) if m.re.groups else None for m in re.finditer(pattern, text)]
@@ -43,9 +43,9 @@ def instructions(text: str) -> dict[str, int]:
 
 
 def registers(kernel: Kernel) -> tuple[int, int] | None:
-    """Registers of a work-item, and bytes spilled to memory, as NVIDIA's compiler reports them; None elsewhere.
+    """Registers per work-item, and bytes spilled to memory, as NVIDIA's compiler reports them; None elsewhere.
 
-    It reports only what it compiles: so a child process compiles once more, with the driver's cache switched off.
+    It reports them only when it compiles, so a child process compiles the kernel again without the driver's cache.
     """
     if "nvidia" not in kernel.device.features:
         return None
@@ -58,7 +58,7 @@ def registers(kernel: Kernel) -> tuple[int, int] | None:
 
 
 def _report() -> None:
-    """The child's part: print the build log of the job that comes on standard input."""
+    """What the child process does: print the build log of the job that it reads from standard input."""
     job = json.load(sys.stdin)
     device = find_device(job["device"])
     program = cl.Program(device.context, job["source"])

@@ -18,7 +18,7 @@ STEPS = [np.arange(n)[:, None] for n in range(17)]
 
 
 def subscript(name: str, index: int, sizes: tuple[int, ...]) -> str:
-    """Asub[2][3] for an element by its number."""
+    """Atile[2][3] for an element by its number."""
     shown = ""
     for size in reversed(sizes):
         shown, index = f"[{index % size}]{shown}", index // size

@@ -7,7 +7,7 @@ Kernel 02's inner loop, for example, becomes (numbers keep names apart; s5 is a 
         if c_21 is not True:
             mask = wave.stay(mask, c_21, s6)
             if mask is False: break
-        t_22 = wave.load(s7, Asub_8, (k_20, tm_4, ), mask)
+        t_22 = wave.load(s7, Atile_8, (k_20, tm_4, ), mask)
         ...
 
 so Python runs the loop once for all work-items. `mask` says for which of them. A barrier is a `yield`: the same text

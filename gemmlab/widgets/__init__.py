@@ -1,1 +1,1 @@
-"""Controls and pictures for notebooks. Nothing else in the package imports them."""
+"""Controls and pictures for notebooks. Nothing else in the package imports this room."""

@@ -1,4 +1,4 @@
-// What the widgets need of the page, and Python cannot do:
+// What the widgets need the page to do, because Python cannot:
 // - the static picture in the cell's next output is hidden while the widget is alive;
 // - keys pressed in a control do not reach JupyterLab's shortcuts;
 // - sliders and the result panel get names that a screen reader can say.
@@ -11,7 +11,7 @@ function render({ model, el }) {
     const panel = el.closest(".gemmlab");
     if (!output || !panel) return;
 
-    // Widgets whose kernel is gone carry this class (anywidget's model does not say it); the picture may come after us.
+    // Widgets whose kernel is gone have this class (anywidget's model does not report it); the picture may arrive later.
     const show = (alive = !panel.classList.contains("jupyter-widgets-disconnected")) => {
       const still = output.nextElementSibling;
       if (still) still.style.display = alive ? "none" : "";

@@ -1,4 +1,4 @@
-"""Sliders over a kernel's parameters and sizes; at once, whether it is still right and how fast it is."""
+"""Sliders for a kernel's parameters and sizes, with an immediate answer: is it still right, and how fast is it?"""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..opencl.devices import find_device
 from ..worker import client
 from .shell import Newest, Shell, escape, on_any_thread, slider
 
-#: Sizes on offer, as many of them as a device computes in time.
+#: Sizes to choose from; those that take a device too long are left out.
 SIZES = (16, 32, 64, 100, 128, 200, 256, 384, 500, 512, 768, 1000, 1024, 1536, 2048, 3072, 4096, 5000, 8192)
-#: A job (check and timing) is refused if it is predicted to take longer, in seconds.
+#: A job (check and timing) that is predicted to take longer than this many seconds is refused.
 MOST_SECONDS = 2.0
 
 _numbers = itertools.count(1)
-_best: dict[tuple[str, int], float] = {}  # GFLOPS by device and kernel, of all explorers of this process
+_best: dict[tuple[str, int], float] = {}  # best GFLOPS by device and kernel, from all explorers of this process
 
 
 class Explorer(Shell):
@@ -29,10 +29,10 @@ class Explorer(Shell):
 
     Args:
         kernel: its number.
-        m, n, k: sizes to begin with; by default 256 cubed on a CPU and 1024 cubed on a GPU.
-        params: parameters to begin with.
+        m, n, k: initial sizes; m defaults to 256 on a CPU and 1024 on a GPU, n and k default to m.
+        params: initial parameters; by default those that suit the device.
         device: a Device, an index or part of a name; the preferred device by default.
-        source: other OpenCL C text in place of the kernel's own, with the same parameters.
+        source: OpenCL C text to use instead of the kernel's own, with the same parameters.
     """
 
     def __init__(self, kernel: int = 1, m=None, n=None, k=None, *, params=None, device=None, source=None):
@@ -59,8 +59,10 @@ class Explorer(Shell):
             self._controls[name] = slider(name, sizes, self._start[name], what)
         self._square = w.Checkbox(len({self._start[s] for s in "MNK"}) == 1, description="M = N = K", indent=False)
         self._illegal = w.Checkbox(False, description="allow illegal settings", indent=False)
-        self._reset = w.Button(description="Reset", tooltip="Back to the settings of the beginning")
-        self._to_best = w.Button(description="Best so far", tooltip="The fastest right settings tried here")
+        self._reset = w.Button(description="Reset", tooltip="Return to the initial settings")
+        self._to_best = w.Button(
+            description="Best so far", tooltip="The fastest settings tried here with a right result"
+        )
         self._status = w.HTML("")
         for box in (self._square, self._illegal):
             box.layout.width = "auto"
@@ -79,11 +81,11 @@ class Explorer(Shell):
 
     @property
     def values(self) -> dict[str, int]:
-        """What the sliders say now: parameters, M, N and K."""
+        """The present positions of the sliders: parameters, M, N and K."""
         return {name: control.value for name, control in self._controls.items()}
 
     def set(self, values: dict[str, int]) -> None:
-        """Move several sliders at once, and measure once."""
+        """Move several sliders at the same time, and measure once."""
         with self._lock:
             self._place(values)
             self._notes = []
@@ -100,7 +102,7 @@ class Explorer(Shell):
             self._settling = False
 
     def _moved(self, name: str) -> None:
-        """A slider moved: dependent ones follow, and a measurement is asked for. Never raises."""
+        """A slider has moved: move those that depend on it, and request a measurement. Never raises."""
         with self._lock:
             if self._settling:
                 return
@@ -149,7 +151,7 @@ class Explorer(Shell):
             self._redraw()
 
     def _redraw(self) -> None:
-        """The newest outcome, with what the chart knows by now."""
+        """Draw the newest outcome again, with the results that have arrived for the chart since."""
         if self._shown:
             self._draw((*self._shown, list(self._history), self._here()))
 
@@ -161,7 +163,7 @@ class Explorer(Shell):
         try:
             drawing = plot.tries(history, here, records.ladders(), self.spec.number)
             content = self._words(outcome, notes) + drawing.svg()
-        except Exception as error:  # nobody reads the log console: say it here
+        except Exception as error:  # nobody reads the log console, so the panel says it
             content = f"<p>{escape(f'{type(error).__name__}: {error}')}</p>"
         a = outcome.arguments
         key = " ".join([*(f"{k}={v}" for k, v in a["params"].items()), *(f"{s.upper()}={a[s]}" for s in "mnk")])
@@ -181,9 +183,9 @@ class Explorer(Shell):
         local, memory = self.spec.local_size(result.params), self.spec.local_memory(result.params)
         limits = self.device.limits
         facts = {
-            "kernel": f"{result.gflops:,.1f} GFLOPS, {result.kernel_ms[0]:.3g} ms, median of {result.repeats}",
+            "kernel": f"{result.gflops:,.1f} GFLOPS, {result.kernel_ms[0]:.3g} ms, median of {result.repeats} runs",
             "whole pipeline": f"{result.pipeline_gflops:,.1f} GFLOPS ({', '.join(result.passes_ms)})",
-            "error": f"{result.error:.1e}, may be {result.bound:.1e}",
+            "error": f"{result.error:.1e} (at most {result.bound:.1e} is allowed)",
             "compiled in": f"{result.build_seconds:.2f} s" + (f"; path: {result.path}" if self.spec.switches else ""),
             "work-group": f"{local[0]} x {local[1]} = {local[0] * local[1]} of {limits.work_group} work-items",
             "local memory": f"{memory:,} of {limits.local_memory:,} bytes",
@@ -196,7 +198,7 @@ class Explorer(Shell):
         return f'{head}<div style="{columns}">{cells}</div>{moved}{self._changes()}'
 
     def _changes(self) -> str:
-        """A learner's own text, compared with the kernel's: removed lines marked with -, added ones with +."""
+        """How a learner's text differs from the kernel's: removed lines are marked with -, added ones with +."""
         if self.source is None:
             return ""
         lines = sources.diff(sources.read(self.spec.file), self.source, context=0).splitlines()
@@ -204,12 +206,12 @@ class Explorer(Shell):
         colours = {"+": GREEN, "-": RED}
         style = "border-left:3px solid {};padding-left:6px"
         rows = "".join(f'<div style="{style.format(colours[x[0]])}">{escape(x)}</div>' for x in shown)
-        title = "changed against the original:" if shown else "the same as the original"
+        title = "changes to the original:" if shown else "the same as the original"
         mono = "font-family:monospace;white-space:pre-wrap"
         return f'<div style="opacity:.75">{title}</div><div style="{mono}">{rows}</div>'
 
     def ready(self) -> None:
-        """Run the settings of the beginning, and then the other kernels for the chart."""
+        """Run the initial settings, and then the other kernels for the chart."""
         if self._first is None:
             self.set(self._start)
             self._arrived.wait(sum(client.LIMITS.values()))
@@ -217,17 +219,17 @@ class Explorer(Shell):
             self._run_others()
 
     def _offer_sizes(self) -> None:
-        """Only sizes whose cube this device computes in time at the speed of the first run."""
+        """Offer only sizes whose square product this device finishes in time at the rate of the first run."""
         if self._first is None or self._first.result is None:
             return
-        most = (MOST_SECONDS * self._first.result.gflops * 1e9 / 12) ** (1 / 3)  # 6 runs of 2 s^3 operations
+        most = (MOST_SECONDS * self._first.result.gflops * 1e9 / 12) ** (1 / 3)  # 6 runs of 2 size^3 operations
         with self._lock:
             self._settling = True
             for name in "MNK":
                 control = self._controls[name]
                 value = control.value
                 kept = {s for s in SIZES if s <= most} | {value, self._start[name]}
-                control.options = [(str(s), s) for s in sorted(kept)]  # this moves it to the first one
+                control.options = [(str(s), s) for s in sorted(kept)]  # this moves the slider to the first option
                 control.value = value
             self._settling = False
 

@@ -1,4 +1,4 @@
-"""What a chapter shows: questions before a run, a kernel's difference, verdicts. Nothing here blocks or raises."""
+"""Parts of a chapter: questions before a run, how a kernel differs from another, verdicts. None blocks or raises."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .shell import escape
 
 
 class Prediction:
-    """A question with choices, answered before the run and resolved after it.
+    """A multiple-choice question that is answered before a run and resolved after it.
 
     Args:
-        question: what will happen?
+        question: such as "What will happen?"
         choices: the answers to choose from.
     """
 
@@ -25,15 +25,15 @@ class Prediction:
 
     @property
     def answer(self) -> str | None:
-        """What was chosen, or None."""
+        """The answer that was chosen, or None."""
         return self._buttons.value
 
     def reveal(self, right: str, because: str = "") -> None:
-        """Show what was predicted and what is right."""
+        """Show the prediction beside the right answer, with the reason in `because`."""
         if self.answer is None:
             head = "You made no prediction."
         else:
-            head = f"You predicted: {self.answer}. " + ("That is right." if self.answer == right else "It is not so.")
+            head = f"You predicted: {self.answer}. " + ("That is right." if self.answer == right else "That is wrong.")
         _say(f"{head} The answer is: {right}. {because}".strip(), None if self.answer is None else self.answer == right)
 
     def _ipython_display_(self) -> None:
@@ -44,11 +44,13 @@ class Prediction:
 
 
 class Difference:
-    """What a kernel's file changes against the file it starts from, headers aside: removed lines -, added ones +.
+    """How a kernel's file differs from the file it starts from, without their headers.
+
+    Removed lines are marked with -, added ones with +.
 
     Args:
         kernel: its number.
-        before: the number of the file to compare with; by default the one that the kernel's header names.
+        before: the number of the kernel to compare with; by default the one that the header names.
     """
 
     def __init__(self, kernel: int, before: int | None = None):
@@ -72,7 +74,7 @@ class Difference:
 
 
 def verdict(ok: bool, right: str, wrong: str) -> bool:
-    """Show whether an exercise is solved, with a word on why, and return True or False."""
+    """Show whether an exercise is solved, with the text `right` or `wrong`, and return True or False."""
     _say(("Solved: " if ok else "Not yet: ") + (right if ok else wrong), bool(ok))
     return bool(ok)
 

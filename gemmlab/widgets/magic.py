@@ -1,4 +1,4 @@
-"""`%%gemm`: a cell of OpenCL C that is compiled, checked and timed as you edit it, in a process of its own."""
+"""`%%gemm`: a cell of OpenCL C that is compiled, checked and timed in a separate process whenever it is run."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .explorer import Explorer
 
 @magics_class
 class GemmMagics(Magics):
-    """`%gemm 3` puts kernel 3 into a new cell; `%%gemm 3 TS=32 WPT=8` runs the cell as kernel 3."""
+    """`%gemm 3` writes kernel 3 into a new cell; `%%gemm 3 TS=32 WPT=8` runs the cell as kernel 3."""
 
     @line_cell_magic
     def gemm(self, line: str, cell: str | None = None):
-        """The explorer's panel for the kernel in this cell.
+        """Show an explorer for the kernel in this cell.
 
         %%gemm NUMBER [NAME=VALUE ...]   NAME: a parameter of the kernel, M, N, K, or device
         %gemm NUMBER                     writes such a cell with the kernel's own text
@@ -30,10 +30,10 @@ class GemmMagics(Magics):
                 return None
             sizes = {name.lower(): settings.pop(name) for name in "MNK" if name in settings}
             shell.user_ns["gemm_source"] = cell
-            source = f"\n{cell}"  # so that line 2 of the cell is line 2 for the compiler
+            source = f"\n{cell}"  # the blank line makes line 2 of the cell line 2 for the compiler
             return Explorer(number, **sizes, params=settings or None, device=device, source=source)
         except (ValueError, TypeError, RuntimeError) as error:
-            print(f"%gemm: {error}")  # a typing error in the first line deserves a sentence, not a traceback
+            print(f"%gemm: {error}")  # a typing error in the first line deserves a sentence and not a traceback
             return None
 
 

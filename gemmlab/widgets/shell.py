@@ -17,13 +17,13 @@ from ..worker.mailbox import Mailbox
 
 
 class Bridge(anywidget.AnyWidget):
-    """The page's side of a widget: see ``bridge.js``."""
+    """The part of a widget that runs in the page: see ``bridge.js``."""
 
     _esm = Path(__file__).with_name("bridge.js")
 
 
 def slider(name: str, options, value, tooltip: str = "") -> w.SelectionSlider:
-    """A slider over a few values, labelled; arrow keys move it."""
+    """A labelled slider with a few positions; arrow keys move it."""
     return w.SelectionSlider(
         options=[(str(option), option) for option in options],
         value=value,
@@ -41,17 +41,17 @@ def on_any_thread(control: w.Widget, action: Callable) -> None:
 
 
 def free(control: w.Widget) -> None:
-    """Let events of `control` come while a cell runs.
+    """Let events of `control` arrive while a cell is running.
 
     ipykernel sends the events of a control to the thread that last sent something to the page for it. After a
     cell made or changed it, that is the main thread, which is busy while a cell runs. Without this private
-    attribute they go to the thread that the page asks for.
+    attribute they go to the thread that the page names.
     """
     vars(control.comm).pop("_reply_subshell_id", None)
 
 
 class Newest:
-    """Runs `work(argument)` on a thread of its own, always for the newest argument."""
+    """Runs `work(argument)` on a separate thread, always with the newest argument; older ones are dropped."""
 
     def __init__(self, work: Callable[[Any], None]):
         self._work = work
@@ -67,8 +67,9 @@ class Newest:
 
 
 class Shell:
-    """Controls, a panel, and how they are shown. Subclasses fill `panel` and give `name` and `still()`,
-    the picture for readers without a kernel.
+    """Controls above a panel, and how they are shown.
+
+    Subclasses fill `panel`, set `name`, and define `still()`, the picture for readers without a running kernel.
     """
 
     name = "widget"
@@ -86,10 +87,10 @@ class Shell:
         self.box.add_class("gemmlab")
 
     def ready(self) -> None:
-        """Called before the widget is shown: the first result is waited for, so that the cell ends with it."""
+        """Called before the widget is shown; a subclass waits here for its first result, so the cell ends with it."""
 
     def still(self) -> Picture:
-        """The picture for readers without a kernel."""
+        """The static picture for readers without a running kernel."""
         raise NotImplementedError
 
     def _ipython_display_(self) -> None:

@@ -1,4 +1,4 @@
-"""A picture to step through: every choice is a slider, every move draws the picture anew."""
+"""A picture to step through: every choice is a slider, and every move redraws the picture."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class Stepper(Shell):
     """Sliders above a picture.
 
     Args:
-        draw: called with one keyword argument a slider; returns a Picture.
-        choices: for each slider its values, the first one to begin with.
+        draw: called with one keyword argument per slider; returns a Picture.
+        choices: the values of each slider by its name; the first value is the initial one.
 
     Example:
         ``Stepper(lambda rows, cols: diagram.layout(rows, cols), rows=(3, 4), cols=(4, 5))``
@@ -32,7 +32,7 @@ class Stepper(Shell):
 
     @property
     def values(self) -> dict:
-        """What the sliders say now."""
+        """The present positions of the sliders."""
         return {name: control.value for name, control in self._sliders.items()}
 
     def _show(self, shown) -> None:
@@ -41,7 +41,7 @@ class Stepper(Shell):
         try:
             picture = picture or self._draw(**values)
             words, drawing = escape(picture.alt), picture.svg()
-        except Exception as error:  # nobody reads the log console: say it here
+        except Exception as error:  # nobody reads the log console, so the panel says it
             words, drawing = escape(f"{type(error).__name__}: {error}"), ""
         words = f'<p style="margin:2px 0">{words}</p>'
         self.panel.value = f'<div data-key="{key}" style="line-height:1.5">{drawing}{words}</div>'

@@ -1,8 +1,8 @@
 // axpby: out = alpha*x + beta*y, element by element, over `size` floats.
 //
-// Idea:     the kernels compute A B; BLAS wants alpha A B + beta C. One further
-//           pass does the rest.
-// Costs:    at most two loads and one store an element.
+// Idea:     the kernels compute A B, and BLAS defines alpha A B + beta C. One more
+//           pass computes the second from the first.
+// Costs:    at most two loads and one store per element.
 // Requires: nothing. As in BLAS, a zero factor means that its array is not
 //           read at all, so a NaN or an infinity in it does no harm.
 

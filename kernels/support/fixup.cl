@@ -1,10 +1,10 @@
-// fixup: add up the partial tiles of the tiles that several work-groups of 15_warp_tiling.cl have
-// shared (Stream-K's fix-up), where the kernel does not do that itself. As a second launch it begins
-// when everything that the first has stored can be read.
+// fixup: the fix-up of Stream-K. It adds up the partial tiles of each tile that several work-groups
+// of 15_warp_tiling.cl have shared, where that kernel does not do so itself. As a second launch it
+// starts when everything that the first has stored can be read.
 //
-// Launch:   in dimension 0 one work-group per tile or one per cut, whichever are fewer. There is one
-//           cut fewer than there are work-groups of kernel 15, but at least one. In dimension 1, of
-//           size 1, as many work-groups as it takes for each work-item to have 4 elements of the tile.
+// Launch:   in dimension 0, one work-group per tile or one per cut, whichever are fewer. There is one
+//           cut fewer than there are work-groups of kernel 15, but at least one. In dimension 1, where
+//           a work-group has size 1, enough work-groups to give each work-item 4 elements of the tile.
 // Requires: the parameters of kernel 15 that made the partial tiles, and its number of work-groups,
 //           below 65,536. A tile that one work-group computed alone needs no sum; where a tile has
 //           several cuts, the work-group of the first one adds them all up.
@@ -19,14 +19,14 @@
 #define TSK 16 // depth of the tiles of A and B, in steps of k
 #endif
 #ifndef ORDER
-#define ORDER 8 // rows of tiles that neighbouring work-groups go through together
+#define ORDER 8 // rows of tiles in a band that neighbouring work-groups go through together (swizzle)
 #endif
 #ifndef SPLIT
-#define SPLIT 0 // so many rows or columns behind the last whole tile have no tile
+#define SPLIT 0 // most rows or columns of an edge strip, which has no tiles
 #endif
 
-#define PIECE (TSM*TSN) // floats of a piece
-// line*group/groups, where a group of kernel 15 begins, by dividing short numbers
+#define PIECE (TSM*TSN) // floats of a partial tile
+// line*group/groups, the step at which a work-group of kernel 15 starts, without dividing 64-bit numbers
 #define START(group) (share*(group) + rest*(uint)(group)/(uint)groups)
 
 __kernel void fixup(const int M, const int N, const int K,
@@ -41,17 +41,17 @@ __kernel void fixup(const int M, const int N, const int K,
     const long share = line/groups;
     const uint rest = line%groups;
 
-    // the tile, or the one at the cut between a work-group of kernel 15 and the next
+    // the tile: by its number, or the one at the cut between two work-groups of kernel 15
     const int number = get_group_id(0);
     const int tile = by_tile ? number : START(number + 1)/steps;
     const long begin = (long)tile*steps;
-    const int first = ((begin + 1)*groups - 1)/line;     // the work-groups of kernel 15 that did its first
+    const int first = ((begin + 1)*groups - 1)/line;     // the work-groups of kernel 15 that did its first step
     const int last = ((begin + steps)*groups - 1)/line;  // and its last step
     if (first == last || (!by_tile && first != number)) {
         return;
     }
 
-    // where it lies in C: down ORDER rows of tiles, then on to the next column
+    // where it is in C: down a band of ORDER rows of tiles, then on to the next column of the band
     const int band = tile/(ORDER*tiles_n)*ORDER;
     const int rows = min(ORDER, tiles_m - band);
     const int m0 = (band + tile%(ORDER*tiles_n)%rows)*TSM;
@@ -64,13 +64,13 @@ __kernel void fixup(const int M, const int N, const int K,
     if (id >= PIECE || m >= M || n >= N) {
         return;
     }
-    // one that has cut a tile before has stored this piece as its second
+    // a work-group that shared the tile before, too, has stored this partial tile as its second
     const long from = START(first);
     const int second = from < begin && from%steps != 0;
     float4 sum = *(const __global float4*)&pieces[(size_t)(2*first + second)*PIECE + id];
     #pragma unroll 8
     for (int group = first + 1; group <= last; group++) {
-        if (share > 0 || START(group) < START(group + 1)) { // with few steps some groups have none
+        if (share > 0 || START(group) < START(group + 1)) { // if there are few steps, some work-groups have none
             sum += *(const __global float4*)&pieces[(size_t)(2*group)*PIECE + id];
         }
     }

@@ -1,12 +1,11 @@
-// pad, unpad: make a matrix larger with zeroes, and cut it out again.
+// pad, unpad: enlarge a matrix with zeroes, and cut the original size out again.
 //
-// Idea:     kernels that need whole tiles get them. Zeroes add nothing to a
-//           product, and what they produce beyond C is cut away by unpad.
-// Costs:    one load and one store an element; PE of each a work-item, in neighbouring
-//           columns, all on their way at the same time.
-// Requires: nothing. LD is the distance in memory between two columns and
-//           offset the index of the first element, so that a block inside a
-//           larger matrix can be taken out in the same pass.
+// Idea:     padding gives whole tiles to the kernels that need them. Zeroes add nothing
+//           to a product, and unpad cuts off what they produce beyond C.
+// Costs:    one load and one store per element. A work-item does PE of each, in neighbouring
+//           columns, and all its loads are under way at the same time.
+// Requires: nothing. LD is the leading dimension of the input, and offset is the index of
+//           its first element, so the input may be a block inside a larger matrix.
 
 #ifndef PX
 #define PX 32 // work-group: rows
@@ -15,10 +14,10 @@
 #define PY 8 // work-group: columns of work-items
 #endif
 #ifndef PE
-#define PE 4 // columns that a work-item takes
+#define PE 4 // columns of a work-item
 #endif
 
-// P x Q, columns LD apart  ->  P_XL x Q_XL, zeroes outside the P x Q corner
+// P x Q with leading dimension LD  ->  P_XL x Q_XL, with zeroes outside the P x Q corner
 __kernel __attribute__((reqd_work_group_size(PX, PY, 1)))
 void pad(const int P, const int Q, const int LD, const long offset,
          const __global float* restrict in,

@@ -1,15 +1,15 @@
-// peaks: two small kernels that measure what a device can do at its best.
+// peaks: two small kernels that measure the peaks of a device.
 //
-// fma_loop: independent chains of fused multiply-adds on floats (vectors of
-//           WIDTH), no memory traffic: the arithmetic peak. A work-item does
+// fma_loop: the arithmetic peak: independent chains of fused multiply-adds on vectors of
+//           WIDTH floats, without memory traffic. A work-item performs
 //           2*CHAINS*WIDTH*rounds floating-point operations.
-// copy:     one float4 in, one float4 out: the bandwidth of global memory.
+// copy:     the bandwidth of global memory: each work-item loads and stores one float4.
 
 #ifndef WIDTH
 #define WIDTH 4 // floats in a vector: 1, 2, 4, 8 or 16
 #endif
 #ifndef CHAINS
-#define CHAINS 12 // independent chains a work-item, to hide the unit's latency
+#define CHAINS 12 // independent chains per work-item, to hide the latency of a multiply-add
 #endif
 
 #define JOIN2(a, b) a##b

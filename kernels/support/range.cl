@@ -1,15 +1,16 @@
-// range: does a matrix hold numbers that kernel 16 cannot cut into two parts?
+// range: does a matrix contain numbers that kernel 16 cannot split into two parts?
 //
-// Idea:     every work-item looks at some elements, neighbours at neighbours, and whoever
-//           finds a strange one says so. They all write the same, so nobody has to wait.
-// Costs:    one load an element.
-// Requires: *found is 0 before. LD is the distance between two columns of the P x Q matrix
-//           and offset its first element. Strange are infinities, what is no number, what
-//           rounding could make infinite, and what is so close to zero (but not zero) that
-//           the bits of its small part would fall below the smallest numbers.
+// Idea:     every work-item inspects some elements, neighbouring work-items neighbouring
+//           elements, and sets *found to 1 if one of them is unsplittable. All work-items
+//           would write the same value, so none has to wait for another.
+// Costs:    one load per element.
+// Requires: *found is 0 before the launch. LD is the leading dimension of the P x Q matrix,
+//           and offset is the index of its first element. Unsplittable are infinities, NaN,
+//           numbers that rounding could make infinite, and numbers other than zero that are
+//           so small that bits of their small part would be lost to underflow.
 
 #ifndef WG
-#define WG 64 // work-items of a work-group, all in dimension 0
+#define WG 64 // work-items in a work-group, all in dimension 0
 #endif
 
 #define SMALLEST 0x0d800000u // 2^-100

@@ -1,13 +1,14 @@
 // transpose: write a P x Q matrix as its Q x P transpose (both column-major).
 //
-// Idea:     a tile goes through local memory, so that both the loads and the
-//           stores of neighbouring work-items are neighbours in memory.
-// Costs:    TT*(TT+1) floats of local memory; one load and one store an element,
-//           TT/TR of each a work-item, all on their way at the same time.
-//           The extra column keeps a column of the tile out of a single bank.
-// Requires: TT a multiple of TR. LD is the distance between two columns of the input and
-//           offset its first element, so that a block of something larger will do. The
-//           output's columns are Q_XL apart, at least Q, and zero beyond Q.
+// Idea:     each tile passes through local memory, so that neighbouring work-items both
+//           load and store neighbouring floats.
+// Costs:    TT*(TT+1) floats of local memory. Without the extra float per row, a column of
+//           the tile would be in a single bank. One load and one store per element; a
+//           work-item does TT/TR of each, and all its loads are under way at the same time.
+// Requires: TT must be a multiple of TR. LD is the leading dimension of the input, and
+//           offset is the index of its first element, so the input may be a block of a
+//           larger matrix. The leading dimension of the output is Q_XL, at least Q; its
+//           columns are filled up with zeroes.
 
 #ifndef TT
 #define TT 32 // side of the square tile, in elements

@@ -1,10 +1,10 @@
 // transpose naive: write a P x Q matrix as its Q x P transpose (both column-major).
 //
-// Idea:     each work-item moves one element. Neighbours load neighbours, but
-//           store Q elements apart: each store of a warp is a transaction
-//           of its own. transpose.cl mends that by a tile in local memory.
-// Costs:    one load and one store an element.
-// Requires: nothing; elements outside the matrix are left alone.
+// Idea:     each work-item moves one element. Neighbouring work-items load neighbouring
+//           elements but store elements that are Q apart, so the stores of a warp take
+//           many transactions. The tile in transpose.cl avoids that.
+// Costs:    one load and one store per element.
+// Requires: nothing; elements outside the matrix are not touched.
 
 #ifndef TT
 #define TT 16 // side of the square that a work-group covers, in elements

@@ -77,7 +77,12 @@ void gemm(const int M, const int N, const int K,
     __local floatX Btile[2][TSK][TSN/WIDTH]; // [buffer][k][n]
 
     // accumulators
-    float acc[WPTN][WPTM] = {{0.0f}};
+    float acc[WPTN][WPTM];
+    for (int j = 0; j < WPTN; j++) {
+        for (int i = 0; i < WPTM; i++) {
+            acc[j][i] = 0.0f;
+        }
+    }
 
     // load: the first tiles
     for (int e0 = 0; e0 < TSK*TSM/WIDTH; e0 += ITEMS) {

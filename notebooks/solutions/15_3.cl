@@ -20,34 +20,34 @@
 #define WIDTH 4 // floats copied at once from global memory: 1 or 4
 #endif
 #ifndef STAGES
-#define STAGES 2 // tiles of A and B in local memory: one in use, the others on their way
+#define STAGES 2 // tiles of A and B in local memory: one in use, the others being filled
 #endif
 #ifndef ORDER
-#define ORDER 8 // rows of tiles that neighbouring work-groups go through together
+#define ORDER 8 // rows of tiles in a band that neighbouring work-groups go through together (swizzle)
 #endif
 #ifndef GROUPS
-#define GROUPS 0 // work-groups that share all tiles equally; 0: one for each tile
+#define GROUPS 0 // work-groups that share all tiles equally (Stream-K); 0: one work-group per tile
 #endif
 #ifndef LAST
-#define LAST 1 // 1: the last work-group to come adds a tile's pieces up, where it can; 0: fixup.cl
+#define LAST 1 // 1: the last work-group to finish its part of a tile does the fix-up, where it can; 0: fixup.cl
 #endif
 #ifndef TRANSPOSED
 #define TRANSPOSED 1 // 1: B is N x K; 0: B is K x N
 #endif
 #ifndef BATCHES
-#define BATCHES 1 // a tile's copies are asked for in so many batches, spread over the multiply-adds
+#define BATCHES 1 // batches in which the copies of a tile are issued, spread over the multiply-adds
 #endif
 #ifndef SPLIT
-#define SPLIT 0 // so many rows or columns behind the last whole tiles get no tiles: a sum for each element
+#define SPLIT 0 // most rows or columns of an edge strip, whose elements are summed without tiles
 #endif
 #ifndef DOWN
-#define DOWN 1 // vectors of a column of A's tile that a work-item copies
+#define DOWN 1 // vectors that a work-item copies per column of A's tile
 #endif
 #ifndef TAIL
-#define TAIL 0 // 1: the steps of k behind the last whole tiles of A and B in a loop of their own; 0: with zeroes
+#define TAIL 0 // 1: a separate loop for the steps of k after the last whole tiles of A and B; 0: zeroes fill them up
 #endif
 #ifndef ASYNC
-#define ASYNC 1 // 1: copy to local memory without waiting where the device can
+#define ASYNC 1 // 1: copy to local memory asynchronously where the device can
 #endif
 
 #if SPLIT
@@ -58,22 +58,22 @@
 #define WARPS (TSM/(WPTM*WARPM))             // warps in a column of the tile
 #define ITEMS (TSM/WPTM*(TSN/WPTN))          // work-items of a work-group
 #define MA (TSM/DOWN)                        // rows of A's tile that a work-group copies at once
-#define KA (ITEMS*WIDTH/MA)                  // and steps of k
+#define KA (ITEMS*WIDTH/MA)                  // and how many steps of k
 #if TRANSPOSED
 #define KB (ITEMS*WIDTH/TSN)                 // steps of k of B's tile
 #elif TSK % 8 == 0
-#define KB 8                                 // 8 floats of each of 4 columns: a warp's stores meet no bank conflict
+#define KB 8                                 // 8 floats from each of 4 columns: a warp's stores have no bank conflicts
 #else
 #define KB TSK
 #endif
-#define NB (ITEMS/KB)                        // and columns, if B is not transposed
+#define NB (ITEMS/KB)                        // and how many columns, if B is not transposed
 #define LPTA (TSK/KA*DOWN)                   // vectors of A's tile a work-item copies
 #define PAD (4*(1 - TRANSPOSED))             // floats added to each row of Btile against bank conflicts
 
-// copy 4 floats or 1 from global to local memory, or zeroes if they are not there
+// copy 4 floats or 1 from global to local memory; store zeroes if they are outside the matrix
 #if ASYNC && defined(__NV_CL_C_VERSION)
-// a copy is only asked for; COPIED ends those of a tile, AWAIT(n) waits until all but the last n tiles have come;
-// where the predicate p says so, zeroes are written instead
+// asynchronous: a copy is only started; COPIED() ends the copies of a tile, AWAIT(n) waits until all but the last n
+// tiles have arrived; where the predicate p is true, zeroes are stored instead
 #define COPY_4(to, from, there) \
     asm volatile("{ .reg .pred p; setp.eq.s32 p, %2, 0; cp.async.cg.shared.global [%0], [%1], 16, p; }" \
                  :: "r"((uint)(size_t)(to)), "l"(from), "r"((int)(there)) : "memory")
@@ -89,7 +89,7 @@
 #define AWAIT(tiles)
 #endif
 
-// A's tile: DOWN vectors of a column, then those of the next
+// A's tile: DOWN vectors from a column, then those from the next column
 #if WIDTH == 4
 #define COPY COPY_4
 #else
@@ -99,7 +99,7 @@
 #define KA_OF(l) ((l)/DOWN*KA)
 #define COPY_A(l) COPY(&Atile[filled][ka][ia] + KA_OF(l)*TSM + MA_OF(l), a_from + KA_OF(l)*lda + MA_OF(l), \
                        m0 + ia + MA_OF(l) < M && left_a > KA_OF(l))
-// B's tile: vectors down a column of B transposed, or single floats down a column of B
+// B's tile: vectors down a column of the transposed B, or single floats down a column of B
 #if TRANSPOSED
 #define LPTB (TSK/KB)
 #define B_AT(k, n) B[(size_t)(k)*ldb + (n)]
@@ -116,8 +116,8 @@
 #define B_STEP TSK
 #endif
 
-// load: the next tiles of A and B into the buffer `filled`, zeroes where there are none; of all copies those that are
-// asked for beside the multiply-adds of step k
+// load: the next tiles of A and B into stage `filled`, or zeroes where there are none; of all these copies, NEXT(k)
+// starts those that belong beside the multiply-adds of step k
 #define STEP_OF(l, count) ((l)*BATCHES/(count)*((TSK - 1)/BATCHES))
 #define NEXT(k) \
     _Pragma("unroll") \
@@ -139,8 +139,8 @@
         filled = filled + 1 < STAGES ? filled + 1 : 0; \
     }
 
-// fragment: what a work-item needs of step k, from local memory into registers; volatile, or
-// else the compiler moves these loads to where their values are needed, and they are waited for
+// fragment: load what a work-item needs for step k from local memory into registers. Without `volatile` the compiler
+// would move these loads to where their values are needed, and the work-item would wait
 #define FRAGMENT(k, to) \
     for (int wm = 0; wm < WPTM; wm += 4) { \
         *(float4*)&a[to][wm] = *(const volatile __local float4*)&Atile[now][k][tm + wm*WARPM]; \
@@ -149,8 +149,8 @@
         *(float4*)&b[to][wn] = *(const volatile __local float4*)&Btile[now][k][tn + wn*WARPN]; \
     }
 
-// multiply: the fragments of a step. Two columns at once, down and up again, so that each
-// multiply-add finds a factor where the one before left it
+// multiply: the fragments of a step. Two columns at a time, down the first two and up the next two, so that each
+// multiply-add shares a factor with the one before
 #define MULTIPLY(of) \
     _Pragma("unroll") \
     for (int wn = 0; wn < WPTN; wn += 2) { \
@@ -162,18 +162,19 @@
         } \
     }
 
-// a work-item's elements inside the tile: the row of acc[][wm], the column of acc[wn], the first of 4 in a piece
+// where a work-item's elements are: the row of acc[][wm] and the column of acc[wn] inside the tile, and the first of 4
+// elements in a partial tile of the workspace
 #define ROW(wm) (tm + (wm)*WARPM)
 #define COLUMN(wn) (tn + (wn)/4*4*WARPN + (wn)%4)
 #define PIECE(piece, wm, wn) pieces[((size_t)(piece)*TSN + COLUMN(wn))*TSM + ROW(wm)]
 
 #if LAST && defined(__NV_CL_C_VERSION)
-// what this work-item has stored can be read by others before what it stores next; OpenCL 1.2 has no such promise
-// between work-groups
+// memory fence: other work-groups see what this work-item stored before it no later than what it stores after it;
+// OpenCL 1.2 has no such guarantee between work-groups
 #define IN_ORDER() asm volatile("membar.gl;" ::: "memory")
 #endif
 
-// tiles side by side across so many rows or columns
+// how many tiles there are along `size` rows or columns, if a tile has `side` of them
 #define TILES(size, side) (((size) - 1 - SPLIT)/(side) + 1)
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
@@ -189,39 +190,39 @@ void gemm(const int M, const int N, const int K,
     const int warp = tid/32;                                 // number of the warp
     const int tm = (warp%WARPS*WARPM*WPTM) + lane%WARPM*4;   // first row inside the tile
     const int tn = (warp/WARPS*WARPN*WPTN) + lane/WARPM*4;   // first column inside the tile
-    const int ia = tid%(MA/WIDTH)*WIDTH;                     // row of A's tile that it copies
-    const int ka = tid/(MA/WIDTH);                           // and the first step of k
-    const int ib = TRANSPOSED ? tid%(TSN/WIDTH)*WIDTH : tid/KB;   // the same of B's tile
+    const int ia = tid%(MA/WIDTH)*WIDTH;                     // first row of A's tile that it copies
+    const int ka = tid/(MA/WIDTH);                           // and its first step of k
+    const int ib = TRANSPOSED ? tid%(TSN/WIDTH)*WIDTH : tid/KB;   // the same for B's tile
     const int kb = TRANSPOSED ? tid/(TSN/WIDTH) : tid%KB;
-    const int lda = (M - 1)/WIDTH*WIDTH + WIDTH;             // from a column of A to the next
+    const int lda = (M - 1)/WIDTH*WIDTH + WIDTH;             // leading dimensions of A and B
     const int ldb = TRANSPOSED ? (N - 1)/WIDTH*WIDTH + WIDTH : K;
     const int tiles_m = TILES(M, TSM);                       // rows of tiles
     const int tiles_n = TILES(N, TSN);                       // columns of tiles
     const int steps = (K - 1)/TSK + 1;                       // tiles of A that a tile of C needs
 
-    // this work-group's part of the line of all steps
+    // this work-group's piece of the line of all steps
     const int group = get_group_id(0);
-    const int groups = GROUPS ? GROUPS : tiles_m*tiles_n;    // those for the tiles
+    const int groups = GROUPS ? GROUPS : tiles_m*tiles_n;    // work-groups for the tiles
     const long line = (long)tiles_m*tiles_n*steps;
     long step = line*group/groups;
     const long end = line*(group + 1)/groups;
-    int cut = 0;                                             // pieces that it has stored
+    int cut = 0;                                             // partial tiles that it has stored
 
     // local memory
     __local float Atile[STAGES][TSK][TSM] __attribute__((aligned(16))); // [stage][k][m]
     __local float Btile[STAGES][TSK][TSN + PAD] __attribute__((aligned(16))); // [stage][k][n]
 
     while (step < end) {
-        // which tile: down ORDER rows of tiles, then on to the next column
+        // which tile: down a band of ORDER rows of tiles, then on to the next column of the band
         const int tile = step/steps;
         const int band = tile/(ORDER*tiles_m)*ORDER;
         const int columns = min(ORDER, tiles_n - band);
         const int m0 = tile%(ORDER*tiles_m)/columns*TSM;
         const int n0 = (band + tile%(ORDER*tiles_m)%columns)*TSN;
         const int count = (int)min(end - step, (long)steps - step%steps);
-        const int k0 = (int)(step%steps)*TSK;                // first step of k
-        const int depth = min(count*TSK, K - k0);            // and how many there are
-        int left_a = depth - ka;                             // steps left to load from where this item loads
+        const int k0 = (int)(step%steps)*TSK;                // first step of k of this part
+        const int depth = min(count*TSK, K - k0);            // and number of steps
+        int left_a = depth - ka;                             // steps left to load for this work-item
         int left_b = depth - kb;
         const __global float* a_from = A + (size_t)(k0 + ka)*lda + m0 + ia;
         const __global float* b_from = &B_AT(k0 + kb, n0 + ib);
@@ -250,11 +251,11 @@ void gemm(const int M, const int N, const int K,
         FRAGMENT(0, 0)
 
         for (int t = 0; t < (TAIL ? depth/TSK : count); t++) {
-            // compute, fetch what the step after needs, and load one more
+            // compute, fetch the fragments of the next step, and load one more tile
             #pragma unroll
             for (int k = 0; k < TSK; k++) {
                 if (k == TSK - 1) {
-                    // barrier: the next tile is there, and nobody needs this one any more
+                    // barrier: the next tile has arrived, and nobody needs this one any more
                     AWAIT(STAGES - 2);
                     barrier(CLK_LOCAL_MEM_FENCE);
                     now = now + 1 < STAGES ? now + 1 : 0;
@@ -271,11 +272,11 @@ void gemm(const int M, const int N, const int K,
             MULTIPLY(0)
         }
 #endif
-        // barrier: nobody needs the last tile any more, and no zeroes are on their way
+        // barrier: nobody needs the last tile any more, and no copy of zeroes is under way
         AWAIT(0);
         barrier(CLK_LOCAL_MEM_FENCE);
 
-        // store: a part of a tile
+        // store: a partial tile
         int whole = count == steps;
         if (!whole) {
             for (int wn = 0; wn < WPTN; wn++) {
@@ -285,19 +286,19 @@ void gemm(const int M, const int N, const int K,
             }
             cut++;
 #ifdef IN_ORDER
-            // the last one to come adds up all parts, in the order of their steps
+            // fix-up: the last work-group to finish its part adds up all parts, in the order of their steps
             const long begin = step - step%steps;
-            const int first = ((begin + 1)*groups - 1)/line;     // the work-groups of the first
-            const int last = ((begin + steps)*groups - 1)/line;  // and the last of these steps
+            const int first = ((begin + 1)*groups - 1)/line;     // the work-groups of the first step
+            const int last = ((begin + steps)*groups - 1)/line;  // and the last step of the tile
             __global int* come = (__global int*)(pieces + (size_t)2*groups*TSM*TSN) + first;
-            __local int* before = (__local int*)Atile;            // nobody needs its floats any more
+            __local int* before = (__local int*)Atile;            // nobody needs the floats in it any more
             IN_ORDER();
             barrier(CLK_LOCAL_MEM_FENCE);
             if (tid == 0) {
                 *before = atomic_inc(come);
             }
             barrier(CLK_LOCAL_MEM_FENCE);
-            whole = *before == min(last - first, steps - 1);     // there are no more parts than steps
+            whole = *before == min(last - first, steps - 1);     // there are at most as many parts as steps
             barrier(CLK_LOCAL_MEM_FENCE);
             if (whole) {
                 IN_ORDER();
@@ -311,8 +312,8 @@ void gemm(const int M, const int N, const int K,
                 }
                 for (int from = first; from <= last; from++) {
                     const long start = line*from/groups;
-                    if (start < line*(from + 1)/groups) {        // with few steps some groups have none
-                        // one that has cut a tile before has stored this part as its second
+                    if (start < line*(from + 1)/groups) {        // if there are few steps, some work-groups have none
+                        // a work-group that shared the tile before, too, has stored this part as its second
                         const int piece = 2*from + (start < begin && start%steps != 0);
                         #pragma unroll
                         for (int wn = 0; wn < WPTN; wn++) {
@@ -327,12 +328,12 @@ void gemm(const int M, const int N, const int K,
 #endif
         }
 
-        // store: a whole one
+        // store: a whole tile
         if (whole) {
 #if WIDTH == 1 && WARPM*WPTM % 32 == 0 && STAGES*TSK*WPTN >= TSN
-            // in local memory the elements of a warp change hands, so that neighbours store neighbours
+            // in local memory the work-items of a warp exchange elements, so that neighbours store neighbours
             __local float* block = &Atile[0][0][0] + warp*32*WPTM;    // [columns of the warp][its rows]
-            const int m1 = m0 + tm - lane%WARPM*4;                   // its first row and column of C
+            const int m1 = m0 + tm - lane%WARPM*4;                   // the warp's first row and column of C
             const int n1 = n0 + tn - lane/WARPM*4;
             __global float* c = C + (size_t)n1*M + m1;
             const bool inside = m0 + TSM <= M && n0 + TSN <= N;

@@ -14,22 +14,22 @@
 #define WN 64 // columns of a warp's block of C
 #endif
 #ifndef STAGES
-#define STAGES 3 // tiles of A and B in local memory: one in use, the others on their way
+#define STAGES 3 // tiles of A and B in local memory: one in use, the others being filled
 #endif
 #ifndef PAD
 #define PAD 8 // floats added to each row of Atile and Btile against bank conflicts
 #endif
 #ifndef ORDER
-#define ORDER 8 // rows of tiles that neighbouring work-groups go through together
+#define ORDER 8 // rows of tiles in a band that neighbouring work-groups go through together (swizzle)
 #endif
 #ifndef PARTS
-#define PARTS 2 // numbers that stand for a float: 1 (plain TF32) or 2
+#define PARTS 2 // TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32)
 #endif
 #ifndef EVERY
-#define EVERY 1 // instructions after which a sum moves into a float; 0: at the end
+#define EVERY 1 // promotion interval, in units of 8 steps of k: when a sum moves into a float; 0: only at the end
 #endif
 #ifndef TENSOR
-#define TENSOR 1 // 1: tensor cores where the device has them; 0: the same spelled out
+#define TENSOR 1 // 1: tensor cores where the device has them; 0: the same products in ordinary arithmetic
 #endif
 
 #if !(TSM % WM == 0)
@@ -83,9 +83,9 @@
 #define INSTRUCTION 0
 #endif
 
-// copy 4 floats from global to local memory, or zeroes if they are not there
+// copy 4 floats from global to local memory; store zeroes if they are outside the matrix
 #if INSTRUCTION
-// a copy is only asked for; COPIED ends a batch, AWAIT(n) waits until all but the last n have come
+// asynchronous: a copy is only started; COPIED() ends a batch, AWAIT(n) waits until all but the last n have arrived
 #define COPY(to, from, there) \
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" \
                  :: "r"((uint)(size_t)(to)), "l"(from), "r"((there) ? 16 : 0) : "memory")
@@ -97,7 +97,7 @@
 #define AWAIT(batches)
 #endif
 
-// load: the next tiles of A and B into the buffer `filled`
+// load: the next tiles of A and B into stage `filled`
 #define LOAD(A_THERE, B_THERE) \
     for (int l = 0; l < LPTA; l++) { \
         COPY(&Atile[filled][ka + l*KA][ia], a_from + l*KA*lda, A_THERE); \
@@ -119,13 +119,13 @@
     } \
     COPIED()
 
-// the parts of a float: big has 10 bits after the point, rounded to nearest; small is the rest
+// the two parts of a float: big is x rounded to 10 bits after the point, small is the rest
 #define BIG(x) as_float((as_uint(x) + 0x8000u) & 0xffff0000u)
 #define SMALL(x, big) ((x) - (big))
-#define CUT(x) as_float(as_uint(x) & 0xffffe000u) // what the tensor cores see of a float
+#define CUT(x) as_float(as_uint(x) & 0xffffe000u) // what a tensor core reads of a float
 
 #if INSTRUCTION
-// multiply: sum + a b for 16 x 8 elements of a warp; a work-item has 4 of a, 2 of b, 4 of the sum
+// multiply: sum + a b, for 16 x 8 elements per warp; a work-item holds 4 elements of a, 2 of b and 4 of the sum
 static inline float4 mma(const float* a, const float* b, const float4 sum)
 {
     float4 d;
@@ -138,7 +138,7 @@ static inline float4 mma(const float* a, const float* b, const float4 sum)
     return d;
 }
 #else
-// the product of two floats as the tensor cores make it
+// the product of two floats as the tensor cores compute it
 static inline float product(const float a, const float b)
 {
     const float a_big = BIG(a);
@@ -166,17 +166,17 @@ void gemm(const int M, const int N, const int K,
     const int lane = tid%32;                                 // its number in the warp
     const int warp = tid/32;                                 // number of the warp
     const int g = lane/4;                                    // its row in the instruction
-    const int t = lane%4;                                    // its step of k, and half its column
+    const int t = lane%4;                                    // its step of k, and half of its column
     const int wm = warp%(TSM/WM)*WM;                         // first row of the warp's block
     const int wn = warp/(TSM/WM)*WN;                         // first column
-    const int ia = tid%(TSM/4)*4;                            // row of A's tile that it copies
-    const int ka = tid/(TSM/4);                              // and the first step of k
-    const int ib = tid%(TSN/4)*4;                            // the same of B's tile
+    const int ia = tid%(TSM/4)*4;                            // first row of A's tile that it copies
+    const int ka = tid/(TSM/4);                              // and its first step of k
+    const int ib = tid%(TSN/4)*4;                            // the same for B's tile
     const int kb = tid/(TSN/4);
-    const int lda = (M - 1)/4*4 + 4;                         // from a column of A to the next
+    const int lda = (M - 1)/4*4 + 4;                         // leading dimensions of A and B
     const int ldb = (N - 1)/4*4 + 4;
 
-    // which tile: down ORDER rows of tiles, then on to the next column
+    // which tile: down a band of ORDER rows of tiles, then on to the next column of the band
     const int tiles_m = (M - 1)/TSM + 1;
     const int tiles_n = (N - 1)/TSN + 1;
     const int tile = get_group_id(0);
@@ -195,7 +195,7 @@ void gemm(const int M, const int N, const int K,
     __local float Atile[STAGES][TSK][TSM + PAD] __attribute__((aligned(16))); // [stage][k][m]
     __local float Btile[STAGES][TSK][TSN + PAD] __attribute__((aligned(16))); // [stage][k][n]
 
-    // accumulators: for two rows and two columns, and the sums that are still in the tensor cores
+    // accumulators, each for two rows and two columns, and the sums that are still in the tensor cores
     float4 acc[WM/16][WN/8];
     float4 sum[WM/16][WN/8];
     for (int i = 0; i < WM/16; i++) {
@@ -211,18 +211,18 @@ void gemm(const int M, const int N, const int K,
     }
 
     for (int first = 0; first < K; first += TSK) {
-        // barrier: this tile is there, and nobody needs the one before
+        // barrier: this tile has arrived, and nobody needs the one before any more
         AWAIT(STAGES - 2);
         barrier(CLK_LOCAL_MEM_FENCE);
 
-        // load: one more
+        // load: one more tile
         NEXT();
 
         // compute: 8 steps of k with each instruction
         #pragma unroll
         for (int k = 0; k < TSK; k += 8) {
 #if INSTRUCTION
-            // fragments: what this work-item needs of steps t and t + 4, from local memory into registers
+            // fragments: load what this work-item needs for steps t and t + 4 from local memory into registers
             float a[WM/16][4], a_small[WM/16][4];
             float b[WN/8][2], b_small[WN/8][2];
             for (int h = 0; h < 2; h++) {

@@ -77,11 +77,11 @@ def test_clblast_multiplies(any_device, on_the_device):
 def test_a_library_that_refuses_or_is_missing(any_device, monkeypatch):
     with pytest.raises(OSError, match="no-such-library"):
         libraries.clblast(8, 8, 8, any_device, "no-such-library.so")
-    with pytest.raises(ValueError, match="is not CLBlast: it holds no CLBlastSgemm"):
+    with pytest.raises(ValueError, match="is not CLBlast: it has no function CLBlastSgemm"):
         libraries.clblast(8, 8, 8, any_device, ctypes.util.find_library("c"))
     refusing = types.SimpleNamespace(CLBlastSgemm=lambda *args: -1010)
     monkeypatch.setattr(libraries.ctypes, "CDLL", lambda name: refusing)
-    with pytest.raises(RuntimeError, match="CLBlast refuses 8 x 16 x 24 with its status -1010"):
+    with pytest.raises(RuntimeError, match="CLBlast refuses 8 x 16 x 24 with status -1010"):
         libraries.clblast(8, 16, 24, any_device, "libclblast.so.1")
 
 

@@ -195,9 +195,9 @@ def test_params_without_a_kernel(any_device):
 
 
 @pytest.mark.parametrize("size", [0, -3, 1.0, "8", True, [8]], ids=repr)
-def test_measure_wants_sizes_from_1_on(size, any_device):
+def test_measure_wants_positive_sizes(size, any_device):
     for name in "mnk":
-        words = [f"{name} must be a whole number from 1 on", repr(size)]
+        words = [f"{name} must be a positive whole number", repr(size)]
         refused(ValueError, words, gemmlab.measure, 1, **{"m": 8, name: size})
 
 

@@ -163,7 +163,7 @@ def test_a_tile_walk_says_what_the_replay_did(kernel, phase):
             said.add((who, verb, int(floats), name, mine and int(mine)))
         assert said == want and want
         alt = diagram.tile_walk(r, phase, item, 0).alt
-        assert alt == f"Phase {phase} of 0 to {last}, work-item {item} of group 0: {words}"
+        assert alt == f"Phase {phase} (of 0 to {last}), work-item {item} of work-group 0: {words}"
 
 
 def test_the_phases_together_say_all_that_happens():
@@ -234,7 +234,7 @@ def test_an_access_draws_and_says_what_a_warp_touches(r, options):
         assert {(x + 32 * round((top - y) / 0.5)) for x, y in at} == near
         assert line in texts
         if len(near) < len(indices):
-            beyond.append(f"and {len(indices) - len(near)} more further on in memory")
+            beyond.append(f"and {len(indices) - len(near)} more elements further on in memory")
     assert [text for text in texts if text.startswith("and ")] == beyond
 
 
@@ -253,7 +253,7 @@ def test_transposing_draws_and_says_what_a_warp_touches(tile, coalesced):
     picture = diagram.transposing(r, warp=2)
     stores = 4 if coalesced else tile
     words = f"a warp's loads fall into 4 segments, its stores into {stores} segments"
-    assert picture.alt == f"Transposing {'through a tile in local memory' if coalesced else 'straight'}: {words}"
+    assert picture.alt == f"Transposing {'through a tile in local memory' if coalesced else 'directly'}: {words}"
     drawn = matrices(picture.axes[0])
     for name, rows, columns, segments in (("in", 32, 64, 4), ("out", 64, 32, stores)):
         indices, found = of_a_warp(r, name, warp=2, store=name == "out")
@@ -303,7 +303,7 @@ def test_fetches_draw_and_say_the_counts(kernel):
 def test_fetches_of_some_groups_differ_from_element_to_element():
     r = trace.replay(2, 8, 8, 8, {"TS": 4}, groups=[(0, 0), (0, 1)])
     picture = diagram.fetches(r)
-    assert picture.alt.endswith("loaded from global memory, A 0 to 2 times; each element of B 1 time")
+    assert picture.alt.endswith("loaded from global memory, elements of A 0 to 2 times; each element of B 1 time")
     numbers = {(round(t.get_position()[0] - 0.5), round(-t.get_position()[1] - 0.5)): t.get_text()
                for t in picture.axes[0].texts if t.get_text().isdigit()}  # fmt: skip
     for row, column in itertools.product(range(8), range(8)):
@@ -357,7 +357,7 @@ def test_occupancy_draws_the_groups_that_fit(chip, of_a_group):
     (ax,) = picture.axes
     fits = model.occupancy(chip, *of_a_group)
     least = min(fits.values())
-    said = re.fullmatch(r"(.*): (\d+) work-groups? at once, (\d+) of 64 warps; the limit: (.*)", picture.alt)
+    said = re.fullmatch(r"(.*): (\d+) work-groups? at once, (\d+) of 64 warps; limited by (.*)", picture.alt)
     assert said[1] == chip.name and int(said[2]) == least and int(said[3]) == least * of_a_group[0] // 32
     assert set(said[4].split(" and ")) == {name for name, most in fits.items() if most == least}
     assert [t.get_text() for t in ax.get_yticklabels()] == list(fits)

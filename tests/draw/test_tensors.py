@@ -133,7 +133,7 @@ def test_the_model_is_near_what_was_recorded():
     [
         ((3,), "parts_of must be 1 or 2, not 3"),
         ((0,), "parts_of must be 1 or 2, not 0"),
-        ((2, -1), "every must be a whole number from 0 on, not -1"),
+        ((2, -1), "every must be a non-negative whole number, not -1"),
     ],
 )
 def test_bad_arguments_are_refused(arguments, said):
@@ -202,7 +202,7 @@ def test_a_pad_of_eight_needs_the_fewest_turns(pad, turns):
 
 def test_fragments_are_drawn_where_they_lie():
     picture = tensors.fragments(5, 3)
-    assert picture.alt.endswith("of C, by instruction 3: (6, 9); (6, 13); (7, 9); (7, 13)")
+    assert picture.alt.endswith("With instruction 3 it computes these elements of C: (6, 9); (6, 13); (7, 9); (7, 13)")
     assert [w for w in words(picture) if w.isdigit()] == list("0123010123")
     block = picture.axes[1].images[0].get_array()
     red = {

@@ -109,9 +109,9 @@ def test_pieces_of_the_header():
 
 def test_the_picture_of_shares_says_what_is_idle_and_what_is_cut():
     picture = warps.shares(5, 8, 4)
-    assert picture.alt.endswith("one group a tile leaves 38% idle, equal shares 0%; cut: 1, 2, 3")
+    assert picture.alt.endswith("one work-group per tile leaves 38% idle, equal shares 0%; tiles cut: 1, 2, 3")
     assert words(picture) == ["0", "4", "1", "2", "3"] + ["0", "1", "1", "2", "2", "3", "3", "4"]
-    assert warps.shares(4, 8, 4).alt.endswith("0% idle, equal shares 0%; cut: none")
+    assert warps.shares(4, 8, 4).alt.endswith("0% idle, equal shares 0%; tiles cut: none")
     assert "1 tile of 6 steps on 3 places" in warps.shares(1, 6, 3).alt
     ElementTree.fromstring(picture.svg())
 

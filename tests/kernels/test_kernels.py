@@ -34,7 +34,7 @@ WRONG = {
     (3, "tile shifted"): edited(3, ("Btile[tn + j*RTS][k];", "Btile[tn + j*RTS][(k + 1) % TS];")),
     (3, "columns swapped"): edited(3, ("Btile[tn + j*RTS][k];", "Btile[tn + (WPT - 1 - j)*RTS][k];")),
     (3, "tail dropped"): edited(3, ("k0 < K;", "k0 < K - TS;")),
-    (3, "one accumulator not cleared"): edited(3, ("acc[WPT] = {0.0f};", "acc[WPT] = {1.0f};")),
+    (3, "one accumulator not cleared"): edited(3, ("acc[j] = 0.0f;", "acc[j] = j ? 0.0f : 1.0f;")),
     (3, "one product doubled"): edited(
         3, ("const float a = Atile[k][tm];", "const float a = Atile[k][tm]*(1 + (m0 + tm + k0 + k == 0));")
     ),

@@ -160,7 +160,7 @@ FAULTS = {
     ),
     "accumulator never cleared": (
         3,
-        edited(3, ("acc[WPT] = {0.0f};", "acc[WPT]; acc[1] = 0.0f;")),
+        edited(3, ("acc[j] = 0.0f;", "if (j) acc[j] = 0.0f;")),
         "Uninitialized value",
     ),
     "C read before it is written": (1, edited(1, ("C[n*M + m] = acc", "C[n*M + m] += acc")), "Uninitialized value"),
