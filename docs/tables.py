@@ -69,11 +69,11 @@ TABLES = {"chapters": chapters, "ladder": ladder, "beside cublas": beside_cublas
 def filled(text: str) -> str:
     """The text with every table written anew. Exits with a sentence if a place for one is missing."""
     for name, table in TABLES.items():
-        place = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)", re.S)
+        place = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.S)
         if len(place.findall(text)) != 1:
             raise SystemExit(f"{README.name} needs one place between <!-- {name} --> and <!-- /{name} -->")
         content = table()
-        text = place.sub(lambda match, content=content: f"{match[1]}\n{content}\n{match[2]}", text)
+        text = place.sub(lambda match, content=content: f"{match[1]}\n{content}\n\n{match[2]}", text)
     return text
 
 
