@@ -1,4 +1,4 @@
-"""What the tests share: devices, and skips that fail in CI."""
+"""What the tests share: devices, skips that fail in CI, and which tests `make test` leaves to `make test-all`."""
 
 import os
 
@@ -12,6 +12,16 @@ NO_SKIP = os.environ.get("GEMMLAB_NO_SKIP") == "1"
 FULL = os.environ.get("GEMMLAB_FULL") == "1"
 
 DEVICES = {f"{d.index}-{d.platform.split()[0]}": d for d in devices()}
+
+
+#: What `make test` leaves out: a browser, Oclgrind, and running the notebooks (the quick tests of them stay).
+SYSTEM = ("browser/", "kernels/test_sanitiser.py", "test_nbval", "test_exercises", "test_html_without")
+
+
+def pytest_collection_modifyitems(items) -> None:
+    for item in items:
+        if any(part in item.nodeid for part in SYSTEM):
+            item.add_marker(pytest.mark.system)
 
 
 def lacking(what: str) -> None:

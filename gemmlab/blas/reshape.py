@@ -59,6 +59,6 @@ def _sizes(x, rows, cols, larger: bool) -> None:
     x = checked("x", x)
     for name, size, have in (("rows", rows, x.shape[0]), ("cols", cols, x.shape[1])):
         if isinstance(size, bool) or not isinstance(size, Integral) or size < 0:
-            raise ValueError(f"{name} must be a whole number from 0 on, not {size!r}")
+            raise ValueError(f"{name} must be a non-negative whole number, not {size!r}")
         if size < have if larger else size > have:
             raise ValueError(f"{name}={size}, but x has {have}; it must be at {'least' if larger else 'most'} that")
