@@ -79,28 +79,33 @@ class Device:
 
 @contextmanager
 def _intel_registered():
-    """Register Intel's CPU runtime from PyPI while the loader looks for platforms.
+    """Show Intel's CPU runtime from PyPI to the loader while it looks for platforms.
 
-    The .icd file in Intel's wheel names a path that does not exist. So while the loader looks for the first time,
-    it is given a folder that holds a correct .icd file and copies of those of the system.
+    The wheel's own .icd names a path that does not exist. So for its first look only, the loader is pointed at a folder
+    with a correct .icd beside copies of those that it would have found: the system's, or those of the folder that the
+    environment variable OCL_ICD_VENDORS names. If the variable names a single file, that runtime is wanted alone.
     """
     try:
         files = metadata.distribution("intel-opencl-rt").files or []
     except metadata.PackageNotFoundError:
         files = []
-    library = next((f.locate() for f in files if f.name == "libintelocl.so"), None)
-    if library is None or "OCL_ICD_VENDORS" in os.environ:
+    library = next((Path(str(f.locate())) for f in files if f.name == "libintelocl.so"), None)
+    named = os.environ.get("OCL_ICD_VENDORS")
+    if library is None or (named is not None and not Path(named).is_dir()):
         yield
         return
     with tempfile.TemporaryDirectory() as folder:
-        for icd in SYSTEM_VENDORS.glob("*.icd"):
+        for icd in (Path(named) if named else SYSTEM_VENDORS).glob("*.icd"):
             shutil.copy(icd, folder)
-        (Path(folder) / "gemmlab-intel.icd").write_text(f"{Path(library).resolve()}\n")
+        (Path(folder) / "gemmlab-intel.icd").write_text(f"{library.resolve()}\n")
         os.environ["OCL_ICD_VENDORS"] = folder
         try:
             yield
         finally:
-            del os.environ["OCL_ICD_VENDORS"]
+            if named is None:
+                del os.environ["OCL_ICD_VENDORS"]
+            else:
+                os.environ["OCL_ICD_VENDORS"] = named
 
 
 def _describe(index: int, d: cl.Device) -> Device:

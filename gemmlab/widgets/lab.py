@@ -13,7 +13,13 @@ START = "notebooks/00_start_here.ipynb"
 
 def command() -> list[str]:
     """The command line, with what Jupyter needs on this machine; it is said where that is unusual."""
-    words = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={ROOT}"]
+    words = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        f"--ServerApp.root_dir={ROOT}",
+        f"--LabApp.default_url=/lab/tree/{START}",
+    ]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         print(
             "You are root (as in a container): Jupyter runs as root only if told so, with --allow-root. So it is told."
@@ -23,7 +29,7 @@ def command() -> list[str]:
         print("There is no browser on this machine: open the address that Jupyter prints below in a browser of yours.")
         print("From another machine, forward the port first, for example: ssh -L 8888:localhost:8888 this-machine")
         words.append("--no-browser")
-    return [*words, str(ROOT / START)]
+    return words
 
 
 def _has_browser() -> bool:

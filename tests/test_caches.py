@@ -1,0 +1,40 @@
+"""What is remembered is bounded, and forgotten on request; memory of the device is given back."""
+
+import numpy as np
+
+import gemmlab
+from gemmlab import caches, check
+from gemmlab.blas import passes
+
+
+def test_results_are_remembered_up_to_a_bound_and_forgotten_on_request():
+    asked = []
+
+    @caches.cached(2)
+    def double(x):
+        asked.append(x)
+        return 2 * x
+
+    assert [double(x) for x in (1, 1, 2, 3, 1)] == [2, 2, 4, 6, 2] and asked == [1, 2, 3, 1]
+    gemmlab.clear_caches()
+    assert double(1) == 2 and asked == [1, 2, 3, 1, 1]
+
+
+def test_products_are_right_after_everything_was_forgotten(device):
+    a, b = check.exact_inputs(50, 60, 70)
+    for _ in range(2):
+        assert check.exact(gemmlab.matmul(a, b, device=device), a, b).ok
+        gemmlab.clear_caches()
+
+
+def test_a_pool_holds_a_bounded_amount_of_memory(any_device, monkeypatch):
+    """Products of many sizes; what is held back stays below the bound, whatever came before."""
+    monkeypatch.setattr(passes, "HELD", 2**20)
+    gemmlab.clear_caches()
+    for size in (900, 70, 600, 80, 300, 90, 40):
+        x = np.ones((size, size), np.float32)
+        gemmlab.matmul(x, x, kernel=3, device=any_device)
+        pool = passes._pool(any_device.queue)
+        whole = -(-size // 32) * 32
+        assert pool.managed_bytes - pool.active_bytes <= 2**20 + 2 * 4 * 6 * whole**2
+    gemmlab.clear_caches()
