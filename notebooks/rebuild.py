@@ -1,4 +1,4 @@
-"""Build the notebooks from their texts: every cell is run from top to bottom, and outputs are stored, but no widget state.
+"""Build the notebooks from their texts: run every cell from top to bottom, and store outputs but no widget state.
 
 python notebooks/rebuild.py [CHAPTER ...]     such as 03 or 03_work_per_thread; all by default
 

@@ -15,7 +15,14 @@ DEVICES = {f"{d.index}-{d.platform.split()[0]}": d for d in devices()}
 
 
 #: What `make test` leaves out: a browser, Oclgrind, and running the notebooks (the quick tests of them stay).
-SYSTEM = ("browser/", "kernels/test_sanitiser.py", "test_nbval", "test_exercises", "test_html_without")
+SYSTEM = (
+    "browser/",
+    "kernels/test_sanitiser.py",
+    "kernels/test_warp_tiling.py",  # compiles kernel 15 some 300 times
+    "test_nbval",
+    "test_exercises",
+    "test_html_without",
+)
 
 
 def pytest_collection_modifyitems(items) -> None:

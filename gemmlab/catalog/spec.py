@@ -20,7 +20,7 @@ from types import CodeType
 #: Complete parameters of a kernel: the value of each macro by its name.
 Params = Mapping[str, int]
 
-#: Combinations of offered values up to which a kernel's space is listed whole; beyond, it is sampled.
+#: Combinations of offered values up to which a kernel's space is searched whole; beyond, it is sampled.
 LISTED = 20_000
 
 
@@ -334,7 +334,9 @@ class KernelSpec:
             return sum(abs(new - old) for new, old in places), [new for new, _ in places]
 
         states = [(params, frozenset(kept))]  # settings, and the parameters of each that may not change any more
-        while states:
+        looked_at = 0
+        while states and looked_at < LISTED:  # a device that can take none of them would take for ever
+            looked_at += len(states)
             conflicts = [self._conflict(setting, limits) for setting, _ in states]
             legal = [setting for (setting, _), broken in zip(states, conflicts, strict=True) if broken is None]
             if legal:

@@ -113,8 +113,8 @@ def test_a_c_of_the_wrong_shape(device):
 
 def test_pad_and_unpad_want_sizes_that_fit(any_device):
     for wrong in (1.5, -1, True, "3", None):
-        refused(ValueError, ["rows must be a whole number", repr(wrong)], gemmlab.pad, GOOD, wrong, 9)
-        refused(ValueError, ["cols must be a whole number", repr(wrong)], gemmlab.unpad, GOOD, 1, wrong)
+        refused(ValueError, ["rows must be a non-negative whole number", repr(wrong)], gemmlab.pad, GOOD, wrong, 9)
+        refused(ValueError, ["cols must be a non-negative whole number", repr(wrong)], gemmlab.unpad, GOOD, 1, wrong)
     refused(ValueError, ["rows=2", "x has 3", "at least"], gemmlab.pad, GOOD, 2, 9)
     refused(ValueError, ["cols=3", "x has 4", "at least"], gemmlab.pad, GOOD, 3, 3)
     refused(ValueError, ["rows=4", "x has 3", "at most"], gemmlab.unpad, GOOD, 4, 1)

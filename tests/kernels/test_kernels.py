@@ -130,7 +130,7 @@ def test_a_store_outside_c_is_caught(number, where, device):
         outcome = gemmlab.trial(number, *sizes, params=SMALL[number], device=device, repeats=1, source=source)
         assert outcome.result, f"{sizes}: {outcome}"
         assert not outcome.ok and "it writes outside C" in outcome.result.verdict, f"{sizes}: {outcome}"
-        assert "inside, right" in outcome.result.verdict
+        assert "inside C, right" in outcome.result.verdict
 
 
 @pytest.mark.parametrize("number", STORE)

@@ -13,9 +13,10 @@ import gemmlab
 from gemmlab import catalog, check, matmul
 from gemmlab.bench import libraries, tuning
 from gemmlab.blas import products
-from gemmlab.blas.passes import Matrix, Session
-from gemmlab.blas.problem import Layout
-from gemmlab.catalog import Limits
+from gemmlab.blas.operands import swapped
+from gemmlab.blas.passes import Matrix, Session, placed
+from gemmlab.blas.problem import Layout, Problem
+from gemmlab.catalog import Limits, sources
 from gemmlab.family import selection
 from gemmlab.opencl import build, launch
 
@@ -117,7 +118,7 @@ def test_only_what_lies_in_the_matrix_is_looked_at(device):
     whole = cla.to_device(device.queue, around)
     session = Session(device.queue, device)
     for block, strange in ((whole[2:7, 3:9], False), (whole[2:8, 3:9], True), (whole[2:7, 2:9], True)):
-        assert session.has_unsplittable(products.operand(block, False, session, True, "x")[0]) == strange
+        assert session.has_unsplittable(placed(block.base_data, swapped("x", block))) == strange
 
 
 LOST = {
@@ -155,8 +156,9 @@ def test_a_last_column_without_room_behind_it_is_copied(kernel, able):
     chosen = launch.Kernel(catalog[kernel], SMALL[kernel], able, able.context)
     for x, y, want in ((tight, other, a @ b), (other.T, tight.T, (a @ b).T)):
         session = Session(able.queue, able)
-        out = session.new(want.shape[1], want.shape[0])
-        products.multiply(session, chosen, x, False, y, False, out)
+        problem = Problem(want.shape[1], want.shape[0], x.shape[1], swapped("b", y), swapped("a", x))
+        out = session.new(Layout.compact(problem.m, problem.n))
+        products.multiply(session, chosen, problem, y.base_data, x.base_data, out)
         host = np.empty(want.shape, np.float32)
         cl.enqueue_copy(able.queue, host, out.buffer)
         assert np.array_equal(host, want)
@@ -193,18 +195,23 @@ def test_auto_takes_a_kernel_that_the_device_has(any_device):
 def test_a_search_keeps_what_the_precision_means(any_device):
     tried = []
 
-    def run(kernel, params):
-        tried.append((kernel, params))
-        return float(len(tried))
+    def rate(setting, sizes):
+        tried.append(setting)
+        return tuning.Rate(float(len(tried)))
+
+    def search(**options):
+        return tuning.Search(
+            any_device, rate, tries=1, say=lambda text: None, edges="auto", precision="tf32x3", **options
+        ).best(64)
 
     start = {"TSM": 64, "TSN": 64, "WM": 32, "WN": 32, "TSK": 16}
-    row = tuning.search(any_device, 64, run, 1, lambda text: None, "auto", precision="tf32x3", starts=[start], steps=2)
+    row = search(starts=[start], steps=2)
     assert row["kernel"] in (16, 17) and {kernel for kernel, _ in tried} == {16, 17}
     assert all(params["PARTS"] == 2 and params["TENSOR"] == 1 for _, params in tried)
     assert all(params.get("EVERY", 1) == 1 for _, params in tried)
     assert any(start.items() <= params.items() for kernel, params in tried if kernel == 16)
     tried.clear()
-    tuning.search(any_device, 64, run, 1, lambda text: None, "auto", precision="tf32x3", steps=0)
+    search(steps=0)
     assert len(tried) < 12, "no steps: only what it begins with"
 
 
@@ -216,7 +223,7 @@ def test_hidden_instructions_are_comments_until_they_are_told():
     told = build.for_hopper(text)
     assert told == ".version 9.0\n.target sm_90a, texmode_independent\n{\nwgmma.fence.sync.aligned;\n}"
     kernel = gemmlab.catalog[17]
-    lines = [line for line in gemmlab.catalog.sources.read(kernel.file).splitlines() if re.search(r"wgmma\.\w", line)]
+    lines = [line for line in sources.read(kernel.file).splitlines() if re.search(r"wgmma\.\w", line)]
     assert len(lines) == 4
     for line in lines:  # the instruction, or the second line of its string
         assert f'"{build.HIDDEN}' in line or line.strip().startswith('"wgmma.mma_async'), line

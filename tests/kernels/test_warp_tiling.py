@@ -184,7 +184,7 @@ def test_a_wrong_join_is_caught(what, helper, device):
     """In one of these divisions; where the fault does not matter the result stays right."""
     text, (old, new) = sources.read("support/fixup.cl"), WRONG_JOINS[what]
     assert text.count(old) == 1, old
-    helper("fixup.cl", text.replace(old, new))
+    helper("support/fixup.cl", text.replace(old, new))
     wrong = []
     for groups, sizes in DIVISIONS:
         params = TINY | {"GROUPS": groups, "ORDER": 8}
@@ -204,7 +204,7 @@ def test_a_wrong_join_is_caught(what, helper, device):
 
 
 def test_the_untouched_join_passes_the_same_way(helper, device):
-    helper("fixup.cl", sources.read("support/fixup.cl"))
+    helper("support/fixup.cl", sources.read("support/fixup.cl"))
     for groups, sizes in DIVISIONS:
         a, b = check.exact_inputs(*sizes)
         c = matmul(b.T, a.T, kernel=15, params=TINY | {"GROUPS": groups}, device=device)  # the swap
@@ -339,15 +339,15 @@ def test_work_groups_that_add_up(transposed, any_device):
         assert SPEC.edge_strips(m, n, built.params) == (below, beside)
         groups = len(range(0, n, 4 * across)) * bool(below) + len(range(0, m - below, 4 * 8)) * bool(beside)
         tiles = -(-(m - below) // 32) * -(-(n - beside) // 32)
-        assert built.plan(m, n, 40).size == (64 * (tiles + groups), 1)
+        assert built.launch(m, n, 40).global_size == (64 * (tiles + groups), 1)
         assert edges.cost(15, built.params, m, n, 40)[0] == 1 + transposed
 
 
 def test_sums_are_compiled_for_as_many_as_there_are(any_device):
     built = gemmlab.kernel(15, TINY | {"SPLIT": 5}, any_device)
-    plain, some = (built.plan(m, n, 40).built for m, n in ((64, 64), (35, 66)))
-    assert plain is built._built and built.plan(37, 33, 40).built is plain and some is not plain
-    assert built.plan(33, 67, 9).built is some, "the larger number of both sides, whatever the sizes"
+    plain, some = (built.launch(m, n, 40).built for m, n in ((64, 64), (35, 66)))
+    assert plain is built._built and built.launch(37, 33, 40).built is plain and some is not plain
+    assert built.launch(33, 67, 9).built is some, "the larger number of both sides, whatever the sizes"
 
 
 WRONG_STRIPS = {
