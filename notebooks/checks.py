@@ -43,9 +43,12 @@ def _hint(answer, hints: dict, otherwise: str) -> str:
 
 
 def _right_everywhere(kernel: int, source: str, sizes, params=None) -> str:
-    """Run a kernel's text in the child process at several sizes: "" if it is right, else what went wrong."""
-    for m, n, k in sizes:
-        outcome = gemmlab.trial(kernel, m, n, k, source=source, params=params, repeats=1)
+    """Run a kernel's text in the child process at several sizes: "" if it is right, else what went wrong.
+
+    A text that has a race is not right, even if the device gets it right by luck.
+    """
+    for m, n, k in sizes:  # the source begins in the cell's second line
+        outcome = gemmlab.trial(kernel, m, n, k, source=f"\n{source}", params=params, repeats=1)
         if not outcome.ok:
             return f"at M={m}, N={n}, K={k}: {outcome.verdict}"
     return ""
@@ -713,7 +716,7 @@ def check_16_3(source):
         return gemmlab.verdict(False, "", "BIG rounds to nearest: add half of the last place that stays, 0x8000u.")
     params = {"TSM": 32, "TSN": 32, "TSK": 8, "WM": 32, "WN": 32, "TENSOR": 0}
     for m, n, k in ((32, 64, 40), (64, 96, 24)):
-        outcome = gemmlab.trial(16, m, n, k, source=source, params=params, repeats=1)
+        outcome = gemmlab.trial(16, m, n, k, source=f"\n{source}", params=params, repeats=1)
         if not outcome.ok:
             return gemmlab.verdict(False, "", f"at M={m}, N={n}, K={k}: {outcome.verdict}")
         if outcome.result.error > outcome.result.bound / 10:

@@ -97,6 +97,7 @@ def test_verify_passes(tmp_path, any_device):
 
 def test_verify_tells_what_fails(monkeypatch, capsys, any_device):
     monkeypatch.setattr(verify, "trial", lambda *args, **options: client.Outcome({}, problem="wrong on purpose"))
+    monkeypatch.setattr(verify, "look", lambda *args, **options: None)
     assert cli.main(["verify"]) == 1
     said = capsys.readouterr().out
     assert " 0 passed, " in f" {said.splitlines()[-1]}" and "wrong on purpose" in said

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from numbers import Integral, Real
+from time import monotonic
 from typing import NamedTuple
 
 import numpy as np
@@ -328,11 +329,14 @@ def _least(scalar: Scalar) -> int:
     return -(2 ** (scalar.bits - 1)) if scalar.kind == "int" else 0
 
 
-def _launch(program: Program, args: Sequence[object], global_size, local_size, order, seed, groups, limit) -> Machine:
+def _launch(program: Program, args: Sequence[object], global_size, local_size, order, seed, groups, limit,
+            seconds: float | None = None) -> Machine:  # fmt: skip
     """Run a program whose arguments are numbers and `Memory`."""
     if order not in ("lockstep", "warps"):
         raise ValueError(f"order must be 'lockstep' or 'warps', not {order!r}")
     machine = Machine(program, global_size, local_size, limit)
+    if seconds is not None:
+        machine.deadline = monotonic() + seconds
     for group in groups or ():
         at = (*group, 0, 0)[:3]
         if any(not 0 <= g < count for g, count in zip(at, machine.num_groups, strict=True)):
@@ -384,6 +388,7 @@ def simulate(
     seed: int = 0,
     groups: Sequence[tuple[int, ...]] | None = None,
     limit: int | None = None,
+    seconds: float | None = None,
 ) -> ProductRun:
     """Run a kernel of the ladder, or an edited text of it, on A (m x k) and B (k x n) with entries +-1 and +-3.
 
@@ -393,9 +398,11 @@ def simulate(
         source: another text to run in its place.
         order, seed, groups, limit: as in `run`; seed also draws the inputs. The limit is 512 rounds of a loop, or
             twice the largest of m, n and k, unless another is given.
+        seconds: how long it may take.
 
     Raises:
         TextError: (a ValueError) if the text is no kernel, with line and column.
+        TimeoutError: if it takes longer than `seconds`.
         ValueError, ParameterError: for sizes and parameters that do not fit.
     """
     spec = find(kernel)
@@ -419,7 +426,8 @@ def simulate(
     args.append(c)
     if spec.takes_workspace:
         args.append(_pieces(spec, full, names[6]))
-    machine = _launch(program, args, launch, local, order, seed, groups, limit or max(512, 2 * max(m, n, k)))
+    machine = _launch(program, args, launch, local, order, seed, groups, limit or max(512, 2 * max(m, n, k)),
+                      seconds)  # fmt: skip
     if spec.needs_fixup(full, frozenset()) and not machine.stop and groups is None:
         fixed = _fixup(spec, full, (m, n, k), args)
         machine.findings += [*fixed.findings, *races(fixed.log)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from time import monotonic
 
 import numpy as np
 
@@ -46,7 +47,7 @@ class Wave:
     """
 
     def __init__(self, machine: Machine, groups: Sequence[tuple[int, ...]], items: np.ndarray):
-        self.machine, self.groups, self.limit, self.log = machine, list(groups), machine.limit, machine.log
+        self.machine, self.groups, self.log = machine, list(groups), machine.log
         size, count = machine.local_size, machine.num_groups
         per, among = len(items), len(self.groups)
         self.lanes, self.per = per * among, per
@@ -67,6 +68,13 @@ class Wave:
         self.dimensions = machine.dimensions
         self.phase: int | np.ndarray = 0
         self.local_arrays = machine.local_arrays
+
+    @property
+    def limit(self) -> int:
+        """How often a loop may go round; asked in every round, so time is looked at here, too."""
+        if monotonic() > self.machine.deadline:
+            raise TimeoutError("the simulation takes longer than it may")
+        return self.machine.limit
 
     # ---- who
     def item(self, number: int) -> WorkItem:
@@ -352,6 +360,7 @@ class Machine:
     """A launch: a program, sizes, arrays; `run` carries it out.
 
     Attributes:
+        deadline: when it has to be over, as `time.monotonic` tells it.
         findings: what was wrong, as far as it is seen while the kernel runs; stop: that after which it could not go on.
         log: every step; printed: what printf said.
     """
@@ -362,6 +371,7 @@ class Machine:
         self.local_size = (*local_size, 1, 1)[:3]
         self.num_groups = tuple(g // s for g, s in zip((*global_size, 1, 1)[:3], self.local_size, strict=True))
         self.work_items = int(np.prod(self.local_size))
+        self.deadline = float("inf")
         self.findings: list[Finding] = []
         self.seen: set[tuple[str, int]] = set()
         self.log: list[Entry] = []

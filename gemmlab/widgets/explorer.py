@@ -10,7 +10,7 @@ import ipywidgets as w
 from ..bench import records
 from ..catalog import catalog, find, sources
 from ..draw import plot
-from ..draw.picture import GREEN, INK, RED, Picture
+from ..draw.picture import GREEN, INK, ORANGE, RED, Picture
 from ..opencl.devices import find_device
 from ..worker import client
 from .shell import Newest, Shell, escape, on_any_thread, slider
@@ -139,11 +139,11 @@ class Explorer(Shell):
             self._status.value = ""
             result = outcome.result
             if result:
-                self._history.append((result.gflops, result.ok))
+                self._history.append((result.gflops, outcome.ok))
                 key = (str(self.device), self.spec.number)
-                if result.ok and self.source is None:
+                if outcome.ok and self.source is None:
                     _best[key] = max(_best.get(key, 0.0), result.gflops)
-                if result.ok and (self._best is None or result.gflops > self._best[0]):
+                if outcome.ok and (self._best is None or result.gflops > self._best[0]):
                     sizes = {"M": result.m, "N": result.n, "K": result.k}
                     self._best = (result.gflops, {**result.params, **sizes})
             self._first = self._first or outcome
@@ -165,9 +165,9 @@ class Explorer(Shell):
             content = self._words(outcome, notes) + drawing.svg()
         except Exception as error:  # nobody reads the log console, so the panel says it
             content = f"<p>{escape(f'{type(error).__name__}: {error}')}</p>"
-        a = outcome.arguments
+        a, result = outcome.arguments, outcome.result
         key = " ".join([*(f"{k}={v}" for k, v in a["params"].items()), *(f"{s.upper()}={a[s]}" for s in "mnk")])
-        state = "ok" if outcome.ok else "wrong" if outcome.result else outcome.kind or "error"
+        state = "ok" if outcome.ok else "luck" if outcome.by_luck else "wrong" if result else outcome.kind or "error"
         data = f'data-key="{key}" data-state="{state}" data-count="{len(history)}"'
         self.panel.value = f'<div {data} style="line-height:1.5">{content}</div>'
         self._arrived.set()
@@ -176,7 +176,7 @@ class Explorer(Shell):
         moved = "".join(f"<div>{escape(note)}</div>" for note in notes)
         result = outcome.result
         if result is None:
-            text = escape(outcome.problem).replace("\n", "<br>")
+            text = escape(outcome.verdict).replace("\n", "<br>")
             text = text.replace("  ", "&nbsp; ")
             head = _head({"hang": "Stopped", "crash": "Crashed"}.get(outcome.kind, "Not run"), RED)
             return f'{head}<div style="font-family:monospace">{text}</div>{moved}{self._changes()}'
@@ -193,7 +193,8 @@ class Explorer(Shell):
         cells = "".join(
             f'<div><span style="opacity:.75">{name}</span> {escape(text)}</div>' for name, text in facts.items()
         )
-        head = _head(result.verdict[0].upper() + result.verdict[1:], GREEN if result.ok else RED)
+        colour = GREEN if outcome.ok else ORANGE if outcome.by_luck else RED
+        head = _head(outcome.verdict[0].upper() + outcome.verdict[1:], colour)
         columns = "display:grid;grid-template-columns:repeat(auto-fit,minmax(min(320px,100%),1fr));margin:4px 0"
         return f'{head}<div style="{columns}">{cells}</div>{moved}{self._changes()}'
 
@@ -249,7 +250,7 @@ class Explorer(Shell):
             client.worker().submit(f"{self._client} kernel {number}", arguments, done, background=True)
 
     def still(self) -> Picture:
-        history = [(self._first.result.gflops, self._first.result.ok)] if self._first and self._first.result else []
+        history = [(self._first.result.gflops, self._first.ok)] if self._first and self._first.result else []
         picture = plot.tries(history, self._here(), records.ladders(), self.spec.number)
         settings = " ".join(f"{name}={value}" for name, value in self._start.items() if name not in "MNK")
         sizes = " x ".join(str(self._start[name]) for name in "MNK")

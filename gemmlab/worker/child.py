@@ -32,6 +32,7 @@ def main() -> None:
 
     from ..bench import peaks, timing
     from ..opencl.devices import find_device
+    from .look import look
 
     def say(request: Request, **words: Any) -> None:
         answers.write(json.dumps({"id": request["id"], **words}) + "\n")
@@ -50,7 +51,12 @@ def main() -> None:
                 found = asdict(peaks.peaks(find_device(request["arguments"]["device"])))
             else:
                 found = asdict(timing.measure(**request["arguments"], on_step=on_step))
-            say(request, result=found)
+            seen = None
+            if request["arguments"].get("source") is not None:
+                on_step("look")
+                seen = look(**{key: found[key] for key in ("kernel", "m", "n", "k", "params")},
+                            source=request["arguments"]["source"])  # fmt: skip
+            say(request, result=found, seen=seen and asdict(seen))
         except timing.Superseded:
             say(request, put_off=True)
             if request["background"]:

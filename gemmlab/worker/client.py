@@ -17,37 +17,53 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import IO, Any
 
 from ..bench.records import Result
 from ..opencl.devices import Device
+from .look import Seen, look
 
 #: Seconds that each step of a job may take before the child is stopped (PoCL compiles once more at the first launch).
-LIMITS = {"start": 60.0, "compile": 60.0, "predict": 20.0, "check": 20.0, "time": 10.0}
+LIMITS = {"start": 60.0, "compile": 60.0, "predict": 20.0, "check": 20.0, "time": 10.0, "look": 20.0}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The answer to a request: a `result`, or a `problem` in words and its `kind` ("hang", "crash", an error)."""
+    """The answer to a request: a `result`, or a `problem` in words and its `kind` ("hang", "crash", an error).
+
+    `seen` is what the simulator found in a text of the reader's own, or None.
+    """
 
     arguments: dict
     result: Any = None
     problem: str = ""
     kind: str = ""
+    seen: Seen | None = None
 
     @property
     def ok(self) -> bool:
-        return self.result is not None and self.result.ok
+        """Whether the result is right, and not by luck."""
+        return self.result is not None and self.result.ok and self.seen is None
+
+    @property
+    def by_luck(self) -> bool:
+        """Whether the device's result is right although the text is not."""
+        return self.result is not None and self.result.ok and self.seen is not None
 
     @property
     def verdict(self) -> str:
-        """The verdict on the result, or the problem."""
-        return self.result.verdict if self.result else self.problem
+        """The verdict on the result, or the problem, and what the simulator saw."""
+        if self.by_luck:
+            return f"right here, by luck: {self.seen}"
+        said = self.result.verdict if self.result else self.problem
+        return f"{said}; {self.seen}" if self.seen else said
 
     def __str__(self) -> str:
-        return str(self.result) if self.result else self.problem
+        if self.result:
+            return str(replace(self.result, verdict=self.verdict))
+        return self.verdict
 
 
 @dataclass
@@ -113,7 +129,7 @@ class Worker:
             client: who asks.
             arguments: those of `timing.measure`, as JSON can hold them.
             done: called with the Outcome, from another thread.
-            step: called with "compile", "predict", "check", "time" as the job goes on, likewise.
+            step: called with "compile", "predict", "check", "time", "look" as the job goes on, likewise.
             background: let every other request overtake this one, also when it runs already.
         """
         with self._lock:
@@ -194,7 +210,7 @@ class Worker:
             if self._waiting and not self._closed:
                 self._start()
         if request and outcome and not self._closed:
-            request.done(outcome)
+            request.done(_explained(outcome))
 
     def _heard(self, answer: dict) -> None:
         with self._lock:
@@ -214,7 +230,8 @@ class Worker:
         if "step" in answer:
             request.step(answer["step"])
         elif "result" in answer:
-            request.done(Outcome(request.arguments, _revive(answer["result"])))
+            seen = answer["seen"] and Seen(**answer["seen"])
+            request.done(Outcome(request.arguments, _revive(answer["result"]), seen=seen))
         elif "error" in answer:
             request.done(Outcome(request.arguments, problem=answer["error"], kind=answer["kind"]))
 
@@ -229,6 +246,13 @@ class Worker:
         said = "; its last words: " + " / ".join(words) if words else ""
         problem = f"the process that was {doing} the kernel died ({how}){said}"
         return Outcome(request.arguments, problem=problem, kind="crash")
+
+
+def _explained(outcome: Outcome) -> Outcome:
+    """A hang or a crash of a text of the reader's own, with what the simulator sees in it."""
+    names = ("kernel", "m", "n", "k", "params", "source")
+    arguments = {name: outcome.arguments[name] for name in names if name in outcome.arguments}
+    return replace(outcome, seen=look(**arguments)) if arguments.get("source") is not None else outcome
 
 
 def _revive(found: dict) -> Any:

@@ -1,4 +1,4 @@
-"""Both checks of all kernels on all devices there are."""
+"""Both checks of all kernels on all devices there are, and the simulator's look at their texts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import os
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from tqdm import tqdm
 
-from ..catalog import catalog
+from ..catalog import catalog, sources
 from ..opencl.devices import Device, devices
-from .client import trial
+from .client import Outcome, trial
+from .look import look
 
 
 def cases(device: Device, full: bool, rng: random.Random, seed: int) -> list[tuple]:
@@ -33,7 +35,10 @@ def verify(full: bool = False, seed: int = 0) -> int:
     chosen = [case for device in devices() for case in cases(device, full, rng, seed)]
     wrong = []
     for device, number, params, sizes in tqdm(chosen, unit="case", disable=None):
-        outcome = trial(number, *sizes, params=params, device=device, repeats=1)
+        outcome: Outcome = trial(number, *sizes, params=params, device=device, repeats=1)
+        m, n, k = sizes
+        seen = look(number, m, n, k, params, sources.read(catalog[number].file), seconds=5)
+        outcome = replace(outcome, seen=seen)
         if not outcome.ok:
             wrong.append(f"kernel {number} {params} {sizes} on {device}: {outcome}")
     print("\n".join([*wrong, f"{len(chosen) - len(wrong)} passed, {len(wrong)} failed"]))

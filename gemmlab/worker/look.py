@@ -1,0 +1,60 @@
+"""What the microscope (`simt`) says of a text beside the device: a race that a CPU hides, or why it is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .. import simt
+from ..catalog import KernelSpec, find
+
+#: Seconds after which the microscope gives up, and nothing is said.
+SECONDS = 1.5
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was found in a text: `why`, the first finding in a sentence with its line, and how many there are."""
+
+    why: str
+    count: int
+
+    def __str__(self) -> str:
+        others = self.count - 1
+        return self.why + (f" (and {others} more finding{'s' * (others > 1)})" if others else "")
+
+
+def look(kernel: int, m: int, n: int | None = None, k: int | None = None, params: Mapping[str, int] | None = None,
+         source: str | None = None, seconds: float = SECONDS) -> Seen | None:  # fmt: skip
+    """Run a text in the simulator on a tile or two of an m x n x k product; None if nothing is wrong or to be known.
+
+    A text that the simulator cannot read is nobody's fault here: then there is nothing to say, either. Never raises.
+    """
+    try:
+        spec = find(kernel)
+        full = spec.complete(params)
+        rows, columns, steps = _few_tiles(spec, full, m, n or m, k or m)
+        findings = simt.simulate(spec, rows, columns, steps, full, source, seconds=seconds).findings
+    except Exception:  # whatever the simulator does not know must not hurt a measurement
+        return None
+    if not findings:
+        return None
+    first = findings[0]
+    where = f"line {first.line}: " if first.line else ""
+    through = f" (in the macro {first.macro})" if first.macro else ""
+    return Seen(f"{where}{first.message}{through}", len(findings))
+
+
+def _few_tiles(spec: KernelSpec, params: dict[str, int], m: int, n: int, k: int) -> list[int]:
+    """Sizes of a product that shows what a larger one would: a tile, its edge, and enough steps along k to race."""
+    steps = params.get("STAGES", 1) + 1
+    few = []
+    for size, tile, most, least, multiple in zip(
+        (m, n, k), spec.tiles(params), (1, 1, steps), spec.minimum_sizes(params), spec.multiples(params), strict=True
+    ):
+        edge = most * tile + size % tile if spec.edges != "pad" else most * tile
+        edge = min(edge, size) if spec.edges != "pad" else edge
+        few.append(-(-max(edge, least) // multiple) * multiple)
+    if spec.tiles(params)[2] == 1:
+        few[2] = 4
+    return few

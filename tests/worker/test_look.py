@@ -1,0 +1,101 @@
+"""What the simulator says beside the device: a race that a CPU hides, why a text is wrong; nothing it cannot know."""
+
+import time
+
+import pytest
+from texts import SMALL, edited, without_barrier
+
+import gemmlab
+from gemmlab import catalog
+from gemmlab.catalog import sources
+from gemmlab.worker import look as module
+from gemmlab.worker.client import Outcome
+from gemmlab.worker.look import Seen, look
+
+RACE = without_barrier(2, 1)
+
+
+@pytest.mark.parametrize("number", catalog)
+def test_the_kernels_own_texts_are_clean(number):
+    assert look(number, 100, params=SMALL.get(number), source=sources.read(catalog[number].file)) is None
+
+
+@pytest.mark.parametrize("number", [n for n in catalog if n not in (1, 11, 15, 16, 17)])
+def test_every_missing_barrier_is_seen(number):
+    """With the reader's own parameters, and in less than no time."""
+    for which in (1,) if number in (9, 10, 13) else (1, 2):
+        start = time.monotonic()
+        seen = look(number, 256, params=SMALL[number], source=without_barrier(number, which))
+        assert seen is not None and "no barrier between" in seen.why, number
+        assert time.monotonic() - start < 5
+
+
+def test_the_line_is_that_of_the_text():
+    lines = RACE.splitlines()
+    seen = look(2, 64, params={"TS": 8}, source=RACE)
+    number = int(seen.why.split("line ")[1].split(":")[0])
+    assert "tile[" in lines[number - 1]
+    moved = look(2, 64, params={"TS": 8}, source=f"\n{RACE}")
+    assert moved.why.startswith(f"line {number + 1}: ")
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["float f(float x) { return x; }", "__kernel void gemm(", "", "%%", "__kernel void gemm(int a) { a.b(); }"],
+)
+def test_a_text_that_cannot_be_read_is_nobodys_fault(source):
+    assert look(1, 64, source=source) is None
+
+
+def test_an_error_inside_the_simulator_never_hurts(monkeypatch):
+    def broken(*args, **options):
+        raise KeyError("on purpose")
+
+    monkeypatch.setattr(module.simt, "simulate", broken)
+    assert look(2, 64, source=RACE) is None
+
+
+def test_what_takes_too_long_is_given_up():
+    start = time.monotonic()
+    assert look(15, 1024, source=sources.read("15_warp_tiling.cl"), seconds=0.02) is None
+    assert time.monotonic() - start < 5
+
+
+def test_a_guard_that_is_missing_is_seen_where_sizes_ask_for_it():
+    source = edited(12, ("m0 + tm < M && n0 + tn + j*RTS < N", "n0 + tn + j*RTS < N"))
+    assert look(12, 64, params={"TS": 8, "WPT": 4}, source=source) is None
+    assert look(12, 61, params={"TS": 8, "WPT": 4}, source=source) is not None
+
+
+def test_a_trial_tells_a_race(any_device):
+    """On PoCL the product is right, by luck; another runtime may show what the race does."""
+    outcome = gemmlab.trial(2, 64, params={"TS": 8}, source=RACE, repeats=1)
+    assert not outcome.ok and "no barrier between" in outcome.verdict and outcome.seen
+    assert outcome.by_luck == outcome.result.ok
+    if outcome.by_luck:
+        assert outcome.verdict.startswith("right here, by luck: line ")
+    assert outcome.verdict in str(outcome)
+
+
+def test_a_wrong_kernel_is_explained(any_device):
+    source = edited(2, ("k < TS; k++", "k <= TS; k++"))
+    outcome = gemmlab.trial(2, 64, params={"TS": 8}, source=source, repeats=1)
+    assert not outcome.ok
+    assert "must be 0 to 7" in outcome.verdict and "line " in outcome.verdict
+
+
+def test_a_hang_is_explained(any_device):
+    outcome = Outcome({"kernel": 1, "m": 32, "source": edited(1, ("k++", "k += (M < 0)"))}, problem="hang", kind="hang")
+    from gemmlab.worker.client import _explained
+
+    assert "does not end" in _explained(outcome).verdict
+
+
+def test_a_right_text_is_right(any_device):
+    outcome = gemmlab.trial(2, 64, params={"TS": 8}, source=sources.read("02_tiled.cl"), repeats=1)
+    assert outcome.ok and outcome.seen is None and outcome.verdict == "right: every element exact"
+
+
+def test_several_findings_are_counted():
+    assert str(Seen("line 3: a race", 1)) == "line 3: a race"
+    assert str(Seen("line 3: a race", 3)) == "line 3: a race (and 2 more findings)"
