@@ -16,11 +16,11 @@ lab: $(VENV)/lab.done
 	@$(BIN)/python -m gemmlab.widgets.lab
 
 test: $(VENV)/test.done
-	$(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 -m "not system" $(TESTS)
+	$(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist loadgroup -m "not system" $(TESTS)
 
 test-all: $(VENV)/test.done
 	$(BIN)/python -m pip install --quiet -e '.[intel]'
-	GEMMLAB_NO_SKIP=1 $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 $(TESTS)
+	GEMMLAB_NO_SKIP=1 $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist loadgroup --durations 40 $(TESTS)
 
 lint: $(VENV)/test.done
 	$(BIN)/ruff check .
