@@ -1,4 +1,4 @@
-"""Time on paper: loads beside computing, the tiles of kernel 13, equal shares of all steps."""
+"""Time on paper: loads beside computing, the tiles of kernel 13, kernel 15's order, equal shares of all steps."""
 
 from __future__ import annotations
 
@@ -14,6 +14,13 @@ class Span:
     tile: int
     start: float
     end: float
+
+
+def ordered(tile: int, rows: int, columns: int, order: int) -> tuple[int, int]:
+    """Row and column of a tile that is number `tile` in kernel 15's order: down `order` rows, then on to the right."""
+    band = tile // (order * columns) * order
+    inside = min(order, rows - band)
+    return band + tile % (order * columns) % inside, tile % (order * columns) // inside
 
 
 def timeline(tiles: int, load: float, compute: float, buffers: int = 1, groups: int = 1) -> list[Span]:
