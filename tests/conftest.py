@@ -14,14 +14,12 @@ FULL = os.environ.get("GEMMLAB_FULL") == "1"
 DEVICES = {f"{d.index}-{d.platform.split()[0]}": d for d in devices()}
 
 
-#: What `make test` leaves out: a browser, Oclgrind, running the notebooks (the quick tests of them stay), and what takes
-#: minutes.
+#: What `make test` leaves out: a browser, Oclgrind, running the notebooks (quick tests of them stay), what takes minutes.
 SYSTEM = (
     "browser/",
     "kernels/test_sanitiser.py",
     "kernels/test_warp_tiling.py",  # compiles kernel 15 some 300 times
-    "simt/test_trace.py",  # replays, work-item by work-item
-    "simt/test_edges.py",
+    "test_every_size_from_1",
     "test_nbval",
     "test_exercises",
     "test_html_without",

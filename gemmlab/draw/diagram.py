@@ -1,4 +1,4 @@
-"""Pictures of what a kernel does with memory. They are drawn from a replay, so that they show the kernel at hand."""
+"""Pictures of what a kernel does with memory, drawn from a simulated run, so that they show the text at hand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path
 
-from ..simt import trace
+from ..catalog.sources import read
+from ..simt import Empty, ProductRun, Run, views
+from ..simt import run as run_kernel
 from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count, lines
 
 COLOURS = {"A": BLUE, "B": ORANGE, "C": GREEN, "Atile": BLUE, "Btile": ORANGE, "in": BLUE, "out": GREEN, "tile": ORANGE}
@@ -53,7 +55,7 @@ def layout(rows: int = 3, cols: int = 4) -> Picture:
     return _bare(ax, picture)
 
 
-def _places(r: trace.Trace) -> dict[str, tuple[int, int, int, int]]:
+def _places(r: ProductRun) -> dict[str, tuple[int, int, int, int]]:
     """Where A, B and C are placed in a picture: (x, y, rows, columns), with the shapes that are stored in memory."""
     small = (r.m + max(r.b_shape)) // 24
     gap, right = 3 + small, max(r.k + 2, 5 * small)  # room for a title; the smaller the squares, the more
@@ -94,11 +96,11 @@ def _bare(ax, picture: Picture) -> Picture:
     return picture
 
 
-def access_counts(replayed: trace.Trace, step: int, warp: int = 0, size: int = 32) -> dict[str, tuple[int, int]]:
+def access_counts(run: ProductRun, step: int, warp: int = 0, size: int = 32) -> dict[str, tuple[int, int]]:
     """How many elements a warp touches with one of its loads, and in how many segments of memory these are.
 
     Args:
-        replayed: a replay of a kernel.
+        run: a simulated product.
         step: the number of the load, counted separately for A and for B, from 0 on.
         warp: the number of the warp, which is 32 work-items.
         size: bytes per segment.
@@ -106,47 +108,47 @@ def access_counts(replayed: trace.Trace, step: int, warp: int = 0, size: int = 3
     Returns:
         (elements, segments) for "A" and for "B".
     """
-    touched = {name: _touched(replayed, name, step, warp) for name in "AB"}
-    return {name: (len(t), trace.segments(t, size)) for name, t in touched.items()}
+    touched = {name: _touched(run, name, step, warp) for name in "AB"}
+    return {name: (len(t), views.segments(t, size)) for name, t in touched.items()}
 
 
-def _touched(replayed: trace.Trace, name: str, step: int, warp: int, store: bool = False) -> list[int]:
+def _touched(run: Run, name: str, step: int, warp: int, store: bool = False) -> list[int]:
     """Indices of the floats that a warp touches with instruction number `step` on an array, each listed once."""
-    width = int(replayed.select(name, store)["width"].max())
-    firsts = replayed.touches(name, warp=warp, store=store)[step].tolist()
+    width = int(views.select(run, name, store)["width"].max(initial=1))
+    firsts = views.touches(run, name, warp=warp, store=store)[step].tolist()
     return sorted({i + j for i in firsts for j in range(width)})
 
 
-def access(replayed: trace.Trace, step: int = 0, warp: int = 0, size: int = 32) -> Picture:
+def access(run: ProductRun, step: int = 0, warp: int = 0, size: int = 32) -> Picture:
     """What the 32 work-items of a warp touch with load number `step` of A and of B.
 
     The matrices are on the left; memory, cut into segments of `size` bytes, is on the right.
     """
-    n, k = replayed.n, replayed.k
-    counts = access_counts(replayed, step, warp, size)
+    n, k = run.n, run.k
+    counts = access_counts(run, step, warp, size)
     words = [
         f"{name}: {count(e, 'element')} in {count(s, 'segment')} of {size} bytes" for name, (e, s) in counts.items()
     ]
     picture = Picture(8, 4.6, f"A warp at step {step}. " + "; ".join(words))
     ax, beside = picture.panels(1, 2, width_ratios=(k + n, 34))
-    touched = {name: _touched(replayed, name, step, warp) for name in "AB"}
-    mine = _touched(replayed, "C", 0, warp, store=True)
-    places = _places(replayed)
+    touched = {name: _touched(run, name, step, warp) for name in "AB"}
+    mine = _touched(run, "C", 0, warp, store=True)
+    places = _places(run)
     for name, (x, y, rows, cols) in places.items():
         indices = touched.get(name, mine)
         marks = [(int(i) % rows, int(i) // rows, COLOURS[name], "") for i in indices]
-        title = f"{name}{' transposed' if name == 'B' and replayed.transposed else ''}  {rows} x {cols}"
+        title = f"{name}{' transposed' if name == 'B' and run.transposed else ''}  {rows} x {cols}"
         _grid(ax, x, y, rows, cols, COLOURS[name], title, marks)
     _bare(ax, picture)
     ax = beside
     for row, (name, line) in enumerate(zip("AB", words, strict=True)):
-        _memory(ax, 3.4 * row, replayed, name, touched[name], size // 4, line)
+        _memory(ax, 3.4 * row, run, name, touched[name], size // 4, line)
     ax.set(xlim=(-0.5, 33), ylim=(-6.8, 1.2))
     ax.set_axis_off()
     return picture
 
 
-def _memory(ax, y, replayed, name, touched, floats, line) -> None:
+def _memory(ax, y, run, name, touched, floats, line) -> None:
     """Draw the memory around the touched elements, 32 floats per row, cut into segments."""
     ax.text(0, -y + 0.75, line, color=COLOURS[name], fontsize=9, va="bottom")
     first = int(min(touched)) // floats * floats
@@ -161,7 +163,7 @@ def _memory(ax, y, replayed, name, touched, floats, line) -> None:
         ax.text(0, -y - 1.72, f"and {beyond} more elements further on in memory", color=INK, fontsize=8, va="top")
 
 
-def tile_walk(replayed: trace.Trace, phase: int = 0, item: int = 0, group: int = 0) -> Picture:
+def tile_walk(run: ProductRun, phase: int = 0, item: int = 0, group: int = 0) -> Picture:
     """What a work-group does between two barriers, and what one of its work-items does.
 
     On the left are A, B and C: faint colours mark what the work-group loads and stores, full colours what the
@@ -169,17 +171,17 @@ def tile_walk(replayed: trace.Trace, phase: int = 0, item: int = 0, group: int =
     the colour of their matrix, elements that the work-item reads are red. `phase` is the number of barriers that
     the work-group has passed.
     """
-    r = replayed
-    words, last = walk_words(r, phase, item, group), int(r.events["phase"].max())
+    r = run
+    words, last = walk_words(r, phase, item, group), last_phase(r)
     picture = Picture(8, 4.2, f"Phase {phase} (of 0 to {last}), work-item {item} of work-group {group}: {words}")
     wide = max([cols for _, cols in r.shapes.values()], default=1)
     ax, beside = picture.panels(1, 2, width_ratios=(r.k + r.n + 2, wide + 2))
     places = _places(r)
     for name, (x, y, rows, cols) in places.items():
-        here = r.select(name, name == "C", group=group, phase=phase)
-        marks: list[Mark] = [(i % rows, i // rows, faint(COLOURS[name]), "") for i in trace.elements(here)]
-        mine = r.select("C", True, group=group, item=item) if name == "C" else here[here["item"] == item]
-        marks += [(i % rows, i // rows, COLOURS[name], "") for i in trace.elements(mine)]
+        here = views.select(r, name, name == "C", group=group, phase=phase)
+        marks: list[Mark] = [(i % rows, i // rows, faint(COLOURS[name]), "") for i in views.elements(here)]
+        mine = views.select(r, "C", True, group=group, item=item) if name == "C" else here[here["item"] == item]
+        marks += [(i % rows, i // rows, COLOURS[name], "") for i in views.elements(mine)]
         title = f"B transposed  {rows} x {cols}" if name == "B" and r.transposed else f"{name}  {rows} x {cols}"
         _grid(ax, x, y, rows, cols, COLOURS[name], title, marks)
     _bare(ax, picture)
@@ -190,40 +192,46 @@ def tile_walk(replayed: trace.Trace, phase: int = 0, item: int = 0, group: int =
     return picture
 
 
-def _local(ax, picture: Picture, r: trace.Trace, phase: int, item: int, group: int) -> None:
+def _local(ax, picture: Picture, r: ProductRun, phase: int, item: int, group: int) -> None:
     """Draw the arrays in local memory one below the other, one line of squares per row of an array."""
     top = 0
     for name, (rows, cols) in r.shapes.items():
-        stored = r.select(name, True, group=group, phase=phase)
-        read = r.select(name, group=group, phase=phase, item=item)
-        marks: list[Mark] = [(i // cols, i % cols, faint(COLOURS[name]), "") for i in trace.elements(stored)]
-        mine = trace.elements(stored[stored["item"] == item])
-        marks += [(i // cols, i % cols, COLOURS[name], "") for i in mine]
-        marks += [(i // cols, i % cols, RED, "") for i in trace.elements(read)]
-        _grid(ax, 0, top, rows, cols, COLOURS[name], f"{name}  {rows} x {cols}", marks)
+        colour = COLOURS.get(name, ORANGE)  # a text of the reader's own may name its arrays otherwise
+        stored = views.select(r, name, True, group=group, phase=phase)
+        read = views.select(r, name, group=group, phase=phase, item=item)
+        marks: list[Mark] = [(i // cols, i % cols, faint(colour), "") for i in views.elements(stored)]
+        mine = views.elements(stored[stored["item"] == item])
+        marks += [(i // cols, i % cols, colour, "") for i in mine]
+        marks += [(i // cols, i % cols, RED, "") for i in views.elements(read)]
+        _grid(ax, 0, top, rows, cols, colour, f"{name}  {rows} x {cols}", marks)
         top += rows + 3 + rows // 8
     _bare(ax, picture)
 
 
-def walk_words(replayed: trace.Trace, phase: int, item: int, group: int = 0) -> str:
+def last_phase(r: Run) -> int:
+    """The number of the last phase: how many barriers the work-items pass."""
+    return max(int(events["phase"].max()) for events in r.accesses.values() if len(events))
+
+
+def walk_words(run: ProductRun, phase: int, item: int, group: int = 0) -> str:
     """Describe a phase in words: how many floats the work-group moves, and how many of them one work-item moves."""
     said = []
     for verb, store, names in (("loads", False, "AB"), ("stores", True, "C")):
         for name in names:
-            here = replayed.select(name, store, group=group, phase=phase)
+            here = views.select(run, name, store, group=group, phase=phase)
             if len(here):
                 mine = int(here[here["item"] == item]["width"].sum())
                 said.append(f"the group {verb} {int(here['width'].sum())} floats of {name}, the item {mine}")
-    for name in replayed.shapes:
-        mine = int(replayed.select(name, group=group, phase=phase, item=item)["width"].sum())
+    for name in run.shapes:
+        mine = int(views.select(run, name, group=group, phase=phase, item=item)["width"].sum())
         if mine:
             said.append(f"the item reads {count(mine, 'float')} of {name}")
     return "; ".join(said) or "nothing"
 
 
-def fetches(replayed: trace.Trace) -> Picture:
+def fetches(run: ProductRun) -> Picture:
     """How often each element of A and of B is loaded from global memory by all work-groups together."""
-    r = replayed
+    r = run
     counts = {name: fetch_counts(r, name) for name in "AB"}
     most = max(int(c.max()) for c in counts.values())
     often = {name: str(c.max()) if c.min() == c.max() else f"{c.min()} to {c.max()}" for name, c in counts.items()}
@@ -251,34 +259,49 @@ def fetches(replayed: trace.Trace) -> Picture:
     return _bare(ax, picture)
 
 
-def fetch_counts(replayed: trace.Trace, name: str) -> np.ndarray:
+def fetch_counts(run: ProductRun, name: str) -> np.ndarray:
     """How many times each element of a matrix is loaded from global memory.
 
     Args:
-        replayed: a replay of a kernel.
+        run: a simulated product.
         name: "A" or "B".
 
     Returns:
         An int array, M x K for A; for B the shape that is stored in memory, K x N or, transposed, N x K.
     """
-    shape = (replayed.m, replayed.k) if name == "A" else replayed.b_shape
+    shape = (run.m, run.k) if name == "A" else run.b_shape
     counts = np.zeros(shape[0] * shape[1], int)
-    for e in replayed.select(name):
-        counts[e["index"] : e["index"] + e["width"]] += 1
+    events = views.select(run, name)
+    for width in np.unique(events["width"]):
+        firsts = events["index"][events["width"] == width]
+        np.add.at(counts, firsts[:, None] + np.arange(width), 1)
     return counts.reshape(shape[::-1]).T
 
 
-def transposing(replayed: trace.Trace, warp: int = 0) -> Picture:
-    """What a warp loads and stores when a matrix is transposed, and in how many segments of memory."""
-    r = replayed
+def transposed(rows: int, cols: int, tile: int = 16, coalesced: bool = True) -> Run:
+    """A simulated run that transposes a rows x cols matrix, by `transpose.cl`, or without a tile by `transpose_naive.cl`.
+
+    Both sizes must be multiples of `tile`. The arrays of the run are "in" and "out".
+    """
+    if rows % tile or cols % tile:
+        raise ValueError(f"{rows} x {cols} are not multiples of tile={tile}")
+    text = read(f"support/transpose{'' if coalesced else '_naive'}.cl")
+    before, after = np.arange(rows * cols, dtype=np.float32), Empty(rows * cols)
+    args = [rows, cols, rows, 0, before, cols, after] if coalesced else [rows, cols, before, after]
+    return run_kernel(text, None, (rows, cols), (tile, tile), args, {"TT": tile, "TR": tile})
+
+
+def transposing(r: Run, warp: int = 0) -> Picture:
+    """What a warp loads and stores when a matrix is `transposed`, and in how many segments of memory."""
+    rows_in, cols_in = r.global_size
     touched = {name: _touched(r, name, 0, warp, store=name == "out") for name in ("in", "out")}
-    said = {name: trace.segments(t) for name, t in touched.items()}
+    said = {name: views.segments(t) for name, t in touched.items()}
     words = f"a warp's loads fall into {count(said['in'], 'segment')}, its stores into {count(said['out'], 'segment')}"
     how = "through a tile in local memory" if r.shapes else "directly"
     picture = Picture(7, 3.0, f"Transposing {how}: {words}")
     ax = picture.axes_plain()
     x = 0
-    for name, rows, cols in (("in", r.n, r.m), ("out", r.m, r.n)):
+    for name, rows, cols in (("in", rows_in, cols_in), ("out", cols_in, rows_in)):
         marks = [(i % rows, i // rows, COLOURS[name], "") for i in touched[name]]
         _grid(ax, x, 0, rows, cols, COLOURS[name], f"{name}  {rows} x {cols}: {count(said[name], 'segment')}", marks)
         x += cols + 4

@@ -12,7 +12,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 
 from .. import model
-from ..simt import trace
+from ..simt import ProductRun, simulate, views
 from .diagram import faint
 from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count
 
@@ -20,14 +20,14 @@ TILE = 64  # rows and columns of the tile whose warps are drawn
 
 
 @cache
-def replayed(kernel: int, WPTM: int, WPTN: int, WARPM: int = 8) -> trace.Trace:
-    """A replay of kernel 9 or 15 on one tile of 64 x 64, with four steps of k."""
+def replayed(kernel: int, WPTM: int, WPTN: int, WARPM: int = 8) -> ProductRun:
+    """A simulated run of kernel 9 or 15 on one tile of 64 x 64, with four steps of k."""
     params = {"TSM": TILE, "TSN": TILE, "TSK": 4, "WPTM": WPTM, "WPTN": WPTN, "WIDTH": 1}
     params |= {"WARPM": WARPM} if kernel == 15 else {"UNROLL": 1}
-    return trace.replay(kernel, TILE, TILE, 4, params)
+    return simulate(kernel, TILE, TILE, 4, params)
 
 
-def fetched(r: trace.Trace, name: str) -> tuple[int, int, int]:
+def fetched(r: ProductRun, name: str) -> tuple[int, int, int]:
     """What the first warp fetches from Atile or Btile for one step of k.
 
     In each turn local memory serves all 32 lanes with one float each, or 8 lanes with vectors of 4, provided that
@@ -37,11 +37,24 @@ def fetched(r: trace.Trace, name: str) -> tuple[int, int, int]:
         Loads per lane; turns of local memory; and how many different floats these loads read, since a device may
         fetch a float that several lanes need only once.
     """
-    width = int(r.select(name)["width"].max())
-    firsts = r.touches(name)[: r.params["WPTM" if name == "Atile" else "WPTN"] // width]
+    width = int(views.select(r, name)["width"].max())
+    firsts = views.touches(r, name)[: r.params["WPTM" if name == "Atile" else "WPTN"] // width]
     floats = firsts[:, :, None] + np.arange(width)
     turns = sum(model.turns(part) for part in floats.reshape(-1, 32))  # 32 lanes, or 8 with 4 floats each
     return len(firsts), turns, len(np.unique(floats))
+
+
+def owners(r: ProductRun) -> dict[tuple[int, int], int]:
+    """Which lane of the first warp holds an element of the tile of C, by its row and column.
+
+    It holds those whose row of A's tile and column of B's it reads, whoever stores them in the end.
+    """
+    mine = []
+    for name, per in (("Atile", r.params["WPTM"]), ("Btile", r.params["WPTN"])):
+        width = int(views.select(r, name)["width"].max())
+        firsts = views.touches(r, name)[: per // width]  # one step of k
+        mine.append((firsts[:, None, :] + np.arange(width)[:, None]).reshape(per, -1).T % r.shapes[name][1])
+    return {(int(m), int(n)): lane for lane, (a, b) in enumerate(zip(*mine, strict=True)) for m in a for n in b}
 
 
 def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, lane: int = 0) -> Picture:
@@ -62,8 +75,7 @@ def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, lane: int = 0) -> Pictur
     shades = matplotlib.colormaps["viridis"](np.linspace(0.15, 0.9, 32))
     shades[lane] = (*to_rgb(RED), 1)
     for ax, (number, r) in zip(picture.panels(1, 2), both.items(), strict=True):
-        stores = r.select("C", store=True)
-        owner = {(int(e["index"]) % TILE, int(e["index"]) // TILE): int(e["item"]) for e in stores if e["item"] < 32}
+        owner = owners(r)
         if number == 9:
             pixels = [
                 [shades[owner[m, n]] if (m, n) in owner else (0, 0, 0, 0) for n in range(TILE)] for m in range(TILE)

@@ -5,7 +5,7 @@ No device is needed: a chip is a few numbers (`K40M`, `H200`), which can also be
 
 from .banks import stride_turns, turns
 from .chip import H200, K40M, Multiprocessor, multiprocessor, occupancy, shares
-from .schedule import Span, idle, pieces, shifts, timeline
+from .schedule import Span, idle, ordered, pieces, shifts, timeline
 from .traffic import (
     Peaks,
     flops,
@@ -33,6 +33,7 @@ __all__ = [
     "loads",
     "multiprocessor",
     "occupancy",
+    "ordered",
     "pieces",
     "requested_bytes",
     "ridge",

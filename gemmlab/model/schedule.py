@@ -23,6 +23,13 @@ class Span:
     end: float
 
 
+def ordered(tile: int, rows: int, columns: int, order: int) -> tuple[int, int]:
+    """Row and column of a tile that is number `tile` in kernel 15's order: down `order` rows, then on to the right."""
+    band = tile // (order * columns) * order
+    inside = min(order, rows - band)
+    return band + tile % (order * columns) % inside, tile % (order * columns) // inside
+
+
 def timeline(tiles: int, load: float, compute: float, buffers: int = 1, groups: int = 1) -> list[Span]:
     """When each tile is loaded and computed, by work-groups that share one multiprocessor.
 

@@ -8,7 +8,7 @@
 
 It needs NumPy and nothing else. The way of a text: `text` (tokens, macros), `parse` (a tree, `tree` and `types`),
 `translate` with `expressions` and `calls` (a Python function), `machine` with `memory` and `values` (it runs),
-`watch` (findings), `count` (costs), `api`.
+`watch` (findings), `count` (costs), `api`; `views` is what pictures and chapters ask of a run.
 """
 
 from .api import EVENT, Empty, ProductRun, Run, WarpStep, run, simulate

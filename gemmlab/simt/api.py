@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
+from math import prod
 from numbers import Integral, Real
 from time import monotonic
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from .memory import Memory
 from .text import TextError
 from .translate import Program, compile_kernel
 from .tree import Declaration
-from .types import SCALARS, Pointer, Scalar, an, scalar_of
+from .types import SCALARS, Pointer, Scalar, an, scalar_of, stride
 from .values import over
 from .watch import Entry, Finding, distinct, races, two_writers
 
@@ -74,6 +75,7 @@ class Run:
         log: every step of all work-items in step, as `Entry`.
         printed: what printf said.
         global_size, local_size: work-items of the launch and of a work-group.
+        shapes: of each local array its rows, and the numbers of a row, padding included.
     """
 
     def __init__(self, machine: Machine, memories: Mapping[str, Memory]):
@@ -83,6 +85,7 @@ class Run:
         self.findings: list[Finding] = distinct([*races(machine.log), *machine.findings])
         self.stop, self.printed = machine.stop, machine.printed
         self.global_size, self.local_size = machine.global_size, machine.local_size[: len(machine.global_size)]
+        self.shapes = _shapes(machine.program)
 
     @property
     def ok(self) -> bool:
@@ -147,6 +150,16 @@ class Run:
             parts.append(rows)
         return np.concatenate(parts)
 
+    @cached_property
+    def accesses(self) -> dict[tuple[str, bool], np.ndarray]:
+        """The events of each array, loads (False) and stores (True) by themselves."""
+        events = self.events()
+        found: dict[tuple[str, bool], np.ndarray] = {}
+        for array in {e.memory.name for e in self.log if e.memory is not None and e.memory.space != "private"}:
+            mine = events[events["array"] == array]
+            found |= {(array, store): mine[mine["store"] == store] for store in (False, True)}
+        return found
+
     def warp(self, group: int = 0, warp: int = 0, private: bool = False) -> list[WarpStep]:
         """What one warp of a work-group does, step by step: loads, stores, multiply-adds, branches, barriers.
 
@@ -183,6 +196,8 @@ class ProductRun(Run):
         kernel, params, m, n, k: what ran.
         a, b: the inputs; c: the result, m x n, NaN where nothing was stored; expected: A B.
         exact: whether c is expected, bit for bit (of the groups that ran).
+        transposed: whether the kernel reads B as its transpose.
+        b_shape: rows and columns of B as it lies in memory, column-major.
     """
 
     def __init__(self, machine: Machine, memories: Mapping[str, Memory], spec: KernelSpec, params: dict[str, int],
@@ -191,6 +206,8 @@ class ProductRun(Run):
         memory = list(memories.values())[2]
         self.kernel, self.params, self.a, self.b = spec.number, params, a, b
         (self.m, self.k), self.n = a.shape, b.shape[1]
+        self.transposed = spec.wants_transposed(params)
+        self.b_shape = (self.n, self.k) if self.transposed else (self.k, self.n)
         self.c = self.arrays[memory.name].reshape(self.n, self.m).T
         self.expected = (a.astype(np.float64) @ b.astype(np.float64)).astype(self.c.dtype)
         marks = memory.marks(memory.scalar.size)
@@ -224,6 +241,16 @@ class ProductRun(Run):
         text = (f"wrong: {many:,} of {self.c.size:,} elements; the first is C({row}, {column}) = {got:g} instead of "
                 f"{want:g}")  # fmt: skip
         return f"{text}; {super().verdict}" if self.findings else text
+
+
+def _shapes(program: Program) -> dict[str, tuple[int, int]]:
+    """Rows and numbers of a row of each local array."""
+    found = {}
+    for a in program.locals:
+        leaf, sizes = a.type.leaf
+        *rows, row = sizes or (1,)
+        found[a.name] = (prod(rows), row * (stride(leaf) // scalar_of(leaf).size))
+    return found
 
 
 @lru_cache(maxsize=64)

@@ -46,15 +46,13 @@ def look(kernel: int, m: int, n: int | None = None, k: int | None = None, params
 
 
 def _few_tiles(spec: KernelSpec, params: dict[str, int], m: int, n: int, k: int) -> list[int]:
-    """Sizes of a product that shows what a larger one would: a tile, its edge, and enough steps along k to race."""
+    """Sizes that show what larger ones would: a tile, its edge, enough steps along k to race; no more than asked."""
     steps = params.get("STAGES", 1) + 1
     few = []
     for size, tile, most, least, multiple in zip(
         (m, n, k), spec.tiles(params), (1, 1, steps), spec.minimum_sizes(params), spec.multiples(params), strict=True
     ):
-        edge = most * tile + size % tile if spec.edges != "pad" else most * tile
-        edge = min(edge, size) if spec.edges != "pad" else edge
-        few.append(-(-max(edge, least) // multiple) * multiple)
-    if spec.tiles(params)[2] == 1:
-        few[2] = 4
+        edge = 0 if spec.edges == "pad" else size % tile
+        wanted = max(4, most * tile) + edge if tile == 1 else most * tile + edge
+        few.append(-(-max(min(size, wanted), least) // multiple) * multiple)
     return few

@@ -19,11 +19,15 @@ except ImportError as missing:
 EXPLORER, STEPPER, ACCESS, OTHER, SLOW, QUICK, ENDLESS, BARE = range(1, 9)
 CELLS = (
     "import time\n\nimport ipywidgets\n\nimport gemmlab\nfrom gemmlab.catalog import sources\n"
-    "from gemmlab.draw import diagram\nfrom gemmlab.simt import trace\nfrom gemmlab.worker import client",
+    "from gemmlab.draw import diagram\nfrom gemmlab.worker import client as live",
     "gemmlab.Explorer(kernel=3, m=512)",
     "gemmlab.Stepper(lambda rows, cols: diagram.layout(rows, cols), rows=(3, 4), cols=(4, 5))",
     "def draw(k, identifiers):\n"
-    "    return diagram.access(trace.replay(1, 32, 32, 8, swapped=identifiers == 'exchanged'), k)\n\n"
+    "    source = sources.read('01_naive.cl')\n"
+    "    if identifiers == 'exchanged':\n"
+    "        source = source.replace('m = get_global_id(0)', 'm = get_global_id(1)')\n"
+    "        source = source.replace('n = get_global_id(1)', 'n = get_global_id(0)')\n"
+    "    return diagram.access(gemmlab.simulate(1, 32, 32, 8, {'TS': 32}, source), k)\n\n"
     "gemmlab.Stepper(draw, k=range(8), identifiers=('as written', 'exchanged'))",
     "gemmlab.Explorer(kernel=2, m=128)",
     "end = time.monotonic() + 3\nwhile time.monotonic() < end:\n    pass\nprint('waited')",

@@ -12,11 +12,12 @@ from matplotlib.colors import same_color, to_rgba
 from matplotlib.patches import PathPatch, Rectangle
 from PIL import Image
 
-from gemmlab import model
+from gemmlab import model, simulate
 from gemmlab.bench import sweeps
+from gemmlab.catalog import sources
 from gemmlab.draw import diagram, hardware, plot
 from gemmlab.draw.picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count, short
-from gemmlab.simt import trace
+from gemmlab.simt import views
 
 BLOCKS = {"TSM": 8, "TSN": 8, "TSK": 4, "WPTM": 2, "WPTN": 4, "UNROLL": 1}
 #: Of every kernel small parameters, and M, N, K: several groups, two or three tiles along K.
@@ -35,21 +36,25 @@ SMALL = {
 }
 
 
+EXCHANGED = sources.read("01_naive.cl").replace("m = get_global_id(0)", "m = get_global_id(1)")
+EXCHANGED = EXCHANGED.replace("n = get_global_id(1)", "n = get_global_id(0)")
+
+
 @cache
-def replay(kernel):
+def ran(kernel):
     params, sizes = SMALL[kernel]
-    return trace.replay(kernel, *sizes, params)
+    return simulate(kernel, *sizes, params)
 
 
 def phases(kernel):
-    return range(int(replay(kernel).events["phase"].max()) + 1)
+    return range(diagram.last_phase(ran(kernel)) + 1)
 
 
 def touched(r, array, store=False, **where):
     """The floats that some events touch, with repetitions: one by one, apart from the package's own counting."""
-    names = r.events.dtype.names
+    events = r.events()
     found = []
-    for event in (dict(zip(names, e, strict=True)) for e in r.events.tolist()):
+    for event in (dict(zip(events.dtype.names, e, strict=True)) for e in events.tolist()):
         if (event["array"], event["store"]) == (array, store) and all(event[name] == where[name] for name in where):
             found += range(event["index"], event["index"] + event["width"])
     return found
@@ -105,9 +110,9 @@ def faint(colour):
 
 
 @pytest.mark.parametrize(("kernel", "phase"), [(kernel, phase) for kernel in SMALL for phase in phases(kernel)])
-def test_a_tile_walk_draws_what_the_replay_did(kernel, phase):
-    r = replay(kernel)
-    groups, items = (int(r.events[name].max()) for name in ("group", "item"))
+def test_a_tile_walk_draws_what_the_run_did(kernel, phase):
+    r = ran(kernel)
+    groups, items = (int(r.events()[name].max()) for name in ("group", "item"))
     for group, item in {(0, 0), (groups, items), (groups, 1), (0, items)}:
         picture = diagram.tile_walk(r, phase, item, group)
         here = {"group": group, "phase": phase}
@@ -140,9 +145,9 @@ def test_a_tile_walk_draws_what_the_replay_did(kernel, phase):
 
 
 @pytest.mark.parametrize(("kernel", "phase"), [(kernel, phase) for kernel in SMALL for phase in phases(kernel)])
-def test_a_tile_walk_says_what_the_replay_did(kernel, phase):
-    r = replay(kernel)
-    last, items = phases(kernel)[-1], int(r.events["item"].max())
+def test_a_tile_walk_says_what_the_run_did(kernel, phase):
+    r = ran(kernel)
+    last, items = phases(kernel)[-1], int(r.events()["item"].max())
     for item in {0, items}:
         words = diagram.walk_words(r, phase, item, 0)
         here = {"group": 0, "phase": phase}
@@ -169,41 +174,42 @@ def test_a_tile_walk_says_what_the_replay_did(kernel, phase):
 def test_the_phases_together_say_all_that_happens():
     """Over all phases the group's floats are those of its part of the formulas; and past the last there is nothing."""
     for kernel in SMALL:
-        r = replay(kernel)
+        r = ran(kernel)
         texts = [diagram.walk_words(r, phase, 0) for phase in phases(kernel)]
-        groups = int(r.events["group"].max()) + 1
+        groups = int(r.events()["group"].max()) + 1
         for name, store in (("A", False), ("B", False), ("C", True)):
             moved = sum(int(n) for text in texts for n in re.findall(rf"the group \w+ (\d+) floats of {name}\b", text))
-            assert moved * groups == r.count(name, store=store), (kernel, name)
+            assert moved * groups == int(views.select(r, name, store)["width"].sum()), (kernel, name)
         assert diagram.walk_words(r, len(texts), 0) == "nothing"
 
 
 def test_a_matrix_says_its_size_and_whether_it_is_transposed():
     for kernel, title in ((3, "B  12 x 8"), (5, "B transposed  4 x 6"), (11, "B transposed  4 x 3")):
-        texts = [t.get_text() for t in diagram.tile_walk(replay(kernel)).axes[0].texts]
-        assert title in texts and f"C  {replay(kernel).m} x {replay(kernel).n}" in texts
-    texts = [t.get_text() for t in diagram.tile_walk(replay(5)).axes[1].texts]
+        texts = [t.get_text() for t in diagram.tile_walk(ran(kernel)).axes[0].texts]
+        assert title in texts and f"C  {ran(kernel).m} x {ran(kernel).n}" in texts
+    texts = [t.get_text() for t in diagram.tile_walk(ran(5)).axes[1].texts]
     assert texts == ["Atile  2 x 4", "Btile  4 x 3"]  # with the padding
 
 
 # A warp's accesses
 
 WARPS = [
-    (trace.replay(1, 64, 32, 3, {"TS": 32}), {}),
-    (trace.replay(1, 32, 32, 3, {"TS": 32}, swapped=True), {}),
-    (trace.replay(2, 16, 32, 16, {"TS": 16}), {"warp": 5}),
-    (trace.replay(4, 16, 32, 16, {"TS": 16, "WIDTH": 4}), {"warp": 1, "size": 128}),
-    (trace.replay(5, 32, 64, 8, {"TS": 32, "TSK": 8, "WPT": 8, "PAD": 1}), {"step": 1}),
-    (trace.replay(11, 32, 16, 4, {"RX": 4, "RY": 2, "RK": 1, "WIDTH": 4, "GX": 8, "GY": 8}), {"step": 3}),
+    (simulate(1, 64, 32, 3, {"TS": 32}), {}),
+    (simulate(1, 32, 32, 3, {"TS": 32}, EXCHANGED), {}),
+    (simulate(2, 16, 32, 16, {"TS": 16}), {"warp": 5}),
+    (simulate(4, 16, 32, 16, {"TS": 16, "WIDTH": 4}), {"warp": 1, "size": 128}),
+    (simulate(5, 32, 64, 8, {"TS": 32, "TSK": 8, "WPT": 8, "PAD": 1}), {"step": 1}),
+    (simulate(11, 32, 16, 4, {"RX": 4, "RY": 2, "RK": 1, "WIDTH": 4, "GX": 8, "GY": 8}), {"step": 3}),
 ]
 
 
 def of_a_warp(r, name, step=0, warp=0, size=32, store=False):
     """The elements that a warp touches by its `step`-th instruction, and their segments, lane by lane."""
     found = set()
+    events = r.events(group=0)[["item", "array", "store", "index", "width"]].tolist()
     for lane in range(32 * warp, 32 * warp + 32):
-        mine = [e for e in r.events.tolist() if e[0] == 0 and e[1] == lane and (e[5], e[4]) == (name, store)]
-        found |= set(range(mine[step][6], mine[step][6] + mine[step][7]))
+        mine = [e for e in events if e[0] == lane and e[1:3] == (name, store)]
+        found |= set(range(mine[step][3], mine[step][3] + mine[step][4]))
     return found, {4 * i // size for i in found}
 
 
@@ -249,7 +255,7 @@ def test_the_lesson_on_coalescing_in_numbers():
 @pytest.mark.parametrize("tile", (16, 32))
 @pytest.mark.parametrize("coalesced", (True, False))
 def test_transposing_draws_and_says_what_a_warp_touches(tile, coalesced):
-    r = trace.replay_transpose(32, 64, tile, coalesced)
+    r = diagram.transposed(32, 64, tile, coalesced)
     picture = diagram.transposing(r, warp=2)
     stores = 4 if coalesced else tile
     words = f"a warp's loads fall into 4 segments, its stores into {stores} segments"
@@ -266,8 +272,8 @@ def test_transposing_draws_and_says_what_a_warp_touches(tile, coalesced):
 
 
 @pytest.mark.parametrize("kernel", SMALL)
-def test_fetches_are_those_of_the_replay_and_of_the_model(kernel):
-    r = replay(kernel)
+def test_fetches_are_those_of_the_run_and_of_the_model(kernel):
+    r = ran(kernel)
     for name, shape in (("A", (r.m, r.k)), ("B", r.b_shape)):
         counts = np.zeros(shape, int)
         for i in touched(r, name):
@@ -284,7 +290,7 @@ def test_fetches_are_those_of_the_replay_and_of_the_model(kernel):
 
 @pytest.mark.parametrize("kernel", SMALL)
 def test_fetches_draw_and_say_the_counts(kernel):
-    r = replay(kernel)
+    r = ran(kernel)
     picture = diagram.fetches(r)
     a, b = (diagram.fetch_counts(r, name) for name in "AB")
     assert a.min() == a.max() and b.min() == b.max()  # in these kernels all are alike
@@ -301,7 +307,7 @@ def test_fetches_draw_and_say_the_counts(kernel):
 
 
 def test_fetches_of_some_groups_differ_from_element_to_element():
-    r = trace.replay(2, 8, 8, 8, {"TS": 4}, groups=[(0, 0), (0, 1)])
+    r = simulate(2, 8, 8, 8, {"TS": 4}, groups=[(0, 0), (0, 1)])
     picture = diagram.fetches(r)
     assert picture.alt.endswith("loaded from global memory, elements of A 0 to 2 times; each element of B 1 time")
     numbers = {(round(t.get_position()[0] - 0.5), round(-t.get_position()[1] - 0.5)): t.get_text()
@@ -476,10 +482,10 @@ PICTURES = {
     "layout": lambda: diagram.layout(),
     "layout of many": lambda: diagram.layout(8, 10),
     "access": lambda: diagram.access(WARPS[0][0]),
-    "fetches": lambda: diagram.fetches(replay(10)),
-    "fetches of many": lambda: diagram.fetches(trace.replay(2, 24, 24, 24, {"TS": 8})),
-    "transposing": lambda: diagram.transposing(trace.replay_transpose(32, 64, 32)),
-    "transposing straight": lambda: diagram.transposing(trace.replay_transpose(64, 64, 16, False)),
+    "fetches": lambda: diagram.fetches(ran(10)),
+    "fetches of many": lambda: diagram.fetches(simulate(2, 24, 24, 24, {"TS": 8})),
+    "transposing": lambda: diagram.transposing(diagram.transposed(32, 64, 32)),
+    "transposing straight": lambda: diagram.transposing(diagram.transposed(64, 64, 16, False)),
     "banks": lambda: hardware.banks(range(0, 32 * 16, 16)),
     "banks of 8 bytes": lambda: hardware.banks(range(0, 32 * 17, 17), 8, "Kernel 5: "),
     "occupancy": lambda: hardware.occupancy(model.H200, 256, 117, 17408),
@@ -494,8 +500,8 @@ PICTURES = {
     "lines": lambda: plot.lines(BOTH, "WPT"),
     "lines of many": lambda: plot.lines({"a": {x: x + 1.0 for x in range(300)}}, "size"),
     "shares": lambda: plot.shares(RUNS),
-    **{f"tile walk {n}": lambda n=n: diagram.tile_walk(replay(n), phases(n)[-1] // 2, 1) for n in SMALL},
-    "tile walk of many": lambda: diagram.tile_walk(trace.replay(2, 32, 32, 32, {"TS": 16}), 0, 5),
+    **{f"tile walk {n}": lambda n=n: diagram.tile_walk(ran(n), phases(n)[-1] // 2, 1) for n in SMALL},
+    "tile walk of many": lambda: diagram.tile_walk(simulate(2, 32, 32, 32, {"TS": 16}), 0, 5),
 }
 
 

@@ -27,9 +27,8 @@ def words(picture) -> list[str]:
 def test_a_warp_holds_one_compact_block(p, q, rows):
     """The header's picture: blocks of 4 x 4, lanes down the rows first, as often as WPTM/4 and WPTN/4."""
     r = warps.replayed(15, p, q, rows)
-    assert (r.c == r.a @ r.b).all()
-    stores = r.select("C", store=True)
-    held = {(int(e["index"]) % 64, int(e["index"]) // 64): int(e["item"]) for e in stores if e["item"] < 32}
+    assert r.ok, r.verdict
+    held = warps.owners(r)
     columns = 32 // rows
     assert set(held) == {(m, n) for m in range(rows * p) for n in range(columns * q)}
     assert all(lane == m // 4 % rows + n // 4 % columns * rows for (m, n), lane in held.items())
@@ -55,7 +54,7 @@ def test_what_a_warp_fetches_is_what_the_catalog_says():
         assert floats / (p * q) == model.loads(15, r.params)["local"]
 
 
-def test_the_picture_of_a_block_is_that_of_the_replay():
+def test_the_picture_of_a_block_is_that_of_the_run():
     picture = warps.block(4, 4, 8, lane=5)
     assert "kernel 9: 4 + 4 loads, 4 + 4 turns, 64 + 8 floats" in picture.alt
     assert "kernel 15: 1 + 1 loads, 4 + 4 turns, 32 + 16 floats" in picture.alt

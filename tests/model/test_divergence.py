@@ -14,7 +14,7 @@ from gemmlab import check, cli, model
 from gemmlab.bench import edges
 from gemmlab.draw import hardware
 from gemmlab.model import divergence
-from gemmlab.simt import trace
+from gemmlab.simt import views
 
 LAYOUTS = ("row-major", "column-major")
 
@@ -55,13 +55,13 @@ def test_whole_tiles_do_not_diverge():
 def test_the_count_is_that_of_the_kernel():
     """A warp of kernel 12 diverges in a phase exactly if some of its work-items load from A and others do not."""
     m, n, k, ts, warp = 11, 9, 7, 4, 8
-    replayed = trace.replay(12, m, n, k, {"TS": ts, "WPT": 1})
+    run = gemmlab.simulate(12, m, n, k, {"TS": ts, "WPT": 1})
     for name in "AB":
         counts = divergence.by_group(name, m, n, k, ts, warp)
         found = np.zeros_like(counts)
         for group in range(counts.size):
             for phase in range(0, 2 * -(-k // ts), 2):  # the loading phases
-                items = set(replayed.select(name, group=group, phase=phase)["item"].tolist())
+                items = set(views.select(run, name, group=group, phase=phase)["item"].tolist())
                 for start in range(0, ts * ts, warp):
                     loading = len(items & set(range(start, start + warp)))
                     found[group % counts.shape[0], group // counts.shape[0]] += 0 < loading < warp

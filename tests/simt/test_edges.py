@@ -8,7 +8,7 @@ from conftest import FULL
 
 import gemmlab
 from gemmlab import catalog, check, model
-from gemmlab.simt import trace
+from gemmlab.simt import views
 
 SMALL = {12: {"TS": 16, "WPT": 4}, 13: {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 2}}
 SMALL |= {15: {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4, "WIDTH": 1}}
@@ -61,11 +61,11 @@ def test_all_sizes_up_to_70(device):
 def test_the_seed_s_picture_of_shifted_tiles():
     """Three rows and four columns of tiles: 2, 5, 8 move up, 9 and 10 left, 11 both; the others stay."""
     params = {"TSM": 4, "TSN": 4, "TSK": 2, "WPTM": 2, "WPTN": 2, "UNROLL": 1}
-    replayed = trace.replay(13, 11, 14, 4, params)
+    run = gemmlab.simulate(13, 11, 14, 4, params)
     moved = {"up": set(), "left": set()}
     for group in range(12):
         first = {
-            name: min(int(i) % rows for i in replayed.select(name, group=group)["index"])
+            name: min(int(i) % rows for i in views.select(run, name, group=group)["index"])
             for name, rows in (("A", 11), ("B", 14))
         }
         if first["A"] != group % 3 * 4:
@@ -87,24 +87,23 @@ def test_the_seed_s_picture_of_shifted_tiles():
     (15, {"TSM": 16, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4, "WARPM": 4, "WIDTH": 1, "TRANSPOSED": 0}, (17, 35, 9)),
     (15, {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "WIDTH": 4, "TRANSPOSED": 0}, (36, 20, 7)),
 ])  # fmt: skip
-@pytest.mark.parametrize("order", ("forward", "backward", "shuffled"))
-def test_replays_of_awkward_sizes(number, params, sizes, order):
-    """The product, no race, each element of C stored once, and never a load from outside (the replay would raise)."""
-    replayed = trace.replay(number, *sizes, params, order=order)
-    assert (replayed.c == replayed.a @ replayed.b).all()
-    assert not trace.races(replayed)
-    assert replayed.count("C", store=True) == len(trace.elements(replayed.select("C", True))) == sizes[0] * sizes[1]
+@pytest.mark.parametrize("order", ("lockstep", "warps"))
+def test_simulations_of_awkward_sizes(number, params, sizes, order):
+    """The product, no race, each element of C stored once, and never a load from outside."""
+    run = gemmlab.simulate(number, *sizes, params, order=order)
+    assert run.ok, run.verdict
+    assert run.counts.stores["C"] == len(views.elements(views.select(run, "C", True))) == sizes[0] * sizes[1]
 
 
-def test_a_replay_smaller_than_the_tile_is_refused():
-    with pytest.raises(ValueError, match="m=3 is less than the 8 of a tile"):
-        trace.replay(13, 3, 8, 8, {"TSM": 8, "TSN": 8, "TSK": 4, "WPTM": 2, "WPTN": 4, "UNROLL": 1})
+def test_a_simulation_smaller_than_the_tile_is_refused():
+    with pytest.raises(ValueError, match="m=3 is less than 8"):
+        gemmlab.simulate(13, 3, 8, 8, {"TSM": 8, "TSN": 8, "TSK": 4, "WPTM": 2, "WPTN": 4, "UNROLL": 1})
 
 
 def test_loads_of_whole_tiles_are_those_of_the_formula():
     for number, params in ((12, {"TS": 8, "WPT": 2}), (13, {"TSM": 8, "TSN": 16, "TSK": 4, "WPTM": 2, "WPTN": 4})):
-        replayed = trace.replay(number, 16, 32, 24, params | ({"UNROLL": 1} if number == 13 else {}))
-        assert replayed.count("A", "B") == model.loads(number, replayed.params)["global"] * 16 * 32 * 24
+        run = gemmlab.simulate(number, 16, 32, 24, params | ({"UNROLL": 1} if number == 13 else {}))
+        assert run.counts.loads["A"] + run.counts.loads["B"] == model.loads(number, run.params)["global"] * 16 * 32 * 24
 
 
 def test_a_prediction_from_a_smaller_product_keeps_to_the_least_size(device):

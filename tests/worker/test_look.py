@@ -67,6 +67,13 @@ def test_a_guard_that_is_missing_is_seen_where_sizes_ask_for_it():
     assert look(12, 61, params={"TS": 8, "WPT": 4}, source=source) is not None
 
 
+def test_a_text_is_not_blamed_for_what_its_size_does_not_ask():
+    """With one tile along k there is no next one that could overwrite it: the second barrier protects nothing."""
+    for k, found in ((8, False), (5, False), (16, True)):
+        seen = look(2, 64, 64, k, params={"TS": 8}, source=without_barrier(2, 2))
+        assert (seen is not None) == found
+
+
 def test_a_trial_tells_a_race(any_device):
     """On PoCL the product is right, by luck; another runtime may show what the race does."""
     outcome = gemmlab.trial(2, 64, params={"TS": 8}, source=RACE, repeats=1)

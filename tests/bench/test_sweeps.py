@@ -1,0 +1,168 @@
+"""Texts of the kernels and what was recorded of them: differences, translations, sweeps. No device needed."""
+
+import re
+
+import numpy as np
+import pytest
+
+from gemmlab import ParameterError, catalog, model
+from gemmlab.bench import cuda, sweeps
+from gemmlab.catalog import sources
+from gemmlab.opencl import ptx
+
+
+@pytest.mark.parametrize("number", [number for number in catalog if number > 1])
+def test_a_kernel_says_which_one_it_changes(number):
+    said = re.search(r"^// Before: +(\w+)\.", sources.read(catalog[number].file), re.M)[1]
+    assert f"{said}.cl" == catalog[catalog[number].before].file
+
+
+def test_the_first_kernel_changes_none():
+    assert catalog[1].before == 0
+    assert "// Before:   nothing" in sources.read(catalog[1].file)
+
+
+@pytest.mark.parametrize("number", [number for number in catalog if number > 1])
+def test_a_difference_tells_both_texts(number):
+    """With enough context it holds every line of both, without the headers and empty lines."""
+    texts = [sources.read(catalog[n].file) for n in (catalog[number].before, number)]
+    told = sources.diff(*texts, context=10_000).splitlines()[1:]
+    for text, sign in zip(texts, "-+", strict=True):
+        body = text[text.index("\n#ifndef") :].splitlines()
+        assert [line[1:] for line in told if line[0] in (" ", sign)] == [line for line in body if line.strip()]
+    short = sources.diff(*texts, context=0).splitlines()
+    assert {line[0] for line in short} == {"@", "-", "+"}
+    assert [line for line in told if line[0] != " "] == [line for line in short if line[0] != "@"]
+    assert sources.diff(texts[0], texts[0]) == ""
+
+
+PTX = """
+    ld.param.u64  %rd1, [gemm_param_3];
+    ld.global.nc.v2.f32  {%f1, %f2}, [%rd1];
+    ld.global.f32  %f3, [%rd2];
+    st.shared.v2.f32  [%r1], {%f1, %f2};
+    st.shared.f32  [%r1+8], %f3;
+    bar.sync  0;
+    ld.shared.f32  %f4, [%r2];
+    ld.shared.v4.f32  {%f5, %f6, %f7, %f8}, [%r2+16];
+    ld.shared.u32  %r3, [%r4];
+    fma.rn.f32  %f9, %f4, %f5, %f9;
+    fma.rn.f32  %f9, %f4, %f6, %f9;
+    fma.rn.f64  %fd1, %fd2, %fd3, %fd1;
+    mul.f32  %f10, %f9, %f9;
+    barrier.sync  0;
+    st.global.v4.f32  [%rd3], {%f9, %f9, %f9, %f10};
+    st.global.f32  [%rd3+16], %f9;
+"""
+
+
+def test_instructions_are_counted_once_a_float():
+    assert ptx.instructions(PTX) == {
+        "multiply-adds": 2,
+        "local loads": 5,
+        "local stores": 3,
+        "global loads": 3,
+        "global stores": 5,
+        "barriers": 2,
+    }
+    assert ptx.instructions("") == dict.fromkeys(ptx.KINDS, 0)
+
+
+CUDA = (1, 2, 3, 5, 6, 7, 8, 9, 10)
+#: Words of OpenCL C in kernel 8 that stand behind an #if which CUDA does not take.
+BEHIND = {"__NV_CL_C_VERSION", "get_sub_group_local_id"}
+
+
+def code(text):
+    return re.sub(r"//.*", "", text)
+
+
+@pytest.mark.parametrize("number", CUDA)
+def test_a_translation_defines_the_parameters_first(number):
+    moved = {p.name: p.default for p in catalog[number].params} | {catalog[number].params[0].name: 64}
+    moved |= {"TSN": 64} if "TSN" in moved else {}
+    text = cuda.translate(number, moved)
+    assert text.startswith(cuda.TRANSLATION)
+    for name, value in moved.items():
+        lines = [line for line in text.splitlines() if re.match(rf"#(define|ifndef) {name}\b", line)]
+        assert lines[:2] == [f"#define {name} {value}", f"#ifndef {name}"]
+    assert text != cuda.translate(number)
+    assert "#define " + catalog[number].params[0].name + " 64\n" not in cuda.translate(number)
+
+
+@pytest.mark.parametrize("number", CUDA)
+def test_a_translation_holds_nothing_that_cuda_cannot_read(number):
+    """Local arrays are __shared__; a pointer into them must not be. All that is OpenCL's is a macro in front."""
+    text = cuda.translate(number)
+    body = code(text[len(cuda.TRANSLATION) :])
+    assert not re.search(r"__local\s+\w+\s*\*", body)
+    assert len(re.findall(r"__local\s+float\w*\s+\w+\[", body)) == (2 if number > 1 else 0)
+    source = sources.read(catalog[number].file)
+    changed = [old for old, new in zip(source.splitlines()[::-1], text.splitlines()[::-1], strict=False) if old != new]
+    assert len(changed) == (0 if number < 7 else 2) and all(line.count("__local float*") == 2 for line in changed)
+    defined = set(re.findall(r"#define (\w+)", cuda.TRANSLATION))
+    needed = set(re.findall(r"\b(?:get_\w+|__\w+|barrier|restrict|reqd_\w+)\b", body)) - {"__attribute__"}
+    assert needed - defined == (BEHIND if number == 8 else set())
+    assert {"__kernel", "__global", "restrict", "reqd_work_group_size"} <= needed
+    # what the macros stand for is CUDA's own: a macro too many would hide a word that nobody defines
+    for word in (
+        "__global__",
+        "__shared__",
+        "__restrict__",
+        "__syncthreads()",
+        "threadIdx.y",
+        "blockIdx.x",
+        "blockDim.x",
+    ):
+        assert word in cuda.TRANSLATION
+    assert "#define __global\n" in text  # casts to __global pointers become plain ones
+
+
+def test_a_translation_refuses_what_the_kernel_refuses():
+    with pytest.raises(ParameterError, match="kernel 3 has no parameter 'WTP'.*did you mean WPT"):
+        cuda.translate(3, {"WTP": 4})
+    with pytest.raises(ParameterError, match="TS=4 is not a multiple of WPT=8"):
+        cuda.translate(3, {"TS": 4})
+    with pytest.raises(ValueError, match="kernel must be one of"):
+        cuda.translate(99)
+
+
+@pytest.mark.parametrize("title", sweeps.CURVES)
+def test_every_sweep_is_recorded(title):
+    number, name, values, params = sweeps.CURVES[title]
+    ((series, recorded),) = sweeps.curve(title).items()
+    assert "NVIDIA H200" in series and ("4096" in series) == (name != "size")
+    assert len(recorded) >= 2 and set(recorded) <= set(values) and list(recorded) == sorted(recorded)
+    assert all(np.isfinite(rate) and rate > 0 for rate in recorded.values())
+    assert recorded == sweeps.recorded()["curves"][title]
+    for value in values if name != "size" else ():  # the record can be made again: each set is legal, or left out
+        moved = {**params, **dict.fromkeys(name.split(), value)}
+        assert value not in recorded or not catalog[number].problems(catalog[number].complete(moved))
+
+
+def test_the_rest_of_the_record_fits_its_sweeps():
+    found = sweeps.recorded()
+    sizes = {value for _, name, values, _ in sweeps.CURVES.values() if name == "size" for value in values}
+    assert set(found["passes"]) == sizes
+    for size, passes in found["passes"].items():
+        assert min(passes.values()) > 0 and ("pad" in passes) == ("unpad" in passes)
+        assert passes["gemm"] == max(passes.values()), size
+    for title, used in found["registers"].items():
+        assert set(used) == set(found["curves"][title])
+        assert all(0 < registers <= 255 and spilled >= 0 for registers, spilled in used.values())
+    assert found["transposing"]["coalesced"] > found["transposing"]["naive"] > 0
+    assert all(switch["ok"] and switch["gflops"] > 0 for switch in found["switches"].values())
+    assert set(found["cuda"]) == set(found["opencl"]) == {str(number) for number in CUDA}
+    assert all(run["ok"] and run["gflops"] > 0 and run["registers"] > 0 for run in found["cuda"].values())
+    assert min(found["opencl"].values()) > 0
+
+
+@pytest.mark.parametrize("wpt", sweeps.CURVES["03 WPT"][2])
+def test_a_compiler_loads_what_the_formula_says(wpt):
+    """The recorded PTX of kernel 3: loads of local memory a multiply-add are 1 + 1/WPT, exactly."""
+    counts = sweeps.recorded()["instructions"][wpt]
+    per = model.loads(3, {"TS": 32, "WPT": wpt})
+    assert counts["local loads"] / counts["multiply-adds"] == per["local"] == 1 + 1 / wpt
+    # outside the loop over k: two loads and stores for each of WPT elements of a tile, WPT elements of C
+    assert counts["global loads"] == counts["local stores"] == 2 * wpt and counts["global stores"] == wpt
+    assert counts["barriers"] == 2
