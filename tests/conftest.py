@@ -14,7 +14,7 @@ FULL = os.environ.get("GEMMLAB_FULL") == "1"
 DEVICES = {f"{d.index}-{d.platform.split()[0]}": d for d in devices()}
 
 
-#: What `make test` leaves out: a browser, Oclgrind, running the notebooks (quick tests of them stay), what takes minutes.
+#: What `make test` leaves out: a browser, Oclgrind, running the notebooks, and what takes minutes.
 SYSTEM = (
     "browser/",
     "kernels/test_sanitiser.py",

@@ -279,7 +279,7 @@ def fetch_counts(run: ProductRun, name: str) -> np.ndarray:
 
 
 def transposed(rows: int, cols: int, tile: int = 16, coalesced: bool = True) -> Run:
-    """A simulated run that transposes a rows x cols matrix, by `transpose.cl`, or without a tile by `transpose_naive.cl`.
+    """A simulated run that transposes a rows x cols matrix by `transpose.cl`, or without a tile.
 
     Both sizes must be multiples of `tile`. The arrays of the run are "in" and "out".
     """
