@@ -16,7 +16,7 @@ lab: $(VENV)/lab.done
 	@$(BIN)/python -m gemmlab.widgets.lab
 
 test: $(VENV)/test.done
-	$(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist loadgroup -m "not system" $(TESTS)
+	$(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist loadgroup --durations 15 -m "not system" $(TESTS)
 
 test-all: $(VENV)/test.done
 	$(BIN)/python -m pip install --quiet -e '.[intel]'
