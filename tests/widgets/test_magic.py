@@ -22,7 +22,7 @@ HOSTILE = {
         TILED.replace("// accumulators", "__local float big[300000]; big[tm] = 1.0f; acc_(big);").replace(
             "__kernel", "void acc_(__local float* x) { x[0] += 1.0f; }\n__kernel"
         ),
-        ("ok", "wrong", "crash", "BuildError", "LogicError", "ParameterError"),
+        ("luck", "wrong", "crash", "BuildError", "LogicError", "ParameterError"),  # all add to one element: a race
         "",
     ),
     "a syntax error": (TILED.replace("float acc = 0.0f;", "float acc = 0.0f"), ("BuildError",), "line "),
