@@ -19,7 +19,7 @@ except ImportError as missing:
 EXPLORER, STEPPER, ACCESS, OTHER, SLOW, QUICK, ENDLESS, BARE = range(1, 9)
 CELLS = (
     "import time\n\nimport ipywidgets\n\nimport gemmlab\nfrom gemmlab.catalog import sources\n"
-    "from gemmlab.draw import diagram\nfrom gemmlab.worker import client as live",
+    "from gemmlab.draw import diagram\nfrom gemmlab.worker import client",
     "gemmlab.Explorer(kernel=3, m=512)",
     "gemmlab.Stepper(lambda rows, cols: diagram.layout(rows, cols), rows=(3, 4), cols=(4, 5))",
     "def draw(k, identifiers):\n"
