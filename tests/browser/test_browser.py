@@ -227,15 +227,15 @@ def test_dependent_sliders_move_and_say_why(book):
     assert "WPT moved from 8 to 4, because TS=20 is not a multiple of WPT=8" in shown["text"]
     assert shown["state"] == "ok" and book.value(EXPLORER, "WPT") == "4"
     book.press(EXPLORER, "M", "ArrowLeft")
-    shown = book.wait_key(EXPLORER, "TS=20 WPT=4 M=500 N=500 K=500")
+    shown = book.wait_key(EXPLORER, "TS=20 WPT=4 M=100 N=100 K=100")
     assert book.values(EXPLORER) == shown["key"], "N and K follow M"
     assert "moved" not in shown["text"]
     book.box(EXPLORER).get_by_label("M = N = K").uncheck()
     book.press(EXPLORER, "K", "ArrowLeft")
-    shown = book.wait_key(EXPLORER, "TS=20 WPT=4 M=500 N=500 K=384")
+    shown = book.wait_key(EXPLORER, "TS=20 WPT=4 M=100 N=100 K=64")
     assert book.values(EXPLORER) == shown["key"] and shown["state"] == "ok"
     book.box(EXPLORER).get_by_label("M = N = K").check()
-    book.wait_key(EXPLORER, "TS=20 WPT=4 M=500 N=500 K=500")
+    book.wait_key(EXPLORER, "TS=20 WPT=4 M=100 N=100 K=100")
 
 
 def test_illegal_settings_are_refused_in_words(book):
