@@ -31,8 +31,6 @@ def pytest_collection_modifyitems(items) -> None:
     for item in items:
         if any(part in item.nodeid for part in SYSTEM):
             item.add_marker(pytest.mark.system)
-        if "browser/" in item.nodeid:  # one JupyterLab for all of them
-            item.add_marker(pytest.mark.xdist_group("browser"))
 
 
 def lacking(what: str) -> None:

@@ -20,6 +20,8 @@ class Bridge(anywidget.AnyWidget):
     """The part of a widget that runs in the page: see ``bridge.js``."""
 
     _esm = Path(__file__).with_name("bridge.js")
+    #: A slider's value is never cut, however wide the letters of the page are.
+    _css = ".gemmlab .widget-readout { min-width: max-content; }"
 
 
 def slider(name: str, options, value, tooltip: str = "") -> w.SelectionSlider:

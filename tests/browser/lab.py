@@ -406,3 +406,46 @@ class Book:
             self.resize(width, min(16_000, max(500, self.page.viewport_size["height"] + below)))
         self.page.screenshot(path=file)
         self.resize(width)
+
+
+# What is wider than its cell, or hard to tell from its ground, in one widget.
+LOOK = """box => {
+    const wide = [], texts = [];
+    const output = box.closest(".jp-OutputArea-output"), area = output.getBoundingClientRect();
+    if (output.scrollWidth > output.clientWidth + 1) wide.push(`output: ${output.scrollWidth} > ${output.clientWidth}`);
+    const numbers = colour => {
+        const [r, g, b, a = 1] = colour.match(/[\\d.]+/g).map(Number);
+        return [r, g, b, a];
+    };
+    const ground = (element, x, y) => {  // the first opaque colour below a point
+        for (const below of document.elementsFromPoint(x, y).filter(e => e.tagName !== "text")) {
+            const style = getComputedStyle(below);
+            const drawn = below instanceof SVGGeometryElement, colour = drawn ? style.fill : style.backgroundColor;
+            const opaque = drawn ? style.opacity * style.fillOpacity : 1;
+            if (colour.startsWith("rgb") && numbers(colour)[3] * opaque > 0.5) return numbers(colour);
+        }
+    };
+    const light = ([r, g, b]) => [r, g, b].map(v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+    for (const element of box.querySelectorAll("*")) {
+        const r = element.getBoundingClientRect();
+        const inside = element.closest("svg") && element.tagName !== "svg" && element.tagName !== "text";
+        if (!r.width || !r.height || inside || getComputedStyle(element).visibility === "hidden") continue;
+        const name = `${element.tagName}.${element.getAttribute("class")} "${element.textContent.trim().slice(0, 30)}"`;
+        if (r.left < area.left - 1 || r.right > area.right + 1) wide.push(`${name}: ${r.left} to ${r.right}`);
+        if (element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).overflowX !== "visible"
+            && element.clientWidth) wide.push(`${name}: cut, ${element.scrollWidth} > ${element.clientWidth}`);
+        if (![...element.childNodes].some(n => n.nodeType === 3 && /[^\\s\\u200b]/.test(n.textContent))) continue;
+        const below = ground(element, r.left + r.width / 2, r.top + r.height / 2);
+        const style = getComputedStyle(element);
+        const ink = numbers(element.tagName === "text" ? style.fill : style.color);
+        let opaque = ink[3];
+        for (let up = element; up !== box; up = up.parentElement) opaque *= getComputedStyle(up).opacity;
+        const seen = below && ink.slice(0, 3).map((v, i) => opaque * v + (1 - opaque) * below[i]);
+        const [high, low] = below ? [light(seen), light(below)].sort((a, b) => b - a) : [0, 0];
+        const m = element.tagName === "text" ? element.getScreenCTM() : { a: 1, b: 0 };
+        texts.push({ text: name, contrast: (high + 0.05) / (low + 0.05),
+            size: Math.hypot(m.a, m.b) * parseFloat(style.fontSize) });
+    }
+    return { wide, texts };
+}"""

@@ -1,0 +1,180 @@
+"""Every chapter in a real JupyterLab: as it is stored, after Run All, its widgets moved, and in both themes."""
+
+from pathlib import Path
+
+import pytest
+from conftest import FULL
+from lab import LOOK
+from start import started
+
+CHAPTERS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("[0-9]*.ipynb"))
+#: Where a chapter's %%gemm cell is wrong until the learner repairs it: by the settings of the sliders.
+WRONG = {
+    "02_tiled": lambda TS, **others: TS > 1,
+    "03_work_per_thread": lambda TS, WPT, **others: 1 < WPT < TS,
+    "07_wide_loads": lambda TSM, WPTM, **others: 1 < WPTM < TSM,
+    "10_any_size": lambda TSM, TSN, **others: TSM != TSN,
+}
+
+
+@pytest.fixture(scope="module")
+def lab():
+    """One JupyterLab and one browser for all the chapters that this process tests."""
+    with started() as lab:
+        yield lab
+
+
+def chapters():
+    """A chapter's tests share what they open, so that one process runs them all."""
+    return [pytest.param(path, id=path.stem, marks=pytest.mark.xdist_group(path.stem)) for path in CHAPTERS]
+
+
+@pytest.fixture(scope="module", params=chapters())
+def chapter(lab, request):
+    """A chapter as it is stored. The tests of a chapter share it, in their order here."""
+    book = lab.open(request.param)
+    yield book
+    book.close()
+
+
+@pytest.fixture(scope="module")
+def alive(chapter):
+    """A chapter after Run All Cells."""
+    chapter.run_all(seconds=300)
+    return chapter
+
+
+def written(book, *words: str) -> list[int]:
+    """The code cells that hold one of the words, where an explorer, a stepper or a %%gemm cell is made."""
+    return [n for n, (kind, text) in enumerate(book.cells()) if kind == "code" and any(word in text for word in words)]
+
+
+def error_text(text: str) -> str | None:
+    """The first name of an exception in a text."""
+    return next((word for word in text.split() if word.endswith(("Error:", "Exception:"))), None)
+
+
+def too_wide(book, number: int) -> list[str]:
+    """What of a cell's output sticks out of it."""
+    return book.cell(number).evaluate("""cell => [...cell.querySelectorAll(".jp-OutputArea-output")].flatMap(area => {
+        const right = area.getBoundingClientRect().right + 1, found = [];
+        for (const e of area.querySelectorAll(".gemmlab, .gemmlab-result, .gemmlab-result > *, svg, img"))
+            if (e.getBoundingClientRect().right > right) found.push(`${e.tagName}.${e.getAttribute("class")}`);
+        const picture = area.querySelector("svg, img");
+        if (picture && area.scrollWidth > area.clientWidth + 1) found.push(`${area.scrollWidth} > ${area.clientWidth}`);
+        return found;
+    })""")
+
+
+def test_chapter_reads_well_without_being_run(chapter):
+    """As it is stored: a picture for every widget, and no word about a widget that cannot be shown."""
+    chapter.wait_until(lambda: chapter.page.get_by_text("Loading widget").count() == 0)
+    assert chapter.page.get_by_text("Error displaying widget").count() == 0
+    assert chapter.page.locator(".jupyter-widgets-disconnected:visible, .widget-slider").count() == 0
+    assert chapter.widgets() == []
+    stills = written(chapter, "gemmlab.Explorer(", "gemmlab.Stepper(", "%%gemm ")
+    assert stills
+    for number in stills:
+        assert chapter.still(number).count() == 1, f"cell {number} has no picture: {chapter.output(number)!r}"
+        chapter.wait_until(lambda number=number: chapter.still(number).is_visible())
+        assert chapter.still(number).locator("img").evaluate("i => i.complete && i.naturalWidth > 300")
+        assert "run the cell to move it" in chapter.output(number)
+        assert too_wide(chapter, number) == []
+
+
+def test_chapter_runs_and_all_its_widgets_live(alive):
+    alive.raise_errors()
+    explorers, steppers = written(alive, "gemmlab.Explorer(", "%%gemm "), written(alive, "gemmlab.Stepper(")
+    assert explorers and steppers
+    assert alive.widgets() == sorted([*explorers, *steppers]), "every widget of the text is on the page"
+    for number in alive.widgets():
+        shown = alive.shown(number)
+        assert shown["key"] == alive.values(number)
+        assert ("state" in shown and shown["state"] != "") == (number in explorers)
+        assert alive.box(number).is_visible()
+        assert alive.still(number).count() == 1 and not alive.still(number).is_visible(), f"cell {number}: two pictures"
+    assert alive.page.get_by_text("Error displaying widget").count() == 0
+    wide = {number: too_wide(alive, number) for number in range(len(alive.cells()))}
+    assert {number: what for number, what in wide.items() if what} == {}
+
+
+def test_chapter_steppers_move(alive):
+    for number in written(alive, "gemmlab.Stepper("):
+        names, changed = alive.names(number), []
+        drawing = alive.box(number).locator("svg[role=img]")
+        assert names
+        for name in names:
+            before = drawing.inner_html()
+            shown = alive.move(number, name)
+            where = f"cell {number}, {shown['key']}"
+            assert shown["key"] == alive.values(number), where
+            assert error_text(shown["text"]) is None, f"{where}: {shown['text']}"
+            assert drawing.count() == 1 and drawing.is_visible(), where
+            assert drawing.get_attribute("aria-label").strip(), where
+            assert drawing.bounding_box()["height"] > 50, where
+            assert too_wide(alive, number) == [], where
+            assert not alive.still(number).is_visible(), where
+            changed += [name] if drawing.inner_html() != before else []
+        print(f"cell {number}: moved {names}; the picture changed with {changed}")
+        assert changed, f"cell {number}: no slider changes the picture"
+    alive.raise_errors()
+
+
+def test_chapter_explorers_move(alive):
+    stubs = written(alive, "%%gemm ")
+    for number in written(alive, "gemmlab.Explorer(", "%%gemm "):
+
+        def right(shown, number=number) -> None:
+            where = f"cell {number}, {shown['key']}: {shown['state']}, {shown['text'][:300]}"
+            values = {name: int(value) for name, value in (pair.split("=") for pair in shown["key"].split())}
+            broken = number in stubs and WRONG.get(alive.path.stem, lambda **values: False)(**values)
+            # what is written outside a tile may also end the process
+            assert shown["state"] in (("wrong", "crash") if broken else ("ok",)), where
+            assert ("Right: every element exact" in shown["text"]) == (not broken), where
+            assert error_text(shown["text"]) is None, where
+            assert shown["key"] == alive.values(number), where
+            assert alive.box(number).locator("svg[role=img]").is_visible(), where
+            assert too_wide(alive, number) == [], where
+            assert not alive.still(number).is_visible(), where
+
+        right(alive.shown(number))
+        names = alive.names(number)
+        assert names[-3:] == ["M", "N", "K"] and len(names) > 3
+        for name in names if FULL else [*names[:-3][:2], "M"]:
+            count = int(alive.shown(number)["count"])
+            shown = alive.move(number, name)
+            right(shown)
+            assert int(shown["count"]) == count + 1 or shown["state"] == "crash", "one move, one measurement"
+    alive.raise_errors()
+
+
+def test_chapter_is_readable_in_both_themes(alive):
+    """Every widget, at two widths of the window and in the narrowest cell: nothing too wide, too small or too faint."""
+    least, smallest = {"contrast": 99}, {"size": 99}
+    looks = [("light", 800), ("dark", 1280), *([("light", 1280), ("dark", 800)] if FULL else [])]
+    try:
+        for theme, width in looks:
+            alive.theme(theme)
+            alive.sidebar(width > 1000)
+            alive.resize(width, 3000)
+            for number in alive.widgets():
+                alive.box(number).evaluate("box => box.scrollIntoView({ block: 'center' })")
+                found = alive.box(number).evaluate(LOOK)
+                where = f"{theme}, {width} px, cell {number}"
+                assert len(found["texts"]) > 5, where
+                assert found["wide"] == [], where
+                for text in found["texts"]:
+                    assert text["contrast"] > 3, f"{where}: {text}"
+                    assert text["size"] > 6, f"{where}: {text}"
+                least = min(least, *found["texts"], key=lambda text: text["contrast"])
+                smallest = min(smallest, *found["texts"], key=lambda text: text["size"])
+        print(f"least contrast {least['contrast']:.1f} ({least['text']}), "
+              f"smallest text {smallest['size']:.1f} px ({smallest['text']})")  # fmt: skip
+        alive.sidebar(True)
+        alive.resize(800)
+        wide = {number: too_wide(alive, number) for number in range(len(alive.cells()))}
+        assert {number: what for number, what in wide.items() if what} == {}, "in a cell beside the file browser"
+    finally:
+        alive.sidebar(True)
+        alive.resize(1280)
+        alive.theme("light")
