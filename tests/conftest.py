@@ -1,6 +1,7 @@
 """What the tests share: devices, skips that fail in CI, and which tests `make test` leaves to `make test-all`."""
 
 import os
+import zlib
 
 import pytest
 
@@ -18,7 +19,8 @@ DEVICES = {f"{d.index}-{d.platform.split()[0]}": d for d in devices()}
 SYSTEM = (
     "browser/",
     "kernels/test_sanitiser.py",
-    "kernels/test_warp_tiling.py",  # compiles kernel 15 some 300 times
+    "kernels/test_warp_tiling.py",  # compiles kernel 15 for minutes
+    "test_clblast",
     "test_every_size_from_1",
     "test_verify_passes",
     "test_nbval",
@@ -46,6 +48,16 @@ def device(request):
     if request.param is None:
         lacking("no OpenCL device")
     return DEVICES[request.param]
+
+
+@pytest.fixture(params=DEVICES if FULL and DEVICES else ["one of them"], ids=str)
+def some_device(request):
+    """For a check that must notice something: one of the devices, a different one from test to test; all in full runs."""
+    if not DEVICES:
+        lacking("no OpenCL device")
+    names = list(DEVICES)
+    seeded = names[zlib.crc32(request.node.nodeid.encode()) % len(names)]
+    return DEVICES.get(request.param, DEVICES[seeded])
 
 
 @pytest.fixture

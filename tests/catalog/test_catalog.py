@@ -457,10 +457,10 @@ def test_random_values_really_are_of_every_kind():
     assert {int, bool, float, str, Fraction, list, type(None), np.int64, np.bool_, np.float32} <= kinds
 
 
-def test_a_hundred_random_legal_sets_compute_right(device):
+def test_random_legal_sets_compute_right(device):
     rng = random.Random(device.index)
     legal = []
-    while len(legal) < (100 if FULL else 25):
+    while len(legal) < (100 if FULL else 12):
         number = rng.choice((1, 2, 2, 3, 3, 3, 3))
         params = {name: rng.randint(1, 40) for name in catalog[number].defaults}
         if not catalog[number].problems(params, device.limits) and (number, params) not in legal:

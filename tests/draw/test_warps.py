@@ -67,7 +67,7 @@ def test_the_picture_of_a_block_is_that_of_the_run():
         assert len(each.svg()) < 150_000 and len(each.png()) < 30_000
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(1, 12), st.integers(1, 9), st.integers(1, 9))
 def test_two_stages_are_two_buffers(tiles, copy, multiply):
     """With two stages it is chapter 09's time line; more stages never take longer."""

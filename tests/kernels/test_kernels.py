@@ -85,7 +85,17 @@ def some(number: int, device) -> list[dict[str, int]]:
     return [spec.fit(device.limits), *spec.sample(device.limits, 5 if number <= 5 else 3, seed=number)]
 
 
-CASES = [(name, number, p) for name, d in DEVICES.items() for number in catalog for p in some(number, d)]
+def production(number: int) -> list[pytest.MarkDecorator]:
+    """The marks of kernels 15 to 17, which take seconds to compile: `make test` leaves all but their defaults out."""
+    return [pytest.mark.system] if number > 13 else []
+
+
+CASES = [
+    pytest.param(name, number, params, marks=production(number) if nth else [])
+    for name, device in DEVICES.items()
+    for number in catalog
+    for nth, params in enumerate(some(number, device))
+]
 
 
 def _id(value) -> str:
@@ -111,11 +121,13 @@ def test_a_kernel_is_right_by_both_checks(name, number, params):
         assert 0 <= result.error <= result.bound and result.params == params
 
 
-@pytest.mark.parametrize(("number", "what"), WRONG)
-def test_a_wrong_kernel_is_caught(number, what, device):
+@pytest.mark.parametrize(
+    ("number", "what"), [pytest.param(number, what, marks=production(number)) for number, what in WRONG]
+)
+def test_a_wrong_kernel_is_caught(number, what, some_device):
     for sizes in ((24, 16, 32), (21, 30, 43), (8, 8, 8)):
         result = gemmlab.measure(
-            number, *sizes, params=SMALL[number], device=device, repeats=1, source=WRONG[number, what]
+            number, *sizes, params=SMALL[number], device=some_device, repeats=1, source=WRONG[number, what]
         )
         assert not result.ok and result.verdict.startswith("wrong: "), f"{sizes}: {result}"
         assert "the first is C[" in result.verdict and "outside" not in result.verdict
@@ -123,11 +135,11 @@ def test_a_wrong_kernel_is_caught(number, what, device):
 
 @pytest.mark.parametrize("where", OUTSIDE)
 @pytest.mark.parametrize("number", STORE)
-def test_a_store_outside_c_is_caught(number, where, device):
+def test_a_store_outside_c_is_caught(number, where, some_device):
     """In a child process, lest these stores damage this one."""
     source = edited(number, and_store(number, OUTSIDE[where]))
     for sizes in ((16, 8, 24), (21, 30, 43), (1, 1, 1)):
-        outcome = gemmlab.trial(number, *sizes, params=SMALL[number], device=device, repeats=1, source=source)
+        outcome = gemmlab.trial(number, *sizes, params=SMALL[number], device=some_device, repeats=1, source=source)
         assert outcome.result, f"{sizes}: {outcome}"
         assert not outcome.ok and "it writes outside C" in outcome.result.verdict, f"{sizes}: {outcome}"
         assert "inside C, right" in outcome.result.verdict

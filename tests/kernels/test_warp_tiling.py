@@ -29,7 +29,7 @@ def some(limits) -> list[dict[str, int]]:
         return SPEC.sample(limits)
     drawn = SPEC.sample(limits, 100, seed=15)
     alone, shared = ([p for p in drawn if bool(p["GROUPS"]) == way] for way in (False, True))
-    return alone[:2] + shared[:2]
+    return [alone[0], shared[0]]
 
 
 def awkward(tile: tuple[int, int, int]) -> list[tuple[int, int, int]]:
@@ -56,10 +56,10 @@ GROUPS = (1, 2, 3, 5, 16, 264)
 
 
 @pytest.mark.parametrize("groups", GROUPS)
-def test_any_number_of_groups_is_right(groups, device):
+def test_any_number_of_groups_is_right(groups, some_device):
     """Four tiles of two steps, one of many, many of one step, and sizes that are no whole tiles."""
     for sizes in ((64, 64, 16), (32, 32, 300), (150, 90, 7), (67, 41, 53), (1, 1, 1), (1, 100, 64)):
-        result = gemmlab.measure(15, *sizes, params=TINY | {"GROUPS": groups}, device=device, repeats=1)
+        result = gemmlab.measure(15, *sizes, params=TINY | {"GROUPS": groups}, device=some_device, repeats=1)
         assert result.ok and list(result.passes_ms)[-2:] == ["gemm", "fix-up"], result
 
 
@@ -115,10 +115,10 @@ def test_what_is_cut_is_added_up(tiles, steps, groups):
 
 
 @pytest.mark.parametrize("groups", GROUPS)
-def test_the_kernel_stores_the_pieces_of_the_model(groups, device):
+def test_the_kernel_stores_the_pieces_of_the_model(groups, some_device):
     """And C where a group did a tile alone: with nothing of the launch but its seventh argument."""
-    built = gemmlab.kernel(15, TINY | {"GROUPS": groups}, device)
-    queue = device.queue
+    built = gemmlab.kernel(15, TINY | {"GROUPS": groups}, some_device)
+    queue = some_device.queue
     for m, n, k in ((64, 64, 16), (50, 70, 61), (32, 32, 40)):
         tm, tn, tk = SPEC.tiles(TINY)
         rows, cols, steps = -(-m // tm), -(-n // tn), -(-k // tk)
@@ -179,7 +179,7 @@ def helper(monkeypatch):
 
 
 @pytest.mark.parametrize("what", WRONG_JOINS)
-def test_a_wrong_join_is_caught(what, helper, device):
+def test_a_wrong_join_is_caught(what, helper, some_device):
     """In one of these divisions; where the fault does not matter the result stays right."""
     text, (old, new) = sources.read("support/fixup.cl"), WRONG_JOINS[what]
     assert text.count(old) == 1, old
@@ -188,15 +188,17 @@ def test_a_wrong_join_is_caught(what, helper, device):
     for groups, sizes in DIVISIONS:
         params = TINY | {"GROUPS": groups, "ORDER": 8}
         a, b = check.exact_inputs(*sizes)
-        built = Kernel(SPEC, params, device, device.context)
-        out = cla.empty(device.queue, (sizes[1], sizes[0]), np.float32)
+        built = Kernel(SPEC, params, some_device, some_device.context)
+        out = cla.empty(some_device.queue, (sizes[1], sizes[0]), np.float32)
         out.fill(np.float32(np.nan))
         # what is not written counts as NaN here too: the pieces start as such
-        built._workspaces[device.queue] = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * built.workspace)
-        cl.enqueue_fill_buffer(
-            device.queue, built._workspaces[device.queue], np.float32(np.nan), 0, 4 * built.workspace
+        built._workspaces[some_device.queue] = cl.Buffer(
+            some_device.context, cl.mem_flags.READ_WRITE, 4 * built.workspace
         )
-        on_device = [cla.to_device(device.queue, np.ascontiguousarray(x)) for x in (a.T, b)]
+        cl.enqueue_fill_buffer(
+            some_device.queue, built._workspaces[some_device.queue], np.float32(np.nan), 0, 4 * built.workspace
+        )
+        on_device = [cla.to_device(some_device.queue, np.ascontiguousarray(x)) for x in (a.T, b)]
         built(*sizes, *on_device, out).wait()
         wrong.append(not check.exact(out.get().T, a, b).ok)
     assert any(wrong), wrong
@@ -220,10 +222,10 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_a_wrong_share_is_caught(what, device):
+def test_a_wrong_share_is_caught(what, some_device):
     for sizes in ((64, 64, 40), (67, 41, 53)):
         params = TINY | {"GROUPS": 5}
-        result = gemmlab.measure(15, *sizes, params=params, device=device, repeats=1, source=WRONG[what])
+        result = gemmlab.measure(15, *sizes, params=params, device=some_device, repeats=1, source=WRONG[what])
         assert not result.ok and result.verdict.startswith("wrong: "), result
 
 
@@ -236,11 +238,11 @@ GUARDS = {
 
 
 @pytest.mark.parametrize("which", GUARDS)
-def test_a_missing_guard_is_caught(which, device):
+def test_a_missing_guard_is_caught(which, some_device):
     """It stores into another column, or outside C: in a child process, lest that damages this one."""
     width, *edit = GUARDS[which]
     params, text = TINY | {"WIDTH": width}, edited(15, tuple(edit))
-    outcome = gemmlab.trial(15, 27, 30, 40, params=params, device=device, repeats=1, source=text)
+    outcome = gemmlab.trial(15, 27, 30, 40, params=params, device=some_device, repeats=1, source=text)
     assert outcome.result and not outcome.ok, outcome
     assert "it writes outside C" in outcome.result.verdict
 
@@ -261,10 +263,10 @@ LYING = [TINY | {"TRANSPOSED": 0, "TSK": tsk, "TSM": 16, "TSN": 64, "WARPM": 4} 
 
 
 @pytest.mark.parametrize("params", [TINY, TINY | {"WIDTH": 4, "STAGES": 3}, *LYING], ids=str)
-def test_any_number_of_batches_is_right(params, device):
+def test_any_number_of_batches_is_right(params, some_device):
     for batches in {1, 2, params["TSK"] // 2, params["TSK"] - 1}:
         sizes = (40, 70, 3 * params["TSK"] + batches)
-        result = gemmlab.measure(15, *sizes, params=params | {"BATCHES": batches}, device=device, repeats=1)
+        result = gemmlab.measure(15, *sizes, params=params | {"BATCHES": batches}, device=some_device, repeats=1)
         assert result.ok, result
 
 
@@ -287,10 +289,10 @@ WRONG_BATCHES = {
 
 
 @pytest.mark.parametrize("what", WRONG_BATCHES)
-def test_wrong_copies_are_caught(what, device):
+def test_wrong_copies_are_caught(what, some_device):
     text = edited(15, WRONG_BATCHES[what])
     params = TINY | {"TRANSPOSED": 0, "TSK": 16, "BATCHES": 15, "STAGES": 3}
-    result = gemmlab.measure(15, 64, 64, 80, params=params, device=device, repeats=1, source=text)
+    result = gemmlab.measure(15, 64, 64, 80, params=params, device=some_device, repeats=1, source=text)
     assert not result.ok and result.verdict.startswith("wrong: "), result
 
 
@@ -306,12 +308,12 @@ SPLITS = [
 
 
 @pytest.mark.parametrize("params", SPLITS, ids=str)
-def test_rows_and_columns_behind_the_tiles(params, device):
+def test_rows_and_columns_behind_the_tiles(params, some_device):
     """None, few, more than SPLIT; on one side, on both; fewer than a tile in all; many lines and steps."""
     split = params["SPLIT"]
     for m, n, k in ((64, 64, 20), (65, 64, 33), (64, 33, 7), (32 + split, 64 + split, 70), (33 + split, 32, 9),
                     (split, split, 12), (1, 33, 31), (97, 225, 140)):  # fmt: skip
-        result = gemmlab.measure(15, m, n, k, params=params, device=device, repeats=1)
+        result = gemmlab.measure(15, m, n, k, params=params, device=some_device, repeats=1)
         assert result.ok, result
         left = [size > 32 and 0 < size % 32 <= split for size in (m, n)]
         assert bool(SPEC.strip_groups(m, n, SPEC.complete(params))) == any(left), (m, n)
@@ -365,10 +367,10 @@ WRONG_STRIPS = {
 
 @pytest.mark.parametrize("transposed", [0, 1])
 @pytest.mark.parametrize("what", WRONG_STRIPS)
-def test_a_wrong_sum_is_caught(what, transposed, device):
+def test_a_wrong_sum_is_caught(what, transposed, some_device):
     text = edited(15, WRONG_STRIPS[what])
     params = TINY | {"SPLIT": 6, "TRANSPOSED": transposed}
-    result = gemmlab.measure(15, 67, 70, 75, params=params, device=device, repeats=1, source=text)
+    result = gemmlab.measure(15, 67, 70, 75, params=params, device=some_device, repeats=1, source=text)
     assert not result.ok and result.verdict.startswith("wrong: "), result
 
 
@@ -377,7 +379,7 @@ def test_a_wrong_sum_is_caught(what, transposed, device):
 
 @pytest.mark.parametrize("down", [1, 2, 4])
 @pytest.mark.parametrize("tail", [0, 1])
-def test_steps_behind_the_last_whole_tiles(tail, down, device):
+def test_steps_behind_the_last_whole_tiles(tail, down, some_device):
     """Fewer steps than a tile, as many, one more; cut among groups, each of which ends where a tile ends, or K."""
     params = {"TSM": 64, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4, "WARPM": 4, "TAIL": tail, "DOWN": down}
     for width, groups, transposed in ((1, 0, 1), (4, 3, 1), (1, 5, 0)):
@@ -385,7 +387,7 @@ def test_steps_behind_the_last_whole_tiles(tail, down, device):
             continue  # more steps of k than a tile has
         given = params | {"WIDTH": width, "GROUPS": groups, "TRANSPOSED": transposed, "LAST": 0}
         for m, n, k in ((64, 32, 1), (64, 33, 15), (65, 32, 16), (67, 70, 17), (130, 64, 31), (60, 96, 75)):
-            result = gemmlab.measure(15, m, n, k, params=given, device=device, repeats=1)
+            result = gemmlab.measure(15, m, n, k, params=given, device=some_device, repeats=1)
             assert result.ok, (given, result)
 
 
@@ -397,9 +399,9 @@ WRONG_TAILS = {
 
 
 @pytest.mark.parametrize("what", WRONG_TAILS)
-def test_a_wrong_tail_is_caught(what, device):
+def test_a_wrong_tail_is_caught(what, some_device):
     text, params = edited(15, WRONG_TAILS[what]), TINY | {"TAIL": 1, "TSK": 16}
-    result = gemmlab.measure(15, 64, 64, 39, params=params, device=device, repeats=1, source=text)
+    result = gemmlab.measure(15, 64, 64, 39, params=params, device=some_device, repeats=1, source=text)
     assert not result.ok and result.verdict.startswith("wrong: "), result
 
 
@@ -441,10 +443,10 @@ def by_the_last(device, groups: int, sizes, text=BY_THE_LAST, times=3) -> list[n
 
 
 @pytest.mark.parametrize("groups", GROUPS)
-def test_the_last_to_come_adds_up(groups, device):
+def test_the_last_to_come_adds_up(groups, some_device):
     for sizes in ((64, 64, 24), (50, 70, 61), (32, 32, 400), (1, 2, 3), (320, 64, 24)):
         a, b = check.exact_inputs(*sizes)
-        assert all(check.exact(c, a, b).ok for c in by_the_last(device, groups, sizes))
+        assert all(check.exact(c, a, b).ok for c in by_the_last(some_device, groups, sizes))
 
 
 def test_the_last_to_come_stores_through_local_memory():
