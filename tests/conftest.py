@@ -52,7 +52,7 @@ def device(request):
 
 @pytest.fixture(params=DEVICES if FULL and DEVICES else ["one of them"], ids=str)
 def some_device(request):
-    """For a check that must notice something: one of the devices, a different one from test to test; all in full runs."""
+    """For a check that must notice something: one device, which differs from test to test; in full runs all of them."""
     if not DEVICES:
         lacking("no OpenCL device")
     names = list(DEVICES)
