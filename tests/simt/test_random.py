@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import DEVICES
 from simt.cases import SMALL, text
 from simt.generator import ITEMS, kernel
 
@@ -20,14 +21,11 @@ FULL = os.environ.get("GEMMLAB_FULL") == "1"
 BLOCKS = 8  # of statements in a kernel: each is a little kernel of its own
 
 
-@pytest.fixture(scope="module")
-def queue():
-    cl = pytest.importorskip("pyopencl")
-    devices = [d for p in cl.get_platforms() for d in p.get_devices()]
-    if not devices:
-        pytest.skip("no OpenCL device")
-    first = next((d for d in devices if "Portable" in d.platform.name), devices[0])
-    return cl.CommandQueue(cl.Context([first]))
+@pytest.fixture
+def queue(any_device):
+    """PoCL's if it is there: it takes programs whose statements are compiled as they are written."""
+    first = next((device for device in DEVICES.values() if "Portable" in device.platform), any_device)
+    return first.queue
 
 
 @pytest.mark.filterwarnings("ignore")
