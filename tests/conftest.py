@@ -13,6 +13,9 @@ NO_SKIP = os.environ.get("GEMMLAB_NO_SKIP") == "1"
 FULL = os.environ.get("GEMMLAB_FULL") == "1"
 
 DEVICES = {f"{d.index}-{d.platform.split()[0]}": d for d in devices()}
+#: Whether tests go through all devices: in CI, and in full runs.
+EVERY_DEVICE = NO_SKIP or FULL
+ANY = "any device"
 
 
 #: What `make test` leaves out: a browser, Oclgrind, running the notebooks, and what takes minutes.
@@ -42,22 +45,25 @@ def lacking(what: str) -> None:
     pytest.skip(what)
 
 
-@pytest.fixture(params=DEVICES or [None], ids=str)
-def device(request):
-    """Every OpenCL device found, one after the other."""
-    if request.param is None:
-        lacking("no OpenCL device")
-    return DEVICES[request.param]
-
-
-@pytest.fixture(params=DEVICES if FULL and DEVICES else ["one of them"], ids=str)
-def some_device(request):
-    """For a check that must notice something: one device, which differs from test to test; in full runs all of them."""
+def _device(request):
+    """The device that the parameter names, or one that depends on the test alone."""
     if not DEVICES:
         lacking("no OpenCL device")
     names = list(DEVICES)
     seeded = names[zlib.crc32(request.node.nodeid.encode()) % len(names)]
-    return DEVICES.get(request.param, DEVICES[seeded])
+    return DEVICES[request.param if request.param in DEVICES else seeded]
+
+
+@pytest.fixture(params=DEVICES if EVERY_DEVICE and DEVICES else [ANY], ids=str)
+def device(request):
+    """In CI every OpenCL device, one after the other; in `make test` one of them, which differs from test to test."""
+    return _device(request)
+
+
+@pytest.fixture(params=DEVICES if FULL and DEVICES else [ANY], ids=str)
+def some_device(request):
+    """For a check that must notice something, in CI, too: one device, which differs from test to test."""
+    return _device(request)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 import pytest
-from conftest import DEVICES, FULL, lacking
+from conftest import DEVICES, EVERY_DEVICE, FULL, lacking
 from texts import OUTSIDE, SMALL, STORE, and_store, edited, intel, without_barrier
 
 import gemmlab
@@ -90,11 +90,16 @@ def production(number: int) -> list[pytest.MarkDecorator]:
     return [pytest.mark.system] if number > 13 else []
 
 
+def tested(number: int) -> list[str]:
+    """The names of the devices on which a kernel is tested: all in CI, else one, by turns."""
+    return list(DEVICES) if EVERY_DEVICE else list(DEVICES)[number % max(1, len(DEVICES)) :][:1]
+
+
 CASES = [
     pytest.param(name, number, params, marks=production(number) if nth else [])
-    for name, device in DEVICES.items()
     for number in catalog
-    for nth, params in enumerate(some(number, device))
+    for name in tested(number)
+    for nth, params in enumerate(some(number, DEVICES[name]))
 ]
 
 
