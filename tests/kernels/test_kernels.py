@@ -90,7 +90,7 @@ def production(number: int) -> list[pytest.MarkDecorator]:
     return [pytest.mark.system] if number > 13 else []
 
 
-def tested(number: int) -> list[str]:
+def devices_for(number: int) -> list[str]:
     """The names of the devices on which a kernel is tested: all in CI, else one, by turns."""
     return list(DEVICES) if EVERY_DEVICE else list(DEVICES)[number % max(1, len(DEVICES)) :][:1]
 
@@ -98,7 +98,7 @@ def tested(number: int) -> list[str]:
 CASES = [
     pytest.param(name, number, params, marks=production(number) if nth else [])
     for number in catalog
-    for name in tested(number)
+    for name in devices_for(number)
     for nth, params in enumerate(some(number, DEVICES[name]))
 ]
 
