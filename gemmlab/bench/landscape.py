@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, islice, product
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from platformdirs import user_data_path
 
 from ..caches import cached
 from ..catalog import KernelSpec, find, sources
-from ..catalog.spec import LISTED, Limits
+from ..catalog.spec import Limits
 
 #: What a row holds behind the values of the parameters.
 MEASURED = ("gflops", "registers", "spilled", "occupancy")
@@ -207,10 +206,9 @@ def choice(spec: KernelSpec, limits: Limits | None = None) -> list[dict[str, int
     those in which at most two parameters differ from the defaults, so that every picture over two parameters is
     whole around the defaults, and others drawn at random with a fixed seed, up to `SOME`.
     """
-    few = prod(len(p.choices) for p in spec.params) <= LISTED
     settings = [*_near(spec, limits, 0)]
-    every = list(islice(spec.search_space(limits), MOST + 1)) if few else []
-    if few and len(every) <= MOST:
+    every = list(islice(spec.search_space(limits), MOST + 1))
+    if len(every) <= MOST:
         settings += every
     else:
         settings += [*_near(spec, limits, 1), *_near(spec, limits, 2)]
