@@ -20,6 +20,9 @@ from ..draw.landscape import Cell, landscape, name_of
 from ..draw.picture import BLUE, GREEN, short
 from .shell import Newest, escape, on_any_thread
 
+#: The name of the line for what the model allows.
+CEILING = "the model's ceiling"
+
 
 class Measured(NamedTuple):
     """What the reader's device reached: GFLOPS, the peak of the device in GFLOPS, and what to call it."""
@@ -151,7 +154,7 @@ class Recorded(w.VBox):
         cell = _cell(found, self.spec, self._values)
         rates = records.yardsticks(found.title, found.size)
         lines = {name: rate / found.peak for name, rate in rates.items() if name.startswith("cuBLAS")}
-        lines |= {} if ceiling is None else {"the model's ceiling": ceiling}
+        lines |= {} if ceiling is None else {CEILING: ceiling}
         return _bar(f"{found.title}, recorded", cell.share, BLUE, escape(cell.words), lines)
 
     def _show_picture(self, axes: tuple[str, str]) -> None:
@@ -249,6 +252,8 @@ def _facts(found: Landscape, record: Record | None) -> str:
     if record and record.registers is not None:
         spilled = f"{record.spilled:,} bytes spilled" if record.spilled else "nothing spilled"
         said.append(f"{record.registers} registers per work-item, {spilled}, occupancy {record.occupancy} %")
+    if record and record.local_memory:
+        said.append(f"{record.local_memory:,} bytes of local memory per work-group")
     if record and not record.current:
         said.append("<b>of an older text of this kernel</b>")
     return f'<div style="opacity:.75;font-size:90%">{"; ".join(said)}</div>'
@@ -269,7 +274,8 @@ def _bar(name: str, share: float, colour: str, words: str, lines: Mapping[str, f
     """A bar on a linear scale from 0 to the whole peak, with lines across it, and what they mean."""
     width = 100 * min(max(share, 0.0), 1.0)
     marks = meaning = ""
-    for style, (label, at) in zip(("solid", "dashed"), (lines or {}).items(), strict=False):
+    for label, at in (lines or {}).items():
+        style = "dashed" if label == CEILING else "solid"
         place = f"position:absolute;left:{100 * min(at, 1.0):.1f}%;top:-3px;bottom:-3px"
         marks += f'<div style="{place};border-left:2px {style} currentColor"></div>'
         meaning += f"; {style} line: {escape(label)}, {at:.0%}"
