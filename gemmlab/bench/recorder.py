@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from functools import lru_cache
 from math import inf
@@ -39,9 +40,11 @@ SIZES = (256, 512, 1024, 2048, 3072, 4096, 6144, 8192)
 LIMITS = {"compile": 60.0, "time": 60.0, "check": 60.0}
 #: Milliseconds: a setting is timed once more for each time that its first run fits in here, but at most `MOST_RUNS`
 #: times; and one whose first run takes longer than `SLOW` is not timed again.
-TIMED, SLOW, MOST_RUNS = 25.0, 60.0, 5
+TIMED, SLOW, MOST_RUNS = 20.0, 40.0, 5
 #: More children than this do not help: with 16 of them the device is busy all the time.
 MOST_CHILDREN = 16
+#: Seconds after the end that settings under way have to finish.
+GRACE = 5.0
 #: The file is written whenever so many seconds have passed.
 SAVED_EVERY = 15.0
 
@@ -198,10 +201,10 @@ class _Crew:
         while any(thread.is_alive() for thread in self._threads) or not self._done.empty():
             if time.monotonic() > end:
                 self._stopped.set()
-            try:
+            if time.monotonic() > end + GRACE:
+                return
+            with suppress(queue.Empty):
                 yield self._done.get(timeout=0.5)
-            except queue.Empty:
-                continue
 
     def stop(self) -> None:
         """Give up what is under way."""
