@@ -18,8 +18,6 @@ from itertools import combinations, islice, product
 from pathlib import Path
 from typing import Any
 
-from platformdirs import user_data_path
-
 from ..caches import cached
 from ..catalog import KernelSpec, find, sources
 from ..catalog.spec import Limits
@@ -235,6 +233,8 @@ def home() -> Path:
 
 def own_folder() -> Path:
     """The user's own landscapes, such as ``~/.local/share/gemmlab`` on Linux."""
+    from platformdirs import user_data_path  # only who keeps landscapes of their own needs it
+
     return user_data_path("gemmlab", appauthor=False)
 
 

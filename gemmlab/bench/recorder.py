@@ -37,7 +37,7 @@ from .landscape import Landscape, choice, file_of
 #: M = N = K at which the defaults of every kernel are recorded as well.
 SIZES = (256, 512, 1024, 2048, 3072, 4096, 6144, 8192)
 #: Seconds that a child may take for each step.
-LIMITS = {"compile": 60.0, "time": 60.0, "check": 60.0}
+LIMITS = {"start": 120.0, "compile": 60.0, "time": 60.0, "check": 60.0}
 #: Milliseconds: a setting is timed once more for each time that its first run fits in here, but at most `MOST_RUNS`
 #: times; and one whose first run takes longer than `SLOW` is not timed again.
 TIMED, SLOW, MOST_RUNS = 20.0, 40.0, 5
@@ -188,6 +188,7 @@ class _Crew:
         for batch in batches:
             self._batches.put(batch)
         self._done: queue.SimpleQueue[tuple[Job, dict[str, Any]]] = queue.SimpleQueue()
+        self._failed: RuntimeError | None = None
         self._turn = threading.Lock()  # the device runs one setting at a time
         self._stopped = threading.Event()
         fitting = _fitting(device, max((job.size for batch in batches for job in batch), default=1))
@@ -201,10 +202,12 @@ class _Crew:
         while any(thread.is_alive() for thread in self._threads) or not self._done.empty():
             if time.monotonic() > end:
                 self._stopped.set()
-            if time.monotonic() > end + GRACE:
-                return
+            if self._failed or time.monotonic() > end + GRACE:
+                break
             with suppress(queue.Empty):
                 yield self._done.get(timeout=0.5)
+        if self._failed:
+            raise self._failed
 
     def stop(self) -> None:
         """Give up what is under way."""
@@ -213,6 +216,15 @@ class _Crew:
             child.close()
 
     def _work(self, child: _Child) -> None:
+        try:
+            self._take(child)
+        except RuntimeError as error:
+            self._failed = error
+        finally:
+            child.close()
+
+    def _take(self, child: _Child) -> None:
+        """Take batches until none is left."""
         while not self._stopped.is_set():
             try:
                 batch = self._batches.get_nowait()
@@ -224,7 +236,6 @@ class _Crew:
                 measured = self._measure(child, job)
                 if not child.closed:  # what an interrupt has stopped is no answer
                     self._done.put((job, measured))
-        child.close()
 
     def _measure(self, child: _Child, job: Job) -> dict[str, Any]:
         found = child.ask("compile", **job._asdict())
@@ -252,7 +263,7 @@ class _Child:
         extra = {
             "CUDA_CACHE_DISABLE": "1",
             "PYOPENCL_NO_CACHE": "1",
-            "PYTHONSAFEPATH": "1",
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),  # it imports what its parent imports
             "OPENBLAS_NUM_THREADS": "1",
         }
         if "nvidia" in device.features:
@@ -261,16 +272,27 @@ class _Child:
         self._process: subprocess.Popen[str] | None = None
 
     def ask(self, step: str, **arguments: Any) -> dict[str, Any]:
-        """The child's answer; a problem if it dies, or takes longer than the step may (see `LIMITS`)."""
-        process, start = self._running(), time.monotonic()
-        if process is None:
+        """The child's answer; a problem if it dies, or takes longer than the step may (see `LIMITS`).
+
+        Raises:
+            RuntimeError: if the child does not even start.
+        """
+        if self._process is None or self._process.poll() is not None:
+            self._start()
+        return self._exchange(step, {"step": step, **arguments})
+
+    def _exchange(self, step: str, request: dict[str, Any] | None) -> dict[str, Any]:
+        """Send a request, if there is one, and wait for the next line."""
+        process, start = self._process, time.monotonic()
+        if process is None or self.closed:
             return {"problem": "interrupted"}
         assert process.stdin and process.stdout
         alarm = threading.Timer(LIMITS[step], process.kill)
         alarm.start()
         try:
-            process.stdin.write(json.dumps({"step": step, **arguments}) + "\n")
-            process.stdin.flush()
+            if request:
+                process.stdin.write(json.dumps(request) + "\n")
+                process.stdin.flush()
             line = process.stdout.readline()
         except OSError:  # it is gone
             line = ""
@@ -284,16 +306,16 @@ class _Child:
             process.wait()
         return answer
 
-    def _running(self) -> subprocess.Popen[str] | None:
-        """The process, started if need be; None once the child is closed."""
-        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    def _start(self) -> None:
         with self._lock:
-            if not self.closed and (self._process is None or self._process.poll() is not None):
-                # in a session of its own, so that Ctrl-C reaches the parent alone
-                self._process = subprocess.Popen(
-                    self._command, env=self._environment, text=True, start_new_session=True, **pipes
-                )
-            return None if self.closed else self._process
+            if self.closed:
+                return
+            # in a session of its own, so that Ctrl-C reaches the parent alone
+            self._process = subprocess.Popen(self._command, env=self._environment, text=True, stdin=subprocess.PIPE,
+                                             stdout=subprocess.PIPE, start_new_session=True)  # fmt: skip
+        greeting = self._exchange("start", None)
+        if "problem" in greeting and not self.closed:
+            raise RuntimeError(f"a child process for the compiler does not start: {greeting['problem']}")
 
     def close(self) -> None:
         """End the child; no answer comes from it any more."""
@@ -364,7 +386,9 @@ class _Bench:
 
 
 def _serve(requests: IO[str], answers: IO[str], bench: _Bench) -> None:
-    """Answer one request per line."""
+    """Say that all is ready, and answer one request per line."""
+    answers.write("{}\n")
+    answers.flush()
     for line in requests:
         request = json.loads(line)
         step = request.pop("step")
@@ -383,4 +407,4 @@ def _serve(requests: IO[str], answers: IO[str], bench: _Bench) -> None:
 if __name__ == "__main__":
     _answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever a compiler prints must not mix with the answers
-    _serve(sys.stdin, _answers, _Bench(find_device(int(sys.argv[1]))))
+    _serve(sys.stdin, _answers, _Bench(find_device(sys.argv[1])))

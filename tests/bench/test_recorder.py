@@ -125,13 +125,22 @@ def test_a_right_kernel_counts(number, size, any_device):
 
 def test_a_child_that_dies_or_hangs_is_an_answer(any_device, monkeypatch):
     child = recorder._Child(any_device)
-    child._command = [sys.executable, "-c", "import sys; sys.stdin.readline(); sys.exit(3)"]
+    child._command = [sys.executable, "-c", "print({}, flush=True); input(); exit(3)"]
     assert "code 3" in child.ask("compile")["problem"]
-    child._command = [sys.executable, "-c", "import time; time.sleep(60)"]
+    child._command = [sys.executable, "-c", "import time; print({}, flush=True); time.sleep(60)"]
     monkeypatch.setitem(recorder.LIMITS, "check", 0.5)
     assert "took over 0.5 s" in child.ask("check")["problem"]
     child.close()
     assert child.ask("compile") == {"problem": "interrupted"}
+
+
+def test_children_that_do_not_start_are_no_answer(any_device, tmp_path, monkeypatch):
+    """Or the file would say of every setting that it does not run."""
+    monkeypatch.setattr(recorder.sys, "executable", "false")
+    path = tmp_path / "landscape.json"
+    with pytest.raises(RuntimeError, match="does not start: the step 'start' ended its process with code 1"):
+        recorder.record(any_device, [2], SIZE, path=path)
+    assert not Landscape.load(path).rows(2)
 
 
 def test_a_child_answers_every_request(any_device):
@@ -144,8 +153,8 @@ def test_a_child_answers_every_request(any_device):
     answers = io.StringIO()
     lines = io.StringIO("".join(json.dumps(request) + "\n" for request in requests))
     recorder._serve(lines, answers, recorder._Bench(any_device))
-    compiled, timed, checked, refused = map(json.loads, answers.getvalue().splitlines())
-    assert set(compiled) == {"used"} and min(timed["ms"]) > 0 and checked == {}
+    greeting, compiled, timed, checked, refused = map(json.loads, answers.getvalue().splitlines())
+    assert greeting == {} and set(compiled) == {"used"} and min(timed["ms"]) > 0 and checked == {}
     assert "TS=20 is not a multiple of WPT=8" in refused["problem"]
 
 
