@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from statistics import pstdev
 from typing import Any, NamedTuple
@@ -15,9 +15,9 @@ import traitlets
 
 from ..bench import records
 from ..bench.landscape import Landscape, Record, recorded
-from ..catalog import KernelSpec
+from ..catalog import KernelSpec, find
 from ..draw.landscape import Cell, landscape, name_of
-from ..draw.picture import BLUE, GREEN, short
+from ..draw.picture import BLUE, GREEN, Picture, short
 from .shell import Newest, escape, on_any_thread
 
 #: The name of the line for what the model allows.
@@ -158,21 +158,29 @@ class Recorded(w.VBox):
         return _bar(f"{found.title}, recorded", cell.share, BLUE, escape(cell.words), lines)
 
     def _show_picture(self, axes: tuple[str, str]) -> None:
-        across, down = axes
+        try:
+            picture, cells = self._picture(*axes)
+            with self._grid.hold_sync():
+                self._grid.cells = cells
+                self._grid.svg = picture.svg()
+        except Exception as error:  # nobody reads the log console, so the panel says it
+            self._say(f"{type(error).__name__}: {error}")
+
+    def _picture(self, across: str, down: str) -> tuple[Picture, list[dict[str, Any]]]:
+        """The landscape over two parameters, and what the page must know of its cells."""
         with self._lock:
             found, values = self._chip.value, dict(self._values)
         cells = slice_of(found, self.spec, values, across, down)
         here = values[across], values[down] if down else 0
         kept = ", ".join(f"{name}={value}" for name, value in values.items() if name not in (across, down))
+        title = f"{found.title}, kernel {self.spec.number}" + (f", {kept}" if 0 < len(kept) < 60 else "")
         best = found.best(self.spec.number)
-        try:
-            title = f"{found.title}, kernel {self.spec.number}" + (f", {kept}" if 0 < len(kept) < 60 else "")
-            picture = landscape(across, down, cells, here, best.share if best else None, title)
-            with self._grid.hold_sync():
-                self._grid.cells = _described(cells, across, down, here)
-                self._grid.svg = picture.svg()
-        except Exception as error:  # nobody reads the log console, so the panel says it
-            self._say(f"{type(error).__name__}: {error}")
+        picture = landscape(across, down, cells, here, best.share if best else None, title)
+        return picture, _described(cells, across, down, here)
+
+    def still(self) -> Picture | None:
+        """The landscape for readers without a running kernel, None if nothing was recorded."""
+        return self._picture(*self._axes())[0] if self._found else None
 
 
 def slice_of(
@@ -225,11 +233,12 @@ def _described(cells: Mapping[tuple[int, int], Cell], across: str, down: str, he
 def _first_axes(spec: KernelSpec, found: Landscape) -> tuple[str, ...]:
     """The two parameters over which the recorded rate varies most, around the defaults."""
     pairs: list[tuple[str, ...]] = [*combinations(spec.defaults, 2)] or [tuple(spec.defaults)]
-    start = spec.fit(found.limits)
+    start, choices = spec.fit(found.limits), {p.name: p.choices for p in spec.params}
 
     def variation(names: tuple[str, ...]) -> float:
-        cells = slice_of(found, spec, start, *names).values()
-        shares = [cell.share for cell in cells if cell.state == "recorded"]
+        settings = product(*(choices[name] for name in names))
+        near = [found.rate(spec.number, {**start, **dict(zip(names, values, strict=True))}) for values in settings]
+        shares = [record.share for record in near if record and not record.problem]
         return len(shares) * pstdev(shares) if shares else 0.0
 
     return max(pairs, key=variation)
@@ -254,6 +263,10 @@ def _facts(found: Landscape, record: Record | None) -> str:
         said.append(f"{record.registers} registers per work-item, {spilled}, occupancy {record.occupancy} %")
     if record and record.local_memory:
         said.append(f"{record.local_memory:,} bytes of local memory per work-group")
+    sizes = found.over_sizes(record.kernel) if record else {}
+    if record and sizes and record.params == find(record.kernel).fit(found.limits):
+        rates = ", ".join(f"{short(rate)} at {size:,}" for size, rate in sorted(sizes.items()) if size != found.size)
+        said += [f"at other sizes {rates} GFLOPS"] * bool(rates)
     if record and not record.current:
         said.append("<b>of an older text of this kernel</b>")
     return f'<div style="opacity:.75;font-size:90%">{"; ".join(said)}</div>'

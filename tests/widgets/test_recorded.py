@@ -55,6 +55,20 @@ def test_an_edited_kernel_has_no_record(h200):
     assert len(box.children) == 1 and box.controls == [] and box.landscape is None
 
 
+def test_the_defaults_tell_their_rates_at_other_sizes(h200):
+    h200.add_size(3, 256, 1234.0)
+    box = Recorded(catalog[3])
+    box.show(catalog[3].fit(h200.limits))
+    assert "1,234 at 256" in box._needles.value
+    box.show({"TS": 16, "WPT": 4})
+    assert "1,234 at 256" not in box._needles.value
+
+
+def test_readers_without_a_kernel_see_the_landscape(h200):
+    box = Recorded(catalog[3])
+    assert "you are at TS=32, WPT=8" in box.still().alt and Recorded(catalog[6]).still() is None
+
+
 def test_a_kernel_that_nobody_recorded_says_how_to(h200):
     box = Recorded(catalog[6])
     box.show(catalog[6].defaults)
