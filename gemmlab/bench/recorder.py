@@ -197,7 +197,7 @@ class _Crew:
 
     def results(self, end: float) -> Iterator[tuple[Job, dict[str, Any]]]:
         """What is measured, as it comes; no job begins after `end`, in seconds of `time.monotonic`."""
-        for thread in self._threads:
+        for thread in self._threads if time.monotonic() < end else ():
             thread.start()
         while any(thread.is_alive() for thread in self._threads) or not self._done.empty():
             if time.monotonic() > end:
