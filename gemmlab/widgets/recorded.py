@@ -52,9 +52,6 @@ class Recorded(w.VBox):
     Args:
         spec: the kernel.
         source: the reader's own text, of which there can be no record.
-
-    Attributes:
-        controls: the widgets with which a reader interacts.
     """
 
     def __init__(self, spec: KernelSpec, source: str | None = None):
@@ -67,7 +64,6 @@ class Recorded(w.VBox):
         self._found = [] if source is not None else [found for found in recorded() if found.rows(spec.number)]
         self._needles = w.HTML(layout=w.Layout(max_width="860px"))
         self._note = w.HTML("", layout=w.Layout(max_width="860px"))
-        self.controls: list[w.Widget] = []
         if not self._found:
             self._needles.value = f"<i>{_absent(spec, source)}</i>"
             super().__init__([self._needles])
@@ -80,11 +76,10 @@ class Recorded(w.VBox):
         self._grid = Grid()
         self._grid.on_msg(self._heard)
         self._draw = Newest(self._show_picture)
-        self.controls = [self._chip] * (len(self._found) > 1) + [self._across, self._down] * (len(names) > 1)
-        for control in self.controls:
-            on_any_thread(control, lambda owner: self._moved(owner))
-        self.controls.append(self._grid)
-        line = w.HBox(self.controls[:-1], layout=w.Layout(flex_flow="row wrap"))
+        controls = [self._chip] * (len(self._found) > 1) + [self._across, self._down] * (len(names) > 1)
+        for control in controls:
+            on_any_thread(control, self._moved)
+        line = w.HBox(controls, layout=w.Layout(flex_flow="row wrap"))
         super().__init__([self._needles, line, self._grid, self._note])
         self.add_class("gemmlab-recorded")
 
@@ -106,9 +101,9 @@ class Recorded(w.VBox):
         with self._lock:
             before, self._values = self._values, {name: values[name] for name in self.spec.defaults}
             self._here, self._ceiling = here, ceiling
-            self._say("")
             self._show_needles()
             if before != self._values or not self._grid.svg:
+                self._say("")
                 self._draw(self._axes())
 
     def on_choose(self, callback: Callable[[dict[str, int]], Any]) -> None:
@@ -265,8 +260,8 @@ def _facts(found: Landscape, record: Record | None) -> str:
         said.append(f"{record.local_memory:,} bytes of local memory per work-group")
     sizes = found.over_sizes(record.kernel) if record else {}
     if record and sizes and record.params == find(record.kernel).fit(found.limits):
-        rates = ", ".join(f"{short(rate)} at {size:,}" for size, rate in sorted(sizes.items()) if size != found.size)
-        said += [f"at other sizes {rates} GFLOPS"] * bool(rates)
+        rates = [f"{short(rate)} at {size:,}" for size, rate in sorted(sizes.items()) if rate and size != found.size]
+        said += [f"GFLOPS at other sizes: {', '.join(rates)}"] * bool(rates)
     if record and not record.current:
         said.append("<b>of an older text of this kernel</b>")
     return f'<div style="opacity:.75;font-size:90%">{"; ".join(said)}</div>'
@@ -291,10 +286,10 @@ def _bar(name: str, share: float, colour: str, words: str, lines: Mapping[str, f
         style = "dashed" if label == CEILING else "solid"
         place = f"position:absolute;left:{100 * min(at, 1.0):.1f}%;top:-3px;bottom:-3px"
         marks += f'<div style="{place};border-left:2px {style} currentColor"></div>'
-        meaning += f"; {style} line: {escape(label)}, {at:.0%}"
+        meaning += f"; {style} line: {escape(label)}, {100 * at:.0f} %"
     track = (
-        f'<div role="img" aria-label="{share:.1%} of the peak" style="position:relative;height:14px;margin:4px 0;'
-        'background:var(--jp-layout-color2,#8884);border-radius:2px">'
+        f'<div role="img" aria-label="{100 * share:.3g} % of the peak" '
+        'style="position:relative;height:14px;margin:4px 0;background:var(--jp-layout-color2,#8884);border-radius:2px">'
         f'<div style="width:{width:.1f}%;height:100%;background:{colour};border-radius:2px"></div>{marks}</div>'
     )
     return f'<div><span style="opacity:.75">{escape(name)}:</span> {words}{meaning}{track}</div>'
