@@ -8,7 +8,7 @@ from typing import NamedTuple
 import matplotlib
 import numpy as np
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Rectangle
 
 from .picture import INK, Picture, lines
 
@@ -51,8 +51,7 @@ def landscape(
         title: such as the device, the kernel and the parameters that stay.
     """
     columns, rows = (sorted({key[axis] for key in cells}) for axis in (0, 1))
-    recorded = {key: cell for key, cell in cells.items() if cell.state == "recorded"}
-    best = best or max((cell.share for cell in recorded.values()), default=1.0)
+    best = best or max(cell.share for cell in cells.values()) or 1.0
     above, below, middle = 0.62, 0.5, 0.42 * max(len(rows), 2)  # inches
     height = above + middle + below
     picture = Picture(7, height, _said(across, down, cells, here, title))
@@ -60,23 +59,8 @@ def landscape(
     wide, legend = picture.axes_plain(), picture.axes_plain()
     for ax, left, width in ((wide, 0.1, 0.76), (legend, 0.88, 0.035)):
         ax.set_position((left, below / height, width, middle / height))
-    hatched = []
     for (x, y), cell in cells.items():
-        column, row = columns.index(x), rows.index(y)
-        face = _SHADES(cell.share / best) if cell.state == "recorded" else "none"
-        box = Rectangle((column - 0.47, row - 0.45), 0.94, 0.9, facecolor=face, edgecolor=INK, linewidth=0.5)
-        box.set_gid(name_of(column, row))
-        wide.add_artist(box)  # `add_patch` would work out the limits of the axes anew for every cell
-        if cell.state == "illegal":
-            hatched += _diagonals(column, row)
-        elif cell.state == "recorded":
-            ink = "white" if np.dot(face[:3], (0.21, 0.72, 0.07)) < 0.45 else "black"
-            wide.text(column, row, _percent(cell.share), ha="center", va="center", fontsize=10, color=ink)
-        else:
-            mark = "×" if cell.state == "failed" else "?"
-            wide.text(column, row, mark, ha="center", va="center", fontsize=11, color=INK)
-    if hatched:
-        lines(wide, hatched, linewidth=0.7, alpha=0.7)
+        _draw_cell(wide, columns.index(x), rows.index(y), cell, best)
     if here is not None and here in cells:
         place = [columns.index(here[0])], [rows.index(here[1])]
         for colour, width in (("black", 5), ("white", 2)):  # seen on every colour, in both themes
@@ -86,6 +70,34 @@ def landscape(
     _key(wide, {cell.state for cell in cells.values()}, here in cells)
     _scale(legend, best)
     return picture
+
+
+def _draw_cell(ax, column: int, row: int, cell: Cell, best: float) -> None:
+    """A rectangle in the colour of the rate with the per cent in it; hatched, or with a sign, where there is none."""
+    face = _SHADES(cell.share / best) if cell.state == "recorded" else "none"
+    box = Rectangle((column - 0.47, row - 0.45), 0.94, 0.9, facecolor=face, edgecolor=INK, linewidth=0.5)
+    box.set_gid(name_of(column, row))
+    ax.add_artist(box)  # `add_patch` would work out the limits of the axes anew for every cell
+    if cell.state == "illegal":
+        _hatch(ax, column, row)
+        return
+    ink = INK
+    if cell.state == "recorded":
+        ink = "white" if np.dot(face[:3], (0.21, 0.72, 0.07)) < 0.45 else "black"
+    words = {"failed": "×", "missing": "?"}.get(cell.state) or _percent(cell.share)
+    ax.text(column, row, words, ha="center", va="center", fontsize=10, color=ink)
+
+
+def _hatch(ax, column: int, row: int) -> None:
+    """Strokes from the left side of a cell to the right, cut off at its bottom and top.
+
+    Matplotlib's own hatching refers to a pattern by its name, and the page may hide the picture that defines it.
+    """
+    strokes = []
+    for shift in np.linspace(-0.75, 0.75, 7):  # of a stroke that rises from 0 to 1, while t goes from 0 to 1
+        ends = max(0.0, -shift), min(1.0, 1.0 - shift)
+        strokes.append([(column - 0.47 + 0.94 * t, row - 0.45 + 0.9 * (t + shift)) for t in ends])
+    lines(ax, strokes, linewidth=0.7, alpha=0.7)
 
 
 def name_of(column: int, row: int) -> str:
@@ -115,19 +127,6 @@ def _place(across: str, down: str, key: tuple[int, int]) -> str:
     return f"{across}={key[0]}" + (f", {down}={key[1]}" if down else "")
 
 
-def _diagonals(column: int, row: int) -> list[list[tuple[float, float]]]:
-    """The strokes that hatch a cell."""
-    left, right, bottom, top = column - 0.47, column + 0.47, row - 0.45, row + 0.45
-    strokes = []
-    for shift in np.linspace(-0.75, 0.75, 7):
-        ends = [(left, bottom + shift * 0.9), (right, top + shift * 0.9)]
-        inside = [t for t in np.linspace(0, 1, 41) if bottom <= ends[0][1] + t * 0.9 <= top]
-        if inside:
-            first, last = inside[0], inside[-1]
-            strokes.append([(left + t * (right - left), ends[0][1] + t * 0.9) for t in (first, last)])
-    return strokes
-
-
 def _axes(ax, across: str, down: str, columns: Sequence[int], rows: Sequence[int]) -> None:
     ax.set(xlim=(-0.55, len(columns) - 0.45), ylim=(-0.55, len(rows) - 0.45), xlabel=across, ylabel=down)
     ax.set_xticks(range(len(columns)), [str(value) for value in columns])
@@ -143,11 +142,13 @@ def _key(ax, states: set[str], ring: bool) -> None:
     if ring:
         handles.append(Line2D([], [], marker="o", color=INK, markersize=9, markerfacecolor="none", markeredgewidth=2,
                               linestyle="none", label="your setting"))  # fmt: skip
-    if "illegal" in states:
-        handles.append(Patch(facecolor="none", edgecolor=INK, hatch="////", label="not legal"))
-    for state, sign, words in (("failed", "$×$", "did not run, or wrong"), ("missing", "$?$", "not recorded")):
-        if state in states:
-            handles.append(Line2D([], [], marker=sign, color=INK, linestyle="none", label=words))
+    signs = {
+        "illegal": ("///", "not legal"),
+        "failed": ("×", "did not run, or wrong"),
+        "missing": ("?", "not recorded"),
+    }
+    for sign, words in (signs[state] for state in signs if state in states):
+        handles.append(Line2D([], [], marker=f"${sign}$", color=INK, linestyle="none", markersize=9, label=words))
     if handles:
         ax.legend(handles=handles, frameon=False, labelcolor=INK, fontsize=9, loc="lower left", ncols=4,
                   bbox_to_anchor=(0, 1), borderpad=0, borderaxespad=0.2, handlelength=1.6)  # fmt: skip
