@@ -1,8 +1,12 @@
 """Recording a landscape: what it holds, that it goes on where it stopped, and that a wrong kernel does not count."""
 
+import dataclasses
 import io
 import json
 import sys
+import threading
+import time
+from collections import Counter
 
 import pytest
 from texts import edited
@@ -45,6 +49,28 @@ def test_all_settings_are_recorded_and_no_setting_twice(any_device, tmp_path, mo
     recorder.record(any_device, [2], SIZE, path=path)
     assert [list(job.params.values()) for job in asked] == [gone[:1]]
     assert Landscape.load(path).rate(2, {"TS": gone[0]}).problem == "no"
+
+
+def test_children_compile_side_by_side_and_take_turns_on_the_device(any_device, tmp_path, monkeypatch):
+    running, most, lock = Counter(), Counter(), threading.Lock()
+
+    def ask(self, step, **arguments):
+        with lock:
+            running[step] += 1
+            most[step] = max(most[step], running[step])
+        time.sleep(0.02)
+        with lock:
+            running[step] -= 1
+        return {"compile": {"used": (40, 0)}, "time": {"ms": [1.0, 3.0, 2.0]}, "check": {}}[step]
+
+    monkeypatch.setattr(recorder._Child, "ask", ask)
+    monkeypatch.setattr(recorder.os, "cpu_count", lambda: 4)
+    gpu = dataclasses.replace(any_device, kind="GPU", memory=2**34, features=frozenset())
+    found = Landscape.load(recorder.record(gpu, [3], SIZE, path=tmp_path / "landscape.json"))
+    assert most["time"] == 1 and 2 <= most["compile"] <= 4
+    assert {row[0] for row in found.rows(3).values()} == {recorder._rounded(2 * SIZE**3 / 2e-3 * 1e-9)}
+    small = recorder._Crew(dataclasses.replace(gpu, memory=1), [[recorder.Job(3, {}, SIZE)]] * 9)
+    assert len(small._children) == 1, "the matrices of one child must fit"
 
 
 def test_the_defaults_are_recorded_over_sizes(any_device, tmp_path, monkeypatch):
