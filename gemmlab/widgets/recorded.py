@@ -25,11 +25,11 @@ CEILING = "the model's ceiling"
 
 
 class Measured(NamedTuple):
-    """What the reader's device reached: GFLOPS, the peak of the device in GFLOPS, and what to call it."""
+    """What the reader's device reached: GFLOPS, its peak in GFLOPS if that is known, and what to call it."""
 
     gflops: float
-    peak: float
-    device: str = "here"
+    peak: float | None = None
+    device: str = "your device"
 
 
 class Grid(anywidget.AnyWidget):
@@ -270,7 +270,9 @@ def _facts(found: Landscape, record: Record | None) -> str:
 def _bar_here(here: Measured | None) -> str:
     if here is None:
         return _bar("your device", 0.0, GREEN, "not measured yet with these settings")
-    share = here.gflops / here.peak if here.peak else 0.0
+    if not here.peak:
+        return _bar(here.device, 0.0, GREEN, f"{short(here.gflops)} GFLOPS; its peak is not measured yet")
+    share = here.gflops / here.peak
     return _bar(here.device, share, GREEN, _rate(here.gflops, share))
 
 

@@ -37,6 +37,8 @@ def test_the_needles_show_both_rates_at_once(h200):
     assert f"{expected.gflops:,} GFLOPS" in box._needles.value
     box.show(values, Measured(7.5, 15.0, "My <card>"))
     assert "My &lt;card&gt;" in box._needles.value and "7.5 GFLOPS, 50 % of the peak" in box._needles.value
+    box.show(values, Measured(7.5))
+    assert "7.5 GFLOPS; its peak is not measured yet" in box._needles.value
     assert "cuBLAS" in box._needles.value and recorded.CEILING not in box._needles.value
     box.show(values, Measured(7.5, 15.0), ceiling=0.22)
     assert f"dashed line: {recorded.CEILING.replace(chr(39), '&#x27;')}, 22 %" in box._needles.value
