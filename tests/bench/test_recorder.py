@@ -140,11 +140,11 @@ def test_a_wrong_kernel_does_not_count(edit, said, any_device, monkeypatch):
 
 
 @pytest.mark.parametrize("size", (SIZE, 100))
-@pytest.mark.parametrize("number", (1, 3, 5, 10, 12, 13, 15))
+@pytest.mark.parametrize("number", (3, 10, 13, 15))
 def test_a_right_kernel_counts(number, size, any_device):
-    bench, params = recorder._Bench(any_device), landscape.choice(catalog[number], any_device.limits)[-1]
-    if min(catalog[number].minimum_sizes(params)[:2]) > size and catalog[number].edges == "shift":
-        params = {**params, "TSM": 32, "TSN": 32}
+    bench, spec = recorder._Bench(any_device), catalog[number]
+    settings = landscape.choice(spec, any_device.limits)
+    params = [s for s in settings if spec.edges != "shift" or max(spec.minimum_sizes(s)) <= size][-1]
     bench.compile(number, params, size)
     assert min(bench.time()["ms"]) > 0 and bench.check() == {}
 
