@@ -6,6 +6,7 @@ import argparse
 import platform
 import sys
 from functools import partial
+from math import inf
 from pathlib import Path
 
 from tqdm import tqdm
@@ -135,7 +136,15 @@ def _compare_options(parser) -> None:
 
 
 def _record_options(parser) -> None:
-    what = parser.add_subparsers(dest="what", required=True)
+    words = "every setting that the explorers offer; a file that is there is continued"
+    parser.add_argument("--landscape", action="store_true", help=words)
+    only = parser.add_argument_group("with --landscape")
+    only.add_argument("--kernel", type=kernel_numbers, default=list(catalog), metavar="N", help="such as 1-3,10 (all)")
+    only.add_argument("--seconds", type=float, default=inf, help="begin nothing more after that time")
+    only.add_argument("--size", type=int, default=4096, help="of the square matrices (default: 4096)")
+    only.add_argument("--out", metavar="FILE", help="the file to write (default: landscape_DEVICE.json in results/)")
+    _device(only)
+    what = parser.add_subparsers(dest="what")
     chapters = what.add_parser("chapters", help="the sweeps that the chapters show of other devices")
     chapters.add_argument("--size", type=int, default=4096, help="of the square matrices (default: 4096)")
     chapters.add_argument("--kernels", type=kernel_numbers, default=[], help="only the sweeps of these kernels")
@@ -282,11 +291,15 @@ def run_compare(given: Arguments) -> int:
 
 
 def run_record(given: Arguments) -> int:
-    """Record what the chapters show of a device: sweeps of parameters, or the ways to treat edges."""
+    """Record what chapters and explorers show of a device: sweeps, the ways to treat edges, or all settings."""
     from .bench import edges, records, sweeps
     from .opencl.devices import find_device
 
+    if bool(given.what) == given.landscape:
+        raise ValueError("record what? Give one of --landscape, chapters and edges")
     device = find_device(given.device)
+    if given.landscape:
+        return _record_landscape(given, device)
     head = {"title": given.title or device.name, **records.origin(_command()), "device": device.facts()}
     if given.what == "chapters":
         found = (
@@ -303,6 +316,24 @@ def run_record(given: Arguments) -> int:
     records.write(given.file, head | {"strategies": ways})
     for size in given.sizes:
         print(f"{size}: " + ", ".join(f"{way} {r[size]['gflops']:,.1f}" for way, r in ways.items()))
+    return 0
+
+
+def _record_landscape(given: Arguments, device) -> int:
+    """Record the settings of the kernels that are named, as far as the time allows."""
+    from .bench import landscape, recorder
+
+    try:
+        recorder.record(device, given.kernel, given.size, given.seconds, given.out, _command())
+    except KeyboardInterrupt:
+        print("interrupted; the same command goes on from here")
+    path = Path(given.out or landscape.file_of(device.name))
+    found = landscape.Landscape.load(path)
+    for number in found.kernels:
+        best = found.best(number)
+        rate = f"at best {best.gflops:,.0f} GFLOPS with {best.params}" if best else "none of them right"
+        print(f"kernel {number}: {len(found.rows(number)):,} settings, {rate}")
+    print(f"wrote {path}, {path.stat().st_size:,} bytes")
     return 0
 
 

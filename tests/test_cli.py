@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import gemmlab
-from gemmlab import catalog, cli
-from gemmlab.bench import sweeps
+from gemmlab import catalog, cli, model
+from gemmlab.bench import peaks, sweeps
 from gemmlab.worker import client, verify
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -80,6 +80,10 @@ def test_bench_records_what_it_measured(tmp_path, any_device):
         (["tune", "x.json", "--sizes", "8", "--kernels", "auto"], "--kernels"),
         (["record", "edges", "x.json", "--sizes", "64x32x16"], "are of square matrices here, not (64, 32, 16)"),
         (["record", "chapters", "x.json", "--sizes", "64"], "unrecognized arguments: --sizes"),
+        (["record"], "record what?"),
+        (["record", "--landscape", "edges", "x.json", "--sizes", "64"], "record what?"),
+        (["record", "--landscape", "--kernel", "99"], "there is no kernel 99"),
+        (["record", "--landscape", "--seconds", "soon"], "--seconds"),
         (["bench", "--sizes", "0"], "positive whole number"),
         (["dance"], "invalid choice: 'dance'"),
     ],
@@ -111,6 +115,19 @@ def test_bench_takes_sizes_that_differ(tmp_path, any_device):
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "found.json").read_text())
     assert [(r["m"], r["n"], r["k"], r["ok"]) for r in found["results"] + found["auto"]] == 2 * [(64, 96, 32, True)]
+
+
+def test_a_landscape_is_recorded_and_continued(tmp_path, any_device, monkeypatch, capsys):
+    monkeypatch.setattr(peaks, "peaks", lambda device: model.Peaks(1000.0, 10.0))
+    file = tmp_path / "landscape.json"
+    wanted = ["record", "--landscape", "--kernel", "1", "--size", "64", "--out", str(file)]
+    assert cli.main([*wanted, "--seconds", "0"]) == 0
+    assert "kernel 1" not in capsys.readouterr().out
+    for _ in range(2):
+        assert cli.main(wanted) == 0
+        said = capsys.readouterr().out
+        assert f"kernel 1: {len(list(catalog[1].search_space(any_device.limits)))} settings, at best" in said
+        assert f"wrote {file}" in said
 
 
 def test_chapters_of_some_kernels(tmp_path, any_device, monkeypatch):

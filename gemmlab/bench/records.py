@@ -105,7 +105,8 @@ def recorded() -> list[dict]:
     found = []
     with contextlib.suppress(FileNotFoundError):
         for path in sorted(sources.folder("results").glob("*.json")):
-            found.append({"file": path.name, **json.loads(path.read_text(encoding="utf-8"))})
+            if not path.name.startswith("landscape_"):  # these are large, and `landscape` reads them
+                found.append({"file": path.name, **json.loads(path.read_text(encoding="utf-8"))})
     return [file for file in found if "results" in file]  # auto.json is not a record of results
 
 

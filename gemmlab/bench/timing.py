@@ -116,9 +116,10 @@ class _Bench:
         self.kernel, self.device, self.sizes = kernel, device, sizes
         self.warm: list[tuple[str, float]] = []
 
-    def prepare(self, a: np.ndarray, b: np.ndarray) -> _Product:
+    def prepare(self, a: np.ndarray, b: np.ndarray) -> Product:
         """The product of a (m x k) and b (k x n), column-major, ready to run, with a new frame around C."""
-        return _Product(self.kernel, self.device, a, b)
+        problem = Problem.compact(a.shape[0], b.shape[1], a.shape[1])
+        return Product(self.kernel, self.device, problem, upload(self.device, a), upload(self.device, b))
 
     def check(self, data: _Data) -> tuple[check.Verdict, check.Verdict, bool]:
         """The exact verdict, the accuracy verdict, and whether the frame is intact. This also warms the device up."""
@@ -166,14 +167,23 @@ class _Bench:
             side *= 2
 
 
-class _Product:
-    """One product on the device, with a frame around its C."""
+def upload(device: Device, x: np.ndarray) -> cl.Buffer:
+    """A copy of a column-major matrix on the device."""
+    return cl.Buffer(device.context, cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR, hostbuf=x.T)
 
-    def __init__(self, kernel: Kernel, device: Device, a: np.ndarray, b: np.ndarray):
-        self.kernel, self.device = kernel, device
-        self.problem = Problem.compact(a.shape[0], b.shape[1], a.shape[1])
-        flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
-        self.a, self.b = (cl.Buffer(device.context, flags, hostbuf=x.T) for x in (a, b))
+
+class Product:
+    """One product of compact column-major matrices on the device, with a frame around its C.
+
+    Args:
+        kernel: what multiplies.
+        device: where.
+        problem: the sizes.
+        a, b: the buffers of A (M x K) and B (K x N).
+    """
+
+    def __init__(self, kernel: Kernel, device: Device, problem: Problem, a: cl.Buffer, b: cl.Buffer):
+        self.kernel, self.device, self.problem, self.a, self.b = kernel, device, problem, a, b
         sizes = self.problem.m, self.problem.n, self.problem.k
         rows, cols, _ = whole(*sizes, kernel.multiples)
         self.frame = _Frame(device, rows, cols)

@@ -52,9 +52,19 @@ def registers(kernel: Kernel) -> tuple[int, int] | None:
     job = json.dumps({"device": kernel.device.index, "source": kernel.source, "options": kernel.options})
     environment = {**os.environ, "CUDA_CACHE_DISABLE": "1", "PYOPENCL_NO_CACHE": "1"}
     command = [sys.executable, "-m", "gemmlab.opencl.ptx"]
-    log = subprocess.run(command, input=job, env=environment, capture_output=True, text=True).stdout
+    return in_log(subprocess.run(command, input=job, env=environment, capture_output=True, text=True).stdout)
+
+
+def in_log(log: str) -> tuple[int, int] | None:
+    """Registers per work-item, and bytes spilled, as a build log of NVIDIA's compiler names them, if it does."""
     used, spilled = re.search(r"Used (\d+) registers", log), re.search(r"(\d+) bytes spill stores", log)
     return (int(used[1]), int(spilled[1]) if spilled else 0) if used else None
+
+
+def build_log(kernel: Kernel) -> str:
+    """What the compiler said when it built a kernel; NVIDIA's says nothing when the kernel came from its cache."""
+    program: Any = kernel.opencl.get_info(cl.kernel_info.PROGRAM)
+    return program.get_build_info(kernel.device.cl, cl.program_build_info.LOG)
 
 
 def _report() -> None:

@@ -1,0 +1,268 @@
+"""Landscapes: what a device reached with every setting that the explorers offer.
+
+`recorder` writes them, one file per device: ``landscape_<device>.json`` in ``results/`` or, where the package is
+installed, in the user's own folder for data. A file has a head (title, device, driver, date, size, peak, limits), and
+for each kernel a row of numbers per setting.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, islice, product
+from pathlib import Path
+from typing import Any
+
+from ..caches import cached
+from ..catalog import KernelSpec, find, sources
+from ..catalog.spec import Limits
+
+#: What a row holds behind the values of the parameters.
+MEASURED = ("gflops", "registers", "spilled", "occupancy")
+#: A kernel with more legal settings than this is recorded at `SOME` of them.
+MOST, SOME = 3000, 500
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a device reached with one setting of a kernel.
+
+    Attributes:
+        kernel, params: the kernel, and all its parameters.
+        size: M = N = K of the product.
+        gflops: the rate of the bare kernel with 4 significant digits; 0 if the setting does not count (see `problem`).
+        share: the rate as a share of the device's peak.
+        registers: per work-item; None where the compiler does not tell.
+        spilled: bytes per work-item that did not fit into registers; None likewise.
+        occupancy: work-items that a multiprocessor holds at once, in per cent of the most that it can; None likewise.
+        current: whether the kernel's text is still the recorded one.
+        problem: why the setting does not count, in words.
+    """
+
+    kernel: int
+    params: dict[str, int]
+    size: int
+    gflops: float
+    share: float
+    registers: int | None = None
+    spilled: int | None = None
+    occupancy: int | None = None
+    current: bool = True
+    problem: str = ""
+
+    @property
+    def local_memory(self) -> int:
+        """Bytes of local memory per work-group."""
+        return find(self.kernel).local_memory(self.params)
+
+
+class Landscape:
+    """The recorded rates of one device.
+
+    Args:
+        head: what was measured where and when: "title", "device", "size", "peak" (GFLOPS), "limits", and the origin.
+        kernels: by the number of the kernel "text" (the fingerprint of the text that ran), "columns", "sizes" (GFLOPS
+            of the defaults by size), "settings" (rows of `columns`), and "refused" (values of the parameters, and
+            why).
+    """
+
+    def __init__(self, head: dict[str, Any], kernels: dict[int, dict[str, Any]] | None = None):
+        self.head, self.kernels = head, kernels or {}
+        self._rows: dict[int, dict[tuple[int, ...], list]] = {}
+
+    @classmethod
+    def load(cls, path: str | Path) -> Landscape:
+        """Read a file that `save` wrote."""
+        head = json.loads(Path(path).read_text(encoding="utf-8"))
+        return cls(head, {int(number): found for number, found in head.pop("kernels").items()})
+
+    def save(self, path: str | Path) -> None:
+        """Write the landscape, one setting per line, so that two versions can be compared.
+
+        An older file stays whole until the new one is: an interrupt loses nothing.
+        """
+        kernels = ",\n".join(f'  "{number}": {_kernel_text(found)}' for number, found in sorted(self.kernels.items()))
+        head = json.dumps(self.head, indent=1).removesuffix("\n}")
+        unfinished = Path(path).with_suffix(".part")
+        unfinished.write_text(f'{head},\n "kernels": {{\n{kernels}\n }}\n}}\n', encoding="utf-8")
+        unfinished.replace(path)
+
+    @property
+    def title(self) -> str:
+        return self.head["title"]
+
+    @property
+    def size(self) -> int:
+        """M = N = K of the recorded products."""
+        return self.head["size"]
+
+    @property
+    def peak(self) -> float:
+        """The measured peak of the device in GFLOPS."""
+        return self.head["peak"]
+
+    @cached_property
+    def limits(self) -> Limits:
+        """What the device allows."""
+        fields = self.head["limits"]
+        return Limits(**{**fields, "per_dimension": tuple(fields["per_dimension"])})
+
+    def current(self, kernel: int) -> bool:
+        """Whether the text that was recorded is the kernel's present one."""
+        return self.kernels.get(kernel, {}).get("text") == fingerprint(find(kernel).file)
+
+    def rate(self, kernel: int, values: Mapping[str, int]) -> Record | None:
+        """What was recorded for a setting; None if it was not recorded.
+
+        Args:
+            kernel: its number.
+            values: its parameters; other names, such as M, N and K, are left aside.
+        """
+        names = tuple(find(kernel).defaults)
+        row = self.rows(kernel).get(tuple(values.get(name, -1) for name in names))
+        if row is None:
+            return None
+        params = {name: values[name] for name in names}
+        if isinstance(row[0], str):
+            return Record(kernel, params, self.size, 0.0, 0.0, current=self.current(kernel), problem=row[0])
+        gflops, registers, spilled, occupancy = row
+        share = gflops / self.peak
+        return Record(kernel, params, self.size, gflops, share, registers, spilled, occupancy, self.current(kernel))
+
+    def rows(self, kernel: int) -> dict[tuple[int, ...], list]:
+        """By the values of the parameters, what is in `MEASURED`, or the reason why the setting does not count."""
+        if kernel not in self._rows:
+            names, found = list(find(kernel).defaults), self.kernels.get(kernel)
+            known = found is not None and found["columns"] == [*names, *MEASURED]
+            rows = [*found["settings"], *found["refused"]] if found and known else []
+            self._rows[kernel] = {tuple(row[: len(names)]): row[len(names) :] for row in rows}
+        return self._rows[kernel]
+
+    def best(self, kernel: int) -> Record | None:
+        """The fastest recorded setting of a kernel."""
+        right = [(row[0], key) for key, row in self.rows(kernel).items() if not isinstance(row[0], str)]
+        if not right:
+            return None
+        return self.rate(kernel, dict(zip(find(kernel).defaults, max(right)[1], strict=True)))
+
+    def over_sizes(self, kernel: int) -> dict[int, float]:
+        """GFLOPS of the kernel's defaults by M = N = K."""
+        return {int(size): gflops for size, gflops in self.kernels.get(kernel, {}).get("sizes", {}).items()}
+
+    def add(self, kernel: int, params: Mapping[str, int], measured: Iterable) -> None:
+        """Add a setting: the values of `MEASURED`, or a list with one sentence that says why it does not count."""
+        spec, row = find(kernel), list(measured)
+        self.rows(kernel)[tuple(params.values())] = row
+        part = "refused" if isinstance(row[0], str) else "settings"
+        self._of(spec)[part].append([*params.values(), *row])
+
+    def add_size(self, kernel: int, size: int, gflops: float) -> None:
+        """Add the rate of a kernel's defaults at a size; 0 if there is none."""
+        self._of(find(kernel))["sizes"][str(size)] = gflops
+
+    def forget_old(self) -> list[int]:
+        """Drop the kernels whose text has changed since; return their numbers."""
+        old = [kernel for kernel in self.kernels if not self.current(kernel)]
+        for kernel in old:
+            del self.kernels[kernel]
+            self._rows.pop(kernel, None)
+        return old
+
+    def _of(self, spec: KernelSpec) -> dict[str, Any]:
+        head = {"text": fingerprint(spec.file), "columns": [*spec.defaults, *MEASURED]}
+        return self.kernels.setdefault(spec.number, {**head, "sizes": {}, "settings": [], "refused": []})
+
+
+def _kernel_text(found: dict[str, Any]) -> str:
+    """A kernel's part of a file: JSON, with a line for each row."""
+    parts = [f'"{name}": {json.dumps(found[name])}' for name in ("text", "columns", "sizes")]
+    for name in ("settings", "refused"):
+        rows = ",\n".join("    " + json.dumps(row, separators=(",", ":")) for row in found[name])
+        parts.append(f'"{name}": [\n{rows}\n   ]' if rows else f'"{name}": []')
+    return "{\n   " + ",\n   ".join(parts) + "}"
+
+
+@cached(64)
+def fingerprint(file: str) -> str:
+    """Twelve digits that change with the code of a kernel's file, but not with its comments or its layout.
+
+    Lines that begin with ``//@`` are instructions (see `opencl.build.HIDDEN`) and count.
+    """
+    code = re.sub(r"//(?!@ ).*", "", sources.read(file))
+    return hashlib.sha256(" ".join(code.split()).encode()).hexdigest()[:12]
+
+
+def choice(spec: KernelSpec, limits: Limits | None = None) -> list[dict[str, int]]:
+    """The settings of a kernel to record on a device with `limits`, without repetition, the defaults first.
+
+    These are all legal combinations of the values that an explorer offers. Where there are more than `MOST`, they are
+    those in which at most two parameters differ from the defaults, so that every picture over two parameters is
+    whole around the defaults, and others drawn at random with a fixed seed, up to `SOME`.
+    """
+    settings = [*_near(spec, limits, 0)]
+    every = list(islice(spec.search_space(limits), MOST + 1))
+    if len(every) <= MOST:
+        settings += every
+    else:
+        settings += [*_near(spec, limits, 1), *_near(spec, limits, 2)]
+        settings += spec.sample(limits, max(0, SOME - len(settings)))
+    return list({tuple(setting.values()): setting for setting in settings}.values())
+
+
+def _near(spec: KernelSpec, limits: Limits | None, moved: int) -> Iterator[dict[str, int]]:
+    """The legal settings in which exactly `moved` parameters differ from the defaults that fit."""
+    start = spec.fit(limits) if limits else spec.defaults
+    for params in combinations(spec.params, moved):
+        for values in product(*([v for v in p.choices if v != start[p.name]] for p in params)):
+            setting = {**start, **{p.name: value for p, value in zip(params, values, strict=True)}}
+            if not spec.problems(setting, limits):
+                yield setting
+
+
+def home() -> Path:
+    """Where a new landscape goes: ``results/`` in a checkout, `own_folder` if the package is installed."""
+    results = sources.folder("results")
+    installed = (results.parent / "__init__.py").exists()
+    return own_folder() if installed or not os.access(results, os.W_OK) else results
+
+
+def own_folder() -> Path:
+    """The user's own landscapes, such as ``~/.local/share/gemmlab`` on Linux."""
+    from platformdirs import user_data_path  # only who keeps landscapes of their own needs it
+
+    return user_data_path("gemmlab", appauthor=False)
+
+
+def file_of(device: str) -> Path:
+    """The file for a device's landscape: "NVIDIA H200" has ``landscape_nvidia_h200.json``."""
+    return home() / f"landscape_{re.sub('[^a-z0-9]+', '_', device.lower()).strip('_')}.json"
+
+
+@cached(1)
+def recorded() -> tuple[Landscape, ...]:
+    """All recorded landscapes, those of the fastest devices first."""
+    folders = dict.fromkeys((sources.folder("results"), own_folder()))
+    files = [path for folder in folders for path in sorted(folder.glob("landscape_*.json"))]
+    return tuple(sorted(map(Landscape.load, files), key=lambda landscape: -landscape.peak))
+
+
+def find_landscape(device: str = "H200") -> Landscape | None:
+    """The recorded landscape whose title contains `device`, None if there is none."""
+    return next((found for found in recorded() if device.lower() in found.title.lower()), None)
+
+
+def rate(kernel: int, values: Mapping[str, int], device: str = "H200") -> Record | None:
+    """What a recorded device reached with exactly these settings; None if that was not recorded.
+
+    Args:
+        kernel: its number.
+        values: all its parameters; other names, such as M, N and K, are left aside.
+        device: part of the title of a recorded landscape.
+    """
+    landscape = find_landscape(device)
+    return landscape.rate(kernel, values) if landscape else None

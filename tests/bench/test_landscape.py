@@ -1,0 +1,151 @@
+"""Landscapes: which settings they hold, how they are written and read, and what they answer."""
+
+import json
+from pathlib import Path
+
+import pytest
+from landscapes import FACTS, H200, PEAK, made_up
+
+from gemmlab import catalog, clear_caches
+from gemmlab.bench import landscape
+from gemmlab.bench.landscape import Landscape
+from gemmlab.catalog import sources
+
+WHOLE = [number for number in catalog if number <= 13 and number != 11]
+PART = [number for number in catalog if number not in WHOLE]
+RECORDED = sorted((Path(__file__).resolve().parents[2] / "results").glob("landscape_*.json"))
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A folder for the user's own landscapes, empty at first, and no others."""
+    (tmp_path / "results").mkdir()
+    monkeypatch.setattr(landscape, "own_folder", lambda: tmp_path)
+    monkeypatch.setattr(sources, "folder", lambda name="kernels", real=sources.folder: (
+        tmp_path / "results" if name == "results" else real(name)
+    ))  # fmt: skip
+    clear_caches()
+    yield tmp_path
+    clear_caches()
+
+
+@pytest.mark.parametrize("number", WHOLE)
+def test_every_legal_setting_that_an_explorer_offers_is_chosen_once(number):
+    chosen = [tuple(setting.items()) for setting in landscape.choice(catalog[number], H200)]
+    assert sorted(chosen) == sorted(tuple(s.items()) for s in catalog[number].search_space(H200))
+    assert dict(chosen[0]) == catalog[number].fit(H200)
+
+
+@pytest.mark.parametrize("number", PART)
+def test_of_too_many_settings_those_near_the_defaults_are_chosen_and_a_sample(number):
+    spec = catalog[number]
+    chosen = landscape.choice(spec, H200)
+    assert chosen == landscape.choice(spec, H200) and chosen[0] == spec.fit(H200)
+    assert len({tuple(setting.values()) for setting in chosen}) == len(chosen) <= landscape.SOME
+    assert all(not spec.problems(setting, H200) for setting in chosen)
+    for one in spec.params:
+        for other in spec.params:
+            for value in one.choices:
+                for second in other.choices:
+                    near = {**chosen[0], one.name: value, other.name: second}
+                    assert near in chosen or spec.problems(near, H200)
+
+
+def test_a_landscape_is_written_a_line_per_setting_and_read_again(tmp_path):
+    made, path = made_up(3, 6), tmp_path / "landscape_test.json"
+    made.add(3, {"TS": 4, "WPT": 16}, ['refused "in quotes" and [brackets]'])
+    made.save(path)
+    text = path.read_text(encoding="utf-8")
+    json.loads(text)
+    settings = sum(len(made.rows(kernel)) for kernel in (3, 6))
+    assert settings <= len(text.splitlines()) <= settings + 80
+    read = Landscape.load(path)
+    assert read.head == json.loads(json.dumps(made.head)) and read.kernels == made.kernels and read.limits == H200
+    assert [read.rows(kernel) == made.rows(kernel) for kernel in (3, 6)] == [True, True]
+    assert read.over_sizes(3) == {4096: 1000} and read.over_sizes(2) == {}
+    assert list(tmp_path.iterdir()) == [path], "nothing unfinished stays behind"
+
+
+def test_a_rate_is_that_of_exactly_these_settings(own):
+    made = made_up(3, 6)
+    made.save(own / "landscape_nvidia_h200.json")
+    spec = catalog[3]
+    for place, params in enumerate(landscape.choice(spec, H200)):
+        found = landscape.rate(3, {**params, "M": 300, "N": 16, "K": 1})
+        assert found.params == params and (found.kernel, found.size) == (3, 4096)
+        assert found.gflops == round(PEAK * (place + 1) / 31) and found.share == found.gflops / PEAK
+        assert (found.registers, found.spilled, found.occupancy) == (32 + place, 0, 50)
+        assert found.local_memory == spec.local_memory(params) and found.current and not found.problem
+    assert landscape.rate(3, {"TS": 32, "WPT": 3}) is None
+    assert landscape.rate(3, {"TS": 32}) is None and landscape.rate(2, {"TS": 32}) is None
+    assert landscape.rate(3, spec.defaults, device="K40m") is None
+    best = landscape.find_landscape("h200").best(3)
+    assert best.gflops == max(row[0] for row in made.rows(3).values()) and best.params in landscape.choice(spec, H200)
+
+
+def test_a_refused_setting_says_why(own):
+    made = made_up(2)
+    made.add(3, {"TS": 64, "WPT": 1}, ["it fits work-groups of at most 256"])
+    made.save(own / "landscape_nvidia_h200.json")
+    found = landscape.rate(3, {"TS": 64, "WPT": 1})
+    assert (found.gflops, found.share, found.problem) == (0.0, 0.0, "it fits work-groups of at most 256")
+    assert landscape.find_landscape().best(3) is None
+
+
+def test_landscapes_of_the_package_and_of_the_user_stand_beside_each_other(own):
+    assert landscape.recorded() == () and landscape.rate(3, catalog[3].defaults) is None
+    made_up(3).save(own / "results" / "landscape_nvidia_h200.json")
+    made_up(3, title="My card", peak=9000.0).save(own / "landscape_my_card.json")
+    clear_caches()
+    assert [found.title for found in landscape.recorded()] == ["NVIDIA H200", "My card"]
+    start = catalog[3].defaults
+    assert landscape.rate(3, start, "my CARD").gflops < landscape.rate(3, start).gflops
+
+
+def test_a_record_of_an_older_text_is_known_to_be_old(own, monkeypatch):
+    made = made_up(2, 3)
+    real = sources.read
+    changed = {"commented": lambda t: t + "\n// a remark\n", "other": lambda t: t.replace("acc", "sum")}
+
+    def read_as(kind):
+        clear_caches()
+        monkeypatch.setattr(sources, "read", lambda f: changed[kind](real(f)) if f.startswith("03") else real(f))
+
+    read_as("commented")
+    assert made.current(3) and made.rate(3, catalog[3].defaults).current
+    read_as("other")
+    assert made.current(2) and not made.current(3) and not made.rate(3, catalog[3].defaults).current
+    assert made.forget_old() == [3] and list(made.kernels) == [2] and made.rate(3, catalog[3].defaults) is None
+
+
+def test_hidden_instructions_count_as_code(monkeypatch):
+    texts = {"a": "x;  // words", "b": "x;\n\n// other words", "c": "x; //@ wgmma", "d": "x; //@ mma"}
+    monkeypatch.setattr(sources, "read", texts.get)
+    a, b, c, d = map(landscape.fingerprint.__wrapped__, "abcd")
+    assert a == b and len({a, c, d}) == 3
+
+
+def test_a_new_landscape_goes_to_the_checkout_or_to_the_users_folder(tmp_path, monkeypatch):
+    assert landscape.file_of("NVIDIA H200").name == "landscape_nvidia_h200.json"
+    assert landscape.file_of(" GeForce (TM) 4090").name == "landscape_geforce_tm_4090.json"
+    assert landscape.home() == sources.folder("results")
+    installed = tmp_path / "gemmlab" / "results"
+    installed.mkdir(parents=True)
+    (installed.parent / "__init__.py").touch()
+    monkeypatch.setattr(sources, "folder", lambda name: installed)
+    assert landscape.home() == landscape.own_folder()
+
+
+def test_what_is_recorded_is_legal_current_and_below_the_peak():
+    for path in RECORDED:
+        found = Landscape.load(path)
+        assert found.head["device"].keys() == FACTS.keys() and found.size > 0 and found.kernels
+        for kernel in found.kernels:
+            spec = catalog[kernel]
+            assert found.current(kernel), f"kernel {kernel} has changed: record it anew"
+            assert found.rows(kernel)
+            for key, row in found.rows(kernel).items():
+                assert not spec.problems(dict(zip(spec.defaults, key, strict=True)), found.limits)
+                if not isinstance(row[0], str):
+                    assert row[0] > 0 and (spec.tensor or row[0] <= 1.05 * found.peak)
+    assert sum(path.stat().st_size for path in RECORDED) < 1_000_000

@@ -1,0 +1,24 @@
+"""Made-up landscapes: what several tests share."""
+
+from dataclasses import asdict
+
+from gemmlab import catalog
+from gemmlab.bench import landscape
+from gemmlab.bench.landscape import Landscape
+from gemmlab.catalog.spec import Limits
+
+H200 = Limits("NVIDIA H200", 1024, (1024, 1024, 64), 49152)
+PEAK = 60_000.0
+FACTS = {"device": "NVIDIA H200", "platform": "made up", "version": "1", "driver": "1", "kind": "GPU", "units": 132}
+
+
+def made_up(*kernels: int, title: str = "NVIDIA H200", peak: float = PEAK, limits: Limits = H200) -> Landscape:
+    """Every setting of these kernels that would be recorded, at a rate that follows from its place in the list."""
+    head = {"title": title, "date": "2026-11-22", "command": "python -m gemmlab record --landscape", "device": FACTS}
+    found = Landscape({**head, "size": 4096, "peak": peak, "limits": asdict(limits)})
+    for kernel in kernels:
+        settings = landscape.choice(catalog[kernel], limits)
+        for place, params in enumerate(settings):
+            found.add(kernel, params, [round(peak * (place + 1) / (len(settings) + 1)), 32 + place % 200, 0, 50])
+        found.add_size(kernel, 4096, 1000)
+    return found
