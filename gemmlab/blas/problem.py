@@ -10,16 +10,17 @@ from typing import NamedTuple
 
 from ..catalog import KernelSpec
 from ..catalog.spec import Params, round_up
+from ..family.tiles import Lying
 
 
 class Layout(NamedTuple):
-    """How a column-major float32 matrix lies in a buffer.
+    """How a column-major matrix lies in a buffer, counted in elements.
 
     Attributes:
         rows, cols: its shape.
-        ld: its leading dimension: floats from the start of one column to the start of the next.
-        offset: floats before its first element.
-        room: floats that the buffer holds in all.
+        ld: its leading dimension: elements from the start of one column to the start of the next.
+        offset: elements before its first one.
+        room: elements that the buffer holds in all.
     """
 
     rows: int
@@ -30,7 +31,7 @@ class Layout(NamedTuple):
 
     @classmethod
     def compact(cls, rows: int, cols: int, ld: int | None = None) -> Layout:
-        """A matrix that fills a buffer of its own; its columns may be `ld` floats apart."""
+        """A matrix that fills a buffer of its own; its columns may be `ld` elements apart."""
         return cls(rows, cols, ld or rows, 0, (ld or rows) * cols)
 
     @property
@@ -52,16 +53,26 @@ class Operand(NamedTuple):
         plain: X as a column-major matrix, if it can be read so.
         transposed: the transpose of X as a column-major matrix, if it can be read so. A single row or column can be
             read in both ways.
+        conjugated: whether X is the complex conjugate of what lies there.
     """
 
     name: str
     plain: Layout | None
     transposed: Layout | None
+    conjugated: bool = False
 
     @classmethod
     def compact(cls, name: str, rows: int, cols: int) -> Operand:
         """X in a buffer of its own, without gaps."""
         return cls(name, Layout.compact(rows, cols), None)
+
+    @property
+    def lying(self) -> Lying:
+        """The operand as a kernel of the family reads it: where it lies, and what is done to it there."""
+        if self.plain is not None:
+            return Lying("R" if self.conjugated else "N", self.plain.offset, self.plain.ld)
+        assert self.transposed is not None, "an operand can be read in at least one way"
+        return Lying("C" if self.conjugated else "T", self.transposed.offset, self.transposed.ld)
 
 
 class Problem(NamedTuple):
@@ -135,7 +146,7 @@ def _prepare(
 
 
 def footprint(problem: Problem, passes: list[Pass]) -> dict[str, int]:
-    """The floats of every matrix of a product, by its name: the operands, the result, and what the passes make."""
+    """The elements of every matrix of a product, by its name: the operands, the result, and what the passes make."""
     names = {"A": problem.a.name, "B": problem.b.name, "C": "the result"}
     found = {
         problem.a.name: problem.m * problem.k,

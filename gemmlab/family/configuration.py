@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -127,18 +126,23 @@ class Configuration:
                 yield f"a tile of {side} {what} does not consist of micro-tiles of {part}"
         if self.depth % self.unroll:
             yield f"depth={self.depth} is not a multiple of unroll={self.unroll}"
-        for name, side, width in zip("ab", self.tile, self.widths, strict=True):
-            if 16 % (width * self.parts):
-                yield f"widths: no vector of OpenCL C holds {width} elements of precision {self.precision!r}"
-            run = self.depth if self.along_k(name) else side
-            if run % width:
-                yield f"a load of {width} elements of {name} does not divide the {run} that lie side by side in a tile"
-            if self.tile[0] % self.micro_tile[0] == 0 == self.tile[1] % self.micro_tile[1]:
-                if side * self.depth % (width * self.items):
-                    yield (
-                        f"{self.items} work-items cannot share the {side} x {self.depth} elements of {name}'s tile "
-                        f"evenly in loads of {width}"
-                    )
+        if all(side % part == 0 for side, part in zip(self.tile, self.micro_tile, strict=True)):
+            for operand in "ab":
+                yield from self._unshared(operand, self.width(operand))
+
+    def _unshared(self, operand: str, width: int) -> Iterator[str]:
+        """A sentence for each reason why loads of so many elements do not make up the operand's tile."""
+        side = self.side(operand)
+        run = self.depth if self.along_k(operand) else side
+        if 16 % (width * self.parts):
+            yield f"widths: no vector of OpenCL C holds {width} elements of precision {self.precision!r}"
+        if run % width:
+            yield f"widths: loads of {width} do not divide the {run} neighbours of {operand} in a tile"
+        if side * self.depth % (width * self.items):
+            yield (
+                f"{self.items} work-items cannot share the {side} x {self.depth} elements of {operand}'s tile "
+                f"evenly in loads of {width}"
+            )
 
     # What follows.
 
@@ -164,6 +168,10 @@ class Configuration:
     def width(self, operand: str) -> int:
         """Elements of operand "a" or "b" in a load."""
         return self.widths["ab".index(operand)]
+
+    def takes(self, operand: str, width: int) -> bool:
+        """Whether the operand's tile could as well be loaded in loads of so many elements."""
+        return not any(True for _ in self._unshared(operand, width))
 
     def side(self, operand: str) -> int:
         """Rows of A's tile, or columns of B's."""
@@ -210,9 +218,8 @@ class Configuration:
             shape = " x ".join(map(str, self.local_size))
             found.append(f"work-groups of {shape} work-items are more than {limits.name} takes ({limits.work_group})")
         if self.local_memory > limits.local_memory:
-            found.append(
-                f"{self.local_memory:,} bytes of local memory are more than the {limits.local_memory:,} of {limits.name}"
-            )
+            most = f"the {limits.local_memory:,} of {limits.name}"
+            found.append(f"{self.local_memory:,} bytes of local memory are more than {most}")
         widest = max(self.widths) * self.parts
         if widest > limits.vector:
             found.append(f"vectors of {widest} numbers are wider than {limits.name} takes ({limits.vector})")
@@ -221,4 +228,4 @@ class Configuration:
 
 def _counts(value) -> bool:
     """Whether it is a whole number that can count something."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and 1 <= value <= 65536
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 65536

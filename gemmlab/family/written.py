@@ -55,18 +55,18 @@ class Written:
             )
 
     def __call__(
-        self, queue: cl.CommandQueue, m: int, n: int, k: int, alpha, a: View, b: View, beta, before: View | None, out: Any
+        self, queue: cl.CommandQueue, sizes: tuple[int, int, int], alpha, a: View, b: View, beta, before, out
     ) -> cl.Event:
         """Launch C = alpha op(A) op(B) + beta C0 and return its event; everything is column-major.
 
         Args:
-            m, n, k: C is m x n, and k numbers are added up for each element of it.
+            sizes: m, n and k: C is m x n, and k products are added up for each element of it.
             alpha, beta: numbers of the kernel's precision.
             a, b: the operands as they lie, with `down` = 1.
-            before: C0, where the configuration has beta.
+            before: the `View` of C0 if the configuration has beta, else None.
             out: the buffer of C, m x n without gaps. C0 may be the same memory, element by element.
         """
-        c = self.configuration
+        c, (m, n, k) = self.configuration, sizes
         items = (tiles_over(size, side) * n for size, side, n in zip((m, n), c.tile, c.local_size, strict=True))
         added = (*_parts(c, beta), *before) if before is not None else ()
         operands = (a.buffer, a.offset, a.across, b.buffer, b.offset, b.across)
