@@ -151,23 +151,30 @@ class Session:
                 self.unpad(now["C"], out)
         return out
 
-    def gemm(self, problem: Problem, alpha, a, b, beta, before: View | None, out: Matrix, params=None) -> Matrix:
+    def gemm(self, problem: Problem, buffers, alpha, beta, before, out: Matrix, params=None) -> Matrix:
         """C = alpha A B + beta C0 in one launch, by a kernel of the family.
 
         Args:
+            buffers: those of A and B, which lie as `problem` says; not read where K is 0.
             alpha, beta: numbers of the session's type.
-            a, b: the buffers of the operands, which lie as `problem` says; not read where K is 0.
-            before: C0, or None where beta is 0. It may be C's own memory.
+            before: the buffer of C0 and how it lies (an `Operand`), or None where beta is 0. C0 may be C itself.
             out: M x N, compact; overwritten.
             params: all parameters of the tile (see `gemmlab.family.tiles`); those that suit the sizes by default.
         """
-        sizes, operands = problem[:3], (problem.a.lying, problem.b.lying)
+        sizes, lying = problem[:3], (problem.a.lying, problem.b.lying)
         letter, given = letter_of(self.dtype), None if params is None else tuple(params.items())
-        configuration = _configured(self.device, letter, given, sizes, *operands, before is not None)
+        configuration = _configured(self.device, letter, given, sizes, *lying, before is not None)
         kernel = written(configuration, self.device, self.queue.context)
-        left, right = (View(buffer, x.offset, 1, x.ld) for buffer, x in zip((a, b), operands, strict=True))
-        self.events.append(("gemm", kernel(self.queue, sizes, alpha, left, right, beta, before, out.buffer)))
+        a, b = (View(buffer, x.offset, 1, x.ld) for buffer, x in zip(buffers, lying, strict=True))
+        added = _view(*before) if before else None
+        self.events.append(("gemm", kernel(self.queue, sizes, alpha, a, b, beta, added, out.buffer)))
         return out
+
+
+def _view(buffer: Any, operand: Operand) -> View:
+    """A matrix as it lies, by rows or by columns."""
+    operation, offset, ld = operand.lying
+    return View(buffer, offset, 1, ld) if operation == "N" else View(buffer, offset, ld, 1)
 
 
 @cached(1024)

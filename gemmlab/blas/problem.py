@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ..catalog import KernelSpec
 from ..catalog.spec import Params, round_up
 from ..family.tiles import Lying
+from ..opencl.launch import INDEX_LIMIT
 
 
 class Layout(NamedTuple):
@@ -68,11 +69,20 @@ class Operand(NamedTuple):
 
     @property
     def lying(self) -> Lying:
-        """The operand as a kernel of the family reads it: where it lies, and what is done to it there."""
-        if self.plain is not None:
-            return Lying("R" if self.conjugated else "N", self.plain.offset, self.plain.ld)
-        assert self.transposed is not None, "an operand can be read in at least one way"
-        return Lying("C" if self.conjugated else "T", self.transposed.offset, self.transposed.ld)
+        """The operand as a kernel of the family reads it: where it lies, and what is done to it there.
+
+        Raises:
+            ValueError: if it is part of so large a matrix that 32-bit indices do not reach its end.
+        """
+        layout = self.plain or self.transposed
+        assert layout is not None, "an operand can be read in at least one way"
+        if layout.ld * layout.cols >= INDEX_LIMIT:
+            raise ValueError(
+                f"{self.name} spans {layout.ld * layout.cols:,} elements of a larger matrix; kernels of the family "
+                f"index with 32 bits, below {INDEX_LIMIT:,}"
+            )
+        letters = "NR" if self.plain else "TC"
+        return Lying(letters[self.conjugated], layout.offset, layout.ld)
 
 
 class Problem(NamedTuple):

@@ -8,8 +8,6 @@ column-major `Problem`. In float32 a kernel of the ladder multiplies; what does 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
@@ -18,12 +16,12 @@ from ..caches import cached
 from ..catalog import catalog, find
 from ..family import selection, tiles
 from ..family.configuration import letter_of
-from ..family.written import View, check_double
+from ..family.written import check_double
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel
 from .operands import DTYPES, checked, flag, scalar, shared_queue, swapped, transposition
 from .passes import Matrix, Session, check_memory, placed, planned
-from .problem import Layout, Operand, Pass, Problem, footprint
+from .problem import Layout, Problem, footprint
 
 
 @cached(64)
@@ -106,7 +104,7 @@ def _product(
     queue, dtype = queue or device.queue, a.dtype
     empty = m * n == 0 or (beta == 0 and (k == 0 or alpha == 0))
     edges = "pad" if empty and edges == "shift" else edges
-    if by_family(kernel, edges, precision, dtype, device):
+    if by_family(kernel, params, edges, precision, dtype, device):
         chosen, tile = None, None if params is None else tiles.complete_tile(params)
     else:
         chosen = select(kernel, params, edges, device, queue.context, (n, m, k), precision)
@@ -114,10 +112,10 @@ def _product(
         return cla.zeros(queue, (m, n), dtype) if on_device else np.zeros((m, n), dtype)
     shape = Layout.compact(n, m)  # from here on everything is column-major
     operands = swapped("b", b, tb != "N", _conjugates(tb, dtype)), swapped("a", a, ta != "N", _conjugates(ta, dtype))
-    problem = Problem(n, m, k, *operands) if k and alpha else None
-    sizes = {"the result": m * n}
-    if problem:
-        sizes = footprint(problem, planned(chosen, problem) if chosen else [Pass("gemm", "C")])
+    problem = Problem(n, m, k, *operands)
+    if k == 0 or alpha == 0:  # as in BLAS, A and B are not even read
+        alpha, problem = 0.0, Problem.compact(n, m, 0)
+    sizes = footprint(problem, planned(chosen, problem) if chosen and problem.k else [])
     check_memory(device, sizes, chosen is not None and chosen.spec.wide, dtype.itemsize)
     reused = c if overwrite_c and _may_overwrite(c, a, b) else None
     with Session(queue, device, dtype=dtype) as session:
@@ -130,61 +128,45 @@ def _product(
         def memory_of(x):
             return x.base_data if on_device else session.upload(x)
 
-        before = Before(memory_of(c), swapped("c", c)) if beta else None
+        buffers = (memory_of(b), memory_of(a)) if problem.k else (out.buffer, out.buffer)
+        before = (memory_of(c), swapped("c", c)) if beta else None
         if chosen is None:
-            _by_family(session, problem, alpha, memory_of, a, b, beta, before, out, tile)
+            session.gemm(problem, buffers, alpha, beta, before, out, tile)
         else:
-            _by_ladder(session, chosen, problem, alpha, memory_of, a, b, beta, before, out)
+            _by_ladder(session, chosen, problem, buffers, alpha, beta, before, out)
         return result if on_device else session.download(out.buffer, (m, n), reused)
 
 
-class Before(NamedTuple):
-    """What C was: its buffer, and how it lies there."""
-
-    buffer: Any
-    operand: Operand
-
-
-def _by_ladder(session, chosen: Kernel, problem, alpha, memory_of, a, b, beta, before: Before | None, out) -> None:
-    """With a kernel of the ladder: one that multiplies, and a pass over the matrix for alpha and beta.
+def _by_ladder(session: Session, chosen: Kernel, problem: Problem, buffers, alpha, beta, before, out: Matrix) -> None:
+    """alpha A B + beta C0 with a kernel of the ladder: one that multiplies, and a pass for alpha and beta.
 
     The family's kernels need no such pass, but in float32 they block registers as kernel 10 does, and the ladder goes
     on from there: on an H200 at 4096, kernel 10 reaches 37 TFLOPS and kernel 15, which "auto" takes, 53.
     """
-    product, shape = out, out.layout
-    if before and before.buffer is out.buffer:  # C may only be overwritten once it has been read
-        product = session.new(shape)
-    if problem:
-        multiply(session, chosen, problem, memory_of(b), memory_of(a), product)
+    product = out
+    if before and before[0] is out.buffer:  # C may only be overwritten once it has been read
+        product = session.new(out.layout)
+    if problem.k:
+        multiply(session, chosen, problem, buffers[0], buffers[1], product)
     if alpha != 1 or before:
         y = product
         if before:
-            y = placed(before.buffer, before.operand)
-            y = session.compact(y) if before.operand.plain else session.transpose(y, shape)
-        session.axpby(alpha if problem else 0.0, product, beta, y, out)
+            y = placed(*before)
+            y = session.compact(y) if before[1].plain else session.transpose(y, out.layout)
+        session.axpby(alpha, product, beta, y, out)
 
 
-def _by_family(session, problem, alpha, memory_of, a, b, beta, before: Before | None, out, tile) -> None:
-    """With a kernel of the family: one launch, which adds beta C0 where it stores."""
-    view = None
-    if before:
-        operation, offset, ld = before.operand.lying
-        view = View(before.buffer, offset, 1, ld) if operation == "N" else View(before.buffer, offset, ld, 1)
-    if problem:
-        session.gemm(problem, alpha, memory_of(b), memory_of(a), beta, view, out, tile)
-    else:  # alpha is 0, or there is nothing to add up: A and B are not read
-        nothing = Problem.compact(out.layout.rows, out.layout.cols, 0)
-        session.gemm(nothing, session.dtype.type(0).item(), out.buffer, out.buffer, beta, view, out, tile)
-
-
-def by_family(kernel, edges, precision, dtype: np.dtype, device: Device) -> bool:
+def by_family(kernel, params, edges, precision, dtype: np.dtype, device: Device) -> bool:
     """Whether the family multiplies: where it is asked to, and all but float32. ValueError for what it cannot do."""
     asked = isinstance(kernel, str) and kernel == "family"
     if not asked and dtype == np.float32:
         return False
     who = "kernel='family'" if asked else f"a is {dtype}"
     if not asked and not (isinstance(kernel, str) and kernel == "auto"):
-        raise ValueError(f"kernel={kernel!r} multiplies float32, but {who}; kernel='auto' takes every type")
+        number = find(kernel).number
+        raise ValueError(f"kernel {number} multiplies float32, but {who}; kernel='auto' and 'family' take every type")
+    if not asked and params is not None:
+        raise ValueError("params needs a kernel as well, such as kernel='family'")
     if not isinstance(edges, str) or edges not in ("auto", "guard"):
         raise ValueError(f"edges={edges!r}, but {who}: its kernels guard their edges, so that edges must be 'auto'")
     if not isinstance(precision, str) or precision != "float32":
