@@ -25,7 +25,6 @@ DEFAULTS = {"TSM": 64, "TSN": 64, "TSK": 8, "WPTM": 4, "WPTN": 4, "UNROLL": 4, "
 #: Registers of 32 bits that the rule for GPUs spends on a work-item's accumulators. Of the 255 that a work-item may
 #: have, as many again hold operands and addresses; and two work-groups of 256 still share a multiprocessor.
 _ACCUMULATORS = 64
-_SIDE = 16  # rows, and columns, of work-items in a work-group of the rule for GPUs
 _LOAD_BYTES = 16  # the widest load of a GPU
 
 
@@ -144,9 +143,9 @@ def _fits(precision: str, tile: Params, device: Device) -> bool:
 def by_rule(device: Device, precision: str, sizes: tuple[int, int, int]) -> dict[str, int]:
     """A tile for a device of which nothing is known.
 
-    On a GPU 16 x 16 work-items share a work-group; a micro-tile is as large as 64 registers hold, and is halved
-    until every compute unit has a tile, or until the device has the local memory for it. A processor has few units,
-    each with a fast cache: its work-groups are small.
+    On a GPU 16 x 16 work-items share a work-group, or 8 x 8 if it takes no more; a micro-tile is as large as 64
+    registers hold, and is halved until every compute unit has a tile and the tiles fit into local memory. On a
+    processor, which has few units, work-groups are 8 x 8 and micro-tiles 4 x 4 at first.
 
     Raises:
         ParameterError: if the device can take no tile at all.
@@ -176,7 +175,7 @@ def _tiles(tile: Params, sizes: tuple[int, int, int]) -> int:
 
 def _tile_of(micro: tuple[int, int], precision: str, device: Device) -> dict[str, int]:
     gpu, size = device.kind == "GPU", PRECISIONS[precision].size
-    side = _SIDE if gpu else 8
+    side = 16 if gpu and device.limits.work_group >= 256 else 8
     return {
         "TSM": side * micro[0],
         "TSN": side * micro[1],

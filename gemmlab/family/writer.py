@@ -116,7 +116,7 @@ def header(c: Configuration) -> Lines:
         //           A is $a; B is $b.
         // Costs:    $local bytes of local memory, WPTM*WPTN accumulators; 1/TSM + 1/TSN global and
         //           1/WPTM + 1/WPTN local loads per multiply-add.
-        // Requires: $requires.
+        $requires
         """,
         name=c.name,
         product=f"{_operand_in_words('A', c.a)} {_operand_in_words('B', c.b)}",
@@ -133,16 +133,16 @@ def _operand_in_words(name: str, operation: str) -> str:
     return {"N": name, "T": f"{name}^T", "C": f"{name}^H", "R": f"conj({name})"}[operation]
 
 
-def _requirements(c: Configuration) -> str:
-    whole = [size for size, guarded in (("M", c.guards("a")), ("N", c.guards("b")), ("K", c.tail)) if not guarded]
-    tiles = [{"M": "TSM", "N": "TSN", "K": "TSK"}[size] for size in whole]
-    found = [f"{', '.join(whole)} multiples of {', '.join(tiles)}"] if whole else []
-    found += [
-        f"{offset}, {ld} and {'K' if c.along_k(operand) else _size(operand)} multiples of {width}"
-        for operand, offset, ld in (("a", "offset_a", "lda"), ("b", "offset_b", "ldb"))
-        if (width := c.width(operand)) > 1
-    ]
-    return ";\n//           ".join(found) if found else "nothing of M, N and K"
+def _requirements(c: Configuration) -> Lines:
+    whole = [name for name, guarded in zip("MNK", (c.guards("a"), c.guards("b"), c.tail), strict=True) if not guarded]
+    found = [f"{', '.join(whole)} multiples of {', '.join(f'TS{name}' for name in whole)}"] if whole else []
+    for operand in "ab":
+        if c.width(operand) > 1:
+            run = "K" if c.along_k(operand) else _size(operand)
+            found.append(f"offset_{operand}, ld{operand} and {run} multiples of {c.width(operand)}")
+    first, *others = found or ["nothing of M, N and K"]
+    lines = [f"// Requires: {first}", *(f"//           {other}" for other in others)]
+    return [f"{line};" for line in lines[:-1]] + [f"{lines[-1]}."]
 
 
 @writes

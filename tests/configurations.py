@@ -1,0 +1,112 @@
+"""Configurations of the family to test, and matrices that show whether a kernel does what its configuration says."""
+
+import itertools
+import random
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from gemmlab import check
+from gemmlab.family import Configuration
+from gemmlab.family.configuration import EDGES, PRECISIONS
+
+#: Tiles that compile and run quickly, and still have more than one work-item, micro-tile and step in each direction.
+SMALL = {"tile": (8, 4), "micro_tile": (2, 2), "depth": 4, "unroll": 2}
+SMALL_TILE = {"TSM": 8, "TSN": 4, "TSK": 4, "WPTM": 2, "WPTN": 2, "UNROLL": 2, "WIDTH": 1, "STAGES": 1}
+
+
+def every() -> list[Configuration]:
+    """Each combination of precision, operations, beta and edges; the tail, widths and stages take turns."""
+    found = []
+    for precision, beta, edges in itertools.product(PRECISIONS, (False, True), EDGES):
+        operations = "NTCR" if PRECISIONS[precision].parts == 2 else "NT"
+        for a, b in itertools.product(operations, repeat=2):
+            turn = len(found)
+            found.append(
+                Configuration(
+                    precision,
+                    a,
+                    b,
+                    beta,
+                    edges=edges,
+                    tail=turn % 3 > 0,
+                    widths=(1 + turn % 2, 1 + turn // 2 % 2),
+                    stages=1 + turn // 4 % 2,
+                    **SMALL,
+                )  # fmt: skip
+            )
+    return found
+
+
+def covering() -> list[Configuration]:
+    """So many of them that every pair of values that occurs, occurs."""
+    mixed, seen, chosen = every(), set(), []
+    random.Random(0).shuffle(mixed)
+    for c in mixed:
+        values = (c.precision, c.a, c.b, c.beta, c.edges, c.tail, c.widths, c.stages)
+        pairs = set(itertools.combinations(enumerate(values), 2))
+        if not pairs <= seen:
+            seen |= pairs
+            chosen.append(c)
+    return chosen
+
+
+def sizes(c: Configuration) -> tuple[int, int, int]:
+    """M, N and K that end inside a tile wherever the configuration allows it, as far as its loads do."""
+    odd_a, odd_b = (0 if c.width(x) == 2 else 1 for x in "ab")
+    m = 16 - 2 * c.guards("a") - (c.guards("a") and odd_a and not c.along_k("a"))
+    n = 12 - 2 * c.guards("b") - (c.guards("b") and odd_b and not c.along_k("b"))
+    k = 12 - 2 * c.tail - (c.tail and all(not c.along_k(x) or c.width(x) == 1 for x in "ab"))
+    return m, n, k
+
+
+class Stored(NamedTuple):
+    """A matrix as it lies, column-major, in a larger array that is NaN everywhere else."""
+
+    memory: np.ndarray
+    offset: int
+    ld: int
+
+
+def stored(x: np.ndarray, operation: str = "N", width: int = 1) -> Stored:
+    """The matrix that the operation makes into x; views for loads of `width` begin at multiples of it."""
+    back = {"N": x, "T": x.T, "C": x.conj().T, "R": x.conj()}[operation]
+    rows, columns = back.shape
+    offset, ld = 3 * width, -(-rows // width) * width + 2 * width
+    memory = np.full(offset + ld * columns, np.nan, x.dtype)
+    view = memory[offset:].reshape(columns, ld).T
+    view[:rows] = back
+    return Stored(memory, offset, ld)
+
+
+class Case(NamedTuple):
+    """What a configuration is to compute, in numbers for which no order of summation rounds."""
+
+    sizes: tuple[int, int, int]
+    alpha: complex
+    beta: complex
+    a: Stored
+    b: Stored
+    before: Stored
+    expected: np.ndarray
+
+
+def case(c: Configuration, seed: int = 0) -> Case:
+    m, n, k = sizes(c)
+    dtype = PRECISIONS[c.precision].dtype
+    alpha, beta = (2 - 3j, -1 + 2j) if c.parts == 2 else (2.0, -3.0)
+    a, b = check.exact_inputs(m, n, k, seed, dtype)
+    before, _ = check.exact_inputs(m, 1, n, seed + 1, dtype)
+    expected = (alpha * (a @ b) + (beta * before if c.beta else 0)).astype(dtype)
+    return Case(
+        (m, n, k), alpha, beta, stored(a, c.a, c.width("a")), stored(b, c.b, c.width("b")), stored(before), expected
+    )
+
+
+def loaded() -> list[Configuration]:
+    """The configurations whose texts are longest: everything switched on, and the widest loads taken apart."""
+    full = Configuration(beta=True, edges="both", tail=True, stages=2, tile=(64, 64), depth=16)
+    return [replace(full, precision=p, widths=(w, w)) for p, w in (("s", 4), ("d", 4), ("c", 4), ("z", 4))] + [
+        replace(full, precision="z", a="C", b="R", widths=(2, 2)),
+    ]

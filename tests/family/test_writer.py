@@ -1,0 +1,109 @@
+"""The texts: short, holding only what they need, traced to the functions that wrote them, right in the microscope."""
+
+import re
+
+import numpy as np
+import pytest
+from configurations import case, covering, every, loaded
+
+from gemmlab import simt
+from gemmlab.catalog.spec import tiles_over
+from gemmlab.family import Configuration, origins, write, writer
+from gemmlab.family.configuration import PRECISIONS
+
+
+def test_a_text_is_short_and_not_wide():
+    for c in [*every(), *loaded()]:
+        lines = write(c).splitlines()
+        assert len(lines) < 200 and max(map(len, lines)) <= 120, c.name
+        assert not any(line != line.rstrip() for line in lines), c.name
+
+
+def test_a_text_holds_only_what_its_configuration_needs():
+    for c in every():
+        body = write(c).partition("\n\n")[2]
+        assert ("C0" in body) == ("beta" in body) == c.beta, c.name
+        assert ("m < M" in body) == c.guards("a") and ("n < N" in body) == c.guards("b"), c.name
+        assert ("j < K" in body) == c.tail, c.name
+        assert ("times(" in body) == (c.parts == 2), c.name
+        assert ("next" in body) == (c.stages == 2), c.name
+        assert "$" not in body and "#if" not in body, c.name
+
+
+def test_equal_configurations_have_equal_texts_and_others_do_not():
+    texts = [write(c) for c in every()]
+    assert len(set(texts)) == len(texts)
+    assert [write(c) for c in every()] == texts
+
+
+def test_every_line_has_a_function_that_wrote_it():
+    for c in covering():
+        text, wrote = write(c).splitlines(), origins(c)
+        assert len(wrote) == len(text)
+        assert all(callable(getattr(writer, name)) for name in wrote)
+        by = {name: "\n".join(line for line, n in zip(text, wrote, strict=True) if n == name) for name in set(wrote)}
+        assert "multiply_add(const" in by["arithmetic"] if c.parts == 2 else "arithmetic" not in by
+        assert "acc[j][i] = " in by["begin"] and "C[n*M + m] = " in by["store"]
+        assert "barrier(" in by["steps" if c.stages == 1 else "steps_ahead"]
+        assert "Atile" in by["keep"] and "// step of k" in by["load"] and "#pragma unroll" in by["compute"]
+
+
+def launch_arguments(c: Configuration, given):
+    """What `simt.run` takes: the size of the launch and the arguments, complex numbers as pairs."""
+    real = np.empty(0, PRECISIONS[c.precision].dtype).real.dtype
+    m, n, k = given.sizes
+
+    def numbers(number):
+        return [number.real, number.imag] if c.parts == 2 else [number]
+
+    def view(x):
+        return x.memory.view(real), x.offset, x.ld
+
+    args = [m, n, k, *numbers(given.alpha), *view(given.a), *view(given.b)]
+    if c.beta:
+        memory, offset, ld = view(given.before)
+        args += [*numbers(given.beta), memory, offset, 1, ld]
+    items = [tiles_over(size, side) * count for size, side, count in zip((m, n), c.tile, c.local_size, strict=True)]
+    return items, [*args, simt.Empty(m * n * c.parts, real)]
+
+
+def simulated(c: Configuration, text: str, seed: int = 0):
+    """The run of a text in the microscope, and whether C is what it must be."""
+    given = case(c, seed)
+    items, args = launch_arguments(c, given)
+    run = simt.run(text, None, items, None, args)
+    m, n, _ = given.sizes
+    got = run.arrays["C"].view(given.expected.dtype).reshape(n, m).T
+    return run, bool(np.array_equal(got, given.expected))
+
+
+@pytest.mark.parametrize("c", covering(), ids=lambda c: c.name)
+def test_the_microscope_finds_nothing(c):
+    run, right = simulated(c, write(c))
+    assert run.ok and right, run.verdict
+
+
+def test_the_microscope_finds_what_is_wrong_on_purpose():
+    """A missing barrier, guard, tail, conjugation and beta are each seen, in a text with all of them."""
+    c = next(c for c in every() if c.name.startswith("cgemm_CN_beta") and c.edges == "both" and c.tail)
+    text = write(c)
+    mistakes = {
+        "barrier": (r"barrier\(CLK_LOCAL_MEM_FENCE\);", ";"),
+        "rows": (r"m0 \+ i < M && ", ""),
+        "store": (r"m < M && n < N", "n < N"),
+        "tail": (r" && k[01] \+ j < K| && j < K", ""),
+        "conjugate": (r"a\.y\*b\.y", "-a.y*b.y"),
+        "beta": (r"times\(beta, ", "times(alpha, "),
+        "offset": (r"A \+= offset_a;", ""),
+    }
+    for mistake, (old, new) in mistakes.items():
+        broken = re.sub(old, new, text)
+        assert broken != text, mistake
+        run, right = simulated(c, broken)
+        assert not (run.ok and right), mistake
+
+
+def test_vectors_are_taken_as_wide_as_asked():
+    for precision, width, vector in (("s", 4, "float4"), ("d", 2, "double2"), ("c", 2, "float4"), ("z", 2, "double4")):
+        text = write(Configuration(precision, widths=(width, width), tile=(32, 32), micro_tile=(4, 4)))
+        assert text.count(f"(const __global {vector}*)") == 2
