@@ -20,6 +20,7 @@ SYSTEM = (
     "kernels/test_sanitiser.py",
     "kernels/test_warp_tiling.py",  # compiles kernel 15 some 300 times
     "test_every_size_from_1",
+    "test_every_combination",  # compiles each kernel of the family
     "test_verify_passes",
     "test_nbval",
     "test_exercises",
