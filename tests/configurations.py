@@ -6,10 +6,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+import pyopencl as cl
 
 from gemmlab import check
 from gemmlab.family import Configuration
 from gemmlab.family.configuration import EDGES, PRECISIONS
+from gemmlab.family.written import View, Written
+from gemmlab.opencl.devices import Device
 
 #: Tiles that compile and run quickly, and still have more than one work-item, micro-tile and step in each direction.
 SMALL = {"tile": (8, 4), "micro_tile": (2, 2), "depth": 4, "unroll": 2}
@@ -110,3 +113,51 @@ def loaded() -> list[Configuration]:
     return [replace(full, precision=p, widths=(w, w)) for p, w in (("s", 4), ("d", 4), ("c", 4), ("z", 4))] + [
         replace(full, precision="z", a="C", b="R", widths=(2, 2)),
     ]
+
+
+FRAME_BYTES = 4096  # before and behind C; a multiple of every device's alignment
+
+
+def on_device(device: Device, memory: np.ndarray) -> cl.Buffer:
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    return cl.Buffer(device.context, flags, hostbuf=np.ascontiguousarray(memory))
+
+
+def computed(kernel: Written, given: Case, in_place: bool = False) -> tuple[np.ndarray, bool]:
+    """C, m x n, and whether the memory before and behind it is untouched. It is NaN before, or C0 if `in_place`."""
+    c, (m, n, _), queue = kernel.configuration, given.sizes, kernel.device.queue
+    before = given.before
+    dtype = given.expected.dtype
+    frame = FRAME_BYTES // dtype.itemsize
+    memory = np.full(m * n + 2 * frame, 7, dtype)
+    inner = memory[frame:-frame].reshape(n, m).T
+    inner[:] = np.nan
+    if in_place:
+        inner[:] = before.memory[before.offset :].reshape(n, before.ld).T[:m]
+    framed = on_device(kernel.device, memory)
+    out = framed.get_sub_region(FRAME_BYTES, m * n * dtype.itemsize)
+    a, b = (View(on_device(kernel.device, x.memory), x.offset, 1, x.ld) for x in (given.a, given.b))
+    added = None
+    if c.beta:
+        added = (
+            View(out, 0, 1, m)
+            if in_place
+            else View(on_device(kernel.device, before.memory), before.offset, 1, before.ld)
+        )
+    kernel(queue, given.sizes, given.alpha, a, b, given.beta, added, out)
+    cl.enqueue_copy(queue, memory, framed)
+    return inner, bool((memory[:frame] == 7).all() and (memory[-frame:] == 7).all())
+
+
+def wrong(device: Device, configurations: list[Configuration]) -> list[str]:
+    """What is not exact, or stores outside."""
+    found = []
+    for c in configurations:
+        if PRECISIONS[c.precision].real == "double" and "double" not in device.features:
+            continue
+        given = case(c)
+        got, inside = computed(Written(c, device, device.context), given)
+        verdict = check.compare(got, given.expected, 0.0)
+        if not verdict.ok or not inside:
+            found.append(f"{c.name}: {verdict}{'' if inside else '; stores outside C'}")
+    return found

@@ -135,20 +135,18 @@ def _operands(device: Device, letter: str, sizes: tuple[int, int, int], trans: t
     return queue, cla.to_device(queue, a), cla.to_device(queue, b), cla.to_device(queue, c) if beta else None
 
 
-def compile_ahead(device: Device, letter: str, found: Iterable[Tile]) -> None:
+def compile_ahead(device: Device, letter: str, sizes: tuple[int, int, int], found: Iterable[Tile]) -> None:
     """Compile side by side on a GPU, whose compiler runs on one core; what it makes is kept on disk."""
     if device.kind == "GPU":
         with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-            list(pool.map(partial(_compile, device.index, letter), found))
+            list(pool.map(partial(_compile, device.index, letter, sizes), found))
 
 
-def _compile(index: int, letter: str, tile: Tile) -> None:
-    """The kernel for whole tiles and operands as they are."""
-    whole, ld = (tile["TSM"], tile["TSN"], tile["TSK"]), 1024
+def _compile(index: int, letter: str, sizes: tuple[int, int, int], tile: Tile) -> None:
     device = devices()[index]
     with suppress(RuntimeError, ValueError):  # rating it will say why
-        lying = Lying("N", 0, ld)
-        written(configure(letter, tile, whole, lying, lying, False), device, device.context)
+        a, b = Lying("N", 0, sizes[0]), Lying("N", 0, sizes[2])
+        written(configure(letter, tile, sizes, a, b, False), device, device.context)
 
 
 def best(
@@ -164,7 +162,7 @@ def best(
             rated.append((rate(device, letter, sizes, kernel="family", params=tile), tile))
         except (RuntimeError, ValueError, MemoryError, cl.Error) as error:  # what does not fit is no candidate
             say(f"  {letter} {tile} does not count: {str(error).splitlines()[0]}")
-    return sorted(rated, key=lambda entry: -entry[0])
+    return sorted(rated, key=_slower)
 
 
 def fill(file: str | Path, sizes: Iterable, device: Device, letter: str, command: str, say=print) -> None:
@@ -176,16 +174,21 @@ def fill(file: str | Path, sizes: Iterable, device: Device, letter: str, command
         command: what was typed, for the record.
     """
     space = candidates(device, letter)
-    compile_ahead(device, letter, space)
     for size in sizes:
-        say(f"{letter}gemm, {' x '.join(map(str, selection.dimensions(size)))} on {device}: {len(space)} tiles")
-        rated = best(device, letter, selection.dimensions(size), space, say)
+        whole = selection.dimensions(size)
+        say(f"{letter}gemm, {' x '.join(map(str, whole))} on {device}: {len(space)} tiles")
+        compile_ahead(device, letter, whole, space)
+        rated = best(device, letter, whole, space, say)
         more = [near for _, tile in rated[:2] for near in neighbours(tile) if takes(device, letter, near)]
-        compile_ahead(device, letter, more)
-        rated = sorted(rated + best(device, letter, selection.dimensions(size), more, say), key=lambda e: -e[0])
+        compile_ahead(device, letter, whole, more)
+        rated = sorted(rated + best(device, letter, whole, more, say), key=_slower)
         if rated:
             say(f"  best: {rated[0][1]}, {rated[0][0]:,.1f} GFLOPS")
             add(Path(file), device, letter, size, rated, command)
+
+
+def _slower(rated: tuple[float, Tile]) -> float:
+    return -rated[0]
 
 
 def add(file: Path, device: Device, letter: str, size, rated: list[tuple[float, Tile]], command: str) -> None:
