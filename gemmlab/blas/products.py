@@ -21,7 +21,7 @@ from ..opencl.devices import Device
 from ..opencl.launch import Kernel
 from .operands import DTYPES, checked, flag, scalar, shared_queue, swapped, transposition
 from .passes import Matrix, Session, check_memory, placed, planned
-from .problem import Layout, Problem, footprint
+from .problem import Layout, Operand, Problem, footprint
 
 
 @cached(64)
@@ -87,11 +87,8 @@ def multiply(session: Session, chosen: Kernel, problem: Problem, a, b, out: Matr
     session.multiply(chosen, problem, a, b, out)
 
 
-def _product(
-    alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto", precision="float32", overwrite_c=False
-):
-    """alpha op(a) op(b) + beta c for checked operands; `ta` and `tb` are "N", "T" or "C"."""
-    queue, device = shared_queue({"a": a, "b": b} | ({"c": c} if c is not None else {}), device)
+def _sizes(a, b, c, ta: str, tb: str) -> tuple[int, int, int]:
+    """m, n and k of op(a) op(b), which is m x n; ValueError for shapes that do not match."""
     (m, k), (k2, n) = a.shape[:: 1 if ta == "N" else -1], b.shape[:: 1 if tb == "N" else -1]
     if k != k2:
         raise ValueError(
@@ -100,6 +97,15 @@ def _product(
         )
     if c is not None and c.shape != (m, n):
         raise ValueError(f"c has the shape {c.shape}, expected {(m, n)}")
+    return m, n, k
+
+
+def _product(
+    alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto", precision="float32", overwrite_c=False
+):
+    """alpha op(a) op(b) + beta c for checked operands; `ta` and `tb` are "N", "T" or "C"."""
+    queue, device = shared_queue({"a": a, "b": b} | ({"c": c} if c is not None else {}), device)
+    m, n, k = _sizes(a, b, c, ta, tb)
     on_device = queue is not None
     queue, dtype = queue or device.queue, a.dtype
     empty = m * n == 0 or (beta == 0 and (k == 0 or alpha == 0))
@@ -111,9 +117,9 @@ def _product(
     if empty:
         return cla.zeros(queue, (m, n), dtype) if on_device else np.zeros((m, n), dtype)
     shape = Layout.compact(n, m)  # from here on everything is column-major
-    operands = swapped("b", b, tb != "N", _conjugates(tb, dtype)), swapped("a", a, ta != "N", _conjugates(ta, dtype))
-    problem = Problem(n, m, k, *operands)
-    if k == 0 or alpha == 0:  # as in BLAS, A and B are not even read
+    if k and alpha:
+        problem = Problem(n, m, k, _operand("b", b, tb), _operand("a", a, ta))
+    else:  # as in BLAS, A and B are not even read
         alpha, problem = 0.0, Problem.compact(n, m, 0)
     sizes = footprint(problem, planned(chosen, problem) if chosen and problem.k else [])
     check_memory(device, sizes, chosen is not None and chosen.spec.wide, dtype.itemsize)
@@ -175,8 +181,9 @@ def by_family(kernel, params, edges, precision, dtype: np.dtype, device: Device)
     return True
 
 
-def _conjugates(trans: str, dtype: np.dtype) -> bool:
-    return trans == "C" and dtype.kind == "c"
+def _operand(name: str, x, trans: str) -> Operand:
+    """op(x) as it lies, for the column-major product."""
+    return swapped(name, x, trans != "N", trans == "C" and x.dtype.kind == "c")
 
 
 def _may_overwrite(c, a, b) -> bool:
