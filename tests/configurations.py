@@ -1,7 +1,6 @@
 """Configurations of the family to test, and matrices that show whether a kernel does what its configuration says."""
 
 import itertools
-import random
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -19,48 +18,42 @@ SMALL = {"tile": (8, 4), "micro_tile": (2, 2), "depth": 4, "unroll": 2}
 SMALL_TILE = {"TSM": 8, "TSN": 4, "TSK": 4, "WPTM": 2, "WPTN": 2, "UNROLL": 2, "WIDTH": 1, "STAGES": 1}
 
 
+#: What a kernel without local memory has instead.
+DIRECT = {"stages": 0, "tile": (8, 4), "micro_tile": (4, 2), "depth": 1, "unroll": 1, "widths": (2, 1)}
+
+
 def every() -> list[Configuration]:
-    """Each combination of precision, operations, beta and edges; the tail, widths and stages take turns."""
+    """Each combination of precision, operations, beta and edges; tail, widths and stages take turns."""
     found = []
     for precision, beta, edges in itertools.product(PRECISIONS, (False, True), EDGES):
         operations = "NTCR" if PRECISIONS[precision].parts == 2 else "NT"
-        for a, b in itertools.product(operations, repeat=2):
-            turn = len(found)
-            found.append(
-                Configuration(
-                    precision,
-                    a,
-                    b,
-                    beta,
-                    edges=edges,
-                    tail=turn % 3 > 0,
-                    widths=(1 + turn % 2, 1 + turn // 2 % 2),
-                    stages=1 + turn // 4 % 2,
-                    **SMALL,
-                )  # fmt: skip
-            )
+        for turn, (a, b) in enumerate(itertools.product(operations, repeat=2), len(found)):
+            staged = {"tail": turn % 4 > 0, "widths": (1 + turn % 2, 1 + turn // 2 % 2), "stages": 1 + turn // 4 % 2}
+            chosen = DIRECT if turn % 3 == 0 else SMALL | staged
+            found.append(Configuration(precision, a, b, beta, edges=edges, **chosen))
     return found
 
 
 def covering() -> list[Configuration]:
-    """So many of them that every pair of values that occurs, occurs."""
-    mixed, seen, chosen = every(), set(), []
-    random.Random(0).shuffle(mixed)
-    for c in mixed:
-        values = (c.precision, c.a, c.b, c.beta, c.edges, c.tail, c.widths, c.stages)
-        pairs = set(itertools.combinations(enumerate(values), 2))
-        if not pairs <= seen:
-            seen |= pairs
-            chosen.append(c)
+    """So many of them that every pair of values that occurs, occurs: always the one with most that are new."""
+    left = {c: _pairs(c) for c in every()}
+    missing, chosen = set().union(*left.values()), []
+    while missing:
+        chosen.append(max(left, key=lambda c: len(left[c] & missing)))
+        missing -= left.pop(chosen[-1])
     return chosen
+
+
+def _pairs(c: Configuration) -> set:
+    values = (c.precision, c.a, c.b, c.beta, c.edges, c.tail, c.widths, c.stages)
+    return set(itertools.combinations(enumerate(values), 2))
 
 
 def sizes(c: Configuration) -> tuple[int, int, int]:
     """M, N and K that end inside a tile wherever the configuration allows it, as far as its loads do."""
-    odd_a, odd_b = (0 if c.width(x) == 2 else 1 for x in "ab")
-    m = 16 - 2 * c.guards("a") - (c.guards("a") and odd_a and not c.along_k("a"))
-    n = 12 - 2 * c.guards("b") - (c.guards("b") and odd_b and not c.along_k("b"))
-    k = 12 - 2 * c.tail - (c.tail and all(not c.along_k(x) or c.width(x) == 1 for x in "ab"))
+    m = 16 - (0 if not c.guards("a") else 3 if c.along_k("a") or c.widths[0] == 1 or not c.stages else 2)
+    n = 12 - (0 if not c.guards("b") else 3 if c.along_k("b") or c.widths[1] == 1 else 2)
+    k = 11 if c.stages == 0 else 12 - (0 if not c.tail else 2 if 2 in c.widths else 1)
     return m, n, k
 
 

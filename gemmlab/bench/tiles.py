@@ -35,11 +35,19 @@ from ..opencl.devices import Device, devices
 
 Tile = dict[str, int]
 
-#: What the space is made of, on a GPU and on a processor: work-items of a group, micro-tiles, and depths.
-SPACE = {
-    "GPU": (((16, 16), (8, 16), (16, 8), (8, 8)), ((2, 2), (4, 2), (4, 4), (8, 4), (4, 8), (6, 6), (8, 8)), (8, 16)),
-    "CPU": (((8, 8), (16, 4), (32, 2), (64, 1), (16, 1)), ((1, 8), (1, 16), (2, 8), (4, 4), (8, 8)), (16, 32)),
-}
+#: What the space is made of on a GPU: work-items of a group, micro-tiles, depths, stages.
+SPACE = (
+    ((16, 16), (8, 16), (16, 8), (8, 8)),
+    ((2, 2), (4, 2), (4, 4), (8, 4), (4, 8), (6, 6), (8, 8)),
+    (8, 16),
+    (1, 2),
+)
+#: And on a processor: work-items of a group, vectors of rows and columns of a micro-tile, numbers in a vector.
+DIRECT_SPACE = (
+    ((1, 1), (4, 1), (16, 1), (4, 4), (1, 8)),
+    ((1, 4), (1, 6), (1, 8), (1, 12), (2, 4), (2, 6)),
+    (4, 8, 16),
+)
 
 #: Registers of 32 bits that accumulators take on a GPU: with more a work-item has none left for anything else, and
 #: with less it loads more than it multiplies.
@@ -50,12 +58,19 @@ KEPT = 4  # tiles in a row of the table
 
 def candidates(device: Device, letter: str) -> list[Tile]:
     """The tiles to try for a precision: legal on the device, none twice, the one of the rule first."""
-    gpu, size = device.kind == "GPU", PRECISIONS[letter].size
+    size, parts = PRECISIONS[letter].size, PRECISIONS[letter].parts
     found = [tiles.by_rule(device, letter, (4096, 4096, 4096))]
-    for (down, across), (rows, columns), depth, stages in itertools.product(*SPACE["GPU" if gpu else "CPU"], (1, 2)):
-        tile = {"TSM": down * rows, "TSN": across * columns, "TSK": depth, "WPTM": rows, "WPTN": columns,
-                "WIDTH": max(1, 16 // size) if gpu else 1, "STAGES": stages}  # fmt: skip
-        if not gpu or rows * columns * size // 4 in REGISTERS:
+    if device.kind == "GPU":
+        for (down, across), (rows, columns), depth, stages in itertools.product(*SPACE):
+            tile = {"TSM": down * rows, "TSN": across * columns, "TSK": depth, "WPTM": rows, "WPTN": columns,
+                    "WIDTH": max(1, 16 // size), "STAGES": stages}  # fmt: skip
+            if rows * columns * size // 4 in REGISTERS:
+                found.append(complete_tile(tile))
+    else:
+        for (down, across), (vectors, columns), numbers in itertools.product(*DIRECT_SPACE):
+            rows, width = max(1, vectors * numbers // parts), max(1, numbers // parts)
+            tile = {"TSM": down * rows, "TSN": across * columns, "TSK": 1, "WPTM": rows, "WPTN": columns,
+                    "UNROLL": 1, "WIDTH": width, "STAGES": 0}  # fmt: skip
             found.append(complete_tile(tile))
     return [tile for i, tile in enumerate(found) if tile not in found[:i] and takes(device, letter, tile)]
 

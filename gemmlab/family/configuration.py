@@ -70,9 +70,12 @@ class Configuration:
         micro_tile: rows and columns of C that a work-item computes.
         depth: steps of k that are loaded into local memory at a time.
         unroll: steps of k that the compiler lays out in one turn of its loop.
-        widths: elements of A and of B that a work-item loads from global memory at once. Where it is more than 1,
-            views must begin, and their columns lie apart, by multiples of it.
-        stages: 1, or 2 buffers in local memory, one to compute from while the other is filled.
+        widths: elements of A and of B that a work-item loads from global memory at once. Where it is more than 1 and
+            local memory is used, views must begin, and their columns lie apart, by multiples of it.
+        stages: 1 buffer in local memory, or 2, one to compute from while the other is filled; or 0, where each
+            work-item loads what it needs itself, in vectors of neighbouring rows, which processors like best. Then
+            depth, unroll and the width of B are 1, and sizes that may end inside a tile are no smaller than a
+            micro-tile.
         edges: which sizes of C may end inside a tile: "none", "rows", "columns" or "both".
         tail: whether K may end inside a step of `depth`.
 
@@ -101,7 +104,7 @@ class Configuration:
     def _unknown(self) -> Iterator[str]:
         """A sentence for each value that is none of those that there are."""
         choices = {
-            "precision": tuple(PRECISIONS), "a": OPERATIONS, "b": OPERATIONS, "edges": EDGES, "stages": (1, 2),
+            "precision": tuple(PRECISIONS), "a": OPERATIONS, "b": OPERATIONS, "edges": EDGES, "stages": (0, 1, 2),
             "beta": (False, True), "tail": (False, True),
         }  # fmt: skip
         for name, allowed in choices.items():
@@ -126,9 +129,21 @@ class Configuration:
                 yield f"a tile of {side} {what} does not consist of micro-tiles of {part}"
         if self.depth % self.unroll:
             yield f"depth={self.depth} is not a multiple of unroll={self.unroll}"
-        if all(side % part == 0 for side, part in zip(self.tile, self.micro_tile, strict=True)):
+        if self.stages == 0:
+            yield from self._undirect()
+        elif all(side % part == 0 for side, part in zip(self.tile, self.micro_tile, strict=True)):
             for operand in "ab":
                 yield from self._unshared(operand, self.width(operand))
+
+    def _undirect(self) -> Iterator[str]:
+        """A sentence for each thing that does not fit a kernel without local memory."""
+        numbers = self.widths[0] * self.parts
+        if numbers == 1 or 16 % numbers:
+            yield f"widths: {numbers} numbers are no vector of OpenCL C, which a kernel without stages needs"
+        if self.micro_tile[0] % self.widths[0]:
+            yield f"a micro-tile of {self.micro_tile[0]} rows does not consist of vectors of {self.widths[0]}"
+        if (self.depth, self.unroll, self.widths[1], self.tail) != (1, 1, 1, False):
+            yield "without stages depth, unroll and the width of B are 1, and every K is served without a tail"
 
     def _unshared(self, operand: str, width: int) -> Iterator[str]:
         """A sentence for each reason why loads of so many elements do not make up the operand's tile."""
@@ -161,6 +176,15 @@ class Configuration:
         """Work-items of a work-group in all."""
         return self.local_size[0] * self.local_size[1]
 
+    def type(self, width: int = 1) -> str:
+        """OpenCL's type of `width` neighbouring elements."""
+        return PRECISIONS[self.precision].vector(width)
+
+    def zero(self, width: int = 1) -> str:
+        """Zero in OpenCL C, as `width` elements."""
+        real = "0.0f" if PRECISIONS[self.precision].real == "float" else "0.0"
+        return real if width * self.parts == 1 else f"({self.type(width)})({real})"
+
     def operation(self, operand: str) -> str:
         """What happens to operand "a" or "b": "N", "T", "C" or "R"."""
         return self.a if operand == "a" else self.b
@@ -168,6 +192,10 @@ class Configuration:
     def width(self, operand: str) -> int:
         """Elements of operand "a" or "b" in a load."""
         return self.widths["ab".index(operand)]
+
+    def conjugates(self, operand: str) -> bool:
+        """Whether the sign of the operand's imaginary parts changes."""
+        return self.operation(operand) in "CR"
 
     def takes(self, operand: str, width: int) -> bool:
         """Whether the operand's tile could as well be loaded in loads of so many elements."""

@@ -14,7 +14,7 @@ from textwrap import dedent
 
 
 class Line(str):
-    """A line of a text; `writer` is the name of the function that wrote it."""
+    """A line of a text; `writer` is the function that wrote it, as "module.function"."""
 
     writer: str
 
@@ -52,10 +52,11 @@ def _indented(indent: str, line: str) -> str:
 
 
 def writes(function: Callable[..., Lines]) -> Callable[..., Lines]:
-    """A decorator: the lines that a function returns remember its name, unless another wrote them before."""
+    """A decorator: the lines that a function returns remember it, unless another wrote them before."""
+    name = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
 
     @wraps(function)
     def signed(*args, **options) -> Lines:
-        return [Line.by(function.__name__, line) for line in function(*args, **options)]
+        return [Line.by(name, line) for line in function(*args, **options)]
 
     return signed

@@ -19,13 +19,14 @@ from .configuration import PRECISIONS, Configuration
 from .selection import FALLBACK, distance, kind
 
 #: The parameters of a tile by the ladder's names, and beside them WIDTH, the most elements in a load from global
-#: memory, and STAGES, the buffers in local memory.
+#: memory, and STAGES, the buffers in local memory. With STAGES = 0, TSK and UNROLL are 1.
 DEFAULTS = {"TSM": 64, "TSN": 64, "TSK": 8, "WPTM": 4, "WPTN": 4, "UNROLL": 4, "WIDTH": 1, "STAGES": 1}
 
 #: Registers of 32 bits that the rule for GPUs spends on a work-item's accumulators. Of the 255 that a work-item may
 #: have, as many again hold operands and addresses; and two work-groups of 256 still share a multiprocessor.
 _ACCUMULATORS = 64
 _LOAD_BYTES = 16  # the widest load of a GPU
+_VECTOR_BYTES = 64  # the widest vector of a processor, which takes several instructions where it has smaller ones
 
 
 class Lying(NamedTuple):
@@ -59,6 +60,12 @@ def configure(
     """
     m, n, k = sizes
     rows, columns = m % params["TSM"] > 0, n % params["TSN"] > 0
+    direct = params["STAGES"] == 0
+    if direct and (rows and m < params["WPTM"] or columns and n < params["WPTN"]):
+        raise ParameterError(
+            f"STAGES=0 moves the last micro-tiles back into the result, which at {n} x {m} is smaller than one of "
+            f"{params['WPTN']} x {params['WPTM']}; STAGES=1 serves any size"
+        )
     plain = Configuration(
         precision,
         a.operation,
@@ -68,10 +75,13 @@ def configure(
         micro_tile=(params["WPTM"], params["WPTN"]),
         depth=params["TSK"],
         unroll=params["UNROLL"],
+        widths=(params["WIDTH"] if direct else 1, 1),
         stages=params["STAGES"],
         edges=("both" if columns else "rows") if rows else ("columns" if columns else "none"),
-        tail=k % params["TSK"] > 0 or k == 0,
+        tail=not direct and (k % params["TSK"] > 0 or k == 0),
     )
+    if direct:
+        return plain
     widths = (
         _widest(plain, "a", a, k if plain.along_k("a") else m, params["WIDTH"]),
         _widest(plain, "b", b, k if plain.along_k("b") else n, params["WIDTH"]),
@@ -123,7 +133,7 @@ def choose(device: Device, precision: str, sizes: tuple[int, int, int]) -> dict[
     known = table().get(kind(device)) or table().get(FALLBACK[kind(device)]) or {}
     rows = sorted(known.get(precision, []), key=lambda row: distance(row["size"], sizes))
     for row in rows:
-        tiles = [tile for tile in row["tiles"] if _fits(precision, tile, device)]
+        tiles = [tile for tile in row["tiles"] if _fits(precision, tile, device) and _covers(tile, sizes)]
         if tiles:
             return next((tile for tile in tiles if _divides(tile, sizes)), tiles[0])
     return by_rule(device, precision, sizes)
@@ -131,6 +141,11 @@ def choose(device: Device, precision: str, sizes: tuple[int, int, int]) -> dict[
 
 def _divides(tile: Params, sizes: tuple[int, int, int]) -> bool:
     return all(size % tile[name] == 0 for size, name in zip(sizes, ("TSM", "TSN", "TSK"), strict=True))
+
+
+def _covers(tile: Params, sizes: tuple[int, int, int]) -> bool:
+    """Whether the product is as large as a micro-tile, if the tile needs that."""
+    return tile["STAGES"] > 0 or (sizes[0] >= tile["WPTM"] and sizes[1] >= tile["WPTN"])
 
 
 def _fits(precision: str, tile: Params, device: Device) -> bool:
@@ -144,24 +159,38 @@ def by_rule(device: Device, precision: str, sizes: tuple[int, int, int]) -> dict
     """A tile for a device of which nothing is known.
 
     On a GPU 16 x 16 work-items share a work-group, or 8 x 8 if it takes no more; a micro-tile is as large as 64
-    registers hold, and is halved until every compute unit has a tile and the tiles fit into local memory. On a
-    processor, which has few units, work-groups are 8 x 8 and micro-tiles 4 x 4 at first.
+    registers hold, and is halved until every compute unit has a tile and the tiles fit into local memory. A
+    processor's local memory is ordinary memory: there a work-item takes a vector of rows, as wide as the compiler
+    allows, and 8 columns (4 of complex numbers, which need two sums). Products smaller than this have a tile as on a
+    GPU.
 
     Raises:
         ParameterError: if the device can take no tile at all.
     """
+    if device.kind != "GPU":
+        tile = _for_a_processor(precision, device)
+        if _covers(tile, sizes):
+            return tile
     size = PRECISIONS[precision].size
     micro = (8, 8) if device.kind == "GPU" else (4, 4)
     while micro[0] * micro[1] * size // 4 > _ACCUMULATORS:
         micro = _halved(micro)
     while True:
-        tile = _tile_of(micro, precision, device)
+        tile = _for_a_gpu(micro, precision, device)
         fits = _fits(precision, tile, device)
         if fits and (micro == (1, 1) or _tiles(tile, sizes) >= device.units):
             return tile
         if micro == (1, 1):
             raise ParameterError(f"the family has no tile for {device}: its limits are {device.limits}")
         micro = _halved(micro)
+
+
+def _for_a_processor(precision: str, device: Device) -> dict[str, int]:
+    size, parts = PRECISIONS[precision].size, PRECISIONS[precision].parts
+    width = min(device.limits.vector, _VECTOR_BYTES * parts // size) // parts
+    columns = 8 // parts
+    tile = {"TSM": 4 * width, "TSN": columns, "WPTM": width, "WPTN": columns}
+    return tile | {"TSK": 1, "UNROLL": 1, "WIDTH": width, "STAGES": 0}
 
 
 def _halved(micro: tuple[int, int]) -> tuple[int, int]:
@@ -173,9 +202,9 @@ def _tiles(tile: Params, sizes: tuple[int, int, int]) -> int:
     return tiles_over(sizes[0], tile["TSM"]) * tiles_over(sizes[1], tile["TSN"])
 
 
-def _tile_of(micro: tuple[int, int], precision: str, device: Device) -> dict[str, int]:
-    gpu, size = device.kind == "GPU", PRECISIONS[precision].size
-    side = 16 if gpu and device.limits.work_group >= 256 else 8
+def _for_a_gpu(micro: tuple[int, int], precision: str, device: Device) -> dict[str, int]:
+    size = PRECISIONS[precision].size
+    side = 16 if device.kind == "GPU" and device.limits.work_group >= 256 else 8
     return {
         "TSM": side * micro[0],
         "TSN": side * micro[1],
@@ -183,6 +212,6 @@ def _tile_of(micro: tuple[int, int], precision: str, device: Device) -> dict[str
         "WPTM": micro[0],
         "WPTN": micro[1],
         "UNROLL": 4,
-        "WIDTH": max(1, _LOAD_BYTES // size) if gpu else 1,
-        "STAGES": 2 if gpu else 1,
+        "WIDTH": max(1, _LOAD_BYTES // size) if device.kind == "GPU" else 1,
+        "STAGES": 2 if device.kind == "GPU" else 1,
     }

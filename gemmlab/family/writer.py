@@ -10,14 +10,17 @@
     compute     the multiply-adds of a tile
     store       alpha, beta, and what of C exists
 
-Every function takes the configuration and returns lines; a decision about the configuration is made in one of them.
-`origins` says for each line of a text which function wrote it.
+A kernel without local memory has a `begin`, `steps` and `store` of its own, in `direct`. Every function takes the
+configuration and returns lines; a decision about the configuration is made in one of them. `origins` says for each
+line of a text which function wrote it.
 """
 
 from __future__ import annotations
 
 from ..caches import cached
+from . import direct
 from .configuration import PRECISIONS, Configuration
+from .shared import factors, stored
 from .text import Line, Lines, fill, writes
 
 
@@ -31,13 +34,13 @@ def write(configuration: Configuration) -> str:
 
 
 def origins(configuration: Configuration) -> tuple[str, ...]:
-    """For each line of `write(configuration)` the name of the function in this module that wrote it."""
+    """For each line of `write(configuration)` the function that wrote it, as "module.function" of this package."""
     return tuple(line.writer for line in _lines(configuration))
 
 
 @cached(512)
 def _lines(c: Configuration) -> tuple[Line, ...]:
-    return tuple(Line.by("write", line) for line in _kernel(c))
+    return tuple(Line.by("writer.write", line) for line in _kernel(c))
 
 
 @writes
@@ -60,26 +63,15 @@ def _kernel(c: Configuration) -> Lines:
         """,
         header=header(c),
         parameters=parameters(c),
-        arithmetic=[*arithmetic(c), ""] if c.parts == 2 else [],
+        arithmetic=arithmetic(c),
         signature=signature(c),
-        begin=begin(c),
-        steps=steps(c) if c.stages == 1 else steps_ahead(c),
-        store=store(c),
+        begin=begin(c) if c.stages else direct.begin(c),
+        steps=(direct.steps, steps, steps_ahead)[c.stages](c),
+        store=store(c) if c.stages else direct.store(c),
     )
 
 
 # What the configuration's words mean in C.
-
-
-def _number(c: Configuration, width: int = 1) -> str:
-    """The type of `width` neighbouring elements."""
-    return PRECISIONS[c.precision].vector(width)
-
-
-def _zero(c: Configuration, width: int = 1) -> str:
-    """Zero, as so many elements."""
-    real = "0.0f" if PRECISIONS[c.precision].real == "float" else "0.0"
-    return real if width * c.parts == 1 else f"({_number(c, width)})({real})"
 
 
 def _size(operand: str) -> str:
@@ -114,8 +106,7 @@ def header(c: Configuration) -> Lines:
         //
         // Computes: C = alpha $product$added, of $kind; every matrix is column-major.
         //           A is $a; B is $b.
-        // Costs:    $local bytes of local memory, WPTM*WPTN accumulators; 1/TSM + 1/TSN global and
-        //           1/WPTM + 1/WPTN local loads per multiply-add.
+        $costs
         $requires
         """,
         name=c.name,
@@ -124,7 +115,7 @@ def header(c: Configuration) -> Lines:
         kind=kind,
         a="M x K" if c.a in "NR" else "K x M",
         b="K x N" if c.b in "NR" else "N x K",
-        local=f"{c.local_memory:,}",
+        costs=_costs(c),
         requires=_requirements(c),
     )
 
@@ -133,7 +124,18 @@ def _operand_in_words(name: str, operation: str) -> str:
     return {"N": name, "T": f"{name}^T", "C": f"{name}^H", "R": f"conj({name})"}[operation]
 
 
+def _costs(c: Configuration) -> Lines:
+    if c.stages == 0:
+        return ["// Costs:    WPTM*WPTN accumulators; 1/WPTM + 1/WPTN global loads per multiply-add."]
+    return [
+        f"// Costs:    {c.local_memory:,} bytes of local memory, WPTM*WPTN accumulators; 1/TSM + 1/TSN global and",
+        "//           1/WPTM + 1/WPTN local loads per multiply-add.",
+    ]
+
+
 def _requirements(c: Configuration) -> Lines:
+    if c.stages == 0:
+        return [f"// Requires: {direct.requirements(c)}."]
     whole = [name for name, guarded in zip("MNK", (c.guards("a"), c.guards("b"), c.tail), strict=True) if not guarded]
     found = [f"{', '.join(whole)} multiples of {', '.join(f'TS{name}' for name in whole)}"] if whole else []
     for operand in "ab":
@@ -148,35 +150,42 @@ def _requirements(c: Configuration) -> Lines:
 @writes
 def parameters(c: Configuration) -> Lines:
     """The numbers of the configuration, by the names of the ladder."""
+    (tsm, tsn), (wptm, wptn) = c.tile, c.micro_tile
+    depth = [
+        f"#define TSK {c.depth} // depth of the tiles of A and B, in steps of k",
+        f"#define UNROLL {c.unroll} // steps of k that the compiler lays out in one turn of the loop",
+    ]
     return fill(
         """
         #define TSM $tsm // rows of the tile of C
         #define TSN $tsn // columns of the tile of C
-        #define TSK $tsk // depth of the tiles of A and B, in steps of k
+        $depth
         #define WPTM $wptm // rows of C a work-item computes
         #define WPTN $wptn // columns of C a work-item computes
-        #define UNROLL $unroll // steps of k that the compiler lays out in one turn of the loop
 
         #define RTSM (TSM/WPTM)   // rows of work-items in a work-group
         #define RTSN (TSN/WPTN)   // columns of work-items in a work-group
-        #define ITEMS (RTSM*RTSN) // work-items in a work-group
+        $items
         """,
-        tsm=c.tile[0],
-        tsn=c.tile[1],
-        tsk=c.depth,
-        wptm=c.micro_tile[0],
-        wptn=c.micro_tile[1],
-        unroll=c.unroll,
+        tsm=tsm,
+        tsn=tsn,
+        depth=depth if c.stages else [],
+        wptm=wptm,
+        wptn=wptn,
+        items=["#define ITEMS (RTSM*RTSN) // work-items in a work-group"] if c.stages else [],
     )
 
 
-@writes
 def arithmetic(c: Configuration) -> Lines:
-    """Complex numbers: a product, and a multiply-add whose signs conjugate at no cost."""
+    """The functions for complex numbers. Without stages sums are kept in another form, and need no multiply-add."""
     if c.parts == 1:
         return []
-    of_a, of_b = (-1 if c.operation(operand) in "CR" else 1 for operand in "ab")  # the sign of the imaginary part
-    plus_or_minus = {1: "+", -1: "-"}
+    return [*times(c), "", *(multiply_add(c) if c.stages else []), *[""] * (c.stages > 0)]
+
+
+@writes
+def times(c: Configuration) -> Lines:
+    """The product of two complex numbers."""
     return fill(
         """
         // x y, of complex numbers: x.x and y.x are their real parts
@@ -184,7 +193,18 @@ def arithmetic(c: Configuration) -> Lines:
         {
             return ($number)(x.x*y.x - x.y*y.y, x.x*y.y + x.y*y.x);
         }
+        """,
+        number=c.type(),
+    )
 
+
+@writes
+def multiply_add(c: Configuration) -> Lines:
+    """A multiply-add of complex numbers. Its signs conjugate, which costs no instruction."""
+    of_a, of_b = (-1 if c.conjugates(operand) else 1 for operand in "ab")  # the sign of the imaginary part
+    plus_or_minus = {1: "+", -1: "-"}
+    return fill(
+        """
         // sum + $a $b
         $number multiply_add(const $number a, const $number b, const $number sum)
         {
@@ -193,7 +213,7 @@ def arithmetic(c: Configuration) -> Lines:
             return ($number)(re, im);
         }
         """,
-        number=_number(c),
+        number=c.type(),
         real=PRECISIONS[c.precision].real,
         a="conj(a)" if of_a < 0 else "a",
         b="conj(b)" if of_b < 0 else "b",
@@ -218,7 +238,7 @@ def signature(c: Configuration) -> Lines:
         """,
         alpha=_factor(c, "alpha"),
         added=_added(c),
-        number=_number(c),
+        number=c.type(),
     )
 
 
@@ -239,7 +259,7 @@ def _added(c: Configuration) -> Lines:
         const __global $number* C0, const long offset_c, const int down, const int across,
         """,
         beta=_factor(c, "beta"),
-        number=_number(c),
+        number=c.type(),
     )
 
 
@@ -268,8 +288,8 @@ def begin(c: Configuration) -> Lines:
         }
         """,
         local=local_memory(c),
-        number=_number(c),
-        zero=_zero(c),
+        number=c.type(),
+        zero=c.zero(),
     )
 
 
@@ -283,7 +303,7 @@ def local_memory(c: Configuration) -> Lines:
         row = f"TS{_size(operand)}"
         row += f" + {c.row(operand) - c.side(operand)}" if c.along_k(operand) else f"/{width}" * (width > 1)
         shape = "[2]" * (c.stages == 2) + f"[TSK][{row}]"
-        lines.append(f"__local {_number(c, width)} {operand.upper()}tile{shape};")
+        lines.append(f"__local {c.type(width)} {operand.upper()}tile{shape};")
     return lines
 
 
@@ -362,7 +382,7 @@ def load(c: Configuration, operand: str, buffer: str, k0: str) -> Lines:
         i, j, index = across, along, f"({place})*ld{operand} + {step}"
     else:
         i, j, index = along, across, f"{step if k0 == '0' else f'({step})'}*ld{operand} + {place}"
-    element = f"{name}[{index}]" if width == 1 else f"*(const __global {_number(c, width)}*)&{name}[{index}]"
+    element = f"{name}[{index}]" if width == 1 else f"*(const __global {c.type(width)}*)&{name}[{index}]"
     inside = [f"{place} < {size}"] * c.guards(operand) + [f"{step} < K"] * c.tail
     columns = max(len(i), len(j)) + 1
     return fill(
@@ -379,7 +399,7 @@ def load(c: Configuration, operand: str, buffer: str, k0: str) -> Lines:
         j=f"{j};".ljust(columns),
         what="row" if operand == "a" else "column",
         guard=[f"const int there = {' && '.join(inside)};"] if inside else [],
-        store=keep(c, operand, buffer, f"there ? {element} : {_zero(c, width)}" if inside else element),
+        store=keep(c, operand, buffer, f"there ? {element} : {c.zero(width)}" if inside else element),
     )
 
 
@@ -391,7 +411,7 @@ def keep(c: Configuration, operand: str, buffer: str, value: str) -> Lines:
         return [f"{tile}[j][i] = {value};"]
     if not c.along_k(operand):
         return [f"{tile}[j][i/{width}] = {value};"]
-    lines = [f"const {_number(c, width)} x = {value};"]
+    lines = [f"const {c.type(width)} x = {value};"]
     for step in range(width):
         numbers = "".join(f"{number:x}" for number in range(step * c.parts, (step + 1) * c.parts))
         lines.append(f"{tile}[j{f' + {step}' * (step > 0)}][i] = x.s{numbers};")
@@ -424,7 +444,7 @@ def compute(c: Configuration) -> Lines:
         }
         """,
         views=views(c),
-        number=_number(c),
+        number=c.type(),
         a=_read(c, "a", "k", "tm + i*RTSM"),
         b=_read(c, "b", "k", "tn + j*RTSN"),
         product=product,
@@ -435,7 +455,7 @@ def compute(c: Configuration) -> Lines:
 def views(c: Configuration) -> Lines:
     """A tile that was stored as vectors is read element by element."""
     return [
-        f"const __local {_number(c)}* {name}now = (const __local {_number(c)}*){name}tile{_buffer(c, 'now')};"
+        f"const __local {c.type()}* {name}now = (const __local {c.type()}*){name}tile{_buffer(c, 'now')};"
         for name in "AB"
         if c.width(name.lower()) > 1 and not c.along_k(name.lower())
     ]
@@ -445,9 +465,6 @@ def views(c: Configuration) -> Lines:
 def store(c: Configuration) -> Lines:
     """C = alpha acc + beta C0, element by element, where C has one."""
     inside = [f"{index} < {size}" for operand, index, size in ("amM", "bnN") if c.guards(operand)]
-    statement = [f"C[n*M + m] = {_result(c)};"]
-    if inside:
-        statement = [f"if ({' && '.join(inside)}) {{", f"    {statement[0]}", "}"]
     return fill(
         """
         // store
@@ -456,21 +473,10 @@ def store(c: Configuration) -> Lines:
             for (int i = 0; i < WPTM; i++) {
                 const int m = m0 + tm + i*RTSM;
                 const int n = n0 + tn + j*RTSN;
-                $statement
+                $element
             }
         }
         """,
-        factors=[
-            f"const {_number(c)} {name} = ({_number(c)})({name}_re, {name}_im);"
-            for name in ("alpha", "beta")[: 1 + c.beta]
-            if c.parts == 2
-        ],
-        statement=statement,
+        factors=factors(c),
+        element=stored(c, "acc[j][i]", "m", "n", inside),
     )
-
-
-def _result(c: Configuration) -> str:
-    before = "C0[offset_c + m*down + n*across]"
-    if c.parts == 2:
-        return "times(alpha, acc[j][i])" + f" + times(beta, {before})" * c.beta
-    return "alpha*acc[j][i]" + f" + beta*{before}" * c.beta

@@ -1,14 +1,15 @@
 """The texts: short, holding only what they need, traced to the functions that wrote them, right in the microscope."""
 
 import re
+from importlib import import_module
 
 import numpy as np
 import pytest
-from configurations import case, covering, every, loaded
+from configurations import DIRECT, SMALL, case, covering, every, loaded
 
 from gemmlab import simt
 from gemmlab.catalog.spec import tiles_over
-from gemmlab.family import Configuration, origins, write, writer
+from gemmlab.family import Configuration, origins, write
 from gemmlab.family.configuration import PRECISIONS
 
 
@@ -23,8 +24,9 @@ def test_a_text_holds_only_what_its_configuration_needs():
     for c in every():
         body = write(c).partition("\n\n")[2]
         assert ("C0" in body) == ("beta" in body) == c.beta, c.name
-        assert ("m < M" in body) == c.guards("a") and ("n < N" in body) == c.guards("b"), c.name
-        assert ("j < K" in body) == c.tail, c.name
+        asks = ("m < M", "n < N") if c.stages else ("own_m", "own_n")
+        assert [word in body for word in asks] == [c.guards("a"), c.guards("b")], c.name
+        assert ("j < K" in body) == c.tail and ("__local" in body) == (c.stages > 0), c.name
         assert ("times(" in body) == (c.parts == 2), c.name
         assert ("next" in body) == (c.stages == 2), c.name
         assert "$" not in body and "#if" not in body, c.name
@@ -40,12 +42,17 @@ def test_every_line_has_a_function_that_wrote_it():
     for c in covering():
         text, wrote = write(c).splitlines(), origins(c)
         assert len(wrote) == len(text)
-        assert all(callable(getattr(writer, name)) for name in wrote)
+        for name in set(wrote):
+            module, _, function = name.partition(".")
+            assert callable(getattr(import_module(f"gemmlab.family.{module}"), function))
         by = {name: "\n".join(line for line, n in zip(text, wrote, strict=True) if n == name) for name in set(wrote)}
-        assert "multiply_add(const" in by["arithmetic"] if c.parts == 2 else "arithmetic" not in by
-        assert "acc[j][i] = " in by["begin"] and "C[n*M + m] = " in by["store"]
-        assert "barrier(" in by["steps" if c.stages == 1 else "steps_ahead"]
-        assert "Atile" in by["keep"] and "// step of k" in by["load"] and "#pragma unroll" in by["compute"]
+        room = "writer" if c.stages else "direct"
+        assert "acc" in by[f"{room}.begin"] and "// store" in by[f"{room}.store"] and "C[" in by["shared.stored"]
+        assert ("writer.times" in by) == (c.parts == 2) and "#define TSM" in by["writer.parameters"]
+        if c.stages:
+            assert "barrier(" in by["writer.steps" if c.stages == 1 else "writer.steps_ahead"]
+            assert "Atile" in by["writer.keep"] and "// step of k" in by["writer.load"]
+            assert "#pragma unroll" in by["writer.compute"]
 
 
 def launch_arguments(c: Configuration, given):
@@ -85,7 +92,7 @@ def test_the_microscope_finds_nothing(c):
 
 def test_the_microscope_finds_what_is_wrong_on_purpose():
     """A missing barrier, guard, tail, conjugation and beta are each seen, in a text with all of them."""
-    c = next(c for c in every() if c.name.startswith("cgemm_CN_beta") and c.edges == "both" and c.tail)
+    c = Configuration("c", "C", "N", beta=True, edges="both", tail=True, **SMALL)
     text = write(c)
     mistakes = {
         "barrier": (r"barrier\(CLK_LOCAL_MEM_FENCE\);", ";"),
@@ -101,6 +108,12 @@ def test_the_microscope_finds_what_is_wrong_on_purpose():
         assert broken != text, mistake
         run, right = simulated(c, broken)
         assert not (run.ok and right), mistake
+    c = Configuration("z", "C", "R", beta=True, edges="both", **DIRECT)
+    for old, new in ((r"min\(own_m, M - WPTM\)", "own_m"), (r"im\[2\*i\]", "0"), (r"re\[2\*i\]", "-re[2*i]")):
+        broken = re.sub(old, new, write(c))
+        assert broken != write(c)
+        run, right = simulated(c, broken)
+        assert not (run.ok and right), old
 
 
 def test_vectors_are_taken_as_wide_as_asked():
