@@ -2,6 +2,7 @@
 
 import re
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -120,3 +121,15 @@ def test_vectors_are_taken_as_wide_as_asked():
     for precision, width, vector in (("s", 4, "float4"), ("d", 2, "double2"), ("c", 2, "float4"), ("z", 2, "double4")):
         text = write(Configuration(precision, widths=(width, width), tile=(32, 32), micro_tile=(4, 4)))
         assert text.count(f"(const __global {vector}*)") == 2
+
+
+def test_the_examples_of_the_page_about_the_family_run(capsys):
+    page = (Path(__file__).parents[2] / "docs" / "family.md").read_text(encoding="utf-8")
+    blocks = [block for block in re.findall(r"```python\n(.*?)```", page, re.S) if block.startswith("from gemmlab")]
+    names: dict = {}
+    for block in blocks:
+        exec(block, names)
+    printed = capsys.readouterr().out.splitlines()
+    promised = re.findall(r"print\([^#\n]*# (\S+)\n", "".join(blocks))
+    assert len(blocks) == 2 and len(promised) == 2
+    assert [printed[0], printed[-1]] == promised
