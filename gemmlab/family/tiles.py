@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from math import prod
 from typing import NamedTuple
 
 from ..caches import cached
@@ -16,7 +17,7 @@ from ..catalog import ParameterError, sources
 from ..catalog.spec import Params, complete, tiles_over
 from ..opencl.devices import Device
 from .configuration import PRECISIONS, Configuration
-from .selection import FALLBACK, distance, kind
+from .selection import FALLBACK, dimensions, distance, kind
 
 #: The parameters of a tile by the ladder's names, and beside them WIDTH, the most elements in a load from global
 #: memory, and STAGES, the buffers in local memory. With STAGES = 0, TSK and UNROLL are 1.
@@ -27,6 +28,10 @@ DEFAULTS = {"TSM": 64, "TSN": 64, "TSK": 8, "WPTM": 4, "WPTN": 4, "UNROLL": 4, "
 _ACCUMULATORS = 64
 _LOAD_BYTES = 16  # the widest load of a GPU
 _VECTOR_BYTES = 64  # the widest vector of a processor, which takes several instructions where it has smaller ones
+
+
+#: Doublings of M, N and K together up to which a row serves smaller products: a quarter of each, say.
+_NEAR = 6
 
 
 class Lying(NamedTuple):
@@ -133,6 +138,8 @@ def choose(device: Device, precision: str, sizes: tuple[int, int, int]) -> dict[
     known = table().get(kind(device)) or table().get(FALLBACK[kind(device)]) or {}
     rows = sorted(known.get(precision, []), key=lambda row: distance(row["size"], sizes))
     for row in rows:
+        if distance(row["size"], sizes) > _NEAR and prod(sizes) < prod(dimensions(row["size"])):
+            break  # a large product's tiles would leave most of the device idle
         tiles = [tile for tile in row["tiles"] if _fits(precision, tile, device) and _covers(tile, sizes)]
         if tiles:
             return next((tile for tile in tiles if _divides(tile, sizes)), tiles[0])

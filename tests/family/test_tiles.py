@@ -77,6 +77,8 @@ def test_the_first_tile_that_divides_is_taken_else_the_fastest(any_device, monke
         assert choose(device, "d", (992, 992, 992)) == complete_tile(other)
         assert choose(device, "d", (1001, 1001, 1001)) == complete_tile(fast)
         assert choose(device, "d", (65, 4001, 4001)) == complete_tile(other)
+        assert choose(device, "d", (100, 100, 100)) == by_rule(device, "d", (100, 100, 100)), "too far from every row"
+        assert choose(device, "d", (64_000, 64_000, 1024)) == complete_tile(fast), "larger than every row"
         assert choose(device, "z", (1024,) * 3) == by_rule(device, "z", (1024,) * 3)
         narrow = gpu(any_device, dataclasses.replace(GPU, local_memory=8 * 1024))
         assert choose(narrow, "d", (1024,) * 3) == complete_tile(other), "what does not fit is passed over"
