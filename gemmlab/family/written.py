@@ -67,7 +67,7 @@ class Written:
             out: the buffer of C, m x n without gaps. C0 may be the same memory, element by element.
         """
         c, (m, n, k) = self.configuration, sizes
-        items = (tiles_over(size, side) * n for size, side, n in zip((m, n), c.tile, c.local_size, strict=True))
+        items = (tiles_over(size, side) * count for size, side, count in zip((m, n), c.tile, c.local_size, strict=True))
         added = (*_parts(c, beta), *before) if before is not None else ()
         operands = (a.buffer, a.offset, a.across, b.buffer, b.offset, b.across)
         return self._built(queue, tuple(items), c.local_size, m, n, k, *_parts(c, alpha), *operands, *added, out)
