@@ -27,7 +27,7 @@ def stored(c: Configuration, total: str, m: str, n: str, conditions: Lines) -> L
     """
     before = f"C0[offset_c + {m}*down + {n}*across]"
     if c.parts == 2:
-        result = f"times(alpha, {total})" + f" + times(beta, {before})" * c.beta
+        result = f"product(alpha, {total})" + f" + product(beta, {before})" * c.beta
     else:
         result = f"alpha*{total}" + f" + beta*{before}" * c.beta
     statement = f"C[{n}*M + {m.strip('()')}] = {result};"

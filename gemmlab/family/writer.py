@@ -180,16 +180,16 @@ def arithmetic(c: Configuration) -> Lines:
     """The functions for complex numbers. Without stages sums are kept in another form, and need no multiply-add."""
     if c.parts == 1:
         return []
-    return [*times(c), "", *(multiply_add(c) if c.stages else []), *[""] * (c.stages > 0)]
+    return [*product(c), "", *multiply_add(c), ""] if c.stages else [*product(c), ""]
 
 
 @writes
-def times(c: Configuration) -> Lines:
+def product(c: Configuration) -> Lines:
     """The product of two complex numbers."""
     return fill(
         """
         // x y, of complex numbers: x.x and y.x are their real parts
-        $number times(const $number x, const $number y)
+        $number product(const $number x, const $number y)
         {
             return ($number)(x.x*y.x - x.y*y.y, x.x*y.y + x.y*y.x);
         }

@@ -28,7 +28,7 @@ def test_a_text_holds_only_what_its_configuration_needs():
         asks = ("m < M", "n < N") if c.stages else ("own_m", "own_n")
         assert [word in body for word in asks] == [c.guards("a"), c.guards("b")], c.name
         assert ("j < K" in body) == c.tail and ("__local" in body) == (c.stages > 0), c.name
-        assert ("times(" in body) == (c.parts == 2), c.name
+        assert ("product(" in body) == (c.parts == 2), c.name
         assert ("next" in body) == (c.stages == 2), c.name
         assert "$" not in body and "#if" not in body, c.name
 
@@ -49,7 +49,7 @@ def test_every_line_has_a_function_that_wrote_it():
         by = {name: "\n".join(line for line, n in zip(text, wrote, strict=True) if n == name) for name in set(wrote)}
         room = "writer" if c.stages else "direct"
         assert "acc" in by[f"{room}.begin"] and "// store" in by[f"{room}.store"] and "C[" in by["shared.stored"]
-        assert ("writer.times" in by) == (c.parts == 2) and "#define TSM" in by["writer.parameters"]
+        assert ("writer.product" in by) == (c.parts == 2) and "#define TSM" in by["writer.parameters"]
         if c.stages:
             assert "barrier(" in by["writer.steps" if c.stages == 1 else "writer.steps_ahead"]
             assert "Atile" in by["writer.keep"] and "// step of k" in by["writer.load"]
@@ -101,7 +101,7 @@ def test_the_microscope_finds_what_is_wrong_on_purpose():
         "store": (r"m < M && n < N", "n < N"),
         "tail": (r" && k[01] \+ j < K| && j < K", ""),
         "conjugate": (r"a\.y\*b\.y", "-a.y*b.y"),
-        "beta": (r"times\(beta, ", "times(alpha, "),
+        "beta": (r"product\(beta, ", "product(alpha, "),
         "offset": (r"A \+= offset_a;", ""),
     }
     for mistake, (old, new) in mistakes.items():
