@@ -78,7 +78,8 @@ def test_random_products_are_exact(any_device):
         assert type(got) is type(arrays[0]) and got.dtype == dtype and got.shape == (m, n) and got.flags.c_contiguous
         assert np.array_equal(host(got), want)
         for x, array in zip((a, b, c), arrays, strict=True):
-            assert array is got or np.array_equal(host(array), x), "an argument was modified"
+            readable = isinstance(array, np.ndarray) or array.flags.forc  # PyOpenCL reads no views
+            assert array is got or not readable or np.array_equal(host(array), x), "an argument was modified"
 
     run()
 
