@@ -19,7 +19,11 @@ from .version import __version__
 #: Where each public name lives.
 _HOME = {
     "matmul": "blas.products",
+    "gemm": "blas.products",
     "sgemm": "blas.products",
+    "dgemm": "blas.products",
+    "cgemm": "blas.products",
+    "zgemm": "blas.products",
     "transpose": "blas.reshape",
     "pad": "blas.reshape",
     "unpad": "blas.reshape",
@@ -48,7 +52,7 @@ if TYPE_CHECKING:
     from .bench.records import Result
     from .bench.sweeps import sweep
     from .bench.timing import measure
-    from .blas.products import matmul, sgemm
+    from .blas.products import cgemm, dgemm, gemm, matmul, sgemm, zgemm
     from .blas.reshape import pad, transpose, unpad
     from .opencl.build import BuildError
     from .opencl.devices import NoDeviceError, default_device, devices

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,8 @@ TINY = 2.0**-126  # the smallest normal float32
 
 #: Largest K of the exact check: products of entries +-1 and +-3 are at most 9, and 9 K must stay below 2^24.
 EXACT_K = (2**24 - 1) // 9
+#: The same for complex entries, whose products have parts of at most 3 * 3 + 2 * 2 = 13.
+EXACT_K_COMPLEX = (2**24 - 1) // 13
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Verdict:
     error: float
     bound: float
     wrong: int
-    first: tuple[int, int, float, float] | None
+    first: tuple[int, int, Any, Any] | None
 
     def __str__(self) -> str:
         if self.ok:
@@ -40,32 +43,53 @@ class Verdict:
         return f"wrong: {extent} off; the first is C[{i}, {j}] = {got:g}, expected {want:g}"
 
 
-def exact_inputs(m: int, n: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """A (m x k) and B (k x n), float32, column-major, entries drawn from -3, -1, 1, 3.
+def exact_inputs(m: int, n: int, k: int, seed: int = 0, dtype=np.float32) -> tuple[np.ndarray, np.ndarray]:
+    """A (m x k) and B (k x n) of `dtype`, column-major, entries drawn from -3, -1, 1, 3.
 
     All entries are odd, so every product is odd: a single product that is dropped or added twice changes the parity
     of its sum, and always shows. Every partial sum stays below 2^24, where float32 holds all integers, so no order of
     summation makes a rounding error.
 
+    Complex entries are Gaussian integers: such a real part, and an imaginary part of -2, 0 or 2. The real part of a
+    product is odd again, and conjugating an operand changes what comes out.
+
     Raises:
-        ValueError: if k is larger than `EXACT_K`.
+        ValueError: if k is larger than `EXACT_K`, or for complex types `EXACT_K_COMPLEX`.
     """
-    if k > EXACT_K:
-        raise ValueError(f"k={k} is over {EXACT_K}; for larger k partial sums may exceed 2^24")
-    return _draw(lambda rng, shape: rng.choice(np.array([-3, -1, 1, 3], np.float32), shape), m, n, k, seed)
+    gaussian = np.dtype(dtype).kind == "c"
+    most = EXACT_K_COMPLEX if gaussian else EXACT_K
+    if k > most:
+        raise ValueError(f"k={k} is over {most}; for larger k partial sums may exceed 2^24")
+
+    def draw(rng, shape):
+        odd = rng.choice(np.array([-3, -1, 1, 3], dtype), shape)
+        return odd + rng.choice(np.array([-2j, 0, 2j], dtype), shape) if gaussian else odd
+
+    return _draw(draw, m, n, k, seed)
 
 
-def random_inputs(m: int, n: int, k: int, seed: int = 0, kind: str = "uniform") -> tuple[np.ndarray, np.ndarray]:
-    """A (m x k) and B (k x n), float32, column-major, "uniform" in [-1, 1) or standard "normal".
+def random_inputs(
+    m: int, n: int, k: int, seed: int = 0, kind: str = "uniform", dtype=np.float32
+) -> tuple[np.ndarray, np.ndarray]:
+    """A (m x k) and B (k x n) of `dtype`, column-major, "uniform" in [-1, 1) or standard "normal", in each part.
 
     Raises:
         ValueError: for another kind.
     """
     if kind not in ("uniform", "normal"):
         raise ValueError(f"kind must be 'uniform' or 'normal', not {kind!r}")
-    if kind == "uniform":
-        return _draw(lambda rng, shape: rng.random(shape, dtype=np.float32) * 2 - 1, m, n, k, seed)
-    return _draw(lambda rng, shape: rng.standard_normal(shape, dtype=np.float32), m, n, k, seed)
+    dtype = np.dtype(dtype)
+    real = np.empty(0, dtype).real.dtype
+
+    def draw(rng, shape):
+        if kind == "uniform":
+            return rng.random(shape, dtype=real) * 2 - 1
+        return rng.standard_normal(shape, dtype=real)
+
+    def in_parts(rng, shape):
+        return (draw(rng, shape) + 1j * draw(rng, shape)).astype(dtype) if dtype.kind == "c" else draw(rng, shape)
+
+    return _draw(in_parts, m, n, k, seed)
 
 
 def _draw(draw, m, n, k, seed):
@@ -76,7 +100,7 @@ def _draw(draw, m, n, k, seed):
 def exact(c: np.ndarray, a: np.ndarray, b: np.ndarray) -> Verdict:
     """Check C (m x n) against A B bit for bit, where A and B come from `exact_inputs`.
 
-    NumPy computes the reference in float32, which with these inputs is exact as well.
+    NumPy computes the reference in the type of the operands, which with these inputs is exact as well.
     """
     return compare(c, a @ b, 0.0)
 
@@ -97,31 +121,41 @@ def exact_large(c: np.ndarray, a: np.ndarray, b: np.ndarray, rounds: int = 3, se
 
 
 def _times(matrix: np.ndarray, x: np.ndarray, rows: int = 1024) -> np.ndarray:
-    """matrix @ x in float64, without a float64 copy of the whole matrix."""
-    parts = [matrix[i : i + rows].astype(np.float64) @ x for i in range(0, matrix.shape[0], rows)]
+    """matrix @ x in float64 (or complex128), without such a copy of the whole matrix."""
+    wide = np.result_type(matrix.dtype, np.float64)
+    parts = [matrix[i : i + rows].astype(wide) @ x for i in range(0, matrix.shape[0], rows)]
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
 def bound(a: np.ndarray, b: np.ndarray, arbitrary: bool = False, product: float = 0.0) -> np.ndarray:
-    """How far each element of a float32 product may be from the true one: m x n, float64.
+    """How far each element of a product in the operands' type may be from the true one: m x n, float64.
 
-    For k terms in any order, ``k eps (|A| @ |B|) + k 2^-126`` always holds to first order (Higham,
-    Accuracy and Stability of Numerical Algorithms, section 3.5). For independent random data the rounding errors
-    mostly cancel, and ``2 sqrt(k) eps`` suffices instead of ``k eps``.
+    For k terms in any order, ``k eps (|A| @ |B|) + k tiny`` always holds to first order (Higham, Accuracy and
+    Stability of Numerical Algorithms, section 3.5), with eps = 2^-23 and tiny = 2^-126 for float32. For independent
+    random data the rounding errors mostly cancel, and ``2 sqrt(k) eps`` suffices instead of ``k eps``. Each part of a
+    complex element is a sum of 2 k real products, and the errors of both parts add up like the legs of a right
+    triangle: hence 2 k for k, and a factor of sqrt(2).
 
     Args:
-        a, b: m x k and k x n, float32.
+        a, b: m x k and k x n, of the same type.
         arbitrary: use the bound that makes no assumption about the data.
         product: an additional relative error that each product of two floats may have (on tensor cores).
     """
-    k = a.shape[1]
-    factor = k if arbitrary else 2 * np.sqrt(k)
-    return (factor * EPS + product) * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64)) + k * TINY
+    limits, gaussian = np.finfo(a.dtype), a.dtype.kind == "c"
+    k = a.shape[1] * (2 if gaussian else 1)
+    factor = (k if arbitrary else 2 * np.sqrt(k)) * (np.sqrt(2) if gaussian else 1)
+    sizes = np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64)
+    return (factor * float(limits.eps) + product) * sizes + k * float(limits.tiny)
 
 
 def accuracy(c: np.ndarray, a: np.ndarray, b: np.ndarray, arbitrary: bool = False) -> Verdict:
-    """Check each element of C (m x n) against the float64 product of A (m x k) and B (k x n), within `bound`."""
-    return compare(c, a.astype(np.float64) @ b.astype(np.float64), bound(a, b, arbitrary))
+    """Check each element of C (m x n) against the product of A (m x k) and B (k x n) in a wider type, within `bound`.
+
+    The wider type of float32 is float64, of float64 NumPy's longdouble (no wider on some machines), and likewise for
+    complex types.
+    """
+    wider = np.result_type(a.dtype, np.float64 if a.dtype in (np.float32, np.complex64) else np.longdouble)
+    return compare(c, a.astype(wider) @ b.astype(wider), bound(a, b, arbitrary))
 
 
 def compare(c: np.ndarray, expected: np.ndarray, allowed) -> Verdict:
@@ -136,7 +170,7 @@ def compare(c: np.ndarray, expected: np.ndarray, allowed) -> Verdict:
     """
     if c.shape != expected.shape:
         raise ValueError(f"c has the shape {c.shape}, expected {expected.shape}")
-    difference = np.abs(c.astype(np.float64) - expected)
+    difference = np.abs(c.astype(np.result_type(c.dtype, expected.dtype, np.float64)) - expected)
     wrong = ~(difference <= allowed)
     count = int(np.count_nonzero(wrong))
     difference = np.where(np.isnan(difference), np.inf, difference)
@@ -146,4 +180,4 @@ def compare(c: np.ndarray, expected: np.ndarray, allowed) -> Verdict:
     if not count:
         return Verdict(True, error, where, 0, None)
     j, i = np.argwhere(wrong.T)[0]
-    return Verdict(False, error, where, count, (int(i), int(j), float(c[i, j]), float(expected[i, j])))
+    return Verdict(False, error, where, count, (int(i), int(j), c[i, j].item(), expected[i, j].item()))

@@ -119,6 +119,8 @@ def _tune_options(parser) -> None:
     _sizes(parser)
     parser.add_argument("--kernels", type=kernel_numbers, default=[], help="only these, such as 7,15 (default: all)")
     _strategy(parser, "pad", "float32")
+    words = "the family's tiles for s, d, c or z instead, such as d; FILE is then like results/family.json"
+    parser.add_argument("--family", choices=["s", "d", "c", "z"], help=words)
     parser.add_argument("--tries", type=int, default=6, help="parameter sets of each kernel to begin with")
     parser.add_argument("--starts", type=several_settings, default=[], help="more of them: TSM=96,TSN=96:TSM=32")
     parser.add_argument("--steps", type=int, default=100, help="how often at most the best move on to a neighbour")
@@ -248,11 +250,14 @@ def _measured(given: Arguments, device) -> tuple[list, list]:
 
 def run_tune(given: Arguments) -> int:
     """Find what `matmul` should choose at some sizes, and add it to a table."""
-    from .bench import tuning
+    from .bench import tiles, tuning
     from .opencl.devices import find_device
     from .worker.client import trial
 
     device = find_device(given.device)
+    if given.family:
+        tiles.fill(given.file, given.sizes, device, given.family, _command())
+        return 0
     rate = tuning.ByCalls(device, given.precision) if given.calls else tuning.by_trials(trial, device)
     search = tuning.Search(
         device,

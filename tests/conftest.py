@@ -25,6 +25,7 @@ SYSTEM = (
     "kernels/test_warp_tiling.py",  # compiles kernel 15 for minutes
     "test_clblast",
     "test_every_size_from_1",
+    "test_every_combination",  # compiles each kernel of the family
     "test_verify_passes",
     "test_nbval",
     "test_exercises",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from numbers import Integral, Real
+from numbers import Complex, Integral, Real
 from typing import Any
 
 import numpy as np
@@ -14,27 +14,46 @@ from ..opencl.devices import Device, find_device, of_queue
 from ..opencl.launch import in_order
 from .problem import Layout, Operand
 
+#: The types of elements that products take.
+DTYPES = tuple(np.dtype(name) for name in ("float32", "float64", "complex64", "complex128"))
 
-def checked(name: str, x):
-    """`x`, if it is a matrix that we take."""
+#: What `trans_a` and `trans_b` may be: as in SciPy, or by BLAS's letters.
+TRANSPOSITIONS = {0: "N", 1: "T", 2: "C", "N": "N", "T": "T", "C": "C"}
+
+
+def checked(name: str, x, dtypes: tuple[np.dtype, ...] = DTYPES[:1]):
+    """`x`, if it is a matrix of one of these types of elements; nothing is converted in silence."""
     if not isinstance(x, (np.ndarray, cla.Array)) or isinstance(x, np.ma.MaskedArray):
         raise TypeError(f"{name} must be a NumPy array or a pyopencl.array.Array, not {type(x).__name__}")
-    if x.dtype != np.float32:
-        how = f"; convert it with {name}.astype(np.float32)" if x.dtype.kind in "fiu" else ""
-        raise TypeError(f"{name} must be float32, not {x.dtype}{how}")
+    if x.dtype not in dtypes:
+        *others, last = map(str, dtypes)
+        wanted = f"{', '.join(others)} or {last}" if others else last
+        able = x.dtype.kind in "fiu" or (x.dtype.kind == "c" and dtypes[0].kind == "c")
+        how = f"; convert it with {name}.astype(np.{dtypes[0]})" if able else ""
+        raise TypeError(f"{name} must be {wanted}, not {x.dtype}{how}")
     if x.ndim != 2:
         raise ValueError(f"{name} must have 2 dimensions, not {x.ndim} (its shape is {x.shape})")
     return x
 
 
-def scalar(name: str, value) -> float:
-    """A real number that float32 can hold, rounded to it."""
-    if not isinstance(value, Real):
-        raise TypeError(f"{name} must be a real number, not {type(value).__name__}: {value!r}")
-    number: Any = value  # of any real type; an int may be too large for a float
-    if number == number and abs(number) != math.inf and abs(number) > float(np.finfo(np.float32).max):
-        raise ValueError(f"{name}={value!r} is beyond the range of float32")
-    return float(np.float32(number))
+def scalar(name: str, value, dtype: np.dtype = DTYPES[0]) -> float | complex:
+    """A number that `dtype` can hold, rounded to it: a real one, or for complex types a complex one."""
+    if not isinstance(value, Complex if dtype.kind == "c" else Real):
+        kind = "number" if dtype.kind == "c" else "real number"
+        raise TypeError(f"{name} must be a {kind}, not {type(value).__name__}: {value!r}")
+    largest = float(np.finfo(dtype).max)
+    for part in (value.real, value.imag):
+        number: Any = part  # of any real type; an int may be too large for a float
+        if number == number and abs(number) != math.inf and abs(number) > largest:
+            raise ValueError(f"{name}={value!r} is beyond the range of {dtype}")
+    return dtype.type(value).item()
+
+
+def transposition(name: str, value) -> str:
+    """ "N", "T" or "C": as it is, transposed, conjugated and transposed."""
+    if not isinstance(value, (str, bool, np.bool_, Integral)) or value not in TRANSPOSITIONS:
+        raise ValueError(f"{name} must be 0, 1 or 2 (as it is, transposed, conjugate transposed), not {value!r}")
+    return TRANSPOSITIONS[value]
 
 
 def flag(name: str, value) -> bool:
@@ -69,7 +88,7 @@ def shared_queue(arrays: dict[str, object], device) -> tuple[cl.CommandQueue | N
     return queue, owner
 
 
-def swapped(name: str, x, trans: bool = False) -> Operand:
+def swapped(name: str, x, trans: bool = False, conjugated: bool = False) -> Operand:
     """The transpose of `x` (or, where `trans`, `x` itself) as an operand of the swapped, column-major product.
 
     A row-major r x c array is, in memory, a column-major c x r matrix: its transpose, without a copy. This is the
@@ -85,8 +104,8 @@ def swapped(name: str, x, trans: bool = False) -> Operand:
         as_rows = x.flags.c_contiguous or not x.flags.f_contiguous
         as_columns = x.flags.f_contiguous
     else:
-        down, across = (stride // 4 for stride in x.strides)
-        offset, room = x.offset // 4, x.base_data.size // 4 if x.size else 0
+        down, across = (stride // x.dtype.itemsize for stride in x.strides)
+        offset, room = x.offset // x.dtype.itemsize, x.base_data.size // x.dtype.itemsize if x.size else 0
         as_rows = (cols == 1 or across == 1) and (rows == 1 or down >= cols)
         as_columns = (rows == 1 or down == 1) and (cols == 1 or across >= rows)
         by_rows = Layout(cols, rows, cols if rows == 1 else down, offset, room)
@@ -94,4 +113,5 @@ def swapped(name: str, x, trans: bool = False) -> Operand:
     if not (as_rows or as_columns):
         raise ValueError(f"{name} has the strides {x.strides}; one dimension of a device array must be contiguous")
     readings = (by_rows if as_rows else None, by_columns if as_columns else None)
-    return Operand(name, *(readings[::-1] if trans else readings))
+    plain, transposed = readings[::-1] if trans else readings
+    return Operand(name, plain, transposed, conjugated)

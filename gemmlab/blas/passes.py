@@ -11,6 +11,10 @@ from pyopencl.tools import ImmediateAllocator, MemoryPool
 from ..caches import cached
 from ..catalog import sources
 from ..catalog.spec import round_up, tiles_over
+from ..family import Configuration, tiles
+from ..family.configuration import letter_of
+from ..family.tiles import Lying
+from ..family.written import View, written
 from ..opencl.build import Built, build
 from ..opencl.devices import Device
 from ..opencl.launch import INDEX_LIMIT, Kernel, whole
@@ -25,7 +29,7 @@ HELD = 64 * 2**20
 
 
 class Matrix(NamedTuple):
-    """A column-major float32 matrix on a device."""
+    """A column-major matrix on a device."""
 
     buffer: Any  # a pyopencl.MemoryObject
     layout: Layout
@@ -34,13 +38,15 @@ class Matrix(NamedTuple):
 class Session:
     """The device side of one call: a queue, and the passes over matrices, each event recorded by name.
 
+    Elements are of type `dtype`; the supporting kernels and the ladder's take float32 alone, the family takes all.
+
     Its matrices come from a pool of memory that the calls on a queue share, since fresh memory can take longer than
     a small product; the pool is trimmed when the session is closed (see `HELD`). With ``pooled=False`` the matrices
     are the caller's to keep.
     """
 
-    def __init__(self, queue: cl.CommandQueue, device: Device, pooled: bool = True):
-        self.queue, self.device, self.pooled = queue, device, pooled
+    def __init__(self, queue: cl.CommandQueue, device: Device, pooled: bool = True, dtype=np.float32):
+        self.queue, self.device, self.pooled, self.dtype = queue, device, pooled, np.dtype(dtype)
         self.events: list[tuple[str, cl.Event]] = []
         self._bytes = 0
 
@@ -60,11 +66,12 @@ class Session:
     def new(self, layout: Layout) -> Matrix:
         return Matrix(self.memory(layout.room), layout)
 
-    def memory(self, floats: int) -> Any:
-        self._bytes += 4 * floats
+    def memory(self, elements: int) -> Any:
+        size_bytes = self.dtype.itemsize * elements
+        self._bytes += size_bytes
         if self.pooled:
-            return _pool(self.queue).allocate(4 * floats)
-        return cl.Buffer(self.queue.context, cl.mem_flags.READ_WRITE, 4 * floats)
+            return _pool(self.queue).allocate(size_bytes)
+        return cl.Buffer(self.queue.context, cl.mem_flags.READ_WRITE, size_bytes)
 
     def upload(self, x: np.ndarray) -> Any:
         """A NumPy array in the order of its memory; one that is contiguous in neither way by rows."""
@@ -73,9 +80,9 @@ class Session:
         cl.enqueue_copy(self.queue, buffer, x.T if by_columns else np.ascontiguousarray(x))
         return buffer
 
-    def download(self, buffer: Any, shape: tuple[int, int]) -> np.ndarray:
-        """A buffer as a row-major NumPy array of that shape."""
-        host = np.empty(shape, np.float32)
+    def download(self, buffer: Any, shape: tuple[int, int], out: np.ndarray | None = None) -> np.ndarray:
+        """A buffer as a row-major NumPy array of that shape: a new one, or `out`."""
+        host = np.empty(shape, self.dtype) if out is None else out
         cl.enqueue_copy(self.queue, host, buffer)
         return host
 
@@ -144,6 +151,38 @@ class Session:
                 self.unpad(now["C"], out)
         return out
 
+    def gemm(self, problem: Problem, buffers, alpha, beta, before, out: Matrix, params=None) -> Matrix:
+        """C = alpha A B + beta C0 in one launch, by a kernel of the family.
+
+        Args:
+            buffers: those of A and B, which lie as `problem` says; not read where K is 0.
+            alpha, beta: numbers of the session's type.
+            before: the buffer of C0 and how it lies (an `Operand`), or None where beta is 0. C0 may be C itself.
+            out: M x N, compact; overwritten.
+            params: all parameters of the tile (see `gemmlab.family.tiles`); those that suit the sizes by default.
+        """
+        sizes, lying = problem[:3], (problem.a.lying, problem.b.lying)
+        letter, given = letter_of(self.dtype), None if params is None else tuple(params.items())
+        configuration = _configured(self.device, letter, given, sizes, *lying, before is not None)
+        kernel = written(configuration, self.device, self.queue.context)
+        a, b = (View(buffer, x.offset, 1, x.ld) for buffer, x in zip(buffers, lying, strict=True))
+        added = _view(*before) if before else None
+        self.events.append(("gemm", kernel(self.queue, sizes, alpha, a, b, beta, added, out.buffer)))
+        return out
+
+
+def _view(buffer: Any, operand: Operand) -> View:
+    """A matrix as it lies, by rows or by columns."""
+    operation, offset, ld = operand.lying
+    return View(buffer, offset, 1, ld) if operation == "N" else View(buffer, offset, ld, 1)
+
+
+@cached(1024)
+def _configured(device: Device, letter: str, params, sizes, a: Lying, b: Lying, beta: bool) -> Configuration:
+    """The configuration for a problem; remembered, since small products would wait for it."""
+    tile = tiles.choose(device, letter, sizes) if params is None else dict(params)
+    return tiles.configure(letter, tile, sizes, a, b, beta)
+
 
 def placed(buffer: Any, operand: Operand, transposed: bool = False) -> Matrix:
     """An operand in its buffer, read as it is if it can be, or rather as its transpose."""
@@ -163,17 +202,21 @@ def planned(kernel: Kernel, problem: Problem) -> list[Pass]:
     return plan(kernel.spec, kernel.params, problem, kernel.device.features)
 
 
-def check_memory(device: Device, sizes: dict[str, int], wide: bool = False) -> None:
-    """Refuse matrices (floats by name) that the device's memory cannot hold, or 32-bit indices unless `wide`."""
+def check_memory(device: Device, sizes: dict[str, int], wide: bool = False, each: int = 4) -> None:
+    """Refuse matrices that the device's memory cannot hold, or 32-bit indices unless `wide`.
+
+    Args:
+        sizes: elements by the matrix's name, of `each` bytes.
+    """
     for name, elements in sizes.items():
         if elements >= INDEX_LIMIT and not wide:
             raise ValueError(
                 f"{name} has {elements:,} elements; kernels but 15 to 17 index with 32 bits, below {INDEX_LIMIT:,}"
             )
     for name, elements in sizes.items():
-        if 4 * elements > device.largest:
-            raise MemoryError(f"{name} needs {4 * elements:,} bytes; {device} allows {device.largest:,} per buffer")
-    total = 4 * sum(sizes.values())
+        if each * elements > device.largest:
+            raise MemoryError(f"{name} needs {each * elements:,} bytes; {device} allows {device.largest:,} per buffer")
+    total = each * sum(sizes.values())
     if total > device.memory:
         raise MemoryError(f"the matrices need {total:,} bytes; {device} has {device.memory:,}")
 

@@ -10,16 +10,18 @@ from typing import NamedTuple
 
 from ..catalog import KernelSpec
 from ..catalog.spec import Params, round_up
+from ..family.tiles import Lying
+from ..opencl.launch import INDEX_LIMIT
 
 
 class Layout(NamedTuple):
-    """How a column-major float32 matrix lies in a buffer.
+    """How a column-major matrix lies in a buffer, counted in elements.
 
     Attributes:
         rows, cols: its shape.
-        ld: its leading dimension: floats from the start of one column to the start of the next.
-        offset: floats before its first element.
-        room: floats that the buffer holds in all.
+        ld: its leading dimension: elements from the start of one column to the start of the next.
+        offset: elements before its first one.
+        room: elements that the buffer holds in all.
     """
 
     rows: int
@@ -30,7 +32,7 @@ class Layout(NamedTuple):
 
     @classmethod
     def compact(cls, rows: int, cols: int, ld: int | None = None) -> Layout:
-        """A matrix that fills a buffer of its own; its columns may be `ld` floats apart."""
+        """A matrix that fills a buffer of its own; its columns may be `ld` elements apart."""
         return cls(rows, cols, ld or rows, 0, (ld or rows) * cols)
 
     @property
@@ -52,16 +54,35 @@ class Operand(NamedTuple):
         plain: X as a column-major matrix, if it can be read so.
         transposed: the transpose of X as a column-major matrix, if it can be read so. A single row or column can be
             read in both ways.
+        conjugated: whether X is the complex conjugate of what lies there.
     """
 
     name: str
     plain: Layout | None
     transposed: Layout | None
+    conjugated: bool = False
 
     @classmethod
     def compact(cls, name: str, rows: int, cols: int) -> Operand:
         """X in a buffer of its own, without gaps."""
         return cls(name, Layout.compact(rows, cols), None)
+
+    @property
+    def lying(self) -> Lying:
+        """The operand as a kernel of the family reads it: where it lies, and what is done to it there.
+
+        Raises:
+            ValueError: if it is part of so large a matrix that 32-bit indices do not reach its end.
+        """
+        layout = self.plain or self.transposed
+        assert layout is not None, "an operand can be read in at least one way"
+        if layout.ld * layout.cols >= INDEX_LIMIT:
+            raise ValueError(
+                f"{self.name} spans {layout.ld * layout.cols:,} elements of a larger matrix; kernels of the family "
+                f"index with 32 bits, below {INDEX_LIMIT:,}"
+            )
+        letters = "NR" if self.plain else "TC"
+        return Lying(letters[self.conjugated], layout.offset, layout.ld)
 
 
 class Problem(NamedTuple):
@@ -135,7 +156,7 @@ def _prepare(
 
 
 def footprint(problem: Problem, passes: list[Pass]) -> dict[str, int]:
-    """The floats of every matrix of a product, by its name: the operands, the result, and what the passes make."""
+    """The elements of every matrix of a product, by its name: the operands, the result, and what the passes make."""
     names = {"A": problem.a.name, "B": problem.b.name, "C": "the result"}
     found = {
         problem.a.name: problem.m * problem.k,

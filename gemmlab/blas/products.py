@@ -1,8 +1,9 @@
-"""What users call for products: matmul and sgemm, for matrices of any size and layout.
+"""What users call for products: matmul and gemm, for matrices of any size, layout and precision.
 
-The kernels are column-major and want whole tiles. A row-major product C = A B is the column-major product C' = B' A'
+The kernels are column-major. A row-major product C = A B is the column-major product C' = B' A'
 (the same memory, read the other way): so the operands are swapped once, here, and everything below speaks of the
-column-major `Problem`. What does not lie or fit as the kernel wants goes through `transpose` and `pad` on the device.
+column-major `Problem`. In float32 a kernel of the ladder multiplies; what does not lie or fit as it wants goes through
+`transpose` and `pad` on the device. All other types have a kernel of the family, which takes operands as they lie.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import pyopencl.array as cla
 
 from ..caches import cached
 from ..catalog import catalog, find
-from ..family import selection
+from ..family import selection, tiles
+from ..family.configuration import letter_of
+from ..family.written import check_double
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel
-from .operands import checked, flag, scalar, shared_queue, swapped
+from .operands import DTYPES, checked, flag, scalar, shared_queue, swapped, transposition
 from .passes import Matrix, Session, check_memory, placed, planned
-from .problem import Layout, Problem, footprint
+from .problem import Layout, Operand, Problem, footprint
 
 
 @cached(64)
@@ -84,30 +87,46 @@ def multiply(session: Session, chosen: Kernel, problem: Problem, a, b, out: Matr
     session.multiply(chosen, problem, a, b, out)
 
 
-def _product(alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto", precision="float32"):
-    queue, device = shared_queue({"a": a, "b": b} | ({"c": c} if c is not None else {}), device)
-    (m, k), (k2, n) = a.shape[:: -1 if ta else 1], b.shape[:: -1 if tb else 1]
+def _sizes(a, b, c, ta: str, tb: str) -> tuple[int, int, int]:
+    """m, n and k of op(a) op(b), which is m x n; ValueError for shapes that do not match."""
+    (m, k), (k2, n) = a.shape[:: 1 if ta == "N" else -1], b.shape[:: 1 if tb == "N" else -1]
     if k != k2:
         raise ValueError(
-            f"a is {m} x {k} and b is {k2} x {n}{' after transposing' if ta or tb else ''}: "
+            f"a is {m} x {k} and b is {k2} x {n}{'' if ta == tb == 'N' else ' after transposing'}: "
             f"the columns of a ({k}) must be as many as the rows of b ({k2})"
         )
     if c is not None and c.shape != (m, n):
         raise ValueError(f"c has the shape {c.shape}, expected {(m, n)}")
+    return m, n, k
+
+
+def _product(
+    alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto", precision="float32", overwrite_c=False
+):
+    """alpha op(a) op(b) + beta c for checked operands; `ta` and `tb` are "N", "T" or "C"."""
+    queue, device = shared_queue({"a": a, "b": b} | ({"c": c} if c is not None else {}), device)
+    m, n, k = _sizes(a, b, c, ta, tb)
     on_device = queue is not None
-    queue = queue or device.queue
+    queue, dtype = queue or device.queue, a.dtype
     empty = m * n == 0 or (beta == 0 and (k == 0 or alpha == 0))
     edges = "pad" if empty and edges == "shift" else edges
-    chosen = select(kernel, params, edges, device, queue.context, (n, m, k), precision)
+    if by_family(kernel, params, edges, precision, dtype, device):
+        chosen, tile = None, None if params is None else tiles.complete_tile(params)
+    else:
+        chosen = select(kernel, params, edges, device, queue.context, (n, m, k), precision)
     if empty:
-        return cla.zeros(queue, (m, n), np.float32) if on_device else np.zeros((m, n), np.float32)
+        return cla.zeros(queue, (m, n), dtype) if on_device else np.zeros((m, n), dtype)
     shape = Layout.compact(n, m)  # from here on everything is column-major
-    problem = Problem(n, m, k, swapped("b", b, tb), swapped("a", a, ta)) if k and alpha else None
-    sizes = footprint(problem, planned(chosen, problem)) if problem else {"the result": m * n}
-    check_memory(device, sizes, chosen.spec.wide)
-    with Session(queue, device) as session:
+    if k and alpha:
+        problem = Problem(n, m, k, _operand("b", b, tb), _operand("a", a, ta))
+    else:  # as in BLAS, A and B are not even read
+        alpha, problem = 0.0, Problem.compact(n, m, 0)
+    sizes = footprint(problem, planned(chosen, problem) if chosen and problem.k else [])
+    check_memory(device, sizes, chosen is not None and chosen.spec.wide, dtype.itemsize)
+    reused = c if overwrite_c and _may_overwrite(c, a, b) else None
+    with Session(queue, device, dtype=dtype) as session:
         if on_device:
-            result = cla.empty(queue, (m, n), np.float32)
+            result = cla.empty(queue, (m, n), dtype) if reused is None else reused
             out = Matrix(result.base_data, shape)
         else:
             out = session.new(shape)
@@ -115,16 +134,65 @@ def _product(alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto",
         def memory_of(x):
             return x.base_data if on_device else session.upload(x)
 
-        if problem:
-            multiply(session, chosen, problem, memory_of(b), memory_of(a), out)
-        if alpha != 1 or beta != 0:
-            y = out
-            if beta:
-                added = swapped("c", c)
-                y = placed(memory_of(c), added)
-                y = session.compact(y) if added.plain else session.transpose(y, shape)
-            session.axpby(alpha if k else 0.0, out, beta, y, out)
-        return result if on_device else session.download(out.buffer, (m, n))
+        buffers = (memory_of(b), memory_of(a)) if problem.k else (out.buffer, out.buffer)
+        before = (memory_of(c), swapped("c", c)) if beta else None
+        if chosen is None:
+            session.gemm(problem, buffers, alpha, beta, before, out, tile)
+        else:
+            _by_ladder(session, chosen, problem, buffers, alpha, beta, before, out)
+        return result if on_device else session.download(out.buffer, (m, n), reused)
+
+
+def _by_ladder(session: Session, chosen: Kernel, problem: Problem, buffers, alpha, beta, before, out: Matrix) -> None:
+    """alpha A B + beta C0 with a kernel of the ladder: one that multiplies, and a pass for alpha and beta.
+
+    The family's kernels need no such pass, but in float32 they block registers as kernel 10 does, and the ladder goes
+    on from there: on an H200 at 4096, kernel 10 reaches 37 TFLOPS and kernel 15, which "auto" takes, 53.
+    """
+    product = out
+    if before and before[0] is out.buffer:  # C may only be overwritten once it has been read
+        product = session.new(out.layout)
+    if problem.k:
+        multiply(session, chosen, problem, buffers[0], buffers[1], product)
+    if alpha != 1 or before:
+        y = product
+        if before:
+            y = placed(*before)
+            y = session.compact(y) if before[1].plain else session.transpose(y, out.layout)
+        session.axpby(alpha, product, beta, y, out)
+
+
+def by_family(kernel, params, edges, precision, dtype: np.dtype, device: Device) -> bool:
+    """Whether the family multiplies: where it is asked to, and all but float32. ValueError for what it cannot do."""
+    asked = isinstance(kernel, str) and kernel == "family"
+    if not asked and dtype == np.float32:
+        return False
+    who = "kernel='family'" if asked else f"a is {dtype}"
+    if not asked and not (isinstance(kernel, str) and kernel == "auto"):
+        number = find(kernel).number
+        raise ValueError(f"kernel {number} multiplies float32, but {who}; kernel='auto' and 'family' take every type")
+    if not asked and params is not None:
+        raise ValueError("params needs a kernel as well, such as kernel='family'")
+    if not isinstance(edges, str) or edges not in ("auto", "guard"):
+        raise ValueError(f"edges={edges!r}, but {who}: its kernels guard their edges, so that edges must be 'auto'")
+    if not isinstance(precision, str) or precision != "float32":
+        raise ValueError(f"precision={precision!r} is for float32 and kernels of the ladder, but {who}")
+    check_double(letter_of(dtype), device)
+    return True
+
+
+def _operand(name: str, x, trans: str) -> Operand:
+    """op(x) as it lies, for the column-major product."""
+    return swapped(name, x, trans != "N", trans == "C" and x.dtype.kind == "c")
+
+
+def _may_overwrite(c, a, b) -> bool:
+    """Whether the result can be written over c: it lies by rows without gaps, and is no part of an operand."""
+    if c is None or not c.flags.c_contiguous:
+        return False
+    if isinstance(c, np.ndarray):
+        return c.flags.writeable
+    return c.offset == 0 and c.base_data not in (a.base_data, b.base_data)
 
 
 def matmul(
@@ -137,69 +205,99 @@ def matmul(
     edges: str = "auto",
     precision: str = "float32",
 ):
-    """The matrix product a b in float32, on an OpenCL device.
+    """The matrix product a b on an OpenCL device, in the type of its operands.
 
     Args:
-        a: m x k float32: a NumPy array of any layout, or a ``pyopencl.array.Array`` with one contiguous dimension.
-        b: k x n likewise, on the same side; device arrays on the same queue, which runs in order.
-        kernel: a kernel number, or "auto" for the best known one at that size (see `gemmlab.family.selection`).
-        params: the kernel's parameters. C is computed as its transpose, so that parameters of the kernel's
-            rows (such as TSM) act on columns of the result, and the other way round.
+        a: m x k float32, float64, complex64 or complex128: a NumPy array of any layout, or a
+            ``pyopencl.array.Array`` with one contiguous dimension.
+        b: k x n of the same type, on the same side; device arrays on the same queue, which runs in order.
+        kernel: "auto" for the best known kernel at that size (see `gemmlab.family`), "family" for a kernel that the
+            family writes, or for float32 the number of a kernel of the ladder.
+        params: the kernel's parameters; for "family" those of `gemmlab.family.tiles.DEFAULTS`. C is computed as its
+            transpose, so that parameters of the kernel's rows (such as TSM) act on columns of the result, and the
+            other way round.
         device: for NumPy arrays: a Device, an index or part of a name; the preferred device by default.
-        edges: what to do where the sizes are no whole tiles: "pad" copies the matrices into larger ones; "guard"
-            asks for every element whether it exists (kernel 12); "shift" moves the last tiles back (kernel 13,
-            for results of one tile at least); "auto" takes what was measured to be fastest at such sizes.
+        edges: what to do in float32 where the sizes are no whole tiles: "pad" copies the matrices into larger ones;
+            "guard" asks for every element whether it exists (kernel 12); "shift" moves the last tiles back (kernel
+            13, for results of one tile at least); "auto" takes what was measured to be fastest at such sizes. The
+            family guards.
         precision: "float32", or on tensor cores (NVIDIA's, compute capability 8.0 or later): "tf32" rounds every
             element of a and b to 10 bits after the point (relative errors of about 3e-4), "tf32x3" cuts it into two
             such numbers and multiplies three times. On normal data that is more accurate than a chain of float32
             multiply-adds: kernel 16 and its chapter have the figures. Matrices with infinities, NaN, or magnitudes
             that do not split (not zero, but below 2^-100; from 2^127 on) are found first and multiplied as
-            "float32"; looking for them waits for the device.
+            "float32"; looking for them waits for the device. Other types than float32 have no such choice.
 
     Returns:
-        m x n float32, row-major: a NumPy array, or a device array on the operands' queue (not waited for).
+        m x n of the operands' type, row-major: a NumPy array, or a device array on the operands' queue (not waited
+        for).
 
     Raises:
-        TypeError: for anything but float32 arrays; nothing is converted in silence.
+        TypeError: for anything but arrays of one of these types; nothing is converted in silence.
         ValueError: for shapes that do not match, arrays on different queues or contexts, unknown kernels, illegal
-            parameters (ParameterError), or matrices beyond 32-bit indices (but for kernels 15 to 17).
+            parameters (ParameterError), matrices beyond 32-bit indices (but for kernels 15 to 17), or float64 and
+            complex128 on a device without double precision.
         MemoryError: if the device cannot hold the matrices.
     """
-    a, b = checked("a", a), checked("b", b)
-    return _product(1.0, a, b, 0.0, None, False, False, kernel, params, device, edges, precision)
+    a = checked("a", a, DTYPES)
+    b = checked("b", b, (a.dtype,))
+    return _product(1.0, a, b, 0.0, None, "N", "N", kernel, params, device, edges, precision)
 
 
-def sgemm(
-    alpha,
-    a,
-    b,
-    beta=0.0,
-    c=None,
-    trans_a=False,
-    trans_b=False,
-    *,
-    kernel="auto",
-    params: dict[str, int] | None = None,
-    device=None,
-):
-    """alpha op(a) op(b) + beta c in float32, as ``scipy.linalg.blas.sgemm``; op transposes where asked.
+def gemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):
+    """alpha op(a) op(b) + beta c, as ``scipy.linalg.blas``; the operands' type says which of its functions.
+
+    In float32 the best known kernel of the ladder multiplies, and a second pass applies alpha and beta. In all other
+    types one launch does everything.
 
     Args:
-        alpha, beta: real numbers. As in BLAS, alpha = 0 never reads a or b, and beta = 0 never reads c.
-        a, b, kernel, params, device: as in `matmul`, with op(a) of m x k and op(b) of k x n.
-        c: m x n float32, on the same side; not modified. Needed unless beta = 0.
-        trans_a, trans_b: whether to transpose a and b first (no copy is made for it).
+        alpha, beta: numbers, real ones for real operands. As in BLAS, alpha = 0 never reads a or b, and beta = 0
+            never reads c.
+        a, b: as in `matmul`, with op(a) of m x k and op(b) of k x n.
+        c: m x n of the same type, on the same side. Needed unless beta = 0.
+        trans_a, trans_b: 0 or "N" for the matrix as it is, 1 or "T" for its transpose, 2 or "C" for its conjugate
+            transpose. No copy is made for it, unless a kernel of the ladder wants one.
+        overwrite_c: whether the result may be written over c, which saves memory. It is where c lies by rows
+            without gaps, and on a device not in the buffer of a or b; otherwise c is left alone.
+        options: `kernel`, `params` and `device`, as in `matmul`.
 
     Returns:
-        A new m x n float32 array, row-major, as in `matmul`.
+        m x n of the operands' type, row-major, as in `matmul`: a new array, or c.
 
     Raises:
         As `matmul`; ValueError also for a missing c.
     """
-    a, b = checked("a", a), checked("b", b)
-    alpha, beta = scalar("alpha", alpha), scalar("beta", beta)
+    a = checked("a", a, DTYPES)
+    return _gemm(a.dtype, alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, **options)
+
+
+def _gemm(dtype, alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, *, kernel="auto", params=None, device=None):
+    a, b = checked("a", a, (dtype,)), checked("b", b, (dtype,))
+    alpha, beta = scalar("alpha", alpha, dtype), scalar("beta", beta, dtype)
     if c is not None:
-        c = checked("c", c)
+        c = checked("c", c, (dtype,))
     elif beta != 0:
         raise ValueError(f"beta={beta:g} needs c, an m x n matrix to add")
-    return _product(alpha, a, b, beta, c, flag("trans_a", trans_a), flag("trans_b", trans_b), kernel, params, device)
+    ta, tb = transposition("trans_a", trans_a), transposition("trans_b", trans_b)
+    overwrite_c = flag("overwrite_c", overwrite_c)
+    return _product(alpha, a, b, beta, c, ta, tb, kernel, params, device, overwrite_c=overwrite_c)
+
+
+def sgemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):
+    """`gemm` for float32, as ``scipy.linalg.blas.sgemm``; options are `kernel`, `params` and `device`."""
+    return _gemm(DTYPES[0], alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, **options)
+
+
+def dgemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):
+    """`gemm` for float64, as ``scipy.linalg.blas.dgemm``; options are `kernel`, `params` and `device`."""
+    return _gemm(DTYPES[1], alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, **options)
+
+
+def cgemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):
+    """`gemm` for complex64, as ``scipy.linalg.blas.cgemm``; options are `kernel`, `params` and `device`."""
+    return _gemm(DTYPES[2], alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, **options)
+
+
+def zgemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):
+    """`gemm` for complex128, as ``scipy.linalg.blas.zgemm``; options are `kernel`, `params` and `device`."""
+    return _gemm(DTYPES[3], alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, **options)

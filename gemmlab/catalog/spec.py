@@ -228,19 +228,7 @@ class KernelSpec:
 
     def complete(self, params: Params | None) -> dict[str, int]:
         """`params` over the defaults. Raises ParameterError for unknown names, TypeError for wrong types."""
-        given = {} if params is None else params
-        if not isinstance(given, Mapping):
-            raise TypeError(f"params must be a dict such as {self.defaults}, not {type(given).__name__}: {given!r}")
-        full = self.defaults
-        for name, value in given.items():
-            if name not in full:
-                near = difflib.get_close_matches(str(name).upper(), full, n=1, cutoff=0.3)
-                hint = f"; did you mean {near[0]}?" if near else ""
-                raise ParameterError(f"kernel {self.number} has no parameter {name!r} (it has {', '.join(full)}){hint}")
-            if isinstance(value, bool) or not isinstance(value, Integral):
-                raise TypeError(f"{name} must be a whole number, not {type(value).__name__}: {value!r}")
-            full[name] = int(value)
-        return full
+        return complete(f"kernel {self.number}", self.defaults, params)
 
     def validate(self, params: Params | None = None, limits: Limits | None = None) -> dict[str, int]:
         """Complete and check `params`; raise ParameterError with every problem in words."""
@@ -422,6 +410,23 @@ def _covering(settings: Iterable[dict[str, int]]) -> Iterator[dict[str, int]]:
             yield setting
         elif idle > 1000:
             return
+
+
+def complete(whose: str, defaults: Params, params: Params | None) -> dict[str, int]:
+    """`params` over the `defaults` of `whose`. Raises ParameterError for unknown names, TypeError for wrong types."""
+    given = {} if params is None else params
+    if not isinstance(given, Mapping):
+        raise TypeError(f"params must be a dict such as {defaults}, not {type(given).__name__}: {given!r}")
+    full = dict(defaults)
+    for name, value in given.items():
+        if name not in full:
+            near = difflib.get_close_matches(str(name).upper(), full, n=1, cutoff=0.3)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise ParameterError(f"{whose} has no parameter {name!r} (it has {', '.join(full)}){hint}")
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            raise TypeError(f"{name} must be a whole number, not {type(value).__name__}: {value!r}")
+        full[name] = int(value)
+    return full
 
 
 class _Read(dict):

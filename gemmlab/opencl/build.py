@@ -105,7 +105,7 @@ def for_hopper(ptx: str) -> str:
 def _declare(kernel: cl.Kernel, text: str, name: str) -> None:
     """Tell PyOpenCL the types of the scalar arguments, read from the kernel's own signature."""
     signature = re.search(rf"\b{name}\s*\(([^)]*)\)\s*{{", re.sub(r"//.*", "", text))
-    types = {"int": np.int32, "long": np.int64, "float": np.float32}
+    types = {"int": np.int32, "long": np.int64, "float": np.float32, "double": np.float64}
     if signature is None:
         return
     arguments = signature[1].split(",")

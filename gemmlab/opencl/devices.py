@@ -37,7 +37,8 @@ class Device:
         memory, largest: bytes of global memory, and of the largest single buffer.
         limits: how large work-groups may be, and what else kernels must not exceed.
         features: what kernels may use: "nvidia" (inline PTX), "shuffle" (sub-groups of a required size),
-            "tensor" (tensor cores that take TF32), "warpgroups" (Hopper's instructions of four warps).
+            "tensor" (tensor cores that take TF32), "warpgroups" (Hopper's instructions of four warps),
+            "double" (arithmetic in float64).
         cl: PyOpenCL's object.
     """
 
@@ -140,12 +141,15 @@ def _describe(index: int, d: cl.Device) -> Device:
 
 
 def _features(d: cl.Device) -> frozenset[str]:
-    extensions = set(d.extensions.split())
-    shuffle = {"cl_khr_subgroup_shuffle", "cl_intel_required_subgroup_size"} <= extensions
+    extensions, found = set(d.extensions.split()), set()
+    if "cl_khr_fp64" in extensions:
+        found.add("double")
     if "nvidia" in d.platform.name.lower():
         since = {"tensor": d.compute_capability_major_nv >= 8, "warpgroups": d.compute_capability_major_nv == 9}
-        return frozenset({"nvidia"} | {name for name, there in since.items() if there})
-    return frozenset({"shuffle"} if shuffle else ())
+        found |= {"nvidia"} | {name for name, there in since.items() if there}
+    elif {"cl_khr_subgroup_shuffle", "cl_intel_required_subgroup_size"} <= extensions:
+        found.add("shuffle")
+    return frozenset(found)
 
 
 def _preference(d: cl.Device) -> tuple:

@@ -44,16 +44,16 @@ NOT_MATRICES = [
     (np.ones((2, 4, 4), F32), ValueError, "2 dimensions, not 3", "(2, 4, 4)"),
     (np.array(3, F32), ValueError, "2 dimensions, not 0", "()"),
     (F32(3), TypeError, "NumPy array", "float32"),
-    (np.ones((4, 4)), TypeError, "float32, not float64", ".astype(np.float32)"),
-    (np.ones((4, 4), np.float16), TypeError, "float32, not float16", ".astype(np.float32)"),
-    (np.ones((4, 4), np.int32), TypeError, "float32, not int32", ".astype(np.float32)"),
-    (np.ones((4, 4), np.uint8), TypeError, "float32, not uint8", ".astype(np.float32)"),
-    (np.ones((4, 4), np.complex64), TypeError, "float32, not complex64"),
-    (np.ones((4, 4), object), TypeError, "float32, not object"),
-    (np.ones((4, 4), bool), TypeError, "float32, not bool"),
-    (np.full((4, 4), "x"), TypeError, "float32, not <U1"),
+    (np.ones((4, 4)), TypeError, "float32", "not float64", ".astype(np.float32)"),
+    (np.ones((4, 4), np.float16), TypeError, "float32", "not float16", ".astype(np.float32)"),
+    (np.ones((4, 4), np.int32), TypeError, "float32", "not int32", ".astype(np.float32)"),
+    (np.ones((4, 4), np.uint8), TypeError, "float32", "not uint8", ".astype(np.float32)"),
+    (np.ones((4, 4), np.complex64), TypeError, "float32", "not complex64"),
+    (np.ones((4, 4), object), TypeError, "float32", "not object"),
+    (np.ones((4, 4), bool), TypeError, "float32", "not bool"),
+    (np.full((4, 4), "x"), TypeError, "float32", "not <U1"),
     (np.zeros((4, 4), [("x", F32)]), TypeError, "float32, not"),
-    (np.ones((4, 4), ">f4"), TypeError, "float32, not >f4", ".astype(np.float32)"),
+    (np.ones((4, 4), ">f4"), TypeError, "float32", "not >f4", ".astype(np.float32)"),
     ([[1.0] * 4] * 4, TypeError, "NumPy array", "not list"),
     (((1.0,) * 4,) * 4, TypeError, "NumPy array", "not tuple"),
     (np.ma.ones((4, 4), F32), TypeError, "NumPy array", "not MaskedArray"),
@@ -69,7 +69,6 @@ def test_what_is_no_float32_matrix(number, any_device):
     wrong, kind, *words = NOT_MATRICES[number]
     good = np.ones((4, 4), F32)
     calls = [
-        ("a", matmul, (wrong, good)),
         ("b", matmul, (good, wrong)),
         ("a", sgemm, (1, wrong, good)),
         ("b", sgemm, (1, good, wrong)),
@@ -79,6 +78,8 @@ def test_what_is_no_float32_matrix(number, any_device):
     ]
     if wrong is not None:  # None is "no c"
         calls += [("c", sgemm, (1, good, good, 1, wrong)), ("c", sgemm, (1, good, good, 0, wrong))]
+    if getattr(wrong, "dtype", None) not in (np.float64, np.complex64) or wrong.ndim != 2:
+        calls += [("a", matmul, (wrong, good)), ("a", gemmlab.gemm, (1, wrong, good))]  # these take other types, too
     for name, function, arguments in calls:
         message = refused(kind, [f"{name} must ", *words], function, *arguments)
         assert ".astype" not in message or f"{name}.astype(np.float32)" in message
@@ -88,7 +89,8 @@ def test_wrong_types_on_a_device_too(device):
     good = cla.to_device(device.queue, GOOD)
     for dtype in (np.float64, np.int32, np.complex64):
         wrong = cla.to_device(device.queue, GOOD.astype(dtype))
-        refused(TypeError, ["a must be float32", np.dtype(dtype)], matmul, wrong, good.T)
+        refused(TypeError, ["a must be float32", np.dtype(dtype)], sgemm, 1, wrong, good.T)
+        refused(TypeError, ["b must be float32", np.dtype(dtype)], matmul, good, wrong.T)
     refused(ValueError, ["b must have 2 dimensions, not 1", "(4,)"], matmul, good, good[0])
 
 
@@ -146,10 +148,10 @@ def test_alpha_and_beta_must_be_real_numbers(name, value, kind, words, any_devic
     refused(kind, [name, words], sgemm, **arguments)
 
 
-@pytest.mark.parametrize("value", [2, -1, "T", None, 0.5, [], np.ones(2)], ids=str)
-def test_trans_must_be_true_or_false(value, any_device):
+@pytest.mark.parametrize("value", [3, -1, "X", "t", "", None, 0.5, 1.0, [], np.ones(2)], ids=str)
+def test_trans_must_be_a_number_or_letter_of_blas(value, any_device):
     for name in ("trans_a", "trans_b"):
-        words = [f"{name} must be True or False", repr(value)]
+        words = [f"{name} must be 0, 1 or 2", repr(value)]
         refused(ValueError, words, sgemm, 1, GOOD, GOOD.T, **{name: value})
 
 

@@ -123,7 +123,7 @@ def laid_out(x: np.ndarray, how: str) -> np.ndarray:
     """The same values (for "broadcast" those of the first row), in memory as `how` says."""
     rows, cols = x.shape
     if how == "strided":
-        wide = np.full((3 * rows + 1, 2 * cols + 1), 99, np.float32)
+        wide = np.full((3 * rows + 1, 2 * cols + 1), 99, x.dtype)
         wide[1::3, 1::2] = x
         return wide[1::3, 1::2]
     if how == "backwards":
@@ -131,11 +131,11 @@ def laid_out(x: np.ndarray, how: str) -> np.ndarray:
     if how == "upside down":
         return np.asfortranarray(x[::-1])[::-1]
     if how == "read-only":
-        return np.frombuffer(x.tobytes(), np.float32).reshape(x.shape)
+        return np.frombuffer(x.tobytes(), x.dtype).reshape(x.shape)
     if how == "broadcast":
         return np.broadcast_to(x[:1], x.shape) if rows else x
     if how == "offset":
-        around = np.full((rows + 2, cols + 3), 99, np.float32)
+        around = np.full((rows + 2, cols + 3), 99, x.dtype)
         around[1:-1, 1:-2] = x
         return around[1:-1, 1:-2]
     return np.array(x, order=how)
@@ -146,10 +146,10 @@ def to_device(queue, x: np.ndarray, how: str) -> cla.Array:
     if how in "CF":
         return cla.to_device(queue, np.array(x, order=how))
     if how == "every second":
-        wide = np.full((rows, 2 * cols), 99, np.float32)
+        wide = np.full((rows, 2 * cols), 99, x.dtype)
         wide[:, ::2] = x
         return cla.to_device(queue, wide)[:, ::2] if x.size else cla.to_device(queue, x)
-    around = np.full((rows + 3, cols + 5), 99, np.float32)
+    around = np.full((rows + 3, cols + 5), 99, x.dtype)
     around[2:-1, 3:-2] = x
     if how == "transposed block":
         return cla.to_device(queue, np.array(around.T, order="C")).T[2 : rows + 2, 3 : cols + 3]

@@ -1,0 +1,219 @@
+"""Find the tiles of ``results/family.json``: which of them multiplies fastest, for a precision and a size.
+
+Brute force over a space that the device's limits cut down, as AutoGEMM's profiler goes about it. Every tile is checked
+before it is timed, and what is timed is what users call: `gemm` on device arrays, by the clock on the wall.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from datetime import date
+from functools import partial
+from math import prod
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+import pyopencl.array as cla
+
+from .. import check
+from ..blas import products
+from ..caches import cached
+from ..catalog import ParameterError
+from ..family import selection, tiles
+from ..family.configuration import PRECISIONS
+from ..family.tiles import Lying, complete_tile, configure
+from ..family.written import written
+from ..opencl.devices import Device, devices
+
+Tile = dict[str, int]
+
+#: What the space is made of on a GPU: work-items of a group, micro-tiles, depths, stages.
+SPACE = (
+    ((16, 16), (8, 16), (16, 8), (8, 8)),
+    ((2, 2), (4, 2), (4, 4), (8, 4), (4, 8), (6, 6), (8, 8)),
+    (8, 16),
+    (1, 2),
+)
+#: And on a processor: work-items of a group, vectors of rows and columns of a micro-tile, numbers in a vector.
+DIRECT_SPACE = (
+    ((1, 1), (4, 1), (16, 1), (4, 4), (1, 8)),
+    ((1, 4), (1, 6), (1, 8), (1, 12), (2, 4), (2, 6)),
+    (4, 8, 16),
+)
+
+#: Registers of 32 bits that accumulators take on a GPU: with more a work-item has none left for anything else, and
+#: with less it loads more than it multiplies.
+REGISTERS = range(32, 129)
+
+KEPT = 4  # tiles in a row of the table
+
+
+def candidates(device: Device, letter: str) -> list[Tile]:
+    """The tiles to try for a precision: legal on the device, none twice, the one of the rule first."""
+    size, parts = PRECISIONS[letter].size, PRECISIONS[letter].parts
+    found = [tiles.by_rule(device, letter, (4096, 4096, 4096))]
+    if device.kind == "GPU":
+        for (down, across), (rows, columns), depth, stages in itertools.product(*SPACE):
+            tile = {"TSM": down * rows, "TSN": across * columns, "TSK": depth, "WPTM": rows, "WPTN": columns,
+                    "WIDTH": max(1, 16 // size), "STAGES": stages}  # fmt: skip
+            if rows * columns * size // 4 in REGISTERS:
+                found.append(complete_tile(tile))
+    else:
+        for (down, across), (vectors, columns), numbers in itertools.product(*DIRECT_SPACE):
+            rows, width = max(1, vectors * numbers // parts), max(1, numbers // parts)
+            tile = {"TSM": down * rows, "TSN": across * columns, "TSK": 1, "WPTM": rows, "WPTN": columns,
+                    "UNROLL": 1, "WIDTH": width, "STAGES": 0}  # fmt: skip
+            found.append(complete_tile(tile))
+    return [tile for i, tile in enumerate(found) if tile not in found[:i] and takes(device, letter, tile)]
+
+
+def neighbours(tile: Tile) -> list[Tile]:
+    """The same tile with its loop over k laid out otherwise."""
+    others = (n for n in (1, 2, 4, 8, 16) if n != tile["UNROLL"] and tile["TSK"] % n == 0)
+    return [{**tile, "UNROLL": n} for n in others]
+
+
+def takes(device: Device, letter: str, tile: Tile) -> bool:
+    """Whether the tile is legal, and within the device's limits."""
+    whole = tile["TSM"], tile["TSN"], tile["TSK"]
+    with suppress(ParameterError):
+        return not configure(letter, tile, whole, Lying("T", 0, 16), Lying("N", 0, 16), True).problems(device.limits)
+    return False
+
+
+def checked(device: Device, letter: str, tile: Tile, sizes: tuple[int, int, int], trans=(0, 0), beta=False) -> bool:
+    """Whether a small product that has the same edges is exact."""
+    m, n, k = (
+        2 * tile[side] + size % tile[side] for size, side in zip(sizes, ("TSM", "TSN", "TSK"), strict=True)
+    )  # whole tiles, and what sticks out
+    a, b = check.exact_inputs(n, m, k, dtype=PRECISIONS[letter].dtype)
+    stored = (np.ascontiguousarray(_turned(x, how)) for x, how in zip((a, b), trans, strict=True))
+    c = np.ones((n, m), a.dtype)
+    left, right = stored
+    options = {"kernel": "family", "params": tile, "device": device}
+    got = products.gemm(1, left, right, int(beta), c, trans[0], trans[1], **options)
+    return check.compare(got, a @ b + beta * c, 0.0).ok
+
+
+def _turned(x: np.ndarray, how: int) -> np.ndarray:
+    """The matrix that the operation, 0, 1 or 2, makes into x."""
+    return x if how == 0 else x.T if how == 1 else x.conj().T
+
+
+def rate(
+    device: Device, letter: str, sizes: tuple[int, int, int], seconds: float = 0.1, trans=(0, 0), beta=False, **options
+) -> float:
+    """GFLOPS of `gemm` on device arrays: 2 M N K, or for complex types 8 M N K, over the time of a call.
+
+    Args:
+        letter: "s", "d", "c" or "z".
+        sizes: M, N and K of the column-major product: the row-major one is N x K by K x M.
+        seconds: about how long to time.
+        trans: 0, 1 or 2 for the operands of the row-major product.
+        beta: whether a matrix is added, and overwritten.
+        options: `kernel` and `params`.
+    """
+    queue, a, b, c = _operands(device, letter, sizes, trans, beta)
+
+    def run(times: int) -> float:
+        queue.finish()
+        start = time.perf_counter()
+        for _ in range(times):
+            products.gemm(1, a, b, int(beta), c, trans[0], trans[1], beta, **options)
+        queue.finish()
+        return (time.perf_counter() - start) / times
+
+    run(1)  # to warm up
+    times = max(1, min(50, int(seconds / 3 / run(1))))
+    spent = sorted(run(times) for _ in range(3))[1]
+    return (8 if PRECISIONS[letter].parts == 2 else 2) * prod(sizes) / spent * 1e-9
+
+
+@cached(2)
+def _operands(device: Device, letter: str, sizes: tuple[int, int, int], trans: tuple[int, int], beta: bool):
+    """A queue without profiling, which costs time, and random operands on it; kept, since many tiles share them.
+
+    Their numbers are of a standard normal distribution, the same ones over and over: drawing them would take longer.
+    """
+    queue, (m, n, k) = cl.CommandQueue(device.context, device.cl), sizes
+    numbers = check.random_inputs(256, 1, 256, kind="normal", dtype=PRECISIONS[letter].dtype)[0]
+    shapes = (k, n) if trans[0] else (n, k), (m, k) if trans[1] else (k, m), (n, m)
+    a, b, c = (np.resize(numbers, shape) for shape in shapes)
+    return queue, cla.to_device(queue, a), cla.to_device(queue, b), cla.to_device(queue, c) if beta else None
+
+
+def compile_ahead(device: Device, letter: str, sizes: tuple[int, int, int], found: Iterable[Tile]) -> None:
+    """Compile side by side on a GPU, whose compiler runs on one core; what it makes is kept on disk."""
+    if device.kind == "GPU":
+        with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+            list(pool.map(partial(_compile, device.index, letter, sizes), found))
+
+
+def _compile(index: int, letter: str, sizes: tuple[int, int, int], tile: Tile) -> None:
+    device = devices()[index]
+    with suppress(RuntimeError, ValueError):  # rating it will say why
+        a, b = Lying("N", 0, sizes[0]), Lying("N", 0, sizes[2])
+        written(configure(letter, tile, sizes, a, b, False), device, device.context)
+
+
+def best(
+    device: Device, letter: str, sizes: tuple[int, int, int], found: Iterable[Tile], say: Callable[[str], Any] = print
+) -> list[tuple[float, Tile]]:
+    """Rate tiles that multiply exactly; the fastest come first."""
+    rated = []
+    for tile in found:
+        try:
+            if not checked(device, letter, tile, sizes):
+                say(f"  {letter} {tile} does not count: it is not exact")
+                continue
+            rated.append((rate(device, letter, sizes, kernel="family", params=tile), tile))
+        except (RuntimeError, ValueError, MemoryError, cl.Error) as error:  # what does not fit is no candidate
+            say(f"  {letter} {tile} does not count: {str(error).splitlines()[0]}")
+    return sorted(rated, key=_slower)
+
+
+def fill(file: str | Path, sizes: Iterable, device: Device, letter: str, command: str, say=print) -> None:
+    """Find the fastest tiles at each size, and put them into the table in `file` at once; its other rows stay.
+
+    Args:
+        sizes: numbers for cubes, or M, N and K.
+        letter: "s", "d", "c" or "z".
+        command: what was typed, for the record.
+    """
+    space = candidates(device, letter)
+    for size in sizes:
+        whole = selection.dimensions(size)
+        say(f"{letter}gemm, {' x '.join(map(str, whole))} on {device}: {len(space)} tiles")
+        compile_ahead(device, letter, whole, space)
+        rated = best(device, letter, whole, space, say)
+        more = [near for _, tile in rated[:2] for near in neighbours(tile) if takes(device, letter, near)]
+        compile_ahead(device, letter, whole, more)
+        rated = sorted(rated + best(device, letter, whole, more, say), key=_slower)
+        if rated:
+            say(f"  best: {rated[0][1]}, {rated[0][0]:,.1f} GFLOPS")
+            add(Path(file), device, letter, size, rated, command)
+
+
+def _slower(rated: tuple[float, Tile]) -> float:
+    return -rated[0]
+
+
+def add(file: Path, device: Device, letter: str, size, rated: list[tuple[float, Tile]], command: str) -> None:
+    """A row of the table: the fastest tiles at a size, with what they reached."""
+    known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    entry = known.setdefault(selection.kind(device), {})
+    entry |= device.facts() | {"date": date.today().isoformat()}
+    entry["commands"] = [*(c for c in entry.get("commands", []) if c != command), command]
+    row = {"size": size if isinstance(size, int) else list(size), "tiles": [tile for _, tile in rated[:KEPT]]}
+    row["gflops"] = [round(gflops, 1) for gflops, _ in rated[:KEPT]]
+    others = [old for old in entry.get(letter, []) if old["size"] != row["size"]]
+    entry[letter] = sorted([*others, row], key=lambda row: (isinstance(row["size"], list), row["size"]))
+    file.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")

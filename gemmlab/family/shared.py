@@ -1,0 +1,34 @@
+"""What kernels with local memory and kernels without it share: alpha, beta, and the store of an element."""
+
+from __future__ import annotations
+
+from .configuration import Configuration
+from .text import Lines, writes
+
+
+@writes
+def factors(c: Configuration) -> Lines:
+    """Complex factors, which came as two numbers each."""
+    return [
+        f"const {c.type()} {name} = ({c.type()})({name}_re, {name}_im);"
+        for name in ("alpha", "beta")[: 1 + c.beta]
+        if c.parts == 2
+    ]
+
+
+@writes
+def stored(c: Configuration, total: str, m: str, n: str, conditions: Lines) -> Lines:
+    """C(m, n) = alpha total + beta C0(m, n), if the conditions hold.
+
+    Args:
+        total: the sum of the products, as C, like the following ones.
+        m, n: its row and its column, in brackets where they are sums.
+        conditions: what must hold.
+    """
+    before = f"C0[offset_c + {m}*down + {n}*across]"
+    if c.parts == 2:
+        result = f"product(alpha, {total})" + f" + product(beta, {before})" * c.beta
+    else:
+        result = f"alpha*{total}" + f" + beta*{before}" * c.beta
+    statement = f"C[{n}*M + {m.strip('()')}] = {result};"
+    return [f"if ({' && '.join(conditions)}) {{", f"    {statement}", "}"] if conditions else [statement]

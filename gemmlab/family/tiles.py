@@ -1,0 +1,224 @@
+"""Which tile the family takes for a problem, and the configuration that follows from it.
+
+What was measured comes first: ``results/family.json`` has, by kind of device and precision, rows of a size and its
+tiles, the fastest first. As in AutoGEMM the first tile that divides M, N and K is taken; where none does, AutoGEMM
+launches up to four kernels, and we launch the fastest tile with guards. Devices without rows follow a rule.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from math import prod
+from typing import NamedTuple
+
+from ..caches import cached
+from ..catalog import ParameterError, sources
+from ..catalog.spec import Params, complete, tiles_over
+from ..opencl.devices import Device
+from .configuration import PRECISIONS, Configuration
+from .selection import FALLBACK, dimensions, distance, kind
+
+#: The parameters of a tile by the ladder's names, and beside them WIDTH, the most elements in a load from global
+#: memory, and STAGES, the buffers in local memory. With STAGES = 0, TSK and UNROLL are 1.
+DEFAULTS = {"TSM": 64, "TSN": 64, "TSK": 8, "WPTM": 4, "WPTN": 4, "UNROLL": 4, "WIDTH": 1, "STAGES": 1}
+
+#: Registers of 32 bits that the rule for GPUs spends on a work-item's accumulators. Of the 255 that a work-item may
+#: have, as many again hold operands and addresses; and two work-groups of 256 still share a multiprocessor.
+_ACCUMULATORS = 64
+_LOAD_BYTES = 16  # the widest load of a GPU
+_VECTOR_BYTES = 64  # the widest vector of a processor, which takes several instructions where it has smaller ones
+
+
+#: Doublings of M, N and K together up to which a row serves smaller products: a quarter of each, say.
+_NEAR = 6
+
+
+class Lying(NamedTuple):
+    """How an operand lies in memory.
+
+    Attributes:
+        operation: "N", "T", "C" or "R": what is done to the matrix in memory.
+        offset: elements before its first one.
+        ld: elements from one column to the next.
+    """
+
+    operation: str
+    offset: int
+    ld: int
+
+
+def configure(
+    precision: str, params: Params, sizes: tuple[int, int, int], a: Lying, b: Lying, beta: bool
+) -> Configuration:
+    """The configuration of a tile for a problem: guards where M, N, K leave tiles, and loads as wide as they may be.
+
+    Args:
+        precision: "s", "d", "c" or "z".
+        params: all of `DEFAULTS`.
+        sizes: M, N and K of the column-major product.
+        a, b: the operands.
+        beta: whether beta C0 is added.
+
+    Raises:
+        ParameterError: if the parameters contradict each other.
+    """
+    m, n, k = sizes
+    rows, columns = m % params["TSM"] > 0, n % params["TSN"] > 0
+    direct = params["STAGES"] == 0
+    if direct and (rows and m < params["WPTM"] or columns and n < params["WPTN"]):
+        raise ParameterError(
+            f"STAGES=0 moves the last micro-tiles back into the result, which at {n} x {m} is smaller than one of "
+            f"{params['WPTN']} x {params['WPTM']}; STAGES=1 serves any size"
+        )
+    plain = Configuration(
+        precision,
+        a.operation,
+        b.operation,
+        beta,
+        tile=(params["TSM"], params["TSN"]),
+        micro_tile=(params["WPTM"], params["WPTN"]),
+        depth=params["TSK"],
+        unroll=params["UNROLL"],
+        widths=(params["WIDTH"] if direct else 1, 1),
+        stages=params["STAGES"],
+        edges=("both" if columns else "rows") if rows else ("columns" if columns else "none"),
+        tail=not direct and (k % params["TSK"] > 0 or k == 0),
+    )
+    if direct:
+        return plain
+    widths = (
+        _widest(plain, "a", a, k if plain.along_k("a") else m, params["WIDTH"]),
+        _widest(plain, "b", b, k if plain.along_k("b") else n, params["WIDTH"]),
+    )
+    return replace(plain, widths=widths)
+
+
+def _widest(plain: Configuration, operand: str, lying: Lying, run: int, most: int) -> int:
+    """The widest load, a power of two, that divides all that it must: no load may leave the matrix or lie askew."""
+    width = 1
+    while (
+        2 * width <= most
+        and all(number % (2 * width) == 0 for number in (lying.offset, lying.ld, run))
+        and plain.takes(operand, 2 * width)
+    ):
+        width *= 2
+    return width
+
+
+def complete_tile(params: Params | None) -> dict[str, int]:
+    """`params` over `DEFAULTS`. Raises ParameterError for unknown names, TypeError for wrong types."""
+    return complete("the family", DEFAULTS, params)
+
+
+@cached(1)
+def table() -> dict[str, dict[str, list[dict]]]:
+    """``results/family.json``: by kind and precision, rows with "size" and "tiles", the fastest first; {} without it.
+
+    A size is that of a cube, or M, N and K of the column-major product.
+    """
+    file = sources.folder("results") / "family.json"
+    found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return {
+        kind: {
+            letter: [{**row, "tiles": [complete_tile(tile) for tile in row["tiles"]]} for row in entry.get(letter, [])]
+            for letter in PRECISIONS
+        }
+        for kind, entry in found.items()
+    }
+
+
+@cached(4096)
+def choose(device: Device, precision: str, sizes: tuple[int, int, int]) -> dict[str, int]:
+    """The tile for a precision and M, N, K of the column-major product: of the nearest row, else by the rule.
+
+    Raises:
+        ParameterError: if the device can take no tile at all.
+    """
+    known = table().get(kind(device)) or table().get(FALLBACK[kind(device)]) or {}
+    rows = sorted(known.get(precision, []), key=lambda row: distance(row["size"], sizes))
+    for row in rows:
+        if distance(row["size"], sizes) > _NEAR and prod(sizes) < prod(dimensions(row["size"])):
+            break  # a large product's tiles would leave most of the device idle
+        tiles = [tile for tile in row["tiles"] if _fits(precision, tile, device) and _covers(tile, sizes)]
+        if tiles:
+            return next((tile for tile in tiles if _divides(tile, sizes)), tiles[0])
+    return by_rule(device, precision, sizes)
+
+
+def _divides(tile: Params, sizes: tuple[int, int, int]) -> bool:
+    return all(size % tile[name] == 0 for size, name in zip(sizes, ("TSM", "TSN", "TSK"), strict=True))
+
+
+def _covers(tile: Params, sizes: tuple[int, int, int]) -> bool:
+    """Whether the product is as large as a micro-tile, if the tile needs that."""
+    return tile["STAGES"] > 0 or (sizes[0] >= tile["WPTM"] and sizes[1] >= tile["WPTN"])
+
+
+def _fits(precision: str, tile: Params, device: Device) -> bool:
+    """Whether the device takes it in its most demanding form: both operands filled along k, as wide as may be."""
+    whole = tile["TSM"], tile["TSN"], tile["TSK"]
+    askew = configure(precision, tile, whole, Lying("T", 0, 16), Lying("N", 0, 16), beta=True)
+    return not askew.problems(device.limits)
+
+
+def by_rule(device: Device, precision: str, sizes: tuple[int, int, int]) -> dict[str, int]:
+    """A tile for a device of which nothing is known.
+
+    On a GPU 16 x 16 work-items share a work-group, or 8 x 8 if it takes no more; a micro-tile is as large as 64
+    registers hold, and is halved until every compute unit has a tile and the tiles fit into local memory. A
+    processor's local memory is ordinary memory: there a work-item takes a vector of rows, as wide as the compiler
+    allows, and 8 columns (4 of complex numbers, which need two sums). Products smaller than this have a tile as on a
+    GPU.
+
+    Raises:
+        ParameterError: if the device can take no tile at all.
+    """
+    if device.kind != "GPU":
+        tile = _for_a_processor(precision, device)
+        if _covers(tile, sizes):
+            return tile
+    size = PRECISIONS[precision].size
+    micro = (8, 8) if device.kind == "GPU" else (4, 4)
+    while micro[0] * micro[1] * size // 4 > _ACCUMULATORS:
+        micro = _halved(micro)
+    while True:
+        tile = _for_a_gpu(micro, precision, device)
+        fits = _fits(precision, tile, device)
+        if fits and (micro == (1, 1) or _tiles(tile, sizes) >= device.units):
+            return tile
+        if micro == (1, 1):
+            raise ParameterError(f"the family has no tile for {device}: its limits are {device.limits}")
+        micro = _halved(micro)
+
+
+def _for_a_processor(precision: str, device: Device) -> dict[str, int]:
+    size, parts = PRECISIONS[precision].size, PRECISIONS[precision].parts
+    width = min(device.limits.vector, _VECTOR_BYTES * parts // size) // parts
+    columns = 8 // parts
+    tile = {"TSM": 4 * width, "TSN": columns, "WPTM": width, "WPTN": columns}
+    return tile | {"TSK": 1, "UNROLL": 1, "WIDTH": width, "STAGES": 0}
+
+
+def _halved(micro: tuple[int, int]) -> tuple[int, int]:
+    rows, columns = micro
+    return (rows // 2, columns) if rows > columns else (rows, columns // 2)
+
+
+def _tiles(tile: Params, sizes: tuple[int, int, int]) -> int:
+    return tiles_over(sizes[0], tile["TSM"]) * tiles_over(sizes[1], tile["TSN"])
+
+
+def _for_a_gpu(micro: tuple[int, int], precision: str, device: Device) -> dict[str, int]:
+    size = PRECISIONS[precision].size
+    side = 16 if device.kind == "GPU" and device.limits.work_group >= 256 else 8
+    return {
+        "TSM": side * micro[0],
+        "TSN": side * micro[1],
+        "TSK": 16 if size == 4 or 1 in micro else 8,
+        "WPTM": micro[0],
+        "WPTN": micro[1],
+        "UNROLL": 4,
+        "WIDTH": max(1, _LOAD_BYTES // size) if device.kind == "GPU" else 1,
+        "STAGES": 2 if device.kind == "GPU" else 1,
+    }

@@ -1,0 +1,94 @@
+"""A kernel of the family, compiled for a device, and launched."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyopencl as cl
+
+from ..caches import cached
+from ..catalog import ParameterError
+from ..catalog.spec import tiles_over
+from ..opencl.build import build
+from ..opencl.devices import Device
+from .configuration import PRECISIONS, Configuration
+from .writer import write
+
+
+class View(NamedTuple):
+    """A matrix in a buffer: its first element, and how far apart rows and columns lie, all counted in elements."""
+
+    buffer: Any  # a pyopencl.MemoryObject
+    offset: int
+    down: int
+    across: int
+
+
+class Written:
+    """The kernel of a configuration, compiled for one device.
+
+    Attributes:
+        configuration: what it does.
+        text: the OpenCL C that `write` wrote.
+        opencl: the `pyopencl.Kernel`.
+
+    Raises:
+        ParameterError: if the device cannot run it, before anything is built or, for want of registers, after.
+        BuildError: if the compiler refuses it.
+    """
+
+    def __init__(self, configuration: Configuration, device: Device, context: cl.Context):
+        check_double(configuration.precision, device)
+        problems = configuration.problems(device.limits)
+        if problems:
+            raise ParameterError(f"{configuration.name}: " + "; ".join(problems))
+        self.configuration, self.device = configuration, device
+        self.text = write(configuration)
+        self._built = build(device, context, configuration.name, self.text, {})
+        self.opencl = self._built.kernel
+        if configuration.items > self._built.work_group_limit:
+            shape = " x ".join(map(str, configuration.local_size))
+            raise ParameterError(
+                f"{configuration.name}: as compiled for {device.name} it fits work-groups of at most "
+                f"{self._built.work_group_limit} work-items, but it has {shape} = {configuration.items}"
+            )
+
+    def __call__(
+        self, queue: cl.CommandQueue, sizes: tuple[int, int, int], alpha, a: View, b: View, beta, before, out
+    ) -> cl.Event:
+        """Launch C = alpha op(A) op(B) + beta C0 and return its event; everything is column-major.
+
+        Args:
+            sizes: m, n and k: C is m x n, and k products are added up for each element of it.
+            alpha, beta: numbers of the kernel's precision.
+            a, b: the operands as they lie, with `down` = 1.
+            before: the `View` of C0 if the configuration has beta, else None.
+            out: the buffer of C, m x n without gaps. C0 may be the same memory, element by element.
+        """
+        c, (m, n, k) = self.configuration, sizes
+        items = (tiles_over(size, side) * count for size, side, count in zip((m, n), c.tile, c.local_size, strict=True))
+        added = (*_parts(c, beta), *before) if before is not None else ()
+        operands = (a.buffer, a.offset, a.across, b.buffer, b.offset, b.across)
+        return self._built(queue, tuple(items), c.local_size, m, n, k, *_parts(c, alpha), *operands, *added, out)
+
+    def __repr__(self) -> str:
+        return f"<gemmlab kernel {self.configuration.name} on {self.device}>"
+
+
+def _parts(c: Configuration, number) -> tuple[float, ...]:
+    """A number as the kernel takes it: itself, or its real and its imaginary part."""
+    return (number.real, number.imag) if c.parts == 2 else (number,)
+
+
+def check_double(precision: str, device: Device) -> None:
+    """Refuse a precision that the device's arithmetic does not have, in words."""
+    if PRECISIONS[precision].real == "double" and "double" not in device.features:
+        has, instead = (np.dtype(PRECISIONS[p].dtype) for p in (precision, {"d": "s", "z": "c"}[precision]))
+        raise ValueError(f"{has} needs arithmetic in double precision, and {device} has none; {instead} runs there")
+
+
+@cached(256)
+def written(configuration: Configuration, device: Device, context: cl.Context) -> Written:
+    """The compiled kernel of a configuration; remembered."""
+    return Written(configuration, device, context)

@@ -1,0 +1,109 @@
+"""Which tile is taken: measured rows first, the first that divides; else the rule; and what follows from a tile."""
+
+import dataclasses
+import itertools
+
+import pytest
+
+from gemmlab import ParameterError
+from gemmlab.catalog import Limits
+from gemmlab.family import tiles
+from gemmlab.family.configuration import PRECISIONS
+from gemmlab.family.tiles import DEFAULTS, Lying, by_rule, choose, complete_tile, configure
+
+GPU = Limits("a GPU", 1024, (1024, 1024, 64), 48 * 1024)
+NARROW = Limits("a narrow device", 64, (64, 64, 64), 32 * 1024)
+TINY = Limits("a tiny device", 16, (16, 16, 16), 32 * 1024)
+TILE = complete_tile({"TSM": 32, "TSN": 16, "TSK": 8, "WPTM": 4, "WPTN": 2, "WIDTH": 4})
+
+
+def gpu(any_device, limits=GPU, units=132):
+    return dataclasses.replace(any_device, kind="GPU", platform="NVIDIA CUDA", limits=limits, units=units)
+
+
+def test_guards_where_the_sizes_leave_the_tiles():
+    plain = Lying("N", 0, 64)
+    for m, n, k in itertools.product((32, 64, 33), (16, 17), (8, 80, 81, 1, 0)):
+        c = configure("d", TILE, (m, n, k), plain, plain, False)
+        assert c.guards("a") == (m % 32 > 0) and c.guards("b") == (n % 16 > 0) and c.tail == (k % 8 > 0 or k == 0)
+        assert not c.beta and c.tile == (32, 16) and c.micro_tile == (4, 2)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "sizes", "widths"),
+    [
+        (Lying("N", 0, 64), Lying("N", 0, 64), (64, 64, 64), (4, 2)),  # 64 work-items share 16 x 8 in loads of 2
+        (Lying("T", 0, 64), Lying("T", 0, 64), (64, 64, 64), (4, 2)),
+        (Lying("N", 2, 64), Lying("N", 0, 64), (64, 64, 64), (2, 2)),  # the view begins at 2
+        (Lying("N", 0, 66), Lying("N", 0, 65), (64, 64, 64), (2, 1)),  # columns lie 66, 65 apart
+        (Lying("N", 0, 64), Lying("N", 0, 64), (62, 64, 63), (2, 1)),  # loads must not leave the matrix
+        (Lying("T", 0, 64), Lying("T", 0, 64), (63, 63, 64), (4, 1)),
+        (Lying("T", 0, 64), Lying("N", 0, 64), (63, 63, 62), (2, 2)),
+    ],
+)
+def test_loads_are_as_wide_as_memory_allows(a, b, sizes, widths):
+    assert configure("s", TILE, sizes, a, b, True).widths == widths
+
+
+def test_the_rule_gives_every_device_a_legal_tile(any_device):
+    """On a GPU registers and local memory suffice, and small products are cut into more tiles than large ones."""
+    for letter, limits, units in itertools.product(PRECISIONS, (GPU, NARROW), (1, 15, 132)):
+        for kind, side in itertools.product(("GPU", "CPU"), (1, 100, 1000, 10_000)):
+            device = dataclasses.replace(gpu(any_device, limits, units), kind=kind)
+            tile = by_rule(device, letter, (side,) * 3)
+            for a, b, size in itertools.product("NT", "NT", (side, 512)):
+                c = configure(letter, tile, (size,) * 3, Lying(a, 0, size), Lying(b, 0, size), True)
+                assert c.problems(limits) == []
+            assert kind == "CPU" or tile["WPTM"] * tile["WPTN"] * PRECISIONS[letter].size // 4 <= 64
+    with pytest.raises(ParameterError, match="no tile for"):
+        by_rule(gpu(any_device, TINY), "s", (64, 64, 64))
+    small, large = (by_rule(gpu(any_device), "d", (side,) * 3) for side in (300, 4096))
+    assert small["TSM"] < large["TSM"]
+
+
+def table_of(*rows):
+    return {"nvidia": {"d": [{**row, "tiles": [complete_tile(t) for t in row["tiles"]]} for row in rows]}}
+
+
+def test_the_first_tile_that_divides_is_taken_else_the_fastest(any_device, monkeypatch):
+    """As AutoGEMM selects, but for its four launches."""
+    fast, other = {"TSM": 64, "TSN": 64}, {"TSM": 32, "TSN": 32}
+    rows = {"size": 1000, "tiles": [fast, other]}, {"size": [64, 4000, 4000], "tiles": [other]}
+    monkeypatch.setattr(tiles, "table", lambda: table_of(*rows))
+    device = gpu(any_device)
+    choose.cache_clear()
+    try:
+        assert choose(device, "d", (1024, 1024, 1024)) == complete_tile(fast)
+        assert choose(device, "d", (992, 992, 992)) == complete_tile(other)
+        assert choose(device, "d", (1001, 1001, 1001)) == complete_tile(fast)
+        assert choose(device, "d", (65, 4001, 4001)) == complete_tile(other)
+        assert choose(device, "d", (100, 100, 100)) == by_rule(device, "d", (100, 100, 100)), "too far from every row"
+        assert choose(device, "d", (64_000, 64_000, 1024)) == complete_tile(fast), "larger than every row"
+        assert choose(device, "z", (1024,) * 3) == by_rule(device, "z", (1024,) * 3)
+        narrow = gpu(any_device, dataclasses.replace(GPU, local_memory=8 * 1024))
+        assert choose(narrow, "d", (1024,) * 3) == complete_tile(other), "what does not fit is passed over"
+    finally:
+        choose.cache_clear()
+
+
+def test_every_row_of_the_table_is_legal():
+    for kind, letters in tiles.table().items():
+        for letter, rows in letters.items():
+            for row in rows:
+                assert row["tiles"], (kind, letter, row)
+                for tile in row["tiles"]:
+                    assert list(tile) == list(DEFAULTS)
+                    configure(letter, tile, (512, 512, 512), Lying("T", 0, 512), Lying("N", 0, 512), True)
+
+
+def test_parameters_in_words():
+    assert complete_tile(None) == DEFAULTS
+    with pytest.raises(ParameterError, match="the family has no parameter 'TSQ'.*did you mean"):
+        complete_tile({"TSQ": 8})
+    with pytest.raises(TypeError, match="TSM must be a whole number, not float"):
+        complete_tile({"TSM": 8.0})
+    direct = complete_tile({"TSM": 8, "TSN": 8, "TSK": 1, "WPTM": 8, "UNROLL": 1, "WIDTH": 8, "STAGES": 0})
+    with pytest.raises(ParameterError, match="which at 9 x 7 is smaller than one of 4 x 8"):
+        configure("s", direct, (7, 9, 8), Lying("N", 0, 7), Lying("N", 0, 8), False)
+    with pytest.raises(ParameterError, match="a tile of 30 rows"):
+        configure("s", complete_tile({"TSM": 30}), (8, 8, 8), Lying("N", 0, 8), Lying("N", 0, 8), False)

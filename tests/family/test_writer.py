@@ -1,0 +1,135 @@
+"""The texts: short, holding only what they need, traced to the functions that wrote them, right in the microscope."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+from configurations import DIRECT, SMALL, case, covering, every, loaded
+
+from gemmlab import simt
+from gemmlab.catalog.spec import tiles_over
+from gemmlab.family import Configuration, origins, write
+from gemmlab.family.configuration import PRECISIONS
+
+
+def test_a_text_is_short_and_not_wide():
+    for c in [*every(), *loaded()]:
+        lines = write(c).splitlines()
+        assert len(lines) < 200 and max(map(len, lines)) <= 120, c.name
+        assert not any(line != line.rstrip() for line in lines), c.name
+
+
+def test_a_text_holds_only_what_its_configuration_needs():
+    for c in every():
+        body = write(c).partition("\n\n")[2]
+        assert ("C0" in body) == ("beta" in body) == c.beta, c.name
+        asks = ("m < M", "n < N") if c.stages else ("own_m", "own_n")
+        assert [word in body for word in asks] == [c.guards("a"), c.guards("b")], c.name
+        assert ("j < K" in body) == c.tail and ("__local" in body) == (c.stages > 0), c.name
+        assert ("product(" in body) == (c.parts == 2), c.name
+        assert ("next" in body) == (c.stages == 2), c.name
+        assert "$" not in body and "#if" not in body, c.name
+
+
+def test_equal_configurations_have_equal_texts_and_others_do_not():
+    texts = [write(c) for c in every()]
+    assert len(set(texts)) == len(texts)
+    assert [write(c) for c in every()] == texts
+
+
+def test_every_line_has_a_function_that_wrote_it():
+    for c in covering():
+        text, wrote = write(c).splitlines(), origins(c)
+        assert len(wrote) == len(text)
+        for name in set(wrote):
+            module, _, function = name.partition(".")
+            assert callable(getattr(import_module(f"gemmlab.family.{module}"), function))
+        by = {name: "\n".join(line for line, n in zip(text, wrote, strict=True) if n == name) for name in set(wrote)}
+        room = "writer" if c.stages else "direct"
+        assert "acc" in by[f"{room}.begin"] and "// store" in by[f"{room}.store"] and "C[" in by["shared.stored"]
+        assert ("writer.product" in by) == (c.parts == 2) and "#define TSM" in by["writer.parameters"]
+        if c.stages:
+            assert "barrier(" in by["writer.steps" if c.stages == 1 else "writer.steps_ahead"]
+            assert "Atile" in by["writer.keep"] and "// step of k" in by["writer.load"]
+            assert "#pragma unroll" in by["writer.compute"]
+
+
+def launch_arguments(c: Configuration, given):
+    """What `simt.run` takes: the size of the launch and the arguments, complex numbers as pairs."""
+    real = np.empty(0, PRECISIONS[c.precision].dtype).real.dtype
+    m, n, k = given.sizes
+
+    def numbers(number):
+        return [number.real, number.imag] if c.parts == 2 else [number]
+
+    def view(x):
+        return x.memory.view(real), x.offset, x.ld
+
+    args = [m, n, k, *numbers(given.alpha), *view(given.a), *view(given.b)]
+    if c.beta:
+        memory, offset, ld = view(given.before)
+        args += [*numbers(given.beta), memory, offset, 1, ld]
+    items = [tiles_over(size, side) * count for size, side, count in zip((m, n), c.tile, c.local_size, strict=True)]
+    return items, [*args, simt.Empty(m * n * c.parts, real)]
+
+
+def simulated(c: Configuration, text: str, seed: int = 0):
+    """The run of a text in the microscope, and whether C is what it must be."""
+    given = case(c, seed)
+    items, args = launch_arguments(c, given)
+    run = simt.run(text, None, items, None, args)
+    m, n, _ = given.sizes
+    got = run.arrays["C"].view(given.expected.dtype).reshape(n, m).T
+    return run, bool(np.array_equal(got, given.expected))
+
+
+@pytest.mark.parametrize("c", covering(), ids=lambda c: c.name)
+def test_the_microscope_finds_nothing(c):
+    run, right = simulated(c, write(c))
+    assert run.ok and right, run.verdict
+
+
+def test_the_microscope_finds_what_is_wrong_on_purpose():
+    """A missing barrier, guard, tail, conjugation and beta are each seen, in a text with all of them."""
+    c = Configuration("c", "C", "N", beta=True, edges="both", tail=True, **SMALL)
+    text = write(c)
+    mistakes = {
+        "barrier": (r"barrier\(CLK_LOCAL_MEM_FENCE\);", ";"),
+        "rows": (r"m0 \+ i < M && ", ""),
+        "store": (r"m < M && n < N", "n < N"),
+        "tail": (r" && k[01] \+ j < K| && j < K", ""),
+        "conjugate": (r"a\.y\*b\.y", "-a.y*b.y"),
+        "beta": (r"product\(beta, ", "product(alpha, "),
+        "offset": (r"A \+= offset_a;", ""),
+    }
+    for mistake, (old, new) in mistakes.items():
+        broken = re.sub(old, new, text)
+        assert broken != text, mistake
+        run, right = simulated(c, broken)
+        assert not (run.ok and right), mistake
+    c = Configuration("z", "C", "R", beta=True, edges="both", **DIRECT)
+    for old, new in ((r"min\(own_m, M - WPTM\)", "own_m"), (r"im\[2\*i\]", "0"), (r"re\[2\*i\]", "-re[2*i]")):
+        broken = re.sub(old, new, write(c))
+        assert broken != write(c)
+        run, right = simulated(c, broken)
+        assert not (run.ok and right), old
+
+
+def test_vectors_are_taken_as_wide_as_asked():
+    for precision, width, vector in (("s", 4, "float4"), ("d", 2, "double2"), ("c", 2, "float4"), ("z", 2, "double4")):
+        text = write(Configuration(precision, widths=(width, width), tile=(32, 32), micro_tile=(4, 4)))
+        assert text.count(f"(const __global {vector}*)") == 2
+
+
+def test_the_examples_of_the_page_about_the_family_run(capsys):
+    page = (Path(__file__).parents[2] / "docs" / "family.md").read_text(encoding="utf-8")
+    blocks = [block for block in re.findall(r"```python\n(.*?)```", page, re.S) if block.startswith("from gemmlab")]
+    names: dict = {}
+    for block in blocks:
+        exec(block, names)
+    printed = capsys.readouterr().out.splitlines()
+    promised = re.findall(r"print\([^#\n]*# (\S+)\n", "".join(blocks))
+    assert len(blocks) == 2 and len(promised) == 2
+    assert [printed[0], printed[-1]] == promised
