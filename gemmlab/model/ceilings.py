@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from ..catalog import find
 from ..catalog.spec import round_up, tiles_over
+from ..simt.machine import WARP
 from .chip import H200, Chip, occupancy
 from .costs import Costs, Phase, costs
 from .traffic import least_bytes
@@ -57,6 +58,7 @@ class _Launch:
     padded_k: int
     groups: int
     resident: int  # work-groups on a multiprocessor at once
+    equal: bool  # whether the work-groups share all tiles equally, as Stream-K's do
 
     @property
     def ideal_cycles(self) -> float:
@@ -124,7 +126,7 @@ def _launch(kernel, params, chip, sizes, registers, fewest, source) -> _Launch:
         registers = max(1, min(chip.registers_per_item, rows * cols // cost.work_items))
     fits = min(occupancy(chip, cost.work_items, registers, cost.local_memory).values())
     resident = max(1, min(fits, tiles_over(groups, chip.units)))
-    return _Launch(cost, chip, sizes, round_up(k, depth), groups, resident)
+    return _Launch(cost, chip, sizes, round_up(k, depth), groups, resident, full.get("GROUPS", 0) > 0)
 
 
 def percent(share: float) -> str:
@@ -206,9 +208,9 @@ def _cache(x: _Launch) -> Ceiling | None:
     if math.isinf(x.chip.turns):
         return None
     wanted = x.total("bytes")
-    rate = 4 * x.chip.warp * x.chip.units * x.chip.turns * (32 / x.chip.warp)  # bytes per cycle
+    rate = 4 * WARP * x.chip.units * x.chip.turns  # bytes per cycle
     share, per = x.share(wanted / rate), wanted / x.total("multiply_adds")
-    low = min(share, x.share(4 * x.total("loads") * 32 / rate))
+    low = min(share, x.share(4 * WARP * x.total("loads") / rate))
     sentence = (
         f"The nearest cache allows {percent(share)} of the peak: {per:.3g} bytes per multiply-add, if "
         f"neighbouring work-items share what they load ({percent(low)} if each loads for itself)."
@@ -224,6 +226,7 @@ def _l2(x: _Launch) -> Ceiling | None:
     work-groups of a multiprocessor need if nothing is fetched twice, and their tiles form a square of C."""
     if not x.chip.l2_bytes:
         return None
+    name = "second cache" if x.chip.width else "L2 cache"
     rows, cols, _ = x.costs.tile
     most = SECTOR_BYTES * x.total("sectors")
     square = 2 * math.sqrt(x.resident * rows * cols) * x.padded_k / x.resident
@@ -231,11 +234,10 @@ def _l2(x: _Launch) -> Ceiling | None:
     share, low = x.share(least / x.chip.l2_bytes), x.share(most / x.chip.l2_bytes)
     flop = 2 * math.prod(x.sizes)
     sentence = (
-        f"The L2 cache allows {percent(share)} of the peak if no multiprocessor fetches anything twice, and "
-        f"{percent(low)} if each access of a warp goes there: {least / flop:.2g} to {most / flop:.2g} bytes per "
-        "operation."
+        f"{_named(name)} allows {percent(share)} of the peak if no {x.chip.unit} fetches anything twice, and "
+        f"{percent(low)} if every access goes there: {least / flop:.2g} to {most / flop:.2g} bytes per operation."
     )
-    return Ceiling("L2 cache", share, low, sentence, {"least bytes": least, "most bytes": most})
+    return Ceiling(name, share, low, sentence, {"least bytes": least, "most bytes": most})
 
 
 def _global(x: _Launch) -> Ceiling:
@@ -288,12 +290,14 @@ def _alone(phases: tuple[Phase, ...], chip: Chip) -> float:
     return cycles
 
 
-def _groups(x: _Launch) -> Ceiling:
+def _groups(x: _Launch) -> Ceiling | None:
     """The multiprocessor with the most work-groups is done last."""
+    if x.equal:
+        return None
     most = tiles_over(x.groups, x.chip.units)
     share = x.groups / (most * x.chip.units)
     sentence = (
-        f"Work-groups allow {percent(share)} of the peak: {x.groups:,} of them on {x.chip.units} multiprocessors, "
+        f"Work-groups allow {percent(share)} of the peak: {x.groups:,} of them on {x.chip.units} {x.chip.unit}s, "
         f"of which the busiest has {most:,}."
     )
     return Ceiling("work-groups", share, share, sentence, {"work-groups": x.groups})

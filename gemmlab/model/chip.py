@@ -51,7 +51,7 @@ class Chip(Multiprocessor):
         l2_bytes: that the whole chip's L2 cache delivers per cycle; 0 if that is not known.
         bandwidth: of the whole chip's global memory, in GB/s.
         latency: cycles from a load to its value if the L2 cache has it; 0 if that is not known.
-        width: of a processor the floats of a vector with which its peak was reached; 0 for a GPU, which runs warps.
+        width: of a processor the floats of one of its vectors; 0 for a GPU, which runs warps.
         source: where the numbers come from.
     """
 
@@ -81,6 +81,11 @@ class Chip(Multiprocessor):
     def gflops(self) -> float:
         """The arithmetic peak, in GFLOPS: a multiplication and an addition per multiply-add."""
         return 2 * self.units * self.lanes * self.ghz
+
+    @property
+    def unit(self) -> str:
+        """What the chip has several of, in words."""
+        return "core" if self.width else "multiprocessor"
 
 
 K40M = Chip(
@@ -187,14 +192,15 @@ def measured(device: Any, peaks: Peaks) -> Chip:
         peaks: what `gemmlab.peaks` found on it.
     """
     base, gpu = multiprocessor(device), device.kind == "GPU"
+    vector = max(1, peaks.width, device.cl.native_vector_width_float)
     cycles = base.units  # with a clock of 1 GHz a rate per cycle is a rate in 10^9 per second
     return Chip(
-        **asdict(base) | {"warp": base.warp if gpu else peaks.width},
+        **asdict(base) | {"warp": base.warp if gpu else vector},
         lanes=peaks.gflops / (2 * cycles),
         turns=peaks.local_bandwidth / (128 * cycles) or math.inf,
         l2_bytes=peaks.cache_bandwidth,
         bandwidth=peaks.bandwidth,
         unified="nvidia" in device.features,
-        width=0 if gpu else peaks.width,
+        width=0 if gpu else vector,
         source="measured here",
     )

@@ -13,14 +13,14 @@ KNOWN: dict[str, tuple[tuple[tuple[int, ...], str], ...]] = {
     K40M.name: (
         (
             (1,),
-            "global memory without any help from caches would allow 2.3 %, so most accesses probably go there; what "
-            "this chip's L2 cache delivers, its documents do not say",
+            "Without any help from caches, global memory would allow a little less than what was measured, so most "
+            "accesses probably go there; what this chip's L2 cache delivers, its documents do not say.",
         ),
         (
             (6, 7, 8, 9, 10),
-            "on a sister chip (GK104) the schedulers, too, limit such kernels: Lai and Seznec (CGO 2013) put the bound "
-            "at 58 % and reached 45 % in assembly. The vendor's library reaches 61 % on this chip, so the rest is "
-            "the compiler's or the kernel's, and not known",
+            "On a sister chip (GK104) the schedulers are a limit, too: Lai and Seznec (CGO 2013) put the bound on "
+            "such kernels at 58 %, and reached 45 % in assembly. But the vendor's library reaches 61 % on this chip; "
+            "what the rest of the gap is made of is unknown.",
         ),
     ),
 }
@@ -60,28 +60,24 @@ class Explanation:
         return 1 - self.share / self.roof.share
 
     @property
-    def why(self) -> str:
-        """What is known of the gap, or that it is unknown; nothing if there is little to explain."""
+    def why(self) -> list[str]:
+        """What is known of the gap, or that it is unknown, in sentences; none if there is little to explain."""
         if self.gap < -0.005:
-            return "a rate above its ceiling: the rate, or a number of the chip, is wrong"
-        found = ["the compiler must have merged neighbouring loads"] if self.fewest else []
-        # Three quarters: where one resource decides, records lie closer to its ceiling than that.
-        if self.gap > 0.25:
-            near = [c.resource for c in self.ceilings[1:] if c.share < min(0.95, 1.25 * self.roof.share)]
-            if near:
-                found.append(f"{self.roof.resource} and {' and '.join(near)} are in demand at the same time; what a "
-                             "chip reaches then, a bound on each of them does not say")  # fmt: skip
+            return ["A rate above its ceiling: the rate, or a number of the chip, is wrong."]
+        found = ["The compiler must have merged neighbouring loads."] if self.fewest else []
+        near = [c.resource for c in self.ceilings[1:] if c.share < min(0.95, 1.25 * self.roof.share)]
+        if near and self.gap > 0.25:  # where one resource decides, records lie closer to its ceiling than that
+            found.append(f"{' and '.join([self.roof.resource, *near])} are in demand at the same time; what a chip "
+                         "reaches then, a bound on each of them does not say.")  # fmt: skip
         if self.gap > 0.5:
             known = [words for kernels, words in KNOWN.get(self.chip.name, ()) if self.kernel in kernels]
-            found += known or ["why it stays so far below is unknown"]
-        sentences = "; ".join(found)
-        return sentences[:1].upper() + sentences[1:]
+            found += known or ["Why it stays so far below is unknown."]
+        return [sentence[0].upper() + sentence[1:] for sentence in found]
 
     def __str__(self) -> str:
         merged = ", neighbouring loads merged," if self.fewest else ""
         words = f"{self.roof.resource}{merged} allows {percent(self.roof.share)}, measured {percent(self.share)}"
-        why = f" {self.why}." if self.why else ""
-        return f"Kernel {self.kernel} on {self.chip.name}: {words} of the peak.{why}"
+        return " ".join([f"Kernel {self.kernel} on {self.chip.name}: {words} of the peak.", *self.why])
 
 
 def explain(

@@ -1,0 +1,57 @@
+"""The recorded ladders beside their ceilings: what each kernel reached, what it could, and why."""
+
+from __future__ import annotations
+
+from .. import model
+from ..caches import cached
+from .records import recorded
+
+CHIPS = {"H200": model.H200, "K40m": model.K40M}
+
+#: Settings of the published figures of the K40m where they are not our defaults (the record has none).
+PUBLISHED = {
+    4: {"WIDTH": 8},
+    10: {"TSM": 160, "TSN": 160, "TSK": 16, "WPTM": 10, "WPTN": 10, "WIDTH": 2},
+}
+
+
+@cached(8)
+def ladder(chip: str = "H200", size: int = 4096) -> list[model.Explanation]:
+    """Every recorded kernel of a chip beside its ceilings, by number; kernel 15 as "auto" chose it.
+
+    Args:
+        chip: "H200" or "K40m".
+        size: M = N = K of the record.
+
+    Raises:
+        ValueError: for another chip, or if nothing is recorded at this size.
+    """
+    if chip not in CHIPS:
+        raise ValueError(f"chip must be one of {', '.join(CHIPS)}, not {chip!r}")
+    found: dict[int, model.Explanation] = {}
+    for file in recorded():
+        if chip not in file["title"]:
+            continue
+        for r in [*file["results"], *file.get("auto", [])]:
+            number = r["kernel"]
+            if (r["m"], r["n"], r["k"]) != (size,) * 3 or number in found or number > 15:
+                continue
+            params = r.get("params") or PUBLISHED.get(number)
+            found[number] = model.explain(number, params, CHIPS[chip], r["gflops"], size)
+    if not found:
+        raise ValueError(f"nothing is recorded for {chip} at size {size}")
+    return [found[number] for number in sorted(found)]
+
+
+def table(rungs: list[model.Explanation]) -> str:
+    """Ceiling, measured, gap as a table in Markdown, and below it what is known of the gaps."""
+    rows = [f"| kernel | lowest ceiling on {rungs[0].chip.name} | allows | the next one | measured | gap | note |",
+            "|---:|---|---:|---|---:|---:|---|"]  # fmt: skip
+    notes: dict[str, str] = {}  # each once, with its letter
+    for r in rungs:
+        second = r.ceilings[1]
+        further = f"{second.resource} {model.percent(second.share)}" if second.share < 0.995 else "none below 100 %"
+        letters = [notes.setdefault(why, chr(ord("a") + len(notes))) for why in r.why]
+        cells = [r.roof.resource, model.percent(r.roof.share), further, model.percent(r.share), f"{100 * r.gap:.0f} %"]
+        rows.append(f"| {r.kernel} | {' | '.join(cells)} | {', '.join(letters)} |")
+    return "\n".join([*rows, "", *(f"- ({letter}) {why}" for why, letter in notes.items())]).rstrip()
