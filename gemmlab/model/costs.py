@@ -19,6 +19,7 @@ from ..simt.machine import WARP
 from ..simt.watch import Entry
 
 LOAD_BYTES = 16  # that a work-item loads or stores by one instruction at most
+LINE_BYTES = 128  # of the L1 cache
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,9 @@ class Phase:
         loads: instructions of whole warps that load from or store to local or global memory, of up to 16 bytes per
             work-item.
         barriers: instructions of whole warps.
-        local_turns, global_turns: how often the banks of local memory are asked, and how often they would be if loads
-            and stores of global memory came from there (as on chips whose L1 cache is local memory).
+        local_turns: how often the banks of local memory are asked.
+        global_turns: lines of 128 bytes that the L1 cache is asked for, one per turn; a vector of 4 floats per lane is
+            served for 8 lanes at a time.
         sectors: of 32 bytes, of global memory, that warps touch.
         bytes: that different lanes of a warp want of local and of global memory; what they share counts once.
         fetches: whether anything is loaded from global memory.
@@ -155,14 +157,26 @@ def _phase(places: Mapping[tuple, list[Entry]], bank_bytes: int, fewest: bool) -
             if e.memory.space == "local":
                 sums["local_turns"] += turns(asked, size, bank_bytes)
             else:
-                sums["global_turns"] += turns(asked, size, bank_bytes)
+                sums["global_turns"] += _lines(asked, size, 1 if fewest else max(1, size // 4))
                 sums["sectors"] += count.transactions(asked, size)
                 fetches |= not e.site.stores
     return Phase(**sums, fetches=fetches)
 
 
+def _lines(asked: np.ndarray, size: int, parts: int) -> int:
+    """Different lines of the L1 cache that each of `parts` parts of a warp wants, added up."""
+    parts = min(WARP, parts)
+    asked = asked.reshape(len(asked) * parts, WARP // parts)
+    lines = np.where(asked[:, :, None] >= 0, (asked[:, :, None] + np.array([0, size - 1])) // LINE_BYTES, -1)
+    return _different(lines.reshape(len(asked), -1))
+
+
+def _different(table: np.ndarray) -> int:
+    """How many different numbers (but -1) the rows hold, added up."""
+    first = np.sort(table, 1)
+    return int(((first[:, 1:] != first[:, :-1]) & (first[:, 1:] >= 0)).sum() + (first[:, 0] >= 0).sum())
+
+
 def _different_bytes(asked: np.ndarray, size: int) -> int:
     """Bytes that the warps of `asked` want; what several lanes of a warp want counts once."""
-    first = np.sort(asked, 1)
-    new = (first[:, 1:] != first[:, :-1]) & (first[:, 1:] >= 0)
-    return size * int(new.sum() + (first[:, 0] >= 0).sum())
+    return size * _different(asked)
