@@ -315,14 +315,11 @@ def run_model(given: Arguments) -> int:
     """What each resource of a chip allows the recorded kernels, what they reached, and why."""
     from .bench import explained
 
-    rungs = explained.ladder(given.chip)
     if given.kernel is None:
-        print(explained.table(rungs))
-        return 0
-    chosen = [r for r in rungs if r.kernel == given.kernel]
-    if not chosen:
-        raise ValueError(f"kernel {given.kernel} is not recorded for {given.chip}")
-    print(chosen[0], *chosen[0].ceilings, sep="\n")
+        print(explained.table(explained.ladder(given.chip)))
+    else:
+        rung = explained.rung(given.kernel, given.chip)
+        print(rung, *rung.ceilings, sep="\n")
     return 0
 
 

@@ -15,9 +15,8 @@ PUBLISHED = {
 }
 
 
-@cached(8)
 def ladder(chip: str = "H200", size: int = 4096) -> list[model.Explanation]:
-    """Every recorded kernel of a chip beside its ceilings, by number; kernel 15 as "auto" chose it.
+    """Every recorded kernel of a chip up to number 15 beside its ceilings; kernel 15 as "auto" chose it.
 
     Args:
         chip: "H200" or "K40m".
@@ -26,21 +25,37 @@ def ladder(chip: str = "H200", size: int = 4096) -> list[model.Explanation]:
     Raises:
         ValueError: for another chip, or if nothing is recorded at this size.
     """
+    numbers = sorted(_results(chip, size))
+    if not numbers:
+        raise ValueError(f"nothing is recorded for {chip} at size {size}")
+    return [rung(number, chip, size) for number in numbers]
+
+
+@cached(64)
+def rung(kernel: int, chip: str = "H200", size: int = 4096) -> model.Explanation:
+    """One of the `ladder`.
+
+    Raises:
+        ValueError: as there, or if this kernel is not recorded.
+    """
+    results = _results(chip, size)
+    if kernel not in results:
+        raise ValueError(f"kernel {kernel} is not recorded for {chip} at size {size}")
+    result = results[kernel]
+    params = result.get("params") or PUBLISHED.get(kernel)
+    return model.explain(kernel, params, CHIPS[chip], result["gflops"], size)
+
+
+def _results(chip: str, size: int) -> dict[int, dict]:
+    """The first recorded result of each kernel."""
     if chip not in CHIPS:
         raise ValueError(f"chip must be one of {', '.join(CHIPS)}, not {chip!r}")
-    found: dict[int, model.Explanation] = {}
+    found: dict[int, dict] = {}
     for file in recorded():
-        if chip not in file["title"]:
-            continue
-        for r in [*file["results"], *file.get("auto", [])]:
-            number = r["kernel"]
-            if (r["m"], r["n"], r["k"]) != (size,) * 3 or number in found or number > 15:
-                continue
-            params = r.get("params") or PUBLISHED.get(number)
-            found[number] = model.explain(number, params, CHIPS[chip], r["gflops"], size)
-    if not found:
-        raise ValueError(f"nothing is recorded for {chip} at size {size}")
-    return [found[number] for number in sorted(found)]
+        for r in [*file["results"], *file.get("auto", [])] if chip in file["title"] else ():
+            if (r["m"], r["n"], r["k"]) == (size,) * 3 and r["kernel"] <= 15:
+                found.setdefault(r["kernel"], r)
+    return found
 
 
 def table(rungs: list[model.Explanation]) -> str:

@@ -134,6 +134,10 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.1f} %"
 
 
+def _capital(words: str) -> str:
+    return words[0].upper() + words[1:]
+
+
 def _arithmetic(x: _Launch) -> Ceiling:
     """Warps in which lanes are missing, and padding, multiply for nothing."""
     instructions = x.total("arithmetic")
@@ -168,9 +172,9 @@ def _issue(x: _Launch) -> Ceiling | None:
     return Ceiling("instruction issue", share, share, sentence, {"loads and stores per multiply-add": loads})
 
 
-def _named(resource: str) -> str:
-    """A resource at the beginning of a sentence: local memory has no article, the others have."""
-    return "Local memory" if resource == "local memory" else f"The {resource}"
+def named(resource: str) -> str:
+    """A resource inside a sentence: the caches and the path to them have an article, the others have none."""
+    return f"the {resource}" if "cache" in resource else resource
 
 
 def _turns(x: _Launch, resource: str, names: tuple[str, ...]) -> Ceiling | None:
@@ -181,7 +185,7 @@ def _turns(x: _Launch, resource: str, names: tuple[str, ...]) -> Ceiling | None:
     share = x.share(turns / (x.chip.units * x.chip.turns))
     per, warps = turns / arithmetic, x.chip.lanes / x.chip.warp
     sentence = (
-        f"{_named(resource)} allows {percent(share)} of the peak: {per:.3g} turns per multiply-add of "
+        f"{_capital(named(resource))} allows {percent(share)} of the peak: {per:.3g} turns per multiply-add of "
         f"a warp, where the chip has {x.chip.turns / warps:.3g}."
     )
     return Ceiling(resource, share, share, sentence, {"turns": per, "turns that the chip has": x.chip.turns / warps})
@@ -234,7 +238,7 @@ def _l2(x: _Launch) -> Ceiling | None:
     share, low = x.share(least / x.chip.l2_bytes), x.share(most / x.chip.l2_bytes)
     flop = 2 * math.prod(x.sizes)
     sentence = (
-        f"{_named(name)} allows {percent(share)} of the peak if no {x.chip.unit} fetches anything twice, and "
+        f"{_capital(named(name))} allows {percent(share)} of the peak if no {x.chip.unit} fetches anything twice, and "
         f"{percent(low)} if every access goes there: {least / flop:.2g} to {most / flop:.2g} bytes per operation."
     )
     return Ceiling(name, share, low, sentence, {"least bytes": least, "most bytes": most})
@@ -258,23 +262,24 @@ def _latency(x: _Launch) -> Ceiling | None:
 
     Between two barriers a work-group takes at least as long as its busiest resource; and where it loads from global
     memory it waits for the L2 cache at least once, beside its arithmetic if there is some between the same barriers.
-    Without barriers nothing says how many loads are under way: at least those of one step of k.
+    Without barriers nothing says how many loads are under way; with those of one step of k at a time `low` is reached.
     """
     if not x.chip.latency:
         return None
-    alone = _alone(x.costs.long, x.chip) - _alone(x.costs.short, x.chip)
-    work = x.costs.total("arithmetic", 2 * x.costs.steps) - x.costs.total("arithmetic", x.costs.steps)
-    busy = x.resident * work * x.chip.warp / x.chip.lanes
-    share = min(1.0, busy / alone)
-    if len(x.costs.short) > 1:
-        low, how = share, "one wait for the L2 cache per tile"
-    else:
-        low = min(share, busy / (x.costs.steps * x.chip.latency))
-        how = f"as many loads under way as the compiler likes ({percent(low)} if it is one step of k at a time)"
-    sentence = (
-        f"Latency allows {percent(share)} of the peak: at most {x.resident} work-groups of "
-        f"{tiles_over(x.costs.work_items, x.chip.warp)} warps on a multiprocessor, and {how}."
+    c, warps = x.costs, tiles_over(x.costs.work_items, x.chip.warp)
+    busy = (
+        x.resident * (c.total("arithmetic", 2 * c.steps) - c.total("arithmetic", c.steps)) * x.chip.warp / x.chip.lanes
     )
+    where = f"at most {x.resident} work-groups of {warps} warps on a multiprocessor"
+    if len(c.short) > 1:
+        share = low = min(1.0, busy / (_alone(c.long, x.chip) - _alone(c.short, x.chip)))
+        sentence = f"Latency allows {percent(share)} of the peak: {where}, and one wait for the L2 cache per tile."
+    else:
+        share, low = 1.0, min(1.0, busy / (c.steps * x.chip.latency))
+        sentence = (
+            f"Latency allows {percent(low)} of the peak if each step of k waits for the L2 cache, with {where}; it is "
+            "no limit if enough loads are under way, which the compiler and the L1 cache decide."
+        )
     return Ceiling("latency", share, low, sentence, {"work-groups": x.resident, "cycles": x.chip.latency})
 
 

@@ -112,9 +112,10 @@ def _costs(kernel: int, items: tuple[tuple[str, int], ...], source: str | None, 
     if "GROUPS" in params:
         params["GROUPS"] = 0  # one work-group per tile: how they share tiles does not change what a step costs
     rows, cols, depth = spec.tiles(params)
-    # Matrices of several tiles, so that columns lie as far apart as in large ones; enough steps for every stage.
+    # Columns lie at least 32 floats apart, as in large matrices; and there are enough steps for every stage.
     m, n = (round_up(64, side) for side in (rows, cols))
-    steps = round_up(max(32, depth * (params.get("STAGES", 0) + 1)), depth)
+    columns = 1 if spec.wants_transposed(params) else 32
+    steps = round_up(max(columns, depth * (params.get("STAGES", 0) + 1)), depth)
     runs = [simulate(kernel, m, n, k, params, source, groups=[(0, 0)]) for k in (steps, 2 * steps)]
     for run in runs:
         if run.stop:
@@ -129,6 +130,8 @@ def _phases(log: list[Entry], bank_bytes: int, fewest: bool) -> tuple[Phase, ...
     """The phases of a run, in order."""
     places: dict[int, dict[tuple, list[Entry]]] = {}
     for e in log:
+        if e.memory is not None and e.memory.space == "private":
+            continue  # registers, after compiling
         phase = int(np.max(e.phase))
         places.setdefault(phase, {}).setdefault((e.site.number, id(e.memory)), []).append(e)
     return tuple(_phase(entries, bank_bytes, fewest) for _, entries in sorted(places.items()))
@@ -147,7 +150,7 @@ def _phase(places: Mapping[tuple, list[Entry]], bank_bytes: int, fewest: bool) -
             sums["arithmetic"] += warps * e.site.width
         elif e.site.kind == "barrier":
             sums["barriers"] += warps
-        elif e.memory is not None and e.memory.space in ("local", "global"):
+        elif e.memory is not None:
             scalar = e.site.scalar.size
             asked = count.rows(entries, [True] * len(entries), [np.asarray(x.at) * scalar for x in entries])
             asked = asked[(asked >= 0).any(1)]

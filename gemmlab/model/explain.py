@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .ceilings import Ceiling, ceilings, percent
+from .ceilings import Ceiling, ceilings, named, percent
 from .chip import H200, K40M, Chip
 
 #: What is known of gaps of more than half the ceiling: by chip, the kernels, and what was found, with its source.
@@ -76,7 +76,7 @@ class Explanation:
 
     def __str__(self) -> str:
         merged = ", neighbouring loads merged," if self.fewest else ""
-        words = f"{self.roof.resource}{merged} allows {percent(self.roof.share)}, measured {percent(self.share)}"
+        words = f"{named(self.roof.resource)}{merged} allows {percent(self.roof.share)}, measured {percent(self.share)}"
         return " ".join([f"Kernel {self.kernel} on {self.chip.name}: {words} of the peak.", *self.why])
 
 
