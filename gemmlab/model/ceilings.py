@@ -267,9 +267,8 @@ def _latency(x: _Launch) -> Ceiling | None:
     if not x.chip.latency:
         return None
     c, warps = x.costs, tiles_over(x.costs.work_items, x.chip.warp)
-    busy = (
-        x.resident * (c.total("arithmetic", 2 * c.steps) - c.total("arithmetic", c.steps)) * x.chip.warp / x.chip.lanes
-    )
+    work = c.total("arithmetic", 2 * c.steps) - c.total("arithmetic", c.steps)
+    busy = x.resident * work * x.chip.warp / x.chip.lanes
     where = f"at most {x.resident} work-groups of {warps} warps on a multiprocessor"
     if len(c.short) > 1:
         share = low = min(1.0, busy / (_alone(c.long, x.chip) - _alone(c.short, x.chip)))
