@@ -6,7 +6,7 @@ No device is needed: a chip is a few numbers (`K40M`, `H100`, `H200`), which can
 
 from .banks import stride_turns, turns
 from .ceilings import Ceiling, ceilings, percent
-from .chip import H100, H200, K40M, Chip, Multiprocessor, measured, multiprocessor, occupancy, shares
+from .chip import H100, H200, K40M, Chip, Multiprocessor, measured, multiprocessor, occupancy, occupancy_shares
 from .costs import Costs, costs
 from .explain import Explanation, explain
 from .schedule import Span, idle, ordered, pieces, shifts, timeline
@@ -46,13 +46,13 @@ __all__ = [
     "measured",
     "multiprocessor",
     "occupancy",
+    "occupancy_shares",
     "ordered",
     "percent",
     "pieces",
     "requested_bytes",
     "ridge",
     "roofline",
-    "shares",
     "shifts",
     "stride_turns",
     "tile_intensity",

@@ -122,7 +122,7 @@ H100 = replace(H200, name="NVIDIA H100", bandwidth=3350, source=H200.source.repl
                .replace("4.8 TB/s", "3.35 TB/s"))  # fmt: skip
 
 
-def shares(chip: Multiprocessor, work_items: int, registers: int, local_memory: int) -> dict[str, float]:
+def occupancy_shares(chip: Multiprocessor, work_items: int, registers: int, local_memory: int) -> dict[str, float]:
     """The share of a multiprocessor's work-items, registers, local memory and work-groups that one work-group takes.
 
     The arguments are those of `occupancy`. A share above 1, or infinity, means that not even one work-group fits.
@@ -160,7 +160,7 @@ def occupancy(chip: Multiprocessor, work_items: int, registers: int, local_memor
     Raises:
         ValueError: if work_items or registers is less than 1, or local_memory is negative.
     """
-    taken = shares(chip, work_items, registers, local_memory)
+    taken = occupancy_shares(chip, work_items, registers, local_memory)
     return {name: int(1 / share + 1e-9) if share else chip.groups for name, share in taken.items()}
 
 
