@@ -55,7 +55,7 @@ class _Launch:
     costs: Costs
     chip: Chip
     sizes: tuple[int, int, int]
-    padded_k: int
+    steps: int  # of k, padding included
     groups: int
     resident: int  # work-groups on a multiprocessor at once
     equal: bool  # whether the work-groups share all tiles equally, as Stream-K's do
@@ -67,7 +67,7 @@ class _Launch:
 
     def total(self, name: str) -> float:
         """A count of `costs.Phase` over all work-groups."""
-        return self.groups * self.costs.total(name, self.padded_k)
+        return self.groups * self.costs.total(name, self.steps)
 
     def share(self, cycles: float) -> float:
         """The share of the peak if the product takes at least so many cycles."""
@@ -121,12 +121,13 @@ def _launch(kernel, params, chip, sizes, registers, fewest, source) -> _Launch:
     cost = costs(spec.number, full, source, chip.bank_bytes, fewest)
     m, n, k = sizes
     rows, cols, depth = cost.tile
-    groups = tiles_over(m, rows) * tiles_over(n, cols)
+    groups = math.prod(spec.tile_grid(m, n, full))
+    steps = round_up(k, depth) if spec.multiples(full)[2] > 1 else k  # a kernel that guards its last tile may do less
     if registers is None:
         registers = max(1, min(chip.registers_per_item, rows * cols // cost.work_items))
     fits = min(occupancy(chip, cost.work_items, registers, cost.local_memory).values())
     resident = max(1, min(fits, tiles_over(groups, chip.units)))
-    return _Launch(cost, chip, sizes, round_up(k, depth), groups, resident, full.get("GROUPS", 0) > 0)
+    return _Launch(cost, chip, sizes, steps, groups, resident, full.get("GROUPS", 0) > 0)
 
 
 def percent(share: float) -> str:
@@ -233,7 +234,7 @@ def _l2(x: _Launch) -> Ceiling | None:
     name = "second cache" if x.chip.width else "L2 cache"
     rows, cols, _ = x.costs.tile
     most = SECTOR_BYTES * x.total("sectors")
-    square = 2 * math.sqrt(x.resident * rows * cols) * x.padded_k / x.resident
+    square = 2 * math.sqrt(x.resident * rows * cols) * x.steps / x.resident
     least = min(most, 4 * x.groups * square)
     share, low = x.share(least / x.chip.l2_bytes), x.share(most / x.chip.l2_bytes)
     flop = 2 * math.prod(x.sizes)
