@@ -277,11 +277,11 @@ def measure_exchanged(device, given) -> dict:
 
 
 EXPERIMENTS = {
-    "peaks": measure_peaks,
-    "loads": measure_loads,
     "variants": measure_variants,
     "cuda": measure_cuda,
     "exchanged": measure_exchanged,
+    "peaks": measure_peaks,
+    "loads": measure_loads,
     "clock": measure_clock,
 }
 
