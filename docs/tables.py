@@ -1,4 +1,4 @@
-"""Fill the README's tables and pictures from the catalog, the chapters' texts, and the records in ``results/``.
+"""Fill tables and pictures of README.md and docs/model.md from the catalog, the chapters, and ``results/``.
 
 python docs/tables.py [--check] [--pictures FOLDER]
 
@@ -15,10 +15,10 @@ import sys
 from pathlib import Path
 
 from gemmlab import catalog
-from gemmlab.bench import records
+from gemmlab.bench import explained, records
 
 ROOT = Path(__file__).resolve().parents[1]
-README = ROOT / "README.md"
+README, MODEL = ROOT / "README.md", ROOT / "docs" / "model.md"
 
 
 def chapters() -> str:
@@ -64,24 +64,30 @@ def beside_cublas() -> str:
 
 
 TABLES = {"chapters": chapters, "ladder": ladder, "beside cublas": beside_cublas}
+CEILINGS = {
+    "ceilings h200": lambda: explained.table(explained.ladder("H200")),
+    "ceilings k40m": lambda: explained.table(explained.ladder("K40m")),
+}
 
 
-def filled(text: str) -> str:
+def filled(text: str, tables=TABLES, file: str = README.name) -> str:
     """The text with every table written anew. Exits with a sentence if a place for one is missing."""
-    for name, table in TABLES.items():
+    for name, table in tables.items():
         place = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.S)
         if len(place.findall(text)) != 1:
-            raise SystemExit(f"{README.name} needs one place between <!-- {name} --> and <!-- /{name} -->")
+            raise SystemExit(f"{file} needs one place between <!-- {name} --> and <!-- /{name} -->")
         content = table()
         text = place.sub(lambda match, content=content: f"{match[1]}\n{content}\n\n{match[2]}", text)
     return text
 
 
 def pictures(folder: Path) -> None:
-    """The recorded ladder, and the precisions beside cuBLAS."""
-    from gemmlab.draw import plot, tensors
+    """The recorded ladder, the ladder under its ceilings, and the precisions beside cuBLAS."""
+    from gemmlab.draw import ceilings, plot, tensors
 
     (folder / "ladder.png").write_bytes(plot.ladder(records.ladders(), records.yardsticks("H200")).png())
+    under = ceilings.ladder(explained.ladder("H200"), records.yardsticks("H200"))
+    (folder / "ceilings.png").write_bytes(under.png())
     found = next(file for file in records.recorded() if "errors" in file)
     picture = tensors.rates(found["side_by_side"], found["errors"], found["title"])
     (folder / "precisions.png").write_bytes(picture.png())
@@ -94,12 +100,14 @@ def main() -> int:
     given = parser.parse_args()
     if given.pictures:
         pictures(given.pictures)
-    old = README.read_text(encoding="utf-8")
-    new = filled(old)
-    if given.check:
-        return int(new != old)
-    README.write_text(new, encoding="utf-8")
-    return 0
+    changed = False
+    for path, tables in ((README, TABLES), (MODEL, CEILINGS)):
+        old = path.read_text(encoding="utf-8")
+        new = filled(old, tables, path.name)
+        changed |= new != old
+        if not given.check:
+            path.write_text(new, encoding="utf-8")
+    return int(given.check and changed)
 
 
 if __name__ == "__main__":

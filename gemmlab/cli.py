@@ -1,4 +1,4 @@
-"""The commands: `python -m gemmlab doctor | bench | tune | compare | record | verify`."""
+"""The commands: `python -m gemmlab doctor | bench | tune | compare | record | model | verify`."""
 
 from __future__ import annotations
 
@@ -157,6 +157,11 @@ def _record_options(parser) -> None:
         command.add_argument("file", metavar="FILE", help="the file to write")
         command.add_argument("--title", help="a short name of the device for charts")
         _device(command)
+
+
+def _model_options(parser) -> None:
+    parser.add_argument("--chip", default="H200", choices=["H200", "K40m"], help="whose records (default: H200)")
+    parser.add_argument("--kernel", type=int, choices=list(catalog), help="all ceilings of this kernel, in sentences")
 
 
 def _verify_options(parser) -> None:
@@ -342,6 +347,18 @@ def _record_landscape(given: Arguments, device) -> int:
     return 0
 
 
+def run_model(given: Arguments) -> int:
+    """What each resource of a chip allows the recorded kernels, what they reached, and why."""
+    from .bench import explained
+
+    if given.kernel is None:
+        print(explained.table(explained.ladder(given.chip)))
+    else:
+        rung = explained.rung(given.kernel, given.chip)
+        print(rung, *rung.ceilings, sep="\n")
+    return 0
+
+
 def run_verify(given: Arguments) -> int:
     """Check the kernels on every device."""
     from .worker.verify import verify
@@ -368,5 +385,6 @@ COMMANDS = {
     "tune": (_tune_options, run_tune),
     "compare": (_compare_options, run_compare),
     "record": (_record_options, run_record),
+    "model": (_model_options, run_model),
     "verify": (_verify_options, run_verify),
 }

@@ -16,6 +16,7 @@ from ..caches import cached
 from ..catalog import find
 from ..opencl.devices import Device, find_device
 from ..opencl.launch import Kernel, whole
+from . import peaks
 from .records import Result
 
 #: Bytes of memory with a pattern before and after C; damage there means that the kernel stored outside C.
@@ -85,7 +86,7 @@ def measure(
     on_step("time")
     runs = bench.time(data, repeats)
     words = str(verdict) if framed else f"wrong: it writes outside C; inside C, {verdict}"
-    return Result(
+    result = Result(
         kernel=spec.number,
         params=built.params,
         m=int(m),
@@ -103,6 +104,8 @@ def measure(
         path=built.path,
         device=device.facts(),
     )
+    peaks.note(device, result)
+    return result
 
 
 #: Runs that a prediction of the time of a measurement counts: two checks, a warm-up, and at least three timed runs.

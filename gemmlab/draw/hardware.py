@@ -51,7 +51,7 @@ def banks(indices: Iterable[int], bank_bytes: int = 4, title: str = "") -> Pictu
 def occupancy(chip: model.Multiprocessor, work_items: int, registers: int, local_memory: int) -> Picture:
     """How many work-groups fit on a multiprocessor at once, and how much of each shared resource they take."""
     fits = model.occupancy(chip, work_items, registers, local_memory)
-    shares = model.shares(chip, work_items, registers, local_memory)
+    shares = model.occupancy_shares(chip, work_items, registers, local_memory)
     groups = min(fits.values())
     limit = " and ".join(name for name, most in fits.items() if most == groups)
     warps = groups * -(-work_items // chip.warp)

@@ -157,7 +157,7 @@ def errors(modelled: Mapping[str, Mapping[int, float]], measured: Mapping[str, M
     """Errors by K: modelled ones as lines, measured ones as points. A name has the same colour in both.
 
     Args:
-        modelled, measured: names mapped to {K: error}; errors are relative to the product (`tf32.error`).
+        modelled, measured: names mapped to {K: error}; errors are relative to the product (`tf32.relative_error`).
     """
     picture = Picture(6.8, 3.4, "")
     ax = picture.axes_plain()

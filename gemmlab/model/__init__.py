@@ -1,10 +1,14 @@
-"""Performance on paper: operations and bytes, roofline, banks, occupancy, time lines, divergence, number formats.
+"""Performance on paper: operations and bytes, roofline, ceilings, banks, occupancy, time lines, divergence, formats.
 
-No device is needed: a chip is a few numbers (`K40M`, `H200`), which can also be measured (`gemmlab.peaks`).
+No device is needed: a chip is a few numbers (`K40M`, `H100`, `H200`), which can also be measured (`gemmlab.peaks`,
+`measured`). What a kernel asks of it is counted by running its text (`costs`); `ceilings` and `explain` compare both.
 """
 
 from .banks import stride_turns, turns
-from .chip import H200, K40M, Multiprocessor, multiprocessor, occupancy, shares
+from .ceilings import Ceiling, ceilings, percent
+from .chip import H100, H200, K40M, Chip, Multiprocessor, measured, multiprocessor, occupancy, occupancy_shares
+from .costs import Costs, costs
+from .explain import Explanation, explain
 from .schedule import Span, idle, ordered, pieces, shifts, timeline
 from .traffic import (
     Peaks,
@@ -20,25 +24,35 @@ from .traffic import (
 )
 
 __all__ = [
+    "Ceiling",
+    "Chip",
+    "Costs",
+    "Explanation",
+    "H100",
     "H200",
     "K40M",
     "Multiprocessor",
     "Peaks",
     "Span",
+    "ceilings",
+    "costs",
+    "explain",
     "flops",
     "gflops",
     "idle",
     "intensity",
     "least_bytes",
     "loads",
+    "measured",
     "multiprocessor",
     "occupancy",
+    "occupancy_shares",
     "ordered",
+    "percent",
     "pieces",
     "requested_bytes",
     "ridge",
     "roofline",
-    "shares",
     "shifts",
     "stride_turns",
     "tile_intensity",

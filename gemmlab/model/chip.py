@@ -1,10 +1,12 @@
-"""How many work-groups fit on a multiprocessor at once."""
+"""Chips as a few numbers: what a multiprocessor has room for, and what it does per cycle."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+from .traffic import Peaks
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,93 @@ class Multiprocessor:
     warp: int = 32
 
 
-K40M = Multiprocessor("Tesla K40m", groups=16, local_memory=48 * 1024, units=15)
-H200 = Multiprocessor("NVIDIA H200", groups=32, local_memory=228 * 1024, units=132)
+@dataclass(frozen=True)
+class Chip(Multiprocessor):
+    """A chip's multiprocessors with what they do per cycle: the numbers that the ceilings of a kernel follow from.
+
+    Attributes (beside those of `Multiprocessor`; all per multiprocessor unless the whole chip is named):
+        ghz: clock, in 10^9 cycles per second: the highest that it may run at, so that a ceiling is never too low.
+        lanes: multiply-adds per cycle.
+        issued: instructions of whole warps per cycle; 0 if that is not known.
+        turns: accesses of whole warps that local memory serves per cycle, one word per bank.
+        bank_bytes: width of a bank of local memory.
+        unified: whether loads from global memory go through local memory's path, as they do where the L1 cache is in
+            the same memory.
+        l2_bytes: that the whole chip's L2 cache delivers per cycle; 0 if that is not known.
+        bandwidth: of the whole chip's global memory, in GB/s.
+        latency: cycles from a load to its value if the L2 cache has it; 0 if that is not known.
+        width: of a processor the floats of one of its vectors; 0 for a GPU, which runs warps.
+        source: where the numbers come from.
+    """
+
+    ghz: float = 1.0
+    lanes: float = 128
+    issued: float = 0
+    turns: float = 1
+    bank_bytes: int = 4
+    unified: bool = False
+    l2_bytes: float = 0
+    bandwidth: float = 0
+    latency: float = 0
+    width: int = 0
+    source: str = ""
+
+    def __post_init__(self):
+        for name in ("units", "warp", "ghz", "lanes", "turns", "bandwidth"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} of {self.name} must be above 0, not {getattr(self, name)!r}")
+        for name in ("issued", "l2_bytes", "latency", "width"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name} of {self.name} must be 0 (not known) or above, not {getattr(self, name)!r}")
+        if self.bank_bytes not in (4, 8):
+            raise ValueError(f"bank_bytes of {self.name} must be 4 or 8, not {self.bank_bytes!r}")
+
+    @property
+    def gflops(self) -> float:
+        """The arithmetic peak, in GFLOPS: a multiplication and an addition per multiply-add."""
+        return 2 * self.units * self.lanes * self.ghz
+
+    @property
+    def unit(self) -> str:
+        """What the chip has several of, in words."""
+        return "core" if self.width else "multiprocessor"
 
 
-def shares(chip: Multiprocessor, work_items: int, registers: int, local_memory: int) -> dict[str, float]:
+K40M = Chip(
+    "Tesla K40m",
+    groups=16,
+    local_memory=48 * 1024,
+    units=15,
+    ghz=0.875,
+    lanes=192,
+    issued=8,
+    bank_bytes=8,
+    bandwidth=288,
+    latency=200,
+    source="Tesla K40 board specification (875 MHz is the highest boost clock, 745 MHz the base clock) and Kepler "
+    "GK110 white paper, NVIDIA 2013; the latency is the order of magnitude that microbenchmarks report, rounded down",
+)
+H200 = Chip(
+    "NVIDIA H200",
+    groups=32,
+    local_memory=228 * 1024,
+    units=132,
+    ghz=1.98,
+    lanes=128,
+    issued=4,
+    unified=True,
+    l2_bytes=5120,
+    bandwidth=4800,
+    latency=260,
+    source="H200 data sheet (67 TFLOPS, 4.8 TB/s) and H100 white paper, NVIDIA; bytes per cycle of the L2 cache as in "
+    "the A100 white paper, since that of the H100 names none; latency: Luo and others, Benchmarking and Dissecting the "
+    "Nvidia Hopper GPU Architecture, 2024",
+)
+H100 = replace(H200, name="NVIDIA H100", bandwidth=3350, source=H200.source.replace("H200 data", "H100 SXM data")
+               .replace("4.8 TB/s", "3.35 TB/s"))  # fmt: skip
+
+
+def occupancy_shares(chip: Multiprocessor, work_items: int, registers: int, local_memory: int) -> dict[str, float]:
     """The share of a multiprocessor's work-items, registers, local memory and work-groups that one work-group takes.
 
     The arguments are those of `occupancy`. A share above 1, or infinity, means that not even one work-group fits.
@@ -76,7 +160,7 @@ def occupancy(chip: Multiprocessor, work_items: int, registers: int, local_memor
     Raises:
         ValueError: if work_items or registers is less than 1, or local_memory is negative.
     """
-    taken = shares(chip, work_items, registers, local_memory)
+    taken = occupancy_shares(chip, work_items, registers, local_memory)
     return {name: int(1 / share + 1e-9) if share else chip.groups for name, share in taken.items()}
 
 
@@ -95,4 +179,28 @@ def multiprocessor(device: Any) -> Multiprocessor:
         work_items=2048 if gpu else device.limits.work_group,
         registers=device.cl.registers_per_block_nv if "nvidia" in device.features else 2**30,
         registers_per_item=255 if gpu else 2**16,
+    )
+
+
+def measured(device: Any, peaks: Peaks) -> Chip:
+    """The reader's device as a chip: its multiprocessors as OpenCL reports them, and its rates as they were measured.
+
+    What cannot be measured (how many instructions it issues, latencies) stays unknown and sets no ceiling.
+
+    Args:
+        device: an entry of `gemmlab.devices()`.
+        peaks: what `gemmlab.peaks` found on it.
+    """
+    base, gpu = multiprocessor(device), device.kind == "GPU"
+    vector = max(1, peaks.width, device.cl.native_vector_width_float)
+    cycles = base.units  # with a clock of 1 GHz a rate per cycle is a rate in 10^9 per second
+    return Chip(
+        **asdict(base) | {"warp": base.warp if gpu else vector},
+        lanes=peaks.gflops / (2 * cycles),
+        turns=peaks.local_bandwidth / (128 * cycles) or math.inf,
+        l2_bytes=peaks.cache_bandwidth,
+        bandwidth=peaks.bandwidth,
+        unified="nvidia" in device.features,
+        width=0 if gpu else vector,
+        source="measured here",
     )

@@ -81,7 +81,7 @@ def chain(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return total
 
 
-def error(c: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
+def relative_error(c: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
     """The relative error of c: the Frobenius norm of c - a b over that of a b, computed in float64."""
     exact = a.astype(np.float64) @ b.astype(np.float64)
     return float(np.linalg.norm(c - exact) / np.linalg.norm(exact))

@@ -20,11 +20,17 @@ class Peaks:
         gflops: in single precision.
         bandwidth: of global memory, in GB/s.
         width: floats per vector with which the GFLOPS were reached.
+        local_bandwidth: of local memory, on a processor of the nearest cache, in GB/s; 0 if it was not measured.
+        cache_bandwidth: of the cache beyond it, in GB/s; 0 if it was not measured.
+        how: the text that reached the GFLOPS, such as "8 chains of 16 floats, a*b + c", or the kernel that beat it.
     """
 
     gflops: float
     bandwidth: float
     width: int = 1
+    local_bandwidth: float = 0.0
+    cache_bandwidth: float = 0.0
+    how: str = ""
 
 
 def flops(m: int, n: int, k: int) -> int:

@@ -46,7 +46,8 @@ class Built:
             return self.kernel(queue, global_size, local_size, *args)
 
 
-def build(device: Device, context: cl.Context, title: str, text: str, params: dict[str, int], name="gemm") -> Built:
+def build(device: Device, context: cl.Context, title: str, text: str, params: dict[str, int], name="gemm",
+          flags: tuple[str, ...] = ()) -> Built:  # fmt: skip
     """Compile kernel `name` of `text` with `params` as macros, or return it if it has been compiled before.
 
     Args:
@@ -56,11 +57,12 @@ def build(device: Device, context: cl.Context, title: str, text: str, params: di
         text: OpenCL C.
         params: values of the macros.
         name: the `__kernel` function.
+        flags: more options for the compiler.
 
     Raises:
         BuildError: with the compiler's messages beside the lines that they are about.
     """
-    return _build(device, context, title, text, options(params), name)
+    return _build(device, context, title, text, (*options(params), *flags), name)
 
 
 def options(params: dict[str, int]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -134,10 +134,55 @@ def turns(asked: np.ndarray, size: int, bank_bytes: int = 4) -> int:
     asked = asked.reshape(len(asked) * parts, WARP // parts)
     offsets = np.arange(0, size, min(size, bank_bytes))
     words = np.where(asked[:, :, None] >= 0, (asked[:, :, None] + offsets) // bank_bytes, -1).reshape(len(asked), -1)
+    return _most_of_a_bank(words)
+
+
+def _most_of_a_bank(words: np.ndarray) -> int:
+    """In each row (-1: none) the number of different words of the bank that is asked for most; their sum."""
     words, first = _first_of_each(words)
     row, column = np.nonzero(first)
     wanted = np.bincount(row * BANKS + words[row, column] % BANKS, minlength=len(words) * BANKS)
     return int(wanted.reshape(-1, BANKS).max(1).sum()) if len(words) else 0
+
+
+def fewest_turns(asked: np.ndarray, size: int, bank_bytes: int = 4) -> int:
+    """The fewest turns for the same accesses: each word is delivered once, however many lanes or parts want it."""
+    turns_of_all = 0
+    for first in range(0, size, bank_bytes * WARP):  # a bank cannot deliver more than one word per turn
+        part = min(size - first, bank_bytes * WARP)
+        offsets = first + np.arange(0, part, min(part, bank_bytes))
+        words = np.where(asked[:, :, None] >= 0, (asked[:, :, None] + offsets) // bank_bytes, -1)
+        turns_of_all += _most_of_a_bank(words.reshape(len(asked), -1))
+    return turns_of_all
+
+
+def merged(log: Iterable[Entry]) -> list[Entry]:
+    """The log as it would be if the compiler made wide loads of narrow ones from local memory.
+
+    Loads of one place in the text, between the same two barriers, of floats that lie side by side and begin at a
+    multiple of 4 floats (or of 2) for every work-item, become one load. A compiler can do that where it has unrolled
+    the loop around them and knows how the array is aligned; whether it does, only its output says.
+    """
+    result: list[Entry] = []
+    places: dict[tuple, list[Entry]] = {}
+    for e in log:
+        narrow = e.site.kind == "load" and e.memory is not None and e.memory.space == "local" and e.site.width == 1
+        if narrow and e.mask is None and isinstance(e.phase, int):
+            places.setdefault((e.site.number, id(e.memory), id(e.wave), e.phase), []).append(e)
+        else:
+            result.append(e)
+    for entries in places.values():
+        at = np.array([np.broadcast_to(np.asarray(e.at), e.wave.lanes) for e in entries])
+        e = entries[0]
+        for width in (4, 2):
+            if (at % width == at[:, :1] % width).all():
+                wide = np.unique(at // width, axis=0)
+                if len(wide) < len(at):
+                    site = replace(e.site, number=-1 - e.site.number, width=width)
+                    entries = [e._replace(site=site, at=row * width) for row in wide]
+                    break
+        result += entries
+    return result
 
 
 def _first_of_each(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -110,7 +110,7 @@ def test_errors_are_in_the_order_that_the_chapter_says():
         a, b = check.random_inputs(32, 32, k, kind="normal")
         ways = {"one": tf32.product(a, b, 1), "stay": tf32.product(a, b, 2, 0), "chain": tf32.chain(a, b),
                 "moved": tf32.product(a, b, 2, 1), "rounded": tf32.product(a, b, 2, 0, truncating=False)}  # fmt: skip
-        found[k] = {name: tf32.error(c, a, b) for name, c in ways.items()}
+        found[k] = {name: tf32.relative_error(c, a, b) for name, c in ways.items()}
     low, high = found.values()
     assert high["moved"] < high["rounded"] < high["chain"] < high["stay"] < high["one"]
     growth = {name: high[name] / low[name] for name in high}
@@ -122,9 +122,9 @@ def test_the_model_is_near_what_was_recorded():
     """At K = 4096, standard normal: within a third of the H200's."""
     row = next(e for e in side()["errors"] if e["inputs"] == "normal" and e["m"] == e["k"] == 4096)
     a, b = check.random_inputs(48, 48, 4096, kind="normal")
-    assert tf32.error(tf32.product(a, b, 1), a, b) == pytest.approx(row["tf32"], rel=1 / 3)
-    assert tf32.error(tf32.chain(a, b), a, b) == pytest.approx(row["cublas"], rel=1 / 3)
-    best = [tf32.error(tf32.product(a, b, 2, every), a, b) for every in (1, 2, 8)]
+    assert tf32.relative_error(tf32.product(a, b, 1), a, b) == pytest.approx(row["tf32"], rel=1 / 3)
+    assert tf32.relative_error(tf32.chain(a, b), a, b) == pytest.approx(row["cublas"], rel=1 / 3)
+    best = [tf32.relative_error(tf32.product(a, b, 2, every), a, b) for every in (1, 2, 8)]
     assert min(best) / 2 < row["tf32x3"] < 2 * max(best)
 
 

@@ -173,6 +173,6 @@ def test_nonsense_for_the_time_line_the_stride_and_cuda_is_an_error():
 
 
 def test_a_group_takes_its_share():
-    shares = model.shares(model.H200, 768, 40, 0)
+    shares = model.occupancy_shares(model.H200, 768, 40, 0)
     assert shares["work-items"] == 768 / 2048 and shares["local memory"] == 0 and shares["groups"] == 1 / 32
     assert shares["registers"] == 768 * 40 / 65536

@@ -1,0 +1,318 @@
+"""Experiments behind docs/model.md: the numbers of a chip, and why CUDA's kernel 3 is faster than OpenCL's.
+
+python docs/experiments/ceilings.py OUT [--seconds 200] [--size 4096] [--only peaks,...] [--device 0]
+
+Each experiment writes OUT/NAME.json (and PTX texts), and is left out if its file is there, so that the script can be
+started again. A failure is written into the file and does not stop the others. CUDA parts need CuPy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import statistics
+import subprocess
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyopencl as cl
+
+import gemmlab
+from gemmlab.bench import cuda, peaks, timing
+from gemmlab.catalog import sources
+from gemmlab.opencl import launch, ptx
+from gemmlab.opencl.build import build
+from gemmlab.opencl.devices import find_device
+
+LOADS = """
+#define JOIN2(a, b) a##b
+#define JOIN(a, b) JOIN2(a, b)
+#if WIDTH == 1
+#define V float
+#define ALL(v) (v)
+#else
+#define V JOIN(float, WIDTH)
+#define ALL(v) ((v).s0 + (v).s1)
+#endif
+// Work-items of a warp read vector LANE; 8 loads per round, each of another 512 bytes.
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void loads(const int rounds, const int step, const __global V* restrict in, __global float* restrict out)
+{
+    const int lane = get_local_id(0) & 31;
+    const int at = LANE;
+#if LOCAL
+    __local V tile[16*32];
+    for (int i = get_local_id(0); i < 16*32; i += 256) tile[i] = in[i];
+    barrier(CLK_LOCAL_MEM_FENCE);
+#else
+    const __global V* tile = in;
+#endif
+    V acc[8];
+    for (int c = 0; c < 8; c++) acc[c] = (V)(0.0f);
+    for (int r = 0; r < rounds; r++) {
+        const int from = ((r*step) & 7)*32 + at; // what the compiler cannot know, it cannot load once for two rounds
+        #pragma unroll
+        for (int c = 0; c < 8; c++) acc[c] += tile[from + c*32];
+    }
+    float sum = 0.0f;
+    for (int c = 0; c < 8; c++) sum += ALL(acc[c]);
+    out[get_global_id(0)] = sum;
+}
+"""
+#: Which vector each lane reads: all different; all the same; and groups of lanes that share one.
+LANES = {"different": "lane", "same": "0", "pairs share": "lane/2", "fours share": "lane/4", "eights share": "lane/8",
+         "8 in turn": "lane%8", "16 in turn": "lane%16", "stride 2": "(lane*2)%32"}  # fmt: skip
+
+#: Kernel 3 with one thing changed.
+VECTORS = """            const float a = Atile[k][tm];    // loaded once, used WPT times
+            for (int j = 0; j < WPT; j++) {
+                acc[j] += a * Btile[tn + j*RTS][k];
+            }
+"""
+BY_FOUR = """            float4 b[WPT];
+            #pragma unroll
+            for (int j = 0; j < WPT; j++) {
+                b[j] = vload4(0, &Btile[tn + j*RTS][k]);
+            }
+            #pragma unroll
+            for (int j = 0; j < WPT; j++) acc[j] += Atile[k][tm] * b[j].s0;
+            #pragma unroll
+            for (int j = 0; j < WPT; j++) acc[j] += Atile[k + 1][tm] * b[j].s1;
+            #pragma unroll
+            for (int j = 0; j < WPT; j++) acc[j] += Atile[k + 2][tm] * b[j].s2;
+            #pragma unroll
+            for (int j = 0; j < WPT; j++) acc[j] += Atile[k + 3][tm] * b[j].s3;
+"""
+LOOP = "for (int k = 0; k < TS; k++) {"
+
+
+def variants() -> dict[str, str]:
+    """Texts of kernel 3."""
+    text = sources.read(gemmlab.catalog[3].file)
+    aligned = text.replace("__local float ", "__local __attribute__((aligned(16))) float ")
+    by_four = text.replace(VECTORS, BY_FOUR).replace(LOOP, LOOP.replace("k++", "k += 4"))
+    cast = by_four.replace("vload4(0, &Btile[tn + j*RTS][k])", "*(const __local float4*)&Btile[tn + j*RTS][k]")
+    return {
+        "as it is": text,
+        "aligned(16)": aligned,
+        "unroll 1": text.replace(LOOP, "#pragma unroll 1\n        " + LOOP),
+        "unroll 4": text.replace(LOOP, "#pragma unroll 4\n        " + LOOP),
+        "unroll all": text.replace(LOOP, "#pragma unroll\n        " + LOOP),
+        "aligned(16), unroll all": aligned.replace(LOOP, "#pragma unroll\n        " + LOOP),
+        "vload4 of B": by_four,
+        "float4 of B": cast.replace("__local float Btile", "__local __attribute__((aligned(16))) float Btile"),
+    }
+
+
+def widths(text: str) -> dict[str, int]:
+    """Instructions of a PTX text, vector loads counted once: local loads of 1, 2 and 4 floats, multiply-adds."""
+    found = {f"ld.shared{v}": len(re.findall(rf"ld\.shared{re.escape(v)}\.[fb]32", text)) for v in ("", ".v2", ".v4")}
+    return found | {"fma": len(re.findall(r"fma\.rn\.f32", text)), "ld.global": len(re.findall(r"ld\.global", text))}
+
+
+class Clock:
+    """Watches the clock of the multiprocessors (MHz) and the power (W) while something runs."""
+
+    def __enter__(self) -> Clock:
+        self.seen: list[str] = []
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+        return self
+
+    def _watch(self) -> None:
+        command = ["nvidia-smi", "--query-gpu=clocks.sm,power.draw", "--format=csv,noheader,nounits"]
+        while not self._stop.is_set():
+            try:
+                line = subprocess.run(command, capture_output=True, text=True, timeout=5).stdout.splitlines()
+                self.seen += line[:1]
+            except (OSError, subprocess.TimeoutExpired):
+                return
+            self._stop.wait(0.1)
+
+    def __exit__(self, *_) -> None:
+        self._stop.set()
+        self._thread.join()
+
+
+def repeat(run: Callable[[], cl.Event], seconds: float) -> list[float]:
+    """Seconds of each run, for so long."""
+    times, end = [], time.monotonic() + seconds
+    while not times or time.monotonic() < end:
+        times.append(peaks._seconds(run()))
+    return times
+
+
+def measure_peaks(device, given) -> dict:
+    """Every loop of multiply-adds, local memory, the L2 cache, a copy."""
+    found: dict = {"peaks": vars(gemmlab.peaks(device, caches=True)), "loops": {}}
+    wide = [w for w in (1, 2, 4, 8, 16) if w <= device.limits.vector]
+    for width in wide:
+        for chains in (4, 8, 12, 16, 24, 32):
+            if 16 <= width * chains <= 128:
+                gflops, _, how = peaks._loop(device, chains, width, 1)
+                found["loops"][how] = gflops
+    found["cache_size"] = device.cl.global_mem_cache_size
+    found["clock"] = device.cl.max_clock_frequency
+    local, items = peaks._items(device)
+    chains, found["cache by size"] = 4, {}
+    for places in (2**k for k in range(16, 23)):
+        rate = peaks._cache(device, 4, chains, places, (1, chains * items, items))
+        found["cache by size"][str(16 * (places + chains * items))] = rate
+    return found
+
+
+def measure_loads(device, given) -> dict:
+    """Turns per access of a warp, by the pattern of its lanes: the rate beside that of single floats, all different."""
+    found: dict = {}
+    groups = device.units * (16 if device.kind == "GPU" else 1)
+    flags = cl.mem_flags.READ_WRITE
+    out = cl.Buffer(device.context, flags, 4 * 256 * groups)
+    data = cl.Buffer(device.context, flags, 4 * 16 * 4096)
+    cl.enqueue_fill_buffer(device.queue, data, np.float32(1), 0, 4 * 16 * 4096)
+    for local in (1, 0):
+        for width in (1, 2, 4):
+            for name, lane in LANES.items():
+                params = {"WIDTH": width, "LOCAL": local, "LANE": f"({lane})"}
+                kernel = build(device, device.context, "loads", LOADS, params, "loads")
+                rate = peaks._rate(
+                    lambda rounds, k=kernel: k(device.queue, (256 * groups,), (256,), rounds, 3, data, out)
+                )
+                place = "local" if local else "L1"
+                found[f"{place}, {width} floats, {name}"] = 8 * 8 * groups * rate / device.units  # 10^9 warp accesses
+    return {"10^9 accesses of a warp per second and multiprocessor": found}
+
+
+def measure_clock(device, given) -> dict:
+    """The clock while kernels run for two seconds each."""
+    found = {}
+    kernel = peaks._compiled(device, {"WIDTH": 8, "CHAINS": 12, "FUSED": 1}, "fma_loop")
+    local, items = peaks._items(device)
+    out = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * items)
+    rounds = 20_000 if device.kind == "GPU" else 200
+    with Clock() as clock:
+        times = repeat(lambda: kernel(device.queue, (items,), (local,), rounds, 0.999, 0.001, out), 2)
+    found["multiply-adds"] = {"gflops": 2 * 96 * rounds * items / statistics.median(times) * 1e-9, "seen": clock.seen}
+    for number in (2, 3, 6, 9):
+        with Clock() as clock:
+            result = timing.measure(number, given.size, device=device, repeats=100 if device.kind == "GPU" else 3)
+        found[f"kernel {number}"] = {"gflops": result.gflops, "seen": clock.seen}
+    return found
+
+
+def measure_variants(device, given) -> dict:
+    """Kernel 3 in OpenCL with one thing changed, each with its registers and the widths of its loads."""
+    found: dict = {}
+    for name, text in variants().items():
+        try:
+            result = timing.measure(3, given.size, device=device, source=text, repeats=10)
+            kernel = launch.Kernel(gemmlab.catalog[3], gemmlab.catalog[3].defaults, device, device.context, text)
+            code = ptx.ptx(kernel)
+            found[name] = {"gflops": result.gflops, "ok": result.ok, "registers": ptx.registers(kernel)}
+            if code:
+                found[name]["instructions"] = widths(code)
+                (given.out / f"opencl 3 {name}.ptx".replace(" ", "_")).write_text(code)
+        except Exception as error:
+            found[name] = f"{type(error).__name__}: {error}"
+    return found
+
+
+def measure_cuda(device, given) -> dict:
+    """Kernels 2, 3 and 5 through CUDA, with the widths of their loads; kernel 3 also not unrolled."""
+    import cupy
+
+    found: dict = {}
+    original = cuda.translate
+    for number in (2, 3, 5):
+        found[f"kernel {number}"] = cuda.measure(number, given.size)
+        program = cupy.cuda.compiler._NVRTCProgram(cuda.translate(number))
+        text = program.compile(("--std=c++14", "-arch=compute_90"))[0]
+        text = text.decode() if isinstance(text, bytes) else text
+        if ".version" in text:
+            found[f"kernel {number}"]["instructions"] = widths(text)
+            (given.out / f"cuda_{number}.ptx").write_text(text)
+    for name, pragma in (("unroll 1", "#pragma unroll 1"), ("unroll all", "#pragma unroll")):
+        try:
+            cuda.translate = lambda k, p=None, pragma=pragma: original(k, p).replace(LOOP, f"{pragma}\n{LOOP}")
+            found[f"kernel 3, {name}"] = cuda.measure(3, given.size)
+        finally:
+            cuda.translate = original
+    return found
+
+
+def measure_exchanged(device, given) -> dict:
+    """The PTX of CUDA's kernel 3 launched by OpenCL, and that of OpenCL's by CUDA: is it the text or the runtime?"""
+    import cupy
+
+    found: dict = {}
+    spec, size = gemmlab.catalog[3], given.size
+    full = spec.defaults
+    sizes, local = spec.global_size(size, size, full), spec.local_size(full)
+    text = (given.out / "cuda_3.ptx").read_text()
+    try:
+        program = cl.Program(device.context, [device.cl], [text.encode()]).build()
+        kernel = cl.Kernel(program, "gemm")
+        kernel.set_scalar_arg_dtypes([np.int32] * 3 + [None] * 3)
+        a, b, c = (cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * size * size) for _ in range(3))
+        times = repeat(lambda: kernel(device.queue, sizes, local, size, size, size, a, b, c), 1)
+        found["CUDA's PTX through OpenCL"] = 2 * size**3 / statistics.median(times) * 1e-9
+    except Exception as error:
+        found["CUDA's PTX through OpenCL"] = f"{type(error).__name__}: {error}"
+    module = cupy.RawModule(path=str(given.out / "opencl_3_as_it_is.ptx"))
+    code = module.get_function("gemm")
+    grid = tuple(g // x for g, x in zip(sizes, local, strict=True))
+    arrays = [cupy.ones((size, size), cupy.float32) for _ in range(3)]
+    times = []
+    for _ in range(12):
+        start, end = cupy.cuda.Event(), cupy.cuda.Event()
+        start.record()
+        code(grid, local, (*(cupy.int32(size) for _ in range(3)), *arrays))
+        end.record()
+        end.synchronize()
+        times.append(cupy.cuda.get_elapsed_time(start, end) * 1e-3)
+    found["OpenCL's PTX through CUDA"] = 2 * size**3 / statistics.median(times[2:]) * 1e-9
+    return found
+
+
+EXPERIMENTS = {
+    "variants": measure_variants,
+    "cuda": measure_cuda,
+    "exchanged": measure_exchanged,
+    "peaks": measure_peaks,
+    "loads": measure_loads,
+    "clock": measure_clock,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--seconds", type=float, default=200, help="no experiment is begun after so long (200)")
+    parser.add_argument("--size", type=int, default=4096)
+    parser.add_argument("--device", default=None)
+    parser.add_argument("--only", default=",".join(EXPERIMENTS))
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    device, start = find_device(given.device), time.monotonic()
+    for name in given.only.split(","):
+        file = given.out / f"{name}.json"
+        if file.exists() or time.monotonic() - start > given.seconds:
+            print(f"{name}: left out")
+            continue
+        begun = time.monotonic()
+        try:
+            found = EXPERIMENTS[name](device, given)
+        except Exception:
+            found = {"failed": traceback.format_exc()}
+        found |= {"device": device.facts(), "took": time.monotonic() - begun}
+        file.write_text(json.dumps(found, indent=1, default=str) + "\n", encoding="utf-8")
+        print(f"{name}: {found['took']:.0f} s", json.dumps(found, default=str)[:1500], flush=True)
+
+
+if __name__ == "__main__":
+    main()

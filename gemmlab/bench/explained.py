@@ -1,0 +1,72 @@
+"""The recorded ladders beside their ceilings: what each kernel reached, what it could, and why."""
+
+from __future__ import annotations
+
+from .. import model
+from ..caches import cached
+from .records import recorded
+
+CHIPS = {"H200": model.H200, "K40m": model.K40M}
+
+#: Settings of the published figures of the K40m where they are not our defaults (the record has none).
+PUBLISHED = {
+    4: {"WIDTH": 8},
+    10: {"TSM": 160, "TSN": 160, "TSK": 16, "WPTM": 10, "WPTN": 10, "WIDTH": 2},
+}
+
+
+def ladder(chip: str = "H200", size: int = 4096) -> list[model.Explanation]:
+    """Every recorded kernel of a chip up to number 15 beside its ceilings; kernel 15 as "auto" chose it.
+
+    Args:
+        chip: "H200" or "K40m".
+        size: M = N = K of the record.
+
+    Raises:
+        ValueError: for another chip, or if nothing is recorded at this size.
+    """
+    numbers = sorted(_results(chip, size))
+    if not numbers:
+        raise ValueError(f"nothing is recorded for {chip} at size {size}")
+    return [rung(number, chip, size) for number in numbers]
+
+
+@cached(64)
+def rung(kernel: int, chip: str = "H200", size: int = 4096) -> model.Explanation:
+    """One of the `ladder`.
+
+    Raises:
+        ValueError: as there, or if this kernel is not recorded.
+    """
+    results = _results(chip, size)
+    if kernel not in results:
+        raise ValueError(f"kernel {kernel} is not recorded for {chip} at size {size}")
+    result = results[kernel]
+    params = result.get("params") or PUBLISHED.get(kernel)
+    return model.explain(kernel, params, CHIPS[chip], result["gflops"], size)
+
+
+def _results(chip: str, size: int) -> dict[int, dict]:
+    """The first recorded result of each kernel."""
+    if chip not in CHIPS:
+        raise ValueError(f"chip must be one of {', '.join(CHIPS)}, not {chip!r}")
+    found: dict[int, dict] = {}
+    for file in recorded():
+        for r in [*file["results"], *file.get("auto", [])] if chip in file["title"] else ():
+            if (r["m"], r["n"], r["k"]) == (size,) * 3 and r["kernel"] <= 15:
+                found.setdefault(r["kernel"], r)
+    return found
+
+
+def table(rungs: list[model.Explanation]) -> str:
+    """Ceiling, measured, gap as a table in Markdown, and below it what is known of the gaps."""
+    rows = [f"| kernel | lowest ceiling on {rungs[0].chip.name} | allows | the next one | measured | gap | note |",
+            "|---:|---|---:|---|---:|---:|---|"]  # fmt: skip
+    notes: dict[str, str] = {}  # each once, with its letter
+    for r in rungs:
+        second = r.ceilings[1]
+        further = f"{second.resource} {model.percent(second.share)}" if second.share < 0.995 else "none below 100 %"
+        letters = [notes.setdefault(why, chr(ord("a") + len(notes))) for why in r.why]
+        cells = [r.roof.resource, model.percent(r.roof.share), further, model.percent(r.share), f"{100 * r.gap:.0f} %"]
+        rows.append(f"| {r.kernel} | {' | '.join(cells)} | {', '.join(letters)} |")
+    return "\n".join([*rows, "", *(f"- ({letter}) {why}" for why, letter in notes.items())]).rstrip()

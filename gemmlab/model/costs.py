@@ -1,0 +1,185 @@
+"""What a work-group of a kernel costs, counted by running its text: the numbers behind every ceiling.
+
+Two small runs of one work-group, over k and over 2 k steps, give what each step costs and what is left over for the
+beginning and the end. From these follow the costs of any size, without running it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..caches import cached
+from ..catalog import find
+from ..catalog.spec import round_up
+from ..simt import count, simulate
+from ..simt.machine import WARP
+from ..simt.watch import Entry
+
+LOAD_BYTES = 16  # that a work-item loads or stores by one instruction at most
+LINE_BYTES = 128  # of the L1 cache
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What the warps of one work-group do between two barriers.
+
+    Attributes:
+        multiply_adds: of all work-items.
+        arithmetic: instructions of whole warps that multiply and add; a warp of which only half the lanes are there
+            needs as many as a full one.
+        loads: instructions of whole warps that load from or store to local or global memory, of up to 16 bytes per
+            work-item.
+        barriers: instructions of whole warps.
+        local_turns: how often the banks of local memory are asked.
+        global_turns: lines of 128 bytes that the L1 cache is asked for, one per turn; a vector of 4 floats per lane is
+            served for 8 lanes at a time.
+        sectors: of 32 bytes, of global memory, that warps touch.
+        bytes: that different lanes of a warp want of local and of global memory; what they share counts once.
+        fetches: whether anything is loaded from global memory.
+    """
+
+    multiply_adds: float = 0
+    arithmetic: float = 0
+    loads: float = 0
+    barriers: float = 0
+    local_turns: float = 0
+    global_turns: float = 0
+    sectors: float = 0
+    bytes: float = 0
+    fetches: bool = False
+
+
+#: The counts of a phase; all but the last field, which is none.
+COUNTS = tuple(name for name in Phase.__dataclass_fields__ if name != "fetches")
+
+
+@dataclass(frozen=True)
+class Costs:
+    """The costs of one work-group of a kernel, for any K.
+
+    Attributes:
+        steps: steps of k of the smaller run; the other has twice as many.
+        short, long: the phases of both runs.
+        tile: rows and columns of C that a work-group computes, and steps of k that it takes at once.
+        work_items, local_memory: of a work-group; bytes.
+    """
+
+    steps: int
+    short: tuple[Phase, ...]
+    long: tuple[Phase, ...]
+    tile: tuple[int, int, int]
+    work_items: int
+    local_memory: int
+
+    def total(self, name: str, k: float) -> float:
+        """A count of `Phase`, of a whole work-group that takes k steps."""
+        short, long = (sum(getattr(p, name) for p in phases) for phases in (self.short, self.long))
+        return short + (long - short) * (k - self.steps) / self.steps
+
+    def per_multiply_add(self, name: str) -> float:
+        """A count of `Phase` per multiply-add of a warp (of 32 work-items), far from the beginning and the end."""
+        more = [self.total(what, 2 * self.steps) - self.total(what, self.steps) for what in (name, "multiply_adds")]
+        return more[0] / (more[1] / WARP)
+
+
+def costs(kernel: int, params: Mapping[str, int] | None = None, source: str | None = None, bank_bytes: int = 4,
+          fewest: bool = False) -> Costs:  # fmt: skip
+    """Count what a work-group costs.
+
+    Args:
+        kernel, params, source: as in `gemmlab.simulate`.
+        bank_bytes: width of a bank of local memory, 4 or 8.
+        fewest: count as few accesses of local memory as a compiler and the hardware could make of the text:
+            neighbouring loads merged (`simt.count.merged`), every word delivered once per access. Otherwise each load
+            of the text is one load, and loads of 8 or 16 bytes are served for a half or a quarter of a warp at a time.
+
+    Raises:
+        ValueError: for a kernel that multiplies on tensor cores, and where `simulate` raises it.
+    """
+    spec = find(kernel)
+    if spec.tensor:
+        raise ValueError(f"kernel {spec.number} multiplies on tensor cores, whose ceilings are not modelled")
+    full = spec.validate(params)
+    return _costs(spec.number, tuple(full.items()), source, bank_bytes, fewest)
+
+
+@cached(256)
+def _costs(kernel: int, items: tuple[tuple[str, int], ...], source: str | None, bank_bytes: int, fewest: bool) -> Costs:
+    spec, params = find(kernel), dict(items)
+    if "GROUPS" in params:
+        params["GROUPS"] = 0  # one work-group per tile: how they share tiles does not change what a step costs
+    rows, cols, depth = spec.tiles(params)
+    # Columns lie at least 32 floats apart, as in large matrices; and there are enough steps for every stage.
+    m, n = (round_up(64, side) for side in (rows, cols))
+    columns = 1 if spec.wants_transposed(params) else 32
+    steps = round_up(max(columns, depth * (params.get("STAGES", 0) + 1)), depth)
+    runs = [simulate(kernel, m, n, k, params, source, groups=[(0, 0)]) for k in (steps, 2 * steps)]
+    for run in runs:
+        if run.stop:
+            raise ValueError(f"the kernel's costs cannot be counted, because it stopped: {run.stop}")
+    logs = [count.merged(run.log) if fewest else run.log for run in runs]
+    short, long = (_phases(log, bank_bytes, fewest) for log in logs)
+    across, down = spec.local_size(params)
+    return Costs(steps, short, long, (rows, cols, depth), across * down, spec.local_memory(params))
+
+
+def _phases(log: list[Entry], bank_bytes: int, fewest: bool) -> tuple[Phase, ...]:
+    """The phases of a run, in order."""
+    places: dict[int, dict[tuple, list[Entry]]] = {}
+    for e in log:
+        if e.memory is not None and e.memory.space == "private":
+            continue  # registers, after compiling
+        phase = int(np.max(e.phase))
+        places.setdefault(phase, {}).setdefault((e.site.number, id(e.memory)), []).append(e)
+    return tuple(_phase(entries, bank_bytes, fewest) for _, entries in sorted(places.items()))
+
+
+def _phase(places: Mapping[tuple, list[Entry]], bank_bytes: int, fewest: bool) -> Phase:
+    sums: dict[str, float] = dict.fromkeys(COUNTS, 0)
+    fetches = False
+    for entries in places.values():
+        e = entries[0]
+        size = e.site.scalar.size * e.site.width
+        taking_part = count.rows(entries, [True] * len(entries))
+        warps = int((taking_part >= 0).any(1).sum())
+        if e.site.kind == "multiply-add":
+            sums["multiply_adds"] += int((taking_part >= 0).sum()) * e.site.width
+            sums["arithmetic"] += warps * e.site.width
+        elif e.site.kind == "barrier":
+            sums["barriers"] += warps
+        elif e.memory is not None:
+            scalar = e.site.scalar.size
+            asked = count.rows(entries, [True] * len(entries), [np.asarray(x.at) * scalar for x in entries])
+            asked = asked[(asked >= 0).any(1)]
+            sums["loads"] += warps * -(-size // LOAD_BYTES)
+            sums["bytes"] += _different_bytes(asked, size)
+            turns = count.fewest_turns if fewest else count.turns
+            if e.memory.space == "local":
+                sums["local_turns"] += turns(asked, size, bank_bytes)
+            else:
+                sums["global_turns"] += _lines(asked, size, 1 if fewest else max(1, size // 4))
+                sums["sectors"] += count.transactions(asked, size)
+                fetches |= not e.site.stores
+    return Phase(**sums, fetches=fetches)
+
+
+def _lines(asked: np.ndarray, size: int, parts: int) -> int:
+    """Different lines of the L1 cache that each of `parts` parts of a warp wants, added up."""
+    parts = min(WARP, parts)
+    asked = asked.reshape(len(asked) * parts, WARP // parts)
+    lines = np.where(asked[:, :, None] >= 0, (asked[:, :, None] + np.array([0, size - 1])) // LINE_BYTES, -1)
+    return _different(lines.reshape(len(asked), -1))
+
+
+def _different(table: np.ndarray) -> int:
+    """How many different numbers (but -1) the rows hold, added up."""
+    first = np.sort(table, 1)
+    return int(((first[:, 1:] != first[:, :-1]) & (first[:, 1:] >= 0)).sum() + (first[:, 0] >= 0).sum())
+
+
+def _different_bytes(asked: np.ndarray, size: int) -> int:
+    """Bytes that the warps of `asked` want; what several lanes of a warp want counts once."""
+    return size * _different(asked)

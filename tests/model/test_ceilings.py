@@ -1,0 +1,267 @@
+"""Ceilings: by hand for some kernels, over all records as bounds, and what is refused."""
+
+import dataclasses
+import json
+
+import pytest
+
+from gemmlab import ParameterError, catalog, model
+from gemmlab.bench import explained, records, sweeps
+from gemmlab.catalog import sources
+from gemmlab.model.costs import Phase
+
+
+def ceiling(resource, *args, **options):
+    return next(c for c in model.ceilings(*args, **options) if c.resource == resource)
+
+
+# Counts per multiply-add of a warp, by hand from the kernels' texts
+
+
+def test_kernel_1_by_hand():
+    """Two loads, each one turn of the L1 cache; 4 sectors for a column of 32 floats of A, 1 for the float of B."""
+    c = model.costs(1, {"TS": 32})
+    assert c.per_multiply_add("arithmetic") == 1 and c.per_multiply_add("loads") == 2
+    assert c.per_multiply_add("local_turns") == 0 and c.per_multiply_add("global_turns") == 2
+    assert c.per_multiply_add("sectors") == 5 and c.per_multiply_add("bytes") == 4 * 33
+    assert model.ceilings(1)[0].resource == "L1 cache"
+    assert model.ceilings(1)[0].share == pytest.approx(1 / (4 * 2), rel=1e-3)  # C is stored once
+    assert ceiling("instruction issue", 1).share == pytest.approx(1 / 3, rel=1e-3)
+
+
+@pytest.mark.parametrize("ts", (16, 32))
+def test_kernel_2_by_hand(ts):
+    """Two local loads, and per TS multiply-adds a load from A and B each, and a store to either tile.
+
+    With TS = 16 a warp loads from two columns at a time, so from two lines of the L1 cache.
+    """
+    c, lines = model.costs(2, {"TS": ts}), 32 // ts
+    assert c.per_multiply_add("local_turns") == 2 + 2 / ts
+    assert c.per_multiply_add("global_turns") == 2 * lines / ts
+    assert c.per_multiply_add("loads") == 2 + 4 / ts
+    share = ceiling("local memory", 2, {"TS": ts}).share
+    assert share == pytest.approx(1 / (4 * (2 + (2 + 2 * lines) / ts)), rel=1e-3)
+    # The K40m has 6 warps of multiply-adds per cycle, and another path for loads from global memory
+    assert ceiling("local memory", 2, {"TS": ts}, model.K40M).share == pytest.approx(1 / (6 * (2 + 2 / ts)), rel=1e-3)
+
+
+def test_half_a_warp_takes_as_long_as_a_whole_one():
+    """With TS = 4 a work-group has 16 work-items: half the lanes do nothing."""
+    assert model.costs(2, {"TS": 4}).per_multiply_add("arithmetic") == 2
+    assert ceiling("multiply-adds", 2, {"TS": 4}).share == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("wpt", (1, 2, 8, 16))
+def test_kernel_3_by_hand(wpt):
+    """1 + 1/WPT local loads; per WPT elements of C and 32 steps, 2 WPT loads and 2 WPT stores of tiles."""
+    turns = model.costs(3, {"TS": 32, "WPT": wpt}).per_multiply_add("local_turns")
+    assert turns == pytest.approx(1 + 1 / wpt + 2 / 32)
+    share = ceiling("local memory", 3, {"TS": 32, "WPT": wpt}).share
+    assert share == pytest.approx(1 / (4 * (1 + 1 / wpt + 4 / 32)), rel=2e-3)
+
+
+def test_kernel_3_with_merged_loads_by_hand():
+    """Four neighbouring floats of Btile in one load, which all lanes share; A's lie 32 apart."""
+    c = model.costs(3, {"TS": 32, "WPT": 8}, fewest=True)
+    assert c.per_multiply_add("local_turns") == pytest.approx(1 / 8 + 1 / 4 + 2 / 32)
+
+
+def test_kernel_5_s_padding_costs_what_the_banks_say():
+    """16 stores of a column of Btile fall into the same bank without padding, 2 with PAD = 2, none with 1."""
+    for pad, way in ((0, 16), (1, 1), (2, 2)):
+        turns = model.costs(5, {"PAD": pad}).per_multiply_add("local_turns")
+        assert turns == pytest.approx(1 + 1 / 8 + (1 + way) / 32), pad
+    assert model.stride_turns(16) == 16 and model.stride_turns(18) == 2
+
+
+def test_kernel_6_by_hand():
+    """16 loads per 64 multiply-adds; per tile 8 elements of A and of B, of which B's are stored in two turns."""
+    c = model.costs(6)
+    assert c.per_multiply_add("local_turns") == pytest.approx(16 / 64 + (8 + 2 * 8) / 1024)
+    assert c.per_multiply_add("loads") == pytest.approx(16 / 64 + 32 / 1024)
+    assert ceiling("instruction issue", 6).share == pytest.approx(1 / (1 + 16 / 64 + 32 / 1024 + 2 / 1024), rel=2e-3)
+
+
+def test_costs_are_linear_in_k():
+    """What two small runs say about a third, larger one."""
+    c = model.costs(2, {"TS": 8})
+    run = model.costs(2, {"TS": 8}).long
+    assert c.total("multiply_adds", 2 * c.steps) == sum(p.multiply_adds for p in run) == 64 * 2 * c.steps
+    assert c.total("multiply_adds", 4096) == 64 * 4096
+    assert c.total("sectors", 4096) == pytest.approx(c.total("sectors", 64) + (4096 - 64) * 2 * 8 / 8)
+
+
+def test_every_kernel_of_the_ladder_has_ceilings():
+    for number, spec in catalog.items():
+        if spec.tensor:
+            with pytest.raises(ValueError, match=f"kernel {number} multiplies on tensor cores"):
+                model.ceilings(number)
+            continue
+        found = model.ceilings(number)
+        assert all(0 < c.low <= c.share <= 1 for c in found), number
+        assert [c.share for c in found] == sorted(c.share for c in found)
+        assert all(c.sentence.endswith(".") and str(c) == c.sentence for c in found)
+        fewest = model.ceilings(number, fewest=True)
+        assert fewest[0].share >= found[0].share
+
+
+def test_formulas_of_the_chip():
+    """Bytes, latency and work-groups by hand, for kernel 2 on 4 multiprocessors."""
+    chip = model.Chip("toy", groups=2, local_memory=65536, units=4, ghz=1.0, lanes=32, issued=1, l2_bytes=64,
+                      bandwidth=16, latency=400, work_items=1024)  # fmt: skip
+    assert chip.gflops == 2 * 4 * 32
+    found = {c.resource: c for c in model.ceilings(2, {"TS": 32}, chip, 160)}
+    assert found["work-groups"].share == 25 / (7 * 4)
+    ideal = 160**3 / (4 * 32)
+    sectors = 25 * (160 * 2 * 32 // 8 + 32 * 4)  # two tiles of 32 floats per step, and C once
+    assert found["global memory"].low == pytest.approx(ideal / (sectors * 32 / 16))
+    assert found["global memory"].share == pytest.approx(min(1, ideal / (3 * 4 * 160 * 160 / 16)))
+    # One work-group at a time: per tile a wait with its 4 accesses per warp, and 32 x 2 turns per warp.
+    warps = 32
+    loading = 4 * warps + 2 * warps / 2  # instructions: 2 loads, 2 stores; the barrier
+    assert found["latency"].share == pytest.approx(32 * warps / (400 + loading + warps * 32 * 3 + warps / 2), rel=0.02)
+
+
+def test_more_of_a_resource_never_lowers_a_ceiling():
+    low = {c.resource: c.share for c in model.ceilings(6, chip=model.H200)}
+    for name in ("issued", "turns", "l2_bytes", "bandwidth"):
+        better = dataclasses.replace(model.H200, **{name: 2 * getattr(model.H200, name)})
+        high = {c.resource: c.share for c in model.ceilings(6, chip=better)}
+        assert all(high[resource] >= share - 1e-12 for resource, share in low.items()), name
+
+
+# Records
+
+
+def recorded_rates():
+    """Every recorded rate of a GPU whose chip we know: chip, kernel, params, size, GFLOPS, where from."""
+    for name, chip in explained.CHIPS.items():
+        for file in records.recorded():
+            if name not in file["title"]:
+                continue
+            for r in [*file["results"], *file.get("auto", [])]:
+                if r["kernel"] <= 15:
+                    params = r.get("params") or explained.PUBLISHED.get(r["kernel"])
+                    yield chip, r["kernel"], params, (r["m"], r["n"], r["k"]), r["gflops"], name
+    chapters = sweeps.recorded()
+    for title, (kernel, name, _, base) in sweeps.CURVES.items():
+        if kernel > 13 or name == "size" or title not in chapters["curves"]:
+            continue
+        for value, rate in chapters["curves"][title].items():
+            params = dict(base) | {n: value for n in name.split()}
+            yield model.H200, kernel, params, (chapters["size"],) * 3, rate, title
+    for r in chapters["cuda"].values():
+        yield model.H200, r["kernel"], r["params"], (r["size"],) * 3, r["gflops"], "CUDA"
+
+
+def test_no_recorded_rate_is_above_its_ceiling():
+    """With neighbouring loads merged none is; with the text as it is only where a compiler is known to merge them."""
+    above, compared = set(), 0
+    for chip, kernel, params, sizes, rate, where in recorded_rates():
+        found = model.explain(kernel, params, chip, rate, *sizes)
+        assert found.share <= found.roof.share, (where, str(found))
+        compared += 1
+        if found.fewest:
+            above.add((where, kernel))
+    assert compared > 70
+    assert above == {("CUDA", 2), ("CUDA", 3), ("CUDA", 5), ("K40m", 5)}
+
+
+def test_every_large_gap_says_what_is_known_or_that_it_is_unknown():
+    for chip in explained.CHIPS:
+        for rung in explained.ladder(chip):
+            assert rung.gap >= 0
+            assert rung.gap < 0.5 or rung.why, str(rung)
+
+
+def test_local_memory_is_the_roof_of_kernels_2_to_5_on_the_h200():
+    """What chapter 03 says: not the mix of instructions, which would allow at least twice as much."""
+    for rung in explained.ladder("H200"):
+        if 2 <= rung.kernel <= 5:
+            assert rung.roof.resource == "local memory" and rung.gap < 0.15
+            assert ceiling("instruction issue", rung.kernel, rung.params).share > 2 * rung.roof.share
+
+
+def test_a_ladder_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="chip must be one of H200, K40m, not 'H300'"):
+        explained.ladder("H300")
+    with pytest.raises(ValueError, match="nothing is recorded for K40m at size 512"):
+        explained.ladder("K40m", 512)
+
+
+def test_an_impossible_rate_is_called_so():
+    found = model.explain(2, {"TS": 32}, model.H200, 60_000)
+    assert found.gap < 0 and "wrong" in found.why[0]
+
+
+def test_the_published_settings_are_legal():
+    for number, params in explained.PUBLISHED.items():
+        catalog[number].validate(params)
+    text = json.loads((sources.folder("results") / "published_k40m.json").read_text(encoding="utf-8"))
+    assert {r["kernel"] for r in text["results"]} == {r.kernel for r in explained.ladder("K40m")}
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"units": 0}, "units of NVIDIA H200 must be above 0, not 0"),
+        ({"ghz": -1}, "ghz of NVIDIA H200 must be above 0, not -1"),
+        ({"bandwidth": 0}, "bandwidth of NVIDIA H200 must be above 0"),
+        ({"latency": -5}, "latency of NVIDIA H200 must be 0"),
+        ({"bank_bytes": 16}, "bank_bytes of NVIDIA H200 must be 4 or 8, not 16"),
+    ],
+)
+def test_a_chip_of_nonsense_is_an_error(change, said):
+    with pytest.raises(ValueError, match=said):
+        dataclasses.replace(model.H200, **change)
+
+
+def test_the_chips_have_the_peaks_of_their_data_sheets():
+    assert model.H200.gflops == pytest.approx(67_000, rel=0.005) and model.H100.gflops == model.H200.gflops
+    assert model.K40M.gflops == pytest.approx(5_040)
+    assert model.H100.bandwidth < model.H200.bandwidth and all(c.source for c in (model.H100, model.H200, model.K40M))
+
+
+def test_bad_input_is_refused_in_words():
+    with pytest.raises(ValueError, match="m must be a positive whole number, not 0"):
+        model.ceilings(2, m=0)
+    with pytest.raises(ValueError, match="k must be a positive whole number, not 2.5"):
+        model.ceilings(2, k=2.5)
+    with pytest.raises(TypeError, match="chip must be a gemmlab.model.Chip"):
+        model.ceilings(2, chip="H200")
+    with pytest.raises(ParameterError):
+        model.ceilings(2, {"TS": 0})
+    with pytest.raises(ValueError, match="measured must be a rate in GFLOPS above 0, not 0"):
+        model.explain(2, measured=0)
+    with pytest.raises(ValueError):  # a text that is no kernel
+        model.ceilings(2, source="__kernel void gemm(")
+
+
+def test_an_edited_text_has_its_own_ceilings():
+    """Reading B's tile once more costs turns."""
+    text = sources.read(catalog[2].file)
+    greedy = text.replace("acc += Atile[k][tm] * Btile[tn][k];", "acc += Atile[k][tm] * Btile[tn][k] + 0*Btile[tn][k];")
+    assert model.costs(2, {"TS": 16}, greedy).per_multiply_add("local_turns") > 2.5
+    stopped = text.replace("Atile[tn][tm] = A", "Atile[tn + 32][tm] = A")
+    with pytest.raises(ValueError, match="cannot be counted, because it stopped"):
+        model.costs(2, {"TS": 16}, stopped)
+
+
+def test_the_reader_s_device_is_a_chip(any_device):
+    peaks = model.Peaks(100.0, 20.0, 8, local_bandwidth=400.0, cache_bandwidth=100.0)
+    chip = model.measured(any_device, peaks)
+    assert chip.gflops == pytest.approx(100) and chip.bandwidth == 20 and chip.source == "measured here"
+    found = model.ceilings(3, {"TS": 16, "WPT": 4}, chip, 256)
+    assert all(0 < c.low <= c.share <= 1 for c in found)
+    if chip.width:
+        assert next(c for c in found if c.resource == "multiply-adds").low == 1 / chip.width
+        assert {"nearest cache", "global memory"} <= {c.resource for c in found}
+    unknown = model.measured(any_device, model.Peaks(100.0, 20.0, 8))
+    assert "nearest cache" not in {c.resource for c in model.ceilings(3, {"TS": 16, "WPT": 4}, unknown, 256)}
+
+
+def test_a_phase_counts_nothing_by_itself():
+    assert Phase() == Phase(0, 0, 0, 0, 0, 0, 0, 0, False)
