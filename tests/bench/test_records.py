@@ -12,6 +12,8 @@ from gemmlab.bench import libraries, records
 ROOT = Path(__file__).resolve().parents[2]
 
 RESULTS = sorted((ROOT / "results").glob("*.json"))
+TABLES = ("auto.json", "family.json")  # of choices, by kinds of devices
+SCRIPTS = ("python -m gemmlab ", "python docs/", "python tests/")
 
 
 def says_its_origin(found: dict) -> bool:
@@ -23,10 +25,10 @@ def says_its_origin(found: dict) -> bool:
     )
     named = all(len(d["device"]) > 3 and d["platform"] and d["driver"] for d in devices) and bool(devices)
     dated = re.fullmatch(r"20\d\d-\d\d-\d\d", found["date"])
-    return bool(named and dated and found["command"].startswith("python -m gemmlab ") and found["title"])
+    return bool(named and dated and found["command"].startswith(SCRIPTS) and found["title"])
 
 
-@pytest.mark.parametrize("path", [path for path in RESULTS if path.name != "auto.json"], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [path for path in RESULTS if path.name not in TABLES], ids=lambda path: path.name)
 def test_a_record_names_device_command_and_date(path):
     found = json.loads(path.read_text(encoding="utf-8"))
     assert says_its_origin(found)
@@ -36,10 +38,11 @@ def test_a_record_names_device_command_and_date(path):
         assert not says_its_origin(found | {name: ""}), "the check would pass without it"
 
 
-def test_the_record_of_auto_names_device_command_and_date():
-    for kind, entry in json.loads((ROOT / "results" / "auto.json").read_text(encoding="utf-8")).items():
-        assert re.fullmatch(r"20\d\d-\d\d-\d\d", entry["date"]) and "(" in entry["device"], kind
-        assert entry["commands"] and all(c.startswith("python -m gemmlab ") for c in entry["commands"]), kind
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_of_choices_names_device_command_and_date(name):
+    for kind, entry in json.loads((ROOT / "results" / name).read_text(encoding="utf-8")).items():
+        assert re.fullmatch(r"20\d\d-\d\d-\d\d", entry["date"]) and len(entry["device"]) > 3, kind
+        assert entry["commands"] and all(c.startswith(SCRIPTS) for c in entry["commands"]), kind
 
 
 def test_the_recorded_comparison_with_cublas_is_whole():
