@@ -22,7 +22,7 @@ COLOURS = {"A": BLUE, "B": ORANGE, "C": GREEN, "Atile": BLUE, "Btile": ORANGE, "
 Mark = tuple[int, int, Any, str]
 
 
-def _grid(ax, x, y, rows, cols, colour, name, marks=()) -> None:
+def grid(ax, x, y, rows, cols, colour, name, marks=()) -> None:
     """Draw a matrix as squares, with its top left corner at (x, y); `marks` are (row, column, colour, text)."""
     by_face: dict = {}
     for row, col, face, text in {(r, c): (r, c, f, t) for r, c, f, t in marks}.values():
@@ -31,7 +31,7 @@ def _grid(ax, x, y, rows, cols, colour, name, marks=()) -> None:
             ink = "white" if np.dot(to_rgb(face), (0.21, 0.72, 0.07)) < 0.45 else "black"
             ax.text(x + col + 0.5, -(y + row + 0.5), text, ha="center", va="center", fontsize=7, color=ink)
     for face, cells in by_face.items():
-        _boxes(ax, [(x + col, -(y + row + high), 1, high) for col, row, high in _runs(cells)], face)
+        boxes(ax, [(x + col, -(y + row + high), 1, high) for col, row, high in runs(cells)], face)
     rules = [[(x + i, -y), (x + i, -(y + rows))] for i in range(cols + 1)]
     rules += [[(x, -(y + i)), (x + cols, -(y + i))] for i in range(rows + 1)]
     lines(ax, rules, linewidth=0.3, alpha=0.6)
@@ -51,11 +51,11 @@ def layout(rows: int = 3, cols: int = 4) -> Picture:
                                (cols + 3, "column-major (Fortran, BLAS)", lambda r, c: c * rows + r)):  # fmt: skip
         shades = matplotlib.colormaps["viridis"](np.linspace(0.25, 0.8, rows * cols))
         marks = [(r, c, shades[place(r, c)], str(place(r, c))) for r in range(rows) for c in range(cols)]
-        _grid(ax, shift, 0, rows, cols, INK, name, marks)
+        grid(ax, shift, 0, rows, cols, INK, name, marks)
     return _bare(ax, picture)
 
 
-def _places(r: ProductRun) -> dict[str, tuple[int, int, int, int]]:
+def placed(r: ProductRun) -> dict[str, tuple[int, int, int, int]]:
     """Where A, B and C are placed in a picture: (x, y, rows, columns), with the shapes that are stored in memory."""
     small = (r.m + max(r.b_shape)) // 24
     gap, right = 3 + small, max(r.k + 2, 5 * small)  # room for a title; the smaller the squares, the more
@@ -64,24 +64,25 @@ def _places(r: ProductRun) -> dict[str, tuple[int, int, int, int]]:
     return {"A": (0, r.k + gap, r.m, r.k), "B": (right, 0, *r.b_shape), "C": (right, r.k + gap, r.m, r.n)}
 
 
-def _runs(cells: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
+def runs(cells: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
     """Merge cells (column, row) that are neighbours in a column into runs (column, first row, length)."""
-    runs: list[tuple[int, int, int]] = []
+    found: list[tuple[int, int, int]] = []
     for col, row in sorted(cells):
-        if runs and runs[-1][0] == col and sum(runs[-1][1:]) == row:
-            runs[-1] = (col, runs[-1][1], runs[-1][2] + 1)
+        if found and found[-1][0] == col and sum(found[-1][1:]) == row:
+            found[-1] = (col, found[-1][1], found[-1][2] + 1)
         else:
-            runs.append((col, row, 1))
-    return runs
+            found.append((col, row, 1))
+    return found
 
 
-def _boxes(ax, boxes, colour) -> None:
+def boxes(ax, some, colour) -> list[PathPatch]:
     """Draw boxes (left, bottom, width, height) of one colour as a single path, which makes an SVG far smaller."""
-    corners = [[(x, y), (x + w, y), (x + w, y + h), (x, y + h), (x, y)] for x, y, w, h in boxes]
+    corners = [[(x, y), (x + w, y), (x + w, y + h), (x, y + h), (x, y)] for x, y, w, h in some]
     codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * len(corners)
-    if corners:
-        path = Path([point for box in corners for point in box], codes)
-        ax.add_patch(PathPatch(path, facecolor=colour, edgecolor="none", zorder=1))
+    if not corners:
+        return []
+    path = Path([point for box in corners for point in box], codes)
+    return [ax.add_patch(PathPatch(path, facecolor=colour, edgecolor="none", zorder=1))]
 
 
 def faint(colour: str, share: float = 0.4) -> tuple:
@@ -133,12 +134,12 @@ def access(run: ProductRun, step: int = 0, warp: int = 0, size: int = 32) -> Pic
     ax, beside = picture.panels(1, 2, width_ratios=(k + n, 34))
     touched = {name: _touched(run, name, step, warp) for name in "AB"}
     mine = _touched(run, "C", 0, warp, store=True)
-    places = _places(run)
+    places = placed(run)
     for name, (x, y, rows, cols) in places.items():
         indices = touched.get(name, mine)
         marks = [(int(i) % rows, int(i) // rows, COLOURS[name], "") for i in indices]
         title = f"{name}{' transposed' if name == 'B' and run.transposed else ''}  {rows} x {cols}"
-        _grid(ax, x, y, rows, cols, COLOURS[name], title, marks)
+        grid(ax, x, y, rows, cols, COLOURS[name], title, marks)
     _bare(ax, picture)
     ax = beside
     for row, (name, line) in enumerate(zip("AB", words, strict=True)):
@@ -153,11 +154,11 @@ def _memory(ax, y, run, name, touched, floats, line) -> None:
     ax.text(0, -y + 0.75, line, color=COLOURS[name], fontsize=9, va="bottom")
     first = int(min(touched)) // floats * floats
     hit = {int(i) - first for i in touched}
-    _boxes(ax, [(i % 32, -y - 0.5 * (i // 32), 1, 0.42) for i in sorted(hit) if i < 128], COLOURS[name])
+    boxes(ax, [(i % 32, -y - 0.5 * (i // 32), 1, 0.42) for i in sorted(hit) if i < 128], COLOURS[name])
     for width, line_width in ((1, 0.3), (floats, 1.3)):
         corners = [(i % 32, -y - 0.5 * (i // 32)) for i in range(0, 128, width)]
-        boxes = [[(x, t), (x + width, t), (x + width, t + 0.42), (x, t + 0.42), (x, t)] for x, t in corners]
-        lines(ax, boxes, linewidth=line_width)
+        frames = [[(x, t), (x + width, t), (x + width, t + 0.42), (x, t + 0.42), (x, t)] for x, t in corners]
+        lines(ax, frames, linewidth=line_width)
     beyond = len([i for i in hit if i >= 128])
     if beyond:
         ax.text(0, -y - 1.72, f"and {beyond} more elements further on in memory", color=INK, fontsize=8, va="top")
@@ -176,14 +177,14 @@ def tile_walk(run: ProductRun, phase: int = 0, item: int = 0, group: int = 0) ->
     picture = Picture(8, 4.2, f"Phase {phase} (of 0 to {last}), work-item {item} of work-group {group}: {words}")
     wide = max([cols for _, cols in r.shapes.values()], default=1)
     ax, beside = picture.panels(1, 2, width_ratios=(r.k + r.n + 2, wide + 2))
-    places = _places(r)
+    places = placed(r)
     for name, (x, y, rows, cols) in places.items():
         here = views.select(r, name, name == "C", group=group, phase=phase)
         marks: list[Mark] = [(i % rows, i // rows, faint(COLOURS[name]), "") for i in views.elements(here)]
         mine = views.select(r, "C", True, group=group, item=item) if name == "C" else here[here["item"] == item]
         marks += [(i % rows, i // rows, COLOURS[name], "") for i in views.elements(mine)]
         title = f"B transposed  {rows} x {cols}" if name == "B" and r.transposed else f"{name}  {rows} x {cols}"
-        _grid(ax, x, y, rows, cols, COLOURS[name], title, marks)
+        grid(ax, x, y, rows, cols, COLOURS[name], title, marks)
     _bare(ax, picture)
     if r.shapes:
         _local(beside, picture, r, phase, item, group)
@@ -203,7 +204,7 @@ def _local(ax, picture: Picture, r: ProductRun, phase: int, item: int, group: in
         mine = views.elements(stored[stored["item"] == item])
         marks += [(i // cols, i % cols, colour, "") for i in mine]
         marks += [(i // cols, i % cols, RED, "") for i in views.elements(read)]
-        _grid(ax, 0, top, rows, cols, colour, f"{name}  {rows} x {cols}", marks)
+        grid(ax, 0, top, rows, cols, colour, f"{name}  {rows} x {cols}", marks)
         top += rows + 3 + rows // 8
     _bare(ax, picture)
 
@@ -254,7 +255,7 @@ def fetches(run: ProductRun) -> Picture:
             for j in range(cols)
         ]
         title = f"{name}{' transposed' if name == 'B' and r.transposed else ''}: each {often[name]} x"
-        _grid(ax, x, 0, rows, cols, COLOURS[name], title, marks)
+        grid(ax, x, 0, rows, cols, COLOURS[name], title, marks)
         x += cols + 3
     return _bare(ax, picture)
 
@@ -303,6 +304,6 @@ def transposing(r: Run, warp: int = 0) -> Picture:
     x = 0
     for name, rows, cols in (("in", rows_in, cols_in), ("out", cols_in, rows_in)):
         marks = [(i % rows, i // rows, COLOURS[name], "") for i in touched[name]]
-        _grid(ax, x, 0, rows, cols, COLOURS[name], f"{name}  {rows} x {cols}: {count(said[name], 'segment')}", marks)
+        grid(ax, x, 0, rows, cols, COLOURS[name], f"{name}  {rows} x {cols}: {count(said[name], 'segment')}", marks)
         x += cols + 4
     return _bare(ax, picture)

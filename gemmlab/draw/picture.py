@@ -47,6 +47,17 @@ class Picture(Figure):
             text.set_fontsize(10)
         return ax
 
+    def sheet(self) -> Axes:
+        """Add axes over the whole picture, with squares for units and nothing around: for what is drawn by hand.
+
+        Nothing has to be laid out then, which is most of the time that a picture takes.
+        """
+        self.set_layout_engine("none")
+        ax = self.add_axes((0, 0, 1, 1))
+        ax.set_axis_off()
+        ax.set_aspect("equal")
+        return ax
+
     def panels(self, rows: int, cols: int, **options: Any) -> list[Axes]:
         """Add rows x cols plain axes and return them row by row; `options` go to `Figure.add_gridspec`."""
         grid = self.add_gridspec(rows, cols, **options)

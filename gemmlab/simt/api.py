@@ -32,9 +32,10 @@ EVENT = np.dtype(
      ("space", "U7"), ("index", "i8"), ("width", "i4"), ("line", "i4"), ("column", "i4"), ("entry", "i4")]
 )  # fmt: skip
 
-#: For sizes that the defaults do not suit: tiles of 8.
+#: For sizes that the defaults do not suit: tiles of 8, and what kernels of whole warps need at least.
 SMALL = {"TS": 8, "WPT": 2, "TSM": 8, "TSN": 8, "TSK": 8, "WPTM": 2, "WPTN": 2, "WIDTH": 2, "RX": 4, "RY": 2, "GX": 2,
-         "GY": 4}  # fmt: skip
+         "GY": 4, "UNROLL": 1}  # fmt: skip
+SMALL_WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "LAST": 0}
 
 
 class WarpStep(NamedTuple):
@@ -68,7 +69,7 @@ class Run:
     """What a kernel did.
 
     Attributes:
-        text: the kernel's; python: what it became.
+        text: the kernel's; python: what it became; macros: those that hold at the text's end, by name.
         arrays: every buffer after the run, by the name of the kernel's parameter, flat.
         findings: what was wrong.
         stop: the finding after which the kernel could not go on, or None.
@@ -79,7 +80,7 @@ class Run:
     """
 
     def __init__(self, machine: Machine, memories: Mapping[str, Memory]):
-        self.text, self.python = machine.program.text, machine.program.python
+        self.text, self.python, self.macros = machine.program.text, machine.program.python, machine.program.macros
         self.arrays = {name: m.view(m.scalar)[: m.sizes[0]] for name, m in memories.items()}
         self.log: list[Entry] = machine.log
         self.findings: list[Finding] = distinct([*races(machine.log), *machine.findings])
@@ -389,6 +390,16 @@ def settings(spec: KernelSpec, m: int, n: int, k: int, params: Mapping[str, int]
             return spec.validate(small)
     if problem:
         raise ValueError(problem)
+    return full
+
+
+def shrunk(spec: KernelSpec, params: Mapping[str, int] | None) -> dict[str, int]:
+    """Complete parameters like these, with tiles small enough to be drawn if the kernel's rules allow that."""
+    full = spec.validate(params)
+    for most in (SMALL, SMALL_WARPS):
+        small = full | {name: min(full[name], value) for name, value in most.items() if name in full}
+        if not spec.problems(small):
+            return small
     return full
 
 

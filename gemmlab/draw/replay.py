@@ -1,0 +1,179 @@
+"""A simulated product as a film: for each step of a work-group a picture of what it touches, and the same in words."""
+
+from __future__ import annotations
+
+from matplotlib.patches import Circle
+
+from ..simt import ProductRun, views
+from ..simt.watch import Entry
+from .diagram import COLOURS, boxes, faint, grid, placed, runs
+from .picture import GREEN, INK, ORANGE, Picture, count
+
+#: How strongly a square is coloured: touched by the work-item, by its group in this step, shortly before.
+ITEM, GROUP, EARLIER = 1.0, 0.5, 0.22
+
+
+class Replay:
+    """What a work-group of a simulated product does, step by step.
+
+    Attributes:
+        run: the product. steps: see `simt.views.steps`. items: how many work-items the group has.
+
+    A and B, C and the arrays in local memory stay where they are, so that only the colours change from step to step.
+    """
+
+    def __init__(self, run: ProductRun, group: int = 0):
+        self.run, self.group = run, group
+        self.steps = views.steps(run, group)
+        self.items = run.local_size[0] * run.local_size[1]
+        self._places = _layout(run)
+        every = [e for step in self.steps for e in step.entries]
+        self._owned = {item: views.places(every, "C", item, store=True) for item in range(self.items)}
+        self._base()
+
+    def _base(self) -> None:
+        """Draw what stays: matrices, arrays, axes, legend."""
+        right = max(x + cols for x, _, _, cols, _ in self._places.values()) + 1
+        down = max(y + rows for _, y, rows, _, _ in self._places.values()) + 2.5
+        self._picture = Picture(4.4, 4.4 * (down + 2.5) / (right + 2.5), "")
+        self._ax = ax = self._picture.sheet()
+        ax.set(xlim=(-2.5, right), ylim=(-down, 2.5))
+        self._titles = {}
+        for name, (x, y, rows, cols, sides) in self._places.items():
+            grid(ax, x, y, rows, cols, _colour(name), "")
+            self._titles[name] = ax.text(x, -y + 0.4, name, color=_colour(name), fontsize=9, fontweight="bold")
+            if sides and name != "C":  # its rows are A's
+                ax.text(x - 0.5, -y - rows / 2, sides[0], color=INK, fontsize=9, ha="right", va="center")
+            if sides and (name != "B" or self.run.transposed):  # its columns are C's
+                ax.text(x + cols / 2, -y - rows - 0.4, sides[1], color=INK, fontsize=9, ha="center", va="top")
+        self._legend()
+        self._marks: list = []
+
+    def _legend(self) -> None:
+        """The key, in the corner that A and B leave free."""
+        x, y = 0.0, 0.5 if not self.run.transposed else self._places["A"][1] + self.run.m + 3.5
+        unit = (self._ax.get_xlim()[1] + 2.5) / 40  # a fortieth of the width, whatever the matrices' sizes
+        for row, (strength, words) in enumerate(
+            ((ITEM, "this work-item"), (GROUP, "its group, now"), (EARLIER, "shortly before"), (0, "its part of C"))
+        ):
+            at = y + 2 * unit * row
+            if strength:
+                boxes(self._ax, [(x, -at - unit, unit, unit)], faint(INK, strength))
+            else:
+                self._ax.add_patch(Circle((x + unit / 2, -at - unit / 2), unit / 3, facecolor=GREEN))
+            self._ax.text(x + 1.6 * unit, -at - unit / 2, words, color=INK, fontsize=8.5, va="center")
+
+    def picture(self, number: int, item: int = 0) -> Picture:
+        """Step `number`, from 1 on, with one work-item in full colour; the next call changes the same picture."""
+        step = self.steps[number - 1]
+        for mark in self._marks:
+            mark.remove()
+        self._marks = []
+        for name, (x, y, *_) in self._places.items():
+            told = {EARLIER: views.places(self._before(number, name), name), GROUP: views.places(step.entries, name),
+                    ITEM: views.places(step.entries, name, item)}  # fmt: skip
+            strongest = {i: strength for strength, indices in told.items() for i in indices}
+            for strength in told:
+                cells = [self._cell(name, i) for i, most in strongest.items() if most == strength]
+                some = [(x + col, -(y + row + high), 1, high) for col, row, high in runs(cells)]
+                self._marks += boxes(self._ax, some, faint(_colour(name), strength))
+            used = {e.site.stores for e in step.entries if e.memory is not None and e.memory.name == name}
+            verb = {(): "", (False,): ": read", (True,): ": stored", (False, True): ": read, stored"}[
+                tuple(sorted(used))
+            ]
+            self._titles[name].set_text(name + verb)
+        x, y, *_ = self._places["C"]
+        for i in self._owned[item]:
+            col, row = self._cell("C", i)
+            dot = Circle((x + col + 0.5, -(y + row + 0.5)), 0.24, facecolor=GREEN)
+            self._marks.append(self._ax.add_patch(dot))
+        self._picture.alt = self.words(number, item)
+        return self._picture
+
+    def _before(self, number: int, name: str) -> list[Entry]:
+        """The accesses to an array before a step, in the latest phase in which there are any."""
+        found: list[Entry] = []
+        phase = None
+        for step in reversed(self.steps[: number - 1]):
+            if found and step.phase != phase:
+                break
+            mine = [e for e in step.entries if e.memory is not None and e.memory.name == name]
+            found, phase = found + mine, step.phase
+        return found
+
+    def _cell(self, name: str, index: int) -> tuple[int, int]:
+        """Column and row of an element: matrices lie column by column, local arrays row by row."""
+        _, _, rows, cols, sides = self._places[name]
+        return divmod(index, rows) if sides else divmod(index, cols)[::-1]
+
+    def words(self, number: int, item: int = 0) -> str:
+        """What happens in a step."""
+        step = self.steps[number - 1]
+        head = f"Step {number} of {len(self.steps)}, phase {step.phase}, line {step.line}"
+        if not step.entries:
+            return f"{head}. The kernel cannot go on: {self.run.stop.message if self.run.stop else ''}"
+        mine = _sentence(f"work-item {self._who(item)}", self._of_item(step.entries, item))
+        return f"{head}. {_sentence('The group', _of_group(step))}{mine}"
+
+    def _who(self, item: int) -> str:
+        return str((item % self.run.local_size[0], item // self.run.local_size[0]))
+
+    def _of_item(self, entries: list[Entry], item: int) -> list[str]:
+        """What one work-item does: which elements it touches, and how many multiply-adds it makes."""
+        said = []
+        for store, verb in ((False, "reads"), (True, "stores")):
+            for name in self._places:
+                touched = views.places(entries, name, item, store)
+                if touched:
+                    col, row = self._cell(name, touched[0])
+                    first = f"{name}({row}, {col})" if name in "ABC" else f"{name}[{row}][{col}]"
+                    more = len(touched) - 1
+                    said.append(f"{verb} {first}" + (f" and {count(more, 'element')} more" if more else ""))
+        here = [e for e in entries if e.site.kind == "multiply-add"]
+        mads = sum(e.site.width for e in here if e.wave.active(e.mask)[e.wave.items == item].any())
+        return said + ([f"makes {count(mads, 'multiply-add')}"] if mads else [])
+
+
+def _of_group(step: views.Step) -> list[str]:
+    """What the work-group does, and what it costs."""
+    first, counts = step.entries[0], step.counts
+    if first.site.kind == "barrier":
+        return ["has come to the barrier: whatever was stored before may be read behind it"]
+    said = [f"reads {count(number, 'number')} of {name}" for name, number in counts.loads.items()]
+    said += [f"stores {count(number, 'number')} of {name}" for name, number in counts.stores.items()]
+    if counts.transactions:
+        said.append(f"moves {count(counts.transactions, 'sector')} of global memory")
+    if counts.turns:
+        said.append(f"takes {count(counts.turns, 'turn')} of local memory")
+    if counts.multiply_adds:
+        said.append(f"makes {count(counts.multiply_adds, 'multiply-add')}")
+    if first.site.kind in ("branch", "loop"):
+        there = first.wave.active(first.mask)
+        yes = int((there & first.value).sum())
+        said.append(f"comes to a condition, which holds for {yes} of {int(there.sum())} work-items")
+    return said
+
+
+def _sentence(who: str, does: list[str]) -> str:
+    """ "The group reads, stores and makes." """
+    if not does:
+        return ""
+    listed = does[0] if len(does) == 1 else f"{', '.join(does[:-1])} and {does[-1]}"
+    return f"{who[0].upper()}{who[1:]} {listed}. "
+
+
+def _layout(run: ProductRun) -> dict[str, tuple[int, int, int, int, tuple[str, str] | None]]:
+    """Where matrices and local arrays lie: x, y, rows, columns, and what a matrix's sides are called."""
+    sides = {"A": ("m", "k"), "B": ("n", "k") if run.transposed else ("k", "n"), "C": ("m", "n")}
+    found: dict = {name: (*place, sides[name]) for name, place in placed(run).items()}
+    right = max(x + cols for x, _, _, cols, _ in found.values()) + 3
+    top = 0
+    for name, (rows, cols) in run.shapes.items():
+        found[name] = (right, top, rows, cols, None)
+        top += rows + 3
+    return found
+
+
+def _colour(name: str) -> str:
+    """A text of the reader's own may name its arrays otherwise."""
+    return COLOURS.get(name, ORANGE)
