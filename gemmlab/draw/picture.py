@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 import threading
 from typing import Any
@@ -16,7 +17,8 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 INK = "#808080"  # text and lines: readable on white and on black; in an SVG the page's text colour replaces it
-BLUE, ORANGE, GREEN, RED = "#3f8ad8", "#cf7519", "#3fa26a", "#d9534f"  # A, B, C, and what is wrong or read
+BLUE, ORANGE, GREEN, RED = "#3f8ad8", "#cf7519", "#3fa26a", "#d9534f"  # A, B, C, and what is wrong
+VIOLET = "#8e5fc9"  # what a picture points out
 COLOURS = {"A": BLUE, "B": ORANGE, "C": GREEN}
 _lock = threading.Lock()  # rc_context changes the settings of the whole process
 
@@ -95,6 +97,11 @@ class Picture(Figure):
 def count(number: int, thing: str) -> str:
     """A number and its noun, in the singular or the plural: "1 segment", "4 segments"."""
     return f"{number} {thing}" + ("" if number == 1 else "s")
+
+
+def time_axis(end: float) -> float:
+    """Where a time axis ends: 20, 40, 80 ... units, so that two moments of a picture to step through compare."""
+    return 20 * 2 ** max(0, math.ceil(math.log2(end / 20)))
 
 
 def short(value: float) -> str:

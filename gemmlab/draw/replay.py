@@ -33,7 +33,9 @@ class Replay:
 
     def _base(self) -> None:
         """Draw what stays: matrices, arrays, axes, legend."""
-        right = max(x + cols for x, _, _, cols, _ in self._places.values()) + 1
+        right = max(x + cols for x, _, _, cols, _ in self._places.values()) + 1.0
+        if self.run.shapes:  # room for what is written above the arrays, a quarter of the width
+            right = max(right, (self._places[next(iter(self.run.shapes))][0] + 1) / 0.75)
         down = max(y + rows for _, y, rows, _, _ in self._places.values()) + 2.5
         self._picture = Picture(4.4, 4.4 * (down + 2.5) / (right + 2.5), "")
         self._ax = ax = self._picture.sheet()

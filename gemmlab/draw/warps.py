@@ -14,7 +14,7 @@ from matplotlib.patches import Rectangle
 from .. import model
 from ..simt import ProductRun, simulate, views
 from .diagram import faint
-from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count
+from .picture import BLUE, GREEN, INK, ORANGE, VIOLET, Picture, count, time_axis
 
 TILE = 64  # rows and columns of the tile whose warps are drawn
 
@@ -73,7 +73,7 @@ def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, lane: int = 0) -> Pictur
     )
     picture = Picture(6.8, 3.9, alt)
     shades = matplotlib.colormaps["viridis"](np.linspace(0.15, 0.9, 32))
-    shades[lane] = (*to_rgb(RED), 1)
+    shades[lane] = (*to_rgb(VIOLET), 1)
     for ax, (number, r) in zip(picture.panels(1, 2), both.items(), strict=True):
         owner = owners(r)
         if number == 9:
@@ -88,10 +88,11 @@ def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, lane: int = 0) -> Pictur
                 ax.text(n + 2, -m - 2.1, str(item), ha="center", va="center", fontsize=7, color=ink)
         ax.add_patch(Rectangle((0, -TILE), TILE, TILE, fill=False, edgecolor=GREEN, linewidth=1.5))
         ax.set(xlim=(-0.5, TILE + 0.5), ylim=(-TILE - 0.5, 0.5), aspect="equal", xticks=[], yticks=[])
-        ax.set_title(f"kernel {number}: warp 0, lane {lane} in red", color=INK, fontsize=10)
+        ax.set_title(f"kernel {number}: warp 0, lane {lane} in violet", color=INK, fontsize=10)
         ax.set_xlabel(words[number], color=INK, fontsize=9)
         for spine in ax.spines.values():
             spine.set_visible(False)
+    picture.supxlabel("from the tile of A + from the tile of B, for one step of k", color=INK, fontsize=9)
     return picture
 
 
@@ -122,7 +123,7 @@ def stages(tiles: int, copy: float, multiply: float, STAGES: int = 2) -> Picture
     boxes += [(t % STAGES, asked[t], copy, faint(BLUE, 0.45), t) for t in range(tiles)]
     _boxes(ax, boxes, done[-1])
     ax.set_yticks([-row - 0.5 for row in range(STAGES + 1)], [f"copy, stage {s}" for s in range(STAGES)] + ["multiply"])
-    ax.set(xlim=(0, done[-1] * 1.02), ylim=(-STAGES - 1, 0.1), xlabel="time")
+    ax.set(xlim=(0, time_axis(done[-1])), ylim=(-STAGES - 1, 0.1), xlabel="time")
     ax.set_title(alt, color=INK, fontsize=10)
     return picture
 

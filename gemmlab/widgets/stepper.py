@@ -6,6 +6,7 @@ of what the line touches.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from numbers import Number
 from pathlib import Path
@@ -46,6 +47,8 @@ class Stepper(Shell):
         self._sliders = {name: _in_order(name, values) for name, values in choices.items()}
         self._choices = list(choices)
         self._replays: dict[tuple, Replay] = {}
+        self._settling = False  # whether sliders move by themselves
+        self._drawing = threading.Lock()  # a replay draws all its steps in one picture
         first = self._what(**self.values)
         self._film = isinstance(first, ProductRun)
         buttons: list[w.Widget] = []
@@ -61,7 +64,7 @@ class Stepper(Shell):
         self._show(self.values)
         self._newest = Newest(self._show)
         for control in [*self._sliders.values(), *([self._heat] if self._film else [])]:
-            on_any_thread(control, lambda owner: self._newest(self.values))
+            on_any_thread(control, self._moved)
 
     def _add_film(self, run: ProductRun, start: dict[str, int]) -> list[w.Widget]:
         """Sliders for step, work-item and, if it is asked for, work-group; buttons to play, and what to count."""
@@ -82,6 +85,10 @@ class Stepper(Shell):
                             tooltip="Step by step")  # fmt: skip
         w.jslink((self._play, "value"), (self._sliders["step"], "index"))
         return [self._play, self._heat]
+
+    def _moved(self, control: w.Widget) -> None:
+        if not self._settling:
+            self._newest(self.values)
 
     @property
     def values(self) -> dict:
@@ -106,13 +113,14 @@ class Stepper(Shell):
     def _moment(self, values: dict) -> tuple[Replay, int, int]:
         """The replay, the step and the work-item for these positions; another run may have fewer or more."""
         replay, sliders = self._replay(values), self._sliders
-        for name, most in (("step", len(replay.steps)), ("item", replay.items)):
-            values[name] = min(values[name], most - (name == "item"))
-            if len(sliders[name].options) != most:
-                first = int(name == "step")
-                sliders[name].options = [(str(i), i) for i in range(first, first + most)]
+        self._settling = True
+        for name, there in (("step", range(1, len(replay.steps) + 1)), ("item", range(replay.items))):
+            values[name] = min(values[name], there[-1])
+            if len(sliders[name].options) != len(there):
+                sliders[name].options = [(str(i), i) for i in there]  # this moves the slider to the first
                 sliders[name].value = values[name]
         self._play.max = len(replay.steps) - 1
+        self._settling = False
         return replay, values["step"], values["item"]
 
     def _content(self, values: dict) -> str:
@@ -129,7 +137,8 @@ class Stepper(Shell):
 
     def _show(self, values: dict) -> None:
         try:
-            content = self._content(values)
+            with self._drawing:
+                content = self._content(values)
         except Exception as error:  # nobody reads the log console, so the panel says it
             content = escape(f"{type(error).__name__}: {error}")
         key = escape(" ".join(f"{k}={v}" for k, v in values.items()))
@@ -140,7 +149,8 @@ class Stepper(Shell):
         values = dict(self._start)
         if not self._film:
             return self._what(**values)
-        return self._replay(values).picture(values["step"], values["item"])
+        with self._drawing:
+            return self._replay(values).picture(values["step"], values["item"])
 
 
 def _in_order(name: str, values) -> w.SelectionSlider:
