@@ -26,12 +26,12 @@ HARMLESS = {
         15,
         "index",
         "block = &Atile[0 + 1][0][0]",
-    ): "another part of the tiles, which nobody needs any more, serves as well",
+    ): "another part of the tiles serves as well",
     (
         15,
         "index",
         "block = &Atile[0][0 + 1][0]",
-    ): "another part of the tiles, which nobody needs any more, serves as well",
+    ): "another part of the tiles serves as well",
 }
 
 
