@@ -37,7 +37,7 @@ def banks(indices: Iterable[int], bank_bytes: int = 4, title: str = "") -> Pictu
         colour = GREEN if needed == 1 else ORANGE if row else BLUE
         shift = 0.5 * (i % 2) if bank_bytes == 8 else 0  # the two floats of a wide bank side by side
         width = 0.5 if bank_bytes == 8 else 1
-        ax.add_patch(Rectangle((word % 32 + shift, -row - 1), width, 0.9, facecolor=colour, edgecolor="none"))
+        ax.add_artist(Rectangle((word % 32 + shift, -row - 1), width, 0.9, facecolor=colour, edgecolor="none"))
         ax.text(word % 32 + shift + width / 2, -row - 0.55, str(lane), ha="center", va="center", fontsize=6, color="w")
     boxes = [[(x, -needed), (x, 0.1)] for x in range(33)]
     lines(ax, boxes, linewidth=0.5, alpha=0.7)
@@ -90,7 +90,7 @@ def timeline(tiles: int, load: float, compute: float, buffers: int = 1, groups: 
     for s in spans:
         row = 2 * s.group + (s.what == "compute")
         face = faint(BLUE, 0.45) if s.what == "load" else GREEN
-        ax.add_patch(
+        ax.add_artist(
             Rectangle((s.start, -row - 0.9), s.end - s.start, 0.8, facecolor=face, edgecolor=INK, linewidth=0.5)
         )
         if (s.end - s.start) / end > 0.02:
@@ -120,7 +120,7 @@ def diverging(name: str, m: int, n: int, k: int, tile: int, warp: int = 32, layo
     for (row, col), value in np.ndenumerate(counts):
         share = value / of_each
         face = faint(ORANGE, share)
-        ax.add_patch(Rectangle((col, -row - 1), 0.94, 0.92, facecolor=face, edgecolor=INK, linewidth=0.4))
+        ax.add_artist(Rectangle((col, -row - 1), 0.94, 0.92, facecolor=face, edgecolor=INK, linewidth=0.4))
         if counts.size <= 150:
             ink = "w" if share > 0.5 else INK
             ax.text(col + 0.47, -row - 0.54, str(value), ha="center", va="center", color=ink, fontsize=7)

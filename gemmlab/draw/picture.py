@@ -65,10 +65,18 @@ class Picture(Figure):
         grid = self.add_gridspec(rows, cols, **options)
         return [self.axes_plain(grid[row, col]) for row in range(rows) for col in range(cols)]
 
+    def _settle(self) -> None:
+        """What stands inside the axes needs no room around them: leaving it out halves the time of the layout."""
+        for ax in self.axes:
+            inside = [t for t in ax.texts if t.get_horizontalalignment() == t.get_verticalalignment() == "center"]
+            for artist in (*inside, *ax.patches, *ax.lines, *ax.images, *ax.collections):
+                artist.set_in_layout(False)
+
     def png(self) -> bytes:
         """The picture as PNG on a transparent background; 64 colours suffice for a diagram and keep it small."""
         canvas = FigureCanvasAgg(self)
         self.set_dpi(130)
+        self._settle()
         with _lock:
             canvas.draw()
         out = io.BytesIO()
@@ -80,6 +88,7 @@ class Picture(Figure):
     def svg(self) -> str:
         """An <svg> element that takes its text colour from the page."""
         out = io.StringIO()
+        self._settle()
         with _lock, matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "gemmlab"}):
             FigureCanvasSVG(self).print_svg(out, metadata={"Date": None, "Creator": None})
         text = out.getvalue()[out.getvalue().index("<svg") :]

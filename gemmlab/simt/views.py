@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .api import Run
+from .api import EVENT, Run
 from .count import Counts, cost
 from .parse import Parser, constant
 from .text import Preprocessor, TextError, Token, tokens_of
@@ -124,7 +124,7 @@ def _written(tokens: list[Token]) -> str:
 
 def select(run: Run, array: str, store: bool = False, **where: int) -> np.ndarray:
     """The events of one array, loads or stores, whose fields (group, item, phase ...) are as asked for."""
-    events = run.accesses.get((array, store), run.events()[:0])
+    events = run.accesses.get((array, store), np.empty(0, EVENT))
     chosen = np.ones(len(events), bool)
     for name, value in where.items():
         chosen &= events[name] == value
