@@ -34,7 +34,8 @@ class Stepper(Shell):
     Args:
         show: a simulated run; or a function that is called with one keyword argument per choice and returns a
             simulated run or a `Picture`.
-        choices: the values of each slider by its name; it starts at the first one given. Numbers are put in order.
+        choices: the values of each slider by its name; it starts at the first one given. Numbers are put in order,
+            and a `range` gets a button that plays through it.
         start: where the sliders start that a simulated run has of its own: "step" (from 1 on), "item", "group".
 
     Examples:
@@ -51,9 +52,9 @@ class Stepper(Shell):
         self._drawing = threading.Lock()  # a replay draws all its steps in one picture
         first = self._what(**self.values)
         self._film = isinstance(first, ProductRun)
-        buttons: list[w.Widget] = []
+        buttons: list[w.Widget] = [_player(self._sliders[n]) for n, v in choices.items() if isinstance(v, range)]
         if self._film:
-            buttons = self._add_film(first, {"step": 1, "item": 0, **(start or {})})
+            buttons += self._add_film(first, {"step": 1, "item": 0, **(start or {})})
         elif start:
             raise ValueError(f"start is for simulated runs, and {type(first).__name__} is none: {start}")
         self.name = "picture to step through, by " + ", ".join(self._sliders)
@@ -81,9 +82,7 @@ class Stepper(Shell):
             self._sliders[name] = slider(name, values, start[name])
         self._heat = w.Dropdown(options=list(HEAT), description="count", layout=w.Layout(width="260px"),
                                 tooltip="What the bars beside the lines count, over the whole run")  # fmt: skip
-        self._play = w.Play(min=0, max=len(replay.steps) - 1, value=start["step"] - 1, interval=700, show_repeat=False,
-                            tooltip="Step by step")  # fmt: skip
-        w.jslink((self._play, "value"), (self._sliders["step"], "index"))
+        self._play = _player(self._sliders["step"])
         return [self._play, self._heat]
 
     def _moved(self, control: w.Widget) -> None:
@@ -151,6 +150,14 @@ class Stepper(Shell):
             return self._what(**values)
         with self._drawing:
             return self._replay(values).picture(values["step"], values["item"])
+
+
+def _player(control: w.SelectionSlider) -> w.Play:
+    """Buttons that move a slider to its end by themselves; only the page takes part in that."""
+    name, last = control.description, len(control.options) - 1
+    play = w.Play(min=0, max=last, value=control.index, interval=700, show_repeat=False, tooltip=f"Play through {name}")
+    w.jslink((play, "value"), (control, "index"))
+    return play
 
 
 def _in_order(name: str, values) -> w.SelectionSlider:
