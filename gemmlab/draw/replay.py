@@ -7,7 +7,7 @@ from matplotlib.patches import Circle
 from ..simt import ProductRun, views
 from ..simt.watch import Entry
 from .diagram import COLOURS, boxes, faint, grid, placed, runs
-from .picture import GREEN, INK, ORANGE, Picture, count
+from .picture import GREEN, INK, ORANGE, RED, Picture, count
 
 #: How strongly a square is coloured: touched by the work-item, by its group in this step, shortly before.
 ITEM, GROUP, EARLIER = 1.0, 0.5, 0.22
@@ -55,9 +55,9 @@ class Replay:
         """The key, in the corner that A and B leave free."""
         x, y = 0.0, 0.5 if not self.run.transposed else self._places["A"][1] + self.run.m + 3.5
         unit = (self._ax.get_xlim()[1] + 2.5) / 40  # a fortieth of the width, whatever the matrices' sizes
-        for row, (strength, words) in enumerate(
-            ((ITEM, "this work-item"), (GROUP, "its group, now"), (EARLIER, "shortly before"), (0, "its part of C"))
-        ):
+        rows: list[tuple[float, str]] = [(ITEM, "this work-item"), (GROUP, "its group, now")]
+        rows += [(EARLIER, "shortly before"), (0, "its part of C")]
+        for row, (strength, words) in enumerate(rows):
             at = y + 2 * unit * row
             if strength:
                 boxes(self._ax, [(x, -at - unit, unit, unit)], faint(INK, strength))
@@ -67,30 +67,42 @@ class Replay:
 
     def picture(self, number: int, item: int = 0) -> Picture:
         """Step `number`, from 1 on, with one work-item in full colour; the next call changes the same picture."""
-        step = self.steps[number - 1]
         for mark in self._marks:
             mark.remove()
         self._marks = []
-        for name, (x, y, *_) in self._places.items():
-            told = {EARLIER: views.places(self._before(number, name), name), GROUP: views.places(step.entries, name),
-                    ITEM: views.places(step.entries, name, item)}  # fmt: skip
-            strongest = {i: strength for strength, indices in told.items() for i in indices}
-            for strength in told:
-                cells = [self._cell(name, i) for i, most in strongest.items() if most == strength]
-                some = [(x + col, -(y + row + high), 1, high) for col, row, high in runs(cells)]
-                self._marks += boxes(self._ax, some, faint(_colour(name), strength))
-            used = {e.site.stores for e in step.entries if e.memory is not None and e.memory.name == name}
-            verb = {(): "", (False,): ": read", (True,): ": stored", (False, True): ": read, stored"}[
-                tuple(sorted(used))
-            ]
-            self._titles[name].set_text(name + verb)
-        x, y, *_ = self._places["C"]
-        for i in self._owned[item]:
-            col, row = self._cell("C", i)
-            dot = Circle((x + col + 0.5, -(y + row + 0.5)), 0.24, facecolor=GREEN)
-            self._marks.append(self._ax.add_patch(dot))
+        for name in self._places:
+            self._show_accesses(name, number, item)
+        for index in self._owned[item]:
+            left, top = self._corner("C", index)
+            self._marks.append(self._ax.add_patch(Circle((left + 0.5, top - 0.5), 0.24, facecolor=GREEN)))
+        for finding in self.run.findings:
+            here = finding.array in self._places and views.places(self.steps[number - 1].entries, finding.array)
+            if here and finding.element in here:
+                left, top = self._corner(finding.array, finding.element)
+                sides = ([left, left + 1], [top, top - 1]), ([left, left + 1], [top - 1, top])
+                self._marks += [line for x, y in sides for line in self._ax.plot(x, y, color=RED)]
         self._picture.alt = self.words(number, item)
         return self._picture
+
+    def _show_accesses(self, name: str, number: int, item: int) -> None:
+        """Colour what is touched of an array, and say above it whether it is read or stored."""
+        entries = self.steps[number - 1].entries
+        told = {EARLIER: views.places(self._before(number, name), name), GROUP: views.places(entries, name),
+                ITEM: views.places(entries, name, item)}  # fmt: skip
+        strongest = {index: strength for strength, indices in told.items() for index in indices}
+        x, y, *_ = self._places[name]
+        for strength in told:
+            cells = [self._cell(name, index) for index, most in strongest.items() if most == strength]
+            some = [(x + col, -(y + row + high), 1, high) for col, row, high in runs(cells)]
+            self._marks += boxes(self._ax, some, faint(_colour(name), strength))
+        used = {e.site.stores for e in entries if e.memory is not None and e.memory.name == name}
+        verbs = [verb for store, verb in ((False, "read"), (True, "stored")) if store in used]
+        self._titles[name].set_text(f"{name}: {', '.join(verbs)}" if verbs else name)
+
+    def _corner(self, name: str, index: int) -> tuple[int, int]:
+        """Where the upper left corner of an element is drawn."""
+        (x, y, *_), (col, row) = self._places[name], self._cell(name, index)
+        return x + col, -(y + row)
 
     def _before(self, number: int, name: str) -> list[Entry]:
         """The accesses to an array before a step, in the latest phase in which there are any."""

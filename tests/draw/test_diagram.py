@@ -16,7 +16,7 @@ from gemmlab import model, simulate
 from gemmlab.bench import sweeps
 from gemmlab.catalog import sources
 from gemmlab.draw import diagram, hardware, plot, replay
-from gemmlab.draw.picture import BLUE, GREEN, INK, ORANGE, Picture, count, short
+from gemmlab.draw.picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count, short
 from gemmlab.simt import views
 
 BLOCKS = {"TSM": 8, "TSN": 8, "TSK": 4, "WPTM": 2, "WPTN": 4, "UNROLL": 1}
@@ -122,6 +122,18 @@ def drawn_now(film, ax):
             if 0 <= col < cols and 0 <= row < rows and same_color(face[:3], diagram.COLOURS[name]):
                 faces.setdefault(round(face[3], 2), set()).add(col * rows + row if sides else row * cols + col)
     return found
+
+
+def test_the_element_of_a_race_is_crossed_out():
+    source = sources.read("02_tiled.cl").replace("barrier(CLK_LOCAL_MEM_FENCE);", "", 1)
+    r = simulate(2, 8, 8, 8, {"TS": 4}, source)
+    (race,) = (f for f in r.findings if f.kind == "race" and f.array == "Atile")
+    film = replay.Replay(r)
+    for number, step in enumerate(film.steps, 1):
+        (ax,) = film.picture(number).axes
+        red = any(same_color(line.get_color(), RED) for line in ax.lines)
+        touched = {name for name in r.shapes if race.element in views.places(step.entries, name)}
+        assert red == bool(touched), step
 
 
 def test_a_replay_ends_where_the_kernel_had_to_stop():
