@@ -136,16 +136,18 @@ class Replay:
         """What one work-item does: which elements it touches, and how many multiply-adds it makes."""
         said = []
         for store, verb in ((False, "reads"), (True, "stores")):
-            for name in self._places:
-                touched = views.places(entries, name, item, store)
-                if touched:
-                    col, row = self._cell(name, touched[0])
-                    first = f"{name}({row}, {col})" if name in "ABC" else f"{name}[{row}][{col}]"
-                    more = len(touched) - 1
-                    said.append(f"{verb} {first}" + (f" and {count(more, 'element')} more" if more else ""))
+            touched = {name: views.places(entries, name, item, store) for name in self._places}
+            named = [self._element(name, indices) for name, indices in touched.items() if indices]
+            said += [f"{verb} {_listed(named)}"] if named else []
         here = [e for e in entries if e.site.kind == "multiply-add"]
         mads = sum(e.site.width for e in here if e.wave.active(e.mask)[e.wave.items == item].any())
         return said + ([f"makes {count(mads, 'multiply-add')}"] if mads else [])
+
+    def _element(self, name: str, indices: list[int]) -> str:
+        """The first of some elements, as one writes it, and how many more there are."""
+        col, row = self._cell(name, indices[0])
+        first = f"{name}({row}, {col})" if name in "ABC" else f"{name}[{row}][{col}]"
+        return f"{first} (and {len(indices) - 1} more)" if len(indices) > 1 else first
 
 
 def _of_group(step: views.Step) -> list[str]:
@@ -153,8 +155,10 @@ def _of_group(step: views.Step) -> list[str]:
     first, counts = step.entries[0], step.counts
     if first.site.kind == "barrier":
         return ["has come to the barrier: whatever was stored before may be read behind it"]
-    said = [f"reads {count(number, 'number')} of {name}" for name, number in counts.loads.items()]
-    said += [f"stores {count(number, 'number')} of {name}" for name, number in counts.stores.items()]
+    said = []
+    for verb, moved in (("reads", counts.loads), ("stores", counts.stores)):
+        if moved:
+            said.append(f"{verb} {_listed([f'{number} of {name}' for name, number in moved.items()])}")
     if counts.transactions:
         said.append(f"moves {count(counts.transactions, 'sector')} of global memory")
     if counts.turns:
@@ -168,12 +172,13 @@ def _of_group(step: views.Step) -> list[str]:
     return said
 
 
+def _listed(words: list[str]) -> str:
+    """One, two and three."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
 def _sentence(who: str, does: list[str]) -> str:
-    """ "The group reads, stores and makes." """
-    if not does:
-        return ""
-    listed = does[0] if len(does) == 1 else f"{', '.join(does[:-1])} and {does[-1]}"
-    return f"{who[0].upper()}{who[1:]} {listed}. "
+    return f"{who[0].upper()}{who[1:]} {_listed(does)}. " if does else ""
 
 
 def _layout(run: ProductRun) -> dict[str, tuple[int, int, int, int, tuple[str, str] | None]]:
