@@ -158,7 +158,7 @@ def _of_group(step: views.Step) -> list[str]:
     said = []
     for verb, moved in (("reads", counts.loads), ("stores", counts.stores)):
         if moved:
-            said.append(f"{verb} {_listed([f'{count(n, 'number')} of {name}' for name, n in moved.items()])}")
+            said.append(f"{verb} {_listed([count(n, 'number') + f' of {name}' for name, n in moved.items()])}")
     if counts.transactions:
         said.append(f"moves {count(counts.transactions, 'sector')} of global memory")
     if counts.turns:
