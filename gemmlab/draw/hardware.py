@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 from .. import model
 from ..model import divergence
 from .diagram import faint
-from .picture import BLUE, GREEN, INK, ORANGE, VIOLET, Picture, count, lines, time_axis
+from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, count, lines, time_axis
 
 
 def banks(indices: Iterable[int], bank_bytes: int = 4, title: str = "") -> Picture:
@@ -146,7 +146,7 @@ def shifts(m: int, n: int, rows: int, cols: int) -> Picture:
     picture = Picture(6.5, 3.6, alt)
     ax = picture.axes_plain()
     for g, (top, left, up, over) in enumerate(groups):
-        colour = {(False, False): BLUE, (True, False): ORANGE, (False, True): GREEN, (True, True): VIOLET}[
+        colour = {(False, False): BLUE, (True, False): ORANGE, (False, True): GREEN, (True, True): MAGENTA}[
             up > 0, over > 0
         ]
         ax.add_patch(Rectangle((left + 0.1, -top - rows + 0.1), cols - 0.2, rows - 0.2, facecolor=faint(colour, 0.35),

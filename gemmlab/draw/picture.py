@@ -18,7 +18,7 @@ from PIL import Image
 
 INK = "#808080"  # text and lines: readable on white and on black; in an SVG the page's text colour replaces it
 BLUE, ORANGE, GREEN, RED = "#3f8ad8", "#cf7519", "#3fa26a", "#d9534f"  # A, B, C, and what is wrong
-VIOLET = "#8e5fc9"  # what a picture points out
+MAGENTA = "#c542b4"  # what a picture points out
 COLOURS = {"A": BLUE, "B": ORANGE, "C": GREEN}
 _lock = threading.Lock()  # rc_context changes the settings of the whole process
 

@@ -14,7 +14,7 @@ from matplotlib.patches import Rectangle
 from .. import model
 from ..simt import ProductRun, simulate, views
 from .diagram import faint
-from .picture import BLUE, GREEN, INK, ORANGE, VIOLET, Picture, count, time_axis
+from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, count, time_axis
 
 TILE = 64  # rows and columns of the tile whose warps are drawn
 
@@ -75,7 +75,7 @@ def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, lane: int = 0) -> Pictur
     )
     picture = Picture(6.8, 3.9, alt)
     shades = matplotlib.colormaps["viridis"](np.linspace(0.15, 0.9, 32))
-    shades[lane] = (*to_rgb(VIOLET), 1)
+    shades[lane] = (*to_rgb(MAGENTA), 1)
     for ax, (number, r) in zip(picture.panels(1, 2), both.items(), strict=True):
         owner = owners(r)
         if number == 9:
@@ -90,7 +90,7 @@ def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, lane: int = 0) -> Pictur
                 ax.text(n + 2, -m - 2.1, str(item), ha="center", va="center", fontsize=7, color=ink)
         ax.add_artist(Rectangle((0, -TILE), TILE, TILE, fill=False, edgecolor=GREEN, linewidth=1.5))
         ax.set(xlim=(-0.5, TILE + 0.5), ylim=(-TILE - 0.5, 0.5), aspect="equal", xticks=[], yticks=[])
-        ax.set_title(f"kernel {number}: warp 0, lane {lane} in violet", color=INK, fontsize=10)
+        ax.set_title(f"kernel {number}: warp 0, lane {lane} in magenta", color=INK, fontsize=10)
         ax.set_xlabel(words[number], color=INK, fontsize=9)
         for spine in ax.spines.values():
             spine.set_visible(False)
