@@ -45,10 +45,13 @@ class GemmMagics(Magics):
             return None
 
 
-def _fold(explorer: Explorer) -> w.Accordion:
-    """Below an explorer, what the text in its cell does, line by line; simulated when the reader opens the fold."""
+def _fold(explorer: Explorer) -> w.VBox:
+    """A button below an explorer, and behind it what the text in its cell does, line by line.
+
+    It is simulated when the button is pressed, with the explorer's settings, so that it delays nothing.
+    """
+    button = w.ToggleButton(False, description="Step through this kernel", layout=w.Layout(width="auto"))
     inside = w.VBox()
-    fold = w.Accordion([inside], titles=("Step through this kernel",), selected_index=None)
 
     def fill() -> None:
         params = {p.name: explorer.values[p.name] for p in explorer.spec.params}
@@ -66,13 +69,13 @@ def _fold(explorer: Explorer) -> w.Accordion:
         for control in stepper.controls:
             free(control)
 
-    def opened(change) -> None:
-        if change["new"] is not None:
-            inside.children = (w.HTML("simulating …"),)
+    def pressed(change) -> None:
+        inside.children = (w.HTML("simulating …"),) if change["new"] else ()
+        if change["new"]:
             threading.Thread(target=fill, daemon=True).start()
 
-    fold.observe(opened, names="selected_index")
-    return fold
+    button.observe(pressed, names="value")
+    return w.VBox([button, inside])
 
 
 def _parse(line: str) -> tuple[int, dict[str, int], str | None]:

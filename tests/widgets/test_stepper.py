@@ -132,6 +132,9 @@ def test_the_fold_below_a_cell_is_filled_when_it_is_opened(source, words, monkey
     monkeypatch.setattr(magic, "threading", SimpleNamespace(Thread=Now))
     explorer = SimpleNamespace(spec=catalog[2], source=source, values={"TS": 32, "M": 64, "N": 64, "K": 64})
     fold = magic._fold(explorer)
-    assert fold.children[0].children == ()
-    fold.selected_index = 0
-    assert words in fold.children[0].children[0].value
+    button, inside = fold.children
+    assert inside.children == ()
+    button.value = True
+    assert words in inside.children[0].value
+    button.value = False
+    assert inside.children == ()
