@@ -476,28 +476,25 @@ def simulate(
 def _as_a_product(program: Program, spec: KernelSpec, local: tuple[int, int]) -> None:
     """A product's kernel has a product's parameters, and the work-groups that it is launched with."""
     wanted = ["M", "N", "K", "A", "B", "C"] + ["pieces"] * spec.takes_workspace
-    problem = ""
+    problems = []
     if len(program.params) != len(wanted):
-        problem = f"{program.name} has {len(program.params)} parameters instead of {len(wanted)}: {', '.join(wanted)}"
+        problems.append(
+            f"{program.name} has {len(program.params)} parameters instead of {len(wanted)}: {', '.join(wanted)}"
+        )
     for param, name in zip(program.params, wanted, strict=False):
-        number = name in "MNK"
-        if (
-            number != (isinstance(param.type, Scalar) and param.type.whole)
-            or not number
-            and not (
-                isinstance(param.type, Pointer) and param.type.space == "global" and not scalar_of(param.type.to).whole
-            )
-        ):
-            what = "a whole number" if number else "a pointer to floats in global memory"
-            shown = f"parameter {param.name}, which stands for {name}"
-            problem = problem or f"{shown}, must be {what}, not {an(param.type)}"
+        of = param.type
+        if name in "MNK":
+            fits, what = isinstance(of, Scalar) and of.whole, "a whole number"
+        else:
+            fits = isinstance(of, Pointer) and of.space == "global" and not scalar_of(of.to).whole
+            what = "a pointer to floats in global memory"
+        if not fits:
+            problems.append(f"parameter {param.name}, which stands for {name}, must be {what}, not {an(of)}")
     if program.size and program.size != (*local, 1):
         size = " x ".join(map(str, program.size))
-        problem = (
-            problem or f"{program.name} requires work-groups of {size}, but is launched with {local[0]} x {local[1]}"
-        )
-    if problem:
-        error = TextError(problem, program.spot)
+        problems.append(f"{program.name} requires work-groups of {size}, but is launched with {local[0]} x {local[1]}")
+    if problems:
+        error = TextError(problems[0], program.spot)
         error.source = program.text
         raise error
 
