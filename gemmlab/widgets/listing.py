@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 
 from ..draw.picture import BLUE, RED
-from ..simt import Run, views
+from ..simt import ProductRun, Run, views
 from ..simt.count import Counts
 from .shell import escape
 
@@ -31,7 +32,7 @@ _STYLE = f"""<style>
 </style>"""
 
 
-def listing(run: Run, now: int, heat: str) -> str:
+def listing(run: ProductRun, now: int, heat: str) -> str:
     """The text of a run's kernel, and below it what the macros on a line stand for, and what was found.
 
     Args:
@@ -39,8 +40,10 @@ def listing(run: Run, now: int, heat: str) -> str:
     """
     rows = _rows(run, heat)
     text = "".join(row.replace('class="', 'class="gemmlab-now ', 1) if line == now else row for line, row in rows)
-    means = _macros(run).get(now, {})
-    shown = "; ".join(f"{name} is {value}" for name, value in means.items())
+    code = run.text.split("\n")[now - 1].partition("//")[0]
+    sizes = {name: size for name, size in zip("MNK", (run.m, run.n, run.k), strict=True)
+             if re.search(rf"\b{name}\b", code)}  # fmt: skip
+    shown = "; ".join(f"{name} is {value}" for name, value in (_macros(run).get(now, {}) | sizes).items())
     macros = f'<div style="font-size:12px;min-height:1.5em">{f"Line {now}: {escape(shown)}" if shown else ""}</div>'
     found = "".join(
         f'<div style="border-left:4px solid {RED};padding-left:6px;font-size:12px">'
