@@ -34,8 +34,8 @@ class Replay:
     def _base(self) -> None:
         """Draw what stays: matrices, arrays, axes, legend."""
         right = max(x + cols for x, _, _, cols, _ in self._places.values()) + 1.0
-        if self.run.shapes:  # room for what is written above the arrays, a quarter of the width
-            right = max(right, (self._places[next(iter(self.run.shapes))][0] + 1) / 0.75)
+        if self.run.shapes:  # room for what is written above the arrays, more than a quarter of the width
+            right = max(right, (self._places[next(iter(self.run.shapes))][0] + 1) / 0.72)
         down = max(y + rows for _, y, rows, _, _ in self._places.values()) + 2.5
         self._picture = Picture(4.4, 4.4 * (down + 2.5) / (right + 2.5), "")
         self._ax = ax = self._picture.sheet()
@@ -43,11 +43,11 @@ class Replay:
         self._titles = {}
         for name, (x, y, rows, cols, sides) in self._places.items():
             grid(ax, x, y, rows, cols, _colour(name), "")
-            self._titles[name] = ax.text(x, -y + 0.4, name, color=_colour(name), fontsize=9, fontweight="bold")
+            self._titles[name] = ax.text(x, -y + 0.4, name, color=_colour(name), fontsize=10, fontweight="bold")
             if sides and name != "C":  # its rows are A's
-                ax.text(x - 0.5, -y - rows / 2, sides[0], color=INK, fontsize=9, ha="right", va="center")
+                ax.text(x - 0.5, -y - rows / 2, sides[0], color=INK, fontsize=10, ha="right", va="center")
             if sides and (name != "B" or self.run.transposed):  # its columns are C's
-                ax.text(x + cols / 2, -y - rows - 0.4, sides[1], color=INK, fontsize=9, ha="center", va="top")
+                ax.text(x + cols / 2, -y - rows - 0.4, sides[1], color=INK, fontsize=10, ha="center", va="top")
         self._legend()
         self._marks: list = []
 
@@ -63,7 +63,7 @@ class Replay:
                 boxes(self._ax, [(x, -at - unit, unit, unit)], faint(INK, strength))
             else:
                 self._ax.add_patch(Circle((x + unit / 2, -at - unit / 2), unit / 3, facecolor=GREEN))
-            self._ax.text(x + 1.6 * unit, -at - unit / 2, words, color=INK, fontsize=8.5, va="center")
+            self._ax.text(x + 1.6 * unit, -at - unit / 2, words, color=INK, fontsize=9.8, va="center")
 
     def picture(self, number: int, item: int = 0) -> Picture:
         """Step `number`, from 1 on, with one work-item in full colour; the next call changes the same picture."""

@@ -11,10 +11,10 @@ from ..simt import ProductRun, Run, views
 from ..simt.count import Counts
 from .shell import escape
 
-#: What the bars beside the lines may count, over the whole run.
+#: What the bars beside the lines may count, over the whole run: sectors of global memory, turns of local memory ...
 HEAT: dict[str, Callable[[Counts], int]] = {
-    "sectors of global memory": lambda c: c.transactions,
-    "turns of local memory": lambda c: c.turns,
+    "global sectors": lambda c: c.transactions,
+    "local turns": lambda c: c.turns,
     "multiply-adds": lambda c: c.multiply_adds,
 }
 
@@ -22,8 +22,8 @@ _STYLE = f"""<style>
 .gemmlab-code {{font-family:var(--jp-code-font-family,monospace);font-size:11px;line-height:1.35;height:330px;
   overflow:auto;position:relative;border:1px solid #80808055}}
 .gemmlab-code div {{display:flex;min-height:1.35em}}
-.gemmlab-code i {{flex:0 0 26px;opacity:.55;text-align:right;font-style:normal}}
-.gemmlab-code b {{flex:0 0 44px;margin:0 6px;padding:0 2px;text-align:right;font-weight:normal;
+.gemmlab-code i {{flex:0 0 22px;opacity:.55;text-align:right;font-style:normal}}
+.gemmlab-code b {{flex:0 0 38px;margin:0 4px;padding:0 2px;text-align:right;font-weight:normal;
   background:linear-gradient(to left,{BLUE}66 var(--share,0%),transparent var(--share,0%))}}
 .gemmlab-code span {{white-space:pre-wrap;overflow-wrap:anywhere}}
 .gemmlab-now {{background:{BLUE}44;box-shadow:inset 3px 0 {BLUE}}}

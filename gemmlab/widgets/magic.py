@@ -50,7 +50,9 @@ def _fold(explorer: Explorer) -> w.VBox:
 
     It is simulated when the button is pressed, with the explorer's settings, so that it delays nothing.
     """
-    button = w.ToggleButton(False, description="Step through this kernel", layout=w.Layout(width="auto"))
+    button = w.ToggleButton(
+        False, description="Step through this kernel", layout=w.Layout(width="auto", align_self="flex-start")
+    )
     inside = w.VBox()
 
     def fill() -> None:
@@ -64,7 +66,8 @@ def _fold(explorer: Explorer) -> w.VBox:
             inside.children = (w.HTML(f"<pre>{escape(str(error))}</pre>"),)
             return
         settings = " ".join(f"{name}={value}" for name, value in run.params.items())
-        head = f"Simulated with {settings} on {run.m} x {run.n} x {run.k}. {run.verdict[0].upper()}{run.verdict[1:]}"
+        verdict = run.verdict.partition(":")[0] if run.findings else run.verdict  # findings are told below the text
+        head = f"Simulated with {settings} on {run.m} x {run.n} x {run.k}. {verdict[0].upper()}{verdict[1:]}"
         inside.children = (w.HTML(f"<p>{escape(head)}</p>"), stepper.box)
         for control in stepper.controls:
             free(control)
