@@ -6,14 +6,14 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path
 
 from ..catalog.sources import read
 from ..simt import Empty, ProductRun, Run, views
 from ..simt import run as run_kernel
-from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count, lines
+from .picture import BLUE, GREEN, INK, ORANGE, Picture, count, lines
 
 COLOURS = {"A": BLUE, "B": ORANGE, "C": GREEN, "Atile": BLUE, "Btile": ORANGE, "in": BLUE, "out": GREEN, "tile": ORANGE}
 
@@ -22,16 +22,17 @@ COLOURS = {"A": BLUE, "B": ORANGE, "C": GREEN, "Atile": BLUE, "Btile": ORANGE, "
 Mark = tuple[int, int, Any, str]
 
 
-def _grid(ax, x, y, rows, cols, colour, name, marks=()) -> None:
+def grid(ax, x, y, rows, cols, colour, name, marks=()) -> None:
     """Draw a matrix as squares, with its top left corner at (x, y); `marks` are (row, column, colour, text)."""
     by_face: dict = {}
     for row, col, face, text in {(r, c): (r, c, f, t) for r, c, f, t in marks}.values():
         by_face.setdefault(face if isinstance(face, str) else tuple(face), []).append((col, row))
         if text:
-            ink = "white" if np.dot(to_rgb(face), (0.21, 0.72, 0.07)) < 0.45 else "black"
+            dark = np.dot(to_rgb(face), (0.21, 0.72, 0.07)) < 0.45
+            ink = INK if to_rgba(face)[3] < 0.6 else "white" if dark else "black"
             ax.text(x + col + 0.5, -(y + row + 0.5), text, ha="center", va="center", fontsize=7, color=ink)
     for face, cells in by_face.items():
-        _boxes(ax, [(x + col, -(y + row + high), 1, high) for col, row, high in _runs(cells)], face)
+        boxes(ax, [(x + col, -(y + row + high), 1, high) for col, row, high in runs(cells)], face)
     rules = [[(x + i, -y), (x + i, -(y + rows))] for i in range(cols + 1)]
     rules += [[(x, -(y + i)), (x + cols, -(y + i))] for i in range(rows + 1)]
     lines(ax, rules, linewidth=0.3, alpha=0.6)
@@ -51,11 +52,11 @@ def layout(rows: int = 3, cols: int = 4) -> Picture:
                                (cols + 3, "column-major (Fortran, BLAS)", lambda r, c: c * rows + r)):  # fmt: skip
         shades = matplotlib.colormaps["viridis"](np.linspace(0.25, 0.8, rows * cols))
         marks = [(r, c, shades[place(r, c)], str(place(r, c))) for r in range(rows) for c in range(cols)]
-        _grid(ax, shift, 0, rows, cols, INK, name, marks)
+        grid(ax, shift, 0, rows, cols, INK, name, marks)
     return _bare(ax, picture)
 
 
-def _places(r: ProductRun) -> dict[str, tuple[int, int, int, int]]:
+def placed(r: ProductRun) -> dict[str, tuple[int, int, int, int]]:
     """Where A, B and C are placed in a picture: (x, y, rows, columns), with the shapes that are stored in memory."""
     small = (r.m + max(r.b_shape)) // 24
     gap, right = 3 + small, max(r.k + 2, 5 * small)  # room for a title; the smaller the squares, the more
@@ -64,24 +65,25 @@ def _places(r: ProductRun) -> dict[str, tuple[int, int, int, int]]:
     return {"A": (0, r.k + gap, r.m, r.k), "B": (right, 0, *r.b_shape), "C": (right, r.k + gap, r.m, r.n)}
 
 
-def _runs(cells: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
+def runs(cells: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
     """Merge cells (column, row) that are neighbours in a column into runs (column, first row, length)."""
-    runs: list[tuple[int, int, int]] = []
+    found: list[tuple[int, int, int]] = []
     for col, row in sorted(cells):
-        if runs and runs[-1][0] == col and sum(runs[-1][1:]) == row:
-            runs[-1] = (col, runs[-1][1], runs[-1][2] + 1)
+        if found and found[-1][0] == col and sum(found[-1][1:]) == row:
+            found[-1] = (col, found[-1][1], found[-1][2] + 1)
         else:
-            runs.append((col, row, 1))
-    return runs
+            found.append((col, row, 1))
+    return found
 
 
-def _boxes(ax, boxes, colour) -> None:
+def boxes(ax, some, colour) -> list[PathPatch]:
     """Draw boxes (left, bottom, width, height) of one colour as a single path, which makes an SVG far smaller."""
-    corners = [[(x, y), (x + w, y), (x + w, y + h), (x, y + h), (x, y)] for x, y, w, h in boxes]
+    corners = [[(x, y), (x + w, y), (x + w, y + h), (x, y + h), (x, y)] for x, y, w, h in some]
     codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * len(corners)
-    if corners:
-        path = Path([point for box in corners for point in box], codes)
-        ax.add_patch(PathPatch(path, facecolor=colour, edgecolor="none", zorder=1))
+    if not corners:
+        return []
+    path = Path([point for box in corners for point in box], codes)
+    return [ax.add_patch(PathPatch(path, facecolor=colour, edgecolor="none", zorder=1))]
 
 
 def faint(colour: str, share: float = 0.4) -> tuple:
@@ -133,12 +135,12 @@ def access(run: ProductRun, step: int = 0, warp: int = 0, size: int = 32) -> Pic
     ax, beside = picture.panels(1, 2, width_ratios=(k + n, 34))
     touched = {name: _touched(run, name, step, warp) for name in "AB"}
     mine = _touched(run, "C", 0, warp, store=True)
-    places = _places(run)
+    places = placed(run)
     for name, (x, y, rows, cols) in places.items():
         indices = touched.get(name, mine)
         marks = [(int(i) % rows, int(i) // rows, COLOURS[name], "") for i in indices]
         title = f"{name}{' transposed' if name == 'B' and run.transposed else ''}  {rows} x {cols}"
-        _grid(ax, x, y, rows, cols, COLOURS[name], title, marks)
+        grid(ax, x, y, rows, cols, COLOURS[name], title, marks)
     _bare(ax, picture)
     ax = beside
     for row, (name, line) in enumerate(zip("AB", words, strict=True)):
@@ -153,87 +155,22 @@ def _memory(ax, y, run, name, touched, floats, line) -> None:
     ax.text(0, -y + 0.75, line, color=COLOURS[name], fontsize=9, va="bottom")
     first = int(min(touched)) // floats * floats
     hit = {int(i) - first for i in touched}
-    _boxes(ax, [(i % 32, -y - 0.5 * (i // 32), 1, 0.42) for i in sorted(hit) if i < 128], COLOURS[name])
+    boxes(ax, [(i % 32, -y - 0.5 * (i // 32), 1, 0.42) for i in sorted(hit) if i < 128], COLOURS[name])
     for width, line_width in ((1, 0.3), (floats, 1.3)):
         corners = [(i % 32, -y - 0.5 * (i // 32)) for i in range(0, 128, width)]
-        boxes = [[(x, t), (x + width, t), (x + width, t + 0.42), (x, t + 0.42), (x, t)] for x, t in corners]
-        lines(ax, boxes, linewidth=line_width)
+        frames = [[(x, t), (x + width, t), (x + width, t + 0.42), (x, t + 0.42), (x, t)] for x, t in corners]
+        lines(ax, frames, linewidth=line_width)
     beyond = len([i for i in hit if i >= 128])
     if beyond:
         ax.text(0, -y - 1.72, f"and {beyond} more elements further on in memory", color=INK, fontsize=8, va="top")
 
 
-def tile_walk(run: ProductRun, phase: int = 0, item: int = 0, group: int = 0) -> Picture:
-    """What a work-group does between two barriers, and what one of its work-items does.
-
-    On the left are A, B and C: faint colours mark what the work-group loads and stores, full colours what the
-    work-item does. On the right are the tiles as they are laid out in local memory: elements that are stored have
-    the colour of their matrix, elements that the work-item reads are red. `phase` is the number of barriers that
-    the work-group has passed.
-    """
-    r = run
-    words, last = walk_words(r, phase, item, group), last_phase(r)
-    picture = Picture(8, 4.2, f"Phase {phase} (of 0 to {last}), work-item {item} of work-group {group}: {words}")
-    wide = max([cols for _, cols in r.shapes.values()], default=1)
-    ax, beside = picture.panels(1, 2, width_ratios=(r.k + r.n + 2, wide + 2))
-    places = _places(r)
-    for name, (x, y, rows, cols) in places.items():
-        here = views.select(r, name, name == "C", group=group, phase=phase)
-        marks: list[Mark] = [(i % rows, i // rows, faint(COLOURS[name]), "") for i in views.elements(here)]
-        mine = views.select(r, "C", True, group=group, item=item) if name == "C" else here[here["item"] == item]
-        marks += [(i % rows, i // rows, COLOURS[name], "") for i in views.elements(mine)]
-        title = f"B transposed  {rows} x {cols}" if name == "B" and r.transposed else f"{name}  {rows} x {cols}"
-        _grid(ax, x, y, rows, cols, COLOURS[name], title, marks)
-    _bare(ax, picture)
-    if r.shapes:
-        _local(beside, picture, r, phase, item, group)
-    else:
-        beside.remove()
-    return picture
-
-
-def _local(ax, picture: Picture, r: ProductRun, phase: int, item: int, group: int) -> None:
-    """Draw the arrays in local memory one below the other, one line of squares per row of an array."""
-    top = 0
-    for name, (rows, cols) in r.shapes.items():
-        colour = COLOURS.get(name, ORANGE)  # a text of the reader's own may name its arrays otherwise
-        stored = views.select(r, name, True, group=group, phase=phase)
-        read = views.select(r, name, group=group, phase=phase, item=item)
-        marks: list[Mark] = [(i // cols, i % cols, faint(colour), "") for i in views.elements(stored)]
-        mine = views.elements(stored[stored["item"] == item])
-        marks += [(i // cols, i % cols, colour, "") for i in mine]
-        marks += [(i // cols, i % cols, RED, "") for i in views.elements(read)]
-        _grid(ax, 0, top, rows, cols, colour, f"{name}  {rows} x {cols}", marks)
-        top += rows + 3 + rows // 8
-    _bare(ax, picture)
-
-
-def last_phase(r: Run) -> int:
-    """The number of the last phase: how many barriers the work-items pass."""
-    return max(int(events["phase"].max()) for events in r.accesses.values() if len(events))
-
-
-def walk_words(run: ProductRun, phase: int, item: int, group: int = 0) -> str:
-    """Describe a phase in words: how many floats the work-group moves, and how many of them one work-item moves."""
-    said = []
-    for verb, store, names in (("loads", False, "AB"), ("stores", True, "C")):
-        for name in names:
-            here = views.select(run, name, store, group=group, phase=phase)
-            if len(here):
-                mine = int(here[here["item"] == item]["width"].sum())
-                said.append(f"the group {verb} {int(here['width'].sum())} floats of {name}, the item {mine}")
-    for name in run.shapes:
-        mine = int(views.select(run, name, group=group, phase=phase, item=item)["width"].sum())
-        if mine:
-            said.append(f"the item reads {count(mine, 'float')} of {name}")
-    return "; ".join(said) or "nothing"
-
-
 def fetches(run: ProductRun) -> Picture:
-    """How often each element of A and of B is loaded from global memory by all work-groups together."""
-    r = run
-    counts = {name: fetch_counts(r, name) for name in "AB"}
-    most = max(int(c.max()) for c in counts.values())
+    """How often each element of A and of B is loaded from global memory by all work-groups together.
+
+    Below each matrix is a bar: of the N uses of an element of A (M of one of B), how many are loads.
+    """
+    counts = {name: fetch_counts(run, name) for name in "AB"}
     often = {name: str(c.max()) if c.min() == c.max() else f"{c.min()} to {c.max()}" for name, c in counts.items()}
     said = [
         f"each element of {name} {count(int(c.max()), 'time')}"
@@ -241,22 +178,26 @@ def fetches(run: ProductRun) -> Picture:
         else f"elements of {name} {often[name]} times"
         for name, c in counts.items()
     ]
-    picture = Picture(7, 2.8, f"Kernel {r.kernel}, {r.m} x {r.n} x {r.k}: loaded from global memory, {'; '.join(said)}")
-    ax = picture.axes_plain()
-    shades = matplotlib.colormaps["viridis"]
+    alt = f"Kernel {run.kernel}, {run.m} x {run.n} x {run.k}: loaded from global memory, {'; '.join(said)}"
+    wide = sum(c.shape[1] for c in counts.values()) + 3
+    high = max(c.shape[0] for c in counts.values()) + 3.6
+    picture = Picture(5.6, 5.6 * (high + 1.7) / (wide + 1), alt)
+    ax = picture.sheet()
     x = 0
-    for name, c in counts.items():
+    for (name, c), uses in zip(counts.items(), (run.n, run.m), strict=True):
         rows, cols = c.shape
         text = rows * cols <= 64
-        marks = [
-            (i, j, tuple(shades(0.2 + 0.65 * c[i, j] / most)), str(c[i, j]) if text else "")
-            for i in range(rows)
-            for j in range(cols)
-        ]
-        title = f"{name}{' transposed' if name == 'B' and r.transposed else ''}: each {often[name]} x"
-        _grid(ax, x, 0, rows, cols, COLOURS[name], title, marks)
+        shares = (c / uses).tolist()
+        marks = [(i, j, faint(COLOURS[name], shares[i][j]), str(c[i, j]) if text else "")
+                 for i in range(rows) for j in range(cols)]  # fmt: skip
+        title = f"{name}{' transposed' if name == 'B' and run.transposed else ''}: each {often[name]} x"
+        grid(ax, x, 0, rows, cols, COLOURS[name], title, marks)
+        for length, style in ((cols, faint(INK, 0.2)), (cols * c.mean() / uses, COLOURS[name])):
+            ax.plot([x, x + length], [-rows - 1.3] * 2, color=style, linewidth=8, solid_capstyle="butt")
+        ax.text(x, -rows - 2, f"{c.mean():g} of {uses} uses are loads", color=INK, fontsize=9, va="top")
         x += cols + 3
-    return _bare(ax, picture)
+    ax.set(xlim=(-0.5, wide + 0.5), ylim=(-high, 1.7))
+    return picture
 
 
 def fetch_counts(run: ProductRun, name: str) -> np.ndarray:
@@ -303,6 +244,6 @@ def transposing(r: Run, warp: int = 0) -> Picture:
     x = 0
     for name, rows, cols in (("in", rows_in, cols_in), ("out", cols_in, rows_in)):
         marks = [(i % rows, i // rows, COLOURS[name], "") for i in touched[name]]
-        _grid(ax, x, 0, rows, cols, COLOURS[name], f"{name}  {rows} x {cols}: {count(said[name], 'segment')}", marks)
+        grid(ax, x, 0, rows, cols, COLOURS[name], f"{name}  {rows} x {cols}: {count(said[name], 'segment')}", marks)
         x += cols + 4
     return _bare(ax, picture)

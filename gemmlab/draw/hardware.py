@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 from .. import model
 from ..model import divergence
 from .diagram import faint
-from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count, lines
+from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, count, lines, time_axis
 
 
 def banks(indices: Iterable[int], bank_bytes: int = 4, title: str = "") -> Picture:
@@ -34,10 +34,10 @@ def banks(indices: Iterable[int], bank_bytes: int = 4, title: str = "") -> Pictu
         if word not in bank:
             bank.append(word)
         row = bank.index(word)
-        colour = GREEN if needed == 1 else RED if row else BLUE
+        colour = GREEN if needed == 1 else ORANGE if row else BLUE
         shift = 0.5 * (i % 2) if bank_bytes == 8 else 0  # the two floats of a wide bank side by side
         width = 0.5 if bank_bytes == 8 else 1
-        ax.add_patch(Rectangle((word % 32 + shift, -row - 1), width, 0.9, facecolor=colour, edgecolor="none"))
+        ax.add_artist(Rectangle((word % 32 + shift, -row - 1), width, 0.9, facecolor=colour, edgecolor="none"))
         ax.text(word % 32 + shift + width / 2, -row - 0.55, str(lane), ha="center", va="center", fontsize=6, color="w")
     boxes = [[(x, -needed), (x, 0.1)] for x in range(33)]
     lines(ax, boxes, linewidth=0.5, alpha=0.7)
@@ -62,7 +62,7 @@ def occupancy(chip: model.Multiprocessor, work_items: int, registers: int, local
     ax = picture.axes_plain()
     for row, (name, most) in enumerate(fits.items()):
         share = shares[name]
-        colour = RED if most == groups else BLUE
+        colour = ORANGE if most == groups else BLUE
         for g in range(groups):
             ax.add_patch(Rectangle((g * share, -row - 0.8), share * 0.96, 0.7, facecolor=colour))
         if not most:
@@ -90,7 +90,7 @@ def timeline(tiles: int, load: float, compute: float, buffers: int = 1, groups: 
     for s in spans:
         row = 2 * s.group + (s.what == "compute")
         face = faint(BLUE, 0.45) if s.what == "load" else GREEN
-        ax.add_patch(
+        ax.add_artist(
             Rectangle((s.start, -row - 0.9), s.end - s.start, 0.8, facecolor=face, edgecolor=INK, linewidth=0.5)
         )
         if (s.end - s.start) / end > 0.02:
@@ -105,7 +105,7 @@ def timeline(tiles: int, load: float, compute: float, buffers: int = 1, groups: 
             )
     rows = [f"{what}{f', group {g}' if groups > 1 else ''}" for g in range(groups) for what in ("load", "compute")]
     ax.set_yticks([-i - 0.5 for i in range(len(rows))], rows)
-    ax.set(xlim=(0, end * 1.02), ylim=(-2 * groups, 0.1), xlabel="time", title=alt)
+    ax.set(xlim=(0, time_axis(end)), ylim=(-2 * groups, 0.1), xlabel="time", title=alt)
     return picture
 
 
@@ -119,7 +119,8 @@ def diverging(name: str, m: int, n: int, k: int, tile: int, warp: int = 32, layo
     ax = picture.axes_plain()
     for (row, col), value in np.ndenumerate(counts):
         share = value / of_each
-        ax.add_patch(Rectangle((col, -row - 1), 0.94, 0.92, facecolor=faint(RED, share), edgecolor=INK, linewidth=0.4))
+        face = faint(ORANGE, share)
+        ax.add_artist(Rectangle((col, -row - 1), 0.94, 0.92, facecolor=face, edgecolor=INK, linewidth=0.4))
         if counts.size <= 150:
             ink = "w" if share > 0.5 else INK
             ax.text(col + 0.47, -row - 0.54, str(value), ha="center", va="center", color=ink, fontsize=7)
@@ -145,7 +146,7 @@ def shifts(m: int, n: int, rows: int, cols: int) -> Picture:
     picture = Picture(6.5, 3.6, alt)
     ax = picture.axes_plain()
     for g, (top, left, up, over) in enumerate(groups):
-        colour = {(False, False): BLUE, (True, False): ORANGE, (False, True): GREEN, (True, True): RED}[
+        colour = {(False, False): BLUE, (True, False): ORANGE, (False, True): GREEN, (True, True): MAGENTA}[
             up > 0, over > 0
         ]
         ax.add_patch(Rectangle((left + 0.1, -top - rows + 0.1), cols - 0.2, rows - 0.2, facecolor=faint(colour, 0.35),

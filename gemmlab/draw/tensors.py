@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 from .. import model
 from ..model import tf32
 from .diagram import faint
-from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture, lines
+from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, RED, Picture, lines
 
 #: Numbers whose bits are drawn, by name.
 NUMBERS = {"pi": np.pi, "1/3": 1 / 3, "0.1": 0.1, "3": 3.0, "1.9998": 1.9998}
@@ -49,7 +49,7 @@ def fragments(lane: int = 0, instruction: int = 0) -> Picture:
     """What one lane holds in one instruction.
 
     On the left are the matrices of the instruction: a to the left of the sum, b above it. On the right is the
-    32 x 32 block of C, with the elements of the sum where they belong. The lane's own elements are red.
+    32 x 32 block of C, with the elements of the sum where they belong. The lane's own elements are magenta.
     """
     mine = held(lane)
     elements = "; ".join(f"({m}, {n})" for m, n in ours(lane, instruction))
@@ -60,7 +60,7 @@ def fragments(lane: int = 0, instruction: int = 0) -> Picture:
     picture = Picture(6.8, 3.9, alt)
     left, right = picture.panels(1, 2, width_ratios=(17, 24))
     shades = [(*to_rgb(c), 1) for c in matplotlib.colormaps["viridis"](np.linspace(0.15, 0.9, 32))[:, :3]]
-    shades[lane] = (*to_rgb(RED), 1)
+    shades[lane] = (*to_rgb(MAGENTA), 1)
     shapes = {"a": (0, -9, 16, 8), "b": (9, 0, 8, 8), "sum": (9, -9, 16, 8)}
     for name, (x, y, rows, cols) in shapes.items():
         owner = {spot: who for who in range(32) for spot in held(who)[name]}
@@ -69,12 +69,12 @@ def fragments(lane: int = 0, instruction: int = 0) -> Picture:
         edges = [[(x, y - r), (x + cols, y - r)] for r in range(rows + 1)]
         lines(left, edges + [[(x + c, y), (x + c, y - rows)] for c in range(cols + 1)], linewidth=0.3)
         for number, (r, c) in enumerate(mine[name]):
-            left.add_patch(Rectangle((x + c, y - r - 1), 1, 1, facecolor=RED))
+            left.add_patch(Rectangle((x + c, y - r - 1), 1, 1, facecolor=MAGENTA))
             left.text(x + c + 0.5, y - r - 0.55, str(number), ha="center", va="center", fontsize=8, color="w")
     for left_of, below, name in ((4.0, -8.0, "a: rows, k"), (4.3, -4.0, "b: k,\ncolumns"), (13.0, -26.2, "sum")):
         left.text(left_of, below, name, ha="center", va="center", fontsize=9, color=INK)
     left.set(xlim=(-0.3, 17.3), ylim=(-27, 0.3), aspect="equal", xticks=[], yticks=[])
-    left.set_title(f"one instruction: lane {lane} in red", color=INK, fontsize=10)
+    left.set_title(f"one instruction: lane {lane} in magenta", color=INK, fontsize=10)
     block = np.zeros((32, 32, 4))
     for who in range(32):
         block[who // 4 * 4 :, who % 4 * 8 :][:4, :8] = (*shades[who][:3], 0.25)
@@ -162,7 +162,7 @@ def errors(modelled: Mapping[str, Mapping[int, float]], measured: Mapping[str, M
     picture = Picture(6.8, 3.4, "")
     ax = picture.axes_plain()
     names = dict.fromkeys([*modelled, *measured])
-    looks = dict(zip(names, ((RED, "o"), (ORANGE, "^"), (BLUE, "s"), (GREEN, "D"), (INK, "v")), strict=False))
+    looks = dict(zip(names, ((MAGENTA, "o"), (ORANGE, "^"), (BLUE, "s"), (GREEN, "D"), (INK, "v")), strict=False))
     said = []
     for series, kind in ((modelled, "modelled"), (measured, "measured")):
         for name, found in series.items():

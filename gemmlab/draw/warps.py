@@ -14,7 +14,7 @@ from matplotlib.patches import Rectangle
 from .. import model
 from ..simt import ProductRun, simulate, views
 from .diagram import faint
-from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count
+from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, count, time_axis
 
 TILE = 64  # rows and columns of the tile whose warps are drawn
 
@@ -27,6 +27,7 @@ def replayed(kernel: int, WPTM: int, WPTN: int, WARPM: int = 8) -> ProductRun:
     return simulate(kernel, TILE, TILE, 4, params)
 
 
+@cache
 def fetched(r: ProductRun, name: str) -> tuple[int, int, int]:
     """What the first warp fetches from Atile or Btile for one step of k.
 
@@ -44,6 +45,7 @@ def fetched(r: ProductRun, name: str) -> tuple[int, int, int]:
     return len(firsts), turns, len(np.unique(floats))
 
 
+@cache
 def owners(r: ProductRun) -> dict[tuple[int, int], int]:
     """Which lane of the first warp holds an element of the tile of C, by its row and column.
 
@@ -73,7 +75,7 @@ def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, lane: int = 0) -> Pictur
     )
     picture = Picture(6.8, 3.9, alt)
     shades = matplotlib.colormaps["viridis"](np.linspace(0.15, 0.9, 32))
-    shades[lane] = (*to_rgb(RED), 1)
+    shades[lane] = (*to_rgb(MAGENTA), 1)
     for ax, (number, r) in zip(picture.panels(1, 2), both.items(), strict=True):
         owner = owners(r)
         if number == 9:
@@ -84,14 +86,15 @@ def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, lane: int = 0) -> Pictur
         for (m, n), item in owner.items() if number == 15 else ():
             if m % 4 == n % 4 == 0:
                 ink = "w" if np.dot(shades[item][:3], (0.21, 0.72, 0.07)) < 0.45 else "k"
-                ax.add_patch(Rectangle((n, -m - 4), 4, 4, facecolor=shades[item], edgecolor=INK, linewidth=0.3))
+                ax.add_artist(Rectangle((n, -m - 4), 4, 4, facecolor=shades[item], edgecolor=INK, linewidth=0.3))
                 ax.text(n + 2, -m - 2.1, str(item), ha="center", va="center", fontsize=7, color=ink)
-        ax.add_patch(Rectangle((0, -TILE), TILE, TILE, fill=False, edgecolor=GREEN, linewidth=1.5))
+        ax.add_artist(Rectangle((0, -TILE), TILE, TILE, fill=False, edgecolor=GREEN, linewidth=1.5))
         ax.set(xlim=(-0.5, TILE + 0.5), ylim=(-TILE - 0.5, 0.5), aspect="equal", xticks=[], yticks=[])
-        ax.set_title(f"kernel {number}: warp 0, lane {lane} in red", color=INK, fontsize=10)
+        ax.set_title(f"kernel {number}: warp 0, lane {lane} in magenta", color=INK, fontsize=10)
         ax.set_xlabel(words[number], color=INK, fontsize=9)
         for spine in ax.spines.values():
             spine.set_visible(False)
+    picture.supxlabel("from the tile of A + from the tile of B, for one step of k", color=INK, fontsize=9)
     return picture
 
 
@@ -122,7 +125,7 @@ def stages(tiles: int, copy: float, multiply: float, STAGES: int = 2) -> Picture
     boxes += [(t % STAGES, asked[t], copy, faint(BLUE, 0.45), t) for t in range(tiles)]
     _boxes(ax, boxes, done[-1])
     ax.set_yticks([-row - 0.5 for row in range(STAGES + 1)], [f"copy, stage {s}" for s in range(STAGES)] + ["multiply"])
-    ax.set(xlim=(0, done[-1] * 1.02), ylim=(-STAGES - 1, 0.1), xlabel="time")
+    ax.set(xlim=(0, time_axis(done[-1])), ylim=(-STAGES - 1, 0.1), xlabel="time")
     ax.set_title(alt, color=INK, fontsize=10)
     return picture
 
@@ -130,7 +133,7 @@ def stages(tiles: int, copy: float, multiply: float, STAGES: int = 2) -> Picture
 def _boxes(ax, boxes, end: float) -> None:
     """Draw boxes (row, start, length, colour, number) on a time line that ends at `end`."""
     for row, start, length, colour, number in boxes:
-        ax.add_patch(Rectangle((start, -row - 0.9), length, 0.8, facecolor=colour, edgecolor=INK, linewidth=0.5))
+        ax.add_artist(Rectangle((start, -row - 0.9), length, 0.8, facecolor=colour, edgecolor=INK, linewidth=0.5))
         if length / end > 0.025:
             ink = INK if len(colour) == 4 and colour[3] < 1 else "w"
             ax.text(start + length / 2, -row - 0.52, str(number), ha="center", va="center", fontsize=8, color=ink)

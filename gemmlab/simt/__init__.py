@@ -11,7 +11,7 @@ It needs NumPy and nothing else. The way of a text: `text` (tokens, macros), `pa
 `watch` (findings), `count` (costs), `api`; `views` is what pictures and chapters ask of a run.
 """
 
-from .api import EVENT, Empty, ProductRun, Run, WarpStep, run, simulate
+from .api import EVENT, Empty, ProductRun, Run, WarpStep, run, shrunk, simulate
 from .text import TextError
 from .watch import Entry, Finding, WorkItem
 
@@ -26,5 +26,6 @@ __all__ = [
     "WarpStep",
     "WorkItem",
     "run",
+    "shrunk",
     "simulate",
 ]

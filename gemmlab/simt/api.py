@@ -32,9 +32,10 @@ EVENT = np.dtype(
      ("space", "U7"), ("index", "i8"), ("width", "i4"), ("line", "i4"), ("column", "i4"), ("entry", "i4")]
 )  # fmt: skip
 
-#: For sizes that the defaults do not suit: tiles of 8.
+#: For sizes that the defaults do not suit: tiles of 8, and what kernels of whole warps need at least.
 SMALL = {"TS": 8, "WPT": 2, "TSM": 8, "TSN": 8, "TSK": 8, "WPTM": 2, "WPTN": 2, "WIDTH": 2, "RX": 4, "RY": 2, "GX": 2,
-         "GY": 4}  # fmt: skip
+         "GY": 4, "UNROLL": 1}  # fmt: skip
+SMALL_WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "LAST": 0}
 
 
 class WarpStep(NamedTuple):
@@ -68,7 +69,7 @@ class Run:
     """What a kernel did.
 
     Attributes:
-        text: the kernel's; python: what it became.
+        text: the kernel's; python: what it became; macros: those that hold at the text's end, by name.
         arrays: every buffer after the run, by the name of the kernel's parameter, flat.
         findings: what was wrong.
         stop: the finding after which the kernel could not go on, or None.
@@ -79,7 +80,7 @@ class Run:
     """
 
     def __init__(self, machine: Machine, memories: Mapping[str, Memory]):
-        self.text, self.python = machine.program.text, machine.program.python
+        self.text, self.python, self.macros = machine.program.text, machine.program.python, machine.program.macros
         self.arrays = {name: m.view(m.scalar)[: m.sizes[0]] for name, m in memories.items()}
         self.log: list[Entry] = machine.log
         self.findings: list[Finding] = distinct([*races(machine.log), *machine.findings])
@@ -392,6 +393,16 @@ def settings(spec: KernelSpec, m: int, n: int, k: int, params: Mapping[str, int]
     return full
 
 
+def shrunk(spec: KernelSpec, params: Mapping[str, int] | None) -> dict[str, int]:
+    """Complete parameters like these, with tiles small enough to be drawn if the kernel's rules allow that."""
+    full = spec.validate(params)
+    for most in (SMALL, SMALL_WARPS):
+        small = full | {name: min(full[name], value) for name, value in most.items() if name in full}
+        if not spec.problems(small):
+            return small
+    return full
+
+
 def _unsuited(spec: KernelSpec, m: int, n: int, k: int, params: dict[str, int]) -> str:
     """Why a kernel cannot take these sizes, or nothing."""
     multiples, least = spec.multiples(params), spec.minimum_sizes(params)
@@ -465,28 +476,25 @@ def simulate(
 def _as_a_product(program: Program, spec: KernelSpec, local: tuple[int, int]) -> None:
     """A product's kernel has a product's parameters, and the work-groups that it is launched with."""
     wanted = ["M", "N", "K", "A", "B", "C"] + ["pieces"] * spec.takes_workspace
-    problem = ""
+    problems = []
     if len(program.params) != len(wanted):
-        problem = f"{program.name} has {len(program.params)} parameters instead of {len(wanted)}: {', '.join(wanted)}"
+        problems.append(
+            f"{program.name} has {len(program.params)} parameters instead of {len(wanted)}: {', '.join(wanted)}"
+        )
     for param, name in zip(program.params, wanted, strict=False):
-        number = name in "MNK"
-        if (
-            number != (isinstance(param.type, Scalar) and param.type.whole)
-            or not number
-            and not (
-                isinstance(param.type, Pointer) and param.type.space == "global" and not scalar_of(param.type.to).whole
-            )
-        ):
-            what = "a whole number" if number else "a pointer to floats in global memory"
-            shown = f"parameter {param.name}, which stands for {name}"
-            problem = problem or f"{shown}, must be {what}, not {an(param.type)}"
+        of = param.type
+        if name in "MNK":
+            fits, what = isinstance(of, Scalar) and of.whole, "a whole number"
+        else:
+            fits = isinstance(of, Pointer) and of.space == "global" and not scalar_of(of.to).whole
+            what = "a pointer to floats in global memory"
+        if not fits:
+            problems.append(f"parameter {param.name}, which stands for {name}, must be {what}, not {an(of)}")
     if program.size and program.size != (*local, 1):
         size = " x ".join(map(str, program.size))
-        problem = (
-            problem or f"{program.name} requires work-groups of {size}, but is launched with {local[0]} x {local[1]}"
-        )
-    if problem:
-        error = TextError(problem, program.spot)
+        problems.append(f"{program.name} requires work-groups of {size}, but is launched with {local[0]} x {local[1]}")
+    if problems:
+        error = TextError(problems[0], program.spot)
         error.source = program.text
         raise error
 

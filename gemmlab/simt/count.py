@@ -60,7 +60,7 @@ def by_line(log: Iterable[Entry], bank_bytes: int = 4) -> dict[int, Counts]:
     lines: dict[int, Counts] = {}
     for entries in places.values():
         line = lines.setdefault(entries[0].site.line, Counts())
-        line.add(_of_place(entries, bank_bytes))
+        line.add(cost(entries, bank_bytes))
     return dict(sorted(lines.items()))
 
 
@@ -72,7 +72,7 @@ def total(lines: dict[int, Counts]) -> Counts:
     return all_of_them
 
 
-def _of_place(entries: list[Entry], bank_bytes: int) -> Counts:
+def cost(entries: list[Entry], bank_bytes: int) -> Counts:
     """What one place in the text has cost a wave."""
     e = entries[0]
     site, wave = e.site, e.wave

@@ -23,7 +23,7 @@ from typing import Any
 from . import tree, values
 from .calls import TYPES, Calls
 from .parse import Parser, constant
-from .text import Preprocessor, Spot, TextError
+from .text import Macro, Preprocessor, Spot, TextError
 from .tree import Node, written
 from .types import SCALARS, Array, Scalar, Type, Vector, Void, an, length, scalar_of
 from .writer import LocalArray, Site, Value
@@ -38,7 +38,7 @@ class Program:
         size: what it requires of a work-group, or an empty tuple.
         python: the text that it became; code: the function.
         sites, locals: the places in its text, and its arrays in local memory.
-        text: the kernel's own text; spot: where its name stands.
+        text: the kernel's own text; spot: where its name stands; macros: those that hold at its end, by name.
     """
 
     name: str
@@ -50,6 +50,7 @@ class Program:
     locals: list[LocalArray]
     text: str
     spot: Spot
+    macros: dict[str, Macro]
 
 
 def compile_kernel(text: str, name: str | None = None, defines: Mapping[str, object] | None = None) -> Program:
@@ -86,7 +87,8 @@ def _compiled(text: str, name: str | None, defines: Mapping[str, object] | None)
     params = [p for p in chosen.params if isinstance(p, tree.Declaration)]
     size = tuple(constant(n) for n in chosen.size)
     code = names[f"f_{chosen.name}"]
-    return Program(chosen.name, params, size, python, code, translator.sites, translator.locals, text, chosen.spot)
+    return Program(chosen.name, params, size, python, code, translator.sites, translator.locals, text, chosen.spot,
+                   preprocessor.macros)  # fmt: skip
 
 
 @dataclass

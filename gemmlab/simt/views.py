@@ -1,17 +1,130 @@
-"""What pictures and chapters ask of a run: the accesses of an array, of a warp, of a work-item; segments."""
+"""What pictures and chapters ask of a run: its steps, the accesses of an array, of a warp, of a work-item; macros."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
-from .api import Run
+from .api import EVENT, Run
+from .count import Counts, cost
+from .parse import Parser, constant
+from .text import Preprocessor, TextError, Token, tokens_of
+from .values import over
+from .watch import Entry
+
+
+class Step(NamedTuple):
+    """One execution of a line by a work-group, or by one of its warps: what happens at once.
+
+    Multiply-adds of a line that follow one another count as one step, because they touch registers only.
+
+    Attributes:
+        line: in the kernel's text; phase: how many barriers the work-items have passed.
+        entries: of `Run.log`, with the lanes of this work-group alone; none in the step in which a kernel had to stop.
+    """
+
+    line: int
+    phase: int
+    entries: list[Entry]
+
+    @property
+    def counts(self) -> Counts:
+        """What the step costs the work-group."""
+        found = Counts()
+        for e in self.entries:
+            found.add(cost([e], 4))
+        return found
+
+
+def steps(run: Run, group: int = 0) -> list[Step]:
+    """What a work-group does, step by step. Accesses to private arrays are left out.
+
+    Raises ValueError if the group has not run.
+    """
+    found: list[Step] = []
+    for e in run.log:
+        if e.memory is not None and e.memory.space == "private":
+            continue
+        active = (e.wave.group_number == group) & e.wave.active(e.mask)
+        if not active.any():
+            continue
+        e = e._replace(mask=active)
+        if not found or _begins(found[-1].entries, e):
+            found.append(Step(e.site.line, int(over(e.wave.lanes, e.phase)[active][0]), []))
+        found[-1].entries.append(e)
+    if run.stop:
+        found.append(Step(run.stop.line, found[-1].phase if found else 0, []))
+    if not found:
+        raise ValueError(f"work-group {group} has done nothing in this run")
+    return found
+
+
+def _begins(before: list[Entry], e: Entry) -> bool:
+    """Whether a step begins with this entry: another line, another warp, or the same place once more."""
+    again = e.site.kind != "multiply-add" and any(e.site is old.site for old in before)
+    return again or e.site.line != before[-1].site.line or e.wave is not before[-1].wave
+
+
+def places(entries: Iterable[Entry], array: str, item: int | None = None, store: bool | None = None) -> list[int]:
+    """The numbers of an array that entries touch, each once, in order; by all work-items or by one of the group."""
+    found: set[int] = set()
+    for e in entries:
+        if e.memory is None or e.memory.name != array or store not in (None, e.site.stores):
+            continue
+        lanes = e.wave.active(e.mask)
+        if item is not None:
+            lanes = lanes & (e.wave.items == item)
+        first = over(e.wave.lanes, e.at)[lanes]
+        found.update((first[:, None] + np.arange(e.site.width)).ravel().tolist())
+    return sorted(found)
+
+
+def macros(run: Run) -> dict[int, dict[str, str]]:
+    """For each line the macros and parameters that it uses, as they are written there, and what they stand for.
+
+    {60: {"TS": "8", "RTS": "(TS/WPT) = 2"}, 80: {"B_AT(k, n)": "B[(n)*K + (k)]"}}
+    """
+    expander = Preprocessor()
+    expander.macros = run.macros
+    found: dict[int, dict[str, str]] = {}
+    tokens = tokens_of(run.text)
+    directive = False
+    for at, token in enumerate(tokens):
+        directive = token.text == "#" if token.first else directive
+        macro = run.macros.get(token.text)
+        if macro is None or directive:
+            continue
+        use = [token] if macro.params is None else _call(tokens[at:])
+        try:
+            means = expander.expand(use)
+            shown = _written(macro.body) if macro.params is None else _written(means)
+            if len(means) > 1 and all(t.kind != "name" for t in means):
+                shown += f" = {constant(Parser(means).whole_expression())}"
+        except TextError:  # a text that was stopped by an error may hold half a macro
+            continue
+        found.setdefault(token.spot.line, {})[_written(use)] = shown
+    return found
+
+
+def _call(tokens: list[Token]) -> list[Token]:
+    """A macro with its arguments, from the beginning of some tokens."""
+    depth = 0
+    for number, token in enumerate(tokens[1:], 1):
+        depth += (token.text == "(") - (token.text == ")")
+        if depth == 0:
+            return tokens[: number + 1]
+    return tokens
+
+
+def _written(tokens: list[Token]) -> str:
+    return "".join(" " * t.space + t.text for t in tokens).strip()
 
 
 def select(run: Run, array: str, store: bool = False, **where: int) -> np.ndarray:
     """The events of one array, loads or stores, whose fields (group, item, phase ...) are as asked for."""
-    events = run.accesses.get((array, store), run.events()[:0])
+    events = run.accesses.get((array, store), np.empty(0, EVENT))
     chosen = np.ones(len(events), bool)
     for name, value in where.items():
         chosen &= events[name] == value

@@ -38,6 +38,7 @@ class Finding:
         items: work-items that do it, the first few.
         count: how many do it.
         macro: the macro that the place in the text came through, or "".
+        array, element: of a race, which number of which array (in local memory of the group's own).
     """
 
     kind: str
@@ -47,6 +48,8 @@ class Finding:
     items: tuple[WorkItem, ...] = ()
     count: int = 0
     macro: str = ""
+    array: str = ""
+    element: int = -1
 
     def __str__(self) -> str:
         where = f"{self.line}:{self.column} " if self.line else ""
@@ -191,13 +194,15 @@ def _race(entries: list[Entry], t: Touches, pair: tuple[int, int], grain: int, w
     who, whom = (e.wave.item(int(t.lane[i])) for e, i in ((one, pair[0]), (other, pair[1])))
     memory = one.memory
     assert memory is not None
-    place = memory.element(int(t.place[pair[0]]) * grain % memory.size_bytes)
+    at = int(t.place[pair[0]]) * grain % memory.size_bytes
+    place = memory.element(at)
     if one.site.kind == "store":
         text = f"two work-items store to {place}: {whom} in line {other.site.line}, {who} in line {one.site.line}"
     else:
         text = f"{whom} stores {place} in line {other.site.line}, {who} reads it in line {one.site.line}"
     spot = one.site.spot
-    return Finding("race", f"{text}, {why}", spot.line, spot.column, (whom, who), 2, spot.macro)
+    return Finding("race", f"{text}, {why}", spot.line, spot.column, (whom, who), 2, spot.macro, memory.name,
+                   at // memory.scalar.size)  # fmt: skip
 
 
 def two_writers(log: Iterable[Entry], memory: Memory) -> list[Finding]:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
+import ipywidgets as w
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
 from ..catalog import find, sources
+from ..simt import views
+from ..worker.look import closely
 from .explorer import Explorer
+from .shell import escape, free
+from .stepper import Stepper
 
 
 @magics_class
@@ -31,10 +37,48 @@ class GemmMagics(Magics):
             sizes = {name.lower(): settings.pop(name) for name in "MNK" if name in settings}
             shell.user_ns["gemm_source"] = cell
             source = f"\n{cell}"  # the blank line makes line 2 of the cell line 2 for the compiler
-            return Explorer(number, **sizes, params=settings or None, device=device, source=source)
+            explorer = Explorer(number, **sizes, params=settings or None, device=device, source=source)
+            explorer.box.children += (_fold(explorer),)
+            return explorer
         except (ValueError, TypeError, RuntimeError) as error:
             print(f"%gemm: {error}")  # a typing error in the first line deserves a sentence and not a traceback
             return None
+
+
+def _fold(explorer: Explorer) -> w.VBox:
+    """A button below an explorer, and behind it what the text in its cell does, line by line.
+
+    It is simulated when the button is pressed, with the explorer's settings, so that it delays nothing.
+    """
+    button = w.ToggleButton(
+        False, description="Step through this kernel", layout=w.Layout(width="auto", align_self="flex-start")
+    )
+    inside = w.VBox()
+
+    def fill() -> None:
+        params = {p.name: explorer.values[p.name] for p in explorer.spec.params}
+        try:
+            run = closely(explorer.spec.number, params, explorer.source)
+            lines = [step.line for step in views.steps(run)]
+            wrong = next((lines.index(f.line) + 1 for f in run.findings if f.line in lines), 1)
+            stepper = Stepper(run, start={"step": wrong, "group": 0})
+        except Exception as error:  # nobody reads the log console
+            inside.children = (w.HTML(f"<pre>{escape(str(error))}</pre>"),)
+            return
+        settings = " ".join(f"{name}={value}" for name, value in run.params.items())
+        verdict = run.verdict.partition(":")[0] if run.findings else run.verdict  # findings are told below the text
+        head = f"Simulated with {settings} on {run.m} x {run.n} x {run.k}. {verdict[0].upper()}{verdict[1:]}"
+        inside.children = (w.HTML(f"<p>{escape(head)}</p>"), stepper.box)
+        for control in stepper.controls:
+            free(control)
+
+    def pressed(change) -> None:
+        inside.children = (w.HTML("simulating …"),) if change["new"] else ()
+        if change["new"]:
+            threading.Thread(target=fill, daemon=True).start()
+
+    button.observe(pressed, names="value")
+    return w.VBox([button, inside])
 
 
 def _parse(line: str) -> tuple[int, dict[str, int], str | None]:

@@ -1,50 +1,167 @@
-"""A picture to step through: every choice is a slider, and every move redraws the picture."""
+"""A picture to step through: every choice is a slider, and every move redraws the picture.
+
+A simulated run is stepped through line by line: its kernel's text with the line that is carried out, beside a picture
+of what the line touches.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from numbers import Number
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import ipywidgets as w
 
 from ..draw.picture import Picture
+from ..draw.replay import Replay
+from ..simt import ProductRun
+from .listing import HEAT, listing
 from .shell import Newest, Shell, escape, on_any_thread, slider
 
 
+class Follow(anywidget.AnyWidget):
+    """Keeps the line that is carried out in view: see ``stepper.js``."""
+
+    _esm = Path(__file__).with_name("stepper.js")
+
+
 class Stepper(Shell):
-    """Sliders above a picture.
+    """Sliders above a picture, or above a kernel's text and a picture.
 
     Args:
-        draw: called with one keyword argument per slider; returns a Picture.
-        choices: the values of each slider by its name; the first value is the initial one.
+        show: a simulated run; or a function that is called with one keyword argument per choice and returns a
+            simulated run or a `Picture`.
+        choices: the values of each slider by its name; it starts at the first one given. Numbers are put in order,
+            and a `range` gets a button that plays through it.
+        start: where the sliders start that a simulated run has of its own: "step" (from 1 on), "item", "group".
 
-    Example:
+    Examples:
+        ``Stepper(gemmlab.simulate(2, 16, 16, 16))``
         ``Stepper(lambda rows, cols: diagram.layout(rows, cols), rows=(3, 4), cols=(4, 5))``
     """
 
-    def __init__(self, draw: Callable[..., Picture], **choices):
-        self._draw = draw
-        self._sliders = {name: slider(name, values, values[0]) for name, values in choices.items()}
-        self.name = "picture to step through, by " + ", ".join(choices)
-        super().__init__(list(self._sliders.values()))
-        self._first = draw(**self.values)
-        self._show((self.values, self._first))
-        self._newest = Newest(lambda values: self._show((values, None)))
-        for control in self._sliders.values():
-            on_any_thread(control, lambda owner: self._newest(self.values))
+    def __init__(self, show: ProductRun | Callable[..., Any], /, start: dict[str, int] | None = None, **choices):
+        self._what: Callable[..., Any] = show if callable(show) else lambda: show
+        self._sliders = {name: _in_order(name, values) for name, values in choices.items()}
+        self._choices = list(choices)
+        self._replays: dict[tuple, Replay] = {}
+        self._settling = False  # whether sliders move by themselves
+        self._drawing = threading.Lock()  # a replay draws all its steps in one picture
+        first = self._what(**self.values)
+        self._film = isinstance(first, ProductRun)
+        buttons: list[w.Widget] = [_player(self._sliders[n]) for n, v in choices.items() if isinstance(v, range)]
+        if self._film:
+            buttons += self._add_film(first, {"step": 1, "item": 0, **(start or {})})
+        elif start:
+            raise ValueError(f"start is for simulated runs, and {type(first).__name__} is none: {start}")
+        self.name = "picture to step through, by " + ", ".join(self._sliders)
+        super().__init__(list(self._sliders.values()), buttons=buttons)
+        if self._film:
+            self.box.children += (Follow(),)
+        self._start = self.values
+        self._show(self.values)
+        self._newest = Newest(self._show)
+        for control in [*self._sliders.values(), *([self._heat] if self._film else [])]:
+            on_any_thread(control, self._moved)
+
+    def _add_film(self, run: ProductRun, start: dict[str, int]) -> list[w.Widget]:
+        """Sliders for step, work-item and, if it is asked for, work-group; buttons to play, and what to count."""
+        group = start.get("group", 0)
+        key = (*self.values.values(), group)
+        replay = self._replays[key] = Replay(run, group)
+        ranges = {"step": range(1, len(replay.steps) + 1), "item": range(replay.items)}
+        if "group" in start:
+            ranges["group"] = range(run.global_size[0] * run.global_size[1] // replay.items)
+        for name, values in ranges.items():
+            if name in self._sliders or start[name] not in values:
+                what = "is a slider of its own" if name in self._sliders else f"goes from {values[0]} to {values[-1]}"
+                raise ValueError(f"{name} {what}")
+            self._sliders[name] = slider(name, values, start[name])
+        self._heat = w.Dropdown(options=list(HEAT), description="count", layout=w.Layout(width="260px"),
+                                tooltip="What the bars beside the lines count, over the whole run")  # fmt: skip
+        self._play = _player(self._sliders["step"])
+        return [self._play, self._heat]
+
+    def _moved(self, control: w.Widget) -> None:
+        if not self._settling:
+            self._newest(self.values)
 
     @property
     def values(self) -> dict:
         """The present positions of the sliders."""
         return {name: control.value for name, control in self._sliders.items()}
 
-    def _show(self, shown) -> None:
-        values, picture = shown
-        key = escape(" ".join(f"{k}={v}" for k, v in values.items()))
+    @property
+    def controls(self) -> list[w.Widget]:
+        """Everything that a reader can move."""
+        return list(self._all)
+
+    def _replay(self, values: dict) -> Replay:
+        """The run for these positions, with its pictures; the last few are kept, because sliders come back."""
+        choices, group = {name: values[name] for name in self._choices}, values.get("group", 0)
+        key = (*choices.values(), group)
+        if key not in self._replays:
+            if len(self._replays) >= 8:
+                self._replays.pop(next(iter(self._replays)))
+            self._replays[key] = Replay(self._what(**choices), group)
+        return self._replays[key]
+
+    def _moment(self, values: dict) -> tuple[Replay, int, int]:
+        """The replay, the step and the work-item for these positions; another run may have fewer or more."""
+        replay, sliders = self._replay(values), self._sliders
+        self._settling = True
+        for name, there in (("step", range(1, len(replay.steps) + 1)), ("item", range(replay.items))):
+            values[name] = min(values[name], there[-1])
+            if len(sliders[name].options) != len(there):
+                sliders[name].options = [(str(i), i) for i in there]  # this moves the slider to the first
+                sliders[name].value = values[name]
+        self._play.max = len(replay.steps) - 1
+        self._settling = False
+        return replay, values["step"], values["item"]
+
+    def _content(self, values: dict) -> str:
+        """The panel's HTML: a picture and its words; or words, and below them the kernel's text beside a picture."""
+        if not self._film:
+            picture = self._what(**values)
+            return f"{picture.svg()}<p style='margin:2px 0'>{escape(picture.alt)}</p>"
+        replay, step, item = self._moment(values)
+        picture = replay.picture(step, item)
+        text = listing(replay.run, replay.steps[step - 1].line, self._heat.value)
+        side = '<div style="flex:1 1 300px;min-width:0">{}</div>'
+        words = f'<p style="margin:2px 0;min-height:4.5em">{escape(picture.alt)}</p>'
+        return f'{words}<div style="display:flex;gap:12px">{side.format(text)}{side.format(picture.svg())}</div>'
+
+    def _show(self, values: dict) -> None:
         try:
-            picture = picture or self._draw(**values)
-            words, drawing = escape(picture.alt), picture.svg()
+            with self._drawing:
+                content = self._content(values)
         except Exception as error:  # nobody reads the log console, so the panel says it
-            words, drawing = escape(f"{type(error).__name__}: {error}"), ""
-        words = f'<p style="margin:2px 0">{words}</p>'
-        self.panel.value = f'<div data-key="{key}" style="line-height:1.5">{drawing}{words}</div>'
+            content = escape(f"{type(error).__name__}: {error}")
+        key = escape(" ".join(f"{k}={v}" for k, v in values.items()))
+        self.panel.value = f'<div data-key="{key}" style="line-height:1.5">{content}</div>'
 
     def still(self) -> Picture:
-        return self._first
+        """The picture where the sliders started."""
+        values = dict(self._start)
+        if not self._film:
+            return self._what(**values)
+        with self._drawing:
+            return self._replay(values).picture(values["step"], values["item"])
+
+
+def _player(control: w.SelectionSlider) -> w.Play:
+    """Buttons that move a slider to its end by themselves; only the page takes part in that."""
+    name, last = control.description, len(control.options) - 1
+    play = w.Play(min=0, max=last, value=control.index, interval=700, show_repeat=False, tooltip=f"Play through {name}")
+    w.jslink((play, "value"), (control, "index"))
+    return play
+
+
+def _in_order(name: str, values) -> w.SelectionSlider:
+    """A slider over these values that starts at the first; numbers are put in order, words stay in theirs."""
+    values = list(values)
+    ordered = sorted(values) if all(isinstance(value, Number) for value in values) else values
+    return slider(name, ordered, values[0])

@@ -45,6 +45,33 @@ def look(kernel: int, m: int, n: int | None = None, k: int | None = None, params
     return Seen(f"{where}{first.message}{through}", len(findings))
 
 
+def closely(kernel: int, params: Mapping[str, int] | None = None, source: str | None = None) -> simt.ProductRun:
+    """Run a text in the simulator on two by two of the smallest work-groups like those of `params`, for a picture.
+
+    A text that is right only with the parameters themselves, because a number is written in it, runs with these.
+
+    Raises:
+        ValueError: if the text is no kernel (a `TextError`), or the parameters are not the kernel's.
+        TimeoutError: if it takes too long.
+    """
+    spec = find(kernel)
+    small, full = simt.shrunk(spec, params), spec.validate(params)
+    run = None
+    for chosen in (small, full) if small != full else (full,):
+        m, n, k = (2 * tile if tile > 1 else 8 for tile in spec.tiles(chosen))
+        try:
+            now = simt.simulate(spec, m, n, k, chosen, source, seconds=SECONDS)
+        except simt.TextError:
+            if chosen is full:
+                raise
+            continue
+        if now.ok:
+            return now
+        run = run or now
+    assert run is not None
+    return run
+
+
 def _few_tiles(spec: KernelSpec, params: dict[str, int], m: int, n: int, k: int) -> list[int]:
     """Sizes that show what larger ones would: a tile, its edge, enough steps along k to race; no more than asked."""
     steps = params.get("STAGES", 1) + 1

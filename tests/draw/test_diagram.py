@@ -15,7 +15,7 @@ from PIL import Image
 from gemmlab import model, simulate
 from gemmlab.bench import sweeps
 from gemmlab.catalog import sources
-from gemmlab.draw import diagram, hardware, plot
+from gemmlab.draw import diagram, hardware, plot, replay
 from gemmlab.draw.picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count, short
 from gemmlab.simt import views
 
@@ -44,10 +44,6 @@ EXCHANGED = EXCHANGED.replace("n = get_global_id(1)", "n = get_global_id(0)")
 def ran(kernel):
     params, sizes = SMALL[kernel]
     return simulate(kernel, *sizes, params)
-
-
-def phases(kernel):
-    return range(diagram.last_phase(ran(kernel)) + 1)
 
 
 def touched(r, array, store=False, **where):
@@ -91,104 +87,61 @@ def matrices(ax):
     return found
 
 
-def expected(**faces):
-    """Those of the sets that are not empty, by colour."""
-    return {face: places for face, places in faces.items() if places}
+# A run, step by step
 
 
-def by_name(faces, **names):
-    """The drawn faces by the names of their colours."""
-    known = {to_rgba(colour): name for name, colour in names.items()}
-    return {known[face]: places for face, places in faces.items()}
-
-
-def faint(colour):
-    return (*to_rgba(colour)[:3], 0.4)
-
-
-# A tile's way
-
-
-@pytest.mark.parametrize(("kernel", "phase"), [(kernel, phase) for kernel in SMALL for phase in phases(kernel)])
-def test_a_tile_walk_draws_what_the_run_did(kernel, phase):
+@pytest.mark.parametrize("kernel", SMALL)
+def test_a_replay_draws_and_says_what_the_run_did(kernel):
+    """All its steps together touch what the table of events says, and every step's colours are what it touches."""
     r = ran(kernel)
-    groups, items = (int(r.events()[name].max()) for name in ("group", "item"))
-    for group, item in {(groups, 1), (0, items)}:
-        picture = diagram.tile_walk(r, phase, item, group)
-        here = {"group": group, "phase": phase}
-        globally = matrices(picture.axes[0])
-        assert set(globally) == {"A", "B", "C"}
-        for name, rows, colour in (("A", r.m, BLUE), ("B", r.n if r.transposed else r.k, ORANGE), ("C", r.m, GREEN)):
-
-            def places(indices, rows=rows):
-                return {(i % rows, i // rows) for i in indices}
-
-            all_of_them = places(touched(r, name, name == "C", **here))
-            # the item's own block of C shows all the time
-            now = {"group": group} if name == "C" else here
-            mine = places(touched(r, name, name == "C", item=item, **now))
-            drawn = by_name(globally[name], faint=faint(colour), full=colour)
-            assert drawn == expected(faint=all_of_them - mine, full=mine), name
-        assert len(picture.axes) == (2 if r.shapes else 1)
-        locally = matrices(picture.axes[1]) if r.shapes else {}
-        assert set(locally) == set(r.shapes)
-        for name, (rows, row) in r.shapes.items():
-
-            def places(indices, row=row):
-                return {(i // row, i % row) for i in indices}
-
-            stored, mine = (places(touched(r, name, True, **here, **who)) for who in ({}, {"item": item}))
-            read = places(touched(r, name, **here, item=item))
-            assert all(r < rows for r, _ in stored | read)
-            drawn = by_name(locally[name], faint=faint(diagram.COLOURS[name]), full=diagram.COLOURS[name], red=RED)
-            assert drawn == expected(faint=stored - mine - read, full=mine - read, red=read), name
+    group, item = int(r.events()["group"].max()), 1
+    film = replay.Replay(r, group)
+    seen = {name: set() for name in ["A", "B", "C", *r.shapes]}
+    mine = {name: set() for name in seen}
+    for number, step in enumerate(film.steps, 1):
+        picture = film.picture(number, item)
+        assert picture.alt == film.words(number, item) and f"line {step.line}." in picture.alt
+        for name, faces in drawn_now(film, picture.axes[0]).items():
+            now, of_item = (set(views.places(step.entries, name, who)) for who in (None, item))
+            assert faces.get(replay.GROUP, set()) == now - of_item and faces.get(replay.ITEM, set()) == of_item
+            seen[name] |= now
+            mine[name] |= of_item
+    for name in seen:
+        for found, where in ((seen, {"group": group}), (mine, {"group": group, "item": item})):
+            assert found[name] == {i for store in (False, True) for i in touched(r, name, store, **where)}, name
 
 
-@pytest.mark.parametrize(("kernel", "phase"), [(kernel, phase) for kernel in SMALL for phase in phases(kernel)])
-def test_a_tile_walk_says_what_the_run_did(kernel, phase):
-    r = ran(kernel)
-    last, items = phases(kernel)[-1], int(r.events()["item"].max())
-    for item in {0, items}:
-        words = diagram.walk_words(r, phase, item, 0)
-        here = {"group": 0, "phase": phase}
-        want = set()
-        for name, verb in (("A", "loads"), ("B", "loads"), ("C", "stores")):
-            floats, mine = (len(touched(r, name, name == "C", **here, **who)) for who in ({}, {"item": item}))
-            if floats:
-                want.add(("the group", verb, floats, name, mine))
-        for name in r.shapes:
-            mine = len(touched(r, name, **here, item=item))
-            if mine:
-                want.add(("the item", "reads", mine, name, None))
-        said = set()
-        for part in words.split("; "):
-            who, verb, floats, name, mine = re.fullmatch(
-                r"(the group|the item) (\w+) (\d+) floats? of (\w+)(?:, the item (\d+))?", part
-            ).groups()
-            said.add((who, verb, int(floats), name, mine and int(mine)))
-        assert said == want and want
-    alt = diagram.tile_walk(r, phase, item, 0).alt
-    assert alt == f"Phase {phase} (of 0 to {last}), work-item {item} of work-group 0: {words}"
+def drawn_now(film, ax):
+    """What is coloured in each array, by its strength: {name: {strength: {index}}}."""
+    squares = list(boxes(ax))
+    found = {}
+    for name, (x, y, rows, cols, sides) in film._places.items():
+        faces = found[name] = {}
+        for left, top, face in squares:
+            col, row = round(left - x), round(-top - y)
+            if 0 <= col < cols and 0 <= row < rows and same_color(face[:3], diagram.COLOURS[name]):
+                faces.setdefault(round(face[3], 2), set()).add(col * rows + row if sides else row * cols + col)
+    return found
 
 
-def test_the_phases_together_say_all_that_happens():
-    """Over all phases the group's floats are those of its part of the formulas; and past the last there is nothing."""
-    for kernel in SMALL:
-        r = ran(kernel)
-        texts = [diagram.walk_words(r, phase, 0) for phase in phases(kernel)]
-        groups = int(r.events()["group"].max()) + 1
-        for name, store in (("A", False), ("B", False), ("C", True)):
-            moved = sum(int(n) for text in texts for n in re.findall(rf"the group \w+ (\d+) floats of {name}\b", text))
-            assert moved * groups == int(views.select(r, name, store)["width"].sum()), (kernel, name)
-        assert diagram.walk_words(r, len(texts), 0) == "nothing"
+def test_the_element_of_a_race_is_crossed_out():
+    source = sources.read("02_tiled.cl").replace("barrier(CLK_LOCAL_MEM_FENCE);", "", 1)
+    r = simulate(2, 8, 8, 8, {"TS": 4}, source)
+    (race,) = (f for f in r.findings if f.kind == "race" and f.array == "Atile")
+    film = replay.Replay(r)
+    for number, step in enumerate(film.steps, 1):
+        (ax,) = film.picture(number).axes
+        red = any(same_color(line.get_color(), RED) for line in ax.lines)
+        touched = {name for name in r.shapes if race.element in views.places(step.entries, name)}
+        assert red == bool(touched), step
 
 
-def test_a_matrix_says_its_size_and_whether_it_is_transposed():
-    for kernel, title in ((3, "B  12 x 8"), (5, "B transposed  4 x 6"), (11, "B transposed  4 x 3")):
-        texts = [t.get_text() for t in diagram.tile_walk(ran(kernel)).axes[0].texts]
-        assert title in texts and f"C  {ran(kernel).m} x {ran(kernel).n}" in texts
-    texts = [t.get_text() for t in diagram.tile_walk(ran(5)).axes[1].texts]
-    assert texts == ["Atile  2 x 4", "Btile  4 x 3"]  # with the padding
+def test_a_replay_ends_where_the_kernel_had_to_stop():
+    source = sources.read("02_tiled.cl").replace("Atile[k][tm]", "Atile[k + 1][tm]")
+    r = simulate(2, 8, 8, 8, {"TS": 4}, source)
+    film = replay.Replay(r)
+    assert r.stop and film.steps[-1].line == r.stop.line
+    assert r.stop.message in film.words(len(film.steps)) and film.picture(len(film.steps)).svg()
 
 
 # A warp's accesses
@@ -297,10 +250,10 @@ def test_fetches_draw_and_say_the_counts(kernel):
     each = "; ".join(f"each element of {x} {n} time{'s' if n > 1 else ''}" for x, n in (("A", a.max()), ("B", b.max())))
     assert picture.alt == f"Kernel {kernel}, {r.m} x {r.n} x {r.k}: loaded from global memory, {each}"
     drawn = matrices(picture.axes[0])
-    for name, counts in (("A", a), ("B", b)):
-        (places,) = drawn[name].values()  # one colour
+    for name, counts, uses in (("A", a, r.n), ("B", b, r.m)):
+        ((face, places),) = drawn[name].items()  # one colour, as strong as the share of its uses that are loads
         assert places == set(itertools.product(*map(range, counts.shape)))
-    assert (set(drawn["A"]) == set(drawn["B"])) == (a.max() == b.max())  # one scale for both
+        assert face[3] == pytest.approx(counts.max() / uses)
     numbers = [t.get_text() for t in picture.axes[0].texts if t.get_text().isdigit()]
     want = [str(i) for counts in (a, b) if counts.size <= 64 for i in counts.ravel()]
     assert sorted(numbers) == sorted(want)
@@ -350,7 +303,7 @@ def test_banks_draw_each_lane_in_its_bank_and_turn(indices, bank_bytes):
         assert bank == 4 * i // bank_bytes % 32 and 1 <= turn <= needed
         assert box.get_x() < text[0] < box.get_x() + box.get_width() and box.get_y() < text[1] < box.get_y() + 0.9
         assert words.setdefault((bank, turn), 4 * i // bank_bytes) == 4 * i // bank_bytes  # a word a turn
-        colour = GREEN if needed == 1 else RED if turn > 1 else BLUE
+        colour = GREEN if needed == 1 else ORANGE if turn > 1 else BLUE
         assert same_color(box.get_facecolor(), colour)
     assert len(ax.patches) == 32 and max(turn for _, turn in words) == needed
     assert len(words) == len({4 * i // bank_bytes for i in indices})
@@ -373,7 +326,7 @@ def test_occupancy_draws_the_groups_that_fit(chip, of_a_group):
     for row, most in enumerate(fits.values()):
         boxes = [p for p in ax.patches if p.get_fill() and round(p.get_y() + row + 0.8, 6) == 0]
         assert len(boxes) == least
-        assert all(same_color(p.get_facecolor(), RED if most == least else BLUE) for p in boxes)
+        assert all(same_color(p.get_facecolor(), ORANGE if most == least else BLUE) for p in boxes)
         assert all(p.get_x() + p.get_width() <= 1 for p in boxes)
     assert len(ax.patches) == 4 * (least + 1)  # a frame each
 
@@ -500,8 +453,8 @@ PICTURES = {
     "lines": lambda: plot.lines(BOTH, "WPT"),
     "lines of many": lambda: plot.lines({"a": {x: x + 1.0 for x in range(300)}}, "size"),
     "shares": lambda: plot.shares(RUNS),
-    **{f"tile walk {n}": lambda n=n: diagram.tile_walk(ran(n), phases(n)[-1] // 2, 1) for n in SMALL},
-    "tile walk of many": lambda: diagram.tile_walk(simulate(2, 32, 32, 32, {"TS": 16}), 0, 5),
+    **{f"replay {n}": lambda n=n: replay.Replay(ran(n)).picture(7, 1) for n in SMALL},
+    "replay of many": lambda: replay.Replay(simulate(2, 32, 32, 32, {"TS": 16})).picture(1, 5),
 }
 
 
@@ -526,7 +479,7 @@ def test_a_picture_can_be_shown(name):
     assert low == 0 and high > 200  # on any ground, and something is on it
 
 
-@pytest.mark.parametrize("name", ("banks", "tile walk 6", "lines"))
+@pytest.mark.parametrize("name", ("banks", "replay 6", "lines"))
 def test_a_picture_is_the_same_each_time(name):
     """Or a stored notebook would change whenever it is run."""
     assert PICTURES[name]().svg() == PICTURES[name]().svg()

@@ -5,6 +5,7 @@ wrong on purpose.
 """
 
 import json
+import random
 import shutil
 import subprocess
 import sys
@@ -12,11 +13,13 @@ from pathlib import Path
 
 import pytest
 from conftest import FULL, lacking
+from simt.edits import edits
 from test_warp_tiling import BY_THE_LAST, WITH_STORE
 from texts import BARRIER, OUTSIDE, SMALL, and_store, edited, without_barrier
 
-from gemmlab import catalog
+from gemmlab import catalog, simulate
 from gemmlab.catalog import Limits
+from gemmlab.catalog.sources import read
 
 #: What Oclgrind simulates, unless it is told otherwise.
 OCLGRIND = Limits("Oclgrind", 1024, (1024, 1024, 1024), 32768)
@@ -172,6 +175,43 @@ def test_a_fault_is_reported(fault, tmp_path):
     number, source, words = FAULTS[fault]
     _, log = watched(tmp_path, job="gemm", kernel=number, params=PARAMS[number], sizes=(8, 8, 8), source=source)
     assert words in log and "At line" in log, log[:1000] or "Oclgrind said nothing"
+
+
+#: What the simulator calls what Oclgrind says.
+CALLED = {
+    "data race at": ("race", "two writers"),
+    "divergence detected": ("divergent barrier",),
+    "Invalid": ("out of bounds",),
+    "exceeds static array size": ("out of bounds",),
+    "Uninitialized": ("uninitialised",),
+}
+
+
+def agree(log: str, run) -> list[str]:
+    """What Oclgrind says that the simulator has not found. The simulator stops where Oclgrind goes on."""
+    kinds = {f.kind for f in run.findings}
+    said = [words for words in CALLED if words in log]
+    return [words for words in said if not kinds & set(CALLED[words])] if not run.stop else [] if said else [log]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_simulator_finds_the_same_fault(fault):
+    number, source, words = FAULTS[fault]
+    run = simulate(number, 8, 8, 8, PARAMS[number], source)
+    assert agree(words, run) == [] and run.findings, (words, run.findings)
+
+
+EDITS = [(number, edit) for number, params in PARAMS.items()
+         for edit in random.Random(number).sample(edits(read(catalog[number].file), params), 3)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("number", "edit"), EDITS, ids=str)
+def test_the_simulator_finds_what_oclgrind_finds(number, edit, tmp_path):
+    """Barriers removed and indices shifted: whatever Oclgrind says of them, the simulator says, too."""
+    _, log = watched(tmp_path, job="gemm", kernel=number, params=PARAMS[number], sizes=(8, 8, 8), source=edit.source)
+    run = simulate(number, 8, 8, 8, PARAMS[number], edit.source)
+    print(edit, "|", log[:80] or "Oclgrind says nothing", "|", run.verdict)
+    assert not run.ok and (not log or agree(log, run) == [])
 
 
 #: Kernel 15 and its join: what is wrong, groups, sizes, and what Oclgrind says.

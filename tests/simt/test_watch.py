@@ -67,37 +67,6 @@ def test_out_of_bounds_of_a_private_array():
     assert "out of bounds" not in kinds(simt.simulate(2, *SIZE, {"TS": 8}, product(body.replace("x[tm]", "x[tm/2]"))))
 
 
-@pytest.mark.parametrize("number, harmless", [(12, 0), (13, 1)])
-def test_every_guard_that_is_dropped_is_missed(number, harmless):
-    """Each "< M", "< N" and "< K" of the kernels that take any size, made to hold always.
-
-    One in kernel 13 only saves work: without it a tile of zeroes is loaded that nobody uses.
-    """
-    source, kinds_found = text(number), []
-    body = source.index("{", source.index("__kernel"))
-    sizes = (11, 13, 5), (11, 13, 11)  # less than a tile of k, and more
-    assert all(simt.simulate(number, *size, SMALL[number]).ok for size in sizes)
-    for guard in re.finditer(r"< [MNK]\b", source[body:]):
-        changed = f"{source[: body + guard.start()]}< 1000000{source[body + guard.end() :]}"
-        runs = [simt.simulate(number, *size, SMALL[number], changed) for size in sizes]
-        kinds_found.append({kind for run in runs if not run.ok for kind in kinds(run) | {"wrong"}})
-    assert len(kinds_found) >= 3
-    assert kinds_found.count(set()) == harmless
-    assert any("out of bounds" in found for found in kinds_found)
-
-
-@pytest.mark.parametrize("number", SMALL)
-def test_a_shifted_index_is_found(number):
-    """Every access to A, B and C of every kernel, one element too far, in all work-items."""
-    source = text(number)
-    body = source.index("{", source.index("__kernel"))
-    for match in re.finditer(r"\b([ABC])\[", source[body:]):
-        at = body + match.end()
-        run = simt.simulate(number, 16, 16, 16, SMALL[number], source[:at] + "1 + " + source[at:])
-        assert not run.ok, match[0]
-        assert run.findings or not run.exact
-
-
 def test_uninitialised_variable():
     finding = found(product(RIGHT.replace("acc = 0.0f", "acc")), "uninitialised")
     assert finding.message.startswith("acc is read by work-item (0, 0) of group (0, 0) before it has a value")

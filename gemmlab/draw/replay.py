@@ -1,0 +1,198 @@
+"""A simulated product as a film: for each step of a work-group a picture of what it touches, and the same in words."""
+
+from __future__ import annotations
+
+from matplotlib.patches import Circle
+
+from ..simt import ProductRun, views
+from ..simt.watch import Entry
+from .diagram import COLOURS, boxes, faint, grid, placed, runs
+from .picture import GREEN, INK, ORANGE, RED, Picture, count
+
+#: How strongly a square is coloured: touched by the work-item, by its group in this step, shortly before.
+ITEM, GROUP, EARLIER = 1.0, 0.5, 0.22
+
+
+class Replay:
+    """What a work-group of a simulated product does, step by step.
+
+    Attributes:
+        run: the product. steps: see `simt.views.steps`. items: how many work-items the group has.
+
+    A and B, C and the arrays in local memory stay where they are, so that only the colours change from step to step.
+    """
+
+    def __init__(self, run: ProductRun, group: int = 0):
+        self.run, self.group = run, group
+        self.steps = views.steps(run, group)
+        self.items = run.local_size[0] * run.local_size[1]
+        self._places = _layout(run)
+        every = [e for step in self.steps for e in step.entries]
+        self._owned = {item: views.places(every, "C", item, store=True) for item in range(self.items)}
+        self._base()
+
+    def _base(self) -> None:
+        """Draw what stays: matrices, arrays, axes, legend."""
+        right = max(x + cols for x, _, _, cols, _ in self._places.values()) + 1.0
+        if self.run.shapes:  # room for what is written above the arrays, more than a quarter of the width
+            right = max(right, (self._places[next(iter(self.run.shapes))][0] + 1) / 0.72)
+        down = max(y + rows for _, y, rows, _, _ in self._places.values()) + 2.5
+        self._picture = Picture(4.4, 4.4 * (down + 2.5) / (right + 2.5), "")
+        self._ax = ax = self._picture.sheet()
+        ax.set(xlim=(-2.5, right), ylim=(-down, 2.5))
+        self._titles = {}
+        for name, (x, y, rows, cols, sides) in self._places.items():
+            grid(ax, x, y, rows, cols, _colour(name), "")
+            self._titles[name] = ax.text(x, -y + 0.4, name, color=_colour(name), fontsize=10, fontweight="bold")
+            if sides and name != "C":  # its rows are A's
+                ax.text(x - 0.5, -y - rows / 2, sides[0], color=INK, fontsize=10, ha="right", va="center")
+            if sides and (name != "B" or self.run.transposed):  # its columns are C's
+                ax.text(x + cols / 2, -y - rows - 0.4, sides[1], color=INK, fontsize=10, ha="center", va="top")
+        self._legend()
+        self._marks: list = []
+
+    def _legend(self) -> None:
+        """The key, in the corner that A and B leave free."""
+        x, y = 0.0, 0.5 if not self.run.transposed else self._places["A"][1] + self.run.m + 3.5
+        unit = (self._ax.get_xlim()[1] + 2.5) / 40  # a fortieth of the width, whatever the matrices' sizes
+        rows: list[tuple[float, str]] = [(ITEM, "this work-item"), (GROUP, "its group, now")]
+        rows += [(EARLIER, "shortly before"), (0, "its part of C")]
+        for row, (strength, words) in enumerate(rows):
+            at = y + 2 * unit * row
+            if strength:
+                boxes(self._ax, [(x, -at - unit, unit, unit)], faint(INK, strength))
+            else:
+                self._ax.add_patch(Circle((x + unit / 2, -at - unit / 2), unit / 3, facecolor=GREEN))
+            self._ax.text(x + 1.6 * unit, -at - unit / 2, words, color=INK, fontsize=9.8, va="center")
+
+    def picture(self, number: int, item: int = 0) -> Picture:
+        """Step `number`, from 1 on, with one work-item in full colour; the next call changes the same picture."""
+        for mark in self._marks:
+            mark.remove()
+        self._marks = []
+        for name in self._places:
+            self._show_accesses(name, number, item)
+        for index in self._owned[item]:
+            left, top = self._corner("C", index)
+            self._marks.append(self._ax.add_patch(Circle((left + 0.5, top - 0.5), 0.24, facecolor=GREEN)))
+        for finding in self.run.findings:
+            here = finding.array in self._places and views.places(self.steps[number - 1].entries, finding.array)
+            if here and finding.element in here:
+                left, top = self._corner(finding.array, finding.element)
+                sides = ([left, left + 1], [top, top - 1]), ([left, left + 1], [top - 1, top])
+                self._marks += [line for x, y in sides for line in self._ax.plot(x, y, color=RED)]
+        self._picture.alt = self.words(number, item)
+        return self._picture
+
+    def _show_accesses(self, name: str, number: int, item: int) -> None:
+        """Colour what is touched of an array, and say above it whether it is read or stored."""
+        entries = self.steps[number - 1].entries
+        told = {EARLIER: views.places(self._before(number, name), name), GROUP: views.places(entries, name),
+                ITEM: views.places(entries, name, item)}  # fmt: skip
+        strongest = {index: strength for strength, indices in told.items() for index in indices}
+        x, y, *_ = self._places[name]
+        for strength in told:
+            cells = [self._cell(name, index) for index, most in strongest.items() if most == strength]
+            some = [(x + col, -(y + row + high), 1, high) for col, row, high in runs(cells)]
+            self._marks += boxes(self._ax, some, faint(_colour(name), strength))
+        used = {e.site.stores for e in entries if e.memory is not None and e.memory.name == name}
+        verbs = [verb for store, verb in ((False, "read"), (True, "stored")) if store in used]
+        self._titles[name].set_text(f"{name}: {', '.join(verbs)}" if verbs else name)
+
+    def _corner(self, name: str, index: int) -> tuple[int, int]:
+        """Where the upper left corner of an element is drawn."""
+        (x, y, *_), (col, row) = self._places[name], self._cell(name, index)
+        return x + col, -(y + row)
+
+    def _before(self, number: int, name: str) -> list[Entry]:
+        """The accesses to an array before a step, in the latest phase in which there are any."""
+        found: list[Entry] = []
+        phase = None
+        for step in reversed(self.steps[: number - 1]):
+            if found and step.phase != phase:
+                break
+            mine = [e for e in step.entries if e.memory is not None and e.memory.name == name]
+            found, phase = found + mine, step.phase
+        return found
+
+    def _cell(self, name: str, index: int) -> tuple[int, int]:
+        """Column and row of an element: matrices lie column by column, local arrays row by row."""
+        _, _, rows, cols, sides = self._places[name]
+        return divmod(index, rows) if sides else divmod(index, cols)[::-1]
+
+    def words(self, number: int, item: int = 0) -> str:
+        """What happens in a step."""
+        step = self.steps[number - 1]
+        head = f"Step {number} of {len(self.steps)}, phase {step.phase}, line {step.line}"
+        if not step.entries:
+            return f"{head}. The kernel cannot go on: {self.run.stop.message if self.run.stop else ''}"
+        mine = _sentence(f"work-item {self._who(item)}", self._of_item(step.entries, item))
+        return f"{head}. {_sentence('The group', _of_group(step))}{mine}"
+
+    def _who(self, item: int) -> str:
+        return str((item % self.run.local_size[0], item // self.run.local_size[0]))
+
+    def _of_item(self, entries: list[Entry], item: int) -> list[str]:
+        """What one work-item does: which elements it touches, and how many multiply-adds it makes."""
+        said = []
+        for store, verb in ((False, "reads"), (True, "stores")):
+            touched = {name: views.places(entries, name, item, store) for name in self._places}
+            named = [self._element(name, indices) for name, indices in touched.items() if indices]
+            said += [f"{verb} {_listed(named)}"] if named else []
+        here = [e for e in entries if e.site.kind == "multiply-add"]
+        mads = sum(e.site.width for e in here if e.wave.active(e.mask)[e.wave.items == item].any())
+        return said + ([f"makes {count(mads, 'multiply-add')}"] if mads else [])
+
+    def _element(self, name: str, indices: list[int]) -> str:
+        """The first of some elements, as one writes it, and how many more there are."""
+        col, row = self._cell(name, indices[0])
+        first = f"{name}({row}, {col})" if name in "ABC" else f"{name}[{row}][{col}]"
+        return f"{first} (and {len(indices) - 1} more)" if len(indices) > 1 else first
+
+
+def _of_group(step: views.Step) -> list[str]:
+    """What the work-group does, and what it costs."""
+    first, counts = step.entries[0], step.counts
+    if first.site.kind == "barrier":
+        return ["has come to the barrier: whatever was stored before may be read behind it"]
+    said = []
+    for verb, moved in (("reads", counts.loads), ("stores", counts.stores)):
+        if moved:
+            said.append(f"{verb} {_listed([count(n, 'number') + f' of {name}' for name, n in moved.items()])}")
+    if counts.transactions:
+        said.append(f"moves {count(counts.transactions, 'sector')} of global memory")
+    if counts.turns:
+        said.append(f"takes {count(counts.turns, 'turn')} of local memory")
+    if counts.multiply_adds:
+        said.append(f"makes {count(counts.multiply_adds, 'multiply-add')}")
+    if first.site.kind in ("branch", "loop"):
+        there = first.wave.active(first.mask)
+        yes = int((there & first.value).sum())
+        said.append(f"comes to a condition, which holds for {yes} of {int(there.sum())} work-items")
+    return said
+
+
+def _listed(words: list[str]) -> str:
+    """One, two and three."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _sentence(who: str, does: list[str]) -> str:
+    return f"{who[0].upper()}{who[1:]} {_listed(does)}. " if does else ""
+
+
+def _layout(run: ProductRun) -> dict[str, tuple[int, int, int, int, tuple[str, str] | None]]:
+    """Where matrices and local arrays lie: x, y, rows, columns, and what a matrix's sides are called."""
+    sides = {"A": ("m", "k"), "B": ("n", "k") if run.transposed else ("k", "n"), "C": ("m", "n")}
+    found: dict = {name: (*place, sides[name]) for name, place in placed(run).items()}
+    right = max(x + cols for x, _, _, cols, _ in found.values()) + 3
+    top = 0
+    for name, (rows, cols) in run.shapes.items():
+        found[name] = (right, top, rows, cols, None)
+        top += rows + 3
+    return found
+
+
+def _colour(name: str) -> str:
+    """A text of the reader's own may name its arrays otherwise."""
+    return COLOURS.get(name, ORANGE)

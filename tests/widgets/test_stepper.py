@@ -1,0 +1,140 @@
+"""Steppers: sliders in order, a kernel's text with its line lit beside the picture, and what is wrong in it."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import pytest
+from simt.cases import SMALL, edited, line_of, text
+
+from gemmlab import Stepper, catalog, simulate
+from gemmlab.draw import diagram
+from gemmlab.draw.picture import Picture
+from gemmlab.widgets import magic
+from gemmlab.worker.look import closely
+
+
+def lit(stepper) -> list[int]:
+    """The numbers of the lines that are lit."""
+    return [int(n) for n in re.findall(r'<div class="gemmlab-now[^"]*"><i>(\d+)</i>', stepper.panel.value)]
+
+
+def wrong(stepper) -> dict[int, str]:
+    """What is marked as wrong, by line."""
+    found = re.findall(r'gemmlab-wrong"><i>(\d+)</i>.*?<em>(.*?)</em>', stepper.panel.value)
+    return {int(line): kind for line, kind in found}
+
+
+def show(stepper, **values) -> None:
+    """Put the panel where moved sliders would put it, at once."""
+    stepper._show({**stepper.values, **values})
+
+
+def options(stepper, name) -> list:
+    return [value for _, value in stepper._sliders[name].options]
+
+
+def test_numbers_are_in_order_and_the_first_one_given_is_the_start():
+    stepper = Stepper(diagram.layout, rows=(3, 2, 5, 4), cols=(4, 2))
+    assert options(stepper, "rows") == [2, 3, 4, 5] and stepper.values == {"rows": 3, "cols": 4}
+    drawn = []
+
+    def draw(word):
+        drawn.append(word)
+        return Picture(2, 1, word)
+
+    assert options(Stepper(draw, word=("zero", "a")), "word") == ["zero", "a"] and drawn[0] == "zero"
+
+
+@pytest.mark.parametrize("number", SMALL)
+def test_the_line_of_each_step_is_lit(number):
+    run = simulate(number, 16, 16, 16, SMALL[number])
+    stepper = Stepper(run)
+    film = next(iter(stepper._replays.values()))
+    for step in (1, len(film.steps) // 2, len(film.steps)):
+        show(stepper, step=step)
+        assert lit(stepper) == [film.steps[step - 1].line]
+        assert film.words(step).split(".")[0] in stepper.panel.value
+        assert f'data-key="step={step} item=0"' in stepper.panel.value
+    ElementTree.fromstring(stepper.still().svg())
+
+
+def test_the_bars_count_what_is_chosen():
+    run = simulate(2, 16, 16, 16, SMALL[2])
+    stepper = Stepper(run)
+    line = line_of(text(2), "acc += ")
+
+    def bar() -> str:
+        return re.search(rf"<i>{line}</i><b[^>]*>(.*?)</b>", stepper.panel.value)[1]
+
+    for choice, count in zip(stepper._heat.options, ("", run.lines[line].turns, run.lines[line].multiply_adds),
+                             strict=True):  # fmt: skip
+        stepper._heat.value = choice
+        show(stepper)
+        assert bar() == (f"{count:,}" if count else "")
+
+
+def test_a_slider_of_the_chapter_may_change_the_length_of_the_film():
+    stepper = Stepper(lambda WPT: simulate(3, 16, 16, 16, {"TS": 8, "WPT": WPT}), {"step": 31, "item": 9}, WPT=(4, 2))
+    longest = len(options(stepper, "step"))
+    show(stepper, WPT=2, step=longest, item=15)
+    film = stepper._replay({"WPT": 2})
+    assert len(options(stepper, "step")) == len(film.steps) < longest and len(options(stepper, "item")) == film.items
+    assert lit(stepper) == [film.steps[-1].line] and stepper._play.max == len(film.steps) - 1
+
+
+@pytest.mark.parametrize(("start", "words"), [({"step": 0}, "step"), ({"item": 64}, "item"), ({"group": 9}, "group")])
+def test_a_start_that_is_none_is_refused_by_name(start, words):
+    with pytest.raises(ValueError, match=words):
+        Stepper(simulate(2, 16, 16, 16, SMALL[2]), start)
+    with pytest.raises(ValueError, match="start is for simulated runs"):
+        Stepper(diagram.layout, start, rows=(3,), cols=(4,))
+
+
+def test_an_error_while_drawing_is_said_in_the_panel():
+    stepper = Stepper(lambda n: Picture(2, 1, "x") if n else 1 / 0, n=(1, 0))
+    show(stepper, n=0)
+    assert "ZeroDivisionError" in stepper.panel.value
+
+
+BROKEN = {
+    "race": edited(text(2), "barrier(CLK_LOCAL_MEM_FENCE);", ""),
+    "out of bounds": edited(text(2), "Atile[k][tm]", "Atile[k + 1][tm]"),
+    "uninitialised": edited(text(2), "float acc = 0.0f;", "float acc;"),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_what_is_wrong_is_marked_on_its_line(kind):
+    run = closely(2, {"TS": 32}, BROKEN[kind])
+    stepper = Stepper(run, {"group": 0})
+    assert wrong(stepper)[line_of(BROKEN[kind], "acc += ")] == kind
+    assert wrong(Stepper(simulate(2, 16, 16, 16, SMALL[2]))) == {}
+
+
+def test_a_text_is_looked_at_with_small_tiles_if_they_suit_it():
+    small = closely(2, {"TS": 32}, text(2))
+    assert small.ok and small.params == {"TS": 8} and (small.m, small.n, small.k) == (16, 16, 16)
+    fixed = text(2).replace("k < TS", "k < 32").replace("k0 += TS", "k0 += 32")
+    assert closely(2, {"TS": 32}, fixed).params == {"TS": 32}
+    with pytest.raises(ValueError, match="expected ';'"):
+        closely(2, {"TS": 32}, edited(text(2), "float acc = 0.0f;", "float acc = 0.0f"))
+
+
+@pytest.mark.parametrize(("source", "words"), [(text(2), "Right"), (BROKEN["race"], "by luck"), ("float x;", "kernel")])
+def test_the_fold_below_a_cell_is_filled_when_it_is_opened(source, words, monkeypatch):
+    class Now:
+        def __init__(self, target, daemon):
+            self.start = target
+
+    monkeypatch.setattr(magic, "threading", SimpleNamespace(Thread=Now))
+    explorer = SimpleNamespace(spec=catalog[2], source=source, values={"TS": 32, "M": 64, "N": 64, "K": 64})
+    fold = magic._fold(explorer)
+    button, inside = fold.children
+    assert inside.children == ()
+    button.value = True
+    assert words in inside.children[0].value
+    button.value = False
+    assert inside.children == ()
