@@ -28,7 +28,7 @@ SIZES = (16, 32, 64, 100, 128, 200, 256, 384, 500, 512, 768, 1000, 1024, 1536, 2
 MOST_SECONDS = 2.0
 #: Seconds after the last move of a slider in which another may follow, before the settings are measured.
 SETTLE = 0.12
-#: Parameters that are always in view, at most four of a kernel; the others are shown when asked for.
+#: The first four of these that a kernel has are always in view; the other parameters are shown when asked for.
 MAIN = ("TS", "TSM", "TSN", "WPT", "WPTM", "WPTN", "WM", "WN", "RX", "RY", "WIDTH", "TSK", "PAD", "GX", "STAGES")
 #: Settings next to the present ones that are compiled while nobody waits.
 AHEAD = 12
@@ -105,9 +105,8 @@ class Explorer(Shell):
         sizes = sorted({*SIZES, *(self._start[s] for s in "MNK")})
         for name, what in (("M", "rows of A and C"), ("N", "columns of B and C"), ("K", "columns of A, rows of B")):
             self._controls[name] = Control(name, sizes, self._start[name], what)
-        names = list(self.spec.defaults)
-        ranked = sorted(names, key=lambda name: (MAIN.index(name) if name in MAIN else len(MAIN), names.index(name)))
-        self._others = [self._controls[name] for name in ranked[4:]]
+        main = self._main()
+        self._others = [self._controls[name] for name in self.spec.defaults if name not in main]
         self._square = w.Checkbox(len({self._start[s] for s in "MNK"}) == 1, description="M = N = K", indent=False)
         self._illegal = w.Checkbox(False, description="allow illegal settings", indent=False)
         self._more = w.Checkbox(False, description=f"{len(self._others)} more parameters", indent=False)
@@ -147,6 +146,13 @@ class Explorer(Shell):
         if len(offered) < 2:
             offered = sorted({*param.choices, start[param.name]})
         return Control(param.name, offered, start[param.name], param.meaning + refused)
+
+    def _main(self) -> set[str]:
+        """The parameters that are always in view: four, and one or two that the kernel before does not have."""
+        names = list(self.spec.defaults)
+        ranked = sorted(names, key=lambda name: MAIN.index(name) if name in MAIN else len(MAIN))
+        new = set(names) - set(find(self.spec.before).defaults) if self.spec.before else set()
+        return {*ranked[:4], *(new if len(new) <= 2 else ())}
 
     def _show_others(self, shown: bool) -> None:
         for control in self._others:
