@@ -46,6 +46,13 @@ def book(lab):
     book.close()
 
 
+#: The name of what has the focus.
+FOCUSED = """(() => {
+    const e = document.activeElement;
+    return e.getAttribute("aria-label") || e.closest("label")?.textContent || e.textContent;
+})()"""
+
+
 def stale(book, number: int) -> bool:
     return book.box(number).locator(".gemmlab-result.gemmlab-stale").count() > 0
 
@@ -125,8 +132,7 @@ def test_by_keyboard_alone(book):
     passed = []
     for _ in range(6):
         book.page.keyboard.press("Tab")
-        passed.append(book.page.evaluate("document.activeElement.getAttribute('aria-label') || document.activeElement"
-                                         ".closest('label')?.textContent || document.activeElement.textContent"))  # fmt: skip
+        passed.append(book.page.evaluate(FOCUSED))
     assert passed[:4] == ["WPT", "M", "N", "K"] and "M = N = K" in passed[4], passed
     outline = "getComputedStyle(document.activeElement).outlineStyle"
     assert book.page.evaluate(outline) != "none", "the focus is visible"
@@ -190,27 +196,36 @@ def test_interrupting_a_cell_is_one_sentence(book):
     print(f"\nanother explorer was answered {time.monotonic() - pressed:.1f} s after the interrupt")
 
 
-@pytest.mark.parametrize(("kernel", "name"), [(3, "TS"), (6, "TSM"), (10, "TSN")])
-def test_times_of_new_settings(lab, kernel, name):
-    """Settings that nobody has compiled, and settings that were compiled while nobody waited."""
+#: By kernel: moves to settings that nobody has compiled yet, as a slider and a key.
+NEW = {
+    3: (("TS", "Home"), ("TS", "ArrowRight"), ("TS", "ArrowRight")),
+    6: (("TSM", "Home"), ("TSM", "ArrowRight"), ("WPTM", "ArrowLeft")),
+    10: (("TSN", "Home"), ("TSN", "ArrowRight"), ("WPTN", "ArrowLeft")),
+}
+
+
+@pytest.mark.parametrize("kernel", NEW)
+def test_times_of_new_settings(lab, kernel):
+    """Settings that nobody has compiled, and settings that were compiled while nobody waited; it prints them."""
     book = lab.open(notebook(lab.notebooks / f"times_{kernel}.ipynb", f"import gemmlab\ngemmlab.Explorer({kernel})"))
     book.run_all()
-    book.wait_until(lambda: settled(book, 0))
-    new = []
-    for key in ("Home", "End", "PageDown"):
+    new, ahead = [], []
+    for name, key in NEW[kernel]:
         ms, shown = book.time(0, name, key)
         assert shown["state"] == "ok", shown
-        new.append(ms)
-    book.page.wait_for_timeout(12_000)  # what is next to these settings is compiled now
-    ahead = []
-    for key in ("ArrowLeft", "ArrowRight", "ArrowRight"):
-        ms, shown = book.time(0, name, key)
-        ahead.append(ms)
-        compiled = re.search(r"compiled in ([\d.]+) s", shown["text"])
-        ahead_words = f"the last compiled in {compiled[1]} s"
-    print(f"\nkernel {kernel}, PoCL: new settings {statistics.median(new):.0f} ms ({min(new):.0f} to {max(new):.0f}), "
-          f"compiled ahead {statistics.median(ahead):.0f} ms ({min(ahead):.0f} to {max(ahead):.0f}), {ahead_words}")  # fmt: skip
+        new.append((round(ms), shown["key"], compile_seconds(shown)))
+    for key in ("ArrowRight", "ArrowLeft"):
+        book.page.wait_for_timeout(8_000)
+        ms, shown = book.time(0, book.names(0)[0], key)
+        ahead.append((round(ms), shown["key"], compile_seconds(shown)))
+    for what, times in (("new", new), ("compiled ahead", ahead)):
+        median = statistics.median(ms for ms, *_ in times)
+        print(f"\nkernel {kernel}, PoCL, {what}: median {median:.0f} ms; {times}")
     book.close()
+
+
+def compile_seconds(shown) -> float:
+    return float(re.search(r"compiled in ([\d.]+) s", shown["text"])[1])
 
 
 def test_without_a_kernel_the_explorer_says_so(book):
