@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from ..bench.records import Result
 from ..catalog import KernelSpec, sources
 from ..catalog.spec import Limits
+from ..draw import plot
 from ..draw.picture import BLUE, GREEN, INK, ORANGE, RED, short
+from ..draw.plot import Try
 from ..model import gflops
 from ..worker.client import Outcome
 from .shell import escape
@@ -79,6 +81,14 @@ def outcome(
     return f"{title}{head}{_rate(outcome, beside)}{moved}{grid}{_passes(result)}"
 
 
+def chart(history: Sequence[Try], best: Mapping[int, float], kernel: int, original: float | None) -> str:
+    """The chart of tries (see `plot.tries`); each says its settings when the pointer is on it."""
+    svg = plot.tries(history, best, kernel, original).svg()
+    for place, attempt in enumerate(history):
+        svg = svg.replace(f'<g id="try-{place}">', f'<g id="try-{place}"><title>{escape(str(attempt))}</title>')
+    return svg
+
+
 def changes(spec: KernelSpec, source: str) -> str:
     """How a learner's text differs from the kernel's: removed lines are marked with -, added ones with +."""
     lines = sources.diff(sources.read(spec.file), source, context=0).splitlines()
@@ -99,7 +109,7 @@ def _rate(outcome: Outcome, beside: Yardsticks) -> str:
     rate, others = outcome.result.gflops, []
     if outcome.ok and beside.original:
         others.append(f"{rate / beside.original:.2g} x the original ({short(beside.original)})")
-    elif outcome.ok and beside.start:
+    elif outcome.ok and beside.start and beside.start != rate:
         others.append(f"{rate / beside.start:.2g} x your start")
     if outcome.ok and beside.peak:
         share, roof = rate / beside.peak, f"this device's measured peak ({short(beside.peak)})"

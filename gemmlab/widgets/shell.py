@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,11 +74,21 @@ class Control:
         if value != self.value:
             self.widget.value = bool(value) if isinstance(self.widget, w.Checkbox) else value
 
-    def offer(self, values: Sequence[int]) -> None:
+    @property
+    def values(self) -> list[int]:
+        """The values to choose from."""
+        return [0, 1] if isinstance(self.widget, w.Checkbox) else [value for _, value in self.widget.options]
+
+    def offer(self, values: Iterable[int]) -> None:
         """Change the positions of a slider; it keeps its value, which must be one of them."""
         value = self.widget.value
-        self.widget.options = [(str(v), v) for v in values]  # this moves the slider to the first
+        self.widget.options = [(str(v), v) for v in sorted(values)]  # this moves the slider to the first
         self.widget.value = value
+
+    def learn(self, value: int) -> None:
+        """Add a position to a slider, if it does not have it."""
+        if value not in self.values:
+            self.offer([*self.values, value])
 
     def gave_way(self, why: str = "") -> None:
         """Mark the control as one that another has moved, with the reason; without a reason the mark goes."""

@@ -6,10 +6,11 @@ import pytest
 
 from gemmlab import Result
 from gemmlab.catalog import sources
+from gemmlab.widgets import beside
+from gemmlab.widgets import explorer as explorer_module
 from gemmlab.worker import client
 from gemmlab.worker.client import LIMITS, Outcome
 
-explorer_module = pytest.importorskip("gemmlab.widgets.explorer")
 TEXT = sources.read("03_work_per_thread.cl")
 START = {"TS": 32, "WPT": 8, "M": 64, "N": 64, "K": 64}
 
@@ -64,8 +65,9 @@ class Desk:
 def desk(monkeypatch, any_device):
     made = Desk()
     monkeypatch.setattr(client, "worker", lambda: made)
-    for known in ("_best", "_peaks", "_originals", "_memories"):
-        monkeypatch.setattr(explorer_module, known, {})
+    monkeypatch.setattr(explorer_module, "_memories", {})
+    for known in ("_best", "_peaks", "_originals"):
+        monkeypatch.setattr(beside, known, {})
     return made
 
 
@@ -101,7 +103,7 @@ def stale(explorer) -> bool:
 
 def move(explorer, name: str, value: int) -> None:
     """As a person moves a control."""
-    explorer._controls[name].widget.value = value
+    explorer.settings.controls[name].widget.value = value
 
 
 def asked(desk) -> dict[str, int]:
@@ -151,7 +153,7 @@ def test_the_slider_that_gave_way_is_marked_with_the_reason_until_the_next_move(
     explorer.bridge.held = True
     for value in (24, 20, 16, 20):
         move(explorer, "TS", value)
-    wpt = explorer._controls["WPT"]
+    wpt = explorer.settings.controls["WPT"]
     assert wpt.value == 4 and "gemmlab-gave-way" in wpt.box._dom_classes
     assert "WPT moved from 8 to 4, because TS=20 is not a multiple of WPT=8" in wpt._words.value
     move(explorer, "TS", 24)
@@ -167,7 +169,7 @@ def test_the_slider_that_gave_way_is_marked_with_the_reason_until_the_next_move(
 
 
 def test_refused_settings_are_a_try_without_a_rate(explorer, desk):
-    explorer._illegal.value = True
+    explorer.settings.illegal.value = True
     move(explorer, "TS", 20)
     assert "TS=20 is not a multiple of WPT=8" in explorer._status.value, "at once, without asking"
     assert soon(lambda: len(desk.asked) == 2) and asked(desk) == START | {"TS": 20}
@@ -179,13 +181,13 @@ def test_refused_settings_are_a_try_without_a_rate(explorer, desk):
 
 
 def test_reset_returns_the_boxes_too(explorer, desk):
-    explorer._illegal.value = True
-    explorer._square.value = False
+    explorer.settings.illegal.value = True
+    explorer.settings.square.value = False
     move(explorer, "K", 128)
     assert soon(lambda: len(desk.asked) == 2)
     explorer._reset.click()
     assert asked(desk) == START and explorer.values == START
-    assert explorer._square.value and not explorer._illegal.value
+    assert explorer.settings.square.value and not explorer.settings.illegal.value
 
 
 def test_a_try_is_returned_to_by_a_click_and_by_the_list(explorer, desk):
@@ -263,7 +265,7 @@ def test_the_share_of_the_peak_and_the_other_kernels_arrive_later(explorer, desk
     assert jobs[0].job == "peaks" and 3 not in [job.arguments.get("kernel") for job in jobs]
     jobs[0].done(Outcome({}, {"gflops": 8.0}))
     assert soon(lambda: "25% of this device" in explorer.panel.value) and shown(explorer, "count") == "1"
-    explorer._heard_peaks(Outcome({}, {"gflops": 1.0}))
+    jobs[0].done(Outcome({}, {"gflops": 1.0}))
     assert soon(lambda: "measured too low" in explorer.panel.value), "no share above all there is"
 
 
@@ -273,7 +275,7 @@ def test_a_text_of_the_readers_own_keeps_its_tries_and_is_compared_with_the_orig
         made.set(START)
         desk.answer(gflops)
         assert soon(lambda made=made: state(made) == "ok") and len(made._history) == count
-    (job,) = desk.idle.plans[made._client]
+    job = desk.idle.plans[made._client][0]
     assert job.job == "measure" and job.arguments["source"] is None and job.arguments["params"] == {"TS": 32, "WPT": 8}
     desk.asked.append((job.arguments, job.done, None))
     desk.answer(2.5)
@@ -283,23 +285,23 @@ def test_a_text_of_the_readers_own_keeps_its_tries_and_is_compared_with_the_orig
 
 def test_many_parameters_are_four_and_the_rest_on_request(desk):
     made = explorer_module.Explorer(15, m=64)
-    visible = [name for name in made.spec.defaults if made._controls[name].box.layout.display != "none"]
+    visible = [name for name in made.spec.defaults if made.settings.controls[name].box.layout.display != "none"]
     assert len(visible) == 4 and set(visible) == {"TSM", "TSN", "WPTM", "WPTN"}
-    made._more.value = True
-    assert all(made._controls[name].box.layout.display != "none" for name in made.spec.defaults)
-    assert isinstance(made._controls["TRANSPOSED"].widget.value, bool) and made.values["TRANSPOSED"] == 1
-    made._controls["TRANSPOSED"].widget.value = False
+    made.settings.more.value = True
+    assert all(made.settings.controls[name].box.layout.display != "none" for name in made.spec.defaults)
+    assert isinstance(made.settings.controls["TRANSPOSED"].widget.value, bool) and made.values["TRANSPOSED"] == 1
+    made.settings.controls["TRANSPOSED"].widget.value = False
     assert soon(lambda: desk.asked) and asked(desk)["TRANSPOSED"] == 0
 
 
 def test_what_a_kernel_brings_is_in_view(desk):
     made = explorer_module.Explorer(7, m=64)
-    assert made._main() == {"TSM", "TSN", "WPTM", "WPTN", "WIDTH"}
+    assert made.settings._main() == {"TSM", "TSN", "WPTM", "WPTN", "WIDTH"}
 
 
 def test_what_the_device_cannot_take_is_not_offered(desk):
     made = explorer_module.Explorer(9, m=64)
-    control, most = made._controls["UNROLL"], made.device.limits.unroll
+    control, most = made.settings.controls["UNROLL"], made.device.limits.unroll
     offered = [value for _, value in control.widget.options]
     assert max(offered) <= most
     assert ("not offered" in control._words.value) == (max(made.spec.params[-1].choices) > most)
