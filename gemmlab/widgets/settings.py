@@ -128,7 +128,7 @@ class Settings:
         """The settings that one move of a parameter leads to, those of the parameters in view first."""
         for control in sorted((self.controls[name] for name in self.spec.defaults), key=lambda c: c in self._others):
             place = control.values.index(self.base[control.name])
-            for value in control.values[max(0, place - 1) : place + 2]:
+            for value in [*control.values[max(0, place - 1) : place], *control.values[place + 1 : place + 2]]:
                 params = self.params(self.base) | {control.name: value}
                 near, _ = self.spec.nearest_legal(params, control.name, self._limits)
                 if not self.spec.problems(near, self._limits):
@@ -154,18 +154,18 @@ class Settings:
 
     def _control(self, param: Param) -> Control:
         """A control that offers what this device can take; what it cannot is said in the meaning."""
-        start, refused = self.params(self._start), ""
-        offered = {start[param.name]}
+        start = self.params(self._start)
+        offered, refused = {start[param.name]}, []
         for value in param.choices:
             near, _ = self.spec.nearest_legal({**start, param.name: value}, param.name, self._limits)
-            problems = self.spec.problems(near, self._limits)
-            if problems:
-                refused = f" (not offered: {problems[0]})"
+            if self.spec.problems(near, self._limits):
+                refused.append(str(value))
             else:
                 offered.add(value)
         if len(offered) == 1:  # a control needs two
             offered |= set(param.choices)
-        return Control(param.name, sorted(offered), start[param.name], param.meaning + refused)
+        words = f" (not on this device: {', '.join(refused)})" if refused else ""
+        return Control(param.name, sorted(offered), start[param.name], param.meaning + words)
 
     def _main(self) -> set[str]:
         """The parameters that are always in view: four, and one or two that the kernel before does not have."""

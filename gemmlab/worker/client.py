@@ -12,6 +12,7 @@ import contextlib
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -100,13 +101,13 @@ class _Child:
 
     def begin(self) -> None:
         """A job begins: what was said before belongs to others."""
-        self.answered, self.before = True, self.words.seek(0, os.SEEK_END)
+        self.answered, self.before = True, os.fstat(self.words.fileno()).st_size
 
     def last_words(self) -> list[str]:
         """The last lines of the present job, without a runtime's plea to report the reader's own mistake as a bug."""
         self.words.seek(max(self.before, self.words.seek(0, os.SEEK_END) - 2000))
         lines = self.words.read().decode(errors="replace").strip().splitlines()
-        return [line for line in lines if "bug" not in line.lower()][-6:]
+        return [line for line in lines if not re.search(r"\bbug\b", line, re.IGNORECASE)][-6:]
 
     def close(self) -> None:
         for stream in (self.requests, self.answers, self.words):

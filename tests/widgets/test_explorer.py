@@ -304,4 +304,4 @@ def test_what_the_device_cannot_take_is_not_offered(desk):
     control, most = made.settings.controls["UNROLL"], made.device.limits.unroll
     offered = [value for _, value in control.widget.options]
     assert max(offered) <= most
-    assert ("not offered" in control._words.value) == (max(made.spec.params[-1].choices) > most)
+    assert ("not on this device" in control._words.value) == (max(made.spec.params[-1].choices) > most)
