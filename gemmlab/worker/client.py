@@ -253,11 +253,11 @@ class Worker:
             self._alarm = None
         if step and self._child:
             self._step = step
-            self._alarm = threading.Timer(self.limits[step], self._stop, (self._child, step))
+            self._alarm = threading.Timer(self.limits[step], self._ring, (self._child, step))
             self._alarm.daemon = True
             self._alarm.start()
 
-    def _stop(self, child: _Child, step: str) -> None:
+    def _ring(self, child: _Child, step: str) -> None:
         with self._lock:
             if child is self._child and self._alarm and step == self._step:
                 self._late = True

@@ -124,6 +124,12 @@ def test_a_move_dims_the_panel_at_once_and_is_measured_when_it_has_settled(explo
     assert explorer._status.value == ""
 
 
+def test_the_whole_call_is_divided_into_its_passes(explorer):
+    """As a bar, so that it can be said which of them takes most time."""
+    assert "gemm 0.26 ms (50%)" in explorer.panel.value and "pad A 0.26 ms (50%)" in explorer.panel.value
+    assert explorer.panel.value.count("width:50.0%") == 2 and "whole call 1.0 GFLOPS" in explorer.panel.value
+
+
 def test_nothing_is_measured_while_a_slider_is_held(explorer, desk):
     """Only where it is let go, and not the stops on the way."""
     explorer.bridge.held = True
