@@ -20,7 +20,7 @@ from ..worker.idle import Job
 from . import panel
 from .beside import Beside
 from .settings import Settings
-from .shell import Newest, Shell, escape, on_any_thread
+from .shell import Newest, Shell, escape, free, on_any_thread
 
 #: A job (check and timing) that is predicted to take longer than this many seconds is refused.
 MOST_SECONDS = 2.0
@@ -176,11 +176,15 @@ class Explorer(Shell):
         self._asked = asked = {**self._arguments(self.settings.commit()), "most_seconds": MOST_SECONDS}
         notes = self.settings.notes
         self.panel.add_class("gemmlab-stale")
-        self._stop.disabled = False
+        self._offer_stop(True)
         self._say("start")
         client.worker().submit(
             self._client, asked, lambda outcome: self._done(outcome, notes), lambda step: self._entered(step, asked)
         )
+
+    def _offer_stop(self, offered: bool) -> None:
+        self._stop.disabled = not offered
+        free(self._stop)  # so that it works while a cell runs
 
     def _entered(self, step: str, asked: dict[str, Any]) -> None:
         with self._lock:
@@ -240,7 +244,7 @@ class Explorer(Shell):
         with self._lock:
             self.panel.value = f'<div {data} style="line-height:1.5">{content}</div>'
             if outcome.arguments is self._asked:
-                self._stop.disabled = True
+                self._offer_stop(False)
                 if not self.settings.touched:
                     self.panel.remove_class("gemmlab-stale")
                     self._status.value = ""
