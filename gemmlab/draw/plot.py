@@ -157,10 +157,14 @@ def _draw_tries(ax, history: Sequence[Try], original: float | None) -> None:
             ax.annotate(words, (place + 1, attempt.gflops or 0), (0, 8), textcoords="offset points", ha="center",
                         color=INK, fontsize=9)  # fmt: skip
     left, right = first + 0.4, first + max(len(shown), 8) + 0.6
-    for name, rate, style in (("best", max(rates, default=None), "--"), ("original", original, ":")):
+    best = max(rates, default=None)
+    for name, rate, colour, style, end, side in (
+        ("best", best, GREEN, "--", right, "right"),
+        ("original", original, INK, ":", (left + right) / 2, "center"),  # apart, so that neither label hides the other
+    ):
         if rate is not None:
-            ax.axhline(rate, color=GREEN if name == "best" else INK, linewidth=1, linestyle=style, zorder=0)
-            ax.annotate(f"{name} {short(rate)}", (right, rate), (0, 3), textcoords="offset points", ha="right",
+            ax.axhline(rate, color=colour, linewidth=1, linestyle=style, zorder=0)
+            ax.annotate(f"{name} {short(rate)}", (end, rate), (0, 3), textcoords="offset points", ha=side,
                         color=INK, fontsize=8)  # fmt: skip
     drawn = [t.gflops or 0 for _, t in shown] + [original or 0] + rates
     ax.set(xlim=(left, right), ylim=(0, 1.25 * max(drawn, default=1.0) or 1.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..worker.idle import Job
 _best: dict[tuple[str, int], float] = {}  # the best GFLOPS of each kernel, by device and number
 _peaks: dict[str, float | None] = {}  # GFLOPS of multiply-adds, by device; None where they cannot be measured
 _originals: dict[tuple, float] = {}  # GFLOPS of kernels' own texts, by device, kernel and settings
+_all: weakref.WeakSet[Beside] = weakref.WeakSet()  # those that hear of it
 
 
 class Beside:
@@ -25,6 +27,7 @@ class Beside:
 
     def __init__(self, device: Device, arrived: Callable[[], None]):
         self._device, self._name, self._arrived = device, str(device), arrived
+        _all.add(self)
 
     @property
     def peak(self) -> float | None:
@@ -50,7 +53,7 @@ class Beside:
         def done(outcome: Outcome) -> None:
             if outcome.ok:
                 _originals[key] = outcome.result.gflops
-                self._arrived()
+                self._tell()
 
         return Job("measure", {**arguments, "source": None}, done)
 
@@ -66,8 +69,14 @@ class Beside:
     def _heard_other(self, outcome: Outcome) -> None:
         if outcome.ok:
             self.note(outcome.result.kernel, outcome.result.gflops)
-            self._arrived()
+            self._tell()
 
     def _heard_peaks(self, outcome: Outcome) -> None:
         _peaks[self._name] = outcome.result["gflops"] if outcome.result else None
-        self._arrived()
+        self._tell()
+
+    def _tell(self) -> None:
+        """What has arrived is of use to every explorer on this device."""
+        for other in list(_all):
+            if other._name == self._name:
+                other._arrived()
