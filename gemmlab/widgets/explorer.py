@@ -98,6 +98,8 @@ class Explorer(Shell):
         self._stop = w.Button(description="Stop", tooltip="Stop what runs for this explorer", disabled=True)
         self._again = w.Dropdown(description="tries", options=[("choose one to return to", -1)])
         self._again.layout = w.Layout(width="auto", max_width="860px")
+        for button in (self._reset, self._to_best, self._stop):
+            button.layout.width = "auto"
         self._status = w.HTML("")
         self._status.add_class("gemmlab-status")
         self._reset.on_click(lambda button: self.reset())

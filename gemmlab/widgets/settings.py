@@ -9,6 +9,7 @@ import ipywidgets as w
 
 from ..catalog import KernelSpec, find
 from ..catalog.spec import Limits, Param
+from ..draw.picture import count
 from .shell import Control, on_any_thread
 
 #: Sizes to choose from; those that take a device too long are left out.
@@ -51,7 +52,7 @@ class Settings:
         self._others = [self.controls[name] for name in spec.defaults if name not in self._main()]
         self.square = w.Checkbox(self._is_square(start), description="M = N = K", indent=False)
         self.illegal = w.Checkbox(False, description="allow illegal settings", indent=False)
-        self.more = w.Checkbox(False, description=f"{len(self._others)} more parameters", indent=False)
+        self.more = w.Checkbox(False, description=count(len(self._others), "more parameter"), indent=False)
         self.boxes = self.square, self.illegal, self.more
         for box in self.boxes:
             box.layout.width = "auto"

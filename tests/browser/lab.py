@@ -280,7 +280,7 @@ class Book:
 
     def show_all(self, number: int) -> None:
         """Show an explorer's other parameters too."""
-        more = self.box(number).get_by_label("more parameters")
+        more = self.box(number).get_by_label("more parameter")
         if more.count() and more.is_visible():
             more.check()
 

@@ -86,10 +86,11 @@ def test_a_drag_is_measured_where_it_ends_and_its_reasons_stay(book):
     """The mouse from TS = 24 over 20 and 16 back to 20: one try, WPT marked with the reason from start to end."""
     book.wait_until(lambda: settled(book, EXPLORER))
     count, handle = int(book.shown(EXPLORER)["count"]), book.control(EXPLORER, "TS")
+    handle.scroll_into_view_if_needed()
     box = handle.bounding_box()
     middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     track = book.box(EXPLORER).locator(".noUi-target").first.bounding_box()
-    stop = track["width"] / 6
+    stop = track["width"] / 7  # eight values
     book.page.mouse.move(*middle)
     book.page.mouse.down()
     for steps in (1, 2, 1):
