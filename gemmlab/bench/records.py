@@ -32,7 +32,7 @@ class Result:
             host.
         passes_ms: median milliseconds of each pass.
         repeats: how many timed runs there were.
-        build_seconds: compile time, which is not included in any run time.
+        build_seconds: compile time, also that of the first launch; it is not included in any run time.
         path: which of the kernel's paths ran: "plain", or the features of the device that it used.
         device: facts about the device.
         when: the date, ISO 8601.

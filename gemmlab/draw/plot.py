@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import matplotlib
 import numpy as np
@@ -96,60 +97,93 @@ def ladder(series: Mapping[str, Mapping[int, float]], yardsticks: Mapping[str, f
     return picture
 
 
-def tries(history: Sequence[tuple[float, bool]], best: Mapping[int, float], marks: Mapping[str, Mapping[int, float]],
-          kernel: int) -> Picture:  # fmt: skip
-    """The chart of an explorer: the last twenty tries on the left, the ladder of kernels on the right.
+@dataclass(frozen=True)
+class Try:
+    """A try of an explorer: its settings, its rate in GFLOPS (None if it was refused), and whether it was right."""
+
+    settings: dict[str, int]
+    gflops: float | None
+    right: bool
+
+    def __str__(self) -> str:
+        said = "refused" if self.gflops is None else f"{short(self.gflops)} GFLOPS" + ", wrong" * (not self.right)
+        return f"{said}: " + ", ".join(f"{name} {value}" for name, value in self.settings.items())
+
+
+#: Tries that a chart shows.
+SHOWN = 20
+
+
+def tries(history: Sequence[Try], best: Mapping[int, float], kernel: int, original: float | None = None) -> Picture:
+    """The chart of an explorer: the last tries on the left, the best rate of each kernel here on the right.
+
+    Both axes are linear and begin at 0. In the SVG, try number i is a group with the id "try-i".
 
     Args:
-        history: the tries as (GFLOPS, whether the result was right), the latest last.
+        history: the tries, the latest last.
         best: the best GFLOPS of each kernel on this device so far, by its number.
-        marks: recorded ladders: the name of a device mapped to {kernel: GFLOPS}.
         kernel: the number of the explorer's kernel.
+        original: GFLOPS of the kernel's own text, where the tries are of another.
     """
-    history = history[-20:]
-    last = f"{history[-1][0]:,.1f} GFLOPS, {'right' if history[-1][1] else 'wrong'}" if history else "none yet"
-    picture = Picture(7, 2.5, f"Chart of the last tries with kernel {kernel}: {last}")
+    last = f"Try {len(history)}, {history[-1]}" if history else "There are none yet"
+    picture = Picture(7, 2.5, f"Chart of the last tries with kernel {kernel}. {last}.")
     picture.set_layout_engine("none")
+    _draw_tries(_bare(picture, (0.085, 0.17, 0.525, 0.7), "GFLOPS"), history, original)
+    right = _bare(picture, (0.68, 0.17, 0.31, 0.7))
+    for number, rate in best.items():
+        colour, strength = (GREEN, 1.0) if number == kernel else (INK, 0.55)
+        right.bar(number, rate, color=colour, alpha=strength, width=0.7)
     kernels = list(catalog)
-    left = picture.add_axes((0.125, 0.17, 0.485, 0.7))
-    right = picture.add_axes((0.64, 0.17, 0.35, 0.7), sharey=left)
-    for ax in (left, right):
-        ax.patch.set_alpha(0)
-        ax.set_yscale("log")
-        ax.minorticks_off()  # these, and powers set as mathematical text, take longer to draw than all the rest
-        ax.yaxis.set_major_formatter(lambda value, place: f"{value:,g}")
-        ax.tick_params(colors=INK, labelsize=8)
-        ax.grid(axis="y", color=INK, alpha=0.25, linewidth=0.5)
-        for side, spine in ax.spines.items():
-            spine.set_visible(side == "bottom")
-            spine.set_color(INK)
-    right.tick_params(labelleft=False, left=False)
+    right.set(xlim=(kernels[0] - 0.7, kernels[-1] + 0.7), ylim=(0, 1.15 * max(best.values(), default=1.0)))
+    right.set_xticks(kernels, [str(number) for number in kernels])
     right.tick_params(axis="x", labelsize=6.5)
-    tried = list(enumerate(history, 21 - len(history)))
-    for right_result, marker, colour in ((True, "o", GREEN), (False, "x", RED)):
-        for points, size, alpha in ((tried[:-1], 5, 0.55), (tried[-1:], 8, 1)):
-            some = [(i, value) for i, (value, ok) in points if ok == right_result]
-            if some:
-                left.plot(*zip(*some, strict=True), marker, color=colour, markersize=size, alpha=alpha)
-    if history:
-        left.annotate(f"{history[-1][0]:,.1f}", (20, history[-1][0]), (0, 8), textcoords="offset points",
-                      ha="center", color=INK, fontsize=9)  # fmt: skip
-    left.set_xlim(0, 21)
-    left.set_xticks([1, 10, 20], ["20 tries ago", "10", "now"])
-    left.set_ylabel("GFLOPS", color=INK, fontsize=9)
-    left.yaxis.set_label_coords(-0.19, 0.5)
-    for (name, values), shape, colour in zip(marks.items(), "^D", (BLUE, ORANGE), strict=False):
-        right.plot(list(values), list(values.values()), shape, color=colour, markersize=5, label=name)
-    right.plot(list(best), list(best.values()), "o", color=GREEN, markersize=6, label="here, best")
-    right.set_xlim(kernels[0] - 0.7, kernels[-1] + 0.7)
-    right.set_xticks(kernels, [str(k) for k in kernels])
-    right.set_xlabel("kernel", color=INK, fontsize=9, labelpad=1)
-    shown = [v for v, _ in history] + [v for m in (best, *marks.values()) for v in m.values()]
-    if shown:
-        left.set_ylim(min(shown) / 2.5, max(shown) * 4)
-    right.legend(frameon=False, labelcolor=INK, fontsize=7, loc="lower right", bbox_to_anchor=(1, 1), ncols=3,
-                 borderpad=0, borderaxespad=0.3, handletextpad=0.1, columnspacing=1)  # fmt: skip
+    right.set_title("best of each kernel here, GFLOPS", color=INK, fontsize=8)
     return picture
+
+
+def _draw_tries(ax, history: Sequence[Try], original: float | None) -> None:
+    first = max(0, len(history) - SHOWN)
+    rates = [t.gflops for t in history if t.right and t.gflops is not None]
+    shown = list(enumerate(history))[first:]
+    for place, attempt in shown:
+        latest = place == len(history) - 1
+        marker, colour = ("o", GREEN) if attempt.right else ("x", RED)
+        size, strength = (9, 1.0) if latest else (6, 0.6)
+        (mark,) = ax.plot(place + 1, attempt.gflops or 0, marker, color=colour, markersize=size, alpha=strength,
+                          markeredgewidth=2 if marker == "x" else 0, clip_on=False)  # fmt: skip
+        mark.set_gid(f"try-{place}")
+        if latest:
+            words = "refused" if attempt.gflops is None else short(attempt.gflops)
+            ax.annotate(words, (place + 1, attempt.gflops or 0), (0, 8), textcoords="offset points", ha="center",
+                        color=INK, fontsize=9)  # fmt: skip
+    left, right = first + 0.4, first + max(len(shown), 8) + 0.6
+    best = max(rates, default=None)
+    for name, rate, colour, style, end, side in (
+        ("best", best, GREEN, "--", right, "right"),
+        ("original", original, INK, ":", (left + right) / 2, "center"),  # apart, so that neither label hides the other
+    ):
+        if rate is not None:
+            ax.axhline(rate, color=colour, linewidth=1, linestyle=style, zorder=0)
+            ax.annotate(f"{name} {short(rate)}", (end, rate), (0, 3), textcoords="offset points", ha=side,
+                        color=INK, fontsize=8)  # fmt: skip
+    drawn = [t.gflops or 0 for _, t in shown] + [original or 0] + rates
+    ax.set(xlim=(left, right), ylim=(0, 1.25 * max(drawn, default=1.0) or 1.0))
+    ax.set_xticks([place + 1 for place, _ in shown] or [1])
+    ax.set_title("your tries", color=INK, fontsize=8)
+
+
+def _bare(picture: Picture, place: tuple[float, float, float, float], ylabel: str = ""):
+    """Axes at a fixed place, which is much faster than a layout that Matplotlib works out."""
+    ax = picture.add_axes(place)
+    ax.patch.set_alpha(0)
+    ax.tick_params(colors=INK, labelsize=8)
+    ax.grid(axis="y", color=INK, alpha=0.25, linewidth=0.5)
+    ax.set_axisbelow(True)
+    ax.set_ylabel(ylabel, color=INK, fontsize=9)
+    for side, spine in ax.spines.items():
+        spine.set_visible(side == "bottom")
+        spine.set_color(INK)
+    return ax
 
 
 def lines(series: Mapping[str, Mapping[float, float]], xlabel: str, ylabel: str = "GFLOPS", title: str = "") -> Picture:

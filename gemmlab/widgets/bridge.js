@@ -1,36 +1,123 @@
 // What the widgets need the page to do, because Python cannot:
-// - the static picture in the cell's next output is hidden while the widget is alive;
+// - the static picture in the cell's next output is hidden while the widget is alive, and a sentence says when it is not;
 // - keys pressed in a control do not reach JupyterLab's shortcuts;
-// - sliders and the result panel get names that a screen reader can say.
+// - sliders and the result panel get names that a screen reader can say, and one Tab stop each;
+// - Python hears whether a slider is still held, what was typed beside it, and which try of a chart was clicked;
+// - clocks run while Python waits.
+const GONE = "No kernel runs behind this picture. To move it, run the notebook's cells from the first one on.";
+const MOVES = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End"];
+
 function render({ model, el }) {
   const undo = [];
   el.style.display = "none";
 
-  const attach = () => {
-    const output = el.closest(".jp-OutputArea-child") || el.closest(".output_area");
-    const panel = el.closest(".gemmlab");
-    if (!output || !panel) return;
+  const listen = (target, type, action, options) => {
+    target.addEventListener(type, action, options);
+    undo.push(() => target.removeEventListener(type, action, options));
+  };
 
-    // Widgets whose kernel is gone have this class (anywidget's model does not report it); the picture may arrive later.
-    const show = (alive = !panel.classList.contains("jupyter-widgets-disconnected")) => {
+  // The picture, or the living widget. Restarting a kernel gives its widgets a class; shutting it down shows nowhere.
+  const watchKernel = (panel, output) => {
+    const gone = document.createElement("p");
+    gone.className = "gemmlab-gone";
+    gone.textContent = GONE;
+    panel.before(gone);
+    const alive = () => {
+      const kernel = model.widget_manager?.kernel;
+      const ended = kernel === null || ["dead", "terminating"].includes(kernel?.status);
+      return !ended && !panel.classList.contains("jupyter-widgets-disconnected");
+    };
+    const show = (living = alive()) => {
       const still = output.nextElementSibling;
-      if (still) still.style.display = alive ? "none" : "";
-      panel.style.display = alive ? "" : "none";
+      if (still) still.style.display = living ? "none" : "";
+      panel.style.display = living ? "" : "none";
+      gone.style.display = living ? "none" : "";
     };
     const changes = new MutationObserver(() => show());
     changes.observe(panel, { attributeFilter: ["class"] });
     changes.observe(output.parentElement, { childList: true });
-    undo.push(() => { changes.disconnect(); show(false); });
+    const timer = setInterval(() => show(), 1000);
+    undo.push(() => { clearInterval(timer); changes.disconnect(); show(false); gone.remove(); });
     show();
+  };
 
-    const keep = (event) => {
-      const passes = event.key === "Escape" || (event.key === "Enter" && event.shiftKey) ||
-        event.ctrlKey || event.metaKey || event.altKey;
-      if (!passes) event.stopPropagation();
+  const keepKeys = (panel) => listen(panel, "keydown", (event) => {
+    const passes = event.key === "Escape" || (event.key === "Enter" && event.shiftKey) ||
+      event.ctrlKey || event.metaKey || event.altKey;
+    if (!passes) event.stopPropagation();
+  });
+
+  // While a slider is held, Python shows what needs no measuring, and measures when it is let go.
+  const watchHand = (panel) => {
+    const hold = (held) => {
+      if (model.get("held") === held) return;
+      model.set("held", held);
+      model.save_changes();
     };
-    panel.addEventListener("keydown", keep);
-    undo.push(() => panel.removeEventListener("keydown", keep));
+    const onSlider = (event) => event.target.closest?.(".noUi-target");
+    listen(panel, "pointerdown", (event) => { if (onSlider(event)) hold(true); }, { capture: true });
+    listen(panel, "keydown", (event) => { if (onSlider(event) && MOVES.includes(event.key)) hold(true); },
+      { capture: true });
+    for (const type of ["pointerup", "pointercancel", "keyup", "blur"]) listen(window, type, () => hold(false), true);
+  };
 
+  // The number beside a slider can be typed into: Python takes it, or says why not.
+  const watchTyping = (panel) => {
+    let before = "";
+    const readout = (event) => event.target.closest?.(".widget-readout");
+    const label = (element) => element.parentElement.querySelector(".widget-label").textContent;
+    const typed = (element) => {
+      const text = element.textContent.trim();
+      if (text === before) return;
+      element.textContent = before; // what Python takes comes back with the slider
+      model.send({ typed: label(element), text });
+    };
+    const clear = () => panel.querySelectorAll(".gemmlab-refused").forEach((words) => words.remove());
+    listen(panel, "focusin", (event) => { if (readout(event)) before = readout(event).textContent.trim(); });
+    listen(panel, "focusout", (event) => { if (readout(event)) typed(readout(event)); });
+    listen(panel, "keydown", (event) => {
+      clear();
+      if (!readout(event) || !["Enter", "Escape"].includes(event.key)) return;
+      event.preventDefault();
+      if (event.key === "Escape") readout(event).textContent = before;
+      readout(event).blur();
+    });
+    listen(panel, "pointerdown", clear);
+    const refuse = (message) => {
+      if (!message.refused) return;
+      const words = document.createElement("div");
+      words.className = "gemmlab-refused";
+      words.setAttribute("role", "alert");
+      words.textContent = message.words;
+      const all = [...panel.querySelectorAll(".widget-readout")];
+      clear();
+      all.find((element) => label(element) === message.refused)?.parentElement.after(words);
+    };
+    model.on("msg:custom", refuse);
+    undo.push(() => model.off("msg:custom", refuse));
+  };
+
+  const watchTries = (panel) => listen(panel, "click", (event) => {
+    const mark = event.target.closest?.("[id^=try-]");
+    if (mark) model.send({ again: Number(mark.id.slice("try-".length)) });
+  });
+
+  // A clock says how long its job has taken, and when its step will be stopped.
+  const runClocks = (panel) => {
+    const since = {};
+    const tick = () => {
+      for (const clock of panel.querySelectorAll(".gemmlab-clock")) {
+        const { job, step, limit } = clock.dataset, now = performance.now() / 1000;
+        const taken = now - (since[job] ??= now), inStep = now - (since[`${job} ${step}`] ??= now);
+        const left = Math.max(0, Math.ceil(limit - inStep));
+        clock.textContent = `${taken.toFixed(1)} s` + (inStep > 2 ? `; it is stopped in ${left} s` : "");
+      }
+    };
+    const timer = setInterval(tick, 100);
+    undo.push(() => clearInterval(timer));
+  };
+
+  const nameAll = (panel) => {
     const name = () => {
       for (const slider of panel.querySelectorAll(".widget-slider, .widget-selection-slider")) {
         const handle = slider.querySelector("[role=slider], .noUi-handle");
@@ -39,6 +126,7 @@ function render({ model, el }) {
         if (!handle) continue;
         handle.setAttribute("aria-label", label ? label.textContent : "value");
         handle.setAttribute("aria-valuetext", readout ? readout.textContent : "");
+        if (readout) readout.tabIndex = -1; // one Tab stop for each slider
       }
       const result = panel.querySelector(".gemmlab-result");
       if (result && !result.hasAttribute("role")) result.setAttribute("role", "status");
@@ -50,6 +138,14 @@ function render({ model, el }) {
       watcher.observe(readout, { childList: true, characterData: true, subtree: true });
     }
     undo.push(() => { clearTimeout(timer); watcher.disconnect(); });
+  };
+
+  const attach = () => {
+    const output = el.closest(".jp-OutputArea-child") || el.closest(".output_area");
+    const panel = el.closest(".gemmlab");
+    if (!output || !panel) return;
+    watchKernel(panel, output);
+    for (const part of [keepKeys, watchHand, watchTyping, watchTries, runClocks, nameAll]) part(panel);
   };
 
   requestAnimationFrame(() => requestAnimationFrame(attach));

@@ -4,24 +4,44 @@ from __future__ import annotations
 
 import itertools
 import threading
+from typing import Any
 
 import ipywidgets as w
+from IPython import get_ipython
+from pyopencl.characterize import has_src_build_cache
 
-from ..bench import records
-from ..catalog import catalog, find, sources
+from ..catalog import find
 from ..draw import plot
-from ..draw.picture import GREEN, INK, ORANGE, RED, Picture
+from ..draw.picture import INK, Picture
+from ..draw.plot import Try
 from ..opencl.devices import find_device
 from ..worker import client
-from .shell import Newest, Shell, escape, on_any_thread, slider
+from ..worker.idle import Job
+from . import panel
+from .beside import Beside
+from .settings import Settings
+from .shell import Newest, Shell, escape, free, on_any_thread
 
-#: Sizes to choose from; those that take a device too long are left out.
-SIZES = (16, 32, 64, 100, 128, 200, 256, 384, 500, 512, 768, 1000, 1024, 1536, 2048, 3072, 4096, 5000, 8192)
 #: A job (check and timing) that is predicted to take longer than this many seconds is refused.
 MOST_SECONDS = 2.0
+#: Seconds after the last move of a slider in which another may follow, before the settings are measured.
+SETTLE = 0.12
+#: Settings next to the present ones that are compiled while nobody waits.
+AHEAD = 12
+#: Tries that are kept of each explorer.
+KEPT = 200
+
+STEPS = {
+    "start": "waiting for the worker",
+    "compile": "compiling",
+    "predict": "first launch",
+    "check": "checking the result",
+    "time": "timing",
+    "look": "running your text in the simulator",
+}
 
 _numbers = itertools.count(1)
-_best: dict[tuple[str, int], float] = {}  # best GFLOPS by device and kernel, from all explorers of this process
+_memories: dict[tuple, list[Try]] = {}  # the tries with texts of the reader's own, by device, kernel and cell
 
 
 class Explorer(Shell):
@@ -37,221 +57,242 @@ class Explorer(Shell):
 
     def __init__(self, kernel: int = 1, m=None, n=None, k=None, *, params=None, device=None, source=None):
         self.spec, self.device, self.source = find(kernel), find_device(device), source
+        client.worker().warm()
+        _leave_cells_alone()
         self.name = f"explorer of kernel {self.spec.number} ({self.spec.name})"
         start = m or (256 if self.device.kind == "CPU" else 1024)
-        self._start = {"M": start, "N": n or start, "K": k or start}
-        self._start |= self.spec.complete(params) if params else self.spec.fit(self.device.limits)
+        sizes = {"M": start, "N": n or start, "K": k or start}
+        chosen = self.spec.complete(params) if params else self.spec.fit(self.device.limits)
+        self._start = {**chosen, **sizes}
+        self.settings = Settings(self.spec, self.device.limits, self._start, self._moved)
+        self._lock = self.settings.lock
         self._client = f"explorer {next(_numbers)}"
-        self._lock = threading.RLock()
-        self._settling = False
-        self._notes: list[str] = []
-        self._history: list[tuple[float, bool]] = []
-        self._best: tuple[float, dict] | None = None
+        self._asked: dict[str, Any] = {}  # the arguments of the newest request
+        self._timer: threading.Timer | None = None
+        self._beside = Beside(self.device, self._redraw)
+        self._history: list[Try] = [] if source is None else _memories.setdefault(self._cell(), [])
+        self._count = 0  # measured results of this explorer
         self._first: client.Outcome | None = None
-        self._shown: tuple | None = None
+        self._begin: float | None = None  # the rate of the first right result
+        self._shown: tuple[client.Outcome, list[str]] | None = None
         self._arrived = threading.Event()
-        sizes = sorted({*SIZES, *(self._start[s] for s in "MNK")})
-        self._controls = {
-            p.name: slider(p.name, sorted({*p.choices, self._start[p.name]}), self._start[p.name], p.meaning)
-            for p in self.spec.params
-        }
-        for name, what in (("M", "rows of A and C"), ("N", "columns of B and C"), ("K", "columns of A, rows of B")):
-            self._controls[name] = slider(name, sizes, self._start[name], what)
-        self._square = w.Checkbox(len({self._start[s] for s in "MNK"}) == 1, description="M = N = K", indent=False)
-        self._illegal = w.Checkbox(False, description="allow illegal settings", indent=False)
+        self._make_buttons()
+        controls = self.settings.controls
+        super().__init__(
+            [controls[name].box for name in chosen],
+            [controls[name].box for name in sizes],
+            buttons=[*self.settings.boxes, self._reset, self._to_best, self._stop],
+            above=[self._status],
+            # the recorded GPU (`Recorded`) goes here, in front of the tries
+            below=[self._again],
+            height=390,
+        )
+        self.bridge.observe(lambda change: self._wait(), "held")
+        self._draw = Newest(self._show)
+
+    def _make_buttons(self) -> None:
         self._reset = w.Button(description="Reset", tooltip="Return to the initial settings")
         self._to_best = w.Button(
             description="Best so far", tooltip="The fastest settings tried here with a right result"
         )
+        self._stop = w.Button(description="Stop", tooltip="Stop what runs for this explorer", disabled=True)
+        self._again = w.Dropdown(description="tries", options=[("choose one to return to", -1)])
+        self._again.layout = w.Layout(width="auto", max_width="860px")
+        for button in (self._reset, self._to_best, self._stop):
+            button.layout.width = "auto"
         self._status = w.HTML("")
-        for box in (self._square, self._illegal):
-            box.layout.width = "auto"
-        super().__init__(
-            [self._controls[p.name] for p in self.spec.params],
-            [self._controls[size] for size in "MNK"],
-            buttons=[self._square, self._illegal, self._reset, self._to_best, self._status],
-            height=340,
-        )
-        for name, control in self._controls.items():
-            on_any_thread(control, lambda owner, name=name: self._moved(name))
-        on_any_thread(self._square, lambda owner: self._moved("M") if owner.value else None)
-        self._reset.on_click(lambda button: self.set(self._start))
-        self._to_best.on_click(lambda button: self._best and self.set(self._best[1]))
-        self._draw = Newest(self._show)
+        self._status.add_class("gemmlab-status")
+        self._reset.on_click(lambda button: self.reset())
+        self._to_best.on_click(lambda button: self._to_fastest())
+        self._stop.on_click(lambda button: client.worker().stop(self._client))
+        on_any_thread(self._again, lambda owner: self._return(owner.value))
 
     @property
     def values(self) -> dict[str, int]:
-        """The present positions of the sliders: parameters, M, N and K."""
-        return {name: control.value for name, control in self._controls.items()}
+        """The present positions of the controls: parameters, M, N and K."""
+        return self.settings.values
 
     def set(self, values: dict[str, int]) -> None:
-        """Move several sliders at the same time, and measure once."""
+        """Move several controls at the same time, and measure once."""
         with self._lock:
-            self._place(values)
-            self._notes = []
+            self.settings.place(values)
+            self.settings.mark([])
             self._submit()
 
-    def _place(self, values) -> None:
-        self._settling = True
-        try:
-            self._square.value = self._square.value and len({values.get(s, 0) for s in "MNK"}) == 1
-            for name, value in values.items():
-                if self._controls[name].value != value:
-                    self._controls[name].value = value
-        finally:
-            self._settling = False
-
-    def _moved(self, name: str) -> None:
-        """A slider has moved: move those that depend on it, and request a measurement. Never raises."""
+    def reset(self) -> None:
+        """Return to the initial settings, of the boxes too."""
         with self._lock:
-            if self._settling:
-                return
-            values, self._notes = self.values, []
-            if name in "MNK" and self._square.value:
-                values |= dict.fromkeys("MNK", values[name])
-            if name in self.spec.defaults and not self._illegal.value:
-                params = {p: values[p] for p in self.spec.defaults}
-                params, self._notes = self.spec.nearest_legal(params, name, self.device.limits)
-                values |= params
-            self._place(values)
+            self.settings.reset()
             self._submit()
 
-    def _submit(self) -> None:
-        values = self.values
-        arguments = {
+    def _to_fastest(self) -> None:
+        right = [t for t in self._history if t.right and t.gflops is not None]
+        if right:
+            self.set(max(right, key=lambda t: t.gflops or 0).settings)
+
+    def _return(self, place: int) -> None:
+        """Return to the settings of a try, by its place in the history; -1 is none."""
+        if 0 <= place < len(self._history):
+            self.set(self._history[place].settings)
+
+    def said(self, message: dict[str, Any]) -> None:
+        if "typed" in message:
+            self.settings.learn_size(message["typed"], message["text"])
+        if "again" in message:
+            self._return(message["again"])
+        super().said(message)
+
+    # A move: what needs no measuring is shown at once; what has settled is measured.
+
+    def _moved(self) -> None:
+        self.panel.add_class("gemmlab-stale")
+        self._say("")
+        self._wait()
+
+    def _wait(self) -> None:
+        """Measure in a moment, unless another move comes, or the slider is still held."""
+        with self._lock:
+            if self._timer:
+                self._timer.cancel()
+            self._timer = threading.Timer(SETTLE, self._settled)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _settled(self) -> None:
+        with self._lock:
+            if self.settings.touched and not self.bridge.held:
+                self._submit()
+
+    # A request, and its answer.
+
+    def _arguments(self, values: dict[str, int]) -> dict[str, Any]:
+        return {
             "kernel": self.spec.number,
-            "params": {name: values[name] for name in self.spec.defaults},
+            "params": self.settings.params(values),
             "device": self.device.index,
             "source": self.source,
-            "most_seconds": MOST_SECONDS,
             **{size.lower(): values[size] for size in "MNK"},
         }
-        notes = list(self._notes)
-        client.worker().submit(self._client, arguments, lambda outcome: self._done(outcome, notes), self._say_step)
 
-    def _say_step(self, step: str) -> None:
-        words = {"start": "starting the worker", "compile": "compiling"}.get(step, "running")
-        if step != "start" or not self._history:
-            self._status.value = f"<i>{words} …</i>"
+    def _submit(self) -> None:
+        self._asked = asked = {**self._arguments(self.settings.commit()), "most_seconds": MOST_SECONDS}
+        notes = self.settings.notes
+        self.panel.add_class("gemmlab-stale")
+        self._offer_stop(True)
+        self._say("start")
+        client.worker().submit(
+            self._client, asked, lambda outcome: self._done(outcome, notes), lambda step: self._entered(step, asked)
+        )
+
+    def _offer_stop(self, offered: bool) -> None:
+        self._stop.disabled = not offered
+        free(self._stop)  # so that it works while a cell runs
+
+    def _entered(self, step: str, asked: dict[str, Any]) -> None:
+        with self._lock:
+            if asked is self._asked and not self.settings.touched:
+                self._say(step)
+
+    def _say(self, step: str) -> None:
+        """Say in the status what is known of the settings without running them, and what is being done."""
+        values = self.values
+        known = panel.free_facts(self.spec, self.settings.params(values), self.device.limits)
+        words = f"<div>{escape(panel.settings(values))}: {escape(known)}</div>"
+        if step:
+            limit = client.worker().limits[step]
+            clock = f'data-job="{id(self._asked)}" data-step="{step}" data-limit="{limit:g}" aria-hidden="true"'
+            words += f'<span class="gemmlab-spinner"></span>{STEPS[step]} … <span class="gemmlab-clock" {clock}></span>'
+        self._status.value = words
 
     def _done(self, outcome: client.Outcome, notes: list[str]) -> None:
         with self._lock:
-            self._status.value = ""
             result = outcome.result
-            if result:
-                self._history.append((result.gflops, outcome.ok))
-                key = (str(self.device), self.spec.number)
-                if outcome.ok and self.source is None:
-                    _best[key] = max(_best.get(key, 0.0), result.gflops)
-                if outcome.ok and (self._best is None or result.gflops > self._best[0]):
-                    sizes = {"M": result.m, "N": result.n, "K": result.k}
-                    self._best = (result.gflops, {**result.params, **sizes})
+            self._history.append(Try(_values(outcome), result and result.gflops, outcome.ok))
+            del self._history[:-KEPT]
+            self._count += result is not None
+            if outcome.ok:
+                self._begin = self._begin or result.gflops
+                if self.source is None:
+                    self._beside.note(self.spec.number, result.gflops)
             self._first = self._first or outcome
             self._shown = outcome, notes
             self._redraw()
+            if outcome.kind in ("hang", "crash", "stopped"):
+                client.worker().warm()
+            self._plan()
 
     def _redraw(self) -> None:
-        """Draw the newest outcome again, with the results that have arrived for the chart since."""
-        if self._shown:
-            self._draw((*self._shown, list(self._history), self._here()))
-
-    def _here(self) -> dict[int, float]:
-        return {number: _best[key] for number in catalog if (key := (str(self.device), number)) in _best}
+        """Draw the newest outcome again, with what has arrived to compare it with."""
+        with self._lock:
+            if self._shown:
+                self._draw((*self._shown, list(self._history)))
 
     def _show(self, shown) -> None:
-        outcome, notes, history, here = shown
+        """Draw an answer; runs on a thread of its own."""
+        outcome, notes, history = shown
+        values = _values(outcome)
+        original = self._beside.original(self.spec.number, values) if self.source is not None else None
+        yardsticks = panel.Yardsticks(self._begin, original, self._beside.peak)
         try:
-            drawing = plot.tries(history, here, records.ladders(), self.spec.number)
-            content = self._words(outcome, notes) + drawing.svg()
+            content = panel.outcome(outcome, self.spec, self.device.limits, values, notes, yardsticks)
+            content += panel.chart(history, self._beside.best(), self.spec.number, original)
+            content += panel.changes(self.spec, self.source) if self.source is not None else ""
         except Exception as error:  # nobody reads the log console, so the panel says it
             content = f"<p>{escape(f'{type(error).__name__}: {error}')}</p>"
-        a, result = outcome.arguments, outcome.result
-        key = " ".join([*(f"{k}={v}" for k, v in a["params"].items()), *(f"{s.upper()}={a[s]}" for s in "mnk")])
+        key = " ".join(f"{name}={value}" for name, value in values.items())
+        result = outcome.result
         state = "ok" if outcome.ok else "luck" if outcome.by_luck else "wrong" if result else outcome.kind or "error"
-        data = f'data-key="{key}" data-state="{state}" data-count="{len(history)}"'
-        self.panel.value = f'<div {data} style="line-height:1.5">{content}</div>'
+        data = f'data-key="{key}" data-state="{state}" data-count="{self._count}"'
+        with self._lock:
+            self.panel.value = f'<div {data} style="line-height:1.5">{content}</div>'
+            if outcome.arguments is self._asked:
+                self._offer_stop(False)
+                if not self.settings.touched:
+                    self.panel.remove_class("gemmlab-stale")
+                    self._status.value = ""
+            places = range(len(history))[: -plot.SHOWN - 1 : -1]
+            tries = ("choose one to return to", -1), *((f"{place + 1}: {history[place]}", place) for place in places)
+            if tries != tuple(self._again.options):
+                self._again.options = tries  # this chooses the first
         self._arrived.set()
 
-    def _words(self, outcome: client.Outcome, notes: list[str]) -> str:
-        moved = "".join(f"<div>{escape(note)}</div>" for note in notes)
-        result = outcome.result
-        if result is None:
-            text = escape(outcome.verdict).replace("\n", "<br>")
-            text = text.replace("  ", "&nbsp; ")
-            head = _head({"hang": "Stopped", "crash": "Crashed"}.get(outcome.kind, "Not run"), RED)
-            return f'{head}<div style="font-family:monospace">{text}</div>{moved}{self._changes()}'
-        local, memory = self.spec.local_size(result.params), self.spec.local_memory(result.params)
-        limits = self.device.limits
-        facts = {
-            "kernel": f"{result.gflops:,.1f} GFLOPS, {result.kernel_ms[0]:.3g} ms, median of {result.repeats} runs",
-            "whole pipeline": f"{result.pipeline_gflops:,.1f} GFLOPS ({', '.join(result.passes_ms)})",
-            "error": f"{result.error:.1e} (at most {result.bound:.1e} is allowed)",
-            "compiled in": f"{result.build_seconds:.2f} s" + (f"; path: {result.path}" if self.spec.switches else ""),
-            "work-group": f"{local[0]} x {local[1]} = {local[0] * local[1]} of {limits.work_group} work-items",
-            "local memory": f"{memory:,} of {limits.local_memory:,} bytes",
-        }
-        cells = "".join(
-            f'<div><span style="opacity:.75">{name}</span> {escape(text)}</div>' for name, text in facts.items()
-        )
-        colour = GREEN if outcome.ok else ORANGE if outcome.by_luck else RED
-        head = _head(outcome.verdict[0].upper() + outcome.verdict[1:], colour)
-        columns = "display:grid;grid-template-columns:repeat(auto-fit,minmax(min(320px,100%),1fr));margin:4px 0"
-        return f'{head}<div style="{columns}">{cells}</div>{moved}{self._changes()}'
-
-    def _changes(self) -> str:
-        """How a learner's text differs from the kernel's: removed lines are marked with -, added ones with +."""
-        if self.source is None:
-            return ""
-        lines = sources.diff(sources.read(self.spec.file), self.source, context=0).splitlines()
-        shown = [line for line in lines if line[:1] in "+-"][:30]
-        colours = {"+": GREEN, "-": RED}
-        style = "border-left:3px solid {};padding-left:6px"
-        rows = "".join(f'<div style="{style.format(colours[x[0]])}">{escape(x)}</div>' for x in shown)
-        title = "changes to the original:" if shown else "the same as the original"
-        mono = "font-family:monospace;white-space:pre-wrap"
-        return f'<div style="opacity:.75">{title}</div><div style="{mono}">{rows}</div>'
-
     def ready(self) -> None:
-        """Run the initial settings, and then the other kernels for the chart."""
+        """Run the initial settings."""
         if self._first is None:
             self.set(self._start)
-            self._arrived.wait(sum(client.LIMITS.values()))
-            self._offer_sizes()
-            self._run_others()
+            try:
+                self._arrived.wait(sum(client.worker().limits.values()))
+            except KeyboardInterrupt:  # the panel says it in a sentence
+                client.worker().stop(self._client)
+                self._arrived.wait(5)
+        if self._first and self._first.result:
+            # sizes whose square product this device finishes in time at this rate: 6 runs of 2 size^3 operations
+            self.settings.offer_sizes((MOST_SECONDS * self._first.result.gflops * 1e9 / 12) ** (1 / 3))
 
-    def _offer_sizes(self) -> None:
-        """Offer only sizes whose square product this device finishes in time at the rate of the first run."""
-        if self._first is None or self._first.result is None:
-            return
-        most = (MOST_SECONDS * self._first.result.gflops * 1e9 / 12) ** (1 / 3)  # 6 runs of 2 size^3 operations
-        with self._lock:
-            self._settling = True
-            for name in "MNK":
-                control = self._controls[name]
-                value = control.value
-                kept = {s for s in SIZES if s <= most} | {value, self._start[name]}
-                control.options = [(str(s), s) for s in sorted(kept)]  # this moves the slider to the first option
-                control.value = value
-            self._settling = False
+    def _cell(self) -> tuple:
+        """What the tries of a text of the reader's own are remembered by: its cell, so that an edit keeps them."""
+        shell = get_ipython()
+        parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
+        return (str(self.device), self.spec.number, parent.get("metadata", {}).get("cellId", ""))
 
-    def _run_others(self) -> None:
-        for number in catalog:
-            key = (str(self.device), number)
-            if key in _best:
-                continue
-            arguments = {"kernel": number, "device": self.device.index, "most_seconds": MOST_SECONDS / 2}
-            arguments |= {size.lower(): self._start[size] for size in "MNK"}
-
-            def done(outcome: client.Outcome, key=key) -> None:
-                if outcome.ok:
-                    _best.setdefault(key, outcome.result.gflops)
-                    self._redraw()
-
-            client.worker().submit(f"{self._client} kernel {number}", arguments, done, background=True)
+    def _plan(self) -> None:
+        """What to do while nobody waits: the original of an edited text, and the next moves; then the chart."""
+        jobs: list[Job] = []
+        base = self.settings.base
+        if self.source is not None and self._beside.original(self.spec.number, base) is None:
+            jobs.append(self._beside.measure_original(self._arguments(base), base))
+        if self._shown and self._shown[0].result and has_src_build_cache(self.device.cl):
+            tried = [t.settings for t in self._history]
+            near = [values for values in self.settings.neighbours() if values not in tried]
+            jobs += [Job("compile", self._arguments(values)) for values in near[:AHEAD]]
+        idle, sizes = client.worker().idle, {size.lower(): self._start[size] for size in "MNK"}
+        idle.plan("chart", self._beside.measure_others(sizes, MOST_SECONDS / 2))
+        idle.plan(self._client, jobs)  # the latest plan comes first
 
     def still(self) -> Picture:
-        history = [(self._first.result.gflops, self._first.ok)] if self._first and self._first.result else []
-        picture = plot.tries(history, self._here(), records.ladders(), self.spec.number)
+        first = self._first.result if self._first else None
+        history = [Try(self._start, first.gflops, self._first.ok)] if first and self._first else []
+        picture = plot.tries(history, self._beside.best(), self.spec.number)
         settings = " ".join(f"{name}={value}" for name, value in self._start.items() if name not in "MNK")
         sizes = " x ".join(str(self._start[name]) for name in "MNK")
         where = f"kernel {self.spec.number} on {self.device.name[:30]}, {sizes}, {settings}"
@@ -259,5 +300,17 @@ class Explorer(Shell):
         return picture
 
 
-def _head(text: str, colour: str) -> str:
-    return f'<div style="font-weight:bold;border-left:5px solid {colour};padding-left:8px">{escape(text)}</div>'
+def _values(outcome: client.Outcome) -> dict[str, int]:
+    """The parameters and sizes that an outcome is about."""
+    return {**outcome.arguments["params"], **{size: outcome.arguments[size.lower()] for size in "MNK"}}
+
+
+def _leave_cells_alone() -> None:
+    """What is done while nobody waits is not done while a cell runs: the cell may measure something itself."""
+    shell, idle = get_ipython(), client.worker().idle
+    if shell is None or getattr(shell, "_gemmlab_idle", None) is idle:
+        return
+    shell._gemmlab_idle = idle
+    idle.hold("cell")
+    shell.events.register("pre_run_cell", lambda *info: idle.hold("cell"))
+    shell.events.register("post_run_cell", lambda *info: idle.release("cell"))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import html
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import anywidget
 import ipywidgets as w
+import traitlets
 from IPython.display import display
 
 from ..draw.picture import Picture
@@ -17,11 +18,15 @@ from ..worker.mailbox import Mailbox
 
 
 class Bridge(anywidget.AnyWidget):
-    """The part of a widget that runs in the page: see ``bridge.js``."""
+    """The part of a widget that runs in the page: see ``bridge.js``.
+
+    Attributes:
+        held: whether a slider is being dragged, or a key on it is down.
+    """
 
     _esm = Path(__file__).with_name("bridge.js")
-    #: A slider's value is never cut, however wide the letters of the page are.
-    _css = ".gemmlab .widget-readout { min-width: max-content; }"
+    _css = Path(__file__).with_name("bridge.css")
+    held = traitlets.Bool(False).tag(sync=True)
 
 
 def slider(name: str, options, value, tooltip: str = "") -> w.SelectionSlider:
@@ -37,6 +42,65 @@ def slider(name: str, options, value, tooltip: str = "") -> w.SelectionSlider:
     )
 
 
+class Control:
+    """A parameter or a size: a slider, or a box where it is only switched on and off, with its meaning below.
+
+    Args:
+        name: its label.
+        values: those to choose from; (0, 1) makes a box.
+        value: the initial one.
+        meaning: what it is, in words and units.
+    """
+
+    def __init__(self, name: str, values: Sequence[int], value: int, meaning: str):
+        self.name, self._meaning = name, meaning
+        self.widget: w.SelectionSlider | w.Checkbox
+        if list(values) == [0, 1]:
+            self.widget = w.Checkbox(bool(value), description=name, indent=False, layout=w.Layout(width="auto"))
+            self._meaning = meaning.replace("1: ", "on: ", 1).replace("; 0: ", "; off: ", 1)
+        else:
+            self.widget = slider(name, values, value)
+        self._words = w.HTML(self._said(""))
+        self.box = w.VBox([self.widget, self._words])
+        self.box.add_class("gemmlab-control")
+
+    @property
+    def value(self) -> int:
+        """The present value; a box that is ticked is 1."""
+        return int(self.widget.value)
+
+    @value.setter
+    def value(self, value: int) -> None:
+        if value != self.value:
+            self.widget.value = bool(value) if isinstance(self.widget, w.Checkbox) else value
+
+    @property
+    def values(self) -> list[int]:
+        """The values to choose from."""
+        return [0, 1] if isinstance(self.widget, w.Checkbox) else [value for _, value in self.widget.options]
+
+    def offer(self, values: Iterable[int]) -> None:
+        """Change the positions of a slider; it keeps its value, which must be one of them."""
+        value = self.widget.value
+        self.widget.options = [(str(v), v) for v in sorted(values)]  # this moves the slider to the first
+        self.widget.value = value
+
+    def learn(self, value: int) -> None:
+        """Add a position to a slider, if it does not have it."""
+        if value not in self.values:
+            self.offer([*self.values, value])
+
+    def gave_way(self, why: str = "") -> None:
+        """Mark the control as one that another has moved, with the reason; without a reason the mark goes."""
+        words = self._said(why)
+        if words != self._words.value:
+            self._words.value = words
+            (self.box.add_class if why else self.box.remove_class)("gemmlab-gave-way")
+
+    def _said(self, why: str) -> str:
+        return f'<div class="gemmlab-meaning">{escape(why or self._meaning)}</div>'
+
+
 def on_any_thread(control: w.Widget, action: Callable) -> None:
     """Call `action(control)` when the value of `control` changes, even while a cell is running (see `free`)."""
     control.observe(lambda change: action(change["owner"]), names="value")
@@ -49,7 +113,15 @@ def free(control: w.Widget) -> None:
     cell made or changed it, that is the main thread, which is busy while a cell runs. Without this private
     attribute they go to the thread that the page names.
     """
-    vars(control.comm).pop("_reply_subshell_id", None)
+    if control.comm is not None:
+        vars(control.comm).pop("_reply_subshell_id", None)
+
+
+def inside(widget: w.Widget) -> Iterator[w.Widget]:
+    """A widget and all widgets in it."""
+    yield widget
+    for child in getattr(widget, "children", ()):
+        yield from inside(child)
 
 
 class Newest:
@@ -72,38 +144,71 @@ class Shell:
     """Controls above a panel, and how they are shown.
 
     Subclasses fill `panel`, set `name`, and define `still()`, the picture for readers without a running kernel.
+
+    Args:
+        rows: groups of controls; each is laid out as a grid of its own.
+        buttons: what stands in a line below them.
+        above, below: what stands above and below the panel.
+        height: the least height of the panel, in CSS pixels.
     """
 
     name = "widget"
 
-    def __init__(self, *rows: list[w.Widget], buttons: Sequence[w.Widget] = (), height: int = 0):
-        grid = w.Layout(grid_template_columns="repeat(auto-fill, minmax(260px, 1fr))", max_width="860px")
+    def __init__(
+        self,
+        *rows: Sequence[w.Widget],
+        buttons: Sequence[w.Widget] = (),
+        above: Sequence[w.Widget] = (),
+        below: Sequence[w.Widget] = (),
+        height: int = 0,
+    ):
+        grid = w.Layout(grid_template_columns="repeat(auto-fill, minmax(min(300px, 100%), 1fr))", max_width="860px")
         self.panel = w.HTML(layout=w.Layout(min_height=f"{height}px", max_width="860px", margin="6px 0"))
         self.panel.add_class("gemmlab-result")
-        self._all = [*sum(rows, []), *buttons]
-        boxes = [w.GridBox(row, layout=grid) for row in rows if row]
+        self.bridge = Bridge()
+        self.bridge.on_msg(lambda bridge, message, buffers: self.said(message))
+        boxes: list[w.Widget] = [w.GridBox(row, layout=grid) for row in rows if row]
         if buttons:
             line = w.Layout(flex_flow="row wrap", align_items="center", grid_gap="0 16px", max_width="860px")
             boxes.append(w.HBox(buttons, layout=line))
-        self.box = w.VBox([*boxes, self.panel, Bridge()])
+        self.box = w.VBox([*boxes, *above, self.panel, *below, self.bridge])
         self.box.add_class("gemmlab")
 
+    def said(self, message: dict[str, Any]) -> None:
+        """The page says something, such as a value that was typed beside a slider. It is taken, or refused in words."""
+        if "typed" not in message:
+            return
+        name, text = message["typed"], message["text"]
+        found = (c for c in inside(self.box) if isinstance(c, w.SelectionSlider) and c.description == name)
+        for control in found:
+            values = {label: value for label, value in control.options}
+            if text in values:
+                control.value = values[text]
+            else:
+                words = f"{name} cannot be {text!r}: choose one of {', '.join(values)}."
+                self.bridge.send({"refused": name, "words": words})
+
     def ready(self) -> None:
-        """Called before the widget is shown; a subclass waits here for its first result, so the cell ends with it."""
+        """Called when the widget is shown; a subclass waits here for its first result, so the cell ends with it."""
 
     def still(self) -> Picture:
         """The static picture for readers without a running kernel."""
         raise NotImplementedError
 
     def _ipython_display_(self) -> None:
-        self.ready()
         view = self.box._repr_mimebundle_()
         data = view[0] if isinstance(view, tuple) else view
-        display({**data, "text/plain": f"[{self.name}: run the cell to move it]"}, raw=True)
+        plain = f"[{self.name}: run the cell to move it, and the cells above it first]"
+        display({**data, "text/plain": plain}, raw=True)
+        self._free()
+        self.ready()
         bundle, size = self.still()._repr_mimebundle_()
         display({**bundle, "text/plain": f"[static picture of {self.name}]"}, metadata=size, raw=True)
-        for control in self._all:
-            free(control)
+        self._free()
+
+    def _free(self) -> None:
+        for widget in inside(self.box):
+            free(widget)
 
 
 def escape(text: str) -> str:

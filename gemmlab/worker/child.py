@@ -18,7 +18,7 @@ Request = dict[str, Any]
 def _read(stream: IO[str], inbox: Mailbox[Request]) -> None:
     for line in stream:
         request = json.loads(line)
-        inbox.put(request["client"], request, request["background"])
+        inbox.put(request["client"], request)
     os._exit(0)  # the parent is gone; a kernel that hangs must not keep this process alive
 
 
@@ -39,28 +39,31 @@ def main() -> None:
 
     while True:
         request = inbox.take()
+        job, arguments = request["job"], request["arguments"]
+        if job == "nothing":  # it took the place of a request that nobody wants any more
+            continue
 
         def on_step(step: str, request: Request = request) -> None:
-            if inbox.has(request["client"]) or (request["background"] and inbox.is_urgent()):
+            if inbox.has(request["client"]):
                 raise timing.Superseded
             say(request, step=step)
 
         try:
             say(request, step="start")
-            if request["job"] == "peaks":
-                found = asdict(peaks.peaks(find_device(request["arguments"]["device"])))
+            if job == "peaks":
+                found = asdict(peaks.peaks(find_device(arguments["device"])))
+            elif job == "compile":
+                found = {"seconds": timing.compile_ahead(**arguments, on_step=on_step)}
             else:
-                found = asdict(timing.measure(**request["arguments"], on_step=on_step))
+                found = asdict(timing.measure(**arguments, on_step=on_step))
             seen = None
-            if request["arguments"].get("source") is not None:
+            if job == "measure" and arguments.get("source") is not None:
                 on_step("look")
                 seen = look(**{key: found[key] for key in ("kernel", "m", "n", "k", "params")},
-                            source=request["arguments"]["source"])  # fmt: skip
+                            source=arguments["source"])  # fmt: skip
             say(request, result=found, seen=seen and asdict(seen))
         except timing.Superseded:
             say(request, put_off=True)
-            if request["background"]:
-                inbox.put_back(request["client"], request)
         except cl.Error as error:  # a context that has failed once may fail for ever: begin anew
             say(request, error=f"the device gave up while the kernel ran: {error}", kind="crash")
             os._exit(1)

@@ -1,7 +1,8 @@
 """The worker process behind the widgets, seen from the notebook: newest request wins, a crash or a hang is an answer.
 
 Compilers abort on odd kernels, and kernels can hang or write where they must not. So nothing of that happens
-in the notebook's own process: `child` does it in a child process, and this module watches over the child.
+in the notebook's own process: `child` does it in a child process, and this module watches over the child. What
+nobody waits for is done by a second child (`idle`), which is ended when somebody asks for something.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import contextlib
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -23,15 +25,20 @@ from typing import IO, Any
 
 from ..bench.records import Result
 from ..opencl.devices import Device
+from .idle import Idle
 from .look import Seen, look
 
 #: Seconds that each step of a job may take before the child is stopped (PoCL compiles once more at the first launch).
 LIMITS = {"start": 60.0, "compile": 60.0, "predict": 20.0, "check": 20.0, "time": 10.0, "look": 20.0}
 
+#: Seconds that a step which nobody wants any more may still take, before the child is ended for a newer request.
+OVERTAKEN = 1.5
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """The answer to a request: a `result`, or a `problem` in words and its `kind` ("hang", "crash", an error).
+    """The answer to a request: a `result`, or a `problem` in words and its `kind` ("hang", "crash", "stopped", or the
+    name of an error).
 
     `seen` is what the simulator found in a text of the reader's own, or None.
     """
@@ -78,16 +85,29 @@ class _Request:
 
 @dataclass
 class _Child:
-    """A running child process, and the file that its last words go to."""
+    """A running child process, and the file that its last words go to.
+
+    Attributes:
+        answered: whether it has said anything yet.
+        before: bytes of words that earlier jobs left in the file.
+    """
 
     process: subprocess.Popen
     requests: IO[bytes]
     answers: IO[bytes]
     words: IO[bytes]
+    answered: bool = False
+    before: int = 0
+
+    def begin(self) -> None:
+        """A job begins: what was said before belongs to others."""
+        self.answered, self.before = True, os.fstat(self.words.fileno()).st_size
 
     def last_words(self) -> list[str]:
-        self.words.seek(max(0, self.words.seek(0, os.SEEK_END) - 2000))
-        return self.words.read().decode(errors="replace").strip().splitlines()[-6:]
+        """The last lines of the present job, without a runtime's plea to report the reader's own mistake as a bug."""
+        self.words.seek(max(self.before, self.words.seek(0, os.SEEK_END) - 2000))
+        lines = self.words.read().decode(errors="replace").strip().splitlines()
+        return [line for line in lines if not re.search(r"\bbug\b", line, re.IGNORECASE)][-6:]
 
     def close(self) -> None:
         for stream in (self.requests, self.answers, self.words):
@@ -100,10 +120,17 @@ class Worker:
 
     Args:
         limits: seconds for each step, over `LIMITS`.
+
+    Attributes:
+        limits: seconds for each step.
+        closed: whether its child has been ended for good.
+        idle: what is done while nobody waits.
     """
 
     def __init__(self, limits: dict[str, float] | None = None):
         self.limits = {**LIMITS, **(limits or {})}
+        self.closed = False
+        self.idle = Idle(lambda: Worker(self.limits))
         self._lock = threading.RLock()
         self._numbers = itertools.count(1)
         self._waiting: dict[str, _Request] = {}  # the newest of each client that has no answer yet
@@ -111,8 +138,9 @@ class Worker:
         self._step = "start"
         self._alarm: threading.Timer | None = None  # rings when the step takes too long
         self._late = False
+        self._overtaken = False  # whether its child ends because of a newer request
+        self._stopped: _Request | None = None  # one that its client does not want any more, while its child ends
         self._child: _Child | None = None
-        self._closed = False
 
     def submit(
         self,
@@ -121,36 +149,77 @@ class Worker:
         done: Callable[[Outcome], None],
         step: Callable[[str], None] = lambda step: None,
         job: str = "measure",
-        background: bool = False,
     ) -> None:
-        """Ask for a measurement; an older request of the same client that has not run yet is forgotten.
+        """Ask for a measurement; an older request of the same client is forgotten, or given up if it runs already.
+
+        What runs because nobody waited gives way too.
 
         Args:
             client: who asks.
-            arguments: those of `timing.measure`, as JSON can hold them.
+            arguments: those of `timing.measure` (or what `job` takes), as JSON can hold them.
             done: called with the Outcome, from another thread.
             step: called with "compile", "predict", "check", "time", "look" as the job goes on, likewise.
-            background: let every other request overtake this one, also when it runs already.
+            job: "measure"; "compile" (`timing.compile_ahead`); "peaks" of a `device`.
         """
         with self._lock:
-            if self._closed:
+            if self.closed:
                 raise RuntimeError("the worker has been closed")
+            self.idle.hold("request")
             number = next(self._numbers)
-            request = {"id": number, "client": client, "job": job, "background": background, "arguments": arguments}
-            message = json.dumps(request)
+            message = json.dumps({"id": number, "client": client, "job": job, "arguments": arguments})
             self._waiting[client] = _Request(number, client, message, arguments, done, step)
             if self._child is None:
                 self._start()
             else:
+                if self._running and self._running.client == client:
+                    timer = threading.Timer(OVERTAKEN, self._overtake, (self._child, self._running))
+                    timer.daemon = True
+                    timer.start()
+                if not self._child.answered and self._alarm is None:  # it was started before it was needed
+                    self._enter("start")
                 self._send(self._child, message)
+
+    def warm(self) -> None:
+        """Start the child before it is needed."""
+        with self._lock:
+            if self._child is None and not self.closed:
+                self._start()
+
+    def stop(self, client: str) -> None:
+        """Interrupt what runs for a client by ending the child, or forget what waits; its `done` hears of it."""
+        with self._lock:
+            request = self._waiting.pop(client, None)
+            if request is None:
+                return
+            if self._child and self._running and self._running.client == client:
+                self._stopped = request
+                self._child.process.kill()  # `_listen` finds out
+                return
+            if self._child:
+                self._send(self._child, json.dumps({"id": 0, "client": client, "job": "nothing", "arguments": {}}))
+            if not self._waiting:
+                self._rest()
+        request.done(Outcome(request.arguments, problem="stopped before it ran, as you asked", kind="stopped"))
 
     def close(self) -> None:
         """End the child."""
         with self._lock:
-            self._closed = True
+            self.closed = True
             self._waiting.clear()
+            self.idle.close()
             if self._child is not None:
                 self._child.process.kill()
+
+    def _overtake(self, child: _Child, request: _Request) -> None:
+        with self._lock:
+            if child is self._child and self._running is request:
+                self._overtaken = True
+                child.process.kill()
+
+    def _rest(self) -> None:
+        """Nobody waits for anything any more."""
+        self._enter(None)
+        self.idle.release("request")
 
     def _start(self) -> None:
         words = tempfile.TemporaryFile()  # noqa: SIM115 (closed when the child has ended)
@@ -160,10 +229,12 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=words,
             env={**os.environ, "PYTHONSAFEPATH": "1"},
+            start_new_session=True,  # interrupting a cell is no message to the child
         )
         assert process.stdin and process.stdout
         child = self._child = _Child(process, process.stdin, process.stdout, words)
-        self._enter("start")
+        if self._waiting:
+            self._enter("start")
         for request in self._waiting.values():
             self._send(child, request.message)
         threading.Thread(target=self._listen, args=(child,), daemon=True).start()
@@ -182,11 +253,11 @@ class Worker:
             self._alarm = None
         if step and self._child:
             self._step = step
-            self._alarm = threading.Timer(self.limits[step], self._stop, (self._child, step))
+            self._alarm = threading.Timer(self.limits[step], self._ring, (self._child, step))
             self._alarm.daemon = True
             self._alarm.start()
 
-    def _stop(self, child: _Child, step: str) -> None:
+    def _ring(self, child: _Child, step: str) -> None:
         with self._lock:
             if child is self._child and self._alarm and step == self._step:
                 self._late = True
@@ -202,15 +273,25 @@ class Worker:
             request, self._running, self._child = self._running, None, None
             if request is None and starting:
                 request = next(iter(self._waiting.values()), None)
-            outcome = self._obituary(child, request) if request else None
+            if self._overtaken:
+                request, self._overtaken = None, False  # those that wait are sent to the next child
+            outcome = None
+            if self._stopped:
+                request, self._stopped = self._stopped, None
+                problem = f"stopped while {self._doing}, as you asked"
+                outcome = Outcome(request.arguments, problem=problem, kind="stopped")
+            elif request:
+                outcome = self._obituary(child, request)
             self._late = False
             child.close()
             if request and self._waiting.get(request.client) is request:
                 del self._waiting[request.client]
-            if self._waiting and not self._closed:
+            if self._waiting and not self.closed:
                 self._start()
-        if request and outcome and not self._closed:
-            request.done(_explained(outcome))
+            elif not self.closed:
+                self._rest()
+        if request and outcome and not self.closed:
+            request.done(outcome if outcome.kind == "stopped" else _explained(outcome))
 
     def _heard(self, answer: dict) -> None:
         with self._lock:
@@ -221,12 +302,18 @@ class Worker:
                     self._running = _Request(answer["id"], "", "", {}, lambda outcome: None, lambda step: None)
             request = self._running
             if "step" in answer:
+                if answer["step"] == "start" and self._child:
+                    self._child.begin()
                 self._enter(answer["step"])
             else:
                 self._running = None
                 self._enter(None)
-                if "put_off" not in answer and self._waiting.get(request.client) is request:
+                if self._waiting.get(request.client) is request:
                     del self._waiting[request.client]
+                if not self._waiting:
+                    self._rest()
+                if self._stopped and self._stopped.client == request.client:
+                    return  # it has ended in the last moment; `_listen` tells its client that it was stopped
         if "step" in answer:
             request.step(answer["step"])
         elif "result" in answer:
@@ -235,8 +322,12 @@ class Worker:
         elif "error" in answer:
             request.done(Outcome(request.arguments, problem=answer["error"], kind=answer["kind"]))
 
+    @property
+    def _doing(self) -> str:
+        return {"start": "starting", "compile": "compiling"}.get(self._step, "running")
+
     def _obituary(self, child: _Child, request: _Request) -> Outcome:
-        doing = {"start": "starting", "compile": "compiling"}.get(self._step, "running")
+        doing = self._doing
         if self._late:
             seconds = self.limits[self._step]
             cause = "" if doing != "running" else " Is there a loop that never ends, or a barrier that not all reach?"
@@ -256,7 +347,7 @@ def _explained(outcome: Outcome) -> Outcome:
 
 
 def _revive(found: dict) -> Any:
-    """What the child found, as it was there: a `Result`, or peaks as a dict."""
+    """What the child found, as it was there: a `Result`, or what other jobs find as a dict."""
     if "kernel_ms" not in found:
         return found
     return Result(**{**found, **{key: tuple(found[key]) for key in ("kernel_ms", "pipeline_ms")}})
@@ -271,7 +362,7 @@ def worker() -> Worker:
 
 
 def trial(kernel: int = 1, m: int = 256, n: int | None = None, k: int | None = None, **options: Any) -> Outcome:
-    """`gemmlab.measure` in the child process: a crash or a hang is an answer, and never raises.
+    """`gemmlab.measure` in the child process: a crash or a hang is an answer, and never raises (but KeyboardInterrupt).
 
     Args:
         kernel, m, n, k, options: as `gemmlab.measure` (params, device, repeats, source, most_seconds).
@@ -286,6 +377,11 @@ def trial(kernel: int = 1, m: int = 256, n: int | None = None, k: int | None = N
     device = options.pop("device", None)
     device = device.index if isinstance(device, Device) else device
     arguments = {"kernel": kernel, "m": m, "n": n, "k": k, "device": device, **options}
-    worker().submit(f"trial {threading.get_ident()}", arguments, done)
-    arrived.wait()
+    client = f"trial {threading.get_ident()}"
+    worker().submit(client, arguments, done)
+    try:
+        arrived.wait()
+    except KeyboardInterrupt:
+        worker().stop(client)
+        raise KeyboardInterrupt("the measurement was stopped") from None
     return outcomes[0]

@@ -264,19 +264,30 @@ class Book:
         self.page.evaluate("void jupyterapp.commands.execute('notebook:run-cell')")
 
     def control(self, number: int, name: str):
-        """The handle of a slider by its label."""
-        return self._row(number, name).locator(".noUi-handle")
+        """The handle of a slider, or the box of yes or no, by its label."""
+        return self._row(number, name).locator(".noUi-handle, input[type=checkbox]")
 
     def value(self, number: int, name: str) -> str:
-        """What a slider's readout says."""
-        return self._row(number, name).locator(".widget-readout").inner_text().strip()
+        """What a slider's readout says; 1 or 0 for a box."""
+        row = self._row(number, name)
+        if row.locator("input[type=checkbox]").count():
+            return str(int(row.locator("input").is_checked()))
+        return row.locator(".widget-readout").text_content().strip()
 
     def values(self, number: int) -> str:
-        """What all sliders say, in the words of a panel's data-key."""
+        """What all controls say, in the words of a panel's data-key."""
         return " ".join(f"{name}={self.value(number, name)}" for name in self.names(number))
 
+    def show_all(self, number: int) -> None:
+        """Show an explorer's other parameters too."""
+        more = self.box(number).get_by_label("more parameter")
+        if more.count() and more.is_visible():
+            more.check()
+
     def _row(self, number: int, name: str):
-        return self.box(number).locator(f'.widget-hslider:has(.widget-label:text-is("{name}"))')
+        slider = f'.widget-hslider:has(.widget-label:text-is("{name}"))'
+        box = f'.gemmlab-control .widget-checkbox:has(span:text-is("{name}"))'
+        return self.box(number).locator(f"{slider}, {box}")
 
     def press(self, number: int, name: str, *keys: str) -> None:
         """Press keys with a slider focused."""
@@ -292,18 +303,24 @@ class Book:
         }""")
 
     def names(self, number: int) -> list[str]:
-        """The labels of a widget's sliders."""
-        return self.box(number).locator(".widget-hslider > .widget-label").all_inner_texts()
+        """The labels of a widget's sliders, and of an explorer's boxes for parameters."""
+        labels = ".widget-hslider > .widget-label, .gemmlab-control .widget-checkbox span"
+        return self.box(number).locator(labels).all_text_contents()
 
     def move(self, number: int, name: str, seconds: float = 60) -> dict[str, str]:
-        """Move a slider by one to the right, or to the left from its end, by key; what the panel then shows.
+        """Move a slider by one to the right, or to the left from its end, or a box, by key; what the panel then shows.
 
         Waits until the panel's key is what all the sliders say, with another value for this one.
         """
         handle, old = self.control(number, name), self.value(number, name)
-        place, end = (float(handle.get_attribute(f"aria-value{what}")) for what in ("now", "max"))
+        if not handle.is_visible():
+            self.show_all(number)
         handle.focus()
-        self.page.keyboard.press("ArrowRight" if place < end else "ArrowLeft")
+        if handle.get_attribute("type") == "checkbox":
+            self.page.keyboard.press("Space")
+        else:
+            place, end = (float(handle.get_attribute(f"aria-value{what}")) for what in ("now", "max"))
+            self.page.keyboard.press("ArrowRight" if place < end else "ArrowLeft")
 
         def arrived() -> bool:
             return self.value(number, name) != old and self.shown(number)["key"] == self.values(number)

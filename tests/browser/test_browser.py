@@ -302,10 +302,10 @@ def test_a_restart_leaves_no_child_and_shows_the_picture(lab):
     others = {p.pid for p in lab.processes("gemmlab.worker.child")}
     book.run_all()
     children = [p for p in lab.processes("gemmlab.worker.child") if p.pid not in others]
-    assert len(children) == 1
+    assert 1 <= len(children) <= 2, "one for the reader, and one for what nobody waits for"
     book.restart()
     book.wait_until(lambda: not [p for p in lab.processes("gemmlab.worker.child") if p.pid not in others])
-    assert not children[0].is_running()
+    assert not any(child.is_running() for child in children)
     book.wait_until(lambda: book.still(1).is_visible())
     assert book.page.locator(".jupyter-widgets-disconnected:visible").count() == 0, "no broken controls are left"
     book.run_all()  # and all is alive again

@@ -427,9 +427,19 @@ def test_the_legend_of_shares_names_every_pass():
     assert {t.get_text() for t in picture.axes[0].get_legend().get_texts()} == set(RUNS["1000"])
 
 
+def test_every_try_is_a_group_that_can_be_clicked():
+    """Also a refused one, and only the last twenty; the axis begins at 0."""
+    history = [plot.Try({"TS": 8}, None if i % 7 == 3 else 5.0 + i, i % 7 != 3) for i in range(30)]
+    picture = plot.tries(history, {3: 20.0, 4: 8.0}, 3)
+    assert all(ax.get_ylim()[0] == 0 for ax in picture.axes)
+    svg = picture.svg()
+    assert [i for i in range(30) if f'id="try-{i}"' in svg] == list(range(10, 30))
+
+
 # Any picture
 
 BOTH = {"here": {1: 10.0, 2: 25.0, 3: 150.0}, "NVIDIA H200": {1: 6399.8, 2: 7102.8}}
+TRIES = [plot.Try({"TS": 8, "M": 64}, *found) for found in ((10.0, True), (12.0, False), (None, False))]
 #: One of each kind, with the largest that the chapters might ask for.
 PICTURES = {
     "layout": lambda: diagram.layout(),
@@ -448,8 +458,8 @@ PICTURES = {
     "timeline of many": lambda: hardware.timeline(32, 3, 2, 1, 4),
     "roofline": lambda: plot.roofline(model.Peaks(60000, 4000), {"kernel 1": (0.25, 900), "7": (32, 3e4)}, "a GPU"),
     "ladder": lambda: plot.ladder(BOTH),
-    "tries": lambda: plot.tries([(10.0, True), (12.0, False)], {1: 12.0}, BOTH, 1),
-    "no tries": lambda: plot.tries([], {}, {}, 1),
+    "tries": lambda: plot.tries(TRIES, {1: 12.0}, 1, original=5.0),
+    "no tries": lambda: plot.tries([], {}, 1),
     "lines": lambda: plot.lines(BOTH, "WPT"),
     "lines of many": lambda: plot.lines({"a": {x: x + 1.0 for x in range(300)}}, "size"),
     "shares": lambda: plot.shares(RUNS),

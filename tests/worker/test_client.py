@@ -1,5 +1,6 @@
 """The worker process behind the widgets: newest wins, and a crash, a hang or a wrong kernel is an answer in words."""
 
+import _thread
 import os
 import signal
 import subprocess
@@ -292,6 +293,89 @@ def test_peaks_are_a_job_too(worker):
     answers.wait(lambda a: a.outcomes)
     found = answers.outcomes[0].result
     assert found["gflops"] > 0 and found["bandwidth"] > 0 and found["width"] in (1, 2, 4, 8, 16)
+
+
+@on_linux
+@pytest.mark.parametrize("source", [ENDLESS, NAIVE])
+def test_what_runs_can_be_stopped(worker, source):
+    """At once, in a sentence, and the next request is served; an answer in the last moment does not count twice."""
+    assert works(worker)
+    answers, start = Answers(), time.monotonic()
+    worker.submit("slider", {"kernel": 1, "m": 32, "params": {"TS": 8}, "source": source}, answers.done, answers.step)
+    answers.wait(lambda a: "check" in a.steps)
+    worker.stop("slider")
+    answers.wait(lambda a: a.outcomes)
+    time.sleep(0.3)
+    (outcome,) = answers.outcomes
+    if source is ENDLESS:
+        assert outcome.kind == "stopped" and outcome.problem == "stopped while running, as you asked"
+    assert time.monotonic() - start < 60 and works(worker)
+
+
+def test_what_only_waits_can_be_stopped(worker):
+    """The other client's answer comes, the stopped one's is that it was stopped; to stop nothing does nothing."""
+    worker.stop("slider")
+    first, second = Answers(), Answers()
+    worker.submit("other", {"kernel": 1, "m": 32, "params": {"TS": 8}}, first.done)
+    worker.submit("slider", {"kernel": 1, "m": 33, "params": {"TS": 8}}, second.done)
+    worker.stop("slider")
+    first.wait(lambda a: a.outcomes)
+    assert first.outcomes[0].ok and [o.kind for o in second.outcomes] == ["stopped"]
+    assert works(worker) and len(second.outcomes) == 1
+
+
+@on_linux
+def test_a_newer_request_does_not_wait_for_a_hang(worker):
+    """It overtakes what its client does not want any more, long before that is stopped by its limit."""
+    assert works(worker)
+    answers = Answers()
+    endless = {"kernel": 1, "m": 32, "params": {"TS": 8}, "source": ENDLESS}
+    worker.submit("slider", endless, answers.done, answers.step)
+    answers.wait(lambda a: "check" in a.steps)
+    start = time.monotonic()
+    worker.submit("slider", {"kernel": 1, "m": 21, "params": {"TS": 8}}, answers.done)
+    answers.wait(lambda a: a.outcomes)
+    assert answers.outcomes[0].ok and time.monotonic() - start < LIMITS["check"]
+
+
+@on_linux
+def test_a_child_can_be_started_before_it_is_needed(worker):
+    worker.warm()
+    child = worker._child.process.pid
+    worker.warm()
+    assert works(worker) and worker._child.process.pid == child
+
+
+def test_last_words_are_those_of_the_job(worker):
+    """And not what an earlier cell left behind."""
+    assert ask(worker, source=MISTAKE).kind == "BuildError"
+    worker._child.words.write(b"left over from an earlier job\n")
+    worker._child.words.flush()
+    outcome = ask(worker, source=FAR)
+    assert outcome.kind == "crash" and "left over" not in outcome.problem
+
+
+def test_compiling_ahead_is_a_job_too(worker):
+    answers = Answers()
+    arguments = {"kernel": 3, "m": 40, "n": 24, "k": 56, "params": {"TS": 8, "WPT": 2}}
+    worker.submit("ahead", arguments, answers.done, answers.step, job="compile")
+    answers.wait(lambda a: a.outcomes)
+    assert answers.outcomes[0].result["seconds"] > 0 and answers.steps == ["start", "compile", "predict"]
+
+
+def test_interrupting_a_trial_frees_the_worker(monkeypatch, any_device):
+    """Ctrl-C, or the notebook's button, while a cell waits for a measurement."""
+    asked = []
+
+    def submit(name, *rest):
+        asked.append(name)
+        threading.Timer(0.2, _thread.interrupt_main).start()
+
+    monkeypatch.setattr(client.worker(), "submit", submit)
+    monkeypatch.setattr(client.worker(), "stop", asked.append)
+    with pytest.raises(KeyboardInterrupt, match="was stopped"):
+        client.trial(1, 32)
+    assert len(asked) == 2 and asked[0] == asked[1]
 
 
 @on_linux

@@ -1,0 +1,82 @@
+"""What an explorer compares a rate with. It is measured while nobody waits, and known to all explorers of a process."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..catalog import catalog
+from ..opencl.devices import Device
+from ..worker.client import Outcome
+from ..worker.idle import Job
+
+_best: dict[tuple[str, int], float] = {}  # the best GFLOPS of each kernel, by device and number
+_peaks: dict[str, float | None] = {}  # GFLOPS of multiply-adds, by device; None where they cannot be measured
+_originals: dict[tuple, float] = {}  # GFLOPS of kernels' own texts, by device, kernel and settings
+_all: weakref.WeakSet[Beside] = weakref.WeakSet()  # those that hear of it
+
+
+class Beside:
+    """The rates of a device that stand beside those of an explorer.
+
+    Args:
+        device: the device.
+        arrived: called when one more is known, from any thread.
+    """
+
+    def __init__(self, device: Device, arrived: Callable[[], None]):
+        self._device, self._name, self._arrived = device, str(device), arrived
+        _all.add(self)
+
+    @property
+    def peak(self) -> float | None:
+        """The measured peak in GFLOPS, or None as long as it is not known."""
+        return _peaks.get(self._name)
+
+    def best(self) -> dict[int, float]:
+        """The best GFLOPS of each kernel here so far, by its number."""
+        return {number: _best[key] for number in catalog if (key := (self._name, number)) in _best}
+
+    def note(self, kernel: int, gflops: float) -> None:
+        """A kernel has reached a rate, with a right result."""
+        _best[self._name, kernel] = max(_best.get((self._name, kernel), 0.0), gflops)
+
+    def original(self, kernel: int, values: Mapping[str, int]) -> float | None:
+        """GFLOPS of a kernel's own text with these parameters and sizes, or None as long as it is not known."""
+        return _originals.get((self._name, kernel, *values.items()))
+
+    def measure_original(self, arguments: dict[str, Any], values: Mapping[str, int]) -> Job:
+        """Measure a kernel's own text with these parameters and sizes."""
+        key = (self._name, arguments["kernel"], *values.items())
+
+        def done(outcome: Outcome) -> None:
+            if outcome.ok:
+                _originals[key] = outcome.result.gflops
+                self._tell()
+
+        return Job("measure", {**arguments, "source": None}, done)
+
+    def measure_others(self, sizes: Mapping[str, int], most_seconds: float) -> list[Job]:
+        """Measure the peak and the other kernels, as far as they are not known, at sizes m, n and k."""
+        jobs = [Job("peaks", {"device": self._device.index}, self._heard_peaks)] if self._name not in _peaks else []
+        for number in catalog:
+            if (self._name, number) not in _best:
+                arguments = {"kernel": number, "device": self._device.index, "most_seconds": most_seconds, **sizes}
+                jobs.append(Job("measure", arguments, self._heard_other))
+        return jobs
+
+    def _heard_other(self, outcome: Outcome) -> None:
+        if outcome.ok:
+            self.note(outcome.result.kernel, outcome.result.gflops)
+            self._tell()
+
+    def _heard_peaks(self, outcome: Outcome) -> None:
+        _peaks[self._name] = outcome.result["gflops"] if outcome.result else None
+        self._tell()
+
+    def _tell(self) -> None:
+        """What has arrived is of use to every explorer on this device."""
+        for other in list(_all):
+            if other._name == self._name:
+                other._arrived()

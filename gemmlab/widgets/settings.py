@@ -1,0 +1,183 @@
+"""The controls of an explorer: a kernel's parameters and sizes, and what moves when one of them moves."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+
+import ipywidgets as w
+
+from ..catalog import KernelSpec, find
+from ..catalog.spec import Limits, Param
+from ..draw.picture import count
+from .shell import Control, on_any_thread
+
+#: Sizes to choose from; those that take a device too long are left out.
+SIZES = (16, 32, 64, 100, 128, 200, 256, 384, 500, 512, 768, 1000, 1024, 1536, 2048, 3072, 4096, 5000, 8192)
+#: The first four of these that a kernel has are always in view; the other parameters are shown when asked for.
+MAIN = ("TS", "TSM", "TSN", "WPT", "WPTM", "WPTN", "WM", "WN", "RX", "RY", "WIDTH", "TSK", "PAD", "GX", "STAGES")
+MEANINGS = {"M": "rows of A and C", "N": "columns of B and C", "K": "columns of A, rows of B"}
+
+
+class Settings:
+    """Controls for the parameters of a kernel and for M, N and K.
+
+    A person moves one or several of them; where a rule asks for it others give way, and are marked with the reason
+    until the next move. What has been moved is compared with the settings of the last `commit`.
+
+    Args:
+        spec: the kernel.
+        limits: of the device.
+        start: the initial parameters and sizes.
+        moved: called after a person has moved a control, from any thread.
+
+    Attributes:
+        controls: by name, the parameters first.
+        square, illegal, more: whether M, N and K are equal; whether anything may be chosen; whether all is in view.
+        boxes: these three.
+        base: the settings of the last commit.
+        notes: a sentence for each control that gave way, and why.
+        touched: what a person has moved since the last commit, the latest last.
+        lock: held while controls are moved.
+    """
+
+    def __init__(self, spec: KernelSpec, limits: Limits, start: Mapping[str, int], moved: Callable[[], None]):
+        self.spec, self._limits, self._start, self._tell = spec, limits, dict(start), moved
+        self.base, self.touched, self.notes = dict(start), dict[str, int](), list[str]()
+        self.lock = threading.RLock()
+        self._ours = False  # whether it is us who move the controls
+        self.controls = {param.name: self._control(param) for param in spec.params}
+        sizes = sorted({*SIZES, *(start[size] for size in "MNK")})
+        self.controls |= {name: Control(name, sizes, start[name], what) for name, what in MEANINGS.items()}
+        self._others = [self.controls[name] for name in spec.defaults if name not in self._main()]
+        self.square = w.Checkbox(self._is_square(start), description="M = N = K", indent=False)
+        self.illegal = w.Checkbox(False, description="allow illegal settings", indent=False)
+        self.more = w.Checkbox(False, description=count(len(self._others), "more parameter"), indent=False)
+        self.boxes = self.square, self.illegal, self.more
+        for box in self.boxes:
+            box.layout.width = "auto"
+        self.more.layout.display = "" if self._others else "none"
+        self._show_others(False)
+        for name, control in self.controls.items():
+            on_any_thread(control.widget, lambda owner, name=name: self._moved(name))
+        on_any_thread(self.square, lambda owner: self._moved("M") if owner.value else None)
+        on_any_thread(self.more, lambda owner: self._show_others(owner.value))
+
+    @property
+    def values(self) -> dict[str, int]:
+        """The present positions of the controls: parameters, M, N and K."""
+        return {name: control.value for name, control in self.controls.items()}
+
+    def params(self, values: Mapping[str, int]) -> dict[str, int]:
+        """The parameters among values."""
+        return {name: values[name] for name in self.spec.defaults}
+
+    def commit(self) -> dict[str, int]:
+        """The present settings are those that count from now on."""
+        self.base, self.touched = self.values, {}
+        return self.base
+
+    def place(self, values: Mapping[str, int]) -> None:
+        """Move controls as nobody's move: nothing gives way, and nobody is told. Sliders learn values they lack."""
+        with self.lock:
+            self._ours = True
+            try:
+                self.square.value = self.square.value and self._is_square(values)
+                for name, value in values.items():
+                    self.controls[name].learn(value)
+                    self.controls[name].value = value
+            finally:
+                self._ours = False
+
+    def reset(self) -> None:
+        """Return to the initial settings, and the boxes to what they were."""
+        with self.lock:
+            self.place(self._start)
+            self.illegal.value = False
+            self._ours = True
+            self.square.value = self._is_square(self._start)
+            self._ours = False
+            self.mark([])
+
+    def mark(self, notes: list[str]) -> None:
+        """Mark the controls that gave way, each with its reason, instead of those marked before."""
+        self.notes = notes
+        for name, control in self.controls.items():
+            why = next((note for note in notes if note.startswith(f"{name} moved ")), "")
+            control.gave_way(why)
+            if why and control in self._others:
+                self.more.value = True
+
+    def offer_sizes(self, most: float) -> None:
+        """Offer only sizes up to `most`, the initial ones, and the present ones."""
+        with self.lock:
+            self._ours = True
+            for name in "MNK":
+                control = self.controls[name]
+                control.offer({size for size in SIZES if size <= most} | {control.value, self._start[name]})
+            self._ours = False
+
+    def learn_size(self, name: str, text: str) -> None:
+        """Add a size that was typed to its slider, if it is one."""
+        if name in MEANINGS and text.isdigit() and 1 <= int(text) <= SIZES[-1]:
+            with self.lock:
+                self._ours = True
+                self.controls[name].learn(int(text))
+                self._ours = False
+
+    def neighbours(self) -> Iterable[dict[str, int]]:
+        """The settings that one move of a parameter leads to, those of the parameters in view first."""
+        for control in sorted((self.controls[name] for name in self.spec.defaults), key=lambda c: c in self._others):
+            place = control.values.index(self.base[control.name])
+            for value in [*control.values[max(0, place - 1) : place], *control.values[place + 1 : place + 2]]:
+                params = self.params(self.base) | {control.name: value}
+                near, _ = self.spec.nearest_legal(params, control.name, self._limits)
+                if not self.spec.problems(near, self._limits):
+                    yield self.base | near
+
+    def _moved(self, name: str) -> None:
+        """A person has moved a control: move those that depend on it. Never raises."""
+        with self.lock:
+            if self._ours:
+                return
+            self.touched.pop(name, None)
+            self.touched[name] = self.controls[name].value
+            if name in MEANINGS and self.square.value:
+                self.touched |= dict.fromkeys(MEANINGS, self.touched[name])
+            values, notes = self.base | self.touched, list[str]()
+            latest = [name for name in self.touched if name in self.spec.defaults][-1:]
+            if latest and not self.illegal.value:
+                near, notes = self.spec.nearest_legal(self.params(values), latest[0], self._limits)
+                values |= near
+            self.place(values)
+            self.mark(notes)
+            self._tell()
+
+    def _control(self, param: Param) -> Control:
+        """A control that offers what this device can take; what it cannot is said in the meaning."""
+        start = self.params(self._start)
+        offered, refused = {start[param.name]}, []
+        for value in param.choices:
+            near, _ = self.spec.nearest_legal({**start, param.name: value}, param.name, self._limits)
+            if self.spec.problems(near, self._limits):
+                refused.append(str(value))
+            else:
+                offered.add(value)
+        if len(offered) == 1:  # a control needs two
+            offered |= set(param.choices)
+        words = f" (not on this device: {', '.join(refused)})" if refused else ""
+        return Control(param.name, sorted(offered), start[param.name], param.meaning + words)
+
+    def _main(self) -> set[str]:
+        """The parameters that are always in view: four, and one or two that the kernel before does not have."""
+        ranked = sorted(self.spec.defaults, key=lambda name: MAIN.index(name) if name in MAIN else len(MAIN))
+        new = set(ranked) - set(find(self.spec.before).defaults) if self.spec.before else set()
+        return {*ranked[:4], *(new if len(new) <= 2 else ())}
+
+    def _show_others(self, shown: bool) -> None:
+        for control in self._others:
+            control.box.layout.display = "" if shown else "none"
+
+    @staticmethod
+    def _is_square(values: Mapping[str, int]) -> bool:
+        return len({values[size] for size in "MNK"}) == 1

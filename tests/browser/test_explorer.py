@@ -1,0 +1,238 @@
+"""What a new user met in the explorers, in a real JupyterLab: each was a defect once. It prints the times it sees."""
+
+import re
+import statistics
+import time
+
+import pytest
+from lab import notebook
+from start import started
+
+from gemmlab.catalog import sources
+
+pytestmark = pytest.mark.xdist_group("explorer")
+
+EXPLORER, GEMM, ENDLESS, QUICK = range(1, 5)
+TEXT = sources.read("03_work_per_thread.cl")
+FOREVER = TEXT.replace("    // store", "    for (;;) {}\n\n    // store")
+CELLS = (
+    "%load_ext gemmlab\nimport gemmlab",
+    "gemmlab.Explorer(kernel=3)",
+    f"%%gemm 3 M=64 N=64 K=64\n{TEXT}",
+    f"%%gemm 3 M=64 N=64 K=64\n{FOREVER}",
+    "print(6 * 7)",
+)
+START = "TS=32 WPT=8 M=256 N=256 K=256"
+
+
+@pytest.fixture(scope="module")
+def lab():
+    """A JupyterLab on PoCL with empty caches."""
+    with started() as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def book(lab):
+    """The notebook after its first two cells have run."""
+    book = lab.open(notebook(lab.notebooks / "explorers.ipynb", *CELLS))
+    book.run(0)
+    book.wait_ran(0)
+    begun = time.monotonic()
+    book.run(EXPLORER)
+    book.wait_until(lambda: book.shown(EXPLORER)["key"] == START, 120)
+    print(f"\nfirst answer of the first explorer, empty caches: {time.monotonic() - begun:.1f} s")
+    yield book
+    book.close()
+
+
+#: The name of what has the focus.
+FOCUSED = """(() => {
+    const e = document.activeElement;
+    return e.getAttribute("aria-label") || e.closest("label")?.textContent || e.textContent;
+})()"""
+
+
+def stale(book, number: int) -> bool:
+    return book.box(number).locator(".gemmlab-result.gemmlab-stale").count() > 0
+
+
+def settled(book, number: int) -> bool:
+    return not stale(book, number) and not book.busy(number)
+
+
+def gave_way(book, number: int) -> list[str]:
+    return book.box(number).locator(".gemmlab-gave-way").all_inner_texts()
+
+
+def test_the_first_move_does_not_wait_for_other_kernels(book):
+    """It took 49 s; the panel says what it is about, and dims until it is about the present settings."""
+    shown = book.shown(EXPLORER)
+    assert "TS = 32, WPT = 8, 256 x 256 x 256" in shown["text"]
+    book.press(EXPLORER, "TS", "ArrowLeft")
+    pressed = time.monotonic()
+    book.wait_until(lambda: stale(book, EXPLORER) or book.shown(EXPLORER)["key"].startswith("TS=24 "))
+    dimmed = time.monotonic() - pressed
+    if book.shown(EXPLORER)["key"] == START:
+        assert book.box(EXPLORER).locator(".gemmlab-status").inner_text().startswith("TS = 24, WPT = 8")
+    shown = book.wait_key(EXPLORER, "TS=24 WPT=8 M=256 N=256 K=256", 120)
+    print(f"\nfirst move: dimmed after {dimmed * 1000:.0f} ms, answered after {time.monotonic() - pressed:.1f} s")
+    book.wait_until(lambda: settled(book, EXPLORER))
+    assert "TS = 24, WPT = 8, 256 x 256 x 256" in shown["text"] and shown["state"] == "ok"
+    assert time.monotonic() - pressed < 60
+
+
+def test_a_drag_is_measured_where_it_ends_and_its_reasons_stay(book):
+    """The mouse from TS = 24 over 20 and 16 back to 20: one try, WPT marked with the reason from start to end."""
+    book.wait_until(lambda: settled(book, EXPLORER))
+    count, handle = int(book.shown(EXPLORER)["count"]), book.control(EXPLORER, "TS")
+    handle.scroll_into_view_if_needed()
+    box = handle.bounding_box()
+    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    track = book.box(EXPLORER).locator(".noUi-target").first.bounding_box()
+    stop = track["width"] / 7  # eight values
+    book.page.mouse.move(*middle)
+    book.page.mouse.down()
+    for steps in (1, 2, 1):
+        book.page.mouse.move(middle[0] - steps * stop, middle[1], steps=4)
+        book.page.wait_for_timeout(250)
+    assert book.value(EXPLORER, "TS") == "20" and int(book.shown(EXPLORER)["count"]) == count, "held, not measured"
+    assert "work-group 20 x 5 = 100" in book.box(EXPLORER).locator(".gemmlab-status").inner_text()
+    book.page.mouse.up()
+    shown = book.wait_key(EXPLORER, "TS=20 WPT=4 M=256 N=256 K=256")
+    reason = "WPT moved from 8 to 4, because TS=20 is not a multiple of WPT=8"
+    assert int(shown["count"]) == count + 1 and reason in shown["text"]
+    assert len(gave_way(book, EXPLORER)) == 1 and reason in gave_way(book, EXPLORER)[0]
+    book.press(EXPLORER, "TS", "ArrowLeft")
+    book.wait_until(lambda: gave_way(book, EXPLORER) == [])
+    book.wait_key(EXPLORER, "TS=16 WPT=4 M=256 N=256 K=256")
+
+
+def test_what_is_typed_beside_a_slider_is_taken_or_refused(book):
+    row = book._row(EXPLORER, "M")
+    row.locator(".widget-readout").click()
+    book.page.keyboard.press("Control+A")
+    book.page.keyboard.type("300")
+    book.page.keyboard.press("Enter")
+    book.wait_key(EXPLORER, "TS=16 WPT=4 M=300 N=300 K=300")
+    readout = book._row(EXPLORER, "TS").locator(".widget-readout")
+    readout.click()
+    book.page.keyboard.press("Control+A")
+    book.page.keyboard.type("17")
+    book.page.keyboard.press("Enter")
+    alert = book.box(EXPLORER).get_by_role("alert")
+    alert.wait_for()
+    assert "TS cannot be '17'" in alert.inner_text() and "choose one of" in alert.inner_text()
+    assert book.value(EXPLORER, "TS") == "16" and book.shown(EXPLORER)["key"] == book.values(EXPLORER)
+
+
+def test_by_keyboard_alone(book):
+    """One Tab stop for each control; a try can be returned to from the list."""
+    book.wait_until(lambda: settled(book, EXPLORER))
+    book.control(EXPLORER, "TS").focus()
+    passed = []
+    for _ in range(6):
+        book.page.keyboard.press("Tab")
+        passed.append(book.page.evaluate(FOCUSED))
+    assert passed[:4] == ["WPT", "M", "N", "K"] and "M = N = K" in passed[4], passed
+    outline = "getComputedStyle(document.activeElement).outlineStyle"
+    assert book.page.evaluate(outline) != "none", "the focus is visible"
+    book.box(EXPLORER).get_by_label("tries").select_option(index=book.box(EXPLORER).locator("option").count() - 1)
+    book.wait_key(EXPLORER, START)
+    assert book.values(EXPLORER) == START
+
+
+def test_a_try_in_the_chart_can_be_clicked(book):
+    book.wait_until(lambda: settled(book, EXPLORER))
+    mark = book.box(EXPLORER).locator("#try-1")
+    assert "TS 24, WPT 8, M 256" in mark.locator("title").text_content()
+    mark.locator("use").click()
+    book.wait_key(EXPLORER, "TS=24 WPT=8 M=256 N=256 K=256")
+
+
+def test_an_edited_cell_keeps_its_tries_beside_the_original(book):
+    book.run(GEMM)
+    book.wait_until(lambda: book.shown(GEMM)["count"] == "1", 120)
+    assert "the same as the original" in book.shown(GEMM)["text"]
+    edited = CELLS[GEMM].replace("float acc", "float  acc", 1)
+    assert edited != CELLS[GEMM]
+    book.page.evaluate("([n, text]) => jupyterapp.shell.currentWidget.content.model.sharedModel.cells[n]"
+                       ".setSource(text)", [GEMM, edited])  # fmt: skip
+    old = book.prompt(GEMM)
+    book.run(GEMM)
+    book.wait_until(lambda: book.prompt(GEMM) not in (old, "[*]:"))
+    book.wait_until(lambda: book.box(GEMM).locator("[id^=try-]").count() == 2)
+    book.wait_until(lambda: "the original" in book.shown(GEMM)["text"] and "x the original" in book.shown(GEMM)["text"])
+    assert "original" in book.box(GEMM).locator("svg").inner_text()
+    assert "changes to the original" in book.shown(GEMM)["text"]
+
+
+def test_an_endless_kernel_counts_down_and_can_be_stopped(book):
+    """While its cell still runs: by the button, and the next cell does not wait."""
+    book.run(ENDLESS)
+    clock = book.box(ENDLESS).locator(".gemmlab-clock")
+    book.wait_until(lambda: clock.count() and "it is stopped in" in clock.inner_text(), 60)
+    assert book.prompt(ENDLESS) == "[*]:" and book.busy(ENDLESS)
+    pressed = time.monotonic()
+    book.box(ENDLESS).get_by_role("button", name="Stop").click()
+    book.wait_until(lambda: book.shown(ENDLESS)["state"] == "stopped")
+    assert "Stopped" in book.shown(ENDLESS)["text"] and "as you asked" in book.shown(ENDLESS)["text"]
+    book.run(QUICK)
+    book.wait_until(lambda: book.output(QUICK) == "42")
+    print(f"\nthe next cell ran {time.monotonic() - pressed:.1f} s after the button was pressed")
+    book.raise_errors()
+
+
+def test_interrupting_a_cell_is_one_sentence(book):
+    book.run(ENDLESS)
+    clock = book.box(ENDLESS).locator(".gemmlab-clock")
+    book.wait_until(lambda: clock.count() and "it is stopped in" in clock.inner_text(), 60)
+    pressed = time.monotonic()
+    book.command("notebook:interrupt-kernel")
+    book.wait_until(lambda: book.prompt(ENDLESS) != "[*]:")
+    assert book.shown(ENDLESS)["state"] == "stopped"
+    book.raise_errors()
+    book.press(EXPLORER, "WPT", "ArrowLeft")
+    book.wait_key(EXPLORER, "TS=24 WPT=4 M=256 N=256 K=256")
+    print(f"\nanother explorer was answered {time.monotonic() - pressed:.1f} s after the interrupt")
+
+
+#: By kernel: moves to settings that nobody has compiled yet, as a slider and a key.
+NEW = {
+    3: (("TS", "Home"), ("TS", "ArrowRight"), ("TS", "ArrowRight")),
+    6: (("TSM", "Home"), ("TSM", "ArrowRight"), ("WPTM", "ArrowLeft")),
+    10: (("TSN", "Home"), ("TSN", "ArrowRight"), ("WPTN", "ArrowLeft")),
+}
+
+
+@pytest.mark.parametrize("kernel", NEW)
+def test_times_of_new_settings(lab, kernel):
+    """Settings that nobody has compiled, and settings that were compiled while nobody waited; it prints them."""
+    book = lab.open(notebook(lab.notebooks / f"times_{kernel}.ipynb", f"import gemmlab\ngemmlab.Explorer({kernel})"))
+    book.run_all()
+    new, ahead = [], []
+    for name, key in NEW[kernel]:
+        ms, shown = book.time(0, name, key)
+        assert shown["state"] == "ok", shown
+        new.append((round(ms), shown["key"], compile_seconds(shown)))
+    for key in ("ArrowRight", "ArrowLeft"):
+        book.page.wait_for_timeout(8_000)
+        ms, shown = book.time(0, book.names(0)[0], key)
+        ahead.append((round(ms), shown["key"], compile_seconds(shown)))
+    for what, times in (("new", new), ("compiled ahead", ahead)):
+        median = statistics.median(ms for ms, *_ in times)
+        print(f"\nkernel {kernel}, PoCL, {what}: median {median:.0f} ms; {times}")
+    book.close()
+
+
+def compile_seconds(shown) -> float:
+    return float(re.search(r"compiled in ([\d.]+) s", shown["text"])[1])
+
+
+def test_without_a_kernel_the_explorer_says_so(book):
+    """The last test of this notebook: its kernel is shut down."""
+    book.page.evaluate("jupyterapp.commands.execute('kernelmenu:shutdown')")
+    gone = book.cell(EXPLORER).locator(".gemmlab-gone")
+    book.wait_until(gone.is_visible)
+    assert "No kernel runs" in gone.inner_text()
+    assert not book.box(EXPLORER).is_visible() and book.still(EXPLORER).is_visible()
