@@ -19,6 +19,7 @@ from ..worker import client
 from ..worker.idle import Job
 from . import panel
 from .beside import Beside
+from .recorded import Measured, Recorded
 from .settings import Settings
 from .shell import Newest, Shell, escape, free, on_any_thread
 
@@ -76,6 +77,8 @@ class Explorer(Shell):
         self._begin: float | None = None  # the rate of the first right result
         self._shown: tuple[client.Outcome, list[str]] | None = None
         self._arrived = threading.Event()
+        self._recorded = Recorded(self.spec, source)
+        self._recorded.on_choose(lambda params: self.set({**self.values, **params}))
         self._make_buttons()
         controls = self.settings.controls
         super().__init__(
@@ -83,8 +86,7 @@ class Explorer(Shell):
             [controls[name].box for name in sizes],
             buttons=[*self.settings.boxes, self._reset, self._to_best, self._stop],
             above=[self._status],
-            # the recorded GPU (`Recorded`) goes here, in front of the tries
-            below=[self._again],
+            below=[self._recorded, self._again],
             height=390,
         )
         self.bridge.observe(lambda change: self._wait(), "held")
@@ -146,6 +148,7 @@ class Explorer(Shell):
 
     def _moved(self) -> None:
         self.panel.add_class("gemmlab-stale")
+        self._recorded.show(self.values)
         self._say("")
         self._wait()
 
@@ -177,6 +180,7 @@ class Explorer(Shell):
     def _submit(self) -> None:
         self._asked = asked = {**self._arguments(self.settings.commit()), "most_seconds": MOST_SECONDS}
         notes = self.settings.notes
+        self._recorded.show(self.values)
         self.panel.add_class("gemmlab-stale")
         self._offer_stop(True)
         self._say("start")
@@ -250,6 +254,8 @@ class Explorer(Shell):
                 if not self.settings.touched:
                     self.panel.remove_class("gemmlab-stale")
                     self._status.value = ""
+                    here = Measured(result.gflops, self._beside.peak, self.device.name) if outcome.ok else None
+                    self._recorded.show(values, here)
             places = range(len(history))[: -plot.SHOWN - 1 : -1]
             tries = ("choose one to return to", -1), *((f"{place + 1}: {history[place]}", place) for place in places)
             if tries != tuple(self._again.options):

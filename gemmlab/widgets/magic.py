@@ -13,6 +13,7 @@ from ..simt import views
 from ..worker.look import closely
 from .explorer import Explorer
 from .shell import escape, free
+from .shell import inside as widgets_in
 from .stepper import Stepper
 
 
@@ -69,7 +70,7 @@ def _fold(explorer: Explorer) -> w.VBox:
         verdict = run.verdict.partition(":")[0] if run.findings else run.verdict  # findings are told below the text
         head = f"Simulated with {settings} on {run.m} x {run.n} x {run.k}. {verdict[0].upper()}{verdict[1:]}"
         inside.children = (w.HTML(f"<p>{escape(head)}</p>"), stepper.box)
-        for control in stepper.controls:
+        for control in widgets_in(stepper.box):
             free(control)
 
     def pressed(change) -> None:

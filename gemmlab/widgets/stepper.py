@@ -94,11 +94,6 @@ class Stepper(Shell):
         """The present positions of the sliders."""
         return {name: control.value for name, control in self._sliders.items()}
 
-    @property
-    def controls(self) -> list[w.Widget]:
-        """Everything that a reader can move."""
-        return list(self._all)
-
     def _replay(self, values: dict) -> Replay:
         """The run for these positions, with its pictures; the last few are kept, because sliders come back."""
         choices, group = {name: values[name] for name in self._choices}, values.get("group", 0)
