@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -245,10 +246,15 @@ def file_of(device: str) -> Path:
 
 @cached(1)
 def recorded() -> tuple[Landscape, ...]:
-    """All recorded landscapes, those of the fastest devices first."""
+    """All recorded landscapes, those of the fastest devices first; a file that cannot be read is named in a warning."""
     folders = dict.fromkeys((sources.folder("results"), own_folder()))
-    files = [path for folder in folders for path in sorted(folder.glob("landscape_*.json"))]
-    return tuple(sorted(map(Landscape.load, files), key=lambda landscape: -landscape.peak))
+    found = []
+    for path in (path for folder in folders for path in sorted(folder.glob("landscape_*.json"))):
+        try:
+            found.append(Landscape.load(path))
+        except (OSError, ValueError, KeyError) as error:  # an explorer works without it
+            warnings.warn(f"{path} is no landscape: {type(error).__name__}: {error}", stacklevel=2)
+    return tuple(sorted(found, key=lambda landscape: -landscape.peak))
 
 
 def find_landscape(device: str = "H200") -> Landscape | None:

@@ -102,6 +102,13 @@ def test_landscapes_of_the_package_and_of_the_user_stand_beside_each_other(own):
     assert landscape.rate(3, start, "my CARD").gflops < landscape.rate(3, start).gflops
 
 
+def test_a_file_that_cannot_be_read_is_named_and_the_others_are_read(own):
+    made_up(3).save(own / "landscape_nvidia_h200.json")
+    (own / "landscape_broken.json").write_text('{"title": "half a f')
+    with pytest.warns(UserWarning, match="landscape_broken.json is no landscape"):
+        assert [found.title for found in landscape.recorded()] == ["NVIDIA H200"]
+
+
 def test_a_record_of_an_older_text_is_known_to_be_old(own, monkeypatch):
     made = made_up(2, 3)
     real = sources.read

@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 import time
+import types
 from collections import Counter
 
 import pytest
@@ -137,6 +138,23 @@ def test_a_wrong_kernel_does_not_count(edit, said, any_device, monkeypatch):
     bench.compile(1, {"TS": 16}, SIZE)
     assert min(bench.time()["ms"]) > 0
     assert said in bench.check()["problem"]
+
+
+@pytest.mark.parametrize(
+    ("runs", "kept"),
+    [
+        ([50.0], [50.0]),  # slow: once is enough
+        ([11.0, 11.05], [11.05]),
+        ([11.0, 13.0, 11.0, 11.1, 11.0, 11.0], [13.0, 11.0, 11.1, 11.0, 11.0]),  # disturbed: more of them
+        ([1.0] * 6, [1.0] * 5),
+    ],
+)
+def test_runs_that_disagree_are_repeated(runs, kept, any_device, monkeypatch):
+    bench, left = recorder._Bench(any_device), iter(runs)
+    bench._inputs = types.SimpleNamespace(exact=(), random=())
+    product = types.SimpleNamespace(run=lambda: [("gemm", next(left))])
+    monkeypatch.setattr(bench, "_of", lambda operands: product)
+    assert bench.time() == {"ms": kept} and list(left) == []
 
 
 @pytest.mark.parametrize("size", (SIZE, 100))
