@@ -52,7 +52,7 @@ NOT_MATRICES = [
     (np.ones((4, 4), object), TypeError, "float32", "not object"),
     (np.ones((4, 4), bool), TypeError, "float32", "not bool"),
     (np.full((4, 4), "x"), TypeError, "float32", "not <U1"),
-    (np.zeros((4, 4), [("x", F32)]), TypeError, "float32, not"),
+    (np.zeros((4, 4), [("x", F32)]), TypeError, "float32", "not ["),
     (np.ones((4, 4), ">f4"), TypeError, "float32", "not >f4", ".astype(np.float32)"),
     ([[1.0] * 4] * 4, TypeError, "NumPy array", "not list"),
     (((1.0,) * 4,) * 4, TypeError, "NumPy array", "not tuple"),
