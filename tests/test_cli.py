@@ -138,3 +138,16 @@ def test_chapters_of_some_kernels(tmp_path, any_device, monkeypatch):
     found = json.loads(file.read_text())
     assert list(found["curves"]) == ["03 WPT"] and list(found["curves"]["03 WPT"]) == ["2", "4"]
     assert found["size"] == 64 and {"device", "date", "command"} <= set(found) and "switches" not in found
+
+
+def test_model_prints_the_recorded_ladder_and_one_kernel(capsys):
+    assert cli.main(["model", "--chip", "K40m"]) == 0
+    table = capsys.readouterr().out
+    assert [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")][1:] == [
+        str(n) for n in range(1, 11)
+    ]
+    assert cli.main(["model", "--kernel", "2"]) == 0
+    said = capsys.readouterr().out
+    assert "local memory allows" in said and "Instruction issue allows" in said
+    assert cli.main(["model", "--kernel", "16"]) == 2
+    assert "kernel 16 is not recorded" in capsys.readouterr().err
