@@ -181,6 +181,7 @@ class Landscape:
 
 def _kernel_text(found: dict[str, Any]) -> str:
     """A kernel's part of a file: JSON, with a line for each row."""
+    found = {**found, "sizes": dict(sorted(found["sizes"].items(), key=lambda item: int(item[0])))}
     parts = [f'"{name}": {json.dumps(found[name])}' for name in ("text", "columns", "sizes")]
     for name in ("settings", "refused"):
         rows = ",\n".join("    " + json.dumps(row, separators=(",", ":")) for row in found[name])

@@ -258,6 +258,8 @@ def _facts(found: Landscape, record: Record | None) -> str:
         said.append(f"{record.registers} registers per work-item, {spilled}, occupancy {record.occupancy} %")
     if record and record.local_memory:
         said.append(f"{record.local_memory:,} bytes of local memory per work-group")
+    if record and find(record.kernel).tensor:
+        said.append("the peak is that of ordinary arithmetic, which tensor cores may pass")
     sizes = found.over_sizes(record.kernel) if record else {}
     if record and sizes and record.params == find(record.kernel).fit(found.limits):
         rates = [f"{short(rate)} at {size:,}" for size, rate in sorted(sizes.items()) if rate and size != found.size]

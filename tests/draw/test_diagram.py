@@ -463,7 +463,7 @@ PICTURES = {
     "lines": lambda: plot.lines(BOTH, "WPT"),
     "lines of many": lambda: plot.lines({"a": {x: x + 1.0 for x in range(300)}}, "size"),
     "shares": lambda: plot.shares(RUNS),
-    **{f"replay {n}": lambda n=n: replay.Replay(ran(n)).picture(7, 1) for n in SMALL},
+    **{f"replay {n}": lambda n=n: replay.Replay(ran(n)).picture(4, 1) for n in SMALL},
     "replay of many": lambda: replay.Replay(simulate(2, 32, 32, 32, {"TS": 16})).picture(1, 5),
 }
 

@@ -201,16 +201,19 @@ def test_the_simulator_finds_the_same_fault(fault):
     assert agree(words, run) == [] and run.findings, (words, run.findings)
 
 
-EDITS = [(number, edit) for number, params in PARAMS.items()
-         for edit in random.Random(number).sample(edits(read(catalog[number].file), params), 3)]  # fmt: skip
+EDITS = [
+    pytest.param(number, edit, id=f"{number}-{edit.what}-{edit.line}-{edit.column}")
+    for number, params in PARAMS.items()
+    for edit in random.Random(number).sample(edits(read(catalog[number].file), params), 3)
+]
 
 
-@pytest.mark.parametrize(("number", "edit"), EDITS, ids=str)
+@pytest.mark.parametrize(("number", "edit"), EDITS)
 def test_the_simulator_finds_what_oclgrind_finds(number, edit, tmp_path):
     """Barriers removed and indices shifted: whatever Oclgrind says of them, the simulator says, too."""
     _, log = watched(tmp_path, job="gemm", kernel=number, params=PARAMS[number], sizes=(8, 8, 8), source=edit.source)
     run = simulate(number, 8, 8, 8, PARAMS[number], edit.source)
-    print(edit, "|", log[:80] or "Oclgrind says nothing", "|", run.verdict)
+    print(edit, "|", log.partition("\n")[0] or "Oclgrind says nothing", "|", run.verdict)
     assert not run.ok and (not log or agree(log, run) == [])
 
 
