@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from .ceilings import Ceiling, ceilings, named, percent
 from .chip import H200, K40M, Chip
 
-#: What is known of gaps of more than a quarter of the ceiling: by chip, the kernels, and what was found, with its source.
+#: What is known of gaps of more than a quarter of the ceiling: by chip, the kernels, and what was found.
 KNOWN: dict[str, tuple[tuple[tuple[int, ...], str], ...]] = {
     H200.name: (
         (
             (4,),
-            "If the compiler loaded each float of a vector by itself, local memory would allow 18 %, just above what "
-            "was measured; whether it does is unknown.",
+            "If the compiler loaded each float of a vector by itself, local memory would allow about 18 %, which is "
+            "what was measured; whether it does is unknown.",
         ),
         (
             (11,),
