@@ -263,7 +263,10 @@ def measure_exchanged(device, given) -> dict:
         found["CUDA's PTX through OpenCL"] = 2 * size**3 / statistics.median(times) * 1e-9
     except Exception as error:
         found["CUDA's PTX through OpenCL"] = f"{type(error).__name__}: {error}"
-    module = cupy.RawModule(path=str(given.out / "opencl_3_as_it_is.ptx"))
+    file = given.out / "opencl_3_as_it_is.ptx"
+    if not file.exists():
+        return found | {"OpenCL's PTX through CUDA": f"{file.name} is missing; run the experiment variants first"}
+    module = cupy.RawModule(path=str(file))
     code = module.get_function("gemm")
     grid = tuple(g // x for g, x in zip(sizes, local, strict=True))
     arrays = [cupy.ones((size, size), cupy.float32) for _ in range(3)]

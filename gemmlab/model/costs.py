@@ -34,8 +34,8 @@ class Phase:
             work-item.
         barriers: instructions of whole warps.
         local_turns: how often the banks of local memory are asked.
-        global_turns: lines of 128 bytes that the L1 cache is asked for, one per turn; a vector of 4 floats per lane is
-            served for 8 lanes at a time.
+        global_turns: lines of 128 bytes that the L1 cache is asked for, one per turn; vectors are served for half a
+            warp at a time, as it was measured on an H200.
         sectors: of 32 bytes, of global memory, that warps touch.
         bytes: that different lanes of a warp want of local and of global memory; what they share counts once.
         fetches: whether anything is loaded from global memory.
@@ -94,7 +94,7 @@ def costs(kernel: int, params: Mapping[str, int] | None = None, source: str | No
         bank_bytes: width of a bank of local memory, 4 or 8.
         fewest: count as few accesses of local memory as a compiler and the hardware could make of the text:
             neighbouring loads merged (`simt.count.merged`), every word delivered once per access. Otherwise each load
-            of the text is one load, and loads of 8 or 16 bytes are served for a half or a quarter of a warp at a time.
+            of the text is one load, which is served as `local_turns` says.
 
     Raises:
         ValueError: for a kernel that multiplies on tensor cores, and where `simulate` raises it.
@@ -156,14 +156,36 @@ def _phase(places: Mapping[tuple, list[Entry]], bank_bytes: int, fewest: bool) -
             asked = asked[(asked >= 0).any(1)]
             sums["loads"] += warps * -(-size // LOAD_BYTES)
             sums["bytes"] += _different_bytes(asked, size)
-            turns = count.fewest_turns if fewest else count.turns
+            turns = count.fewest_turns if fewest else local_turns
             if e.memory.space == "local":
                 sums["local_turns"] += turns(asked, size, bank_bytes)
             else:
-                sums["global_turns"] += _lines(asked, size, 1 if fewest else max(1, size // 4))
+                sums["global_turns"] += _lines(asked, size, 1 if fewest else _halves(size))
                 sums["sectors"] += count.transactions(asked, size)
                 fetches |= not e.site.stores
     return Phase(**sums, fetches=fetches)
+
+
+def _halves(size: int) -> int:
+    """In how many parts a warp's access of `size` bytes per lane is served: a whole warp, or half a warp at a time."""
+    return 1 if size <= 4 else 2 * -(-size // LOAD_BYTES)
+
+
+def local_turns(asked: np.ndarray, size: int, bank_bytes: int = 4) -> int:
+    """Turns of local memory for accesses of warps: `asked` has the first byte of each lane (-1: none), a row per warp.
+
+    Single floats are served for the whole warp at once. Wider ones are served for half a warp at a time; but if each
+    lane wants the same as its neighbour (lane 0 as 1, 2 as 3 ...; or 0 as 2, 1 as 3 ...), again for the whole warp.
+    So it was measured on an H200, with 8 patterns of lanes and 3 widths (`docs/experiments/ceilings.py`, "loads").
+    Banks of 8 bytes, as the K40m has them, are counted as their documents say (`simt.count.turns`).
+    """
+    if size <= 4 or bank_bytes != 4:
+        return count.turns(asked, size, bank_bytes)
+    lanes = np.arange(WARP)
+    shared = [(asked == asked[:, lanes ^ step]).all(1) for step in (1, 2)]
+    whole = shared[0] | shared[1]
+    halves = asked[~whole].reshape(-1, WARP // 2)
+    return count.fewest_turns(asked[whole], size) + count.fewest_turns(halves, size)
 
 
 def _lines(asked: np.ndarray, size: int, parts: int) -> int:

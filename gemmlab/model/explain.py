@@ -8,8 +8,20 @@ from dataclasses import dataclass
 from .ceilings import Ceiling, ceilings, named, percent
 from .chip import H200, K40M, Chip
 
-#: What is known of gaps of more than half the ceiling: by chip, the kernels, and what was found, with its source.
+#: What is known of gaps of more than a quarter of the ceiling: by chip, the kernels, and what was found.
 KNOWN: dict[str, tuple[tuple[tuple[int, ...], str], ...]] = {
+    H200.name: (
+        (
+            (4,),
+            "If the compiler loaded each float of a vector by itself, local memory would allow about 18 %, which is "
+            "what was measured; whether it does is unknown.",
+        ),
+        (
+            (11,),
+            "If every access of a warp went to the L2 cache, that would allow 40 %. How many of them the L1 cache "
+            "answers is unknown.",
+        ),
+    ),
     K40M.name: (
         (
             (1,),
@@ -69,9 +81,10 @@ class Explanation:
         if near and self.gap > 0.25:  # where one resource decides, records lie closer to its ceiling than that
             found.append(f"{' and '.join([self.roof.resource, *near])} are in demand at the same time; what a chip "
                          "reaches then, a bound on each of them does not say.")  # fmt: skip
-        if self.gap > 0.5:
-            known = [words for kernels, words in KNOWN.get(self.chip.name, ()) if self.kernel in kernels]
-            found += known or ["Why it stays so far below is unknown."]
+        if self.gap > 0.25:
+            found += [words for kernels, words in KNOWN.get(self.chip.name, ()) if self.kernel in kernels]
+        if self.gap > 0.5 and not found:
+            found.append("Why it stays so far below is unknown.")
         return [sentence[0].upper() + sentence[1:] for sentence in found]
 
     def __str__(self) -> str:

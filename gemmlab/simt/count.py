@@ -148,6 +148,8 @@ def _most_of_a_bank(words: np.ndarray) -> int:
 def fewest_turns(asked: np.ndarray, size: int, bank_bytes: int = 4) -> int:
     """The fewest turns for the same accesses: each word is delivered once, however many lanes or parts want it."""
     turns_of_all = 0
+    if not len(asked):
+        return 0
     for first in range(0, size, bank_bytes * WARP):  # a bank cannot deliver more than one word per turn
         part = min(size - first, bank_bytes * WARP)
         offsets = first + np.arange(0, part, min(part, bank_bytes))
