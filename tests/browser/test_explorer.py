@@ -195,9 +195,9 @@ def test_interrupting_a_cell_is_one_sentence(book):
     assert book.shown(ENDLESS)["state"] == "stopped"
     book.raise_errors()
     count = book.shown(EXPLORER)["count"]
-    book.press(EXPLORER, "WPT", "ArrowLeft")
+    book.box(EXPLORER).get_by_role("button", name="Reset").click()  # these settings are compiled
     book.wait_until(lambda: book.shown(EXPLORER)["count"] != count and settled(book, EXPLORER), 60)
-    assert book.shown(EXPLORER)["key"] == book.values(EXPLORER)
+    assert book.shown(EXPLORER)["key"] == START
     print(f"\nanother explorer was answered {time.monotonic() - pressed:.1f} s after the interrupt")
 
 
