@@ -1,6 +1,5 @@
 """The worker process behind the widgets: newest wins, and a crash, a hang or a wrong kernel is an answer in words."""
 
-import _thread
 import os
 import signal
 import subprocess
@@ -363,13 +362,15 @@ def test_compiling_ahead_is_a_job_too(worker):
     assert answers.outcomes[0].result["seconds"] > 0 and answers.steps == ["start", "compile", "predict"]
 
 
+@on_linux
 def test_interrupting_a_trial_frees_the_worker(monkeypatch, any_device):
     """Ctrl-C, or the notebook's button, while a cell waits for a measurement."""
     asked = []
 
     def submit(name, *rest):
         asked.append(name)
-        threading.Timer(0.2, _thread.interrupt_main).start()
+        main = threading.main_thread().ident
+        threading.Timer(0.2, signal.pthread_kill, (main, signal.SIGINT)).start()
 
     monkeypatch.setattr(client.worker(), "submit", submit)
     monkeypatch.setattr(client.worker(), "stop", asked.append)
