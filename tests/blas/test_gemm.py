@@ -57,7 +57,7 @@ def products(draw):
 def test_random_products_are_exact(any_device):
     """Beside NumPy, for random sizes, layouts, operations and factors, on either side."""
 
-    @settings(max_examples=1500 if FULL else 250, deadline=None, derandomize=True,
+    @settings(max_examples=1500 if FULL else 200, deadline=None, derandomize=True,
               suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(products())
     def run(call):
@@ -105,7 +105,7 @@ def test_matmul_and_gemm_go_by_the_type_of_the_operands(dtype, device):
     assert np.array_equal(gemm(alpha, a, b, beta, c, device=device), got)
 
 
-@pytest.mark.parametrize("dtype", NAMED)
+@pytest.mark.parametrize("dtype", ("float32", "complex64"))
 def test_what_beta_and_alpha_0_do_not_read(dtype, any_device):
     a, b = check.exact_inputs(9, 7, 5, dtype=dtype)
     c, (alpha, beta) = whole(dtype, (9, 7)), factors(dtype)
