@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from conftest import lacking
-
-try:
-    from lab import Lab, browser_path, notebook
-except ImportError as error:  # without Playwright the tests of the browser are skipped
-    Lab, why = None, str(error)
+from lab import notebook
+from start import started
 
 from gemmlab.catalog import sources
-from gemmlab.opencl.devices import NoDeviceError, find_device
+
+pytestmark = pytest.mark.xdist_group("film")
 
 FILM, CELL = 1, 2
 BROKEN = sources.read("02_tiled.cl").replace("barrier(CLK_LOCAL_MEM_FENCE);", "", 1)
@@ -35,15 +32,7 @@ SEEN = """cell => {
 @pytest.fixture(scope="module")
 def ran():
     """The notebook after it has been run."""
-    if Lab is None:
-        lacking(why)
-    if browser_path() is None:
-        lacking("no Chromium")
-    try:
-        find_device("pocl")
-    except NoDeviceError:
-        lacking("no PoCL")
-    with Lab("pocl") as lab:
+    with started() as lab:
         book = lab.open(notebook(lab.notebooks / "stepper.ipynb", *CELLS), height=800)
         book.run_all()
         yield book
