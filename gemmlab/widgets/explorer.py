@@ -86,7 +86,7 @@ class Explorer(Shell):
             [controls[name].box for name in sizes],
             buttons=[*self.settings.boxes, self._reset, self._to_best, self._stop],
             above=[self._status],
-            below=[self._recorded, self._again],
+            below=[self._again, self._recorded],
             height=390,
         )
         self.bridge.observe(lambda change: self._wait(), "held")
