@@ -17,11 +17,11 @@ lab: $(VENV)/lab.done
 
 # Several processes test side by side: one thread each for NumPy, whose threads would wait busily for each other.
 test: $(VENV)/test.done
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist loadgroup --durations 15 -m "not system" $(TESTS)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --durations 15 -m "not system" $(TESTS)
 
 test-all: $(VENV)/test.done
 	$(BIN)/python -m pip install --quiet -e '.[intel]'
-	GEMMLAB_NO_SKIP=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist loadgroup --durations 40 $(TESTS)
+	GEMMLAB_NO_SKIP=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --durations 40 $(TESTS)
 
 lint: $(VENV)/test.done
 	$(BIN)/ruff check .

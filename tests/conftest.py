@@ -39,6 +39,21 @@ def pytest_collection_modifyitems(items) -> None:
             item.add_marker(pytest.mark.system)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Tests of one notebook share a JupyterLab, so that one process runs them; all others go wherever there is room."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByNotebook(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file, _, name = nodeid.partition("::")
+            if "browser/" not in file:
+                return nodeid
+            return file + name.partition("[")[2] if file.endswith("test_chapters.py") else file
+
+    return ByNotebook(config, log)
+
+
 def lacking(what: str) -> None:
     """Skip a test because this machine lacks something; in CI fail."""
     if NO_SKIP:

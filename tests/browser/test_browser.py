@@ -8,8 +8,6 @@ import pytest
 from lab import LOOK, notebook
 from start import started
 
-pytestmark = pytest.mark.xdist_group("shared notebook")
-
 # The cells of the notebook that most tests share, by their place in it.
 EXPLORER, STEPPER, ACCESS, OTHER, SLOW, QUICK, ENDLESS, BARE = range(1, 9)
 CELLS = (
@@ -266,7 +264,7 @@ def test_controls_and_result_have_names(book):
         assert [s.get_attribute("aria-label") for s in sliders.all()] == names
         assert [s.get_attribute("aria-valuetext") for s in sliders.all()] == [book.value(number, n) for n in names]
         assert book.box(number).get_by_role("status").locator("[data-key]").count() == 1
-        assert book.box(number).get_by_role("img").get_attribute("aria-label")
+        assert book.box(number).locator("svg[role=img]").get_attribute("aria-label")
     book.time(EXPLORER, "TS", "ArrowLeft")
     book.wait_until(lambda: book.control(EXPLORER, "TS").get_attribute("aria-valuetext") == "24")
 

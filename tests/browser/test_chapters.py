@@ -24,12 +24,7 @@ def lab():
         yield lab
 
 
-def chapters():
-    """A chapter's tests share what they open, so that one process runs them all."""
-    return [pytest.param(path, id=path.stem, marks=pytest.mark.xdist_group(path.stem)) for path in CHAPTERS]
-
-
-@pytest.fixture(scope="module", params=chapters())
+@pytest.fixture(scope="module", params=CHAPTERS, ids=lambda path: path.stem)
 def chapter(lab, request):
     """A chapter as it is stored. The tests of a chapter share it, in their order here."""
     book = lab.open(request.param)

@@ -8,8 +8,6 @@ from start import started
 
 from gemmlab.catalog import sources
 
-pytestmark = pytest.mark.xdist_group("film")
-
 FILM, CELL = 1, 2
 BROKEN = sources.read("02_tiled.cl").replace("barrier(CLK_LOCAL_MEM_FENCE);", "", 1)
 CELLS = (

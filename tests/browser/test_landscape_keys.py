@@ -11,8 +11,6 @@ from playwright.sync_api import sync_playwright
 from gemmlab import widgets
 from gemmlab.draw.landscape import Cell, landscape, name_of
 
-pytestmark = pytest.mark.xdist_group("landscape")
-
 SCRIPT = (Path(widgets.__file__).parent / "landscape.js").read_text(encoding="utf-8")
 #: A stand-in for anywidget's model: it keeps what is sent, and lets the test change the picture.
 PAGE = """
