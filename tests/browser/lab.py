@@ -308,8 +308,9 @@ class Book:
         return self.box(number).locator(labels).all_text_contents()
 
     def move(self, number: int, name: str, seconds: float = 60) -> dict[str, str]:
-        """Move a slider by one to the right, or to the left from its end, or a box, by key; what the panel then shows.
+        """Move a slider by one, or a box, by key; what the panel then shows.
 
+        A parameter goes to the right unless it is at its end, a size to the left: a smaller product is never too slow.
         Waits until the panel's key is what all the sliders say, with another value for this one.
         """
         handle, old = self.control(number, name), self.value(number, name)
@@ -319,8 +320,9 @@ class Book:
         if handle.get_attribute("type") == "checkbox":
             self.page.keyboard.press("Space")
         else:
-            place, end = (float(handle.get_attribute(f"aria-value{what}")) for what in ("now", "max"))
-            self.page.keyboard.press("ArrowRight" if place < end else "ArrowLeft")
+            least, place, most = (float(handle.get_attribute(f"aria-value{what}")) for what in ("min", "now", "max"))
+            left = place > least if name in ("M", "N", "K") else place == most
+            self.page.keyboard.press("ArrowLeft" if left else "ArrowRight")
 
         def arrived() -> bool:
             return self.value(number, name) != old and self.shown(number)["key"] == self.values(number)
@@ -447,6 +449,8 @@ LOOK = """box => {
     for (const element of box.querySelectorAll("*")) {
         const r = element.getBoundingClientRect();
         const inside = element.closest("svg") && element.tagName !== "svg" && element.tagName !== "text";
+        const list = element.closest(".gemmlab-code")?.getBoundingClientRect();  // of which only a part is in view
+        if (list && (r.top < list.top || r.bottom > list.bottom)) continue;
         if (!r.width || !r.height || inside || getComputedStyle(element).visibility === "hidden") continue;
         const name = `${element.tagName}.${element.getAttribute("class")} "${element.textContent.trim().slice(0, 30)}"`;
         if (r.left < area.left - 1 || r.right > area.right + 1) wide.push(`${name}: ${r.left} to ${r.right}`);
