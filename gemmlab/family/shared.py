@@ -25,10 +25,12 @@ def stored(c: Configuration, total: str, m: str, n: str, conditions: Lines) -> L
         m, n: its row and its column, in brackets where they are sums.
         conditions: what must hold.
     """
+    place = f"C[{n}*M + {m.strip('()')}]"
     before = f"C0[offset_c + {m}*down + {n}*across]"
-    if c.parts == 2:
-        result = f"product(alpha, {total})" + f" + product(beta, {before})" * c.beta
+    if c.parts == 1:
+        lines = [f"{place} = alpha*{total}" + f" + beta*{before}" * c.beta + ";"]
+    elif c.beta:
+        lines = [f"const {c.type()} before = {before};", f"{place} = product(alpha, {total}) + product(beta, before);"]
     else:
-        result = f"alpha*{total}" + f" + beta*{before}" * c.beta
-    statement = f"C[{n}*M + {m.strip('()')}] = {result};"
-    return [f"if ({' && '.join(conditions)}) {{", f"    {statement}", "}"] if conditions else [statement]
+        lines = [f"{place} = product(alpha, {total});"]
+    return [f"if ({' && '.join(conditions)}) {{", *(f"    {line}" for line in lines), "}"] if conditions else lines
