@@ -131,7 +131,7 @@ def test_the_wheel_holds_all_that_the_package_needs(wheel):
     wanted |= {f"gemmlab/results/{path.name}" for path in (ROOT / "results").glob("*.json")}
     package = ROOT / "gemmlab"
     wanted |= {f"gemmlab/{path.relative_to(package).as_posix()}" for path in package.rglob("*.py")}
-    wanted |= {"gemmlab/widgets/bridge.js", "gemmlab/py.typed"}
+    wanted |= {f"gemmlab/widgets/{path.name}" for path in (package / "widgets").glob("*.[jc]s*")} | {"gemmlab/py.typed"}
     assert len(wanted) > 25 and wanted <= held, wanted - held
     rest = {name for name in held - wanted if ".dist-info/" not in name}
     assert rest == set(), f"nobody asked for {rest}"
@@ -225,8 +225,8 @@ def test_wheels_for_other_platforms_are_marked():
 def test_every_import_of_the_package_is_a_declared_dependency():
     told = project()
     declared = {name_of(r) for r in [*told["dependencies"], *told["optional-dependencies"]["lab"]]}
-    # what comes with one of them: Pillow with Matplotlib, IPython with ipywidgets
-    brought = {"PIL": "matplotlib", "IPython": "ipywidgets"}
+    # what comes with one of them: Pillow with Matplotlib, IPython and traitlets with ipywidgets
+    brought = {"PIL": "matplotlib", "IPython": "ipywidgets", "traitlets": "ipywidgets"}
     own = {"gemmlab", "torch", "cupy"}  # `compare --cublas` and `record chapters` use these where somebody has them
     found = set()
     for path in (ROOT / "gemmlab").rglob("*.py"):
