@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import platform
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
@@ -68,13 +69,48 @@ class Result:
 
     def __str__(self) -> str:
         settings = " ".join(f"{k}={v}" for k, v in self.params.items())
-        low, high = (model.gflops(self.m, self.n, self.k, ms * 1e-3) for ms in (self.kernel_ms[2], self.kernel_ms[1]))
+        low, high = _range(self)
         path = "" if self.path == "plain" else f"{self.path}: "
         return (
             f"kernel {self.kernel} ({settings}), {self.m} x {self.n} x {self.k}, {self.device['device']}: "
             f"{self.verdict}; {path}{self.gflops:,.1f} GFLOPS ({low:,.1f} to {high:,.1f}, {self.repeats} runs), "
             f"whole pipeline {self.pipeline_gflops:,.1f}; compiled in {self.build_seconds:.2f} s"
         )
+
+
+def told_apart(results: Mapping[str, Result]) -> str:
+    """Measured rates with their spread, and whether the best and the worst of them can be told apart.
+
+    They can if even the fastest run of the worst is slower than the median run of the best. Slow runs say little, since
+    whatever else the machine does makes a run slower, and nothing makes it faster.
+
+    Args:
+        results: at least one, by what sets it apart from the others, such as "WPT 4".
+
+    Returns:
+        A line for each result, and a sentence.
+    """
+    ranges = {name: _range(result) for name, result in results.items()}
+    wide = max(map(len, results))
+    lines = [
+        f"{name:{wide}} {result.gflops:9,.1f} GFLOPS ({ranges[name][0]:,.1f} to {ranges[name][1]:,.1f})"
+        for name, result in results.items()
+    ]
+    if len(results) > 1:
+        worst, *_, best = sorted(results, key=lambda name: results[name].gflops)
+        if ranges[worst][1] < results[best].gflops:
+            ratio = results[best].gflops / results[worst].gflops
+            lines.append(f"{best} is {ratio:.2f} times as fast as {worst}: more than the spread.")
+        else:
+            lines.append(f"There is no difference that can be measured here: {worst}, at its fastest, reaches {best}.")
+    return "\n".join(lines)
+
+
+def _range(result: Result) -> tuple[float, float]:
+    """GFLOPS of the slowest and of the fastest run."""
+    _, least, most = result.kernel_ms
+    low, high = (model.gflops(result.m, result.n, result.k, ms * 1e-3) for ms in (most, least))
+    return low, high
 
 
 def entry(result: Result) -> dict:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 
 import ipywidgets as w
 from IPython.display import HTML, display
 
+from ..bench import explained, records
 from ..catalog import find, sources
+from ..draw import ceilings
+from ..draw.picture import Picture
 from .shell import escape
 
 
@@ -28,12 +32,20 @@ class Prediction:
         """The answer that was chosen, or None."""
         return self._buttons.value
 
-    def reveal(self, right: str, because: str = "") -> None:
-        """Show the prediction beside the right answer, with the reason in `because`."""
+    def reveal(self, right: str, because: str = "", tempting: Mapping[str, str] | None = None) -> None:
+        """Show the prediction beside the right answer.
+
+        Args:
+            right: the right answer.
+            because: the reason for it.
+            tempting: for wrong answers, a sentence on what speaks for them and where the thought goes wrong.
+        """
         if self.answer is None:
             head = "You made no prediction."
+        elif self.answer == right:
+            head = f"You predicted: {right}. That is right."
         else:
-            head = f"You predicted: {self.answer}. " + ("That is right." if self.answer == right else "That is wrong.")
+            head = f"You predicted: {self.answer}. That is wrong. {(tempting or {}).get(self.answer, '')}".strip()
         _say(f"{head} The answer is: {right}. {because}".strip(), None if self.answer is None else self.answer == right)
 
     def _ipython_display_(self) -> None:
@@ -71,6 +83,16 @@ class Difference:
         style = "white-space:pre;font-size:12px;line-height:1.25;overflow-x:auto;max-width:860px;margin:0"
         html = f'<pre style="{style}"><b>{title}</b>{"".join(parts)}</pre>'
         display({"text/plain": f"{title}\n{self.text}", "text/html": html}, raw=True)
+
+
+def goal(kernel: int | None = None) -> Picture:
+    """The whole ladder as recorded on an H200, in per cent of its peak, with the vendor's library as a line.
+
+    Args:
+        kernel: the one that stands out; by default none.
+    """
+    library = {name: rate for name, rate in records.yardsticks("H200").items() if "cuBLAS" in name}
+    return ceilings.strip(explained.rates("H200"), kernel, library)
 
 
 def verdict(ok: bool, right: str, wrong: str) -> bool:
