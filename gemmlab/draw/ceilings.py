@@ -102,17 +102,16 @@ def strip(
     said += [f"{name}: {100 * rate / chip.gflops:.0f} %" for name, rate in (yardsticks or {}).items()]
     picture = Picture(8, 1.7, f"The ladder in per cent of the peak of {chip.name}. " + "; ".join(said))
     ax = picture.axes_plain()
-    names = [str(kernel) for kernel in shares]
-    colours = [faint(GREEN, 0.95) if kernel == lit else faint(INK, 0.45) for kernel in shares]
-    ax.bar(names, list(shares.values()), width=0.7, color=colours)
-    for name, kernel in zip(names, shares, strict=True):
-        weight = "bold" if kernel == lit else "normal"
-        ax.text(name, shares[kernel] + 2, f"{shares[kernel]:.0f}", ha="center", color=INK, fontsize=9, weight=weight)
+    for place, (kernel, share) in enumerate(shares.items()):
+        colour, weight = (faint(GREEN, 0.95), "bold") if kernel == lit else (faint(INK, 0.45), "normal")
+        ax.bar(place, share, width=0.7, color=colour)
+        ax.text(place, share + 2, f"{share:.0f}", ha="center", color=INK, fontsize=9, weight=weight)
     for name, rate in (yardsticks or {}).items():
         share = 100 * rate / chip.gflops
         ax.axhline(share, color=ORANGE, linewidth=1.5, linestyle="--")
         ax.text(-0.45, share + 2, f"{name}: {share:.0f}", color=INK, fontsize=9)
-    ax.set(ylim=(0, 100), xlim=(-0.6, len(names) - 0.4), ylabel="% of the peak")
+    ax.set(ylim=(0, 100), xlim=(-0.6, len(shares) - 0.4), ylabel="% of the peak")
+    ax.set_xticks(range(len(shares)), [str(kernel) for kernel in shares])
     ax.set_yticks((0, 50, 100))
     ax.set_title(f"each kernel on {chip.name}, in % of its peak of {chip.gflops / 1000:.0f} TFLOPS",
                  color=INK, fontsize=9, loc="left")  # fmt: skip
