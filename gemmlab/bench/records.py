@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import platform
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
@@ -76,6 +77,26 @@ class Result:
             f"{self.verdict}; {path}{self.gflops:,.1f} GFLOPS ({low:,.1f} to {high:,.1f}, {self.repeats} runs), "
             f"whole pipeline {self.pipeline_gflops:,.1f}; compiled in {self.build_seconds:.2f} s"
         )
+
+
+def pooled(results: Sequence[Result]) -> Result:
+    """Several results of the same settings as one: the median of their medians, the least and the most of all runs.
+
+    Args:
+        results: at least one.
+    """
+
+    def together(times: Sequence[tuple[float, float, float]]) -> tuple[float, float, float]:
+        medians, least, most = zip(*times, strict=True)
+        return statistics.median(medians), min(least), max(most)
+
+    return replace(
+        results[0],
+        ok=all(result.ok for result in results),
+        kernel_ms=together([result.kernel_ms for result in results]),
+        pipeline_ms=together([result.pipeline_ms for result in results]),
+        repeats=sum(result.repeats for result in results),
+    )
 
 
 def told_apart(results: Mapping[str, Result]) -> str:
