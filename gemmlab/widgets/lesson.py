@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping
 
 import ipywidgets as w
@@ -56,9 +57,9 @@ class Prediction:
 
 
 class Difference:
-    """How a kernel's file differs from the file it starts from, without their headers.
+    """How a kernel's file differs from the file it starts from, without their headers and rules.
 
-    Removed lines are marked with -, added ones with +.
+    Removed lines are marked with -, added ones with +. Of each parameter only the line with its default is compared.
 
     Args:
         kernel: its number.
@@ -67,7 +68,7 @@ class Difference:
 
     def __init__(self, kernel: int, before: int | None = None):
         self.new, self.old = find(kernel), find(before or find(kernel).before)
-        self.text = sources.diff(sources.read(self.old.file), sources.read(self.new.file))
+        self.text = sources.diff(*(_without_rules(sources.read(spec.file)) for spec in (self.old, self.new)))
 
     def __str__(self) -> str:
         return self.text
@@ -83,6 +84,12 @@ class Difference:
         style = "white-space:pre;font-size:12px;line-height:1.25;overflow-x:auto;max-width:860px;margin:0"
         html = f'<pre style="{style}"><b>{title}</b>{"".join(parts)}</pre>'
         display({"text/plain": f"{title}\n{self.text}", "text/html": html}, raw=True)
+
+
+def _without_rules(text: str) -> str:
+    """A kernel's text without `#if !(rule)` and its error, and without `#ifndef` around a parameter's default."""
+    text = re.sub(r"#if !\(.*\n#error .*\n#endif\n", "", text)
+    return re.sub(r"#ifndef (\w+)\n(#define \1 .*\n)#endif\n", r"\2", text)
 
 
 def goal(kernel: int | None = None) -> Picture:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmlab import Prediction, goal, model
+from gemmlab import Difference, Prediction, catalog, goal, model
 from gemmlab.bench import explained
 
 
@@ -28,3 +28,10 @@ def test_the_goal_shows_every_recorded_kernel_and_one_in_colour(kernel):
     assert [bar.get_height() for bar in bars] == [100 * rate / model.H200.gflops for rate in rates.values()]
     assert len({bar.get_facecolor() for bar in bars}) == (1 if kernel is None else 2)
     assert "cuBLAS" in picture.alt and ("this chapter" in picture.alt) == (kernel is not None)
+
+
+@pytest.mark.parametrize("kernel", [number for number in catalog if catalog[number].before])
+def test_a_difference_shows_code_and_no_rules(kernel):
+    said = str(Difference(kernel))
+    assert "#error" not in said and "#ifndef" not in said
+    assert any(line.startswith("+") for line in said.splitlines())
