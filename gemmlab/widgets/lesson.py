@@ -68,7 +68,8 @@ class Difference:
 
     def __init__(self, kernel: int, before: int | None = None):
         self.new, self.old = find(kernel), find(before or find(kernel).before)
-        self.text = sources.diff(*(_without_rules(sources.read(spec.file)) for spec in (self.old, self.new)))
+        old, new = (_without_rules(sources.read(spec.file)) for spec in (self.old, self.new))
+        self.text = sources.diff(old, new)
 
     def __str__(self) -> str:
         return self.text
