@@ -42,6 +42,7 @@ _HOME = {
     "Stepper": "widgets.stepper",
     "Difference": "widgets.lesson",
     "Prediction": "widgets.lesson",
+    "goal": "widgets.lesson",
     "verdict": "widgets.lesson",
 }
 
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
     from .opencl.launch import kernel
     from .simt import simulate
     from .widgets.explorer import Explorer
-    from .widgets.lesson import Difference, Prediction, verdict
+    from .widgets.lesson import Difference, Prediction, goal, verdict
     from .widgets.stepper import Stepper
     from .worker.client import trial
 

@@ -31,6 +31,15 @@ def ladder(chip: str = "H200", size: int = 4096) -> list[model.Explanation]:
     return [rung(number, chip, size) for number in numbers]
 
 
+def rates(chip: str = "H200", size: int = 4096) -> dict[int, float]:
+    """The recorded GFLOPS of the kernels of `ladder`, by their numbers; empty if nothing is recorded at this size.
+
+    Raises:
+        ValueError: for another chip.
+    """
+    return {number: result["gflops"] for number, result in sorted(_results(chip, size).items())}
+
+
 @cached(64)
 def rung(kernel: int, chip: str = "H200", size: int = 4096) -> model.Explanation:
     """One of the `ladder`.

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import platform
-from dataclasses import asdict, dataclass, field
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
@@ -68,13 +70,68 @@ class Result:
 
     def __str__(self) -> str:
         settings = " ".join(f"{k}={v}" for k, v in self.params.items())
-        low, high = (model.gflops(self.m, self.n, self.k, ms * 1e-3) for ms in (self.kernel_ms[2], self.kernel_ms[1]))
+        low, high = _range(self)
         path = "" if self.path == "plain" else f"{self.path}: "
         return (
             f"kernel {self.kernel} ({settings}), {self.m} x {self.n} x {self.k}, {self.device['device']}: "
             f"{self.verdict}; {path}{self.gflops:,.1f} GFLOPS ({low:,.1f} to {high:,.1f}, {self.repeats} runs), "
             f"whole pipeline {self.pipeline_gflops:,.1f}; compiled in {self.build_seconds:.2f} s"
         )
+
+
+def pooled(results: Sequence[Result]) -> Result:
+    """Several results of the same settings as one: the median of their medians, the least and the most of all runs.
+
+    Args:
+        results: at least one.
+    """
+
+    def together(times: Sequence[tuple[float, float, float]]) -> tuple[float, float, float]:
+        medians, least, most = zip(*times, strict=True)
+        return statistics.median(medians), min(least), max(most)
+
+    return replace(
+        results[0],
+        ok=all(result.ok for result in results),
+        kernel_ms=together([result.kernel_ms for result in results]),
+        pipeline_ms=together([result.pipeline_ms for result in results]),
+        repeats=sum(result.repeats for result in results),
+    )
+
+
+def told_apart(results: Mapping[str, Result]) -> str:
+    """Measured rates with their spread, and whether the best and the worst of them can be told apart.
+
+    They can if even the fastest run of the worst is slower than the median run of the best. Slow runs say little, since
+    whatever else the machine does makes a run slower, and nothing makes it faster.
+
+    Args:
+        results: at least one, by what sets it apart from the others, such as "WPT 4".
+
+    Returns:
+        A line for each result, and a sentence.
+    """
+    ranges = {name: _range(result) for name, result in results.items()}
+    wide = max(map(len, results))
+    lines = [
+        f"{name:{wide}} {result.gflops:9,.1f} GFLOPS ({ranges[name][0]:,.1f} to {ranges[name][1]:,.1f})"
+        for name, result in results.items()
+    ]
+    if len(results) > 1:
+        worst, *_, best = sorted(results, key=lambda name: results[name].gflops)
+        if ranges[worst][1] < results[best].gflops:
+            ratio = results[best].gflops / results[worst].gflops
+            lines.append(f"{best} is {ratio:.2f} times as fast as {worst}: more than the spread.")
+        else:
+            lines.append(f"There is no difference that can be measured here: {worst}, at its fastest, reaches {best}.")
+    return "\n".join(lines)
+
+
+def _range(result: Result) -> tuple[float, float]:
+    """GFLOPS of the slowest and of the fastest run."""
+    _, least, most = result.kernel_ms
+    low, high = (model.gflops(result.m, result.n, result.k, ms * 1e-3) for ms in (most, least))
+    return low, high
 
 
 def entry(result: Result) -> dict:

@@ -17,7 +17,7 @@ from ..opencl import launch, ptx
 from ..opencl.build import build
 from ..opencl.devices import Device, find_device
 from . import cuda, timing
-from .records import Result
+from .records import Result, pooled
 
 #: The sweeps that the chapters show: kernel, the parameter that varies, its values, fixed parameters. "WPTM WPTN"
 #: varies both together.
@@ -55,6 +55,7 @@ def sweep(
     params: dict[str, int] | None = None,
     device: Device | int | str | None = None,
     repeats: int | None = None,
+    rounds: int = 1,
 ) -> dict[int, Result]:
     """Measure a kernel for several values of one parameter.
 
@@ -65,20 +66,26 @@ def sweep(
         size: of the square matrices.
         params: the other parameters.
         device, repeats: as in `gemmlab.measure`.
+        rounds: how often all values are measured, one after the other. With more than one, whatever else the machine
+            does meets all values alike, and shows in their spread.
 
     Returns:
         The result for each value that was measured.
     """
-    spec, device, results = find(kernel), find_device(device), {}
+    spec, device = find(kernel), find_device(device)
     base = spec.complete(params) if params or name != "size" else spec.fit(device.limits)
-    for value in values:
-        moved = {} if name == "size" else dict.fromkeys(name.split(), value)
-        try:
-            side = value if name == "size" else size
-            results[value] = timing.measure(kernel, side, params={**base, **moved}, device=device, repeats=repeats)
-        except ParameterError as error:
-            print(f"{name}={value} is left out: {error}")
-    return results
+    found: dict[int, list[Result]] = {value: [] for value in values}
+    for _ in range(rounds):
+        for value in list(found):
+            moved = {} if name == "size" else dict.fromkeys(name.split(), value)
+            try:
+                side = value if name == "size" else size
+                run = timing.measure(kernel, side, params={**base, **moved}, device=device, repeats=repeats)
+                found[value].append(run)
+            except ParameterError as error:
+                print(f"{name}={value} is left out: {error}")
+                del found[value]
+    return {value: pooled(runs) for value, runs in found.items()}
 
 
 def transposing(size: int, coalesced: bool = True, device: Device | int | str | None = None) -> float:

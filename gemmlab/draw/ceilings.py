@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from ..model import Ceiling, Explanation, percent
+from ..model import H200, Ceiling, Chip, Explanation, percent
 from .diagram import faint
 from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture
 
@@ -83,6 +83,38 @@ def ladder(rungs: Sequence[Explanation], yardsticks: Mapping[str, float] | None 
     ax.text(101, 0.62, "the lowest ceiling", va="bottom", color=INK, fontsize=9, style="italic")
     ax.legend(handles=_legend(rungs), frameon=False, labelcolor=INK, fontsize=9, loc="lower left",
               bbox_to_anchor=(0, 1), ncols=4, borderaxespad=0.2, columnspacing=1, handlelength=1)  # fmt: skip
+    return picture
+
+
+def strip(
+    rates: Mapping[int, float], lit: int | None = None, yardsticks: Mapping[str, float] | None = None, chip: Chip = H200
+) -> Picture:
+    """The ladder as a small strip: each kernel's share of the chip's peak, from 0 to 100 % on a linear scale.
+
+    Args:
+        rates: GFLOPS by the number of the kernel.
+        lit: the kernel that stands out, or None.
+        yardsticks: GFLOPS by name, such as those of a library, drawn as lines.
+        chip: whose arithmetic peak is 100 %.
+    """
+    shares = {kernel: 100 * rate / chip.gflops for kernel, rate in rates.items()}
+    said = [f"kernel {kernel}: {share:.0f} %" + ", this chapter" * (kernel == lit) for kernel, share in shares.items()]
+    said += [f"{name}: {100 * rate / chip.gflops:.0f} %" for name, rate in (yardsticks or {}).items()]
+    picture = Picture(8, 1.7, f"The ladder in per cent of the peak of {chip.name}. " + "; ".join(said))
+    ax = picture.axes_plain()
+    for place, (kernel, share) in enumerate(shares.items()):
+        colour, weight = (faint(GREEN, 0.95), "bold") if kernel == lit else (faint(INK, 0.45), "normal")
+        ax.bar(place, share, width=0.7, color=colour)
+        ax.text(place, share + 2, f"{share:.0f}", ha="center", color=INK, fontsize=9, weight=weight)
+    for name, rate in (yardsticks or {}).items():
+        share = 100 * rate / chip.gflops
+        ax.axhline(share, color=ORANGE, linewidth=1.5, linestyle="--")
+        ax.text(-0.45, share + 2, f"{name}: {share:.0f}", color=INK, fontsize=9)
+    ax.set(ylim=(0, 100), xlim=(-0.6, len(shares) - 0.4), ylabel="% of the peak")
+    ax.set_xticks(range(len(shares)), [str(kernel) for kernel in shares])
+    ax.set_yticks((0, 50, 100))
+    ax.set_title(f"each kernel on {chip.name}, in % of its peak of {chip.gflops / 1000:.0f} TFLOPS",
+                 color=INK, fontsize=9, loc="left")  # fmt: skip
     return picture
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import re
+from collections.abc import Mapping
 
 import ipywidgets as w
 from IPython.display import HTML, display
 
+from ..bench import explained, records
 from ..catalog import find, sources
+from ..draw import ceilings
+from ..draw.picture import Picture
 from .shell import escape
 
 
@@ -28,12 +33,20 @@ class Prediction:
         """The answer that was chosen, or None."""
         return self._buttons.value
 
-    def reveal(self, right: str, because: str = "") -> None:
-        """Show the prediction beside the right answer, with the reason in `because`."""
+    def reveal(self, right: str, because: str = "", tempting: Mapping[str, str] | None = None) -> None:
+        """Show the prediction beside the right answer.
+
+        Args:
+            right: the right answer.
+            because: the reason for it.
+            tempting: for wrong answers, a sentence on what speaks for them and where the thought goes wrong.
+        """
         if self.answer is None:
             head = "You made no prediction."
+        elif self.answer == right:
+            head = f"You predicted: {right}. That is right."
         else:
-            head = f"You predicted: {self.answer}. " + ("That is right." if self.answer == right else "That is wrong.")
+            head = f"You predicted: {self.answer}. That is wrong. {(tempting or {}).get(self.answer, '')}".strip()
         _say(f"{head} The answer is: {right}. {because}".strip(), None if self.answer is None else self.answer == right)
 
     def _ipython_display_(self) -> None:
@@ -44,9 +57,9 @@ class Prediction:
 
 
 class Difference:
-    """How a kernel's file differs from the file it starts from, without their headers.
+    """How a kernel's file differs from the file it starts from, without their headers and rules.
 
-    Removed lines are marked with -, added ones with +.
+    Removed lines are marked with -, added ones with +. Of each parameter only the line with its default is compared.
 
     Args:
         kernel: its number.
@@ -55,7 +68,8 @@ class Difference:
 
     def __init__(self, kernel: int, before: int | None = None):
         self.new, self.old = find(kernel), find(before or find(kernel).before)
-        self.text = sources.diff(sources.read(self.old.file), sources.read(self.new.file))
+        old, new = (_without_rules(sources.read(spec.file)) for spec in (self.old, self.new))
+        self.text = sources.diff(old, new)
 
     def __str__(self) -> str:
         return self.text
@@ -71,6 +85,22 @@ class Difference:
         style = "white-space:pre;font-size:12px;line-height:1.25;overflow-x:auto;max-width:860px;margin:0"
         html = f'<pre style="{style}"><b>{title}</b>{"".join(parts)}</pre>'
         display({"text/plain": f"{title}\n{self.text}", "text/html": html}, raw=True)
+
+
+def _without_rules(text: str) -> str:
+    """A kernel's text without `#if !(rule)` and its error, and without `#ifndef` around a parameter's default."""
+    text = re.sub(r"#if !\(.*\n#error .*\n#endif\n", "", text)
+    return re.sub(r"#ifndef (\w+)\n(#define \1 .*\n)#endif\n", r"\2", text)
+
+
+def goal(kernel: int | None = None) -> Picture:
+    """The whole ladder as recorded on an H200, in per cent of its peak, with the vendor's library as a line.
+
+    Args:
+        kernel: the one that stands out; by default none.
+    """
+    library = {name: rate for name, rate in records.yardsticks("H200").items() if "cuBLAS" in name}
+    return ceilings.strip(explained.rates("H200"), kernel, library)
 
 
 def verdict(ok: bool, right: str, wrong: str) -> bool:

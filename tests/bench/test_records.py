@@ -78,3 +78,22 @@ def test_a_ladder_shows_a_kernel_that_auto_took(monkeypatch):
 
 def test_every_kernel_stands_on_the_recorded_ladder():
     assert set(records.ladders()["NVIDIA H200"]) == set(catalog)
+
+
+def timed(median: float, least: float, most: float) -> records.Result:
+    passed = {"params": {}, "ok": True, "verdict": "right", "error": 0.0, "bound": 0.0, "pipeline_ms": (1.0, 1.0, 1.0)}
+    return records.Result(1, m=64, n=64, k=64, kernel_ms=(median, least, most), passes_ms={}, repeats=3,
+                          build_seconds=0.0, path="plain", device={}, **passed)  # fmt: skip
+
+
+def test_rates_are_told_apart_only_beyond_their_spread():
+    slow = timed(2.0, 1.9, 2.1)
+    assert "2.00 times" in records.told_apart({"slow": slow, "fast": timed(1.0, 0.9, 3.0)})  # one slow run says little
+    assert "no difference" in records.told_apart({"slow": timed(2.0, 0.9, 2.1), "fast": timed(1.0, 0.9, 1.1)})
+    assert len(records.told_apart({"alone": slow}).splitlines()) == 1
+
+
+def test_pooled_results_keep_every_run():
+    runs = [timed(2.0, 1.0, 3.0), timed(4.0, 3.5, 9.0), timed(3.0, 2.0, 5.0)]
+    assert records.pooled(runs).kernel_ms == (3.0, 1.0, 9.0) and records.pooled(runs).repeats == 9
+    assert records.pooled(runs[:1]) == runs[0]

@@ -108,7 +108,7 @@ def test_anatomy(name):
         assert len(cell.source.splitlines()) <= 12 or cell.source.startswith("%%gemm"), cell.source
         assert not any(o.output_type == "error" for o in cell.outputs), cell.source
     text = "\n".join(c.source for c in book.cells)
-    for part in ("Set-up", "Where we stand", "Predict", "Is it right?", "Is it fast", "The explorer", "Break it"):
+    for part in ("Set-up", "Predict", "Is it right?", "Is it fast", "The explorer", "Break it"):
         assert f"## {part}" in text, f"{name} has no part {part!r}"
     for part in ("## Exercises", "<details>", "## Summary", "**Next:**", "**Sources.**", "gemmlab.Explorer("):
         assert part in text, f"{name} has no {part!r}"

@@ -1,0 +1,37 @@
+"""The parts of a chapter: predictions and their answers, the ladder under the title. No device needed."""
+
+import pytest
+
+from gemmlab import Difference, Prediction, catalog, goal, model
+from gemmlab.bench import explained
+
+
+def answered(choice: str | None, capsys) -> str:
+    guess = Prediction("What will happen?", ["more", "as much", "less"])
+    guess._buttons.value = choice
+    guess.reveal("less", "It is counted.", {"more": "More is asked for, but caches answer it."})
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("choice", [None, "more", "as much", "less"])
+def test_every_answer_is_told_the_right_one(choice, capsys):
+    said = answered(choice, capsys)
+    assert "The answer is: less. It is counted." in said
+    assert ("caches answer it" in said) == (choice == "more")
+    assert ("That is right" in said, "That is wrong" in said) == (choice == "less", choice in ("more", "as much"))
+
+
+@pytest.mark.parametrize("kernel", [None, 3])
+def test_the_goal_shows_every_recorded_kernel_and_one_in_colour(kernel):
+    picture, rates = goal(kernel), explained.rates()
+    bars = picture.axes[0].patches
+    assert [bar.get_height() for bar in bars] == [100 * rate / model.H200.gflops for rate in rates.values()]
+    assert len({bar.get_facecolor() for bar in bars}) == (1 if kernel is None else 2)
+    assert "cuBLAS" in picture.alt and ("this chapter" in picture.alt) == (kernel is not None)
+
+
+@pytest.mark.parametrize("kernel", [number for number in catalog if catalog[number].before])
+def test_a_difference_shows_code_and_no_rules(kernel):
+    said = str(Difference(kernel))
+    assert "#error" not in said and "#ifndef" not in said
+    assert any(line.startswith("+") for line in said.splitlines())
