@@ -30,7 +30,7 @@ def main() -> None:
 
     import pyopencl as cl
 
-    from ..bench import peaks, timing
+    from ..bench import explained, peaks, timing
     from ..opencl.devices import find_device
     from .look import look
 
@@ -51,7 +51,9 @@ def main() -> None:
         try:
             say(request, step="start")
             if job == "peaks":
-                found = asdict(peaks.peaks(find_device(arguments["device"])))
+                found = asdict(peaks.peaks(find_device(arguments["device"]), caches=True))
+            elif job == "ceiling":
+                found = asdict(explained.allowed(**arguments))
             elif job == "compile":
                 found = {"seconds": timing.compile_ahead(**arguments, on_step=on_step)}
             else:

@@ -159,7 +159,7 @@ class Worker:
             arguments: those of `timing.measure` (or what `job` takes), as JSON can hold them.
             done: called with the Outcome, from another thread.
             step: called with "compile", "predict", "check", "time", "look" as the job goes on, likewise.
-            job: "measure"; "compile" (`timing.compile_ahead`); "peaks" of a `device`.
+            job: "measure"; "compile" (`timing.compile_ahead`); "peaks" of a `device`; "ceiling" (`explained.allowed`).
         """
         with self._lock:
             if self.closed:

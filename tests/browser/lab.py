@@ -54,9 +54,11 @@ class Lab:
 
     Args:
         device: what GEMMLAB_DEVICE says in the notebooks; by default what it says here.
+        caches: whether the notebooks use the caches of the user, in which compilers keep what they made; by default
+            they begin with empty ones.
     """
 
-    def __init__(self, device: str | None = None):
+    def __init__(self, device: str | None = None, caches: bool = False):
         self.folder = Path(tempfile.mkdtemp(prefix="gemmlab-lab-"))
         self.notebooks = self.folder / "notebooks"
         self.notebooks.mkdir()
@@ -76,6 +78,8 @@ class Lab:
         ):
             self._env[name] = str(self.folder / name.lower())
             Path(self._env[name]).mkdir()
+        if caches:
+            self._env["XDG_CACHE_HOME"] = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
         if device:
             self._env["GEMMLAB_DEVICE"] = device
 

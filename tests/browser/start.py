@@ -6,12 +6,15 @@ from lab import Lab, browser_path
 from gemmlab.opencl.devices import NoDeviceError, find_device
 
 
-def started(device: str = "pocl") -> Lab:
-    """A JupyterLab whose notebooks use this device, to be entered by `with`; without a browser the test is skipped."""
+def started(device: str = "pocl", caches: bool = False) -> Lab:
+    """A JupyterLab whose notebooks use this device, to be entered by `with`; without a browser the test is skipped.
+
+    With `caches` they share the compilers' caches with all other tests; otherwise these are empty.
+    """
     if browser_path() is None:
         lacking("no Chromium")
     try:
         find_device(device)
     except NoDeviceError:
         lacking(f"no {device} device")
-    return Lab(device)
+    return Lab(device, caches)

@@ -30,7 +30,7 @@ SEEN = """cell => {
 @pytest.fixture(scope="module")
 def ran():
     """The notebook after it has been run."""
-    with started() as lab:
+    with started(caches=True) as lab:
         book = lab.open(notebook(lab.notebooks / "stepper.ipynb", *CELLS), height=800)
         book.run_all()
         yield book
