@@ -3,6 +3,7 @@ from its standard input and answers on its standard output. It ends when its par
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -37,6 +38,9 @@ def main() -> None:
     def say(request: Request, **words: Any) -> None:
         answers.write(json.dumps({"id": request["id"], **words}) + "\n")
 
+    if inbox.empty():  # it was started before it was needed: the first launch of all loads the compiler
+        with contextlib.suppress(Exception):
+            timing.compile_ahead(1, 4, 4, 4, params={"TS": 4})
     while True:
         request = inbox.take()
         job, arguments = request["job"], request["arguments"]

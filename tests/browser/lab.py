@@ -19,7 +19,7 @@ from pathlib import Path
 
 import nbformat
 import psutil
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 #: Nothing that a test does takes longer, in milliseconds.
 PATIENCE = 60_000
@@ -64,7 +64,8 @@ class Lab:
         self.notebooks.mkdir()
         self.token = secrets.token_hex(16)
         self._end = contextlib.ExitStack()
-        self._env = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "POCL_CACHE"))}
+        apart = ("JUPYTER",) if caches else ("JUPYTER", "POCL_CACHE")
+        self._env = {name: value for name, value in os.environ.items() if not name.startswith(apart)}
         for name in (
             "HOME",
             "JUPYTER_CONFIG_DIR",
@@ -91,6 +92,7 @@ class Lab:
             player = self._end.enter_context(sync_playwright())
             self.browser = player.chromium.launch(executable_path=browser_path(), args=CHROMIUM)
             self._end.callback(self.browser.close)
+            self._contexts: dict[float, BrowserContext] = {}
         except BaseException:
             self._end.close()
             raise
@@ -169,7 +171,10 @@ class Lab:
         if path != target:
             for file in (path, *path.parent.glob("*.py")):
                 shutil.copy(file, self.notebooks)
-        page = self.browser.new_page(viewport={"width": width, "height": height}, device_scale_factor=scale)
+        if scale not in self._contexts:  # its pages share what the browser has loaded of JupyterLab
+            self._contexts[scale] = self.browser.new_context(device_scale_factor=scale)
+        page = self._contexts[scale].new_page()
+        page.set_viewport_size({"width": width, "height": height})
         page.set_default_timeout(PATIENCE)
         page.goto(f"{self.url}/lab/tree/{target.name}?reset&token={self.token}")
         book = Book(page, target)
