@@ -165,6 +165,7 @@ def _model_options(parser) -> None:
 
 
 def _verify_options(parser) -> None:
+    parser.add_argument("--device", help="an index or part of a name (default: every device, one after the other)")
     parser.add_argument("--full", action="store_true", help="everything instead of a sample, and all tests")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
 
@@ -360,10 +361,10 @@ def run_model(given: Arguments) -> int:
 
 
 def run_verify(given: Arguments) -> int:
-    """Check the kernels on every device."""
+    """Check the kernels on every device, or on one."""
     from .worker.verify import verify
 
-    return verify(given.full, given.seed)
+    return verify(given.full, given.seed, given.device)
 
 
 def _needs_json(given: Arguments, *others: str) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import zlib
+from pathlib import Path
 
 import pytest
 
@@ -80,6 +81,24 @@ def device(request):
 def some_device(request):
     """For a check that must notice something, in CI, too: one device, which differs from test to test."""
     return _device(request)
+
+
+@pytest.fixture(params=DEVICES if FULL and DEVICES else [next(iter(DEVICES), ANY)], ids=str)
+def first_device(request):
+    """For what compiles much and depends little on the device: the preferred one; in full runs all."""
+    return _device(request)
+
+
+def browser_device(chapter: str) -> str:
+    """The runtime of a chapter's widgets in the browser: PoCL and Intel's by turns. Its cells run on the other one."""
+    return ("pocl", "intel")[int(chapter[:2]) % 2]
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory) -> Path:
+    """A folder for compile caches that all processes of this run share; empty when it begins."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled"
 
 
 @pytest.fixture

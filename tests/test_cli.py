@@ -95,7 +95,7 @@ def test_a_command_refuses_in_a_sentence(arguments, said, tmp_path, any_device):
 
 
 def test_verify_passes(tmp_path, any_device):
-    done = command("verify", folder=tmp_path)
+    done = command("verify", "--device", str(any_device.index), folder=tmp_path)
     assert done.returncode == 0 and re.search(r"\b[1-9]\d* passed, 0 failed", done.stdout), done.stdout + done.stderr
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ..catalog import catalog, sources
-from ..opencl.devices import Device, devices
+from ..opencl.devices import Device, devices, find_device
 from .client import Outcome, trial
 from .look import look
 
@@ -29,10 +29,17 @@ def cases(device: Device, full: bool, rng: random.Random, seed: int) -> list[tup
     return found
 
 
-def verify(full: bool = False, seed: int = 0) -> int:
-    """A sample of the offered parameters, or all of them and all tests; 0 if all is right, as a command returns it."""
+def verify(full: bool = False, seed: int = 0, device: str | int | None = None) -> int:
+    """A sample of the offered parameters, or all of them and all tests; 0 if all is right, as a command returns it.
+
+    Args:
+        full: everything instead of a sample.
+        seed: of the sample and of the sizes.
+        device: an index or part of a name; by default every device, one after the other.
+    """
     rng = random.Random(seed)
-    chosen = [case for device in devices() for case in cases(device, full, rng, seed)]
+    wanted = devices() if device is None else [find_device(device)]
+    chosen = [case for device in wanted for case in cases(device, full, rng, seed)]
     wrong = []
     for device, number, params, sizes in tqdm(chosen, unit="case", disable=None):
         outcome: Outcome = trial(number, *sizes, params=params, device=device, repeats=1)

@@ -15,11 +15,12 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
 import psutil
-from playwright.sync_api import BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 #: Nothing that a test does takes longer, in milliseconds.
 PATIENCE = 60_000
@@ -41,6 +42,15 @@ def browser_path() -> str | None:
     return os.environ.get("GEMMLAB_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
 
 
+@contextlib.contextmanager
+def opened() -> Iterator[Browser]:
+    """A browser, from `with` to its end."""
+    with sync_playwright() as player:
+        browser = player.chromium.launch(executable_path=browser_path(), args=CHROMIUM)
+        yield browser
+        browser.close()
+
+
 def notebook(path: Path, *cells: str) -> Path:
     """Write a notebook of code cells."""
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
@@ -54,18 +64,19 @@ class Lab:
 
     Args:
         device: what GEMMLAB_DEVICE says in the notebooks; by default what it says here.
-        caches: whether the notebooks use the caches of the user, in which compilers keep what they made; by default
-            they begin with empty ones.
+        caches: a folder that keeps what was compiled, for the next JupyterLab as well; by default all begin empty.
+        browser: one that is open already and stays so; by default one of its own. Playwright allows one at a time.
     """
 
-    def __init__(self, device: str | None = None, caches: bool = False):
+    def __init__(self, device: str | None = None, caches: Path | None = None, browser: Browser | None = None):
+        self._given = browser
+        self._contexts: dict[float, BrowserContext] = {}
         self.folder = Path(tempfile.mkdtemp(prefix="gemmlab-lab-"))
         self.notebooks = self.folder / "notebooks"
         self.notebooks.mkdir()
         self.token = secrets.token_hex(16)
         self._end = contextlib.ExitStack()
-        apart = ("JUPYTER",) if caches else ("JUPYTER", "POCL_CACHE")
-        self._env = {name: value for name, value in os.environ.items() if not name.startswith(apart)}
+        self._env = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "POCL_CACHE"))}
         for name in (
             "HOME",
             "JUPYTER_CONFIG_DIR",
@@ -77,10 +88,9 @@ class Lab:
             "MPLCONFIGDIR",
             "XDG_CACHE_HOME",
         ):
-            self._env[name] = str(self.folder / name.lower())
-            Path(self._env[name]).mkdir()
-        if caches:
-            self._env["XDG_CACHE_HOME"] = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+            kept = caches if caches and name in ("MPLCONFIGDIR", "XDG_CACHE_HOME") else self.folder
+            self._env[name] = str(kept / name.lower())
+            Path(self._env[name]).mkdir(parents=True, exist_ok=True)
         if device:
             self._env["GEMMLAB_DEVICE"] = device
 
@@ -89,10 +99,7 @@ class Lab:
             self._end.callback(shutil.rmtree, self.folder, ignore_errors=True)
             self._end.callback(self._stop_server)
             self._start_server()
-            player = self._end.enter_context(sync_playwright())
-            self.browser = player.chromium.launch(executable_path=browser_path(), args=CHROMIUM)
-            self._end.callback(self.browser.close)
-            self._contexts: dict[float, BrowserContext] = {}
+            self.browser = self._given or self._end.enter_context(opened())
         except BaseException:
             self._end.close()
             raise
@@ -173,6 +180,7 @@ class Lab:
                 shutil.copy(file, self.notebooks)
         if scale not in self._contexts:  # its pages share what the browser has loaded of JupyterLab
             self._contexts[scale] = self.browser.new_context(device_scale_factor=scale)
+            self._end.callback(self._contexts[scale].close)
         page = self._contexts[scale].new_page()
         page.set_viewport_size({"width": width, "height": height})
         page.set_default_timeout(PATIENCE)

@@ -6,15 +6,12 @@ from lab import Lab, browser_path
 from gemmlab.opencl.devices import NoDeviceError, find_device
 
 
-def started(device: str = "pocl", caches: bool = False) -> Lab:
-    """A JupyterLab whose notebooks use this device, to be entered by `with`; without a browser the test is skipped.
-
-    With `caches` they share the compilers' caches with all other tests; otherwise these are empty.
-    """
+def started(device: str = "pocl", **options) -> Lab:
+    """A JupyterLab as `Lab` makes it, to be entered by `with`; without a browser or the device the test is skipped."""
     if browser_path() is None:
         lacking("no Chromium")
     try:
         find_device(device)
     except NoDeviceError:
         lacking(f"no {device} device")
-    return Lab(device, caches)
+    return Lab(device, **options)

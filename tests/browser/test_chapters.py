@@ -1,10 +1,12 @@
 """Every chapter in a real JupyterLab: as it is stored, after Run All, its widgets moved, and in both themes."""
 
+import contextlib
+import functools
 from pathlib import Path
 
 import pytest
-from conftest import FULL
-from lab import LOOK
+from conftest import FULL, browser_device, lacking
+from lab import LOOK, browser_path, opened
 from start import started
 
 CHAPTERS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("[0-9]*.ipynb"))
@@ -20,16 +22,19 @@ NO_RESULT = ("crash", "hang")
 
 
 @pytest.fixture(scope="module")
-def lab():
-    """One JupyterLab and one browser for all the chapters that this process tests."""
-    with started(caches=True) as lab:
-        yield lab
+def labs(compiled):
+    """By device: one JupyterLab for all the chapters that this process tests on it, and one browser for all."""
+    if browser_path() is None:
+        lacking("no Chromium")
+    with contextlib.ExitStack() as end:
+        options = {"caches": compiled, "browser": end.enter_context(opened())}
+        yield functools.cache(lambda device: end.enter_context(started(device, **options)))
 
 
 @pytest.fixture(scope="module", params=CHAPTERS, ids=lambda path: path.stem)
-def chapter(lab, request):
+def chapter(labs, request):
     """A chapter as it is stored. The tests of a chapter share it, in their order here."""
-    book = lab.open(request.param)
+    book = labs(browser_device(request.param.stem)).open(request.param)
     yield book
     book.close()
 
@@ -125,7 +130,7 @@ def test_chapter_explorers_move(alive):
             where = f"cell {number}, {shown['key']}: {shown['state']}, {shown['text'][:300]}"
             values = {name: int(value) for name, value in (pair.split("=") for pair in shown["key"].split())}
             broken = number in stubs and WRONG.get(alive.path.stem, lambda **values: False)(**values)
-            # what is written outside a tile may also end the process, or keep it from ever ending
+            # what is written outside a tile may also end the process, or a loop's counter
             assert shown["state"] in (("wrong", *NO_RESULT) if broken else ("ok",)), where
             assert ("Right: every element exact" in shown["text"]) == (not broken), where
             assert error_text(shown["text"]) is None, where

@@ -28,9 +28,9 @@ SEEN = """cell => {
 
 
 @pytest.fixture(scope="module")
-def ran():
+def ran(compiled):
     """The notebook after it has been run."""
-    with started(caches=True) as lab:
+    with started(caches=compiled) as lab:
         book = lab.open(notebook(lab.notebooks / "stepper.ipynb", *CELLS), height=800)
         book.run_all()
         yield book

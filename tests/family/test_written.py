@@ -18,8 +18,8 @@ def test_a_covering_sample(device):
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_every_combination(precision, some_device):
-    assert wrong(some_device, [c for c in every() if c.precision == precision]) == []
+def test_every_combination(precision, first_device):
+    assert wrong(first_device, [c for c in every() if c.precision == precision]) == []
 
 
 def test_c_may_be_updated_in_place(device):

@@ -179,7 +179,7 @@ def helper(monkeypatch):
 
 
 @pytest.mark.parametrize("what", WRONG_JOINS)
-def test_a_wrong_join_is_caught(what, helper, some_device):
+def test_a_wrong_join_is_caught(what, helper, first_device):
     """In one of these divisions; where the fault does not matter the result stays right."""
     text, (old, new) = sources.read("support/fixup.cl"), WRONG_JOINS[what]
     assert text.count(old) == 1, old
@@ -188,17 +188,17 @@ def test_a_wrong_join_is_caught(what, helper, some_device):
     for groups, sizes in DIVISIONS:
         params = TINY | {"GROUPS": groups, "ORDER": 8}
         a, b = check.exact_inputs(*sizes)
-        built = Kernel(SPEC, params, some_device, some_device.context)
-        out = cla.empty(some_device.queue, (sizes[1], sizes[0]), np.float32)
+        built = Kernel(SPEC, params, first_device, first_device.context)
+        out = cla.empty(first_device.queue, (sizes[1], sizes[0]), np.float32)
         out.fill(np.float32(np.nan))
         # what is not written counts as NaN here too: the pieces start as such
-        built._workspaces[some_device.queue] = cl.Buffer(
-            some_device.context, cl.mem_flags.READ_WRITE, 4 * built.workspace
+        built._workspaces[first_device.queue] = cl.Buffer(
+            first_device.context, cl.mem_flags.READ_WRITE, 4 * built.workspace
         )
         cl.enqueue_fill_buffer(
-            some_device.queue, built._workspaces[some_device.queue], np.float32(np.nan), 0, 4 * built.workspace
+            first_device.queue, built._workspaces[first_device.queue], np.float32(np.nan), 0, 4 * built.workspace
         )
-        on_device = [cla.to_device(some_device.queue, np.ascontiguousarray(x)) for x in (a.T, b)]
+        on_device = [cla.to_device(first_device.queue, np.ascontiguousarray(x)) for x in (a.T, b)]
         built(*sizes, *on_device, out).wait()
         wrong.append(not check.exact(out.get().T, a, b).ok)
     assert any(wrong), wrong
@@ -222,10 +222,10 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_a_wrong_share_is_caught(what, some_device):
+def test_a_wrong_share_is_caught(what, first_device):
     for sizes in ((64, 64, 40), (67, 41, 53)):
         params = TINY | {"GROUPS": 5}
-        result = gemmlab.measure(15, *sizes, params=params, device=some_device, repeats=1, source=WRONG[what])
+        result = gemmlab.measure(15, *sizes, params=params, device=first_device, repeats=1, source=WRONG[what])
         assert not result.ok and result.verdict.startswith("wrong: "), result
 
 
@@ -238,11 +238,11 @@ GUARDS = {
 
 
 @pytest.mark.parametrize("which", GUARDS)
-def test_a_missing_guard_is_caught(which, some_device):
+def test_a_missing_guard_is_caught(which, first_device):
     """It stores into another column, or outside C: in a child process, lest that damages this one."""
     width, *edit = GUARDS[which]
     params, text = TINY | {"WIDTH": width}, edited(15, tuple(edit))
-    outcome = gemmlab.trial(15, 27, 30, 40, params=params, device=some_device, repeats=1, source=text)
+    outcome = gemmlab.trial(15, 27, 30, 40, params=params, device=first_device, repeats=1, source=text)
     assert outcome.result and not outcome.ok, outcome
     assert "it writes outside C" in outcome.result.verdict
 
@@ -289,10 +289,10 @@ WRONG_BATCHES = {
 
 
 @pytest.mark.parametrize("what", WRONG_BATCHES)
-def test_wrong_copies_are_caught(what, some_device):
+def test_wrong_copies_are_caught(what, first_device):
     text = edited(15, WRONG_BATCHES[what])
     params = TINY | {"TRANSPOSED": 0, "TSK": 16, "BATCHES": 15, "STAGES": 3}
-    result = gemmlab.measure(15, 64, 64, 80, params=params, device=some_device, repeats=1, source=text)
+    result = gemmlab.measure(15, 64, 64, 80, params=params, device=first_device, repeats=1, source=text)
     assert not result.ok and result.verdict.startswith("wrong: "), result
 
 
@@ -367,10 +367,10 @@ WRONG_STRIPS = {
 
 @pytest.mark.parametrize("transposed", [0, 1])
 @pytest.mark.parametrize("what", WRONG_STRIPS)
-def test_a_wrong_sum_is_caught(what, transposed, some_device):
+def test_a_wrong_sum_is_caught(what, transposed, first_device):
     text = edited(15, WRONG_STRIPS[what])
     params = TINY | {"SPLIT": 6, "TRANSPOSED": transposed}
-    result = gemmlab.measure(15, 67, 70, 75, params=params, device=some_device, repeats=1, source=text)
+    result = gemmlab.measure(15, 67, 70, 75, params=params, device=first_device, repeats=1, source=text)
     assert not result.ok and result.verdict.startswith("wrong: "), result
 
 
@@ -399,9 +399,9 @@ WRONG_TAILS = {
 
 
 @pytest.mark.parametrize("what", WRONG_TAILS)
-def test_a_wrong_tail_is_caught(what, some_device):
+def test_a_wrong_tail_is_caught(what, first_device):
     text, params = edited(15, WRONG_TAILS[what]), TINY | {"TAIL": 1, "TSK": 16}
-    result = gemmlab.measure(15, 64, 64, 39, params=params, device=some_device, repeats=1, source=text)
+    result = gemmlab.measure(15, 64, 64, 39, params=params, device=first_device, repeats=1, source=text)
     assert not result.ok and result.verdict.startswith("wrong: "), result
 
 
@@ -488,14 +488,14 @@ WRONG_LASTS = {
 
 
 @pytest.mark.parametrize("what", WRONG_LASTS)
-def test_a_wrong_last_is_caught(what, any_device):
+def test_a_wrong_last_is_caught(what, first_device):
     old, new = WRONG_LASTS[what]
     assert BY_THE_LAST.count(old) == 1, old
     text, wrong = BY_THE_LAST.replace(old, new), []
     for groups, sizes in DIVISIONS:
         a, b = check.exact_inputs(*sizes)
         try:
-            wrong += [not check.exact(c, a, b).ok for c in by_the_last(any_device, groups, sizes, text)]
+            wrong += [not check.exact(c, a, b).ok for c in by_the_last(first_device, groups, sizes, text)]
         except AssertionError:
             wrong.append(True)  # counters are left
     assert any(wrong), wrong
