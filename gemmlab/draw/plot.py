@@ -128,15 +128,15 @@ def tries(history: Sequence[Try], best: Mapping[int, float], kernel: int, origin
     last = f"Try {len(history)}, {history[-1]}" if history else "There are none yet"
     picture = Picture(7, 2.5, f"Chart of the last tries with kernel {kernel}. {last}.")
     picture.set_layout_engine("none")
-    _draw_tries(_bare(picture, (0.085, 0.17, 0.47, 0.7), "GFLOPS"), history, original)
-    right = _bare(picture, (0.62, 0.17, 0.37, 0.7))
+    _draw_tries(_bare(picture, (0.085, 0.17, 0.42, 0.7), "GFLOPS"), history, original)
+    right = _bare(picture, (0.57, 0.17, 0.42, 0.7))
     for number, rate in best.items():
         colour, strength = (GREEN, 1.0) if number == kernel else (INK, 0.55)
         right.bar(number, rate, color=colour, alpha=strength, width=0.7)
     kernels = list(catalog)
     right.set(xlim=(kernels[0] - 0.7, kernels[-1] + 0.7), ylim=(0, 1.15 * max(best.values(), default=1.0)))
     right.set_xticks(kernels, [str(number) for number in kernels])
-    right.tick_params(axis="x", labelsize=7)
+    right.tick_params(axis="x", labelsize=7.5)
     right.set_title("best of each kernel here, GFLOPS", color=INK, fontsize=8)
     return picture
 
