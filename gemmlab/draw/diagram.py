@@ -162,7 +162,7 @@ def _memory(ax, y, run, name, touched, floats, line) -> None:
         lines(ax, frames, linewidth=line_width)
     beyond = len([i for i in hit if i >= 128])
     if beyond:
-        ax.text(0, -y - 1.72, f"and {beyond} more elements further on in memory", color=INK, fontsize=8, va="top")
+        ax.text(0, -y - 1.72, f"and {beyond} more elements further on in memory", color=INK, fontsize=8.5, va="top")
 
 
 def fetches(run: ProductRun) -> Picture:

@@ -3,7 +3,7 @@
 // - keys pressed in a control do not reach JupyterLab's shortcuts;
 // - sliders and buttons get names that a screen reader can say, sliders one Tab stop each, and answers are spoken;
 // - Python hears whether a slider is still held, what was typed beside it, and which try of a chart was clicked;
-// - clocks run while Python waits.
+// - clocks run while Python waits, and a panel does not shrink when its picture does.
 const GONE = "No kernel runs behind this picture. To move it, run the notebook's cells from the first one on.";
 const MOVES = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End"];
 
@@ -171,12 +171,23 @@ function render({ model, el }) {
     say();
   };
 
+  // A panel that has been tall stays tall, so that what is below does not jump while a slider moves.
+  const stayTall = (panel) => {
+    const result = panel.querySelector(".gemmlab-result");
+    if (!result) return;
+    const least = result.style.minHeight;
+    const watcher = new MutationObserver(() => { result.style.minHeight = `${result.offsetHeight}px`; });
+    watcher.observe(result, { childList: true, subtree: true });
+    undo.push(() => watcher.disconnect());
+    listen(window, "resize", () => { result.style.minHeight = least; });
+  };
+
   const attach = () => {
     const output = el.closest(".jp-OutputArea-child") || el.closest(".output_area");
     const panel = el.closest(".gemmlab");
     if (!output || !panel) return;
     watchKernel(panel, output);
-    for (const part of [keepKeys, watchHand, watchTyping, watchTries, runClocks, nameAll, speak]) part(panel);
+    for (const part of [keepKeys, watchHand, watchTyping, watchTries, runClocks, nameAll, speak, stayTall]) part(panel);
   };
 
   requestAnimationFrame(() => requestAnimationFrame(attach));
