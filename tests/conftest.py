@@ -19,6 +19,12 @@ EVERY_DEVICE = NO_SKIP or FULL
 ANY = "any device"
 
 
+def in_part(cases, one_in: int) -> list:
+    """All cases in CI and in full runs; in `make test`, which has to stay short, one in so many."""
+    cases = list(cases)
+    return cases if EVERY_DEVICE else cases[::one_in]
+
+
 #: What `make test` leaves out: a browser, Oclgrind, running the notebooks, and what takes minutes.
 SYSTEM = (
     "browser/",
@@ -27,6 +33,7 @@ SYSTEM = (
     "test_clblast",
     "test_every_size_from_1",
     "test_every_combination",  # compiles each kernel of the family
+    "test_no_recorded_rate_is_above_its_ceiling",  # runs each kernel in the simulator at many settings
     "test_verify_passes",
     "test_nbval",
     "test_exercises",

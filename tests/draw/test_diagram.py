@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from conftest import in_part
 from matplotlib.colors import same_color, to_rgba
 from matplotlib.patches import PathPatch, Rectangle
 from PIL import Image
@@ -90,7 +91,7 @@ def matrices(ax):
 # A run, step by step
 
 
-@pytest.mark.parametrize("kernel", SMALL)
+@pytest.mark.parametrize("kernel", in_part(SMALL, 3))
 def test_a_replay_draws_and_says_what_the_run_did(kernel):
     """All its steps together touch what the table of events says, and every step's colours are what it touches."""
     r = ran(kernel)

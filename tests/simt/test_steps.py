@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from conftest import in_part
 from simt.cases import SMALL, edited, line_of, text
 
 from gemmlab import simt
 from gemmlab.simt import views
 
 
-@pytest.mark.parametrize("number", SMALL)
+@pytest.mark.parametrize("number", in_part(SMALL, 3))
 @pytest.mark.parametrize("order", ["lockstep", "warps"])
 def test_the_steps_of_all_groups_are_the_whole_run(number, order):
     run = simt.simulate(number, 16, 16, 16, SMALL[number], order=order)
