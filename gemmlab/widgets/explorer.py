@@ -205,7 +205,7 @@ class Explorer(Shell):
         known = panel.free_facts(self.spec, self.settings.params(values), self.device.limits)
         words = f"<div>{escape(panel.settings(values))}: {escape(known)}</div>"
         if step:
-            limit = client.worker().limits[step]
+            limit = client.worker().limit(step, self._asked)
             clock = f'data-job="{id(self._asked)}" data-step="{step}" data-limit="{limit:g}" aria-hidden="true"'
             words += f'<span class="gemmlab-spinner"></span>{STEPS[step]} … <span class="gemmlab-clock" {clock}></span>'
         self._status.value = words
