@@ -10,14 +10,19 @@ from gemmlab.model import tf32
 
 
 class _Missing(Exception):
-    """The stub is still there."""
+    """There is no answer; by default because the stub is still there."""
+
+    def __init__(self, words: str = "there is no answer in the cell yet."):
+        super().__init__(words)
 
 
 def _ask(function, *case):
     """What a learner's function gives; a stub returns `...`."""
     given = function(*case)
-    if given is ... or given is None:
+    if given is ...:
         raise _Missing
+    if given is None:
+        raise _Missing("your function returns nothing. Did you mean `return` where it prints?")
     return given
 
 
@@ -28,9 +33,11 @@ def _safely(check):
         try:
             if answer is None:
                 raise _Missing
+            if isinstance(answer, str) and answer.strip().isdigit():
+                raise _Missing(f"{answer!r} is a text; a number has no quotes around it.")
             return check(answer)
-        except _Missing:
-            return gemmlab.verdict(False, "", "there is no answer in the cell yet.")
+        except _Missing as missing:
+            return gemmlab.verdict(False, "", str(missing))
         except Exception as error:
             return gemmlab.verdict(False, "", f"your answer raises {type(error).__name__}: {error}")
 

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
 from .. import model
 from ..caches import cached
+from ..opencl.devices import Device, find_device
+from .peaks import peaks as peaks_of
 from .records import recorded
 
 CHIPS = {"H200": model.H200, "K40m": model.K40M}
@@ -13,6 +19,49 @@ PUBLISHED = {
     4: {"WIDTH": 8},
     10: {"TSM": 160, "TSN": 160, "TSK": 16, "WPTM": 10, "WPTN": 10, "WIDTH": 2},
 }
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """The lowest ceiling of a kernel: the GFLOPS that it allows, and the resource that sets it."""
+
+    gflops: float
+    resource: str
+
+
+def allowed(
+    kernel: int,
+    params: Mapping[str, int],
+    m: int,
+    n: int,
+    k: int,
+    gflops: float,
+    *,
+    chip: str = "",
+    registers: int | None = None,
+    device: Device | int | str | None = None,
+    peaks: Mapping[str, Any] | None = None,
+) -> Allowed:
+    """What the model allows for a rate that was measured.
+
+    Args:
+        kernel, params, m, n, k: what ran. gflops: how fast it was.
+        chip: the title of a recorded device; without it the model describes a device that is at hand.
+        registers: that the compiler gave each work-item, where that was recorded.
+        device: the device at hand. peaks: the fields of its `Peaks` with caches; None to measure them.
+
+    Raises:
+        ValueError: if the model knows no chip of this title, and where `model.explain` raises it.
+    """
+    if chip:
+        known = next((known for part, known in CHIPS.items() if part in chip), None)
+        if known is None:
+            raise ValueError(f"chip must be the title of a device with {' or '.join(CHIPS)} in it, not {chip!r}")
+    else:
+        here = find_device(device)
+        known = model.measured(here, model.Peaks(**peaks) if peaks else peaks_of(here, caches=True))
+    roof = model.explain(kernel, params, known, gflops, m, n, k, registers=registers).roof
+    return Allowed(roof.share * known.gflops, roof.resource)
 
 
 def ladder(chip: str = "H200", size: int = 4096) -> list[model.Explanation]:

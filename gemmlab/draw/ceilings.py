@@ -9,10 +9,10 @@ from matplotlib.patches import Patch
 
 from ..model import H200, Ceiling, Chip, Explanation, percent
 from .diagram import faint
-from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture
+from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture
 
 #: One colour for each resource that limits a kernel of the ladder; the L1 cache is on the same path as local memory.
-COLOURS = {"local memory": ORANGE, "L1 cache": ORANGE, "instruction issue": BLUE, "latency": RED}
+COLOURS = {"local memory": ORANGE, "L1 cache": ORANGE, "instruction issue": BLUE, "latency": MAGENTA}
 
 
 def bars(ceilings: Sequence[Ceiling], measured: float | None = None, title: str = "") -> Picture:

@@ -30,7 +30,7 @@ def grid(ax, x, y, rows, cols, colour, name, marks=()) -> None:
         if text:
             dark = np.dot(to_rgb(face), (0.21, 0.72, 0.07)) < 0.45
             ink = INK if to_rgba(face)[3] < 0.6 else "white" if dark else "black"
-            ax.text(x + col + 0.5, -(y + row + 0.5), text, ha="center", va="center", fontsize=7, color=ink)
+            ax.text(x + col + 0.5, -(y + row + 0.5), text, ha="center", va="center", fontsize=7.5, color=ink)
     for face, cells in by_face.items():
         boxes(ax, [(x + col, -(y + row + high), 1, high) for col, row, high in runs(cells)], face)
     rules = [[(x + i, -y), (x + i, -(y + rows))] for i in range(cols + 1)]
@@ -162,7 +162,7 @@ def _memory(ax, y, run, name, touched, floats, line) -> None:
         lines(ax, frames, linewidth=line_width)
     beyond = len([i for i in hit if i >= 128])
     if beyond:
-        ax.text(0, -y - 1.72, f"and {beyond} more elements further on in memory", color=INK, fontsize=8, va="top")
+        ax.text(0, -y - 1.72, f"and {beyond} more elements further on in memory", color=INK, fontsize=8.5, va="top")
 
 
 def fetches(run: ProductRun) -> Picture:

@@ -38,7 +38,8 @@ def banks(indices: Iterable[int], bank_bytes: int = 4, title: str = "") -> Pictu
         shift = 0.5 * (i % 2) if bank_bytes == 8 else 0  # the two floats of a wide bank side by side
         width = 0.5 if bank_bytes == 8 else 1
         ax.add_artist(Rectangle((word % 32 + shift, -row - 1), width, 0.9, facecolor=colour, edgecolor="none"))
-        ax.text(word % 32 + shift + width / 2, -row - 0.55, str(lane), ha="center", va="center", fontsize=6, color="w")
+        middle = word % 32 + shift + width / 2
+        ax.text(middle, -row - 0.55, str(lane), ha="center", va="center", fontsize=8.5 * width**0.5, color="w")
     boxes = [[(x, -needed), (x, 0.1)] for x in range(33)]
     lines(ax, boxes, linewidth=0.5, alpha=0.7)
     ax.set(xlim=(-0.2, 32.2), ylim=(-needed - 0.2, 0.3), xlabel=f"bank ({bank_bytes} bytes wide)", ylabel="turn")
@@ -100,7 +101,7 @@ def timeline(tiles: int, load: float, compute: float, buffers: int = 1, groups: 
                 str(s.tile),
                 ha="center",
                 va="center",
-                fontsize=7,
+                fontsize=8.5,
                 color=INK if s.what == "load" else "w",
             )
     rows = [f"{what}{f', group {g}' if groups > 1 else ''}" for g in range(groups) for what in ("load", "compute")]
@@ -123,7 +124,7 @@ def diverging(name: str, m: int, n: int, k: int, tile: int, warp: int = 32, layo
         ax.add_artist(Rectangle((col, -row - 1), 0.94, 0.92, facecolor=face, edgecolor=INK, linewidth=0.4))
         if counts.size <= 150:
             ink = "w" if share > 0.5 else INK
-            ax.text(col + 0.47, -row - 0.54, str(value), ha="center", va="center", color=ink, fontsize=7)
+            ax.text(col + 0.47, -row - 0.54, str(value), ha="center", va="center", color=ink, fontsize=7.5)
     ax.set(xlim=(0, counts.shape[1]), ylim=(-counts.shape[0], 0), xlabel="work-groups along N", ylabel="along M")
     ax.set_title(alt, color=INK, fontsize=9)
     ax.set_xticks([])

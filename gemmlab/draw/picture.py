@@ -99,7 +99,7 @@ class Picture(Figure):
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         width, height = (round(inches * 92) for inches in self.get_size_inches())
-        size = {"image/png": {"width": width, "height": height}}
+        size = {"image/png": {"width": width, "height": height, "alt": self.alt}}  # nbconvert uses the last
         return {"image/png": self.png(), "text/plain": f"[picture: {self.alt}]"}, size
 
 

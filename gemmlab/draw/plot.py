@@ -12,9 +12,9 @@ import numpy as np
 
 from .. import model
 from ..catalog import catalog
-from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture, short
+from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, RED, Picture, short
 
-_STYLES = (("o-", GREEN), ("^--", BLUE), ("D:", ORANGE), ("s-.", RED))
+_STYLES = (("o-", GREEN), ("^--", BLUE), ("D:", ORANGE), ("s-.", MAGENTA))
 
 
 def roofline(peaks: model.Peaks, points: Mapping[str, tuple[float, float]], title: str = "") -> Picture:
@@ -128,15 +128,15 @@ def tries(history: Sequence[Try], best: Mapping[int, float], kernel: int, origin
     last = f"Try {len(history)}, {history[-1]}" if history else "There are none yet"
     picture = Picture(7, 2.5, f"Chart of the last tries with kernel {kernel}. {last}.")
     picture.set_layout_engine("none")
-    _draw_tries(_bare(picture, (0.085, 0.17, 0.525, 0.7), "GFLOPS"), history, original)
-    right = _bare(picture, (0.68, 0.17, 0.31, 0.7))
+    _draw_tries(_bare(picture, (0.085, 0.17, 0.42, 0.7), "GFLOPS"), history, original)
+    right = _bare(picture, (0.57, 0.17, 0.42, 0.7))
     for number, rate in best.items():
         colour, strength = (GREEN, 1.0) if number == kernel else (INK, 0.55)
         right.bar(number, rate, color=colour, alpha=strength, width=0.7)
     kernels = list(catalog)
     right.set(xlim=(kernels[0] - 0.7, kernels[-1] + 0.7), ylim=(0, 1.15 * max(best.values(), default=1.0)))
     right.set_xticks(kernels, [str(number) for number in kernels])
-    right.tick_params(axis="x", labelsize=6.5)
+    right.tick_params(axis="x", labelsize=7.5)
     right.set_title("best of each kernel here, GFLOPS", color=INK, fontsize=8)
     return picture
 
@@ -221,7 +221,7 @@ def lines(series: Mapping[str, Mapping[float, float]], xlabel: str, ylabel: str 
 def shares(runs: Mapping[str, Mapping[str, float]]) -> Picture:
     """How the time of a call is divided among its passes; `runs` maps a label to {pass: milliseconds}."""
     names = list(dict.fromkeys(name for passes in runs.values() for name in passes))
-    colours = {"gemm": GREEN, "pad": BLUE, "transpose": ORANGE, "unpad": RED}
+    colours = {"gemm": GREEN, "pad": BLUE, "transpose": ORANGE, "unpad": INK}
     said = "; ".join(f"{label}: gemm {p['gemm'] / sum(p.values()):.0%}" for label, p in runs.items())
     picture = Picture(7, 0.9 + 0.4 * len(runs), f"Shares of the time by pass. {said}")
     ax = picture.axes_plain()

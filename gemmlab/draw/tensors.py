@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 from .. import model
 from ..model import tf32
 from .diagram import faint
-from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, RED, Picture, lines
+from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, lines
 
 #: Numbers whose bits are drawn, by name.
 NUMBERS = {"pi": np.pi, "1/3": 1 / 3, "0.1": 0.1, "3": 3.0, "1.9998": 1.9998}
@@ -135,7 +135,7 @@ def bits(x: str | float = "pi") -> Picture:
     picture = Picture(6.8, 1.9, alt)
     ax = picture.axes_plain()
     top = int(np.frexp(whole)[1]) - 1  # the exponent of x
-    rows = (("x", whole, 24, None), ("big", big, 11, BLUE), ("small", small, 11, ORANGE), ("lost", lost, 24, RED))
+    rows = (("x", whole, 24, None), ("big", big, 11, BLUE), ("small", small, 11, ORANGE), ("lost", lost, 24, MAGENTA))
     for row, (name, value, digits, colour) in enumerate(rows):
         first = int(np.frexp(abs(value))[1]) - 1 if value else top
         number = round(abs(float(value)) * 2.0 ** (23 - top))

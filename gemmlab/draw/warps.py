@@ -87,7 +87,7 @@ def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, lane: int = 0) -> Pictur
             if m % 4 == n % 4 == 0:
                 ink = "w" if np.dot(shades[item][:3], (0.21, 0.72, 0.07)) < 0.45 else "k"
                 ax.add_artist(Rectangle((n, -m - 4), 4, 4, facecolor=shades[item], edgecolor=INK, linewidth=0.3))
-                ax.text(n + 2, -m - 2.1, str(item), ha="center", va="center", fontsize=7, color=ink)
+                ax.text(n + 2, -m - 2.1, str(item), ha="center", va="center", fontsize=7.5, color=ink)
         ax.add_artist(Rectangle((0, -TILE), TILE, TILE, fill=False, edgecolor=GREEN, linewidth=1.5))
         ax.set(xlim=(-0.5, TILE + 0.5), ylim=(-TILE - 0.5, 0.5), aspect="equal", xticks=[], yticks=[])
         ax.set_title(f"kernel {number}: warp 0, lane {lane} in magenta", color=INK, fontsize=10)

@@ -6,14 +6,17 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..bench.explained import Allowed
+from ..bench.landscape import Landscape
 from ..catalog import catalog
 from ..opencl.devices import Device
 from ..worker.client import Outcome
 from ..worker.idle import Job
 
 _best: dict[tuple[str, int], float] = {}  # the best GFLOPS of each kernel, by device and number
-_peaks: dict[str, float | None] = {}  # GFLOPS of multiply-adds, by device; None where they cannot be measured
+_peaks: dict[str, dict[str, Any] | None] = {}  # the fields of `Peaks`, by device; None where they cannot be measured
 _originals: dict[tuple, float] = {}  # GFLOPS of kernels' own texts, by device, kernel and settings
+_allowed: dict[tuple, Allowed | None] = {}  # by chip, kernel and settings; None where the model cannot tell
 _all: weakref.WeakSet[Beside] = weakref.WeakSet()  # those that hear of it
 
 
@@ -32,7 +35,8 @@ class Beside:
     @property
     def peak(self) -> float | None:
         """The measured peak in GFLOPS, or None as long as it is not known."""
-        return _peaks.get(self._name)
+        found = _peaks.get(self._name)
+        return found["gflops"] if found else None
 
     def best(self) -> dict[int, float]:
         """The best GFLOPS of each kernel here so far, by its number."""
@@ -57,9 +61,43 @@ class Beside:
 
         return Job("measure", {**arguments, "source": None}, done)
 
+    def allowed(self, kernel: int, values: Mapping[str, int]) -> Allowed | None:
+        """What the model allows on this device with these parameters and sizes, or None as long as it is not known."""
+        return _allowed.get((self._name, kernel, *values.items()))
+
+    def allowed_on(self, found: Landscape, kernel: int, params: Mapping[str, int]) -> Allowed | None:
+        """What it allows on a recorded device, likewise."""
+        return _allowed.get((found.title, kernel, *params.items()))
+
+    def work_out(self, arguments: dict[str, Any], values: Mapping[str, int], gflops: float) -> list[Job]:
+        """Work out what the model allows on this device, where a rate was measured."""
+        options = {"device": self._device.index, "peaks": _peaks.get(self._name)}
+        asked = {name: arguments[name] for name in ("kernel", "params", "m", "n", "k")}
+        return self._ceiling((self._name, asked["kernel"], *values.items()), {**asked, **options, "gflops": gflops})
+
+    def work_out_on(self, found: Landscape, kernel: int, params: Mapping[str, int]) -> list[Job]:
+        """Work out what it allows on a recorded device, where a rate was recorded."""
+        record = found.rate(kernel, params)
+        if record is None or record.problem:
+            return []
+        asked = {"kernel": kernel, "params": dict(params), **dict.fromkeys("mnk", found.size)}
+        options = {"gflops": record.gflops, "registers": record.registers, "chip": found.title}
+        return self._ceiling((found.title, kernel, *params.items()), asked | options)
+
+    def _ceiling(self, key: tuple, arguments: dict[str, Any]) -> list[Job]:
+        def done(outcome: Outcome) -> None:
+            _allowed[key] = Allowed(**outcome.result) if outcome.result else None
+            self._tell()
+
+        return [] if key in _allowed else [Job("ceiling", arguments, done)]
+
+    def measure_peaks(self) -> list[Job]:
+        """Measure the peaks of the device, if they are not known."""
+        return [Job("peaks", {"device": self._device.index}, self._heard_peaks)] if self._name not in _peaks else []
+
     def measure_others(self, sizes: Mapping[str, int], most_seconds: float) -> list[Job]:
-        """Measure the peak and the other kernels, as far as they are not known, at sizes m, n and k."""
-        jobs = [Job("peaks", {"device": self._device.index}, self._heard_peaks)] if self._name not in _peaks else []
+        """Measure the other kernels, as far as they are not known, at sizes m, n and k."""
+        jobs = []
         for number in catalog:
             if (self._name, number) not in _best:
                 arguments = {"kernel": number, "device": self._device.index, "most_seconds": most_seconds, **sizes}
@@ -72,7 +110,7 @@ class Beside:
             self._tell()
 
     def _heard_peaks(self, outcome: Outcome) -> None:
-        _peaks[self._name] = outcome.result["gflops"] if outcome.result else None
+        _peaks[self._name] = outcome.result
         self._tell()
 
     def _tell(self) -> None:

@@ -1,9 +1,9 @@
 // What the widgets need the page to do, because Python cannot:
 // - the static picture in the cell's next output is hidden while the widget is alive, and a sentence says when it is not;
 // - keys pressed in a control do not reach JupyterLab's shortcuts;
-// - sliders and the result panel get names that a screen reader can say, and one Tab stop each;
+// - sliders and buttons get names that a screen reader can say, sliders one Tab stop each, and answers are spoken;
 // - Python hears whether a slider is still held, what was typed beside it, and which try of a chart was clicked;
-// - clocks run while Python waits.
+// - clocks run while Python waits, and a panel does not shrink when its picture does.
 const GONE = "No kernel runs behind this picture. To move it, run the notebook's cells from the first one on.";
 const MOVES = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End"];
 
@@ -128,8 +128,15 @@ function render({ model, el }) {
         handle.setAttribute("aria-valuetext", readout ? readout.textContent : "");
         if (readout) readout.tabIndex = -1; // one Tab stop for each slider
       }
-      const result = panel.querySelector(".gemmlab-result");
-      if (result && !result.hasAttribute("role")) result.setAttribute("role", "status");
+      for (const play of panel.querySelectorAll(".jupyter-widget-play, .widget-play")) {
+        const [start, stop] = play.querySelectorAll("button");
+        if (!stop) continue;
+        const playing = start.querySelector(".fa-pause");
+        for (const [button, words] of [[start, playing ? "Pause" : play.title], [stop, "Stop, and back to the start"]]) {
+          button.title = words;
+          button.setAttribute("aria-label", words);
+        }
+      }
     };
     name();
     const timer = setTimeout(name, 500);
@@ -137,7 +144,42 @@ function render({ model, el }) {
     for (const readout of panel.querySelectorAll(".widget-readout")) {
       watcher.observe(readout, { childList: true, characterData: true, subtree: true });
     }
+    for (const icon of panel.querySelectorAll(".jupyter-widget-play i, .widget-play i")) {
+      watcher.observe(icon, { attributeFilter: ["class"] });
+    }
     undo.push(() => { clearTimeout(timer); watcher.disconnect(); });
+  };
+
+  // A screen reader says what is new in an answer, once: the verdict and the rate, or the sentence below a picture.
+  const speak = (panel) => {
+    const result = panel.querySelector(".gemmlab-result");
+    if (!result) return;
+    const words = document.createElement("div");
+    words.className = "gemmlab-spoken";
+    words.setAttribute("role", "status");
+    panel.append(words);
+    let spoken = "";
+    const say = () => {
+      const { key, count = "" } = result.querySelector("[data-key]")?.dataset ?? {};
+      if (key === undefined || spoken === `${key} ${count}`) return;
+      spoken = `${key} ${count}`;
+      words.textContent = [...result.querySelectorAll(".gemmlab-said")].map((part) => part.textContent).join(". ");
+    };
+    const watcher = new MutationObserver(say);
+    watcher.observe(result, { childList: true, subtree: true });
+    undo.push(() => { watcher.disconnect(); words.remove(); });
+    say();
+  };
+
+  // A panel that has been tall stays tall, so that what is below does not jump while a slider moves.
+  const stayTall = (panel) => {
+    const result = panel.querySelector(".gemmlab-result");
+    if (!result) return;
+    const least = result.style.minHeight;
+    const watcher = new MutationObserver(() => { result.style.minHeight = `${result.offsetHeight}px`; });
+    watcher.observe(result, { childList: true, subtree: true });
+    undo.push(() => watcher.disconnect());
+    listen(window, "resize", () => { result.style.minHeight = least; });
   };
 
   const attach = () => {
@@ -145,7 +187,7 @@ function render({ model, el }) {
     const panel = el.closest(".gemmlab");
     if (!output || !panel) return;
     watchKernel(panel, output);
-    for (const part of [keepKeys, watchHand, watchTyping, watchTries, runClocks, nameAll]) part(panel);
+    for (const part of [keepKeys, watchHand, watchTyping, watchTries, runClocks, nameAll, speak, stayTall]) part(panel);
   };
 
   requestAnimationFrame(() => requestAnimationFrame(attach));

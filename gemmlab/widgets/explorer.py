@@ -77,7 +77,9 @@ class Explorer(Shell):
         self._begin: float | None = None  # the rate of the first right result
         self._shown: tuple[client.Outcome, list[str]] | None = None
         self._arrived = threading.Event()
-        self._recorded = Recorded(self.spec, source)
+        self._recorded = Recorded(
+            self.spec, source, lambda found, params: self._beside.allowed_on(found, self.spec.number, params)
+        )
         self._recorded.on_choose(lambda params: self.set({**self.values, **params}))
         self._make_buttons()
         controls = self.settings.controls
@@ -203,7 +205,7 @@ class Explorer(Shell):
         known = panel.free_facts(self.spec, self.settings.params(values), self.device.limits)
         words = f"<div>{escape(panel.settings(values))}: {escape(known)}</div>"
         if step:
-            limit = client.worker().limits[step]
+            limit = client.worker().limit(step, self._asked)
             clock = f'data-job="{id(self._asked)}" data-step="{step}" data-limit="{limit:g}" aria-hidden="true"'
             words += f'<span class="gemmlab-spinner"></span>{STEPS[step]} … <span class="gemmlab-clock" {clock}></span>'
         self._status.value = words
@@ -254,13 +256,16 @@ class Explorer(Shell):
                 if not self.settings.touched:
                     self.panel.remove_class("gemmlab-stale")
                     self._status.value = ""
-                    here = Measured(result.gflops, self._beside.peak, self.device.name) if outcome.ok else None
-                    self._recorded.show(values, here)
+                    self._recorded.show(values, self._here(values, result.gflops) if outcome.ok else None)
             places = range(len(history))[: -plot.SHOWN - 1 : -1]
             tries = ("choose one to return to", -1), *((f"{place + 1}: {history[place]}", place) for place in places)
             if tries != tuple(self._again.options):
                 self._again.options = tries  # this chooses the first
         self._arrived.set()
+
+    def _here(self, values: dict[str, int], gflops: float) -> Measured:
+        """The rate on the reader's device, with what is known to compare it with."""
+        return Measured(gflops, self._beside.peak, self.device.name, self._beside.allowed(self.spec.number, values))
 
     def ready(self) -> None:
         """Run the initial settings."""
@@ -282,17 +287,23 @@ class Explorer(Shell):
         return (str(self.device), self.spec.number, parent.get("metadata", {}).get("cellId", ""))
 
     def _plan(self) -> None:
-        """What to do while nobody waits: the original of an edited text, and the next moves; then the chart."""
-        jobs: list[Job] = []
-        base = self.settings.base
-        if self.source is not None and self._beside.original(self.spec.number, base) is None:
+        """What to do while nobody waits: the original of an edited text, ceilings, the next moves; then the chart."""
+        jobs, here = list[Job](), list[Job]()
+        base, kernel = self.settings.base, self.spec.number
+        if self.source is not None and self._beside.original(kernel, base) is None:
             jobs.append(self._beside.measure_original(self._arguments(base), base))
+        for found in self._recorded.landscapes:
+            jobs += self._beside.work_out_on(found, kernel, self.settings.params(base))
+        if self._shown and self._shown[0].ok and self._recorded.landscapes:
+            answer = self._shown[0]
+            here = self._beside.work_out(answer.arguments, _values(answer), answer.result.gflops)
         if self._shown and self._shown[0].result and has_src_build_cache(self.device.cl):
             tried = [t.settings for t in self._history]
             near = [values for values in self.settings.neighbours() if values not in tried]
             jobs += [Job("compile", self._arguments(values)) for values in near[:AHEAD]]
         idle, sizes = client.worker().idle, {size.lower(): self._start[size] for size in "MNK"}
-        idle.plan("chart", self._beside.measure_others(sizes, MOST_SECONDS / 2))
+        others = self._beside.measure_others(sizes, MOST_SECONDS / 2)
+        idle.plan("chart", [*self._beside.measure_peaks(), *here, *others])
         idle.plan(self._client, jobs)  # the latest plan comes first
 
     def still(self) -> Picture:

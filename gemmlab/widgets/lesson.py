@@ -75,7 +75,7 @@ class Difference:
         return self.text
 
     def _ipython_display_(self) -> None:
-        colours = {"+": "#3fa26a2e", "-": "#d9534f2e"}
+        colours = {"+": "#3fa26a2e", "-": "#cf75192e"}
         parts = []
         for sign, lines in itertools.groupby(self.text.splitlines(), lambda line: line[:1]):
             text = "\n".join(escape("..." if sign == "@" else line) for line in lines)

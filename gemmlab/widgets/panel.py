@@ -69,7 +69,7 @@ def outcome(
     result = outcome.result
     if result is None:
         words = {"hang": "Stopped", "stopped": "Stopped", "crash": "Crashed"}.get(outcome.kind, "Not run")
-        problem = f'<div class="gemmlab-problem">{escape(outcome.verdict)}</div>'
+        problem = f'<div class="gemmlab-problem gemmlab-said">{escape(outcome.verdict)}</div>'
         said = "" if outcome.kind == "ParameterError" else moved  # the notes would say the same once more
         return f"{title}{_head(words, RED)}{problem}{said}"
     colour = GREEN if outcome.ok else ORANGE if outcome.by_luck else RED
@@ -93,7 +93,7 @@ def changes(spec: KernelSpec, source: str) -> str:
     """How a learner's text differs from the kernel's: removed lines are marked with -, added ones with +."""
     lines = sources.diff(sources.read(spec.file), source, context=0).splitlines()
     shown = [line for line in lines if line[:1] in "+-"][:30]
-    colours = {"+": GREEN, "-": RED}
+    colours = {"+": GREEN, "-": ORANGE}
     style = "border-left:3px solid {};padding-left:6px"
     rows = "".join(f'<div style="{style.format(colours[x[0]])}">{escape(x)}</div>' for x in shown)
     title = "changes to the original:" if shown else "the same as the original"
@@ -101,7 +101,7 @@ def changes(spec: KernelSpec, source: str) -> str:
 
 
 def _head(text: str, colour: str) -> str:
-    return f'<div class="gemmlab-head" style="color:{colour}"><span>{escape(text)}</span></div>'
+    return f'<div class="gemmlab-head gemmlab-said" style="color:{colour}"><span>{escape(text)}</span></div>'
 
 
 def _rate(outcome: Outcome, beside: Yardsticks) -> str:
@@ -117,7 +117,7 @@ def _rate(outcome: Outcome, beside: Yardsticks) -> str:
     if not outcome.ok:
         others.append("which does not count, because the result is not right")
     said = f", {'; '.join(others)}" if others else ""
-    return f'<div class="gemmlab-rate"><b>{short(rate)}</b> GFLOPS{escape(said)}</div>'
+    return f'<div class="gemmlab-rate gemmlab-said"><b>{short(rate)}</b> GFLOPS{escape(said)}</div>'
 
 
 def _sizes(spec: KernelSpec, params: Mapping[str, int], limits: Limits) -> dict[str, str]:

@@ -14,10 +14,12 @@ import ipywidgets as w
 import traitlets
 
 from ..bench import records
+from ..bench.explained import Allowed
 from ..bench.landscape import Landscape, Record, recorded
 from ..catalog import KernelSpec, find
 from ..draw.landscape import Cell, landscape, name_of
 from ..draw.picture import BLUE, GREEN, Picture, short
+from ..model.ceilings import named
 from .shell import Newest, escape, on_any_thread
 
 #: The name of the line for what the model allows.
@@ -25,11 +27,19 @@ CEILING = "the model's ceiling"
 
 
 class Measured(NamedTuple):
-    """What the reader's device reached: GFLOPS, its peak in GFLOPS if that is known, and what to call it."""
+    """What the reader's device reached.
+
+    Attributes:
+        gflops: the rate.
+        peak: of the device in GFLOPS, None as long as it is not known.
+        device: what to call it.
+        allowed: what the model allows on it, None as long as that is not known.
+    """
 
     gflops: float
     peak: float | None = None
     device: str = "your device"
+    allowed: Allowed | None = None
 
 
 class Grid(anywidget.AnyWidget):
@@ -52,15 +62,21 @@ class Recorded(w.VBox):
     Args:
         spec: the kernel.
         source: the reader's own text, of which there can be no record.
+        allowed: says what the model allows on a recorded device with some parameters, as far as it is known.
     """
 
-    def __init__(self, spec: KernelSpec, source: str | None = None):
+    def __init__(
+        self,
+        spec: KernelSpec,
+        source: str | None = None,
+        allowed: Callable[[Landscape, dict[str, int]], Allowed | None] = lambda found, params: None,
+    ):
         self.spec = spec
         self._lock = threading.RLock()
         self._callbacks: list[Callable[[dict[str, int]], Any]] = []
         self._values: dict[str, int] = dict(spec.defaults)
         self._here: Measured | None = None
-        self._ceiling: float | None = None
+        self._allowed = allowed
         self._found = [] if source is not None else [found for found in recorded() if found.rows(spec.number)]
         self._needles = w.HTML(layout=w.Layout(max_width="860px"))
         self._note = w.HTML("", layout=w.Layout(max_width="860px"))
@@ -88,19 +104,23 @@ class Recorded(w.VBox):
         """The landscape that is shown, None if the kernel was never recorded."""
         return self._chip.value if self._found else None
 
-    def show(self, values: Mapping[str, int], here: Measured | None = None, ceiling: float | None = None) -> None:
+    @property
+    def landscapes(self) -> list[Landscape]:
+        """All landscapes with this kernel; none for a text of the reader's own."""
+        return self._found
+
+    def show(self, values: Mapping[str, int], here: Measured | None = None) -> None:
         """Show what was recorded for these settings, at once, and what was measured here.
 
         Args:
             values: the kernel's parameters; other names, such as M, N and K, are left aside.
             here: what the reader's device reached with them; None while that is not known.
-            ceiling: the share of the recorded device's peak that the model allows, if known.
         """
         if not self._found:
             return
         with self._lock:
             before, self._values = self._values, {name: values[name] for name in self.spec.defaults}
-            self._here, self._ceiling = here, ceiling
+            self._here = here
             self._show_needles()
             if before != self._values or not self._grid.svg:
                 self._say("")
@@ -139,17 +159,17 @@ class Recorded(w.VBox):
     def _show_needles(self) -> None:
         shown = self._chip.value
         others = [found for found in self._found if found is not shown]
-        bars = [_bar_here(self._here), self._bar_of(shown, self._ceiling), *map(self._bar_of, others)]
+        bars = [_bar_here(self._here), self._bar_of(shown), *map(self._bar_of, others)]
         record = shown.rate(self.spec.number, self._values)
         data = f'data-share="{record.share if record else 0:.4f}"'
         self._needles.value = f'<div {data} style="line-height:1.5">{"".join(bars)}{_facts(shown, record)}</div>'
 
-    def _bar_of(self, found: Landscape, ceiling: float | None = None) -> str:
+    def _bar_of(self, found: Landscape) -> str:
         """The needle of a recorded device, with the vendor's library and the model's ceiling as lines."""
         cell = _cell(found, self.spec, self._values)
         rates = records.yardsticks(found.title, found.size)
         lines = {name: rate / found.peak for name, rate in rates.items() if name.startswith("cuBLAS")}
-        lines |= {} if ceiling is None else {CEILING: ceiling}
+        lines |= _ceiling(self._allowed(found, self._values), cell.share, found.peak)
         return _bar(f"{found.title}, recorded", cell.share, BLUE, escape(cell.words), lines)
 
     def _show_picture(self, axes: tuple[str, str]) -> None:
@@ -275,7 +295,13 @@ def _bar_here(here: Measured | None) -> str:
     if not here.peak:
         return _bar(here.device, 0.0, GREEN, f"{short(here.gflops)} GFLOPS; its peak is not measured yet")
     share = here.gflops / here.peak
-    return _bar(here.device, share, GREEN, _rate(here.gflops, share))
+    return _bar(here.device, share, GREEN, _rate(here.gflops, share), _ceiling(here.allowed, share, here.peak))
+
+
+def _ceiling(allowed: Allowed | None, share: float, peak: float) -> dict[str, float]:
+    """What the model allows, as a line; none if that is the whole peak, or if the rate shows that it is not true."""
+    limit = allowed.gflops / peak if allowed else 1.0
+    return {f"{CEILING}, set by {named(allowed.resource)}": limit} if allowed and share <= limit < 0.995 else {}
 
 
 def _rate(gflops: float, share: float) -> str:
@@ -287,7 +313,7 @@ def _bar(name: str, share: float, colour: str, words: str, lines: Mapping[str, f
     width = 100 * min(max(share, 0.0), 1.0)
     marks = meaning = ""
     for label, at in (lines or {}).items():
-        style = "dashed" if label == CEILING else "solid"
+        style = "dashed" if label.startswith(CEILING) else "solid"
         place = f"position:absolute;left:{100 * min(at, 1.0):.1f}%;top:-3px;bottom:-3px"
         marks += f'<div style="{place};border-left:2px {style} currentColor"></div>'
         meaning += f"; {style} line: {escape(label)}, {100 * at:.0f} %"

@@ -121,12 +121,12 @@ class Stepper(Shell):
         """The panel's HTML: a picture and its words; or words, and below them the kernel's text beside a picture."""
         if not self._film:
             picture = self._what(**values)
-            return f"{picture.svg()}<p style='margin:2px 0'>{escape(picture.alt)}</p>"
+            return f"{picture.svg()}<p class='gemmlab-said' style='margin:2px 0'>{escape(picture.alt)}</p>"
         replay, step, item = self._moment(values)
         picture = replay.picture(step, item)
         text = listing(replay.run, replay.steps[step - 1].line, self._heat.value)
         side = '<div style="flex:1 1 300px;min-width:0">{}</div>'
-        words = f'<p style="margin:2px 0;min-height:4.5em">{escape(picture.alt)}</p>'
+        words = f'<p class="gemmlab-said" style="margin:2px 0;min-height:4.5em">{escape(picture.alt)}</p>'
         return f'{words}<div style="display:flex;gap:12px">{side.format(text)}{side.format(picture.svg())}</div>'
 
     def _show(self, values: dict) -> None:

@@ -3,6 +3,7 @@ from its standard input and answers on its standard output. It ends when its par
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -30,13 +31,16 @@ def main() -> None:
 
     import pyopencl as cl
 
-    from ..bench import peaks, timing
+    from ..bench import explained, peaks, timing
     from ..opencl.devices import find_device
     from .look import look
 
     def say(request: Request, **words: Any) -> None:
         answers.write(json.dumps({"id": request["id"], **words}) + "\n")
 
+    if inbox.empty():  # it was started before it was needed: the first launch of all loads the compiler
+        with contextlib.suppress(Exception):
+            timing.compile_ahead(1, 4, 4, 4, params={"TS": 4})
     while True:
         request = inbox.take()
         job, arguments = request["job"], request["arguments"]
@@ -51,7 +55,9 @@ def main() -> None:
         try:
             say(request, step="start")
             if job == "peaks":
-                found = asdict(peaks.peaks(find_device(arguments["device"])))
+                found = asdict(peaks.peaks(find_device(arguments["device"]), caches=True))
+            elif job == "ceiling":
+                found = asdict(explained.allowed(**arguments))
             elif job == "compile":
                 found = {"seconds": timing.compile_ahead(**arguments, on_step=on_step)}
             else:

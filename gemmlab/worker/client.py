@@ -159,7 +159,7 @@ class Worker:
             arguments: those of `timing.measure` (or what `job` takes), as JSON can hold them.
             done: called with the Outcome, from another thread.
             step: called with "compile", "predict", "check", "time", "look" as the job goes on, likewise.
-            job: "measure"; "compile" (`timing.compile_ahead`); "peaks" of a `device`.
+            job: "measure"; "compile" (`timing.compile_ahead`); "peaks" of a `device`; "ceiling" (`explained.allowed`).
         """
         with self._lock:
             if self.closed:
@@ -200,6 +200,14 @@ class Worker:
             if not self._waiting:
                 self._rest()
         request.done(Outcome(request.arguments, problem="stopped before it ran, as you asked", kind="stopped"))
+
+    def limit(self, step: str, arguments: dict) -> float:
+        """Seconds that a step may take.
+
+        Some runtimes compile at the first launch. That of a kernel's own text, which is known to end, may take as long
+        as compiling; a text of the reader's own may loop for ever.
+        """
+        return self.limits["compile" if step == "predict" and arguments.get("source") is None else step]
 
     def close(self) -> None:
         """End the child."""
@@ -253,7 +261,8 @@ class Worker:
             self._alarm = None
         if step and self._child:
             self._step = step
-            self._alarm = threading.Timer(self.limits[step], self._ring, (self._child, step))
+            seconds = self.limit(step, self._running.arguments if self._running else {})
+            self._alarm = threading.Timer(seconds, self._ring, (self._child, step))
             self._alarm.daemon = True
             self._alarm.start()
 
@@ -329,7 +338,7 @@ class Worker:
     def _obituary(self, child: _Child, request: _Request) -> Outcome:
         doing = self._doing
         if self._late:
-            seconds = self.limits[self._step]
+            seconds = self.limit(self._step, request.arguments)
             cause = "" if doing != "running" else " Is there a loop that never ends, or a barrier that not all reach?"
             return Outcome(request.arguments, problem=f"stopped: {doing} took over {seconds:g} s.{cause}", kind="hang")
         code, words = child.process.returncode, child.last_words()

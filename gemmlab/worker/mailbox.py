@@ -27,6 +27,11 @@ class Mailbox(Generic[T]):
             self._arrived.wait_for(lambda: self._newest)
             return self._newest.pop(next(iter(self._newest)))
 
+    def empty(self) -> bool:
+        """Whether nothing waits."""
+        with self._arrived:
+            return not self._newest
+
     def has(self, client: str) -> bool:
         """Whether a request of this client waits."""
         with self._arrived:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import nbformat
 import psutil
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 #: Nothing that a test does takes longer, in milliseconds.
 PATIENCE = 60_000
@@ -70,6 +70,7 @@ class Lab:
 
     def __init__(self, device: str | None = None, caches: Path | None = None, browser: Browser | None = None):
         self._given = browser
+        self._contexts: dict[float, BrowserContext] = {}
         self.folder = Path(tempfile.mkdtemp(prefix="gemmlab-lab-"))
         self.notebooks = self.folder / "notebooks"
         self.notebooks.mkdir()
@@ -177,7 +178,11 @@ class Lab:
         if path != target:
             for file in (path, *path.parent.glob("*.py")):
                 shutil.copy(file, self.notebooks)
-        page = self.browser.new_page(viewport={"width": width, "height": height}, device_scale_factor=scale)
+        if scale not in self._contexts:  # its pages share what the browser has loaded of JupyterLab
+            self._contexts[scale] = self.browser.new_context(device_scale_factor=scale)
+            self._end.callback(self._contexts[scale].close)
+        page = self._contexts[scale].new_page()
+        page.set_viewport_size({"width": width, "height": height})
         page.set_default_timeout(PATIENCE)
         page.goto(f"{self.url}/lab/tree/{target.name}?reset&token={self.token}")
         book = Book(page, target)

@@ -263,10 +263,13 @@ def test_controls_and_result_have_names(book):
         sliders = book.box(number).get_by_role("slider")
         assert [s.get_attribute("aria-label") for s in sliders.all()] == names
         assert [s.get_attribute("aria-valuetext") for s in sliders.all()] == [book.value(number, n) for n in names]
-        assert book.box(number).get_by_role("status").locator("[data-key]").count() == 1
+        spoken = book.box(number).get_by_role("status")
+        assert spoken.count() == 1 and ("Right" in spoken.text_content()) == (number == EXPLORER)
         assert book.box(number).locator("svg[role=img]").get_attribute("aria-label")
     book.time(EXPLORER, "TS", "ArrowLeft")
     book.wait_until(lambda: book.control(EXPLORER, "TS").get_attribute("aria-valuetext") == "24")
+    spoken = book.box(EXPLORER).get_by_role("status")  # verdict and rate, and not the details
+    book.wait_until(lambda: "x your start" in spoken.text_content() and "work-group" not in spoken.text_content())
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

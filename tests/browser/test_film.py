@@ -28,9 +28,9 @@ SEEN = """cell => {
 
 
 @pytest.fixture(scope="module")
-def ran():
+def ran(compiled):
     """The notebook after it has been run."""
-    with started() as lab:
+    with started(caches=compiled) as lab:
         book = lab.open(notebook(lab.notebooks / "stepper.ipynb", *CELLS), height=800)
         book.run_all()
         yield book
@@ -60,13 +60,14 @@ def test_steps_are_quick_and_a_slider_of_the_chapter_changes_the_film(ran):
 
 
 def test_play_moves_the_film_by_keys_alone(ran):
-    button = ran.box(FILM).locator(".widget-play button, .jupyter-widget-play button").first
     before = ran.value(FILM, "step")
-    button.focus()
+    ran.box(FILM).get_by_role("button", name="Play through step").focus()
     ran.page.keyboard.press("Enter")
     ran.wait_until(lambda: ran.value(FILM, "step") != before)
-    button.focus()
+    ran.box(FILM).get_by_role("button", name="Pause").focus()
     ran.page.keyboard.press("Enter")
+    ran.box(FILM).get_by_role("button", name="Play through step").wait_for()
+    assert ran.box(FILM).get_by_role("button", name="Stop, and back to the start").count() == 1
 
 
 def test_a_cell_of_opencl_is_stepped_through_and_its_race_marked(ran):

@@ -507,7 +507,7 @@ def test_a_notebook_gets_a_png_and_the_words():
     data, size = picture._repr_mimebundle_()
     assert data["image/png"].startswith(b"\x89PNG") and data["text/plain"] == f"[picture: {picture.alt}]"
     width, height = picture.get_size_inches()
-    assert size == {"image/png": {"width": round(92 * width), "height": round(92 * height)}}
+    assert size == {"image/png": {"width": round(92 * width), "height": round(92 * height), "alt": picture.alt}}
 
 
 def test_numbers_in_words():

@@ -455,12 +455,27 @@ def test_a_chapter_from_the_second_on_is_complete(name):
     assert "plot.roofline(" in text or number in (8, 10, 13, 15, 16)
 
 
-@pytest.mark.parametrize("number", WRONG)
-def test_checks_say_why_typical_answers_are_wrong(number, capsys):
-    """Each typical wrong answer gets False, and a hint of its own."""
+@pytest.fixture
+def checks():
+    """The checks of the exercises, as a chapter imports them."""
     spec = importlib.util.spec_from_file_location("checks", FOLDER / "checks.py")
-    checks = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(checks)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("number", "answer", "words"),
+    [("00_1", "128", "no quotes"), ("00_2", lambda *case: print(1.0), "`return`"), ("00_2", lambda *case: ..., "yet")],
+)
+def test_an_answer_that_is_none_gets_a_hint_that_says_so(checks, number, answer, words, capsys):
+    assert getattr(checks, f"check_{number}")(answer) is False
+    assert words in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("number", WRONG)
+def test_checks_say_why_typical_answers_are_wrong(checks, number, capsys):
+    """Each typical wrong answer gets False, and a hint of its own."""
     hints = []
     for answer in [None, *WRONG[number]]:
         assert getattr(checks, f"check_{number}")(answer) is False

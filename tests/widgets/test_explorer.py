@@ -47,6 +47,9 @@ class Desk:
     def warm(self):
         pass
 
+    def limit(self, step, arguments):
+        return self.limits[step]
+
     def answer(self, gflops=2.0, ok=True, which=-1, **problem) -> None:
         arguments, done, _ = self.asked[which]
         if problem:
@@ -66,7 +69,7 @@ def desk(monkeypatch, any_device):
     made = Desk()
     monkeypatch.setattr(client, "worker", lambda: made)
     monkeypatch.setattr(explorer_module, "_memories", {})
-    for known in ("_best", "_peaks", "_originals"):
+    for known in ("_best", "_peaks", "_originals", "_allowed"):
         monkeypatch.setattr(beside, known, {})
     return made
 
@@ -256,23 +259,49 @@ def test_the_next_moves_are_compiled_while_nobody_waits(explorer, desk, monkeypa
     """One step of each slider, as it would settle, and nothing that was tried already; where the runtime keeps it."""
     monkeypatch.setattr(explorer_module, "has_src_build_cache", lambda device: kept)
     explorer._plan()
-    plan = desk.idle.plans[explorer._client]
+    plan = [job for job in desk.idle.plans[explorer._client] if job.job == "compile"]
     if not kept:
         assert plan == []
         return
     settings = [job.arguments["params"] for job in plan]
-    assert {job.job for job in plan} == {"compile"} and {"TS": 24, "WPT": 8} in settings
+    assert {"TS": 24, "WPT": 8} in settings
     assert {"TS": 32, "WPT": 4} in settings and {"TS": 32, "WPT": 16} in settings
     assert {"TS": 32, "WPT": 8} not in settings
 
 
 def test_the_share_of_the_peak_and_the_other_kernels_arrive_later(explorer, desk):
     jobs = desk.idle.plans["chart"]
-    assert jobs[0].job == "peaks" and 3 not in [job.arguments.get("kernel") for job in jobs]
+    assert jobs[0].job == "peaks" and 3 not in [job.arguments["kernel"] for job in jobs if job.job == "measure"]
     jobs[0].done(Outcome({}, {"gflops": 8.0}))
     assert soon(lambda: "25% of this device" in explorer.panel.value) and shown(explorer, "count") == "1"
     jobs[0].done(Outcome({}, {"gflops": 1.0}))
     assert soon(lambda: "measured too low" in explorer.panel.value), "no share above all there is"
+
+
+def test_ceilings_are_worked_out_while_nobody_waits(explorer, desk):
+    """For the recorded device with the next moves, for the reader's own once its peaks are known."""
+    (there,) = [job for job in desk.idle.plans[explorer._client] if job.job == "ceiling"]
+    chart = desk.idle.plans["chart"]
+    here = chart[1]
+    assert [chart[0].job, here.job] == ["peaks", "ceiling"]
+    assert there.arguments["chip"] == explorer._recorded.landscape.title and there.arguments["m"] == 4096
+    assert here.arguments["m"] == 64 and here.arguments["gflops"] == pytest.approx(2.0)
+    assert "dashed" not in explorer._recorded._needles.value
+    chart[0].done(Outcome({}, {"gflops": 8.0}))
+    there.done(Outcome({}, {"gflops": 20_000.0, "resource": "local memory"}))
+    here.done(Outcome({}, {"gflops": 4.0, "resource": "nearest cache"}))
+    assert soon(lambda: explorer._recorded._needles.value.count("dashed line") == 2)
+    assert "set by the nearest cache, 50 %" in explorer._recorded._needles.value
+    explorer._plan()
+    assert "ceiling" not in [job.job for plan in desk.idle.plans.values() for job in plan], "they are known"
+
+
+def test_where_the_model_knows_nothing_there_is_no_ceiling(explorer, desk):
+    (there,) = [job for job in desk.idle.plans[explorer._client] if job.job == "ceiling"]
+    there.done(Outcome({}, problem="kernel 16 multiplies on tensor cores", kind="ValueError"))
+    explorer._plan()
+    assert "ceiling" not in [job.job for job in desk.idle.plans[explorer._client]]
+    assert "dashed" not in explorer._recorded._needles.value
 
 
 def test_a_text_of_the_readers_own_keeps_its_tries_and_is_compared_with_the_original(desk):

@@ -1,10 +1,13 @@
 """The needles and the landscape beside an explorer: they show what was recorded for exactly these settings."""
 
+import re
+
 import ipywidgets as w
 import pytest
 from landscapes import PEAK, made_up
 
 from gemmlab import catalog
+from gemmlab.bench.explained import Allowed
 from gemmlab.widgets import recorded
 from gemmlab.widgets.recorded import Measured, Recorded, slice_of
 
@@ -40,9 +43,22 @@ def test_the_needles_show_both_rates_at_once(h200):
     box.show(values, Measured(7.5))
     assert "7.5 GFLOPS; its peak is not measured yet" in box._needles.value
     assert "cuBLAS" in box._needles.value and recorded.CEILING not in box._needles.value
-    box.show(values, Measured(7.5, 15.0), ceiling=0.22)
-    assert f"dashed line: {recorded.CEILING.replace(chr(39), '&#x27;')}, 22 %" in box._needles.value
     assert f"{spec.local_memory(values):,} bytes" in box._needles.value
+
+
+def test_what_the_model_allows_is_a_line_in_both_needles(h200):
+    """Each on its own device; none where the rate is above it, which shows that the model does not know all."""
+    values, known = {"TS": 32, "WPT": 4}, [Allowed(0.9 * PEAK, "L1 cache")]
+    box = Recorded(catalog[3], allowed=lambda found, params: known[0] if params == values else None)
+    box.show(values, Measured(7.5, 15.0, allowed=Allowed(12.0, "local memory")))
+    lines = re.findall(r"dashed line: .*?, set by (.*?), (\d+) %", box._needles.value)
+    assert lines == [("local memory", "80"), ("the L1 cache", "90")] and box._needles.value.count("dashed current") == 2
+    known[0] = Allowed(1.0, "L1 cache")
+    box.show(values, Measured(7.5, 15.0, allowed=Allowed(7.0, "local memory")))
+    assert "dashed" not in box._needles.value
+    known[0] = Allowed(0.9 * PEAK, "L1 cache")
+    box.show(values | {"TS": 16})
+    assert "dashed" not in box._needles.value
 
 
 def test_a_setting_without_a_record_says_so(h200):

@@ -20,3 +20,10 @@ def test_taking_waits_for_a_request():
     box.put("slider", 1)
     thread.join(30)
     assert taken == [1]
+
+
+def test_a_mailbox_knows_that_it_is_empty():
+    box = Mailbox()
+    assert box.empty()
+    box.put("slider", 1)
+    assert not box.empty() and box.take() == 1 and box.empty()
