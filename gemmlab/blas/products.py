@@ -19,6 +19,7 @@ from ..family.configuration import letter_of
 from ..family.written import check_double
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel
+from . import packed
 from .operands import DTYPES, checked, flag, scalar, shared_queue, swapped, transposition
 from .passes import Matrix, Session, check_memory, placed, planned
 from .problem import Layout, Operand, Problem, footprint
@@ -110,7 +111,10 @@ def _product(
     queue, dtype = queue or device.queue, a.dtype
     empty = m * n == 0 or (beta == 0 and (k == 0 or alpha == 0))
     edges = "pad" if empty and edges == "shift" else edges
-    if by_family(kernel, params, edges, precision, dtype, device):
+    packs = packed.takes(kernel, params, edges, precision, dtype, device, (n, m, k))
+    if packs:
+        chosen, tile = None, None
+    elif by_family(kernel, params, edges, precision, dtype, device):
         chosen, tile = None, None if params is None else tiles.complete_tile(params)
     else:
         chosen = select(kernel, params, edges, device, queue.context, (n, m, k), precision)
@@ -124,6 +128,10 @@ def _product(
     sizes = footprint(problem, planned(chosen, problem) if chosen and problem.k else [])
     check_memory(device, sizes, chosen is not None and chosen.spec.wide, dtype.itemsize)
     reused = c if overwrite_c and _may_overwrite(c, a, b) else None
+    packs = packs and problem.k > 0
+    if packs and not on_device:
+        out = np.empty((m, n), dtype) if reused is None else reused
+        return packed.of_numpy(queue, device, a, b, (ta != "N", tb != "N"), alpha, beta, c, out)
     with Session(queue, device, dtype=dtype) as session:
         if on_device:
             result = cla.empty(queue, (m, n), dtype) if reused is None else reused
@@ -136,7 +144,9 @@ def _product(
 
         buffers = (memory_of(b), memory_of(a)) if problem.k else (out.buffer, out.buffer)
         before = (memory_of(c), swapped("c", c)) if beta else None
-        if chosen is None:
+        if packs:
+            packed.gemm(session, problem, buffers, alpha, beta, before, out)
+        elif chosen is None:
             session.gemm(problem, buffers, alpha, beta, before, out, tile)
         else:
             _by_ladder(session, chosen, problem, buffers, alpha, beta, before, out)
