@@ -19,8 +19,8 @@ from ..family.written import check_double
 from ..opencl.build import Built, build
 from ..opencl.devices import Device
 from .passes import Matrix, Session, _view
-from .problem import Layout, Operand, Problem
 from .probe import settled
+from .problem import Layout, Operand, Problem
 
 #: Relaxations that the compiler may make: a*b + c in one instruction, rounded once. `fma` would ask for the same, but
 #: is a function call on some runtimes.
@@ -46,9 +46,7 @@ def takes(kernel, params, edges, precision, dtype: np.dtype, device: Device, siz
         large = min(sizes) >= _SIDE and sizes[0] * sizes[1] * sizes[2] >= _PAYS
         return plain and large and device.kind == "CPU" and dtype.kind == "f" and _has(dtype, device)
     if dtype.kind != "f":
-        raise ValueError(
-            f"kernel='packed' multiplies float32 and float64, not {dtype}; kernel='family' takes every type"
-        )
+        raise ValueError(f"kernel='packed' multiplies float32 and float64, not {dtype}; 'family' takes every type")
     if device.kind != "CPU":
         raise ValueError(f"kernel='packed' is for processors, and {device} is none; kernel='auto' suits every device")
     if not plain:

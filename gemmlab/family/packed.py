@@ -1,11 +1,11 @@
 """Kernels for processors: operands are packed into panels first, then multiplied by blocks that live in registers.
 
 A processor is fast when its inner loop reads only what lies in a row, and little of it. So `write_packing` writes a
-kernel that copies an operand into panels: MR rows of A, or NR columns of B, one step of k after the other, with zeroes
-where the matrix has ended. `write` writes the kernel that multiplies panels. Its innermost loop adds an MR x NR block of
-C up in vector registers. A panel of A stays in the first cache while those of B pass by, and a block of B of KC steps
-stays in the second. This order of loops is that of K. Goto and R. van de Geijn, "Anatomy of high-performance matrix
-multiplication" (TOMS 34(3), 2008), and of BLIS.
+kernel that copies the operands into panels: MR rows of A, or NR columns of B, one step of k after the other, with
+zeroes where the matrix has ended. `write` writes the kernel that multiplies panels. Its innermost loop adds an MR x NR
+block of C up in vector registers. A panel of A stays in the first cache while those of B pass by, and a block of B of
+KC steps stays in the second. This order of loops is that of K. Goto and R. van de Geijn, "Anatomy of high-performance
+matrix multiplication" (TOMS 34(3), 2008), and of BLIS.
 
 There are no work-groups to speak of: one work-item does the work of a thread, without local memory or barriers.
 """
