@@ -4,6 +4,7 @@ The kernels are column-major. A row-major product C = A B is the column-major pr
 (the same memory, read the other way): so the operands are swapped once, here, and everything below speaks of the
 column-major `Problem`. In float32 a kernel of the ladder multiplies; what does not lie or fit as it wants goes through
 `transpose` and `pad` on the device. All other types have a kernel of the family, which takes operands as they lie.
+On processors real matrices are packed first: see `packed`.
 """
 
 from __future__ import annotations
@@ -222,7 +223,8 @@ def matmul(
             ``pyopencl.array.Array`` with one contiguous dimension.
         b: k x n of the same type, on the same side; device arrays on the same queue, which runs in order.
         kernel: "auto" for the best known kernel at that size (see `gemmlab.family`), "family" for a kernel that the
-            family writes, or for float32 the number of a kernel of the ladder.
+            family writes, "packed" for one with packed operands (on processors, float32 and float64; "auto" takes it
+            there unless a side is shorter than 16), or for float32 the number of a kernel of the ladder.
         params: the kernel's parameters; for "family" those of `gemmlab.family.tiles.DEFAULTS`. C is computed as its
             transpose, so that parameters of the kernel's rows (such as TSM) act on columns of the result, and the
             other way round.

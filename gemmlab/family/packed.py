@@ -12,7 +12,7 @@ There are no work-groups to speak of: one work-item does the work of a thread, w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..catalog import Limits
 from .configuration import PRECISIONS
@@ -78,35 +78,37 @@ def depth(precision: str, rows: int, columns: int) -> int:
 
     The model is that of T. M. Low et al., "Analytical modeling is enough for high-performance BLIS" (TOMS 43(2), 2016):
     of the ways of the cache one is left to C, and the panels share the others in the ratio of MR to NR. We assume eight
-    ways, and round down to 32 steps.
+    ways, and round down to 16 steps.
 
     Args:
         precision: "s" or "d".
         rows, columns: the register block, MR x NR.
     """
     steps = _FIRST_CACHE * 7 // 8 // ((rows + columns) * PRECISIONS[precision].size)
-    return max(32, steps // 32 * 32)
+    return max(16, steps // 16 * 16)
 
 
 def candidates(precision: str, vector: int, limits: Limits) -> list[Packed]:
     """Kernels to try on a device, the most promising first.
 
-    A register block must hide the latency of multiply-adds behind at least eight to ten of them, and must fit the
-    registers: 16 of them, or 32 with vectors of 64 bytes. Two vectors by six columns take 12 for sums, two for A and
-    one for B.
+    Two multiply-adds a cycle, each of which takes four or five, need ten sums that do not wait for each other; and all
+    sums have to fit the registers, 16 of them, or 32 where vectors have 64 bytes. Two vectors by six columns take 12
+    registers for sums, two for A and one for B. A vector of twice the device's width is two registers as well, and some
+    compilers make more of it. And more steps in a block than the model allows move C less often.
 
     Args:
         precision: "s" or "d".
         vector: elements of this precision in the device's own vectors.
         limits: what the device's compiler takes.
     """
-    widest = limits.vector
-    wide = vector * PRECISIONS[precision].size >= 64
-    width = max(2, min(vector, widest))
-    shapes = [(width, 2, 12), (width, 2, 6), (width // 2, 2, 6)] if wide else [(width, 2, 6), (width, 1, 8)]
-    if not wide and 2 * width <= widest:
-        shapes.append((2 * width, 1, 6))  # a vector of twice the width is two registers, too
-    return [Packed(precision, w, v, n, depth(precision, w * v, n)) for w, v, n in shapes]
+    width = max(2, min(vector, limits.vector))
+    shapes = [(width, 2, 6)]
+    if 2 * width <= limits.vector:
+        shapes.append((2 * width, 1, 6))
+    if width * PRECISIONS[precision].size == 64:
+        shapes = [(width, 2, 12), (width, 2, 6), (width // 2, 2, 6)]
+    modelled = [Packed(precision, w, v, n, depth(precision, w * v, n)) for w, v, n in shapes]
+    return [*modelled, replace(modelled[0], depth=modelled[0].depth * 3 // 2)]
 
 
 def write(c: Packed) -> str:
