@@ -131,9 +131,8 @@ def _product(
     reused = c if overwrite_c and _may_overwrite(c, a, b) else None
     packs = packs and problem.k > 0
     if packs and not on_device:
-        fresh = reused is None or any(
-            np.may_share_memory(reused, x) for x in (a, b)
-        )  # it is written while they are read
+        # the result is written while the operands are read
+        fresh = reused is None or any(np.may_share_memory(reused, x) for x in (a, b))
         out = np.empty((m, n), dtype) if fresh else reused
         return packed.of_numpy(queue, device, a, b, (ta != "N", tb != "N"), alpha, beta, c, out)
     with Session(queue, device, dtype=dtype) as session:
