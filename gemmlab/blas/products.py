@@ -4,6 +4,7 @@ The kernels are column-major. A row-major product C = A B is the column-major pr
 (the same memory, read the other way): so the operands are swapped once, here, and everything below speaks of the
 column-major `Problem`. In float32 a kernel of the ladder multiplies; what does not lie or fit as it wants goes through
 `transpose` and `pad` on the device. All other types have a kernel of the family, which takes operands as they lie.
+On processors real matrices are packed first: see `packed`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ..family.configuration import letter_of
 from ..family.written import check_double
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel
+from . import packed
 from .operands import DTYPES, checked, flag, scalar, shared_queue, swapped, transposition
 from .passes import Matrix, Session, check_memory, placed, planned
 from .problem import Layout, Operand, Problem, footprint
@@ -110,7 +112,10 @@ def _product(
     queue, dtype = queue or device.queue, a.dtype
     empty = m * n == 0 or (beta == 0 and (k == 0 or alpha == 0))
     edges = "pad" if empty and edges == "shift" else edges
-    if by_family(kernel, params, edges, precision, dtype, device):
+    packs = packed.takes(kernel, params, edges, precision, dtype, device, (n, m, k))
+    if packs:
+        chosen, tile = None, None
+    elif by_family(kernel, params, edges, precision, dtype, device):
         chosen, tile = None, None if params is None else tiles.complete_tile(params)
     else:
         chosen = select(kernel, params, edges, device, queue.context, (n, m, k), precision)
@@ -124,6 +129,12 @@ def _product(
     sizes = footprint(problem, planned(chosen, problem) if chosen and problem.k else [])
     check_memory(device, sizes, chosen is not None and chosen.spec.wide, dtype.itemsize)
     reused = c if overwrite_c and _may_overwrite(c, a, b) else None
+    packs = packs and problem.k > 0
+    if packs and not on_device:
+        # the result is written while the operands are read
+        fresh = reused is None or any(np.may_share_memory(reused, x) for x in (a, b))
+        out = np.empty((m, n), dtype) if fresh else reused
+        return packed.of_numpy(queue, device, a, b, (ta != "N", tb != "N"), alpha, beta, c, out)
     with Session(queue, device, dtype=dtype) as session:
         if on_device:
             result = cla.empty(queue, (m, n), dtype) if reused is None else reused
@@ -136,7 +147,9 @@ def _product(
 
         buffers = (memory_of(b), memory_of(a)) if problem.k else (out.buffer, out.buffer)
         before = (memory_of(c), swapped("c", c)) if beta else None
-        if chosen is None:
+        if packs:
+            packed.gemm(session, problem, buffers, alpha, beta, before, out)
+        elif chosen is None:
             session.gemm(problem, buffers, alpha, beta, before, out, tile)
         else:
             _by_ladder(session, chosen, problem, buffers, alpha, beta, before, out)
@@ -212,7 +225,8 @@ def matmul(
             ``pyopencl.array.Array`` with one contiguous dimension.
         b: k x n of the same type, on the same side; device arrays on the same queue, which runs in order.
         kernel: "auto" for the best known kernel at that size (see `gemmlab.family`), "family" for a kernel that the
-            family writes, or for float32 the number of a kernel of the ladder.
+            family writes, "packed" for one with packed operands (on processors, float32 and float64; "auto" takes it
+            there unless a side is shorter than 16), or for float32 the number of a kernel of the ladder.
         params: the kernel's parameters; for "family" those of `gemmlab.family.tiles.DEFAULTS`. C is computed as its
             transpose, so that parameters of the kernel's rows (such as TSM) act on columns of the result, and the
             other way round.

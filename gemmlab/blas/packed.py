@@ -1,0 +1,181 @@
+"""Products on processors: both operands are packed into panels, then multiplied (see `gemmlab.family.packed`).
+
+A processor's OpenCL device computes in the memory of the host. So NumPy operands are not uploaded: their own memory
+becomes the buffer that is read, and the result is written straight into the array that is returned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyopencl as cl
+
+from ..caches import cached
+from ..catalog.spec import round_up, tiles_over
+from ..family.configuration import letter_of
+from ..family.packed import Packed, write, write_packing
+from ..family.written import check_double
+from ..opencl.build import Built, build
+from ..opencl.devices import Device
+from .passes import Matrix, Session, _view
+from .probe import settled
+from .problem import Layout, Operand, Problem
+
+#: Relaxations that the compiler may make: a*b + c in one instruction, rounded once. `fma` would ask for the same, but
+#: is a function call on some runtimes.
+_FLAGS = ("-cl-mad-enable",)
+#: Bytes that the panels of a product take at most, as long as that is one block of k or more.
+_PANELS = 16 * 2**20
+#: Work-items for each compute unit: more of them share the work more evenly, fewer read the panels less often.
+_PER_UNIT = 4
+#: Multiply-adds from which on packing pays, and rows, columns and steps of k that it needs at least.
+_PAYS, _SIDE = 2**15, 16
+
+
+def takes(kernel, params, edges, precision, dtype: np.dtype, device: Device, sizes: tuple[int, int, int]) -> bool:
+    """Whether a product of these sizes is packed: where that is asked for, and on processors where it pays.
+
+    Raises:
+        ValueError: if kernel="packed" is asked for together with what it cannot do.
+    """
+    if not isinstance(kernel, str) or kernel not in ("auto", "packed"):
+        return False
+    plain = params is None and edges == "auto" and precision == "float32"
+    if kernel == "auto":
+        large = min(sizes) >= _SIDE and sizes[0] * sizes[1] * sizes[2] >= _PAYS
+        return plain and large and device.kind == "CPU" and dtype.kind == "f" and _has(dtype, device)
+    if dtype.kind != "f":
+        raise ValueError(f"kernel='packed' multiplies float32 and float64, not {dtype}; 'family' takes every type")
+    if device.kind != "CPU":
+        raise ValueError(f"kernel='packed' is for processors, and {device} is none; kernel='auto' suits every device")
+    if not plain:
+        given = f"params={params!r}, edges={edges!r}, precision={precision!r}"
+        raise ValueError(f"kernel='packed' has no choice of params, edges or precision, but got {given}")
+    check_double(letter_of(dtype), device)
+    return True
+
+
+def _has(dtype: np.dtype, device: Device) -> bool:
+    return dtype == np.float32 or "double" in device.features
+
+
+def gemm(session: Session, problem: Problem, buffers, alpha, beta, before, out: Matrix) -> None:
+    """C = alpha A B + beta C0, column-major.
+
+    Args:
+        session: of the type of the elements; it lends the memory for panels, and keeps the events.
+        problem: the sizes, all positive, and how A and B lie.
+        buffers: those of A and B.
+        before: the buffer of C0 and how it lies (an `Operand`), or None where beta is 0. C0 may be C itself.
+        out: M x N, compact; overwritten.
+    """
+    c = settled(session.device, letter_of(session.dtype), problem[:3], run)
+    run(session, c, problem, buffers, alpha, beta, before, out)
+
+
+def run(session: Session, setting: Packed, problem: Problem, buffers, alpha, beta, before, out: Matrix) -> None:
+    """`gemm` with these settings."""
+    m, n, k = problem[:3]
+    c = replace(setting, beta=before is not None)
+    device, queue = session.device, session.queue
+    (op_a, offset_a, lda), (op_b, offset_b, ldb) = problem.a.lying, problem.b.lying
+    along_k = op_a == "T", op_b == "N"
+    pack, multiply = _kernels(c, along_k, device, queue.context)
+    panels_of = tiles_over(m, c.rows), tiles_over(n, c.columns)
+    lengths = panels_of[0] * c.rows, panels_of[1] * c.columns
+    part = steps_at_once(c, lengths, k)
+    panels = [session.memory(length * part) for length in lengths]
+    rows, columns = shares(c, m, n, device.units)
+    groups = tiles_over(m, rows), tiles_over(n, columns)
+    added = (beta, *_view(*before)) if before is not None else ()
+    for k0 in range(0, k, part):
+        steps = min(part, k - k0)
+        a = buffers[0], offset_a + (k0 if along_k[0] else k0 * lda), lda
+        b = buffers[1], offset_b + (k0 if along_k[1] else k0 * ldb), ldb
+        size = sum(panels_of), tiles_over(steps, c.depth)
+        session.events.append(("pack", pack(queue, size, (1, 1), m, n, steps, *a, *b, *panels)))
+        args = m, n, steps, rows, columns, alpha, *panels, *added, int(k0 == 0), out.buffer
+        session.events.append(("gemm", multiply(queue, groups, (1, 1), *args)))
+
+
+def steps_at_once(c: Packed, lengths: tuple[int, int], k: int) -> int:
+    """Steps of k whose panels fit `_PANELS`: whole blocks, at least one, shared evenly among the parts of the sum.
+
+    Args:
+        lengths: rows of A and columns of B, in whole panels.
+        k: all steps.
+    """
+    blocks = max(1, _PANELS // (sum(lengths) * c.depth * (4 if c.precision == "s" else 8)))
+    parts = tiles_over(k, blocks * c.depth)
+    return round_up(tiles_over(k, parts), c.depth) if parts > 1 else k
+
+
+def shares(c: Packed, m: int, n: int, units: int) -> tuple[int, int]:
+    """Rows and columns of C for a work-item: blocks of B as in `Packed.block`, and rows for an even share of work."""
+    columns = round_up(tiles_over(n, tiles_over(n, c.block)), c.columns)
+    wanted = tiles_over(_PER_UNIT * units, tiles_over(n, columns))
+    rows = round_up(tiles_over(m, wanted), c.rows)
+    return rows, columns
+
+
+@cached(64)
+def _kernels(c: Packed, along_k: tuple[bool, bool], device: Device, context: cl.Context) -> tuple[Built, Built]:
+    """What packs, and what multiplies."""
+    packing = build(device, context, f"pack of {c.name}", write_packing(c, along_k), {}, "pack")
+    return packing, build(device, context, c.name, write(c), {}, flags=_FLAGS)
+
+
+# The host's memory.
+
+
+def of_numpy(
+    queue: cl.CommandQueue, device: Device, a, b, trans: tuple[bool, bool], alpha, beta, c, out: np.ndarray
+) -> np.ndarray:
+    """alpha op(a) op(b) + beta c for arrays of the host, row-major, in the host's own memory.
+
+    Args:
+        a, b: matrices of one type and of any layout; what has no contiguous dimension is copied first.
+        trans: whether each of them is transposed.
+        c: added if beta is not 0.
+        out: where the result goes: by rows, without gaps. It may be c.
+    """
+    m, n = out.shape
+    k = a.shape[0 if trans[0] else 1]
+    operands = _operand(queue.context, "b", b, trans[1]), _operand(queue.context, "a", a, trans[0])
+    problem = Problem(n, m, k, operands[0][1], operands[1][1])  # from here on everything is column-major
+    with Session(queue, device, dtype=out.dtype) as session:
+        result = _buffer(queue.context, out, writable=True)
+        before = None
+        if beta:
+            own = Operand("c", Layout.compact(n, m), None)
+            before = (result, own) if c is out else _operand(queue.context, "c", c)
+        buffers = operands[0][0], operands[1][0]
+        gemm(session, problem, buffers, alpha, beta, before, Matrix(result, Layout.compact(n, m)))
+        # mapping waits for the result; on a device with memory of its own it would be copied back now
+        mapped, _ = cl.enqueue_map_buffer(queue, result, cl.map_flags.READ, 0, out.shape, out.dtype)
+        mapped.base.release(queue)
+    return out
+
+
+def _operand(context: cl.Context, name: str, x: np.ndarray, trans: bool = False) -> tuple[cl.Buffer, Operand]:
+    """A buffer that is the array's memory, and how its transpose (or, where `trans`, itself) lies there.
+
+    A matrix by rows is in memory its transpose by columns: see `operands.swapped`. But here parts of larger arrays
+    are read where they are.
+    """
+    (rows, cols), (down, across) = x.shape, (stride // x.itemsize for stride in x.strides)
+    if not x.flags.aligned or not (across == 1 and down >= cols or down == 1 and across >= rows):
+        x, down, across = np.ascontiguousarray(x), cols, 1
+    by_rows = across == 1 and down >= cols
+    layout = Layout.compact(cols, rows, down) if by_rows else Layout.compact(rows, cols, across)
+    if not x.flags.forc:  # all that lies between the first element and the last
+        length = (rows - 1) * down + (cols - 1) * across + 1
+        x = np.lib.stride_tricks.as_strided(x, (length,), (x.itemsize,), writeable=False)
+    return _buffer(context, x), Operand(name, *((layout, None) if by_rows != trans else (None, layout)))
+
+
+def _buffer(context: cl.Context, x: np.ndarray, writable: bool = False) -> cl.Buffer:
+    """A buffer that is the memory of a contiguous array."""
+    access = cl.mem_flags.READ_WRITE if writable else cl.mem_flags.READ_ONLY
+    return cl.Buffer(context, access | cl.mem_flags.USE_HOST_PTR, hostbuf=x)

@@ -1,0 +1,142 @@
+"""Which settings of the packed kernel suit a processor: tried once, in about two seconds, and remembered on disk.
+
+The size of the register block is a question of how well a runtime's compiler uses the processor's registers, and no
+property that OpenCL reports answers it. So a few candidates multiply matrices, and the fastest is kept in the user's
+cache folder, by device, driver and version of this package. `gemmlab.clear_caches()` forgets it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import pyopencl as cl
+from platformdirs import user_cache_path
+
+from ..caches import on_clear
+from ..family.configuration import PRECISIONS
+from ..family.packed import Packed, candidates
+from ..opencl.build import BuildError
+from ..opencl.devices import Device
+from ..version import __version__
+from .passes import Matrix, Session
+from .problem import Layout, Problem
+
+#: Seconds after which no further candidate is tried. Compiling one takes about half a second.
+_BUDGET = 1.3
+#: The size of the matrices of the probe, and how often each candidate multiplies them after the first time.
+_SIZE, _TURNS = 384, 4
+#: Multiply-adds up to which a product is too small to be kept waiting by a probe, if nothing is known yet.
+_SMALL = 256**3 - 1
+
+#: Multiplies with these settings: see `gemmlab.blas.packed.run`, whose arguments it takes.
+Run = Callable[..., None]
+
+_settled: dict[tuple, Packed] = {}
+_lock = threading.Lock()
+
+
+def settled(device: Device, precision: str, sizes: tuple[int, int, int], run: Run) -> Packed:
+    """The settings for a device and a precision: remembered ones, or those that a probe finds.
+
+    As long as there are none, small products take the first candidate without any probe.
+    """
+    key = (device, precision)
+    if key not in _settled:
+        with _lock:  # one thread tries, the others wait for what it finds
+            if key not in _settled:
+                tried = candidates(precision, _vector(device, precision), device.limits)
+                known = _read().get(_place(device, precision))
+                found = next((c for c in tried if c.name == known), None)
+                if found is None:
+                    if prod(sizes) <= _SMALL:
+                        return tried[0]
+                    found = _fastest(device, precision, tried, run)
+                    _write(_place(device, precision), found.name)
+                _settled[key] = found
+    return _settled[key]
+
+
+def _vector(device: Device, precision: str) -> int:
+    """Elements of the device's own vectors. ("Preferred" ones are 1 where the compiler makes vectors by itself.)"""
+    return device.cl.native_vector_width_float * 4 // PRECISIONS[precision].size
+
+
+def _fastest(device: Device, precision: str, tried: list[Packed], run: Run) -> Packed:
+    """The fastest of the candidates for which there is time; the first one, should none of them run."""
+    print(f"gemmlab: trying kernels on {device}, once: about 2 seconds", file=sys.stderr, flush=True)
+    start, seconds = time.perf_counter(), {}
+    for c in tried:
+        if time.perf_counter() - start > _BUDGET:
+            break
+        with suppress(cl.Error, BuildError):
+            seconds[c] = _seconds(device, c, run)
+    return min(seconds, key=lambda c: seconds[c]) if seconds else tried[0]
+
+
+def _seconds(device: Device, c: Packed, run: Run) -> float:
+    """The shortest time of a product, packing included, in seconds; the first one, which compiles, is not counted."""
+    problem, layout = Problem.compact(_SIZE, _SIZE, _SIZE), Layout.compact(_SIZE, _SIZE)
+    best = float("inf")
+    with Session(device.queue, device, dtype=PRECISIONS[c.precision].dtype) as session:
+        a, b, out = (session.new(layout) for _ in "abc")
+        for x in (a, b):
+            cl.enqueue_fill_buffer(session.queue, x.buffer, np.ones(1, session.dtype), 0, x.buffer.size)
+        for turn in range(1 + _TURNS):
+            session.queue.finish()
+            start = time.perf_counter()
+            run(session, c, problem, (a.buffer, b.buffer), 1.0, 0.0, None, Matrix(out.buffer, layout))
+            session.queue.finish()
+            if turn:
+                best = min(best, time.perf_counter() - start)
+    return best
+
+
+# What is remembered on disk.
+
+
+def file() -> Path:
+    """Where it is remembered: names of settings by device, driver, version and precision, as JSON."""
+    return user_cache_path("gemmlab") / "processors.json"
+
+
+def _place(device: Device, precision: str) -> str:
+    return " | ".join((device.name, device.platform, device.version, device.driver, __version__, precision))
+
+
+def _read() -> dict[str, str]:
+    """What the file says; nothing if there is none, or none that can be read."""
+    with suppress(OSError, ValueError):
+        found = json.loads(file().read_text(encoding="utf-8"))
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
+def _write(place: str, name: str) -> None:
+    """Add an entry. The file is replaced as a whole, so that nobody reads half of it; without a folder to write to,
+    the next session tries again."""
+    with suppress(OSError):
+        file().parent.mkdir(parents=True, exist_ok=True)
+        handle, made = tempfile.mkstemp(dir=file().parent, suffix=".json")
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            json.dump({**_read(), place: name}, stream, indent=1)
+        os.replace(made, file())
+
+
+def _forget() -> None:
+    _settled.clear()
+    with suppress(OSError):
+        file().unlink(missing_ok=True)
+
+
+on_clear(_forget)

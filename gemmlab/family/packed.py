@@ -1,0 +1,333 @@
+"""Kernels for processors: operands are packed into panels first, then multiplied by blocks that live in registers.
+
+A processor is fast when its inner loop reads only what lies in a row, and little of it. So `write_packing` writes a
+kernel that copies the operands into panels: MR rows of A, or NR columns of B, one step of k after the other, with
+zeroes where the matrix has ended. `write` writes the kernel that multiplies panels. Its innermost loop adds an MR x NR
+block of C up in vector registers. A panel of A stays in the first cache while those of B pass by, and a block of B of
+KC steps stays in the second. This order of loops is that of K. Goto and R. van de Geijn, "Anatomy of high-performance
+matrix multiplication" (TOMS 34(3), 2008), and of BLIS.
+
+There are no work-groups to speak of: one work-item does the work of a thread, without local memory or barriers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..catalog import Limits
+from .configuration import PRECISIONS
+from .text import Lines, fill, writes
+
+#: Bytes of the first cache for data: what nearly every processor since 2010 has at least. OpenCL reports only the
+#: size of one cache, which is the second on some runtimes and the third on others.
+_FIRST_CACHE = 32 * 1024
+#: Bytes that a block of B may take: half of the second cache where it is as small as 512 kB.
+_BLOCK_OF_B = 256 * 1024
+
+
+@dataclass(frozen=True)
+class Packed:
+    """One kernel for C = alpha A B (+ beta C0) on packed operands, column-major.
+
+    Attributes:
+        precision: "s" or "d": float32 or float64.
+        width: elements of a vector: 1, 2, 4, 8 or 16.
+        vectors: vectors of neighbouring rows in the register block.
+        columns: columns of the register block (NR).
+        depth: steps of k in a block (KC).
+        beta: whether a matrix C0 is read, multiplied by beta and added.
+    """
+
+    precision: str = "s"
+    width: int = 8
+    vectors: int = 2
+    columns: int = 6
+    depth: int = 256
+    beta: bool = False
+
+    @property
+    def rows(self) -> int:
+        """Rows of the register block (MR)."""
+        return self.width * self.vectors
+
+    @property
+    def block(self) -> int:
+        """Columns of a block of B that stays in the second cache (NC), a multiple of NR."""
+        size = PRECISIONS[self.precision].size
+        return max(1, _BLOCK_OF_B // (self.depth * size * self.columns)) * self.columns
+
+    @property
+    def real(self) -> str:
+        """OpenCL's type of an element."""
+        return PRECISIONS[self.precision].real
+
+    @property
+    def vector(self) -> str:
+        """OpenCL's type of a vector."""
+        return PRECISIONS[self.precision].vector(self.width)
+
+    @property
+    def name(self) -> str:
+        """All that it says, in one word."""
+        shape = f"{self.width}x{self.vectors}x{self.columns}x{self.depth}"
+        return f"{self.precision}gemm_packed_{shape}" + "_beta" * self.beta
+
+
+def depth(precision: str, rows: int, columns: int) -> int:
+    """KC: as many steps of k as let a panel of A and one of B share the first cache with a little of C.
+
+    The model is that of T. M. Low et al., "Analytical modeling is enough for high-performance BLIS" (TOMS 43(2), 2016):
+    of the ways of the cache one is left to C, and the panels share the others in the ratio of MR to NR. We assume eight
+    ways, and round down to 16 steps.
+
+    Args:
+        precision: "s" or "d".
+        rows, columns: the register block, MR x NR.
+    """
+    steps = _FIRST_CACHE * 7 // 8 // ((rows + columns) * PRECISIONS[precision].size)
+    return max(16, steps // 16 * 16)
+
+
+def candidates(precision: str, vector: int, limits: Limits) -> list[Packed]:
+    """Kernels to try on a device, the most promising first.
+
+    Two multiply-adds a cycle, each of which takes four or five, need ten sums that do not wait for each other; and all
+    sums have to fit the registers, 16 of them, or 32 where vectors have 64 bytes. Two vectors by six columns take 12
+    registers for sums, two for A and one for B. A vector of twice the device's width is two registers as well, and some
+    compilers make more of it. And more steps in a block than the model allows move C less often.
+
+    Args:
+        precision: "s" or "d".
+        vector: elements of this precision in the device's own vectors.
+        limits: what the device's compiler takes.
+    """
+    width = max(2, min(vector, limits.vector))
+    shapes = [(width, 2, 6)]
+    if 2 * width <= limits.vector:
+        shapes.append((2 * width, 1, 6))
+    if width * PRECISIONS[precision].size == 64:
+        shapes = [(width, 2, 12), (width, 2, 6), (width // 2, 2, 6)]
+    modelled = [Packed(precision, w, v, n, depth(precision, w * v, n)) for w, v, n in shapes]
+    return [*modelled, replace(modelled[0], depth=modelled[0].depth * 3 // 2)]
+
+
+def write(c: Packed) -> str:
+    """The OpenCL C text of a kernel named ``gemm`` that multiplies packed operands.
+
+    Its arguments are M, N, K; the rows and columns of C that a work-item computes, multiples of MR and NR; alpha; the
+    panels of A and of B; with beta also beta and C0, with the place of its first element and the distances of its rows
+    and its columns; whether this is the first part of the sum over k; and C, which has no gaps.
+    """
+    return "\n".join(_multiplication(c)) + "\n"
+
+
+@writes
+def _multiplication(c: Packed) -> Lines:
+    return fill(
+        """
+        // $name
+        //
+        // Computes: C = alpha A B$added if first is 1, and C = C + alpha A B if it is 0, of ${real}s, column-major.
+        //           A and B lie in panels: blocks of KC steps of k, in them panels of MR rows or NR columns, in
+        //           them one step of k after the other.
+        // Costs:    MR*NR accumulators; 1/MR + 1/NR loads per multiply-add, nearly all from the first cache.
+        // Requires: work-groups of one work-item; rows and columns multiples of MR and NR; any M, N and K.
+
+        #define MR $rows // rows of the register block
+        #define NR $columns // columns of the register block
+        #define KC $depth // steps of k in a block
+        #define PANELS(size, side) (((size) + (side) - 1)/(side)*(side)) // rows or columns of all panels together
+
+        __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+        void gemm(const int M, const int N, const int K, const int rows, const int columns, const $real alpha,
+                  const __global $real* restrict A, const __global $real* restrict B,
+                  $beta
+                  const int first, __global $real* C)
+        {
+            // identifiers: this work-item's part of C
+            const int m0 = get_group_id(0)*rows;
+            const int n0 = get_group_id(1)*columns;
+            const int m1 = min(m0 + rows, M);
+            const int n1 = min(n0 + columns, N);
+
+            for (int k0 = 0; k0 < K; k0 += KC) {
+                const int depth = min(KC, K - k0);
+                const int fresh = first && k0 == 0; // C holds nothing yet
+
+                for (int m = m0; m < m1; m += MR) {
+                    for (int n = n0; n < n1; n += NR) {
+                        const __global $vector* a = (const __global $vector*)(A + k0*PANELS(M, MR) + m*depth);
+                        const __global $real* b = B + k0*PANELS(N, NR) + n*depth;
+
+                        $compute
+
+                        $store
+                    }
+                }
+            }
+        }
+        """,
+        name=c.name,
+        added=" + beta C0" if c.beta else "",
+        real=c.real,
+        vector=c.vector,
+        rows=c.rows,
+        columns=c.columns,
+        depth=c.depth,
+        beta=_beta(c),
+        compute=compute(c),
+        store=store(c),
+    )
+
+
+def _beta(c: Packed) -> Lines:
+    if not c.beta:
+        return []
+    return [f"const {c.real} beta, const __global {c.real}* C0, const long offset_c, const int down, const int across,"]
+
+
+@writes
+def compute(c: Packed) -> Lines:
+    """The register block. Every vector has a name, and nothing in the loop may be a function call, as `fma` and `vload`
+    are on some runtimes: all sums would go to memory and back."""
+    block = [[f"c{j}_{i}" for i in range(c.vectors)] for j in range(c.columns)]
+    return fill(
+        """
+        // accumulators: cJ_I is vector I of column J
+        $zeroes
+
+        // compute
+        for (int k = 0; k < depth; k++) {
+            const $vector $loads;
+            $products
+            a += MR/$width;
+            b += NR;
+        }
+        """,
+        vector=c.vector,
+        width=c.width,
+        zeroes=[f"{c.vector} " + ", ".join(f"{name} = 0" for name in column) + ";" for column in block],
+        loads=", ".join(f"a{i} = a[{i}]" for i in range(c.vectors)),
+        products=[
+            " ".join(f"{name} += a{i}*b[{j}];" for i, name in enumerate(column)) for j, column in enumerate(block)
+        ],
+    )
+
+
+@writes
+def store(c: Packed) -> Lines:
+    """C from the register block, as far as it exists. Compilers make vectors of the loop over rows."""
+    sums = [", ".join(f"c{j}_{i}" for i in range(c.vectors)) for j in range(c.columns)]
+    before = "beta*C0[offset_c + (m + i)*down + (n + j)*across]" if c.beta else "0"
+    return fill(
+        """
+        // store
+        const $vector sums[NR][MR/$width] = {
+            $sums
+        };
+        const int there = min(MR, M - m); // rows of this block that exist
+        for (int j = 0; j < min(NR, N - n); j++) {
+            __global $real* column = C + (n + j)*M + m;
+            const $real* sum = (const $real*)sums[j];
+            for (int i = 0; i < there; i++) {
+                const $real before = fresh ? $before : column[i];
+                column[i] = before + alpha*sum[i];
+            }
+        }
+        """,
+        vector=c.vector,
+        real=c.real,
+        width=c.width,
+        sums=[f"{{{row}}}," for row in sums],
+        before=before,
+    )
+
+
+def write_packing(c: Packed, along_k: tuple[bool, bool]) -> str:
+    """The OpenCL C text of a kernel named ``pack`` that copies both operands into panels.
+
+    Its arguments are M, N and K; each operand with the place of its first element and its leading dimension; and the
+    panels of both. A work-item copies a panel of one block of k: the first ones of A, the others of B.
+
+    Args:
+        c: how A and B are multiplied.
+        along_k: for A and for B, whether neighbours in memory belong to neighbouring steps of k.
+    """
+    return "\n".join(_packing(c, along_k)) + "\n"
+
+
+@writes
+def _packing(c: Packed, along_k: tuple[bool, bool]) -> Lines:
+    return fill(
+        """
+        // pack: MR rows of A, or NR columns of B, side by side, for one step of k after the other
+        //
+        // Requires: work-groups of one work-item: one for each panel of A and of B, and in the second dimension one
+        //           for each block of k.
+
+        #define MR $rows // rows of a panel of A
+        #define NR $columns // columns of a panel of B
+        #define KC $depth // steps of k in a block
+        #define PANELS(size, side) (((size) + (side) - 1)/(side)) // how many there are
+
+        $panel_of_a
+
+        $panel_of_b
+
+        __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+        void pack(const int M, const int N, const int K,
+                  const __global $real* restrict A, const long offset_a, const int lda,
+                  const __global $real* restrict B, const long offset_b, const int ldb,
+                  __global $real* restrict Apanels, __global $real* restrict Bpanels)
+        {
+            const int panel = get_group_id(0);
+            const int k0 = get_group_id(1)*KC; // first step of k of the block
+            const int depth = min(KC, K - k0);
+            if (panel < PANELS(M, MR)) {
+                panel_of_a(M, panel*MR, k0, depth, A + offset_a, lda, Apanels + k0*PANELS(M, MR)*MR);
+            } else {
+                panel_of_b(N, (panel - PANELS(M, MR))*NR, k0, depth, B + offset_b, ldb, Bpanels + k0*PANELS(N, NR)*NR);
+            }
+        }
+        """,
+        rows=c.rows,
+        columns=c.columns,
+        depth=c.depth,
+        panel_of_a=panel(c, "a", "MR", along_k[0]),
+        panel_of_b=panel(c, "b", "NR", along_k[1]),
+        real=c.real,
+    )
+
+
+@writes
+def panel(c: Packed, operand: str, side: str, along_k: bool) -> Lines:
+    """The function that copies one panel. A whole one asks nothing of its elements, so that it becomes vectors."""
+    element = "X[(p + i)*ld + k]" if along_k else "X[k*ld + p + i]"
+    return fill(
+        """
+        // $sides p, p + 1, ... of $name; zeroes where it has ended
+        void panel_of_$operand(const int size, const int p, const int k0, const int depth,
+                        const __global $real* restrict X, const int ld, __global $real* restrict block)
+        {
+            __global $real* to = block + p*depth;
+            for (int k = k0; k < k0 + depth; k++) {
+                if (p + $side <= size) {
+                    for (int i = 0; i < $side; i++) {
+                        to[i] = $element;
+                    }
+                } else {
+                    for (int i = 0; i < $side; i++) {
+                        to[i] = p + i < size ? $element : 0;
+                    }
+                }
+                to += $side;
+            }
+        }
+        """,
+        sides="rows" if operand == "a" else "columns",
+        name=operand.upper(),
+        operand=operand,
+        side=side,
+        real=c.real,
+        element=element,
+    )

@@ -1,0 +1,244 @@
+"""Products on processors, with packed operands: exact for every shape and layout, and how settings are remembered."""
+
+import itertools
+import json
+from dataclasses import replace
+
+import numpy as np
+import pyopencl.array as cla
+import pytest
+from configurations import FRAME_BYTES, on_device
+from conftest import DEVICES, lacking
+
+import gemmlab
+from gemmlab import check, gemm, matmul
+from gemmlab.blas import packed, passes, probe
+from gemmlab.blas.passes import Matrix, Session
+from gemmlab.blas.problem import Layout, Operand, Problem
+from gemmlab.family.packed import Packed, candidates
+
+SIZES = (1, 5, 6, 7, 15, 16, 17, 33, 100)
+DTYPES = (np.float32, np.float64)
+
+
+@pytest.fixture
+def processor(device):
+    if device.kind != "CPU":
+        lacking("no processor among the OpenCL devices" if not _processors() else f"{device} is no processor")
+    return device
+
+
+def _processors():
+    return [d for d in DEVICES.values() if d.kind == "CPU"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A cache folder that belongs to the test, and nothing settled."""
+    monkeypatch.setattr(probe, "file", lambda: tmp_path / "cache" / "processors.json")
+    monkeypatch.setattr(probe, "_settled", {})
+    return tmp_path / "cache"
+
+
+def views(x: np.ndarray):
+    """The same matrix in every layout: by rows, by columns, part of a larger one both ways, backwards, spread."""
+    rows, cols = x.shape
+    around = np.full((rows + 3, 2 * cols + 5), np.nan, x.dtype)
+    inner = around[2:-1, 3 : cols + 3]
+    across = np.full((2 * cols + 5, rows + 3), np.nan, x.dtype).T[2:-1, 3 : cols + 3]
+    for made in (inner, across):
+        made[:] = x
+    yield from (np.ascontiguousarray(x), np.asfortranarray(x), inner, across)
+    yield np.ascontiguousarray(x[::-1, ::-1])[::-1, ::-1]
+    spread = np.full((2 * rows, 3 * cols), np.nan, x.dtype)
+    spread[::2, ::3] = x
+    yield spread[::2, ::3]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_size_and_layout_is_exact(dtype, processor):
+    wrong = []
+    for count, (m, n) in enumerate(itertools.product(SIZES, repeat=2)):
+        k = SIZES[(5 * count) % len(SIZES)] + 300 * (count % 4 == 3)  # now and then more than one block
+        a, b = check.exact_inputs(m, n, k, seed=count, dtype=dtype)
+        a, b = list(views(a))[count % 6], list(views(b))[count // 6 % 6]
+        verdict = check.exact(matmul(a, b, kernel="packed", device=processor), a, b)
+        if not verdict.ok:
+            wrong.append(f"{m} x {n} x {k}: {verdict}")
+    assert not wrong
+
+
+@pytest.mark.parametrize("on_host", (True, False), ids=("NumPy", "device arrays"))
+def test_alpha_beta_and_transposition(on_host, processor):
+    m, n, k = 35, 50, 400
+    a, b = check.exact_inputs(m, n, k)
+    before = check.exact_inputs(m, 1, n)[0]
+    for ta, tb, beta, order in itertools.product("NT", "NT", (0, -3), "CF"):
+        given = [np.array(x, order=order) for x in (a.T if ta == "T" else a, b.T if tb == "T" else b, before)]
+        kept = given[2].copy()
+        if not on_host:
+            given = [cla.to_device(processor.queue, x) for x in given]
+        options = {"device": processor} if on_host else {}
+        got = gemm(2, *given[:2], beta, given[2] if beta else None, ta, tb, kernel="packed", **options)
+        c = given[2] if on_host else given[2].get()
+        assert np.array_equal(got if on_host else got.get(), 2 * (a @ b) + beta * before), (ta, tb, beta, order)
+        assert np.array_equal(c, kept)
+        if order == "C" and beta:
+            again = gemm(2, *given[:2], beta, given[2], ta, tb, True, kernel="packed", **options)
+            assert again is given[2]
+            assert np.array_equal(again if on_host else again.get(), 2 * (a @ b) + beta * before)
+
+
+@pytest.mark.parametrize("precision", "sd")
+def test_every_candidate_writes_all_of_c_and_nothing_else(precision, processor):
+    """C is NaN before, and lies between two patterns; sums over k are cut into parts, and parts into blocks."""
+    dtype = {"s": np.float32, "d": np.float64}[precision]
+    m, n, k = 45, 39, 100
+    a, b = check.exact_inputs(m, n, k, dtype=dtype)
+    frame = FRAME_BYTES // np.dtype(dtype).itemsize
+    for c in candidates(precision, probe._vector(processor, precision), processor.limits):
+        memory = np.full(m * n + 2 * frame, 7, dtype)
+        memory[frame:-frame] = np.nan
+        framed = on_device(processor, memory)
+        out = framed.get_sub_region(FRAME_BYTES, m * n * dtype().itemsize)
+        buffers = [on_device(processor, np.ravel(x, order="F")) for x in (a, b)]
+        with Session(processor.queue, processor, dtype=dtype) as session:
+            problem = Problem.compact(m, n, k)
+            packed.run(
+                session, replace(c, depth=32), problem, buffers, 1.0, 0.0, None, Matrix(out, Layout.compact(m, n))
+            )
+        passes.cl.enqueue_copy(processor.queue, memory, framed)
+        assert np.array_equal(memory[frame:-frame].reshape(n, m).T, a @ b), c.name
+        assert (memory[:frame] == 7).all() and (memory[-frame:] == 7).all(), c.name
+
+
+def test_a_kernel_that_is_wrong_on_purpose_is_noticed(processor, monkeypatch):
+    a, b = check.exact_inputs(20, 20, 20)
+    right = packed.write
+    monkeypatch.setattr(packed, "write", lambda c: right(c).replace("min(NR, N - n)", "min(NR - 1, N - n)"))
+    packed._kernels.cache_clear()
+    assert not check.exact(matmul(a, b, kernel="packed", device=processor), a, b).ok
+    packed._kernels.cache_clear()
+
+
+def test_a_long_sum_is_cut_so_that_its_panels_stay_small(processor, monkeypatch):
+    c = Packed(depth=256)
+    assert packed.steps_at_once(c, (1024, 1024), 1000) == 1000
+    assert packed.steps_at_once(c, (16 * 2**16, 6), 1000) == 256  # one block at least
+    for k in (4000, 100_000):
+        steps = packed.steps_at_once(c, (2048, 2046), k)
+        assert steps % 256 == 0 and steps * 4094 * 4 <= packed._PANELS
+    monkeypatch.setattr(packed, "_PANELS", 1)
+    a, b = check.exact_inputs(20, 30, 1500)
+    assert check.exact(matmul(a, b, kernel="packed", device=processor), a, b).ok
+
+
+def test_what_packing_cannot_do_is_refused_in_words(processor):
+    x = np.ones((20, 20), np.float32)
+    for options, words in (
+        ({"params": {"TS": 4}}, "params"),
+        ({"edges": "pad"}, "pad"),
+        ({"precision": "tf32"}, "tf32"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            matmul(x, x, kernel="packed", device=processor, **options)
+    with pytest.raises(ValueError, match="complex64"):
+        matmul(x.astype(np.complex64), x.astype(np.complex64), kernel="packed", device=processor)
+    with pytest.raises(ValueError, match="is none"):
+        packed.takes("packed", None, "auto", "float32", x.dtype, replace(processor, kind="GPU"), (20, 20, 20))
+    with pytest.raises(MemoryError):
+        matmul(x, x, kernel="packed", device=replace(processor, memory=100))
+
+
+def test_auto_packs_on_processors_what_is_large_enough(processor):
+    def taken(dtype, *sizes, on=processor):
+        return packed.takes("auto", None, "auto", "float32", np.dtype(dtype), on, sizes)
+
+    assert taken("f4", 100, 100, 100) and not taken("f4", 1, 1000, 1000) and not taken("c8", 100, 100, 100)
+    assert not taken("f4", 100, 100, 100, on=replace(processor, kind="GPU"))
+
+
+def test_nothing_to_multiply(processor):
+    x, y = np.ones((20, 0), np.float32), np.ones((0, 30), np.float32)
+    assert not matmul(x, y, kernel="packed", device=processor).any()
+    c = np.full((20, 30), 2, np.float32)
+    assert np.array_equal(gemm(1, x, y, 3, c, kernel="packed", device=processor), 3 * c)
+    nan = np.full((20, 20), np.nan, np.float32)
+    assert np.array_equal(gemm(0, nan, nan, 3, c[:, :20], kernel="packed", device=processor), 3 * c[:, :20])
+
+
+def test_a_result_is_not_written_over_an_operand(processor):
+    a, b = check.exact_inputs(40, 40, 40)
+    a = np.ascontiguousarray(a)
+    expected, kept = a @ b + a, a.copy()
+    got = gemm(1, a, b, 1, a, overwrite_c=True, kernel="packed", device=processor)
+    assert np.array_equal(got, expected) and np.array_equal(a, kept)
+
+
+# The probe
+
+
+def test_the_fastest_candidate_is_remembered_on_disk_and_forgotten_on_request(processor, folder, monkeypatch, capsys):
+    asked = []
+
+    def seconds(device, c, run):
+        asked.append(c)
+        return 1.0 - 0.1 * len(asked)
+
+    monkeypatch.setattr(probe, "_seconds", seconds)
+    small, large = (20, 20, 20), (400, 400, 400)
+    tried = candidates("s", probe._vector(processor, "s"), processor.limits)
+    assert probe.settled(processor, "s", small, None) == tried[0] and not asked  # not worth a probe
+    assert probe.settled(processor, "s", large, None) == tried[-1] and asked == tried
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert list(json.loads(probe.file().read_text()).values()) == [tried[-1].name]
+    assert [f.name for f in folder.iterdir()] == ["processors.json"]
+    for sizes in (small, large):  # remembered: in this session, and in the next one
+        assert probe.settled(processor, "s", sizes, None) == tried[-1]
+        probe._settled.clear()
+    assert asked == tried
+    gemmlab.clear_caches()
+    assert not probe.file().exists() and probe.settled(processor, "s", small, None) == tried[0]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "\xff", "entry"])
+def test_a_broken_file_is_ignored(text, processor, folder, monkeypatch):
+    monkeypatch.setattr(probe, "_seconds", lambda device, c, run: 1.0)
+    folder.mkdir()
+    text = json.dumps({probe._place(processor, "s"): "sgemm of another kind"}) if text == "entry" else text
+    probe.file().write_bytes(text.encode("latin-1"))
+    found = probe.settled(processor, "s", (400, 400, 400), None)
+    assert json.loads(probe.file().read_text())[probe._place(processor, "s")] == found.name
+
+
+def test_without_a_folder_to_write_to_it_still_works(processor, tmp_path, monkeypatch):
+    monkeypatch.setattr(probe, "_seconds", lambda device, c, run: 1.0)
+    (tmp_path / "blocked").write_text("no folder")
+    monkeypatch.setattr(probe, "file", lambda: tmp_path / "blocked" / "processors.json")
+    assert isinstance(probe.settled(processor, "s", (400, 400, 400), None), Packed)
+    gemmlab.clear_caches()
+
+
+def test_candidates_that_fail_are_passed_over(processor, monkeypatch):
+    tried = candidates("s", probe._vector(processor, "s"), processor.limits)
+
+    def seconds(device, c, run):
+        if c != tried[1]:
+            raise probe.BuildError("a kernel", "registers run out", "")
+        return 1.0
+
+    monkeypatch.setattr(probe, "_seconds", seconds)
+    assert probe.settled(processor, "s", (400, 400, 400), None) == tried[1]
+
+
+def test_a_real_probe(processor):
+    a, b = check.exact_inputs(257, 300, 256)
+    assert check.exact(matmul(a, b, device=processor), a, b).ok
+    assert probe.file().exists()
+
+
+def test_views_are_read_where_they_are(processor):
+    x = np.arange(200, dtype=np.float32).reshape(10, 20)[2:7, 3:9]
+    buffer, operand = packed._operand(processor.context, "x", x)
+    assert operand == Operand("x", Layout.compact(6, 5, 20), None)
+    assert buffer.size == 4 * (4 * 20 + 6)
