@@ -151,7 +151,8 @@ def _prepare(
     if out is not None and out.shape != shape:
         raise ValueError(f"out has the shape {out.shape}, but the product has {shape}")
     by_columns, places = (False, ()) if out is None else _places(out, vectors)
-    problem = Problem.compact(m, n, k if reads and prod(shape) else 0)
+    empty = prod(shape) == 0
+    problem = Problem.compact(m, n, k if reads and not empty else 0)
     if problem.k:
         left, right = _operand("a", a.matrix, ta, by_columns), _operand("b", b.matrix, tb, by_columns)
         problem = Problem(m, n, k, left, right) if by_columns else Problem(n, m, k, right, left)
