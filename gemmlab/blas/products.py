@@ -4,6 +4,9 @@ The kernels are column-major. A row-major product C = A B is the column-major pr
 (the same memory, read the other way): so the operands are swapped once, here, and everything below speaks of the
 column-major `Problem`. In float32 a kernel of the ladder multiplies; what does not lie or fit as it wants goes through
 `transpose` and `pad` on the device. All other types have a kernel of the family, which takes operands as they lie.
+
+Working a product out takes longer than a small product, so that a call consists of two parts: `_prepare` looks at the
+forms of the arrays alone, and what it finds is remembered; `_multiply` launches that on their memory.
 """
 
 from __future__ import annotations
@@ -388,10 +391,21 @@ def matmul(
 ):
     """The matrix product a b on an OpenCL device, in the type of its operands.
 
+    Arrays of more than two dimensions are batches, as in `numpy.matmul`: the last two dimensions multiply, the others
+    are broadcast. A vector at the left is a row, a vector at the right is a column, and the result lacks that
+    dimension. The family multiplies a batch in one launch if its matrices lie at equal distances; kernels of the
+    ladder multiply one pair after another, without waiting. "auto" takes the family for small float32 matrices.
+
+    A call with device arrays returns when everything is enqueued. What other queues still do to the operands
+    (``Array.events``) is waited for on the device, and the result has the event of its last launch.
+
     Args:
         a: m x k float32, float64, complex64 or complex128: a NumPy array of any layout, or a
             ``pyopencl.array.Array`` with one contiguous dimension.
         b: k x n of the same type, on the same side; device arrays on the same queue, which runs in order.
+        out: where to write the result: an array of its shape and type, on the same side and queue, that shares no
+            memory with a or b. A NumPy array may have any layout, a device array needs one contiguous dimension;
+            where it has gaps, the result is copied into it.
         kernel: "auto" for the best known kernel at that size (see `gemmlab.family`), "family" for a kernel that the
             family writes, or for float32 the number of a kernel of the ladder.
         params: the kernel's parameters; for "family" those of `gemmlab.family.tiles.DEFAULTS`. C is computed as its
@@ -410,12 +424,14 @@ def matmul(
             "float32"; looking for them waits for the device. Other types than float32 have no such choice.
 
     Returns:
-        m x n of the operands' type, row-major: a NumPy array, or a device array on the operands' queue (not waited
-        for).
+        `out`, or a new array, m x n of the operands' type, row-major: a NumPy array, or a device array on the
+        operands' queue (not waited for). Its memory comes from the `allocator` of a or b, if one of them has one, or
+        else from a pool of the queue. It goes back there when the array is forgotten, for the next call on that
+        queue: keep the array for as long as another queue works with it.
 
     Raises:
         TypeError: for anything but arrays of one of these types; nothing is converted in silence.
-        ValueError: for shapes that do not match, arrays on different queues or contexts, unknown kernels, illegal
+        ValueError: for shapes that do not match, an `out` that cannot be written or shares memory with an operand, arrays on different queues or contexts, unknown kernels, illegal
             parameters (ParameterError), matrices beyond 32-bit indices (but for kernels 15 to 17), or float64 and
             complex128 on a device without double precision.
         MemoryError: if the device cannot hold the matrices.
