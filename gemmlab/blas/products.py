@@ -431,9 +431,10 @@ def matmul(
 
     Raises:
         TypeError: for anything but arrays of one of these types; nothing is converted in silence.
-        ValueError: for shapes that do not match, an `out` that cannot be written or shares memory with an operand, arrays on different queues or contexts, unknown kernels, illegal
-            parameters (ParameterError), matrices beyond 32-bit indices (but for kernels 15 to 17), or float64 and
-            complex128 on a device without double precision.
+        ValueError: for shapes that do not match, an `out` that cannot be written or shares memory with an operand,
+            arrays on different queues or contexts, unknown kernels, illegal parameters (ParameterError), matrices
+            beyond 32-bit indices (but for kernels 15 to 17), or float64 and complex128 on a device without double
+            precision.
         MemoryError: if the device cannot hold the matrices.
     """
     a = checked("a", a, DTYPES, least=1)
