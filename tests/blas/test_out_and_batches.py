@@ -239,11 +239,11 @@ def test_an_operands_allocator_is_used(device):
     assert 4 * 33 * 17 in asked and result.allocator is allocate and np.array_equal(result.get(), a @ b)
 
 
-def test_a_thousand_calls_of_many_sizes_keep_memory_bounded(any_device, monkeypatch):
+def test_calls_of_many_sizes_keep_memory_bounded(any_device, monkeypatch):
     monkeypatch.setattr(passes, "HELD", 2**20)
     queue = cl.CommandQueue(any_device.context)
     store = cla.to_device(queue, whole((120, 120)))
-    sizes = np.random.default_rng(0).integers(1, 120, (1000, 3))
+    sizes = np.random.default_rng(0).integers(1, 120, (400, 3))
     for m, n, k in sizes:
         last = matmul(store[:m, :k], store[:k, :n], **LADDER)
     pool = passes.pool_of(queue)
@@ -260,11 +260,11 @@ def test_threads_with_queues_of_their_own(device):
     def work(seed):
         queue = cl.CommandQueue(device.context)
         x, y = (cla.to_device(queue, z * F32(seed)) for z in (a, b))
-        results = [matmul(x, y, **options) for options in ({}, FAMILY, LADDER) for _ in range(10)]
+        results = [matmul(x, y, **options) for options in (FAMILY, LADDER) for _ in range(5)]
         return all(np.array_equal(r.get(), (a * F32(seed)) @ (b * F32(seed))) for r in results)
 
     with ThreadPoolExecutor(4) as pool:
-        assert all(pool.map(work, range(1, 9)))
+        assert all(pool.map(work, range(1, 5)))
 
 
 def test_repeated_calls_are_right_whatever_changes_between_them(device):
