@@ -12,7 +12,6 @@ forms of the arrays alone, and what it finds is remembered; `_multiply` launches
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from math import prod
 from typing import NamedTuple
 
@@ -314,7 +313,8 @@ def _results(prepared: Prepared) -> Iterator[Layout]:
 
 def _unwritten(queue: cl.CommandQueue, shape: tuple[int, ...], dtype: np.dtype, allocator) -> cla.Array:
     """A device array whose memory is yet to be given: a copy, since PyOpenCL's constructor takes 15 microseconds."""
-    array = copy(_blank(queue, shape, dtype))
+    array = cla.Array.__new__(cla.Array)
+    vars(array).update(vars(_blank(queue, shape, dtype)))
     array.allocator, array.events = allocator, []
     return array
 

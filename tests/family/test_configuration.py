@@ -43,6 +43,7 @@ def test_it_cannot_be_changed():
         ({"a": "C"}, ["a='C' conjugates", "'s' is real"]),
         ({"precision": "d", "b": "R"}, ["b='R' conjugates", "'d' is real"]),
         ({"beta": 1}, ["beta must be one of False, True", "not 1"]),
+        ({"beta": True, "batch": True}, ["beta adds one matrix", "batch=False"]),
         ({"edges": "all"}, ["edges must be one of", "'all'"]),
         ({"stages": True}, ["stages must be one of 0, 1, 2", "not True"]),
         ({"stages": 3}, ["stages must be one of 0, 1, 2", "not 3"]),
