@@ -129,10 +129,16 @@ def _tune_options(parser) -> None:
 
 
 def _compare_options(parser) -> None:
-    _sizes(parser)
-    parser.add_argument("--cublas", action="store_true", help="cuBLAS SGEMM, by PyTorch")
-    parser.add_argument("--clblast", metavar="LIBRARY", default="", help="CLBlast's shared library: libclblast.so.1")
-    parser.add_argument("--repeats", type=int, help="with --json: timed runs of each kernel that is recorded")
+    _sizes(parser, [])
+    shapes = parser.add_argument_group("shapes of calls, beside --sizes; M x N x K is then the row-major product")
+    shapes.add_argument("--random", type=int, default=0, metavar="N", help="so many random shapes")
+    shapes.add_argument("--seed", type=int, default=0, help="of the random shapes (default: 0)")
+    shapes.add_argument("--most-flops", type=float, help="operations of a random shape (2e12; processors 2e10)")
+    shapes.add_argument("--numpy", action="store_true", help="NumPy arrays in and out instead of device arrays")
+    kernels = parser.add_argument_group("launches alone beside a library's, without what a call costs")
+    kernels.add_argument("--cublas", action="store_true", help="cuBLAS SGEMM, by PyTorch")
+    kernels.add_argument("--clblast", metavar="LIBRARY", default="", help="CLBlast's shared library: libclblast.so.1")
+    kernels.add_argument("--repeats", type=int, help="with --json: timed runs of each kernel that is recorded")
     _device(parser)
     _record(parser)
 
@@ -281,14 +287,18 @@ def run_tune(given: Arguments) -> int:
 
 
 def run_compare(given: Arguments) -> int:
-    """Time whole products of "auto" side by side with cuBLAS or CLBlast, by the clock on the wall."""
+    """Time `matmul` as a user calls it beside PyTorch or NumPy; or its launches alone beside cuBLAS or CLBlast."""
     from .bench import libraries, peaks, records
     from .opencl.devices import find_device
 
     device = find_device(given.device)
-    if not (given.cublas or given.clblast):
-        raise ValueError("compare with what? Give --cublas, --clblast LIBRARY, or both")
     _needs_json(given, "repeats")
+    if not (given.cublas or given.clblast):
+        return _compare_calls(given, device)
+    if given.random or given.numpy:
+        raise ValueError("--random and --numpy are for calls; they go without --cublas and --clblast")
+    if not given.sizes:
+        raise ValueError("compare what? Give --sizes")
     more = libraries.recorded(given.sizes, device, given.clblast, given.cublas)
     if given.json:
         given.kernels, given.edges, given.precision, given.params = ["auto"], None, None, {}
@@ -298,6 +308,32 @@ def run_compare(given: Arguments) -> int:
         records.save(given.json, [], _command(), title=title, peaks=roof, **more)
         print(f"wrote {given.json}")
         return 0 if all(r.ok for r in chosen) else 1
+    return 0
+
+
+def _compare_calls(given: Arguments, device) -> int:
+    """Time public calls at the sizes that are named and at random ones."""
+    from .bench import calls, records
+    from .family.selection import dimensions
+
+    if given.repeats is not None:
+        raise ValueError("--repeats is for --cublas and --clblast; a call is timed in rounds")
+    shapes = [dimensions(size) for size in given.sizes]
+    if given.random:
+        most = given.most_flops or calls.MOST_FLOPS.get(device.kind, calls.MOST_FLOPS["CPU"])
+        shapes += calls.random_shapes(given.random, given.seed, most)
+    if not shapes:
+        raise ValueError("compare what? Give --sizes, --random N, or both")
+    rows = calls.compare(shapes, device, given.numpy)
+    for way, found in calls.summary(rows).items():
+        print(
+            f"{way}, {len(rows)} shapes: geometric mean {found['mean']:.2f}, {found['share']:.0%} above {calls.GOOD}, "
+            f"least {found['least']:.2f}, spread within a shape {found['spread']:.0%}"
+        )
+    if given.json:
+        head = {"title": given.title or device.name, **records.origin(_command()), "device": device.facts()}
+        records.write(given.json, head | calls.recorded(rows))
+        print(f"wrote {given.json}")
     return 0
 
 

@@ -34,7 +34,7 @@ def test_a_pool_holds_a_bounded_amount_of_memory(any_device, monkeypatch):
     for size in (900, 70, 600, 80, 300, 90, 40):
         x = np.ones((size, size), np.float32)
         gemmlab.matmul(x, x, kernel=3, device=any_device)
-        pool = passes._pool(any_device.queue)
+        pool = passes.pool_of(any_device.queue)
         whole = -(-size // 32) * 32
         assert pool.managed_bytes - pool.active_bytes <= 2**20 + 2 * 4 * 6 * whole**2
     gemmlab.clear_caches()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from numbers import Complex, Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 
+from ..caches import cached
 from ..opencl.devices import Device, find_device, of_queue
 from ..opencl.launch import in_order
 from .problem import Layout, Operand
@@ -21,8 +22,11 @@ DTYPES = tuple(np.dtype(name) for name in ("float32", "float64", "complex64", "c
 TRANSPOSITIONS = {0: "N", 1: "T", 2: "C", "N": "N", "T": "T", "C": "C"}
 
 
-def checked(name: str, x, dtypes: tuple[np.dtype, ...] = DTYPES[:1]):
-    """`x`, if it is a matrix of one of these types of elements; nothing is converted in silence."""
+def checked(name: str, x, dtypes: tuple[np.dtype, ...] = DTYPES[:1], least: int | None = None):
+    """`x`, if it is an array of one of these types of elements; nothing is converted in silence.
+
+    It has two dimensions, or where `least` is given, so many or more.
+    """
     if not isinstance(x, (np.ndarray, cla.Array)) or isinstance(x, np.ma.MaskedArray):
         raise TypeError(f"{name} must be a NumPy array or a pyopencl.array.Array, not {type(x).__name__}")
     if x.dtype not in dtypes:
@@ -31,8 +35,9 @@ def checked(name: str, x, dtypes: tuple[np.dtype, ...] = DTYPES[:1]):
         able = x.dtype.kind in "fiu" or (x.dtype.kind == "c" and dtypes[0].kind == "c")
         how = f"; convert it with {name}.astype(np.{dtypes[0]})" if able else ""
         raise TypeError(f"{name} must be {wanted}, not {x.dtype}{how}")
-    if x.ndim != 2:
-        raise ValueError(f"{name} must have 2 dimensions, not {x.ndim} (its shape is {x.shape})")
+    if x.ndim != 2 and (least is None or x.ndim < least):
+        wanted = "2 dimensions" if least is None else f"at least {least} dimension{'s' * (least != 1)}"
+        raise ValueError(f"{name} must have {wanted}, not {x.ndim} (its shape is {x.shape})")
     return x
 
 
@@ -63,55 +68,140 @@ def flag(name: str, value) -> bool:
     return bool(value)
 
 
-def shared_queue(arrays: dict[str, object], device) -> tuple[cl.CommandQueue | None, Device]:
+class Form(NamedTuple):
+    """How an array lies in memory: all that it takes to plan a product, and a key to remember the plan by.
+
+    Attributes:
+        dtype: the type of its elements.
+        shape: its dimensions.
+        strides: bytes from one element to the next along each dimension.
+        offset: bytes before its first element.
+        size_bytes: bytes of its buffer.
+    """
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    size_bytes: int
+
+    @property
+    def matrix(self) -> Form:
+        """The first of its matrices."""
+        return self._replace(shape=self.shape[-2:], strides=self.strides[-2:])
+
+    def with_axis(self, axis: int) -> Form:
+        """With one more dimension, of one element, at this place: a vector as a row (0) or as a column (1)."""
+        shape, strides = list(self.shape), list(self.strides)
+        shape.insert(axis, 1)
+        strides.insert(axis, self.dtype.itemsize)
+        return self._replace(shape=tuple(shape), strides=tuple(strides))
+
+    def steps(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Elements from one matrix to the next along the dimensions before the last two, broadcast to this shape."""
+        own = [0 if size == 1 else stride // self.dtype.itemsize
+               for size, stride in zip(self.shape[:-2], self.strides[:-2], strict=True)]  # fmt: skip
+        return (*(0 for _ in range(len(shape) - len(own))), *own)
+
+
+def form(x) -> Form:
+    """The form of a device array, or that in which a NumPy array is uploaded: without gaps, as `by_columns` says."""
+    if not isinstance(x, np.ndarray):
+        return Form(x.dtype, x.shape, x.strides, x.offset, x.base_data.size if x.size else 0)
+    if by_columns(x):
+        *batch, rows, cols = x.shape
+        *steps, across, down = compact_strides((*batch, cols, rows), x.itemsize)
+        return Form(x.dtype, x.shape, (*steps, down, across), 0, x.nbytes)
+    return Form(x.dtype, x.shape, compact_strides(x.shape, x.itemsize), 0, x.nbytes)
+
+
+def by_columns(x: np.ndarray) -> bool:
+    """Whether the matrices in a NumPy array lie by columns without gaps, and not by rows."""
+    return x.ndim > 1 and x.swapaxes(-1, -2).flags.c_contiguous and not x.flags.c_contiguous
+
+
+def compact_strides(shape: tuple[int, ...], each: int) -> tuple[int, ...]:
+    """The strides of an array that lies by rows without gaps; `each` is the distance of two elements."""
+    return tuple(each * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def check_out(out, a, b) -> None:
+    """Refuse a result's array that is read-only, or that shares memory with an operand."""
+    if isinstance(out, np.ndarray) and not out.flags.writeable:
+        raise ValueError("out is read-only; give an array that may be written")
+    for name, x in (("a", a), ("b", b)):
+        if _overlap(out, x):
+            raise ValueError(f"out shares memory with {name}, which is read while out is written; give another array")
+
+
+def _overlap(x, y) -> bool:
+    """Whether two arrays share memory; for device arrays, whether their bytes lie among each other in one buffer."""
+    if type(x) is not type(y) or not (x.size and y.size):
+        return False
+    if isinstance(x, np.ndarray):
+        return np.shares_memory(x, y)
+    if x.base_data != y.base_data:
+        return False
+    (first, last), (begin, end) = _reach(x), _reach(y)
+    return first <= end and begin <= last
+
+
+def _reach(x: cla.Array) -> tuple[int, int]:
+    """The first and the last byte of a device array's elements in its buffer."""
+    steps = [(size - 1) * stride for size, stride in zip(x.shape, x.strides, strict=True)]
+    return x.offset + sum(s for s in steps if s < 0), x.offset + sum(s for s in steps if s > 0) + x.dtype.itemsize - 1
+
+
+def shared_queue(arrays: dict[str, Any], device) -> tuple[cl.CommandQueue | None, Device]:
     """The queue that all device arrays share and its device, or None and the device for NumPy arrays."""
-    on_device = {name: x for name, x in arrays.items() if isinstance(x, cla.Array)}
-    if not on_device:
+    names = list(arrays)
+    first, x = names[0], arrays[names[0]]
+    on_device = [isinstance(y, cla.Array) for y in arrays.values()]
+    if not any(on_device):
         return None, find_device(device)
-    if len(on_device) < len(arrays):
-        hosts = ", ".join(name for name in arrays if name not in on_device)
-        raise TypeError(f"{', '.join(on_device)} on a device, but {hosts} in NumPy: put all of them on one side")
-    first = next(iter(on_device))
-    queue = on_device[first].queue
-    for name, x in on_device.items():
-        if x.queue is None or queue is None:
-            homeless = name if x.queue is None else first
+    if not all(on_device):
+        there, here = ([n for n, d in zip(names, on_device, strict=True) if d is side] for side in (True, False))
+        raise TypeError(f"{', '.join(there)} on a device, but {', '.join(here)} in NumPy: put all of them on one side")
+    queue = x.queue
+    for name, y in arrays.items():
+        if y.queue is None or queue is None:
+            homeless = name if y.queue is None else first
             raise ValueError(f"{homeless} has no queue; give it one with {homeless}.with_queue(queue)")
-        if x.queue.context != queue.context:
+        if y.queue is queue or y.queue == queue:
+            continue
+        if y.queue.context != queue.context:
             raise ValueError(f"{name} lives in another context than {first}; both must share one queue")
-        if x.queue != queue:
-            raise ValueError(f"{name} is on another queue than {first}; use {name}.with_queue({first}.queue)")
-    assert queue is not None
-    owner = of_queue(in_order(queue))
+        raise ValueError(f"{name} is on another queue than {first}; use {name}.with_queue({first}.queue)")
+    owner = _owner(queue)
     if device is not None and find_device(device).cl != owner.cl:
         raise ValueError(f"device={device!r}, but {first} lives on {owner}")
     return queue, owner
 
 
-def swapped(name: str, x, trans: bool = False, conjugated: bool = False) -> Operand:
-    """The transpose of `x` (or, where `trans`, `x` itself) as an operand of the swapped, column-major product.
+@cached(8)
+def _owner(queue: cl.CommandQueue) -> Device:
+    """The device of a queue, which must run its commands in order; remembered, since asking takes a while."""
+    return of_queue(in_order(queue))
+
+
+def swapped(name: str, lies: Form, trans: bool = False, conjugated: bool = False) -> Operand:
+    """The transpose of a matrix (or, where `trans`, the matrix itself) as an operand of the swapped, column-major
+    product.
 
     A row-major r x c array is, in memory, a column-major c x r matrix: its transpose, without a copy. This is the
-    one place where row-major becomes column-major. A NumPy array that is contiguous in neither way is described as
-    it will lie after a row-major copy.
+    one place where row-major becomes column-major.
 
     Raises:
-        ValueError: for a device array of which no dimension is contiguous.
+        ValueError: for a matrix of which no dimension is contiguous.
     """
-    rows, cols = x.shape
-    if isinstance(x, np.ndarray):
-        by_rows, by_columns = Layout.compact(cols, rows), Layout.compact(rows, cols)
-        as_rows = x.flags.c_contiguous or not x.flags.f_contiguous
-        as_columns = x.flags.f_contiguous
-    else:
-        down, across = (stride // x.dtype.itemsize for stride in x.strides)
-        offset, room = x.offset // x.dtype.itemsize, x.base_data.size // x.dtype.itemsize if x.size else 0
-        as_rows = (cols == 1 or across == 1) and (rows == 1 or down >= cols)
-        as_columns = (rows == 1 or down == 1) and (cols == 1 or across >= rows)
-        by_rows = Layout(cols, rows, cols if rows == 1 else down, offset, room)
-        by_columns = Layout(rows, cols, rows if cols == 1 else across, offset, room)
+    each, (rows, cols) = lies.dtype.itemsize, lies.shape
+    down, across = (stride // each for stride in lies.strides)
+    offset, room = lies.offset // each, lies.size_bytes // each
+    as_rows = (cols == 1 or across == 1) and (rows == 1 or down >= cols)
+    as_columns = (rows == 1 or down == 1) and (cols == 1 or across >= rows)
     if not (as_rows or as_columns):
-        raise ValueError(f"{name} has the strides {x.strides}; one dimension of a device array must be contiguous")
-    readings = (by_rows if as_rows else None, by_columns if as_columns else None)
-    plain, transposed = readings[::-1] if trans else readings
+        raise ValueError(f"{name} has the strides {lies.strides}; one dimension of a device array must be contiguous")
+    by_rows = Layout(cols, rows, cols if rows == 1 else down, offset, room) if as_rows else None
+    by_columns = Layout(rows, cols, rows if cols == 1 else across, offset, room) if as_columns else None
+    plain, transposed = (by_columns, by_rows) if trans else (by_rows, by_columns)
     return Operand(name, plain, transposed, conjugated)

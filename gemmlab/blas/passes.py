@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyopencl as cl
+import pyopencl.array as cla
 from pyopencl.tools import ImmediateAllocator, MemoryPool
 
 from ..caches import cached
@@ -18,7 +20,8 @@ from ..family.written import View, written
 from ..opencl.build import Built, build
 from ..opencl.devices import Device
 from ..opencl.launch import INDEX_LIMIT, Kernel, whole
-from .problem import Layout, Operand, Pass, Problem, plan
+from .operands import by_columns
+from .problem import Batch, Layout, Operand, Pass, Problem, plan
 
 _MOVED = 32, 8, 4  # PX, PY and PE of pad.cl
 _TURNED = 32, 8  # TT and TR of transpose.cl
@@ -40,24 +43,26 @@ class Session:
 
     Elements are of type `dtype`; the supporting kernels and the ladder's take float32 alone, the family takes all.
 
-    Its matrices come from a pool of memory that the calls on a queue share, since fresh memory can take longer than
-    a small product; the pool is trimmed when the session is closed (see `HELD`). With ``pooled=False`` the matrices
-    are the caller's to keep.
+    Memory comes from `allocate`, a function of the number of bytes. By default that is a pool that the calls on a
+    queue share, since fresh memory can take longer than a small product, and some drivers let it wait for the
+    products before; the pool is trimmed when the session is closed (see `HELD`). With ``pooled=False`` each matrix
+    is a buffer of its own.
     """
 
-    def __init__(self, queue: cl.CommandQueue, device: Device, pooled: bool = True, dtype=np.float32):
-        self.queue, self.device, self.pooled, self.dtype = queue, device, pooled, np.dtype(dtype)
+    def __init__(self, queue: cl.CommandQueue, device: Device, pooled: bool = True, dtype=np.float32, allocate=None):
+        self.queue, self.device, self.dtype = queue, device, np.dtype(dtype)
         self.events: list[tuple[str, cl.Event]] = []
+        self._pool = pool_of(queue) if pooled and allocate is None else None
+        self._allocate = allocate or self._pool or partial(cl.Buffer, queue.context, cl.mem_flags.READ_WRITE)
         self._bytes = 0
 
     def __enter__(self) -> Session:
         return self
 
     def __exit__(self, *exception) -> None:
-        if self.pooled:
-            pool = _pool(self.queue)
-            if pool.managed_bytes - pool.active_bytes > HELD + 2 * self._bytes:
-                pool.free_held()
+        pool = self._pool
+        if pool and pool.managed_bytes - pool.active_bytes > HELD + 2 * self._bytes:
+            pool.free_held()
 
     def _launch(self, file: str, name: str, global_size, local_size, *args) -> None:
         helper = _helper(self.device, self.queue.context, f"support/{file}", name)
@@ -69,22 +74,42 @@ class Session:
     def memory(self, elements: int) -> Any:
         size_bytes = self.dtype.itemsize * elements
         self._bytes += size_bytes
-        if self.pooled:
-            return _pool(self.queue).allocate(size_bytes)
-        return cl.Buffer(self.queue.context, cl.mem_flags.READ_WRITE, size_bytes)
+        return self._allocate(size_bytes)
 
     def upload(self, x: np.ndarray) -> Any:
-        """A NumPy array in the order of its memory; one that is contiguous in neither way by rows."""
-        by_columns = x.flags.f_contiguous and not x.flags.c_contiguous
+        """A NumPy array without gaps, as `operands.form` says."""
         buffer = self.memory(x.size)
-        cl.enqueue_copy(self.queue, buffer, x.T if by_columns else np.ascontiguousarray(x))
+        cl.enqueue_copy(self.queue, buffer, x.swapaxes(-1, -2) if by_columns(x) else np.ascontiguousarray(x))
         return buffer
 
-    def download(self, buffer: Any, shape: tuple[int, int], out: np.ndarray | None = None) -> np.ndarray:
-        """A buffer as a row-major NumPy array of that shape: a new one, or `out`."""
-        host = np.empty(shape, self.dtype) if out is None else out
+    def download(self, buffer: Any, out: np.ndarray) -> None:
+        """A buffer into a NumPy array that lies as `operands.form` says, through a copy if it has gaps."""
+        turned = out.swapaxes(-1, -2) if by_columns(out) else out
+        host = turned if turned.flags.c_contiguous else np.empty(out.shape, out.dtype)
         cl.enqueue_copy(self.queue, host, buffer)
-        return host
+        if host is not turned:
+            out[...] = host
+
+    def zeroes(self, buffer: Any, elements: int) -> None:
+        """Fill a buffer with zeroes."""
+        nothing = np.zeros(1, self.dtype)
+        self.events.append(("fill", cl.enqueue_fill_buffer(self.queue, buffer, nothing, 0, nothing.nbytes * elements)))
+
+    def copy(self, x: Matrix, out: Matrix) -> None:
+        """A matrix into another, wherever both lie."""
+        each, (rows, cols) = self.dtype.itemsize, x.layout[:2]
+        (column, top), (to_column, to_top) = (divmod(layout.offset, layout.ld) for layout in (x.layout, out.layout))
+        copied = cl.enqueue_copy(
+            self.queue,
+            out.buffer,
+            x.buffer,
+            src_origin=(each * top, column, 0),
+            dst_origin=(each * to_top, to_column, 0),
+            region=(each * rows, cols, 1),
+            src_pitches=(each * x.layout.ld,),
+            dst_pitches=(each * out.layout.ld,),
+        )
+        self.events.append(("copy", copied))
 
     def transpose(self, x: Matrix, out: Layout) -> Matrix:
         made, y = self.new(out), x.layout
@@ -151,7 +176,9 @@ class Session:
                 self.unpad(now["C"], out)
         return out
 
-    def gemm(self, problem: Problem, buffers, alpha, beta, before, out: Matrix, params=None) -> Matrix:
+    def gemm(
+        self, problem: Problem, buffers, alpha, beta, before, out: Matrix, params=None, batch: Batch | None = None
+    ) -> Matrix:
         """C = alpha A B + beta C0 in one launch, by a kernel of the family.
 
         Args:
@@ -160,14 +187,19 @@ class Session:
             before: the buffer of C0 and how it lies (an `Operand`), or None where beta is 0. C0 may be C itself.
             out: M x N, compact; overwritten.
             params: all parameters of the tile (see `gemmlab.family.tiles`); those that suit the sizes by default.
+            batch: several products instead of one; their results follow each other in `out`.
         """
         sizes, lying = problem[:3], (problem.a.lying, problem.b.lying)
         letter, given = letter_of(self.dtype), None if params is None else tuple(params.items())
-        configuration = _configured(self.device, letter, given, sizes, *lying, before is not None)
+        ways = batch.aligned(*lying) if batch else lying
+        configuration = _configured(self.device, letter, given, sizes, *ways, before is not None, batch is not None)
         kernel = written(configuration, self.device, self.queue.context)
-        a, b = (View(buffer, x.offset, 1, x.ld) for buffer, x in zip(buffers, lying, strict=True))
         added = _view(*before) if before else None
-        self.events.append(("gemm", kernel(self.queue, sizes, alpha, a, b, beta, added, out.buffer)))
+        for (at_a, at_b), pairs in batch.launches() if batch else [((0, 0), None)]:
+            a, b = (
+                View(buffer, x.offset + at, 1, x.ld) for buffer, x, at in zip(buffers, lying, (at_a, at_b), strict=True)
+            )
+            self.events.append(("gemm", kernel(self.queue, sizes, alpha, a, b, beta, added, out.buffer, pairs)))
         return out
 
 
@@ -178,10 +210,10 @@ def _view(buffer: Any, operand: Operand) -> View:
 
 
 @cached(1024)
-def _configured(device: Device, letter: str, params, sizes, a: Lying, b: Lying, beta: bool) -> Configuration:
+def _configured(device: Device, letter: str, params, sizes, a: Lying, b: Lying, beta, batch) -> Configuration:
     """The configuration for a problem; remembered, since small products would wait for it."""
     tile = tiles.choose(device, letter, sizes) if params is None else dict(params)
-    return tiles.configure(letter, tile, sizes, a, b, beta)
+    return tiles.configure(letter, tile, sizes, a, b, beta, batch)
 
 
 def placed(buffer: Any, operand: Operand, transposed: bool = False) -> Matrix:
@@ -221,6 +253,13 @@ def check_memory(device: Device, sizes: dict[str, int], wide: bool = False, each
         raise MemoryError(f"the matrices need {total:,} bytes; {device} has {device.memory:,}")
 
 
+def wait_for_others(queue: cl.CommandQueue, *arrays: cla.Array) -> None:
+    """Have the queue wait for what other queues still do to these arrays; its own commands follow each other anyway."""
+    events = [event for x in arrays for event in x.events if event.command_queue != queue]
+    if events:
+        cl.enqueue_barrier(queue, events)
+
+
 def _moving(out: Layout) -> tuple[int, int]:
     """Work-items of a launch of pad.cl for a result of that layout."""
     rows, columns, each = _MOVED
@@ -233,6 +272,6 @@ def _helper(device: Device, context: cl.Context, file: str, name: str) -> Built:
 
 
 @cached(8)
-def _pool(queue: cl.CommandQueue) -> MemoryPool:
+def pool_of(queue: cl.CommandQueue) -> MemoryPool:
     """What one call gives back the next one takes; the order of the queue keeps them apart."""
     return MemoryPool(ImmediateAllocator(queue))

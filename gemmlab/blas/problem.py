@@ -6,12 +6,18 @@ Everything here is column-major, and nothing here touches a device. Launching (`
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..catalog import KernelSpec
 from ..catalog.spec import Params, round_up
 from ..family.tiles import Lying
+from ..family.written import Pairs
 from ..opencl.launch import INDEX_LIMIT
+
+#: Products in one launch at most: NVIDIA's devices count no further in the third dimension.
+_MOST = 65535
 
 
 class Layout(NamedTuple):
@@ -67,6 +73,11 @@ class Operand(NamedTuple):
         """X in a buffer of its own, without gaps."""
         return cls(name, Layout.compact(rows, cols), None)
 
+    def moved(self, elements: int) -> Operand:
+        """The operand that lies so many elements behind this one, in the same buffer."""
+        plain, transposed = (x and x._replace(offset=x.offset + elements) for x in (self.plain, self.transposed))
+        return self._replace(plain=plain, transposed=transposed)
+
     @property
     def lying(self) -> Lying:
         """The operand as a kernel of the family reads it: where it lies, and what is done to it there.
@@ -98,6 +109,69 @@ class Problem(NamedTuple):
     def compact(cls, m: int, n: int, k: int) -> Problem:
         """Operands without gaps, none of them transposed."""
         return cls(m, n, k, Operand.compact("a", m, k), Operand.compact("b", k, n))
+
+
+class Batch(NamedTuple):
+    """Many products of the same sizes, whose results follow each other without gaps.
+
+    Attributes:
+        number: products whose operands lie at equal distances.
+        steps: these distances for A and for B, in elements: 0 where all products share the matrix.
+        starts: elements before A, and before B, of the first of each `number` products, beside the operands' offsets.
+    """
+
+    number: int
+    steps: tuple[int, int]
+    starts: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def over(cls, shape: tuple[int, ...], steps_a: tuple[int, ...], steps_b: tuple[int, ...]) -> Batch:
+        """The products of an array of this shape. Dimensions that follow each other at equal distances become one.
+
+        Args:
+            shape: numbers of products.
+            steps_a, steps_b: elements from one A, or B, to the next along each dimension.
+        """
+        merged = [(1, 0, 0)]  # from the innermost dimension to the outermost
+        for size, a, b in zip(shape[::-1], steps_a[::-1], steps_b[::-1], strict=True):
+            inner, x, y = merged[-1]
+            if inner == 1 or size == 1 or (a, b) == (inner * x, inner * y):
+                merged[-1] = (inner * size, x, y) if inner > 1 else (size, a, b)
+            else:
+                merged.append((size, a, b))
+        (number, *steps), outer = merged[0], merged[:0:-1]
+        starts = [(0, 0)]
+        for size, a, b in outer:
+            starts = [(x + i * a, y + i * b) for x, y in starts for i in range(size)]
+        return cls(number, (steps[0], steps[1]), tuple(starts))
+
+    @property
+    def swapped(self) -> Batch:
+        """A and B in each other's place."""
+        return Batch(self.number, self.steps[::-1], tuple(start[::-1] for start in self.starts))
+
+    def launches(self) -> Iterator[tuple[tuple[int, int], Pairs]]:
+        """For each launch of a kernel for batches the elements before A and B, and what it multiplies."""
+        a, b = self.steps
+        for turn, (at_a, at_b) in enumerate(self.starts):
+            for i in range(0, self.number, _MOST):
+                pairs = Pairs(min(_MOST, self.number - i), turn * self.number + i, a, b)
+                yield (at_a + i * a, at_b + i * b), pairs
+
+    def products(self) -> Iterator[tuple[int, int]]:
+        """For each product the elements before A and B."""
+        a, b = self.steps
+        for at_a, at_b in self.starts:
+            for i in range(self.number):
+                yield at_a + i * a, at_b + i * b
+
+    def aligned(self, a: Lying, b: Lying) -> tuple[Lying, Lying]:
+        """The operands with offsets that are multiples of just those numbers of which all products' offsets are."""
+        in_a, in_b = zip(*self.starts, strict=True)
+        return (
+            a._replace(offset=math.gcd(a.offset, self.steps[0], *in_a)),
+            b._replace(offset=math.gcd(b.offset, self.steps[1], *in_b)),
+        )
 
 
 class Pass(NamedTuple):

@@ -5,9 +5,16 @@ The kernels are column-major. A row-major product C = A B is the column-major pr
 column-major `Problem`. In float32 a kernel of the ladder multiplies; what does not lie or fit as it wants goes through
 `transpose` and `pad` on the device. All other types have a kernel of the family, which takes operands as they lie.
 On processors real matrices are packed first: see `packed`.
+
+Working a product out takes longer than a small product, so that a call consists of two parts: `_prepare` looks at the
+forms of the arrays alone, and what it finds is remembered; `_multiply` launches that on their memory.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import NamedTuple
 
 import numpy as np
 import pyopencl as cl
@@ -21,9 +28,21 @@ from ..family.written import check_double
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel
 from . import packed
-from .operands import DTYPES, checked, flag, scalar, shared_queue, swapped, transposition
-from .passes import Matrix, Session, check_memory, placed, planned
-from .problem import Layout, Operand, Problem, footprint
+from .operands import (
+    DTYPES,
+    Form,
+    check_out,
+    checked,
+    compact_strides,
+    flag,
+    form,
+    scalar,
+    shared_queue,
+    swapped,
+    transposition,
+)  # fmt: skip
+from .passes import Matrix, Session, check_memory, placed, planned, wait_for_others
+from .problem import Batch, Layout, Operand, Problem, footprint
 
 
 @cached(64)
@@ -89,9 +108,97 @@ def multiply(session: Session, chosen: Kernel, problem: Problem, a, b, out: Matr
     session.multiply(chosen, problem, a, b, out)
 
 
-def _sizes(a, b, c, ta: str, tb: str) -> tuple[int, int, int]:
+class Prepared(NamedTuple):
+    """A product worked out: all of a call but the memory of its matrices, remembered for the next call like it.
+
+    Attributes:
+        shape: that of the result.
+        batch_shape: the dimensions of the result before its matrices.
+        problem: the column-major product; of a batch the first.
+        by_columns: whether the result lies by columns, so that `problem.a` is the user's a. Otherwise, as the product
+            of the transposes, it is the user's b.
+        batch: the products of a batch, if there are several.
+        packs: whether the operands are packed first, as on processors.
+        chosen: the kernel of the ladder that multiplies otherwise, or None for one of the family.
+        tile: parameters for the family, where the user gave some.
+        added: how C0 lies, if beta C0 is added.
+        places: how the result's matrices lie, where they have gaps and are copied there; otherwise nothing.
+    """
+
+    shape: tuple[int, ...]
+    batch_shape: tuple[int, ...]
+    problem: Problem
+    by_columns: bool
+    batch: Batch | None
+    packs: bool
+    chosen: Kernel | None
+    tile: dict[str, int] | None
+    added: Operand | None
+    places: tuple[Layout, ...]
+
+    @property
+    def elements(self) -> int:
+        return prod(self.batch_shape) * self.problem.m * self.problem.n
+
+
+def _prepare(
+    a: Form, b: Form, c: Form | None, out: Form | None, ta: str, tb: str, reads: bool, adds: bool,
+    kernel, params, edges, precision, device: Device, context: cl.Context,
+) -> Prepared:  # fmt: skip
+    """Work out a product of arrays of these forms; `reads` if a and b are, `adds` if c is."""
+    vectors = len(a.shape) == 1, len(b.shape) == 1
+    a, b = a.with_axis(0) if vectors[0] else a, b.with_axis(1) if vectors[1] else b
+    m, n, k = _sizes(a, b, c, ta, tb)
+    batch_shape, batch = _batch(a, b)
+    shape: tuple[int, ...] = (
+        *batch_shape,
+        *(size for size, left_out in zip((m, n), vectors, strict=True) if not left_out),
+    )
+    if out is not None and out.shape != shape:
+        raise ValueError(f"out has the shape {out.shape}, but the product has {shape}")
+    by_columns, places = (False, ()) if out is None else _places(out, vectors)
+    empty = prod(shape) == 0
+    problem = Problem.compact(m, n, k if reads and not empty else 0)
+    if problem.k:
+        left, right = _operand("a", a.matrix, ta, by_columns), _operand("b", b.matrix, tb, by_columns)
+        problem = Problem(m, n, k, left, right) if by_columns else Problem(n, m, k, right, left)
+    elif not by_columns:
+        problem = Problem.compact(n, m, 0)
+    if not by_columns and batch is not None:
+        batch = batch.swapped
+    if (m * n == 0 or not (problem.k or adds)) and edges == "shift":
+        edges = "pad"  # there is nothing to shift
+    packs = packed.takes(kernel, params, edges, precision, a.dtype, device, (m, n, k))
+    if packs and batch is not None and kernel == "auto":
+        packs = m * n * k >= _PACKED_ALONE
+    in_one = batch is not None and kernel == "auto" and (edges, precision) == ("auto", "float32") and m * n * k < _ALONE
+    if packs:
+        chosen, tile = None, None
+    elif by_family("family" if in_one else kernel, params, edges, precision, a.dtype, device):
+        chosen, tile = None, None if params is None else tiles.complete_tile(params)
+    else:
+        chosen, tile = select(kernel, params, edges, device, context, problem[:2] + (k,), precision), None
+    each = a.dtype.itemsize
+    sizes = footprint(problem, planned(chosen, problem) if chosen and problem.k else [])
+    check_memory(device, sizes, chosen is not None and chosen.spec.wide, each)
+    whole = {"a": prod(a.shape) * reads, "b": prod(b.shape) * reads, "the result": prod(shape)}
+    check_memory(device, sizes | whole, True, each)
+    added = swapped("c", c) if adds and c is not None and m * n else None
+    return Prepared(shape, batch_shape, problem, by_columns, batch, packs, chosen, tile, added, places)
+
+
+_remembered = cached(1024)(_prepare)  # working a product out takes longer than a small product
+
+#: Multiply-adds from which a float32 product of a batch is worth launches of its own, by the faster kernels of the
+#: ladder: it keeps a large device busy for as long as several launches take.
+_ALONE = 2**28
+#: The same on a processor, whose kernels of the family are much slower than those for packed operands.
+_PACKED_ALONE = 2**20
+
+
+def _sizes(a: Form, b: Form, c: Form | None, ta: str, tb: str) -> tuple[int, int, int]:
     """m, n and k of op(a) op(b), which is m x n; ValueError for shapes that do not match."""
-    (m, k), (k2, n) = a.shape[:: 1 if ta == "N" else -1], b.shape[:: 1 if tb == "N" else -1]
+    (m, k), (k2, n) = a.shape[-2:][:: 1 if ta == "N" else -1], b.shape[-2:][:: 1 if tb == "N" else -1]
     if k != k2:
         raise ValueError(
             f"a is {m} x {k} and b is {k2} x {n}{'' if ta == tb == 'N' else ' after transposing'}: "
@@ -102,58 +209,149 @@ def _sizes(a, b, c, ta: str, tb: str) -> tuple[int, int, int]:
     return m, n, k
 
 
+def _batch(a: Form, b: Form) -> tuple[tuple[int, ...], Batch | None]:
+    """The dimensions before the matrices, broadcast as in NumPy, and their products, if there are several."""
+    try:
+        shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except ValueError:
+        raise ValueError(
+            f"a has the shape {a.shape} and b has {b.shape}: the dimensions before the last two "
+            "must be equal, or 1, or left out"
+        ) from None
+    if prod(shape) <= 1:
+        return shape, None
+    return shape, Batch.over(shape, a.steps(shape), b.steps(shape))
+
+
+def _places(out: Form, vectors: tuple[bool, bool]) -> tuple[bool, tuple[Layout, ...]]:
+    """Whether a result is to lie by columns, and where its matrices do if they have gaps."""
+    for axis, left_out in zip((-2, -1), vectors, strict=True):
+        if left_out:
+            out = out.with_axis(len(out.shape) + 1 + axis if out.shape else 0)
+    if not prod(out.shape):
+        return False, ()
+    lying = swapped("out", out.matrix)
+    layout = lying.plain or lying.transposed
+    assert layout is not None, "a matrix lies by rows or by columns"
+    batch = out.shape[:-2]
+    steps, compact = out.steps(batch), compact_strides(batch, layout.rows * layout.cols)
+    if layout.is_compact and all(size == 1 or x == y for size, x, y in zip(batch, steps, compact, strict=True)):
+        return lying.plain is None, ()
+    starts = (sum(i * step for i, step in zip(index, steps, strict=True)) for index in np.ndindex(*batch))
+    return lying.plain is None, tuple(layout._replace(offset=layout.offset + start) for start in starts)
+
+
 def _product(
-    alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto", precision="float32", overwrite_c=False
-):
+    alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto", precision="float32", out=None, overwrite_c=False
+):  # fmt: skip
     """alpha op(a) op(b) + beta c for checked operands; `ta` and `tb` are "N", "T" or "C"."""
-    queue, device = shared_queue({"a": a, "b": b} | ({"c": c} if c is not None else {}), device)
-    m, n, k = _sizes(a, b, c, ta, tb)
+    arrays = {name: x for name, x in (("a", a), ("b", b), ("c", c), ("out", out)) if x is not None}
+    queue, device = shared_queue(arrays, device)
     on_device = queue is not None
-    queue, dtype = queue or device.queue, a.dtype
-    empty = m * n == 0 or (beta == 0 and (k == 0 or alpha == 0))
-    edges = "pad" if empty and edges == "shift" else edges
-    packs = packed.takes(kernel, params, edges, precision, dtype, device, (n, m, k))
-    if packs:
-        chosen, tile = None, None
-    elif by_family(kernel, params, edges, precision, dtype, device):
-        chosen, tile = None, None if params is None else tiles.complete_tile(params)
+    queue = queue or device.queue
+    plain = params is None and type(edges) is type(precision) is str and type(kernel) in (str, int)
+    prepared = (_remembered if plain else _prepare)(
+        form(a), form(b), None if c is None else form(c), None if out is None else form(out), ta, tb, alpha != 0,
+        beta != 0, kernel, params, edges, precision, device, queue.context,
+    )  # fmt: skip
+    if out is not None:
+        check_out(out, a, b)
+    elif overwrite_c and _may_overwrite(c, a, b):
+        out = c
+    if on_device:
+        return _on_device(prepared, queue, device, alpha, a, b, beta, c, out)
+    return _from_numpy(prepared, queue, device, alpha, a, b, beta, c, out, ta, tb)
+
+
+def _on_device(prepared: Prepared, queue, device, alpha, a, b, beta, c, out) -> cla.Array:
+    """The product of device arrays: enqueued, not waited for."""
+    result = _unwritten(queue, prepared.shape, a.dtype, a.allocator or b.allocator) if out is None else out
+    if not prepared.elements:
+        return result
+    wait_for_others(queue, *(x for x in (a, b, c, out) if x is not None))
+    with Session(queue, device, dtype=a.dtype, allocate=a.allocator or b.allocator) as session:
+        memory = session.memory(prepared.elements) if out is None or prepared.places else out.base_data
+        buffers = (a.base_data, b.base_data) if prepared.problem.k else (memory, memory)
+        _multiply(session, prepared, alpha, buffers, beta, c.base_data if prepared.added else None, memory)
+        if out is None:
+            result.base_data = memory
+        if prepared.places:
+            for product, place in zip(_results(prepared), prepared.places, strict=True):
+                session.copy(Matrix(memory, product), Matrix(out.base_data, place))
+        result.events[:] = [session.events[-1][1]]  # all that came before has been waited for
+    return result
+
+
+def _from_numpy(prepared: Prepared, queue, device, alpha, a, b, beta, c, out, ta, tb) -> np.ndarray:
+    """The product of NumPy arrays."""
+    result = np.empty(prepared.shape, a.dtype) if out is None else out
+    if not prepared.elements:
+        return result
+    if _in_place(prepared, a, b, result):
+        return packed.of_numpy(queue, device, a, b, (ta != "N", tb != "N"), alpha, beta, c, result)
+    with Session(queue, device, dtype=a.dtype) as session:
+        memory = session.memory(prepared.elements)
+        buffers = (session.upload(a), session.upload(b)) if prepared.problem.k else (memory, memory)
+        _multiply(session, prepared, alpha, buffers, beta, session.upload(c) if prepared.added else None, memory)
+        session.download(memory, result)
+    return result if result.ndim or out is not None else result[()]
+
+
+def _in_place(prepared: Prepared, a, b, result: np.ndarray) -> bool:
+    """Whether a processor can multiply in the arrays' own memory, which is read while the result is written."""
+    one = prepared.packs and prepared.problem.k > 0 and a.ndim == b.ndim == result.ndim == 2
+    return one and result.flags.c_contiguous and not any(np.may_share_memory(result, x) for x in (a, b))
+
+
+def _multiply(session: Session, prepared: Prepared, alpha, buffers, beta, before, memory) -> None:
+    """Launch a product, or all of a batch, on the buffers of a, b and c; the results follow each other in `memory`."""
+    problem, batch, chosen, added = prepared.problem, prepared.batch, prepared.chosen, prepared.added
+    out = Matrix(memory, Layout.compact(problem.m, problem.n))
+    of_a, of_b = buffers if prepared.by_columns else buffers[::-1]
+    before, alpha = (before, added) if added else None, alpha if problem.k else 0.0
+    if not (problem.k or before):
+        session.zeroes(memory, prepared.elements)
+        return
+    if not (prepared.packs and problem.k) and chosen is None:
+        session.gemm(problem, (of_a, of_b), alpha, beta, before, out, prepared.tile, batch)
+    elif batch is None:
+        _one(session, prepared, problem, (of_a, of_b), alpha, beta, before, out)
     else:
-        chosen = select(kernel, params, edges, device, queue.context, (n, m, k), precision)
-    if empty:
-        return cla.zeros(queue, (m, n), dtype) if on_device else np.zeros((m, n), dtype)
-    shape = Layout.compact(n, m)  # from here on everything is column-major
-    if k and alpha:
-        problem = Problem(n, m, k, _operand("b", b, tb), _operand("a", a, ta))
-    else:  # as in BLAS, A and B are not even read
-        alpha, problem = 0.0, Problem.compact(n, m, 0)
-    sizes = footprint(problem, planned(chosen, problem) if chosen and problem.k else [])
-    check_memory(device, sizes, chosen is not None and chosen.spec.wide, dtype.itemsize)
-    reused = c if overwrite_c and _may_overwrite(c, a, b) else None
-    packs = packs and problem.k > 0
-    if packs and not on_device:
-        # the result is written while the operands are read
-        fresh = reused is None or any(np.may_share_memory(reused, x) for x in (a, b))
-        out = np.empty((m, n), dtype) if fresh else reused
-        return packed.of_numpy(queue, device, a, b, (ta != "N", tb != "N"), alpha, beta, c, out)
-    with Session(queue, device, dtype=dtype) as session:
-        if on_device:
-            result = cla.empty(queue, (m, n), dtype) if reused is None else reused
-            out = Matrix(result.base_data, shape)
-        else:
-            out = session.new(shape)
+        product = session.new(out.layout)  # these kernels write at the beginning of a buffer
+        for (at_a, at_b), place in zip(batch.products(), _results(prepared), strict=True):
+            moved = problem._replace(a=problem.a.moved(at_a), b=problem.b.moved(at_b))
+            _one(session, prepared, moved, (of_a, of_b), alpha, beta, before, product)
+            session.copy(product, Matrix(memory, place))
 
-        def memory_of(x):
-            return x.base_data if on_device else session.upload(x)
 
-        buffers = (memory_of(b), memory_of(a)) if problem.k else (out.buffer, out.buffer)
-        before = (memory_of(c), swapped("c", c)) if beta else None
-        if packs:
-            packed.gemm(session, problem, buffers, alpha, beta, before, out)
-        elif chosen is None:
-            session.gemm(problem, buffers, alpha, beta, before, out, tile)
-        else:
-            _by_ladder(session, chosen, problem, buffers, alpha, beta, before, out)
-        return result if on_device else session.download(out.buffer, (m, n), reused)
+def _one(session: Session, prepared: Prepared, problem: Problem, buffers, alpha, beta, before, out: Matrix) -> None:
+    """A single product, by packed operands or by a kernel of the ladder."""
+    if prepared.chosen is None:
+        packed.gemm(session, problem, buffers, alpha, beta, before, out)
+    else:
+        _by_ladder(session, prepared.chosen, problem, buffers, alpha, beta, before, out)
+
+
+def _results(prepared: Prepared) -> Iterator[Layout]:
+    """Where the matrices of a result lie that has no gaps."""
+    m, n = prepared.problem[:2]
+    compact = Layout.compact(m, n)
+    return (compact._replace(offset=i * m * n) for i in range(prod(prepared.batch_shape)))
+
+
+def _unwritten(queue: cl.CommandQueue, shape: tuple[int, ...], dtype: np.dtype, allocator) -> cla.Array:
+    """A device array whose memory is yet to be given: a copy, since PyOpenCL's constructor takes 15 microseconds."""
+    array = cla.Array.__new__(cla.Array)
+    vars(array).update(vars(_blank(queue, shape, dtype)))
+    array.allocator, array.events = allocator, []
+    return array
+
+
+@cached(256)
+def _blank(queue: cl.CommandQueue, shape: tuple[int, ...], dtype: np.dtype) -> cla.Array:
+    array = cla.Array(queue, shape, dtype, data=())
+    array.base_data = None
+    return array
 
 
 def _by_ladder(session: Session, chosen: Kernel, problem: Problem, buffers, alpha, beta, before, out: Matrix) -> None:
@@ -194,9 +392,9 @@ def by_family(kernel, params, edges, precision, dtype: np.dtype, device: Device)
     return True
 
 
-def _operand(name: str, x, trans: str) -> Operand:
-    """op(x) as it lies, for the column-major product."""
-    return swapped(name, x, trans != "N", trans == "C" and x.dtype.kind == "c")
+def _operand(name: str, lies: Form, trans: str, by_columns: bool) -> Operand:
+    """op(x) as it lies, for a column-major product: its transpose, or where the result lies `by_columns`, itself."""
+    return swapped(name, lies, (trans != "N") != by_columns, trans == "C" and lies.dtype.kind == "c")
 
 
 def _may_overwrite(c, a, b) -> bool:
@@ -211,6 +409,7 @@ def _may_overwrite(c, a, b) -> bool:
 def matmul(
     a,
     b,
+    out=None,
     *,
     kernel="auto",
     params: dict[str, int] | None = None,
@@ -220,10 +419,21 @@ def matmul(
 ):
     """The matrix product a b on an OpenCL device, in the type of its operands.
 
+    Arrays of more than two dimensions are batches, as in `numpy.matmul`: the last two dimensions multiply, the others
+    are broadcast. A vector at the left is a row, a vector at the right is a column, and the result lacks that
+    dimension. The family multiplies a batch in one launch if its matrices lie at equal distances; kernels of the
+    ladder multiply one pair after another, without waiting. "auto" takes the family for small float32 matrices.
+
+    A call with device arrays returns when everything is enqueued. What other queues still do to the operands
+    (``Array.events``) is waited for on the device, and the result has the event of its last launch.
+
     Args:
         a: m x k float32, float64, complex64 or complex128: a NumPy array of any layout, or a
             ``pyopencl.array.Array`` with one contiguous dimension.
         b: k x n of the same type, on the same side; device arrays on the same queue, which runs in order.
+        out: where to write the result: an array of its shape and type, on the same side and queue, that shares no
+            memory with a or b. A NumPy array may have any layout, a device array needs one contiguous dimension;
+            where it has gaps, the result is copied into it.
         kernel: "auto" for the best known kernel at that size (see `gemmlab.family`), "family" for a kernel that the
             family writes, "packed" for one with packed operands (on processors, float32 and float64; "auto" takes it
             there unless a side is shorter than 16), or for float32 the number of a kernel of the ladder.
@@ -243,19 +453,24 @@ def matmul(
             "float32"; looking for them waits for the device. Other types than float32 have no such choice.
 
     Returns:
-        m x n of the operands' type, row-major: a NumPy array, or a device array on the operands' queue (not waited
-        for).
+        `out`, or a new array, m x n of the operands' type, row-major: a NumPy array, or a device array on the
+        operands' queue (not waited for). Its memory comes from the `allocator` of a or b, if one of them has one, or
+        else from a pool of the queue. It goes back there when the array is forgotten, for the next call on that
+        queue: keep the array for as long as another queue works with it.
 
     Raises:
         TypeError: for anything but arrays of one of these types; nothing is converted in silence.
-        ValueError: for shapes that do not match, arrays on different queues or contexts, unknown kernels, illegal
-            parameters (ParameterError), matrices beyond 32-bit indices (but for kernels 15 to 17), or float64 and
-            complex128 on a device without double precision.
+        ValueError: for shapes that do not match, an `out` that cannot be written or shares memory with an operand,
+            arrays on different queues or contexts, unknown kernels, illegal parameters (ParameterError), matrices
+            beyond 32-bit indices (but for kernels 15 to 17), or float64 and complex128 on a device without double
+            precision.
         MemoryError: if the device cannot hold the matrices.
     """
-    a = checked("a", a, DTYPES)
-    b = checked("b", b, (a.dtype,))
-    return _product(1.0, a, b, 0.0, None, "N", "N", kernel, params, device, edges, precision)
+    a = checked("a", a, DTYPES, least=1)
+    b = checked("b", b, (a.dtype,), least=1)
+    if out is not None:
+        checked("out", out, (a.dtype,), least=0)
+    return _product(1.0, a, b, 0.0, None, "N", "N", kernel, params, device, edges, precision, out)
 
 
 def gemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):

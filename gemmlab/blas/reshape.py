@@ -8,8 +8,8 @@ from numbers import Integral
 import numpy as np
 import pyopencl.array as cla
 
-from .operands import checked, shared_queue, swapped
-from .passes import Matrix, Session, check_memory, placed
+from .operands import checked, form, shared_queue, swapped
+from .passes import Matrix, Session, check_memory, placed, wait_for_others
 from .problem import Layout
 
 
@@ -22,15 +22,19 @@ def _reshaped(x, shape: tuple[int, int], device, work: Callable[[Session, Matrix
     check_memory(device, {"x": x.size, "the result": shape[0] * shape[1]})
     if shape[0] * shape[1] == 0 or x.size == 0:
         return cla.zeros(queue, shape, np.float32) if on_device else np.zeros(shape, np.float32)
-    operand = swapped("x", x)
-    with Session(queue, device, pooled=not on_device) as session:
+    if on_device:
+        wait_for_others(queue, x)
+    operand = swapped("x", form(x))
+    with Session(queue, device) as session:
         matrix = placed(x.base_data if on_device else session.upload(x), operand)
         if not operand.plain:
             matrix = session.transpose(matrix, Layout.compact(*x.shape[::-1]))
         out = work(session, matrix)
         if on_device:
-            return cla.Array(queue, shape, np.float32, data=out.buffer)
-        return session.download(out.buffer, shape)
+            return cla.Array(queue, shape, np.float32, data=out.buffer, events=[event for _, event in session.events])
+        host = np.empty(shape, np.float32)
+        session.download(out.buffer, host)
+        return host
 
 
 def transpose(x, *, device=None):

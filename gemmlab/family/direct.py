@@ -11,7 +11,7 @@ only elements that no other work-item owns are stored.
 from __future__ import annotations
 
 from .configuration import PRECISIONS, Configuration
-from .shared import factors, stored
+from .shared import beginnings, factors, stored
 from .text import Lines, fill, writes
 
 
@@ -39,8 +39,7 @@ def begin(c: Configuration) -> Lines:
         """
         // identifiers
         $place
-        A += offset_a;
-        B += offset_b;
+        $beginnings
 
         // accumulators: neighbouring rows as vectors
         $sums
@@ -51,6 +50,7 @@ def begin(c: Configuration) -> Lines:
         }
         """,
         place=[*_place(c, "a", "m", "M", 0), *_place(c, "b", "n", "N", 1)],
+        beginnings=beginnings(c),
         sums=[f"{vector} {name}[WPTN][WPTM/{c.widths[0]}];" for name in _sums(c)],
         width=c.widths[0],
         zeroes=[f"{name}[j][i] = {zero};" for name in _sums(c)],

@@ -1,9 +1,23 @@
-"""What kernels with local memory and kernels without it share: alpha, beta, and the store of an element."""
+"""What kernels with local memory and kernels without it share: where the matrices begin, alpha, beta, and the store
+of an element."""
 
 from __future__ import annotations
 
 from .configuration import Configuration
 from .text import Lines, writes
+
+
+@writes
+def beginnings(c: Configuration) -> Lines:
+    """Where the matrices begin; of a batch, those that the third dimension of the launch says. C has no gaps."""
+    if not c.batch:
+        return ["A += offset_a;", "B += offset_b;"]
+    return [
+        "const long pair = get_group_id(2);  // which pair of matrices of this launch",
+        "A += offset_a + pair*step_a;",
+        "B += offset_b + pair*step_b;",
+        "C += (first + pair)*M*N;",
+    ]
 
 
 @writes

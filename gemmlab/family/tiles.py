@@ -49,7 +49,7 @@ class Lying(NamedTuple):
 
 
 def configure(
-    precision: str, params: Params, sizes: tuple[int, int, int], a: Lying, b: Lying, beta: bool
+    precision: str, params: Params, sizes: tuple[int, int, int], a: Lying, b: Lying, beta: bool, batch: bool = False
 ) -> Configuration:
     """The configuration of a tile for a problem: guards where M, N, K leave tiles, and loads as wide as they may be.
 
@@ -59,6 +59,7 @@ def configure(
         sizes: M, N and K of the column-major product.
         a, b: the operands.
         beta: whether beta C0 is added.
+        batch: whether it is for many pairs of matrices.
 
     Raises:
         ParameterError: if the parameters contradict each other.
@@ -84,6 +85,7 @@ def configure(
         stages=params["STAGES"],
         edges=("both" if columns else "rows") if rows else ("columns" if columns else "none"),
         tail=not direct and (k % params["TSK"] > 0 or k == 0),
+        batch=batch,
     )
     if direct:
         return plain

@@ -20,7 +20,7 @@ from __future__ import annotations
 from ..caches import cached
 from . import direct
 from .configuration import PRECISIONS, Configuration
-from .shared import factors, stored
+from .shared import beginnings, factors, stored
 from .text import Line, Lines, fill, writes
 
 
@@ -104,7 +104,7 @@ def header(c: Configuration) -> Lines:
         """
         // $name
         //
-        // Computes: C = alpha $product$added, of $kind; every matrix is column-major.
+        // Computes: C = alpha $product$added$each, of $kind; every matrix is column-major.
         //           A is $a; B is $b.
         $costs
         $requires
@@ -112,6 +112,7 @@ def header(c: Configuration) -> Lines:
         name=c.name,
         product=f"{_operand_in_words('A', c.a)} {_operand_in_words('B', c.b)}",
         added=" + beta C0" if c.beta else "",
+        each=" for each pair of a batch" if c.batch else "",
         kind=kind,
         a="M x K" if c.a in "NR" else "K x M",
         b="K x N" if c.b in "NR" else "N x K",
@@ -234,10 +235,12 @@ def signature(c: Configuration) -> Lines:
                   const __global $number* restrict A, const long offset_a, const int lda,
                   const __global $number* restrict B, const long offset_b, const int ldb,
                   $added
+                  $batch
                   __global $number* C)
         """,
         alpha=_factor(c, "alpha"),
         added=_added(c),
+        batch=["const long first, const long step_a, const long step_b,"] if c.batch else [],
         number=c.type(),
     )
 
@@ -274,8 +277,7 @@ def begin(c: Configuration) -> Lines:
         const int tid = tn*RTSM + tm;       // number of the work-item
         const int m0 = get_group_id(0)*TSM; // first row of the tile of C
         const int n0 = get_group_id(1)*TSN; // first column of the tile of C
-        A += offset_a;
-        B += offset_b;
+        $beginnings
 
         $local
 
@@ -287,6 +289,7 @@ def begin(c: Configuration) -> Lines:
             }
         }
         """,
+        beginnings=beginnings(c),
         local=local_memory(c),
         number=c.type(),
         zero=c.zero(),

@@ -25,6 +25,21 @@ class View(NamedTuple):
     across: int
 
 
+class Pairs(NamedTuple):
+    """What one launch multiplies of a batch.
+
+    Attributes:
+        number: how many pairs of matrices.
+        first: matrices of C before the first result.
+        step_a, step_b: elements from one matrix to the next; 0 where all pairs share it.
+    """
+
+    number: int
+    first: int
+    step_a: int
+    step_b: int
+
+
 class Written:
     """The kernel of a configuration, compiled for one device.
 
@@ -55,7 +70,16 @@ class Written:
             )
 
     def __call__(
-        self, queue: cl.CommandQueue, sizes: tuple[int, int, int], alpha, a: View, b: View, beta, before, out
+        self,
+        queue: cl.CommandQueue,
+        sizes: tuple[int, int, int],
+        alpha,
+        a: View,
+        b: View,
+        beta,
+        before,
+        out,
+        pairs: Pairs | None = None,
     ) -> cl.Event:
         """Launch C = alpha op(A) op(B) + beta C0 and return its event; everything is column-major.
 
@@ -65,12 +89,17 @@ class Written:
             a, b: the operands as they lie, with `down` = 1.
             before: the `View` of C0 if the configuration has beta, else None.
             out: the buffer of C, m x n without gaps. C0 may be the same memory, element by element.
+            pairs: if the configuration is for batches, how many pairs of matrices, and where they lie.
         """
         c, (m, n, k) = self.configuration, sizes
-        items = (tiles_over(size, side) * count for size, side, count in zip((m, n), c.tile, c.local_size, strict=True))
+        local: tuple[int, ...] = c.local_size
+        items = tuple(tiles_over(size, side) * count for size, side, count in zip((m, n), c.tile, local, strict=True))
         added = (*_parts(c, beta), *before) if before is not None else ()
+        if pairs is not None:
+            added = (*added, *pairs[1:])
+            items, local = (*items, pairs.number), (*local, 1)
         operands = (a.buffer, a.offset, a.across, b.buffer, b.offset, b.across)
-        return self._built(queue, tuple(items), c.local_size, m, n, k, *_parts(c, alpha), *operands, *added, out)
+        return self._built(queue, items, local, m, n, k, *_parts(c, alpha), *operands, *added, out)
 
     def __repr__(self) -> str:
         return f"<gemmlab kernel {self.configuration.name} on {self.device}>"

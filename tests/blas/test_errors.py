@@ -69,7 +69,6 @@ def test_what_is_no_float32_matrix(number, any_device):
     wrong, kind, *words = NOT_MATRICES[number]
     good = np.ones((4, 4), F32)
     calls = [
-        ("b", matmul, (good, wrong)),
         ("a", sgemm, (1, wrong, good)),
         ("b", sgemm, (1, good, wrong)),
         ("x", gemmlab.transpose, (wrong,)),
@@ -78,8 +77,10 @@ def test_what_is_no_float32_matrix(number, any_device):
     ]
     if wrong is not None:  # None is "no c"
         calls += [("c", sgemm, (1, good, good, 1, wrong)), ("c", sgemm, (1, good, good, 0, wrong))]
-    if getattr(wrong, "dtype", None) not in (np.float64, np.complex64) or wrong.ndim != 2:
-        calls += [("a", matmul, (wrong, good)), ("a", gemmlab.gemm, (1, wrong, good))]  # these take other types, too
+    if kind is TypeError:  # matmul also takes vectors and batches
+        calls += [("b", matmul, (good, wrong))]
+    if getattr(wrong, "dtype", None) not in (np.float64, np.complex64) or wrong.ndim != 2:  # these take other types
+        calls += [("a", gemmlab.gemm, (1, wrong, good))] + [("a", matmul, (wrong, good))] * (kind is TypeError)
     for name, function, arguments in calls:
         message = refused(kind, [f"{name} must ", *words], function, *arguments)
         assert ".astype" not in message or f"{name}.astype(np.float32)" in message
@@ -91,7 +92,9 @@ def test_wrong_types_on_a_device_too(device):
         wrong = cla.to_device(device.queue, GOOD.astype(dtype))
         refused(TypeError, ["a must be float32", np.dtype(dtype)], sgemm, 1, wrong, good.T)
         refused(TypeError, ["b must be float32", np.dtype(dtype)], matmul, good, wrong.T)
-    refused(ValueError, ["b must have 2 dimensions, not 1", "(4,)"], matmul, good, good[0])
+    refused(ValueError, ["b must have 2 dimensions, not 1", "(4,)"], sgemm, 1, good, good[0])
+    for scalar in (np.array(1, F32), cla.to_device(device.queue, np.array(1, F32))):
+        refused(ValueError, ["b must have at least 1 dimension, not 0", "()"], matmul, good, scalar)
 
 
 # Shapes

@@ -10,7 +10,7 @@ from texts import SMALL
 from gemmlab import catalog, check, matmul
 from gemmlab.bench import edges
 from gemmlab.blas import passes
-from gemmlab.blas.operands import swapped
+from gemmlab.blas.operands import form, swapped
 from gemmlab.blas.problem import Layout, Operand, Problem, footprint, plan
 
 KERNELS = [number for number, spec in catalog.items() if not spec.tensor]
@@ -45,7 +45,7 @@ def test_the_plan_is_what_is_launched(number, device, monkeypatch):
 def test_an_operand_is_read_where_it_lies(rows, cols, order, trans, on_device, any_device):
     """Both readings, where there are two, give the same matrix."""
     x = np.array(np.arange(rows * cols, dtype=np.float32).reshape(rows, cols), order=order)
-    operand = swapped("x", cla.to_device(any_device.queue, x) if on_device else x, trans)
+    operand = swapped("x", form(cla.to_device(any_device.queue, x) if on_device else x), trans)
     memory = x.ravel(order="K")
     wanted = x if trans else x.T
     for layout, matrix in ((operand.plain, wanted), (operand.transposed, wanted.T)):

@@ -20,7 +20,7 @@ def test_the_name_says_everything():
     one = Configuration("z", stages=2)
     others = {
         "precision": "d", "a": "T", "b": "C", "beta": True, "tile": (64, 32), "micro_tile": (2, 4), "depth": 32,
-        "unroll": 2, "widths": (1, 2), "stages": 1, "edges": "rows", "tail": True,
+        "unroll": 2, "widths": (1, 2), "stages": 1, "edges": "rows", "tail": True, "batch": True,
     }  # fmt: skip
     assert set(others) == {field.name for field in fields(Configuration)}
     names = [replace(one, **{name: value}).name for name, value in others.items()] + [one.name]
@@ -43,6 +43,7 @@ def test_it_cannot_be_changed():
         ({"a": "C"}, ["a='C' conjugates", "'s' is real"]),
         ({"precision": "d", "b": "R"}, ["b='R' conjugates", "'d' is real"]),
         ({"beta": 1}, ["beta must be one of False, True", "not 1"]),
+        ({"beta": True, "batch": True}, ["beta adds one matrix", "batch=False"]),
         ({"edges": "all"}, ["edges must be one of", "'all'"]),
         ({"stages": True}, ["stages must be one of 0, 1, 2", "not True"]),
         ({"stages": 3}, ["stages must be one of 0, 1, 2", "not 3"]),

@@ -13,7 +13,7 @@ import gemmlab
 from gemmlab import catalog, check, matmul
 from gemmlab.bench import libraries, tuning
 from gemmlab.blas import products
-from gemmlab.blas.operands import swapped
+from gemmlab.blas.operands import form, swapped
 from gemmlab.blas.passes import Matrix, Session, placed
 from gemmlab.blas.problem import Layout, Problem
 from gemmlab.catalog import Limits, sources
@@ -118,7 +118,7 @@ def test_only_what_lies_in_the_matrix_is_looked_at(device):
     whole = cla.to_device(device.queue, around)
     session = Session(device.queue, device)
     for block, strange in ((whole[2:7, 3:9], False), (whole[2:8, 3:9], True), (whole[2:7, 2:9], True)):
-        assert session.has_unsplittable(placed(block.base_data, swapped("x", block))) == strange
+        assert session.has_unsplittable(placed(block.base_data, swapped("x", form(block)))) == strange
 
 
 LOST = {
@@ -156,7 +156,7 @@ def test_a_last_column_without_room_behind_it_is_copied(kernel, able):
     chosen = launch.Kernel(catalog[kernel], SMALL[kernel], able, able.context)
     for x, y, want in ((tight, other, a @ b), (other.T, tight.T, (a @ b).T)):
         session = Session(able.queue, able)
-        problem = Problem(want.shape[1], want.shape[0], x.shape[1], swapped("b", y), swapped("a", x))
+        problem = Problem(want.shape[1], want.shape[0], x.shape[1], swapped("b", form(y)), swapped("a", form(x)))
         out = session.new(Layout.compact(problem.m, problem.n))
         products.multiply(session, chosen, problem, y.base_data, x.base_data, out)
         host = np.empty(want.shape, np.float32)

@@ -1,0 +1,63 @@
+"""Comparisons of whole calls: which shapes, timed how, summed up how."""
+
+import json
+import types
+
+import pytest
+
+from gemmlab import cli
+from gemmlab.bench import calls
+
+
+def test_random_shapes_are_as_the_seed_says_and_within_bounds():
+    shapes = calls.random_shapes(400, 3, 2e12)
+    assert shapes == calls.random_shapes(400, 3, 2e12) != calls.random_shapes(400, 4, 2e12)
+    assert all(1 <= side <= calls.LONGEST for shape in shapes for side in shape)
+    assert all(2 * m * n * k <= 2e12 for m, n, k in shapes)
+    whole = sum(all(side % 64 == 0 for side in shape) for shape in shapes)
+    thin = sum(min(shape) <= 64 for shape in shapes)
+    assert 60 < whole < 140 and 80 < thin < 380
+    assert all(2 * m * n * k <= 1e6 for m, n, k in calls.random_shapes(20, 0, 1e6))
+
+
+def test_a_round_lasts_until_all_results_are_there(monkeypatch):
+    now = [0.0]
+
+    def later(seconds):
+        now[0] += seconds
+
+    monkeypatch.setattr(calls, "time", types.SimpleNamespace(perf_counter=lambda: now[0]))
+    way = calls.Way(lambda: later(2), lambda: later(10))
+    assert calls._seconds(way, 5) == pytest.approx((5 * 2 + 10) / 5)
+
+
+def test_rounds_alternate_and_are_of_equal_length(monkeypatch):
+    asked = []
+    ways = {name: calls.Way(lambda name=name: asked.append(name), lambda: None) for name in ("ours", "theirs")}
+    found = calls._alternating(ways)
+    assert {name: len(rounds) for name, rounds in found.items()} == {"ours": calls.ROUNDS, "theirs": calls.ROUNDS}
+    assert asked.count("ours") == asked.count("theirs") == 2 + calls.ROUNDS * calls.CALLS
+    assert asked[4 : 4 + calls.CALLS] == calls.CALLS * ["ours"]
+
+
+def test_the_summary():
+    rows = [
+        calls.Row(8, 8, 8, {"ours": [1.0, 2.0, 4.0], "theirs": [2.0, 2.0, 2.0]}),
+        calls.Row(8, 8, 8, {"ours": [1.0, 1.0, 1.0], "theirs": [0.25, 0.25, 0.25]}),
+    ]
+    assert rows[0].ratios("ours") == [2.0, 1.0, 0.5]
+    assert calls.summary(rows) == {"ours": pytest.approx({"mean": 0.5, "share": 0.5, "least": 0.25, "spread": 0.75})}
+
+
+def test_calls_are_compared_and_recorded(any_device, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(calls, "ROUND_SECONDS", 0)
+    file, command = tmp_path / "calls.json", ["compare", "--device", str(any_device.index), "--sizes", "16,8x12x20"]
+    if any_device.kind == "GPU":
+        pytest.importorskip("torch")
+    assert cli.main([*command, "--random", "1", "--most-flops", "1e4", "--json", str(file)]) == 0
+    assert "geometric mean" in capsys.readouterr().out
+    found = json.loads(file.read_text(encoding="utf-8"))
+    assert [(r["m"], r["n"], r["k"]) for r in found["calls"][:2]] == [(16, 16, 16), (8, 12, 20)]
+    assert len(found["calls"]) == 3 and set(found["summary"]) == {"default queue", "own queue"}
+    assert {"device", "date", "command", "versions"} <= set(found)
+    assert cli.main([*command, "--numpy"]) == 0 and "matmul of NumPy arrays" in capsys.readouterr().out
