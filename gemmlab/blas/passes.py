@@ -166,12 +166,12 @@ class Session:
         configuration = _configured(self.device, letter, given, sizes, *lying, before is not None)
         kernel = written(configuration, self.device, self.queue.context)
         a, b = (View(buffer, x.offset, 1, x.ld) for buffer, x in zip(buffers, lying, strict=True))
-        added = _view(*before) if before else None
+        added = view(*before) if before else None
         self.events.append(("gemm", kernel(self.queue, sizes, alpha, a, b, beta, added, out.buffer)))
         return out
 
 
-def _view(buffer: Any, operand: Operand) -> View:
+def view(buffer: Any, operand: Operand) -> View:
     """A matrix as it lies, by rows or by columns."""
     operation, offset, ld = operand.lying
     return View(buffer, offset, 1, ld) if operation == "N" else View(buffer, offset, ld, 1)

@@ -78,6 +78,7 @@ class Configuration:
             micro-tile.
         edges: which sizes of C may end inside a tile: "none", "rows", "columns" or "both".
         tail: whether K may end inside a step of `depth`.
+        part: whether C is a rectangle of a larger matrix, as in a product of several launches (see `split`).
 
     Raises:
         ParameterError: (a ValueError) with a sentence for each thing that does not fit.
@@ -95,6 +96,7 @@ class Configuration:
     stages: int = 1
     edges: str = "none"
     tail: bool = False
+    part: bool = False
 
     def __post_init__(self) -> None:
         found = list(self._unknown()) or list(self._uneven())
@@ -105,7 +107,7 @@ class Configuration:
         """A sentence for each value that is none of those that there are."""
         choices = {
             "precision": tuple(PRECISIONS), "a": OPERATIONS, "b": OPERATIONS, "edges": EDGES, "stages": (0, 1, 2),
-            "beta": (False, True), "tail": (False, True),
+            "beta": (False, True), "tail": (False, True), "part": (False, True),
         }  # fmt: skip
         for name, allowed in choices.items():
             value = getattr(self, name)
@@ -235,6 +237,7 @@ class Configuration:
         words += ["x".join(map(str, (*self.tile, self.depth))), "x".join(map(str, self.micro_tile))]
         words += [f"unroll{self.unroll}", f"width{self.widths[0]}x{self.widths[1]}", f"stages{self.stages}"]
         words += [{"none": "", "both": "rows_columns"}.get(self.edges, self.edges), "tail" * self.tail]
+        words.append("part" * self.part)
         return "_".join(word for word in words if word)
 
     def problems(self, limits: Limits) -> list[str]:

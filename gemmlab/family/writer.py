@@ -28,7 +28,8 @@ def write(configuration: Configuration) -> str:
     """The OpenCL C text of a kernel named ``gemm`` that does what the configuration says, and nothing else.
 
     Its arguments are M, N, K; alpha; A, B, and with beta also C0, each with the place of its first element and the
-    distance of its columns, in elements; and C, which has no gaps (see `signature`).
+    distance of its columns, in elements; and C, which has no gaps, or as a part of a larger matrix has both as well
+    (see `signature`).
     """
     return "\n".join(_lines(configuration)) + "\n"
 
@@ -234,10 +235,11 @@ def signature(c: Configuration) -> Lines:
                   const __global $number* restrict A, const long offset_a, const int lda,
                   const __global $number* restrict B, const long offset_b, const int ldb,
                   $added
-                  __global $number* C)
+                  __global $number* C$place)
         """,
         alpha=_factor(c, "alpha"),
         added=_added(c),
+        place=", const long offset_out, const int ldc" * c.part,
         number=c.type(),
     )
 
