@@ -122,12 +122,15 @@ def table() -> dict[str, dict[str, list[dict]]]:
     file = sources.folder("results") / "family.json"
     found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     return {
-        kind: {
-            letter: [{**row, "tiles": [complete_tile(tile) for tile in row["tiles"]]} for row in entry.get(letter, [])]
-            for letter in PRECISIONS
-        }
+        kind: {letter: [_complete_row(row) for row in entry.get(letter, [])] for letter in PRECISIONS}
         for kind, entry in found.items()
     }
+
+
+def _complete_row(row: dict) -> dict:
+    """A row whose tiles have all parameters."""
+    fallback = {"fallback": complete_tile(row["fallback"])} if "fallback" in row else {}
+    return {**row, "tiles": [complete_tile(tile) for tile in row["tiles"]], **fallback}
 
 
 def rows_for(device: Device, precision: str) -> list[dict]:
