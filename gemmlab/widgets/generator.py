@@ -132,5 +132,6 @@ def authors(c: Configuration) -> Picture:
     ax = picture.axes_plain()
     ax.barh(list(found), list(found.values()), color=BLUE)
     ax.invert_yaxis()
+    ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_title(f"lines of {c.name}", color=INK, fontsize=9)
     return picture
