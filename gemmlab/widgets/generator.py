@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 
+from matplotlib.ticker import MaxNLocator
+
 from ..catalog import ParameterError
 from ..draw.picture import BLUE, INK, Picture
 from ..family import Configuration, origins, write
@@ -132,6 +134,6 @@ def authors(c: Configuration) -> Picture:
     ax = picture.axes_plain()
     ax.barh(list(found), list(found.values()), color=BLUE)
     ax.invert_yaxis()
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_title(f"lines of {c.name}", color=INK, fontsize=9)
     return picture
