@@ -6,8 +6,10 @@ import json
 
 import pytest
 
+from gemmlab import cli
 from gemmlab.bench import profile, tiles
 from gemmlab.family import split
+from gemmlab.family.selection import dimensions
 from gemmlab.family.tiles import complete_tile
 
 SMALL = complete_tile({"TSM": 16, "TSN": 16, "TSK": 8, "WPTM": 2, "WPTN": 2})
@@ -59,3 +61,14 @@ def test_the_space_for_kernel_tuner_is_ours(kind, any_device):
         combinations = itertools.islice(itertools.product(*values.values()), 0, None, 97)
         for tile in itertools.islice((dict(zip(values, numbers, strict=True)) for numbers in combinations), 2000):
             assert bool(eval(conditions, {"max": max}, tile)) == tiles.takes(device, letter, tile), tile
+
+
+def test_the_command(any_device, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(profile, "profile", lambda *given: asked.append(given))
+    file = str(tmp_path / "family.json")
+    device = ["--device", str(any_device.index)]
+    assert cli.main(["tune", file, "--profile", "--family", "d", "--sizes", "32,64x48x16", *device]) == 0
+    ((where, sizes, on, letter, _),) = asked
+    assert (where, on.index, letter) == (file, any_device.index, "d")
+    assert [dimensions(size) for size in sizes] == [(32, 32, 32), (64, 48, 16)]
