@@ -17,7 +17,7 @@ LONG = complete_tile({"TSM": 32, "TSN": 8, "TSK": 8, "WPTM": 2, "WPTN": 2})
 WRONG = complete_tile({"TSM": 30})
 
 
-def test_a_small_run(any_device, tmp_path):
+def test_a_small_run_of_the_profiler(any_device, tmp_path):
     """A tile that is not legal does not count; what is written is a rule that selection takes."""
     file = tmp_path / "family.json"
     profile.profile(file, [32], any_device, "s", "a command", [SMALL, WRONG])

@@ -180,8 +180,8 @@ def split_wrongly(device, dtype, turn: int, sizes) -> bool:
 
 
 def test_up_to_four_launches_are_exact(any_device):
-    for turn, sizes in enumerate([(9, 18, 12), (13, 6, 5), (21, 23, 8)]):
-        assert not split_wrongly(any_device, ("float32", "complex64", "float32")[turn], turn, sizes), sizes
+    for turn, sizes in enumerate([(9, 18, 12), (13, 6, 5)]):
+        assert not split_wrongly(any_device, ("float32", "complex64")[turn], turn, sizes), sizes
 
 
 @pytest.mark.parametrize("dtype", NAMED)
