@@ -40,6 +40,7 @@ _HOME = {
     "simulate": "simt",
     "Explorer": "widgets.explorer",
     "Stepper": "widgets.stepper",
+    "Generator": "widgets.generator",
     "Difference": "widgets.lesson",
     "Prediction": "widgets.lesson",
     "goal": "widgets.lesson",
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from .opencl.launch import kernel
     from .simt import simulate
     from .widgets.explorer import Explorer
+    from .widgets.generator import Generator
     from .widgets.lesson import Difference, Prediction, goal, verdict
     from .widgets.stepper import Stepper
     from .worker.client import trial

@@ -121,6 +121,8 @@ def _tune_options(parser) -> None:
     _strategy(parser, "pad", "float32")
     words = "the family's tiles for s, d, c or z instead, such as d; FILE is then like results/family.json"
     parser.add_argument("--family", choices=["s", "d", "c", "z"], help=words)
+    words = "the family's tiles, whole and split at the size minus one; goes on where it stopped"
+    parser.add_argument("--profile", action="store_true", help=words)
     parser.add_argument("--tries", type=int, default=6, help="parameter sets of each kernel to begin with")
     parser.add_argument("--starts", type=several_settings, default=[], help="more of them: TSM=96,TSN=96:TSM=32")
     parser.add_argument("--steps", type=int, default=100, help="how often at most the best move on to a neighbour")
@@ -262,11 +264,14 @@ def _measured(given: Arguments, device) -> tuple[list, list]:
 
 def run_tune(given: Arguments) -> int:
     """Find what `matmul` should choose at some sizes, and add it to a table."""
-    from .bench import tiles, tuning
+    from .bench import profile, tiles, tuning
     from .opencl.devices import find_device
     from .worker.client import trial
 
     device = find_device(given.device)
+    if given.profile:
+        profile.profile(given.file, given.sizes, device, given.family or "s", _command())
+        return 0
     if given.family:
         tiles.fill(given.file, given.sizes, device, given.family, _command())
         return 0

@@ -5,7 +5,9 @@ import re
 import numpy as np
 
 import gemmlab
-from gemmlab import model
+from gemmlab import check, model, simt
+from gemmlab.bench import tiles as rates
+from gemmlab.family import Configuration, split, tiles, write
 from gemmlab.model import tf32
 
 
@@ -591,6 +593,60 @@ check_13_3 = _kernel(
     "one subtraction a tile instead of one addition a load. Did the compiler know already?",
     {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 2},
 )
+
+
+@_safely
+def check_14_1(tile):
+    sizes, others = (480, 336, 160), [{"TSM": 64, "TSN": 64, "TSK": 16}, {"TSM": 32, "TSN": 32}]
+    full = tiles.complete_tile(tile)
+    for size, name, side in zip(sizes, "MNK", ("TSM", "TSN", "TSK"), strict=True):
+        if size % full[side]:
+            return gemmlab.verdict(False, "", f"{name} = {size} is no multiple of {side} = {full[side]}.")
+    if full["TSM"] * full["TSN"] < 1000:
+        few = model.tile_intensity(full["TSM"], full["TSN"])
+        return gemmlab.verdict(False, "", f"so small a tile does {few:.0f} operations per element that it loads.")
+    lying = (tiles.Lying("N", 0, size) for size in (sizes[0], sizes[2]))
+    tiles.configure("s", full, sizes, *lying, False)  # raises where parameters contradict each other
+    found = split.launches(sizes, [{"size": 400, "tiles": [*others, tile]}])
+    return gemmlab.verdict(len(found) == 1, "one launch, without a single guard.", f"it takes {len(found)} launches.")
+
+
+@_safely
+def check_14_2(store):
+    m, n, k = 16, 8, 8
+    c = Configuration(beta=True, tile=(8, 8), micro_tile=(2, 2), depth=8)
+    lines = _ask(store, c)
+    if isinstance(lines, str):
+        return gemmlab.verdict(False, "", "a function of the generator returns a list of lines, not a single string.")
+    a, b = check.exact_inputs(m, n, k)
+    bias = np.linspace(-20, 20, m, dtype=np.float32).round()
+    flat = [x.T.ravel() for x in (a, b)]
+    args = [m, n, k, 2.0, flat[0], 0, m, flat[1], 0, k, 3.0, bias, 0, 1, 0, simt.Empty(m * n)]
+    run = simt.run(write(c, store=store), None, (8, 4), None, args)
+    got, plain = run.arrays["C"].reshape(n, m).T, 2 * a @ b + 3 * bias[:, None]
+    hints = {
+        "nothing happens to what is negative yet.": plain,
+        "the bias comes first, and then the 0.": np.maximum(2 * a @ b, 0) + 3 * bias[:, None],
+        "that keeps what is negative, and replaces the rest.": np.minimum(plain, 0),
+        "where is the bias?": np.maximum(2 * a @ b, 0),
+    }
+    hint = next((words for words, wrong in hints.items() if np.array_equal(got, wrong)), run.verdict)
+    right = run.ok and np.array_equal(got, np.maximum(plain, 0))
+    return gemmlab.verdict(right, "a variant that costs an instruction for each element of C, and no pass.", hint)
+
+
+@_safely
+def check_14_3(answer):
+    sizes, params = answer
+    device, tile = gemmlab.default_device(), tiles.complete_tile(params)
+    if not rates.checked(device, "s", tile, sizes):
+        return gemmlab.verdict(False, "", "with this tile the product is not exact.")
+    ways = {"own": {"kernel": "family", "params": tile}, "selected": {"edges": "split"}}
+    best = {
+        way: max(rates.rate(device, "s", sizes, 0.03, **options) for _ in range(3)) for way, options in ways.items()
+    }
+    words = f"{best['own'] / best['selected']:.1f} times as fast as the selection's launches."
+    return gemmlab.verdict(best["own"] >= 1.1 * best["selected"], words, words)
 
 
 def _cut(step, end, steps):

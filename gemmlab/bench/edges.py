@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import json
 import time
+from collections import defaultdict
 
 import numpy as np
 import pyopencl.array as cla
 
 from .. import check, model
 from ..blas import products
-from ..blas.problem import Problem, plan
+from ..blas import split as split_up
+from ..blas.passes import Session
+from ..blas.problem import Layout, Problem, plan
 from ..caches import cached
 from ..catalog import catalog, sources
+from ..catalog.spec import Params
 from ..family import selection
+from ..family.configuration import PRECISIONS
+from ..family.split import Launch
+from ..family.tiles import complete_tile
+from ..family.written import check_double
 from ..opencl.devices import Device, find_device
 from . import timing
 
@@ -112,3 +120,45 @@ def recorded() -> dict[str, dict]:
         data = json.loads(path.read_text(encoding="utf-8"))
         found[data["title"]] = {way: {int(s): x for s, x in r.items()} for way, r in data["strategies"].items()}
     return found
+
+
+def launch_times(
+    m: int,
+    n: int,
+    k: int,
+    device: Device | int | str | None = None,
+    precision: str = "s",
+    params: Params | None = None,
+    repeats: int = 5,
+) -> tuple[list[Launch], dict[str, float]]:
+    """The launches of ``edges="split"`` for a column-major product of compact matrices, and the time of each.
+
+    Args:
+        m, n, k: sizes of the product.
+        device: a Device, an index or part of a name; the preferred device by default.
+        precision: "s", "d", "c" or "z".
+        params: of the tile whose whole tiles are cut off; by default the rules choose.
+        repeats: timed runs, after one to warm up.
+
+    Returns:
+        The launches, and for each, by its edges, the median in milliseconds by the device's clock.
+
+    Raises:
+        ParameterError: for parameters that the family does not have or the device cannot take.
+        ValueError: if the device has no such precision.
+    """
+    device, dtype = find_device(device), PRECISIONS[precision].dtype
+    check_double(precision, device)
+    tile = None if params is None else complete_tile(params)
+    problem, spent = Problem.compact(m, n, k), defaultdict(list)
+    with Session(device.queue, device, dtype=dtype) as session:
+        a, b = (session.upload(x) for x in check.exact_inputs(m, n, k, dtype=dtype))
+        out = session.new(Layout.compact(m, n))
+        for _ in range(repeats + 1):
+            session.events.clear()
+            split_up.gemm(session, problem, (a, b), dtype.type(1), dtype.type(0), None, out, tile)
+            device.queue.finish()
+            for edges, event in session.events:
+                spent[edges].append((event.profile.end - event.profile.start) * 1e-6)
+    launches = split_up.selected(device, precision, (m, n, k), None if tile is None else tuple(tile.items()))
+    return launches, {edges: float(np.median(times[1:])) for edges, times in spent.items()}

@@ -54,6 +54,7 @@ DIRECT_SPACE = (
 REGISTERS = range(32, 129)
 
 KEPT = 4  # tiles in a row of the table
+SIDES = ("TSM", "TSN", "TSK")  # of a tile, along M, N and K
 
 
 def candidates(device: Device, letter: str) -> list[Tile]:
@@ -92,7 +93,7 @@ def takes(device: Device, letter: str, tile: Tile) -> bool:
 def checked(device: Device, letter: str, tile: Tile, sizes: tuple[int, int, int], trans=(0, 0), beta=False) -> bool:
     """Whether a small product that has the same edges is exact."""
     m, n, k = (
-        2 * tile[side] + size % tile[side] for size, side in zip(sizes, ("TSM", "TSN", "TSK"), strict=True)
+        2 * tile[side] + size % tile[side] for size, side in zip(sizes, SIDES, strict=True)
     )  # whole tiles, and what sticks out
     a, b = check.exact_inputs(n, m, k, dtype=PRECISIONS[letter].dtype)
     stored = (np.ascontiguousarray(_turned(x, how)) for x, how in zip((a, b), trans, strict=True))
@@ -206,13 +207,26 @@ def _slower(rated: tuple[float, Tile]) -> float:
     return -rated[0]
 
 
-def add(file: Path, device: Device, letter: str, size, rated: list[tuple[float, Tile]], command: str) -> None:
-    """A row of the table: the fastest tiles at a size, with what they reached."""
+def add(
+    file: Path,
+    device: Device,
+    letter: str,
+    size,
+    rated: list[tuple[float, Tile]],
+    command: str,
+    fallback: Tile | None = None,
+) -> None:
+    """A row of the table: the fastest tiles at a size, with what they reached, and perhaps the tile of a split."""
     known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     entry = known.setdefault(selection.kind(device), {})
     entry |= device.facts() | {"date": date.today().isoformat()}
     entry["commands"] = [*(c for c in entry.get("commands", []) if c != command), command]
-    row = {"size": size if isinstance(size, int) else list(size), "tiles": [tile for _, tile in rated[:KEPT]]}
+    row: dict[str, Any] = {
+        "size": size if isinstance(size, int) else list(size),
+        "tiles": [tile for _, tile in rated[:KEPT]],
+    }
+    if fallback:
+        row["fallback"] = fallback
     row["gflops"] = [round(gflops, 1) for gflops, _ in rated[:KEPT]]
     others = [old for old in entry.get(letter, []) if old["size"] != row["size"]]
     entry[letter] = sorted([*others, row], key=lambda row: (isinstance(row["size"], list), row["size"]))

@@ -18,7 +18,7 @@ from ..family.packed import Packed, write, write_packing
 from ..family.written import check_double
 from ..opencl.build import Built, build
 from ..opencl.devices import Device
-from .passes import Matrix, Session, _view
+from .passes import Matrix, Session, view
 from .probe import settled
 from .problem import Layout, Operand, Problem
 
@@ -88,7 +88,7 @@ def run(session: Session, setting: Packed, problem: Problem, buffers, alpha, bet
     panels = [session.memory(length * part) for length in lengths]
     rows, columns = shares(c, m, n, device.units)
     groups = tiles_over(m, rows), tiles_over(n, columns)
-    added = (beta, *_view(*before)) if before is not None else ()
+    added = (beta, *view(*before)) if before is not None else ()
     for k0 in range(0, k, part):
         steps = min(part, k - k0)
         a = buffers[0], offset_a + (k0 if along_k[0] else k0 * lda), lda

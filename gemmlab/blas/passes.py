@@ -194,7 +194,7 @@ class Session:
         ways = batch.aligned(*lying) if batch else lying
         configuration = _configured(self.device, letter, given, sizes, *ways, before is not None, batch is not None)
         kernel = written(configuration, self.device, self.queue.context)
-        added = _view(*before) if before else None
+        added = view(*before) if before else None
         for (at_a, at_b), pairs in batch.launches() if batch else [((0, 0), None)]:
             a, b = (
                 View(buffer, x.offset + at, 1, x.ld) for buffer, x, at in zip(buffers, lying, (at_a, at_b), strict=True)
@@ -203,7 +203,7 @@ class Session:
         return out
 
 
-def _view(buffer: Any, operand: Operand) -> View:
+def view(buffer: Any, operand: Operand) -> View:
     """A matrix as it lies, by rows or by columns."""
     operation, offset, ld = operand.lying
     return View(buffer, offset, 1, ld) if operation == "N" else View(buffer, offset, ld, 1)

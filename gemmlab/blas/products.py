@@ -27,7 +27,7 @@ from ..family.configuration import letter_of
 from ..family.written import check_double
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel
-from . import packed
+from . import packed, split
 from .operands import (
     DTYPES,
     Form,
@@ -56,7 +56,8 @@ def select(
 ) -> Kernel:
     """The compiled kernel for a column-major M x K by K x N product, as `matmul`'s arguments ask for it."""
     if not isinstance(edges, str) or edges not in selection.EDGES:
-        raise ValueError(f"edges must be one of {', '.join(map(repr, selection.EDGES))}, not {edges!r}")
+        words = ", ".join(map(repr, selection.EDGES))
+        raise ValueError(f"edges must be one of {words} (or of the family 'split'), not {edges!r}")
     if not isinstance(precision, str) or precision not in selection.PRECISIONS:
         raise ValueError(f"precision must be one of {', '.join(map(repr, selection.PRECISIONS))}, not {precision!r}")
     tensor = precision != "float32"
@@ -119,6 +120,7 @@ class Prepared(NamedTuple):
             of the transposes, it is the user's b.
         batch: the products of a batch, if there are several.
         packs: whether the operands are packed first, as on processors.
+        splits: whether the family multiplies in up to four launches.
         chosen: the kernel of the ladder that multiplies otherwise, or None for one of the family.
         tile: parameters for the family, where the user gave some.
         added: how C0 lies, if beta C0 is added.
@@ -131,6 +133,7 @@ class Prepared(NamedTuple):
     by_columns: bool
     batch: Batch | None
     packs: bool
+    splits: bool
     chosen: Kernel | None
     tile: dict[str, int] | None
     added: Operand | None
@@ -178,13 +181,14 @@ def _prepare(
         chosen, tile = None, None if params is None else tiles.complete_tile(params)
     else:
         chosen, tile = select(kernel, params, edges, device, context, problem[:2] + (k,), precision), None
+    splits = chosen is None and not packs and edges == "split"
     each = a.dtype.itemsize
     sizes = footprint(problem, planned(chosen, problem) if chosen and problem.k else [])
     check_memory(device, sizes, chosen is not None and chosen.spec.wide, each)
     whole = {"a": prod(a.shape) * reads, "b": prod(b.shape) * reads, "the result": prod(shape)}
     check_memory(device, sizes | whole, True, each)
     added = swapped("c", c) if adds and c is not None and m * n else None
-    return Prepared(shape, batch_shape, problem, by_columns, batch, packs, chosen, tile, added, places)
+    return Prepared(shape, batch_shape, problem, by_columns, batch, packs, splits, chosen, tile, added, places)
 
 
 _remembered = cached(1024)(_prepare)  # working a product out takes longer than a small product
@@ -312,7 +316,7 @@ def _multiply(session: Session, prepared: Prepared, alpha, buffers, beta, before
     if not (problem.k or before):
         session.zeroes(memory, prepared.elements)
         return
-    if not (prepared.packs and problem.k) and chosen is None:
+    if chosen is None and not (prepared.splits or prepared.packs and problem.k):
         session.gemm(problem, (of_a, of_b), alpha, beta, before, out, prepared.tile, batch)
     elif batch is None:
         _one(session, prepared, problem, (of_a, of_b), alpha, beta, before, out)
@@ -325,8 +329,10 @@ def _multiply(session: Session, prepared: Prepared, alpha, buffers, beta, before
 
 
 def _one(session: Session, prepared: Prepared, problem: Problem, buffers, alpha, beta, before, out: Matrix) -> None:
-    """A single product, by packed operands or by a kernel of the ladder."""
-    if prepared.chosen is None:
+    """A single product, by packed operands, in launches of the family, or by a kernel of the ladder."""
+    if prepared.splits:
+        split.gemm(session, problem, buffers, alpha, beta, before, out, prepared.tile)
+    elif prepared.chosen is None:
         packed.gemm(session, problem, buffers, alpha, beta, before, out)
     else:
         _by_ladder(session, prepared.chosen, problem, buffers, alpha, beta, before, out)
@@ -375,21 +381,26 @@ def _by_ladder(session: Session, chosen: Kernel, problem: Problem, buffers, alph
 
 def by_family(kernel, params, edges, precision, dtype: np.dtype, device: Device) -> bool:
     """Whether the family multiplies: where it is asked to, and all but float32. ValueError for what it cannot do."""
-    asked = isinstance(kernel, str) and kernel == "family"
-    if not asked and dtype == np.float32:
+    asked, splits = _is(kernel, "family"), _is(kernel, "auto") and _is(edges, "split")
+    if not asked and not splits and dtype == np.float32:
         return False
-    who = "kernel='family'" if asked else f"a is {dtype}"
-    if not asked and not (isinstance(kernel, str) and kernel == "auto"):
+    who = "kernel='family'" if asked else "edges='split'" if splits else f"a is {dtype}"
+    if not asked and not _is(kernel, "auto"):
         number = find(kernel).number
         raise ValueError(f"kernel {number} multiplies float32, but {who}; kernel='auto' and 'family' take every type")
     if not asked and params is not None:
         raise ValueError("params needs a kernel as well, such as kernel='family'")
-    if not isinstance(edges, str) or edges not in ("auto", "guard"):
-        raise ValueError(f"edges={edges!r}, but {who}: its kernels guard their edges, so that edges must be 'auto'")
+    if not any(_is(edges, way) for way in ("auto", "guard", "split")):
+        raise ValueError(f"edges={edges!r}, but {who}: the family guards its edges ('auto') or splits ('split')")
     if not isinstance(precision, str) or precision != "float32":
         raise ValueError(f"precision={precision!r} is for float32 and kernels of the ladder, but {who}")
     check_double(letter_of(dtype), device)
     return True
+
+
+def _is(given, word: str) -> bool:
+    """Whether it is that word; an array compared with one would be an array of answers."""
+    return isinstance(given, str) and given == word
 
 
 def _operand(name: str, lies: Form, trans: str, by_columns: bool) -> Operand:
@@ -444,7 +455,8 @@ def matmul(
         edges: what to do in float32 where the sizes are no whole tiles: "pad" copies the matrices into larger ones;
             "guard" asks for every element whether it exists (kernel 12); "shift" moves the last tiles back (kernel
             13, for results of one tile at least); "auto" takes what was measured to be fastest at such sizes. The
-            family guards.
+            family guards; with "split", for every type, it multiplies whole tiles and what is left at the edges in up
+            to four launches (see `gemmlab.family.split`).
         precision: "float32", or on tensor cores (NVIDIA's, compute capability 8.0 or later): "tf32" rounds every
             element of a and b to 10 bits after the point (relative errors of about 3e-4), "tf32x3" cuts it into two
             such numbers and multiplies three times. On normal data that is more accurate than a chain of float32
@@ -488,7 +500,7 @@ def gemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False,
             transpose. No copy is made for it, unless a kernel of the ladder wants one.
         overwrite_c: whether the result may be written over c, which saves memory. It is where c lies by rows
             without gaps, and on a device not in the buffer of a or b; otherwise c is left alone.
-        options: `kernel`, `params` and `device`, as in `matmul`.
+        options: `kernel`, `params`, `device` and `edges`, as in `matmul`.
 
     Returns:
         m x n of the operands' type, row-major, as in `matmul`: a new array, or c.
@@ -500,7 +512,9 @@ def gemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False,
     return _gemm(a.dtype, alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, **options)
 
 
-def _gemm(dtype, alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, *, kernel="auto", params=None, device=None):
+def _gemm(
+    dtype, alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, *, kernel="auto", params=None, device=None, edges="auto"
+):
     a, b = checked("a", a, (dtype,)), checked("b", b, (dtype,))
     alpha, beta = scalar("alpha", alpha, dtype), scalar("beta", beta, dtype)
     if c is not None:
@@ -509,7 +523,7 @@ def _gemm(dtype, alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, *, kernel=
         raise ValueError(f"beta={beta:g} needs c, an m x n matrix to add")
     ta, tb = transposition("trans_a", trans_a), transposition("trans_b", trans_b)
     overwrite_c = flag("overwrite_c", overwrite_c)
-    return _product(alpha, a, b, beta, c, ta, tb, kernel, params, device, overwrite_c=overwrite_c)
+    return _product(alpha, a, b, beta, c, ta, tb, kernel, params, device, edges, overwrite_c=overwrite_c)
 
 
 def sgemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):

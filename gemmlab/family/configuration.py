@@ -80,6 +80,7 @@ class Configuration:
         tail: whether K may end inside a step of `depth`.
         batch: whether a launch multiplies many pairs of matrices, which lie at equal distances, without beta. Offsets
             and distances are multiples of the widths, as the columns are.
+        part: whether C is a rectangle of a larger matrix, as in a product of several launches (see `split`).
 
     Raises:
         ParameterError: (a ValueError) with a sentence for each thing that does not fit.
@@ -98,6 +99,7 @@ class Configuration:
     edges: str = "none"
     tail: bool = False
     batch: bool = False
+    part: bool = False
 
     def __post_init__(self) -> None:
         found = list(self._unknown()) or list(self._uneven())
@@ -108,7 +110,7 @@ class Configuration:
         """A sentence for each value that is none of those that there are."""
         choices = {
             "precision": tuple(PRECISIONS), "a": OPERATIONS, "b": OPERATIONS, "edges": EDGES, "stages": (0, 1, 2),
-            "beta": (False, True), "tail": (False, True), "batch": (False, True),
+            "beta": (False, True), "tail": (False, True), "batch": (False, True), "part": (False, True),
         }  # fmt: skip
         for name, allowed in choices.items():
             value = getattr(self, name)
@@ -132,6 +134,8 @@ class Configuration:
                 yield f"a tile of {side} {what} does not consist of micro-tiles of {part}"
         if self.batch and self.beta:
             yield "beta adds one matrix, and a batch has many; choose beta=False or batch=False"
+        if self.batch and self.part:
+            yield "the results of a batch follow each other without gaps; choose batch=False or part=False"
         if self.depth % self.unroll:
             yield f"depth={self.depth} is not a multiple of unroll={self.unroll}"
         if self.stages == 0:
@@ -240,7 +244,7 @@ class Configuration:
         words += ["x".join(map(str, (*self.tile, self.depth))), "x".join(map(str, self.micro_tile))]
         words += [f"unroll{self.unroll}", f"width{self.widths[0]}x{self.widths[1]}", f"stages{self.stages}"]
         words += [{"none": "", "both": "rows_columns"}.get(self.edges, self.edges), "tail" * self.tail]
-        words += ["batch" * self.batch]
+        words += ["batch" * self.batch, "part" * self.part]
         return "_".join(word for word in words if word)
 
     def problems(self, limits: Limits) -> list[str]:

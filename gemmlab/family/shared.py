@@ -39,7 +39,7 @@ def stored(c: Configuration, total: str, m: str, n: str, conditions: Lines) -> L
         m, n: its row and its column, in brackets where they are sums.
         conditions: what must hold.
     """
-    place = f"C[{n}*M + {m.strip('()')}]"
+    place = f"C[{'offset_out + ' * c.part}{n}*{'ldc' if c.part else 'M'} + {m.strip('()')}]"
     before = f"C0[offset_c + {m}*down + {n}*across]"
     if c.parts == 1:
         lines = [f"{place} = alpha*{total}" + f" + beta*{before}" * c.beta + ";"]

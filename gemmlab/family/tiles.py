@@ -49,7 +49,14 @@ class Lying(NamedTuple):
 
 
 def configure(
-    precision: str, params: Params, sizes: tuple[int, int, int], a: Lying, b: Lying, beta: bool, batch: bool = False
+    precision: str,
+    params: Params,
+    sizes: tuple[int, int, int],
+    a: Lying,
+    b: Lying,
+    beta: bool,
+    batch: bool = False,
+    part: bool = False,
 ) -> Configuration:
     """The configuration of a tile for a problem: guards where M, N, K leave tiles, and loads as wide as they may be.
 
@@ -60,6 +67,7 @@ def configure(
         a, b: the operands.
         beta: whether beta C0 is added.
         batch: whether it is for many pairs of matrices.
+        part: whether C is a part of a larger matrix.
 
     Raises:
         ParameterError: if the parameters contradict each other.
@@ -86,6 +94,7 @@ def configure(
         edges=("both" if columns else "rows") if rows else ("columns" if columns else "none"),
         tail=not direct and (k % params["TSK"] > 0 or k == 0),
         batch=batch,
+        part=part,
     )
     if direct:
         return plain
@@ -122,12 +131,21 @@ def table() -> dict[str, dict[str, list[dict]]]:
     file = sources.folder("results") / "family.json"
     found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     return {
-        kind: {
-            letter: [{**row, "tiles": [complete_tile(tile) for tile in row["tiles"]]} for row in entry.get(letter, [])]
-            for letter in PRECISIONS
-        }
+        kind: {letter: [_complete_row(row) for row in entry.get(letter, [])] for letter in PRECISIONS}
         for kind, entry in found.items()
     }
+
+
+def _complete_row(row: dict) -> dict:
+    """A row whose tiles have all parameters."""
+    fallback = {"fallback": complete_tile(row["fallback"])} if "fallback" in row else {}
+    return {**row, "tiles": [complete_tile(tile) for tile in row["tiles"]], **fallback}
+
+
+def rows_for(device: Device, precision: str) -> list[dict]:
+    """The table's rows for a kind of device and a precision; those of a similar kind, where it has none."""
+    known = table().get(kind(device)) or table().get(FALLBACK[kind(device)]) or {}
+    return known.get(precision, [])
 
 
 @cached(4096)
@@ -137,18 +155,18 @@ def choose(device: Device, precision: str, sizes: tuple[int, int, int]) -> dict[
     Raises:
         ParameterError: if the device can take no tile at all.
     """
-    known = table().get(kind(device)) or table().get(FALLBACK[kind(device)]) or {}
-    rows = sorted(known.get(precision, []), key=lambda row: distance(row["size"], sizes))
+    rows = sorted(rows_for(device, precision), key=lambda row: distance(row["size"], sizes))
     for row in rows:
         if distance(row["size"], sizes) > _NEAR and prod(sizes) < prod(dimensions(row["size"])):
             break  # a large product's tiles would leave most of the device idle
-        tiles = [tile for tile in row["tiles"] if _fits(precision, tile, device) and _covers(tile, sizes)]
+        tiles = [tile for tile in row["tiles"] if fits(precision, tile, device) and _covers(tile, sizes)]
         if tiles:
-            return next((tile for tile in tiles if _divides(tile, sizes)), tiles[0])
+            return next((tile for tile in tiles if divides(tile, sizes)), tiles[0])
     return by_rule(device, precision, sizes)
 
 
-def _divides(tile: Params, sizes: tuple[int, int, int]) -> bool:
+def divides(tile: Params, sizes: tuple[int, int, int]) -> bool:
+    """Whether M, N and K consist of whole tiles and steps."""
     return all(size % tile[name] == 0 for size, name in zip(sizes, ("TSM", "TSN", "TSK"), strict=True))
 
 
@@ -157,7 +175,7 @@ def _covers(tile: Params, sizes: tuple[int, int, int]) -> bool:
     return tile["STAGES"] > 0 or (sizes[0] >= tile["WPTM"] and sizes[1] >= tile["WPTN"])
 
 
-def _fits(precision: str, tile: Params, device: Device) -> bool:
+def fits(precision: str, tile: Params, device: Device) -> bool:
     """Whether the device takes it in its most demanding form: both operands filled along k, as wide as may be."""
     whole = tile["TSM"], tile["TSN"], tile["TSK"]
     askew = configure(precision, tile, whole, Lying("T", 0, 16), Lying("N", 0, 16), beta=True)
@@ -186,8 +204,8 @@ def by_rule(device: Device, precision: str, sizes: tuple[int, int, int]) -> dict
         micro = _halved(micro)
     while True:
         tile = _for_a_gpu(micro, precision, device)
-        fits = _fits(precision, tile, device)
-        if fits and (micro == (1, 1) or _tiles(tile, sizes) >= device.units):
+        takes = fits(precision, tile, device)
+        if takes and (micro == (1, 1) or _tiles(tile, sizes) >= device.units):
             return tile
         if micro == (1, 1):
             raise ParameterError(f"the family has no tile for {device}: its limits are {device.limits}")

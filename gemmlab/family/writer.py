@@ -17,6 +17,8 @@ line of a text which function wrote it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..caches import cached
 from . import direct
 from .configuration import PRECISIONS, Configuration
@@ -24,13 +26,22 @@ from .shared import beginnings, factors, stored
 from .text import Line, Lines, fill, writes
 
 
-def write(configuration: Configuration) -> str:
+def write(configuration: Configuration, **instead: Callable[[Configuration], Lines]) -> str:
     """The OpenCL C text of a kernel named ``gemm`` that does what the configuration says, and nothing else.
 
     Its arguments are M, N, K; alpha; A, B, and with beta also C0, each with the place of its first element and the
-    distance of its columns, in elements; and C, which has no gaps (see `signature`).
+    distance of its columns, in elements; and C, which has no gaps, or as a part of a larger matrix has both as well
+    (see `signature`).
+
+    Args:
+        configuration: what is needed.
+        instead: functions of your own that write a part, such as ``store=mine``; see `parts` for their names.
+
+    Raises:
+        TypeError: for a part that no text has.
     """
-    return "\n".join(_lines(configuration)) + "\n"
+    lines = _kernel(configuration, parts(configuration) | _known(instead)) if instead else _lines(configuration)
+    return "\n".join(lines) + "\n"
 
 
 def origins(configuration: Configuration) -> tuple[str, ...]:
@@ -38,13 +49,34 @@ def origins(configuration: Configuration) -> tuple[str, ...]:
     return tuple(line.writer for line in _lines(configuration))
 
 
+def parts(c: Configuration) -> dict[str, Callable[[Configuration], Lines]]:
+    """The functions that write the parts of a text, by the parts' names, from top to bottom."""
+    return {
+        "header": header,
+        "parameters": parameters,
+        "arithmetic": arithmetic,
+        "signature": signature,
+        "begin": begin if c.stages else direct.begin,
+        "steps": (direct.steps, steps, steps_ahead)[c.stages],
+        "store": store if c.stages else direct.store,
+    }
+
+
+def _known(instead: dict) -> dict:
+    """The same, if a text has all these parts."""
+    unknown = sorted(instead.keys() - parts(Configuration()))
+    if unknown:
+        raise TypeError(f"a text has the parts {', '.join(parts(Configuration()))}, but not {', '.join(unknown)}")
+    return instead
+
+
 @cached(512)
 def _lines(c: Configuration) -> tuple[Line, ...]:
-    return tuple(Line.by("writer.write", line) for line in _kernel(c))
+    return tuple(Line.by("writer.write", line) for line in _kernel(c, parts(c)))
 
 
 @writes
-def _kernel(c: Configuration) -> Lines:
+def _kernel(c: Configuration, functions: dict[str, Callable[[Configuration], Lines]]) -> Lines:
     return fill(
         """
         $header
@@ -61,13 +93,7 @@ def _kernel(c: Configuration) -> Lines:
             $store
         }
         """,
-        header=header(c),
-        parameters=parameters(c),
-        arithmetic=arithmetic(c),
-        signature=signature(c),
-        begin=begin(c) if c.stages else direct.begin(c),
-        steps=(direct.steps, steps, steps_ahead)[c.stages](c),
-        store=store(c) if c.stages else direct.store(c),
+        **{name: function(c) for name, function in functions.items()},
     )
 
 
@@ -236,11 +262,12 @@ def signature(c: Configuration) -> Lines:
                   const __global $number* restrict B, const long offset_b, const int ldb,
                   $added
                   $batch
-                  __global $number* C)
+                  __global $number* C$place)
         """,
         alpha=_factor(c, "alpha"),
         added=_added(c),
         batch=["const long first, const long step_a, const long step_b,"] if c.batch else [],
+        place=", const long offset_out, const int ldc" * c.part,
         number=c.type(),
     )
 

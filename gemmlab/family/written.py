@@ -88,7 +88,8 @@ class Written:
             alpha, beta: numbers of the kernel's precision.
             a, b: the operands as they lie, with `down` = 1.
             before: the `View` of C0 if the configuration has beta, else None.
-            out: the buffer of C, m x n without gaps. C0 may be the same memory, element by element.
+            out: the buffer of C, m x n without gaps; with `part` its `View`, with `down` = 1. C0 may be the same
+                memory, element by element.
             pairs: if the configuration is for batches, how many pairs of matrices, and where they lie.
         """
         c, (m, n, k) = self.configuration, sizes
@@ -99,7 +100,8 @@ class Written:
             added = (*added, *pairs[1:])
             items, local = (*items, pairs.number), (*local, 1)
         operands = (a.buffer, a.offset, a.across, b.buffer, b.offset, b.across)
-        return self._built(queue, items, local, m, n, k, *_parts(c, alpha), *operands, *added, out)
+        result = (out.buffer, out.offset, out.across) if c.part else (out,)
+        return self._built(queue, items, local, m, n, k, *_parts(c, alpha), *operands, *added, *result)
 
     def __repr__(self) -> str:
         return f"<gemmlab kernel {self.configuration.name} on {self.device}>"

@@ -8,6 +8,7 @@ from .banks import stride_turns, turns
 from .ceilings import Ceiling, ceilings, percent
 from .chip import H100, H200, K40M, Chip, Multiprocessor, measured, multiprocessor, occupancy, occupancy_shares
 from .costs import Costs, costs
+from .criteria import Criterion, criteria, operations_needed, smallest_partner
 from .explain import Explanation, explain
 from .schedule import Span, idle, ordered, pieces, shifts, timeline
 from .traffic import (
@@ -27,6 +28,7 @@ __all__ = [
     "Ceiling",
     "Chip",
     "Costs",
+    "Criterion",
     "Explanation",
     "H100",
     "H200",
@@ -36,6 +38,7 @@ __all__ = [
     "Span",
     "ceilings",
     "costs",
+    "criteria",
     "explain",
     "flops",
     "gflops",
@@ -47,6 +50,7 @@ __all__ = [
     "multiprocessor",
     "occupancy",
     "occupancy_shares",
+    "operations_needed",
     "ordered",
     "percent",
     "pieces",
@@ -54,6 +58,7 @@ __all__ = [
     "ridge",
     "roofline",
     "shifts",
+    "smallest_partner",
     "stride_turns",
     "tile_intensity",
     "timeline",

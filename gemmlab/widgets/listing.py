@@ -18,7 +18,7 @@ HEAT: dict[str, Callable[[Counts], int]] = {
     "multiply-adds": lambda c: c.multiply_adds,
 }
 
-_STYLE = f"""<style>
+STYLE = f"""<style>
 .gemmlab-code {{font-family:var(--jp-code-font-family,monospace);font-size:11px;line-height:1.35;height:330px;
   overflow:auto;position:relative;border:1px solid #80808055}}
 .gemmlab-code div {{display:flex;min-height:1.35em}}
@@ -51,7 +51,7 @@ def listing(run: ProductRun, now: int, heat: str) -> str:
         for f in run.findings[:3]
     )
     about = 'class="gemmlab-code" tabindex="0" aria-label="the kernel" aria-live="off"'
-    return f"{_STYLE}<div {about}>{text}</div>{macros}{found}"
+    return f"{STYLE}<div {about}>{text}</div>{macros}{found}"
 
 
 _macros = lru_cache(maxsize=16)(views.macros)

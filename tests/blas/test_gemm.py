@@ -164,6 +164,47 @@ def test_one_launch_does_everything(any_device, monkeypatch):
     assert launched == 4 * [["gemm"]]
 
 
+def split_wrongly(device, dtype, turn: int, sizes) -> bool:
+    """Whether a product in several launches is not exact; operations, views and the side take turns."""
+    m, n, k = sizes
+    a, b = check.exact_inputs(m, n, k, turn, dtype)
+    c, ta, tb = whole(dtype, (m, n)), turn % 3, turn // 2 % 3
+    arrays = [APPLIED[ta](a), APPLIED[tb](b), c]
+    options = FAMILY | {"edges": "split"}
+    if turn % 2:
+        arrays = [to_device(device.queue, x, how) for x, how in zip(arrays, ("block", "F", "F"), strict=True)]
+    else:
+        options["device"] = device
+    got = gemm(2, *arrays[:2], -3, arrays[2], ta, tb, **options)
+    return not np.array_equal(got.get() if turn % 2 else got, 2 * (a @ b) - 3 * c)
+
+
+def test_up_to_four_launches_are_exact(any_device):
+    for turn, sizes in enumerate([(9, 18, 12), (13, 6, 5)]):
+        assert not split_wrongly(any_device, ("float32", "complex64")[turn], turn, sizes), sizes
+
+
+@pytest.mark.parametrize("dtype", NAMED)
+def test_every_combination_of_launches_is_exact(dtype, any_device):
+    """Random shapes."""
+    if dtype in ("float64", "complex128") and "double" not in any_device.features:
+        pytest.skip("no double precision")
+    for turn, sizes in enumerate(np.random.default_rng(14).integers(1, 40, (9, 3)).tolist()):
+        assert not split_wrongly(any_device, dtype, turn, sizes), sizes
+
+
+def test_split_is_for_every_type_and_the_rules_choose_the_tile(any_device):
+    for dtype in ("float32", "complex64"):
+        a, b = check.exact_inputs(40, 21, 19, dtype=dtype)
+        assert np.array_equal(matmul(a, b, edges="split", device=any_device), a @ b)
+    refused(
+        ValueError, ["'split'", "edges must be one of"], matmul, a.real.copy(), b.real.copy(), kernel=3, edges="split"
+    )
+    for m, n, k in ((0, 3, 2), (3, 2, 0)):
+        empty = np.ones((m, k), "f4"), np.ones((k, n), "f4")
+        assert np.array_equal(matmul(*empty, edges="split", device=any_device), empty[0] @ empty[1])
+
+
 def test_transpositions_have_three_spellings(any_device):
     a, b = check.exact_inputs(9, 5, 7, dtype="complex64")
     want = a @ b

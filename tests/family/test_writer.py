@@ -133,3 +133,14 @@ def test_the_examples_of_the_page_about_the_family_run(capsys):
     promised = re.findall(r"print\([^#\n]*# (\S+)\n", "".join(blocks))
     assert len(blocks) == 2 and len(promised) == 2
     assert [printed[0], printed[-1]] == promised
+
+
+def test_a_part_of_ones_own():
+    def mine(c):
+        return ["// nothing is stored"]
+
+    c = Configuration()
+    text = write(c, store=mine)
+    assert "// nothing is stored" in text and "C[n*M + m]" not in text and "C[n*M + m]" in write(c)
+    with pytest.raises(TypeError, match="signature.*but not stores"):
+        write(c, stores=mine)

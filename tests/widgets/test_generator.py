@@ -1,0 +1,68 @@
+"""The generator: a switch rewrites the text and lights what it has changed, or says why there is no such text."""
+
+import re
+
+import pytest
+
+from gemmlab import Generator, ParameterError
+from gemmlab.family import Configuration, origins, write
+from gemmlab.widgets.generator import START, SWITCHES, changed, configuration
+
+
+def show(generator, **values) -> None:
+    """Put the panel where moved switches would put it, at once."""
+    generator._show({**START, **values})
+
+
+def lit(generator) -> list[str]:
+    """The lines that are lit, without spaces around them."""
+    rows = re.findall(r'gemmlab-now"><i>\d+</i><b[^>]*>[^<]*</b><span>([^<]*)</span>', generator.panel.value)
+    return [row.strip() for row in rows]
+
+
+def test_the_text_is_the_generators_with_the_author_of_each_line():
+    generator = Generator()
+    c = Configuration()
+    assert generator.text == write(c) and lit(generator) == []
+    assert re.findall(r"<b[^>]*>([^<]*)</b>", generator.panel.value) == list(origins(c))
+
+
+def test_a_switch_lights_what_it_has_changed():
+    generator = Generator()
+    show(generator, beta=True)
+    assert any("beta*C0" in line for line in lit(generator))
+    assert not any("acc[j][i] +=" in line for line in lit(generator))
+    show(generator, beta=True, tail=True)
+    assert any("k0 + j &lt; K" in line for line in lit(generator))
+    assert not any("beta*C0" in line for line in lit(generator))
+
+
+def test_what_contradicts_itself_is_said_and_the_last_text_stays():
+    generator = Generator()
+    before = generator.text
+    show(generator, a="C")
+    assert "conjugates" in generator.panel.value and generator.text == before
+    assert "gemmlab-code" in generator.panel.value
+
+
+def test_every_switch_has_a_text_at_each_of_its_values():
+    for name, (values, _) in SWITCHES.items():
+        for value in values:
+            others = {"precision": "c"} if value == "C" else {}
+            others |= {"width": 4} if (name, value) == ("stages", 0) else {}
+            assert write(configuration(**START | others | {name: value}))
+
+
+def test_lines_that_changed():
+    assert changed("a\nb\nc\n", "a\nx\ny\nc\n") == {2, 3} and changed("a\n", "a\n") == set()
+
+
+def test_bad_starts_are_refused_in_words():
+    with pytest.raises(ParameterError, match="speed: no switch"):
+        Generator(speed=1)
+    with pytest.raises(ParameterError, match="beta: one of False, True, not 1"):
+        Generator(beta=1)
+
+
+def test_the_static_picture_names_the_functions():
+    assert "writer.store" in Generator(precision="z").still().alt
