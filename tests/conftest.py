@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gemmlab.blas import probe
 from gemmlab.opencl.devices import devices
 
 #: In CI nothing may be skipped for what a machine lacks: GEMMLAB_NO_SKIP=1 turns such a skip into a failure.
@@ -107,6 +108,14 @@ def compiled(tmp_path_factory) -> Path:
     """A folder for compile caches that all processes of this run share; empty when it begins."""
     base = tmp_path_factory.getbasetemp()
     return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def remembered(compiled):
+    """What a probe finds is kept for this run alone: the user's own file stays as it is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(probe, "file", lambda: compiled / "processors.json")
+        yield
 
 
 @pytest.fixture
