@@ -21,6 +21,7 @@ def test_the_name_says_everything():
     others = {
         "precision": "d", "a": "T", "b": "C", "beta": True, "tile": (64, 32), "micro_tile": (2, 4), "depth": 32,
         "unroll": 2, "widths": (1, 2), "stages": 1, "edges": "rows", "tail": True, "batch": True,
+        "part": True,
     }  # fmt: skip
     assert set(others) == {field.name for field in fields(Configuration)}
     names = [replace(one, **{name: value}).name for name, value in others.items()] + [one.name]
