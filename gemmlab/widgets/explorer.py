@@ -231,11 +231,11 @@ class Explorer(Shell):
         """Draw the newest outcome again, with what has arrived to compare it with."""
         with self._lock:
             if self._shown:
-                self._draw((*self._shown, list(self._history)))
+                self._draw((*self._shown, list(self._history), self._count))
 
     def _show(self, shown) -> None:
         """Draw an answer; runs on a thread of its own."""
-        outcome, notes, history = shown
+        outcome, notes, history, count = shown
         values = _values(outcome)
         original = self._beside.original(self.spec.number, values) if self.source is not None else None
         yardsticks = panel.Yardsticks(self._begin, original, self._beside.peak)
@@ -248,7 +248,7 @@ class Explorer(Shell):
         key = " ".join(f"{name}={value}" for name, value in values.items())
         result = outcome.result
         state = "ok" if outcome.ok else "luck" if outcome.by_luck else "wrong" if result else outcome.kind or "error"
-        data = f'data-key="{key}" data-state="{state}" data-count="{self._count}"'
+        data = f'data-key="{key}" data-state="{state}" data-count="{count}"'
         with self._lock:
             self.panel.value = f'<div {data} style="line-height:1.5">{content}</div>'
             if outcome.arguments is self._asked:

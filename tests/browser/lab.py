@@ -227,7 +227,11 @@ class Book:
         return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
 
     def prompt(self, number: int) -> str:
-        """The prompt of a code cell: "[ ]:", "[*]:" or "[n]:"."""
+        """The prompt of a code cell: "[ ]:", "[*]:" or "[n]:"; where its code is folded away, "[n]:" once it has run."""
+        folded = self.cell(number).locator(".jp-Placeholder-prompt")
+        if folded.count():
+            cells = "jupyterapp.shell.currentWidget.content.model.cells"
+            return f"[{self.page.evaluate(f'{cells}.get({number}).executionCount') or ' '}]:"
         return self.cell(number).locator(".jp-InputPrompt").inner_text().strip()
 
     def output(self, number: int) -> str:
@@ -467,6 +471,7 @@ LOOK = """box => {
         const r = element.getBoundingClientRect();
         const inside = element.closest("svg") && element.tagName !== "svg" && element.tagName !== "text";
         const list = element.closest(".gemmlab-code")?.getBoundingClientRect();  // of which only a part is in view
+        if (element.closest(".gemmlab-spoken")) continue;  // for a screen reader: nothing of it is seen
         if (list && (r.top < list.top || r.bottom > list.bottom)) continue;
         if (!r.width || !r.height || inside || getComputedStyle(element).visibility === "hidden") continue;
         const name = `${element.tagName}.${element.getAttribute("class")} "${element.textContent.trim().slice(0, 30)}"`;
