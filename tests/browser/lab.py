@@ -227,7 +227,7 @@ class Book:
         return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
 
     def prompt(self, number: int) -> str:
-        """The prompt of a code cell: "[ ]:", "[*]:" or "[n]:"; where its code is folded away, "[n]:" once it has run."""
+        """The prompt of a code cell: "[ ]:", "[*]:" or "[n]:"; if its code is folded away, "[n]:" once it has run."""
         folded = self.cell(number).locator(".jp-Placeholder-prompt")
         if folded.count():
             cells = "jupyterapp.shell.currentWidget.content.model.cells"
