@@ -32,6 +32,9 @@ SWITCHES: dict[str, tuple[tuple, str]] = {
 START = {"precision": "s", "a": "N", "b": "N", "beta": False, "tile": (64, 64), "micro_tile": (4, 4), "depth": 16,
          "width": 1, "stages": 1, "edges": "none", "tail": False}  # fmt: skip
 
+#: The panel: as wide as its cell, also where a line of the kernel is wider.
+_NARROW = "display:grid;grid-template-columns:minmax(0,1fr)"
+
 
 def configuration(precision, a, b, beta, tile, micro_tile, depth, width, stages, edges, tail) -> Configuration:
     """What the switches ask for. Without stages there is neither depth nor tail, and B is not loaded in vectors.
@@ -96,18 +99,19 @@ class Generator(Shell):
         return self._text
 
     def _show(self, values: dict) -> None:
-        """Write the text for these switches; where there is none, say why below the last one."""
+        """Write the text for these switches; where there is none, say why above the last one."""
+        key = escape(" ".join(f"{name}={value}" for name, value in values.items()))
         try:
             c = configuration(**values)
         except ParameterError as error:
-            self.panel.value = f"<p>{escape(str(error))}</p>" + self._listing
-            return
-        text = write(c)
-        lit = changed(self._text, text)
-        self._text = text
-        words = f"{c.name}: {len(text.splitlines())} lines; the last switch has changed {len(lit)} of them."
-        self._listing = f"<p>{escape(words)}</p>" + listing(c, text, lit)
-        self.panel.value = self._listing
+            words = str(error)
+        else:
+            text = write(c)
+            lit = changed(self._text, text)
+            self._text, self._listing = text, listing(c, text, lit)
+            words = f"{c.name}: {len(text.splitlines())} lines; the last switch has changed {len(lit)} of them."
+        said = f'<p class="gemmlab-said">{escape(words)}</p>'
+        self.panel.value = f'<div data-key="{key}" style="{_NARROW}">{said}{self._listing}</div>'
 
     def still(self) -> Picture:
         """How many lines each function has written where the switches started."""

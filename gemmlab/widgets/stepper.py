@@ -156,7 +156,11 @@ def _player(control: w.SelectionSlider) -> w.Play:
 
 
 def _in_order(name: str, values) -> w.SelectionSlider:
-    """A slider over these values that starts at the first; numbers are put in order, words stay in theirs."""
-    values = list(values)
+    """A slider over these values that starts at the first; numbers are put in order, words stay in theirs.
+
+    A value that comes twice has one place.
+    """
+    given = list(values)
+    values = [value for place, value in enumerate(given) if value not in given[:place]]
     ordered = sorted(values) if all(isinstance(value, Number) for value in values) else values
     return slider(name, ordered, values[0])
