@@ -500,8 +500,10 @@ def _as_a_product(program: Program, spec: KernelSpec, local: tuple[int, int]) ->
 
 
 def _pieces(spec: KernelSpec, params: dict[str, int], name: str) -> Memory:
-    """Memory for pieces of tiles; at its end a counter for each group, zero."""
-    size, counters = spec.workspace(params), params["GROUPS"]
+    """Memory for pieces of tiles; behind them the counters, if the kernel has any, zero."""
+    rows, cols, _ = spec.tiles(params)
+    size = spec.workspace(params)
+    counters = size - 2 * params["GROUPS"] * rows * cols
     memory = Memory(name, "global", SCALARS["float"], (max(1, size),))
     marks = memory.marks(4)
     assert marks is not None
