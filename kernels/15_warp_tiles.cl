@@ -35,7 +35,7 @@
 #define LWIDTH 4 // floats in a vector loaded from local memory: 1 or 4
 #endif
 #ifndef UNROLL
-#define UNROLL 16 // steps of k that the compiler lays out in one turn of the loop
+#define UNROLL 4 // steps of k that the compiler lays out in one turn of the loop
 #endif
 
 #if !(32 % WARPM == 0)

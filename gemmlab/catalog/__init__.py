@@ -6,6 +6,7 @@ two.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from numbers import Integral
 
 from .beyond import BEYOND
@@ -13,7 +14,19 @@ from .ladder import LADDER
 from .production import PRODUCTION
 from .spec import KernelSpec, Key, Limits, Param, ParameterError, Rule, Switch
 
-__all__ = ["KernelSpec", "Key", "Limits", "Param", "ParameterError", "Rule", "Switch", "catalog", "find"]
+__all__ = [
+    "KernelSpec",
+    "Key",
+    "Limits",
+    "Param",
+    "ParameterError",
+    "Rule",
+    "Switch",
+    "catalog",
+    "find",
+    "in_order",
+    "key",
+]
 
 
 #: Every kernel by its number, ``catalog[3]``, and those of production by their names, ``catalog["warp_tiling"]``.
@@ -28,3 +41,13 @@ def find(kernel: Key | KernelSpec) -> KernelSpec:
     if isinstance(key, bool) or not isinstance(key, int | str) or key not in catalog:
         raise ValueError(f"kernel must be one of {', '.join(map(repr, catalog))}, not {kernel!r}")
     return catalog[key]
+
+
+def key(text: str) -> Key:
+    """The key of a kernel as a text spells it, such as "3" or "warp_tiling"; it need not exist."""
+    return int(text) if text.isdigit() else text
+
+
+def in_order(kernels: Iterable[Key]) -> list[Key]:
+    """Numbers and names in the order of the catalog; numbers that it does not have come in between."""
+    return sorted(kernels, key=lambda k: (isinstance(k, str), list(catalog).index(k) if isinstance(k, str) else k))

@@ -10,9 +10,15 @@ from .spec import KernelSpec, Param, Parameters, Params, Rule, Rules, Switch
 
 WARPM = Param("WARPM", 8, "rows of work-items in a warp of 32", (4, 8, 16, 32))
 LWIDTH = Param("LWIDTH", 4, "floats in a vector loaded from local memory: 1 or 4", (1, 4))
-UNROLL = replace(UNROLL, default=16)
 
 ORDER = Param("ORDER", 8, "rows of tiles in a band that neighbouring work-groups go through together (swizzle)", (1, 8))
+GROUPS = Param(
+    "GROUPS",
+    0,
+    "work-groups that share all tiles equally (Stream-K); 0: one work-group per tile",
+    (0, 16, 264),
+    least=0,
+)
 #: Copies to local memory that do not keep a work-item waiting.
 ASYNCHRONOUS = Switch(
     "ASYNC",
@@ -40,8 +46,8 @@ class WarpTiles(AnySize):
 
     number, before, file = 15, 10, "15_warp_tiles.cl"
     params: Parameters = (
-        TSM,
-        TSN,
+        replace(TSM, choices=(32, 64, 128)),
+        replace(TSN, choices=(32, 64, 128)),
         TSK,
         replace(WPTM, choices=(4, 8)),
         replace(WPTN, choices=(4, 8)),
@@ -59,62 +65,69 @@ class WarpTiles(AnySize):
 
 
 class AsyncCopies(WarpTiles):
-    """Copies to local memory that are only started, several tiles ahead."""
+    """What is needed next is fetched ahead: tiles by copies that are only started, fragments into registers."""
 
     number, before, file = 16, 15, "16_async_copies.cl"
     params: Parameters = (
-        replace(TSM, choices=(64, 128)),
-        replace(TSN, choices=(32, 64, 128)),
+        replace(TSM, choices=(64, 128, 256)),
+        replace(TSN, default=64, choices=(32, 64, 128)),
         TSK,
+        replace(WPTM, choices=(8, 16)),
         Param("STAGES", 3, "tiles of A and B in local memory: one in use, the others being filled", (2, 3, 4)),
         Param("ASYNC", 1, "1: copy to local memory asynchronously where the device can", (0, 1), least=0),
-        UNROLL,
     )
     rules: Rules = (
-        Rule("TSM % 64 + TSN % 32 == 0", "TSM={TSM} is not a multiple of 64, or TSN={TSN} is not one of 32"),
+        Rule("(WPTM - 8) * (WPTM - 16) == 0", "WPTM={WPTM} is neither 8 nor 16"),
         Rule(
-            "TSK * 16 % TSM + TSK * 16 % TSN == 0",
-            "uneven shares of a tile: TSK={TSK} times 16 is not a multiple of TSM={TSM} and of TSN={TSN}",
+            "TSM % 64 + TSN % (4 * WPTM) == 0",
+            "TSM={TSM} is not a multiple of 64, or TSN={TSN} is not one of 4 times WPTM={WPTM}",
+        ),
+        Rule(
+            "TSK % 2 + TSK * WPTM * 2 % TSM + TSK * WPTM * 2 % TSN == 0",
+            "TSK={TSK} is odd, or shares of a tile are uneven: TSK={TSK} times WPTM={WPTM} times 2 is not a multiple "
+            "of TSM={TSM} and of TSN={TSN}",
         ),
         Rule("(STAGES > 1) * (ASYNC < 2) == 1", "STAGES={STAGES} is less than 2, or ASYNC={ASYNC} neither 0 nor 1"),
     )
     switches: tuple[Switch, ...] = (ASYNCHRONOUS,)
 
     def local_size(self, p: Params) -> tuple[int, int]:
-        return p["TSM"] * p["TSN"] // 64, 1
+        return p["TSM"] // p["WPTM"] * (p["TSN"] // 8), 1
 
     def local_memory(self, p: Params) -> int:
         return 4 * p["STAGES"] * p["TSK"] * (p["TSM"] + p["TSN"])
 
     def local_loads(self, p: Params) -> float:
-        return 1 / 8 + 1 / 8
+        return 1 / p["WPTM"] + 1 / 8
 
 
 class StreamK(AsyncCopies):
-    """Tiles in an order that suits the L2 cache, and equal work for all work-groups."""
+    """Equal work for all work-groups, and tiles in an order that suits the L2 cache."""
 
     number, before, file = 17, 16, "17_stream_k.cl"
     takes_workspace = True
     params: Parameters = (
-        *AsyncCopies.params[:2],
-        ORDER,
-        Param("GROUPS", 264, "work-groups that share all tiles equally (Stream-K); 0: one work-group per tile",
-              (0, 16, 132, 264), least=0),
-        UNROLL,
-    )  # fmt: skip
+        replace(TSM, default=256, choices=(64, 128, 256)),
+        replace(TSN, choices=(64, 128)),
+        replace(ORDER, default=16, choices=(1, 4, 8, 16)),
+        replace(GROUPS, default=132, choices=(0, 5, 16, 132, 264)),
+    )
     rules: Rules = (
-        Rule(
-            "TSM % 64 + TSN % 32 + 256 % TSM + 256 % TSN == 0",
-            "TSM={TSM} is none of 64, 128 and 256, or TSN={TSN} none of these and 32",
-        ),
+        Rule("TSM % 64 + TSN % 64 + 256 % TSM + 256 % TSN == 0", "TSM={TSM} or TSN={TSN} is none of 64, 128 and 256"),
     )
     switches = ()
 
     def tiles(self, p: Params) -> tuple[int, int, int]:
-        return p["TSM"], p["TSN"], 16
+        return p["TSM"], p["TSN"], 8
+
+    def local_size(self, p: Params) -> tuple[int, int]:
+        return p["TSM"] // 16 * (p["TSN"] // 8), 1
 
     def local_memory(self, p: Params) -> int:
-        return 4 * 3 * 16 * (p["TSM"] + p["TSN"])
+        return 4 * 3 * 8 * (p["TSM"] + p["TSN"])
+
+    def local_loads(self, p: Params) -> float:
+        return 1 / 16 + 1 / 8
 
     def workspace(self, p: Params) -> int:
         """Two partial tiles for each of GROUPS work-groups."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .beyond import ASYNCHRONOUS, ORDER
+from .beyond import ASYNCHRONOUS, GROUPS, ORDER
 from .ladder import PAD, TSK, TSM, TSN, WIDTH, WPTM, WPTN, Prefetch
 from .rules import even, multiple
 from .spec import KernelSpec, Param, Parameters, Params, Rule, Rules, Switch, tiles_over
@@ -27,7 +27,7 @@ _SWITCHED = (
 class WarpTiling(Prefetch):
     """A compact block for each warp, read as vectors of 4; tiles that come without waiting; equal work for all."""
 
-    number, before, file = "warp_tiling", 17, "production/warp_tiling.cl"
+    number, before, file = "warp_tiling", 17, "production/warp_tiling.cl"  # type: ignore[assignment]
     edges = "guard"
     wide = True
     takes_workspace = True
@@ -41,13 +41,7 @@ class WarpTiling(Prefetch):
         replace(WIDTH, meaning="floats copied at once from global memory: 1 or 4", choices=(1, 4)),
         STAGES,
         ORDER,
-        Param(
-            "GROUPS",
-            0,
-            "work-groups that share all tiles equally (Stream-K); 0: one work-group per tile",
-            (0, 16, 264),
-            least=0,
-        ),
+        GROUPS,
         Param(
             "LAST",
             1,
@@ -173,7 +167,7 @@ class WarpTiling(Prefetch):
 class TensorCores(Prefetch):
     """One instruction multiplies small matrices; two TF32 numbers stand for a float."""
 
-    number, before, file = "tensor_cores", "warp_tiling", "production/tensor_cores.cl"
+    number, before, file = "tensor_cores", "warp_tiling", "production/tensor_cores.cl"  # type: ignore[assignment]
     edges = "guard"
     wide = True
     tensor = True

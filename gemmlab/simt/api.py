@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..catalog import KernelSpec, find
+from ..catalog import KernelSpec, Key, find
 from ..catalog.sources import read
 from ..check import exact_inputs
 from . import count
@@ -415,7 +415,7 @@ def _unsuited(spec: KernelSpec, m: int, n: int, k: int, params: dict[str, int]) 
 
 
 def simulate(
-    kernel: int | KernelSpec = 6,
+    kernel: Key | KernelSpec = 6,
     m: int = 16,
     n: int = 16,
     k: int = 16,
@@ -514,12 +514,12 @@ def _pieces(spec: KernelSpec, params: dict[str, int], name: str) -> Memory:
 
 
 def _fixup(spec: KernelSpec, params: dict[str, int], sizes: tuple[int, int, int], args: list[object]) -> Machine:
-    """The second launch of kernel 15: fixup.cl adds up the pieces of the tiles that the first has cut."""
+    """The second launch of Stream-K: fixup.cl adds up the pieces of the tiles that the first has cut."""
     m, n, k = sizes
-    rows, cols, _ = spec.tiles(params)
+    rows, cols, depth = spec.tiles(params)
     down, across = spec.tile_grid(m, n, params)
     cuts = max(1, params["GROUPS"] - 1)
-    program = program_of(read("support/fixup.cl"), "fixup", params)
+    program = program_of(read("support/fixup.cl"), "fixup", {**params, "TSM": rows, "TSN": cols, "TSK": depth})
     launch = 256 * min(down * across, cuts), -(-rows * cols // (4 * 256))
     values = [m, n, k, params["GROUPS"], int(down * across <= cuts), args[6], args[5]]
     return _launch(program, values, launch, (256, 1), "lockstep", 0, None, 5_000)

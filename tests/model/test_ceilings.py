@@ -162,7 +162,7 @@ def recorded_rates():
             if name not in file["title"]:
                 continue
             for r in [*file["results"], *file.get("auto", [])]:
-                if r["kernel"] <= 15:
+                if not catalog[r["kernel"]].tensor:
                     params = r.get("params") or explained.PUBLISHED.get(r["kernel"])
                     yield chip, r["kernel"], params, (r["m"], r["n"], r["k"]), r["gflops"], name
     chapters = sweeps.recorded()

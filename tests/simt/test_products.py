@@ -55,17 +55,17 @@ def test_any_size(number, size):
     ],
 )
 def test_warp_tiles(size, more):
-    assert_right(simt.simulate(15, *size, {**WARPS, **more}))
+    assert_right(simt.simulate("warp_tiling", *size, {**WARPS, **more}))
 
 
 @pytest.mark.parametrize("parts", [1, 2])
 def test_tensor_cores_spelled_out(parts):
     params = {"TSM": 32, "TSN": 32, "TSK": 8, "WM": 32, "WN": 32, "PARTS": parts}
-    assert_right(simt.simulate(16, 20, 37, 9, params))
+    assert_right(simt.simulate("tensor_cores", 20, 37, 9, params))
 
 
 def test_warpgroups_spelled_out():
-    run = simt.simulate(17, 20, 24, 5, {"TSK": 8, "PARTS": 1})
+    run = simt.simulate("warpgroups", 20, 24, 5, {"TSK": 8, "PARTS": 1})
     assert_right(run)
 
 
