@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from .catalog import catalog
+from .catalog import Key, catalog, key
 from .version import __version__
 
 Arguments = argparse.Namespace
@@ -37,12 +37,12 @@ def main(arguments: list[str] | None = None) -> int:
 # What the options say.
 
 
-def kernel_numbers(text: str) -> list[int]:
-    """Such as 1-3,10."""
-    numbers: list[int] = []
+def kernel_numbers(text: str) -> list[Key]:
+    """Such as 1-3,10,warp_tiling."""
+    numbers: list[Key] = []
     for part in text.split(","):
         first, _, last = part.partition("-")
-        numbers += range(int(first), int(last or first) + 1)
+        numbers += [part] if part in catalog else range(int(first), int(last or first) + 1)
     unknown = [n for n in numbers if n not in catalog]
     if unknown:
         raise argparse.ArgumentTypeError(f"there is no kernel {unknown[0]}; there are {', '.join(map(str, catalog))}")
@@ -105,7 +105,9 @@ def _no_options(parser) -> None:
 
 
 def _bench_options(parser) -> None:
-    parser.add_argument("--kernels", type=numbers_or_auto, default=list(catalog), help="such as 1-3,10,auto (all)")
+    parser.add_argument(
+        "--kernels", type=numbers_or_auto, default=list(catalog), help="such as 1-3,warp_tiling,auto (all)"
+    )
     _sizes(parser, [256, 512])
     parser.add_argument("--params", type=settings, default={}, help="such as TS=32,WPT=8, for kernels that have them")
     _strategy(parser, None, None)
@@ -117,7 +119,9 @@ def _bench_options(parser) -> None:
 def _tune_options(parser) -> None:
     parser.add_argument("file", metavar="FILE", help="the table to add to, such as results/auto.json")
     _sizes(parser)
-    parser.add_argument("--kernels", type=kernel_numbers, default=[], help="only these, such as 7,15 (default: all)")
+    parser.add_argument(
+        "--kernels", type=kernel_numbers, default=[], help="only these, such as 7,warp_tiling (default: all)"
+    )
     _strategy(parser, "pad", "float32")
     words = "the family's tiles for s, d, c or z instead, such as d; FILE is then like results/family.json"
     parser.add_argument("--family", choices=["s", "d", "c", "z"], help=words)
@@ -169,7 +173,7 @@ def _record_options(parser) -> None:
 
 def _model_options(parser) -> None:
     parser.add_argument("--chip", default="H200", choices=["H200", "K40m"], help="whose records (default: H200)")
-    parser.add_argument("--kernel", type=int, choices=list(catalog), help="all ceilings of this kernel, in sentences")
+    parser.add_argument("--kernel", type=key, choices=list(catalog), help="all ceilings of this kernel, in sentences")
 
 
 def _verify_options(parser) -> None:

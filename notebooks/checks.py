@@ -177,7 +177,7 @@ def _close(given, wanted) -> bool:
     return abs(given - wanted) <= 1e-9 * max(1, abs(wanted))
 
 
-def _kernel(number: int, sizes, wanted: list, because: str, params=None):
+def _kernel(number: int | str, sizes, wanted: list, because: str, params=None):
     """The check of a changed kernel: `wanted` are (pattern, hint) that its code must hold; then it must be right."""
 
     @_safely
@@ -712,7 +712,7 @@ check_15_2 = _function(
     ],
 )
 check_15_3 = _kernel(
-    15,
+    "warp_tiling",
     [(160, 192, 16), (96, 320, 32), (64, 68, 24)],
     [
         (
@@ -779,7 +779,7 @@ def check_16_3(source):
         return gemmlab.verdict(False, "", "BIG rounds to nearest: add half of the last place that stays, 0x8000u.")
     params = {"TSM": 32, "TSN": 32, "TSK": 8, "WM": 32, "WN": 32, "TENSOR": 0}
     for m, n, k in ((32, 64, 40), (64, 96, 24)):
-        outcome = gemmlab.trial(16, m, n, k, source=f"\n{source}", params=params, repeats=1)
+        outcome = gemmlab.trial("tensor_cores", m, n, k, source=f"\n{source}", params=params, repeats=1)
         if not outcome.ok:
             return gemmlab.verdict(False, "", f"at M={m}, N={n}, K={k}: {outcome.verdict}")
         if outcome.result.error > outcome.result.bound / 10:

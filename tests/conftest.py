@@ -31,7 +31,7 @@ def in_part(cases, one_in: int) -> list:
 SYSTEM = (
     "browser/",
     "kernels/test_sanitiser.py",
-    "kernels/test_warp_tiling.py",  # compiles kernel 15 for minutes
+    "kernels/test_warp_tiling.py",  # compiles it for minutes
     "test_a_small_run_of_the_profiler",
     "test_all_settings_are_recorded",
     "test_clblast",

@@ -8,7 +8,7 @@ from gemmlab.catalog import sources
 BARRIER = "barrier(CLK_LOCAL_MEM_FENCE);"
 
 
-def edited(number: int, *edits: tuple[str, str]) -> str:
+def edited(number: int | str, *edits: tuple[str, str]) -> str:
     """A kernel's text with changes; each old text must be there, so that no change is lost in silence."""
     text = sources.read(catalog[number].file)
     for old, new in edits:
@@ -17,7 +17,7 @@ def edited(number: int, *edits: tuple[str, str]) -> str:
     return text
 
 
-def without_barrier(number: int, *which: int) -> str:
+def without_barrier(number: int | str, *which: int) -> str:
     """A kernel's text without its first (1), second (2) ... barrier."""
     start, mark, kernel = sources.read(catalog[number].file).partition("__kernel __attribute__")
     parts = kernel.split(BARRIER)
@@ -53,8 +53,11 @@ SMALL |= {5: {"TS": 8, "TSK": 8, "WPT": 4, "PAD": 1}, 6: _BLOCKS}
 SMALL |= {number: _BLOCKS | {"WIDTH": 2} for number in (7, 8, 9, 10)}
 SMALL |= {12: SMALL[3], 13: _BLOCKS}
 SMALL |= {11: {"RX": 4, "RY": 2, "RK": 2, "WIDTH": 4, "GX": 2, "GY": 2}}
-SMALL |= {16: {"TSM": 32, "TSN": 32, "TSK": 8, "WM": 32, "WN": 32, "STAGES": 2}, 17: {"TSK": 8}}
-SMALL |= {15: {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "WIDTH": 1}}
+SMALL |= {"tensor_cores": {"TSM": 32, "TSN": 32, "TSK": 8, "WM": 32, "WN": 32, "STAGES": 2}, "warpgroups": {"TSK": 8}}
+SMALL |= {15: {"TSM": 16, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 4, "UNROLL": 1}}
+SMALL |= {16: {"TSM": 64, "TSN": 32, "TSK": 8, "WPTM": 8}, 17: {"TSM": 64, "TSN": 64, "GROUPS": 5}}
+SMALL |= {18: {"TSM": 64, "TSN": 64}, 19: {"TSM": 128, "TSK": 8}}
+SMALL |= {"warp_tiling": {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "WIDTH": 1}}
 
 
 def intel():

@@ -6,6 +6,7 @@ import statistics
 
 from .. import check, model
 from ..catalog import find, sources
+from ..catalog.ladder import LADDER
 
 #: In front of an OpenCL kernel these macros make it CUDA C++, unless it adds vectors, which CUDA cannot do.
 TRANSLATION = """\
@@ -27,12 +28,12 @@ def translate(kernel: int, params: dict[str, int] | None = None) -> str:
     Pointers into local memory need no qualifier in CUDA, so casts to `const __local float*` lose theirs.
 
     Raises:
-        ValueError: for kernels 4, 11 and 15, which add vectors, and for WIDTH=8, which CUDA does not have.
+        ValueError: for other kernels, and for WIDTH=8, which CUDA does not have.
     """
     spec = find(kernel)
     full = spec.validate(params)
-    if spec.number in (4, 11, 15):
-        raise ValueError(f"kernel {spec.number} computes with vectors, which CUDA cannot add")
+    if spec.number in (4, 11) or spec not in LADDER:
+        raise ValueError(f"kernel {spec.number} adds vectors or holds PTX, which is not translated to CUDA")
     if full.get("WIDTH", 1) > 4:
         raise ValueError(f"WIDTH={full['WIDTH']}: the vectors of CUDA have at most 4 floats")
     text = sources.read(spec.file).replace("const __local float*", "const float*")

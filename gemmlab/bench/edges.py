@@ -15,7 +15,7 @@ from ..blas import split as split_up
 from ..blas.passes import Session
 from ..blas.problem import Layout, Problem, plan
 from ..caches import cached
-from ..catalog import catalog, sources
+from ..catalog import Key, catalog, sources
 from ..catalog.spec import Params
 from ..family import selection
 from ..family.configuration import PRECISIONS
@@ -27,7 +27,7 @@ from . import timing
 
 
 def cost(
-    kernel: int, params: dict[str, int], m: int, n: int, k: int, features: frozenset[str] = frozenset()
+    kernel: Key, params: dict[str, int], m: int, n: int, k: int, features: frozenset[str] = frozenset()
 ) -> tuple[int, int]:
     """What one column-major product of compact matrices costs besides its arithmetic.
 

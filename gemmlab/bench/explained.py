@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import model
 from ..caches import cached
+from ..catalog import Key, find, in_order
 from ..opencl.devices import Device, find_device
 from .peaks import peaks as peaks_of
 from .records import recorded
@@ -15,7 +16,7 @@ from .records import recorded
 CHIPS = {"H200": model.H200, "K40m": model.K40M}
 
 #: Settings of the published figures of the K40m where they are not our defaults (the record has none).
-PUBLISHED = {
+PUBLISHED: dict[Key, dict[str, int]] = {
     4: {"WIDTH": 8},
     10: {"TSM": 160, "TSN": 160, "TSK": 16, "WPTM": 10, "WPTN": 10, "WIDTH": 2},
 }
@@ -30,7 +31,7 @@ class Allowed:
 
 
 def allowed(
-    kernel: int,
+    kernel: Key,
     params: Mapping[str, int],
     m: int,
     n: int,
@@ -65,7 +66,7 @@ def allowed(
 
 
 def ladder(chip: str = "H200", size: int = 4096) -> list[model.Explanation]:
-    """Every recorded kernel of a chip up to number 15 beside its ceilings; kernel 15 as "auto" chose it.
+    """Every recorded float32 kernel of a chip beside its ceilings; "warp_tiling" as "auto" chose it.
 
     Args:
         chip: "H200" or "K40m".
@@ -74,23 +75,24 @@ def ladder(chip: str = "H200", size: int = 4096) -> list[model.Explanation]:
     Raises:
         ValueError: for another chip, or if nothing is recorded at this size.
     """
-    numbers = sorted(_results(chip, size))
+    numbers = in_order(_results(chip, size))
     if not numbers:
         raise ValueError(f"nothing is recorded for {chip} at size {size}")
     return [rung(number, chip, size) for number in numbers]
 
 
-def rates(chip: str = "H200", size: int = 4096) -> dict[int, float]:
+def rates(chip: str = "H200", size: int = 4096) -> dict[Key, float]:
     """The recorded GFLOPS of the kernels of `ladder`, by their numbers; empty if nothing is recorded at this size.
 
     Raises:
         ValueError: for another chip.
     """
-    return {number: result["gflops"] for number, result in sorted(_results(chip, size).items())}
+    results = _results(chip, size)
+    return {number: results[number]["gflops"] for number in in_order(results)}
 
 
 @cached(64)
-def rung(kernel: int, chip: str = "H200", size: int = 4096) -> model.Explanation:
+def rung(kernel: Key, chip: str = "H200", size: int = 4096) -> model.Explanation:
     """One of the `ladder`.
 
     Raises:
@@ -104,14 +106,14 @@ def rung(kernel: int, chip: str = "H200", size: int = 4096) -> model.Explanation
     return model.explain(kernel, params, CHIPS[chip], result["gflops"], size)
 
 
-def _results(chip: str, size: int) -> dict[int, dict]:
+def _results(chip: str, size: int) -> dict[Key, dict]:
     """The first recorded result of each kernel."""
     if chip not in CHIPS:
         raise ValueError(f"chip must be one of {', '.join(CHIPS)}, not {chip!r}")
-    found: dict[int, dict] = {}
+    found: dict[Key, dict] = {}
     for file in recorded():
         for r in [*file["results"], *file.get("auto", [])] if chip in file["title"] else ():
-            if (r["m"], r["n"], r["k"]) == (size,) * 3 and r["kernel"] <= 15:
+            if (r["m"], r["n"], r["k"]) == (size,) * 3 and not find(r["kernel"]).tensor:
                 found.setdefault(r["kernel"], r)
     return found
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ..caches import cached
-from ..catalog import KernelSpec, find, sources
+from ..catalog import KernelSpec, Key, find, in_order, key, sources
 from ..catalog.spec import Limits
 
 #: What a row holds behind the values of the parameters.
@@ -45,7 +45,7 @@ class Record:
         problem: why the setting does not count, in words.
     """
 
-    kernel: int
+    kernel: Key
     params: dict[str, int]
     size: int
     gflops: float
@@ -72,22 +72,22 @@ class Landscape:
             why).
     """
 
-    def __init__(self, head: dict[str, Any], kernels: dict[int, dict[str, Any]] | None = None):
+    def __init__(self, head: dict[str, Any], kernels: dict[Key, dict[str, Any]] | None = None):
         self.head, self.kernels = head, kernels or {}
-        self._rows: dict[int, dict[tuple[int, ...], list]] = {}
+        self._rows: dict[Key, dict[tuple[int, ...], list]] = {}
 
     @classmethod
     def load(cls, path: str | Path) -> Landscape:
         """Read a file that `save` wrote."""
         head = json.loads(Path(path).read_text(encoding="utf-8"))
-        return cls(head, {int(number): found for number, found in head.pop("kernels").items()})
+        return cls(head, {key(text): found for text, found in head.pop("kernels").items()})
 
     def save(self, path: str | Path) -> None:
         """Write the landscape, one setting per line, so that two versions can be compared.
 
         An older file stays whole until the new one is: an interrupt loses nothing.
         """
-        kernels = ",\n".join(f'  "{number}": {_kernel_text(found)}' for number, found in sorted(self.kernels.items()))
+        kernels = ",\n".join(f'  "{name}": {_kernel_text(self.kernels[name])}' for name in in_order(self.kernels))
         head = json.dumps(self.head, indent=1).removesuffix("\n}")
         unfinished = Path(path).with_suffix(".part")
         unfinished.write_text(f'{head},\n "kernels": {{\n{kernels}\n }}\n}}\n', encoding="utf-8")
@@ -113,11 +113,11 @@ class Landscape:
         fields = self.head["limits"]
         return Limits(**{**fields, "per_dimension": tuple(fields["per_dimension"])})
 
-    def current(self, kernel: int) -> bool:
+    def current(self, kernel: Key) -> bool:
         """Whether the text that was recorded is the kernel's present one."""
         return self.kernels.get(kernel, {}).get("text") == fingerprint(find(kernel).file)
 
-    def rate(self, kernel: int, values: Mapping[str, int]) -> Record | None:
+    def rate(self, kernel: Key, values: Mapping[str, int]) -> Record | None:
         """What was recorded for a setting; None if it was not recorded.
 
         Args:
@@ -135,7 +135,7 @@ class Landscape:
         share = gflops / self.peak
         return Record(kernel, params, self.size, gflops, share, registers, spilled, occupancy, self.current(kernel))
 
-    def rows(self, kernel: int) -> dict[tuple[int, ...], list]:
+    def rows(self, kernel: Key) -> dict[tuple[int, ...], list]:
         """By the values of the parameters, what is in `MEASURED`, or the reason why the setting does not count."""
         if kernel not in self._rows:
             names, found = list(find(kernel).defaults), self.kernels.get(kernel)
@@ -144,29 +144,29 @@ class Landscape:
             self._rows[kernel] = {tuple(row[: len(names)]): row[len(names) :] for row in rows}
         return self._rows[kernel]
 
-    def best(self, kernel: int) -> Record | None:
+    def best(self, kernel: Key) -> Record | None:
         """The fastest recorded setting of a kernel."""
         right = [(row[0], key) for key, row in self.rows(kernel).items() if not isinstance(row[0], str)]
         if not right:
             return None
         return self.rate(kernel, dict(zip(find(kernel).defaults, max(right)[1], strict=True)))
 
-    def over_sizes(self, kernel: int) -> dict[int, float]:
+    def over_sizes(self, kernel: Key) -> dict[int, float]:
         """GFLOPS of the kernel's defaults by M = N = K."""
         return {int(size): gflops for size, gflops in self.kernels.get(kernel, {}).get("sizes", {}).items()}
 
-    def add(self, kernel: int, params: Mapping[str, int], measured: Iterable) -> None:
+    def add(self, kernel: Key, params: Mapping[str, int], measured: Iterable) -> None:
         """Add a setting: the values of `MEASURED`, or a list with one sentence that says why it does not count."""
         spec, row = find(kernel), list(measured)
         self.rows(kernel)[tuple(params.values())] = row
         part = "refused" if isinstance(row[0], str) else "settings"
         self._of(spec)[part].append([*params.values(), *row])
 
-    def add_size(self, kernel: int, size: int, gflops: float) -> None:
+    def add_size(self, kernel: Key, size: int, gflops: float) -> None:
         """Add the rate of a kernel's defaults at a size; 0 if there is none."""
         self._of(find(kernel))["sizes"][str(size)] = gflops
 
-    def forget_old(self) -> list[int]:
+    def forget_old(self) -> list[Key]:
         """Drop the kernels whose text has changed since; return their numbers."""
         old = [kernel for kernel in self.kernels if not self.current(kernel)]
         for kernel in old:
@@ -263,7 +263,7 @@ def find_landscape(device: str = "H200") -> Landscape | None:
     return next((found for found in recorded() if device.lower() in found.title.lower()), None)
 
 
-def rate(kernel: int, values: Mapping[str, int], device: str = "H200") -> Record | None:
+def rate(kernel: Key, values: Mapping[str, int], device: str = "H200") -> Record | None:
     """What a recorded device reached with exactly these settings; None if that was not recorded.
 
     Args:

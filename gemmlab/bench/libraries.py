@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyopencl as cl
@@ -145,7 +146,7 @@ def side_by_side(sizes, device: Device | int | str | None = None, library: str =
     device, found = find_device(device), []
     for m, n, k in map(selection.dimensions, sizes):
         number, settings = selection.choose(device, (m, n, k))
-        one = {"m": m, "n": n, "k": k, "kernel": number, "params": dict(settings)}
+        one: dict[str, Any] = {"m": m, "n": n, "k": k, "kernel": number, "params": dict(settings)}
         if torch:
             one["cublas"] = cublas(m, n, k)
         one["auto"] = ours(m, n, k, device)

@@ -28,7 +28,7 @@ from tqdm import tqdm
 
 from .. import check, model
 from ..blas.problem import Problem
-from ..catalog import KernelSpec, catalog, find
+from ..catalog import KernelSpec, Key, catalog, find
 from ..opencl import launch, ptx
 from ..opencl.devices import Device, find_device
 from . import peaks, records, timing
@@ -56,14 +56,14 @@ SAVED_EVERY = 15.0
 class Job(NamedTuple):
     """A setting of a kernel to run at M = N = K = size."""
 
-    kernel: int
+    kernel: Key
     params: dict[str, int]
     size: int
 
 
 def record(
     device: Device,
-    kernels: Iterable[int] = tuple(catalog),
+    kernels: Iterable[Key] = tuple(catalog),
     size: int = 4096,
     seconds: float = inf,
     path: str | Path | None = None,
@@ -128,12 +128,12 @@ def _begun(path: Path, device: Device, size: int, command: str) -> Landscape:
     return found
 
 
-def _missing(found: Landscape, device: Device, kernels: list[int]) -> list[list[Job]]:
+def _missing(found: Landscape, device: Device, kernels: list[Key]) -> list[list[Job]]:
     """What is left to record, in batches for one child each: the defaults over the sizes, then single settings.
 
     Kernels with few settings come first, so that a run that is cut short leaves as few gaps as possible.
     """
-    left: dict[int, list[list[Job]]] = {}
+    left: dict[Key, list[list[Job]]] = {}
     for kernel in kernels:
         settings = choice(find(kernel), device.limits)
         known = found.rows(kernel)
@@ -359,7 +359,7 @@ class _Bench:
         self._product: timing.Product | None = None
         self._inputs_of = lru_cache(maxsize=1)(lambda size: _Inputs(device, size))
 
-    def compile(self, kernel: int, params: dict[str, int], size: int) -> dict[str, Any]:
+    def compile(self, kernel: Key, params: dict[str, int], size: int) -> dict[str, Any]:
         """Compile, and have the matrices ready, while another child has the device."""
         self._product = None  # its memory is free for others
         self._kernel = launch.kernel(kernel, params, self.device)

@@ -16,7 +16,7 @@ import pyopencl as cl
 
 from .. import model
 from ..caches import cached
-from ..catalog import catalog, sources
+from ..catalog import Key, catalog, sources
 from ..version import __version__
 
 
@@ -40,7 +40,7 @@ class Result:
         when: the date, ISO 8601.
     """
 
-    kernel: int
+    kernel: Key
     params: dict[str, int]
     m: int
     n: int
@@ -167,7 +167,7 @@ def recorded() -> list[dict]:
     return [file for file in found if "results" in file]  # auto.json is not a record of results
 
 
-def ladders(kernels=tuple(catalog), only: tuple[str, ...] = ("",)) -> dict[str, dict[int, float]]:
+def ladders(kernels=tuple(catalog), only: tuple[str, ...] = ("",)) -> dict[str, dict[Key, float]]:
     """The best recorded GFLOPS of each kernel, by the title of the record; the fastest device comes first.
 
     A kernel that was not recorded by itself gets its best result where "auto" selected it, with M up to 4096.
@@ -179,7 +179,7 @@ def ladders(kernels=tuple(catalog), only: tuple[str, ...] = ("",)) -> dict[str, 
     Returns:
         {title: {kernel: GFLOPS}}.
     """
-    found: dict[str, dict[int, float]] = {}
+    found: dict[str, dict[Key, float]] = {}
     alone = {result["kernel"] for file in recorded() for result in file["results"]}
     for file in recorded():
         if not any(word in file["title"] for word in only):

@@ -11,7 +11,7 @@ import numpy as np
 import pyopencl as cl
 
 from ..caches import cached
-from ..catalog import ParameterError, catalog, find, sources
+from ..catalog import Key, ParameterError, catalog, find, sources
 from ..catalog.spec import round_up
 from ..opencl import launch, ptx
 from ..opencl.build import build
@@ -21,7 +21,7 @@ from .records import Result, pooled
 
 #: The sweeps that the chapters show: kernel, the parameter that varies, its values, fixed parameters. "WPTM WPTN"
 #: varies both together.
-CURVES = {
+CURVES: dict[str, tuple[Key, str, tuple[int, ...], dict[str, int]]] = {
     "02 TS": (2, "TS", (4, 8, 16, 32), {}),
     "03 WPT": (3, "WPT", (1, 2, 4, 8, 16), {"TS": 32}),
     "04 WIDTH": (4, "WIDTH", (1, 2, 4, 8), {"TS": 32}),
@@ -34,21 +34,21 @@ CURVES = {
     "09 TSK, kernel 9": (9, "TSK", (8, 16, 32), {}),
     "10 size": (10, "size", (1000, 1016, 1023, 1024, 1025, 1032, 1088, 1151, 1152, 1153), {}),
     "10 large sizes": (10, "size", (500, 1000, 2000, 4000), {}),
-    "15 ASYNC": (15, "ASYNC", (0, 1), {}),
-    "15 STAGES": (15, "STAGES", (2, 3, 4), {}),
-    "15 block": (15, "WPTM WPTN", (4, 8), {"TSM": 64, "TSN": 64}),
-    "15 WARPM": (15, "WARPM", (4, 8, 16), {}),
-    "15 BATCHES": (15, "BATCHES", (1, 3, 6, 15), {"TRANSPOSED": 0, "STAGES": 3}),
-    "15 ORDER": (15, "ORDER", (1, 4, 8, 32), {}),
-    "16 PARTS": (16, "PARTS", (1, 2), {}),
-    "16 EVERY": (16, "EVERY", (0, 1, 2, 8), {"WN": 32}),
-    "16 PAD": (16, "PAD", (0, 4, 8), {}),
+    "warp_tiling ASYNC": ("warp_tiling", "ASYNC", (0, 1), {}),
+    "warp_tiling STAGES": ("warp_tiling", "STAGES", (2, 3, 4), {}),
+    "warp_tiling block": ("warp_tiling", "WPTM WPTN", (4, 8), {"TSM": 64, "TSN": 64}),
+    "warp_tiling WARPM": ("warp_tiling", "WARPM", (4, 8, 16), {}),
+    "warp_tiling BATCHES": ("warp_tiling", "BATCHES", (1, 3, 6, 15), {"TRANSPOSED": 0, "STAGES": 3}),
+    "warp_tiling ORDER": ("warp_tiling", "ORDER", (1, 4, 8, 32), {}),
+    "tensor_cores PARTS": ("tensor_cores", "PARTS", (1, 2), {}),
+    "tensor_cores EVERY": ("tensor_cores", "EVERY", (0, 1, 2, 8), {"WN": 32}),
+    "tensor_cores PAD": ("tensor_cores", "PAD", (0, 4, 8), {}),
 }
 _SWITCHES = {"plain": (0, 0), "read-only": (1, 0), "shuffles": (0, 1), "both": (1, 1)}
 
 
 def sweep(
-    kernel: int,
+    kernel: Key,
     name: str,
     values: Iterable[int],
     size: int = 256,
@@ -60,7 +60,7 @@ def sweep(
     """Measure a kernel for several values of one parameter.
 
     Args:
-        kernel: its number.
+        kernel: its number or name.
         name: a parameter, several that get the same value ("WPTM WPTN"), or "size".
         values: its values; any that the kernel or the device refuses are left out, and the reason is printed.
         size: of the square matrices.
@@ -122,7 +122,7 @@ def transposing(size: int, coalesced: bool = True, device: Device | int | str | 
     return 2 * x.nbytes / seconds * 1e-9
 
 
-def record_curves(device: Device, size: int, kernels: Iterable[int]) -> dict:
+def record_curves(device: Device, size: int, kernels: Iterable[Key]) -> dict:
     """Run the sweeps of these kernels, for a record.
 
     Returns:

@@ -14,7 +14,7 @@ from .. import check
 from ..blas.passes import Matrix, Session, check_memory
 from ..blas.problem import Layout, Problem, footprint, plan
 from ..caches import cached
-from ..catalog import find
+from ..catalog import Key, find
 from ..opencl.devices import Device, find_device
 from ..opencl.launch import Kernel, whole
 from . import peaks
@@ -34,7 +34,7 @@ class Superseded(Exception):
 
 
 def measure(
-    kernel: int = 1,
+    kernel: Key = 1,
     m: int = 512,
     n: int | None = None,
     k: int | None = None,
@@ -110,7 +110,7 @@ def measure(
 
 
 def compile_ahead(
-    kernel: int,
+    kernel: Key,
     m: int,
     n: int,
     k: int,

@@ -16,14 +16,14 @@ from typing import Any
 
 import pyopencl as cl
 
-from ..catalog import KernelSpec, catalog
+from ..catalog import KernelSpec, Key, catalog
 from ..family import selection
 from ..opencl import launch
 from ..opencl.devices import Device
 from . import libraries, timing
 
 #: A kernel's number and all of its parameters.
-Setting = tuple[int, dict[str, int]]
+Setting = tuple[Key, dict[str, int]]
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def _gflops(rated: tuple[float, Setting]) -> float:
     return rated[0]
 
 
-def candidates(edges: str, precision: str = "float32") -> list[int]:
+def candidates(edges: str, precision: str = "float32") -> list[Key]:
     """The kernels that a search for this list of rows goes through: those of the strategy, or all for "auto"."""
     tensor = precision != "float32"
     return [number for number, spec in catalog.items() if edges in ("auto", spec.edges) and spec.tensor == tensor]

@@ -243,7 +243,7 @@ def check_memory(device: Device, sizes: dict[str, int], wide: bool = False, each
     for name, elements in sizes.items():
         if elements >= INDEX_LIMIT and not wide:
             raise ValueError(
-                f"{name} has {elements:,} elements; kernels but 15 to 17 index with 32 bits, below {INDEX_LIMIT:,}"
+                f"{name} has {elements:,} elements; kernels of the ladder index with 32 bits, below {INDEX_LIMIT:,}"
             )
     for name, elements in sizes.items():
         if each * elements > device.largest:

@@ -21,7 +21,7 @@ import pyopencl as cl
 import pyopencl.array as cla
 
 from ..caches import cached
-from ..catalog import catalog, find
+from ..catalog import Key, catalog, find
 from ..family import selection, tiles
 from ..family.configuration import letter_of
 from ..family.written import check_double
@@ -46,7 +46,7 @@ from .problem import Batch, Layout, Operand, Problem, footprint
 
 
 @cached(64)
-def _kernel(number: int, params: tuple | None, device: Device, context: cl.Context) -> Kernel:
+def _kernel(number: Key, params: tuple | None, device: Device, context: cl.Context) -> Kernel:
     spec = find(number)
     return Kernel(spec, spec.fit(device.limits) if params is None else dict(params), device, context)
 
@@ -80,7 +80,7 @@ def select(
     if tensor:
         params = _with_precision(spec, params, precision)
     if edges not in ("auto", spec.edges):
-        others = " or ".join(str(n) for n, s in catalog.items() if s.edges == edges)
+        others = " or ".join(repr(n) for n, s in catalog.items() if s.edges == edges)
         raise ValueError(f"edges={edges!r}, but kernel {spec.number} is for edges={spec.edges!r}; kernel={others} fits")
     full = None if params is None else tuple(spec.complete(params).items())
     return _kernel(spec.number, full, device, context)
@@ -89,7 +89,7 @@ def select(
 def _with_precision(spec, params, precision: str) -> dict[str, int]:
     """The user's parameters and those that a precision means; ValueError where they contradict each other."""
     if not spec.tensor:
-        able = " or ".join(str(n) for n, s in catalog.items() if s.tensor)
+        able = " or ".join(repr(n) for n, s in catalog.items() if s.tensor)
         raise ValueError(f"precision={precision!r}, but kernel {spec.number} multiplies in float32; kernel={able} fits")
     spec.complete(params)  # for its words, should params be something else
     implied = selection.implied(precision, spec.number)
@@ -364,7 +364,7 @@ def _by_ladder(session: Session, chosen: Kernel, problem: Problem, buffers, alph
     """alpha A B + beta C0 with a kernel of the ladder: one that multiplies, and a pass for alpha and beta.
 
     The family's kernels need no such pass, but in float32 they block registers as kernel 10 does, and the ladder goes
-    on from there: on an H200 at 4096, kernel 10 reaches 37 TFLOPS and kernel 15, which "auto" takes, 53.
+    on from there: on an H200 at 4096, kernel 10 reaches 37 TFLOPS and "warp_tiling", which "auto" takes, 53.
     """
     product = out
     if before and before[0] is out.buffer:  # C may only be overwritten once it has been read
@@ -447,7 +447,7 @@ def matmul(
             where it has gaps, the result is copied into it.
         kernel: "auto" for the best known kernel at that size (see `gemmlab.family`), "family" for a kernel that the
             family writes, "packed" for one with packed operands (on processors, float32 and float64; "auto" takes it
-            there unless a side is shorter than 16), or for float32 the number of a kernel of the ladder.
+            there unless a side is shorter than 16), or for float32 the number or name of a kernel of the catalog.
         params: the kernel's parameters; for "family" those of `gemmlab.family.tiles.DEFAULTS`. C is computed as its
             transpose, so that parameters of the kernel's rows (such as TSM) act on columns of the result, and the
             other way round.
@@ -460,7 +460,7 @@ def matmul(
         precision: "float32", or on tensor cores (NVIDIA's, compute capability 8.0 or later): "tf32" rounds every
             element of a and b to 10 bits after the point (relative errors of about 3e-4), "tf32x3" cuts it into two
             such numbers and multiplies three times. On normal data that is more accurate than a chain of float32
-            multiply-adds: kernel 16 and its chapter have the figures. Matrices with infinities, NaN, or magnitudes
+            multiply-adds: "tensor_cores" and its chapter have the figures. Matrices with infinities, NaN, or magnitudes
             that do not split (not zero, but below 2^-100; from 2^127 on) are found first and multiplied as
             "float32"; looking for them waits for the device. Other types than float32 have no such choice.
 
@@ -474,7 +474,7 @@ def matmul(
         TypeError: for anything but arrays of one of these types; nothing is converted in silence.
         ValueError: for shapes that do not match, an `out` that cannot be written or shares memory with an operand,
             arrays on different queues or contexts, unknown kernels, illegal parameters (ParameterError), matrices
-            beyond 32-bit indices (but for kernels 15 to 17), or float64 and complex128 on a device without double
+            beyond 32-bit indices (but for those of production), or float64 and complex128 on a device without double
             precision.
         MemoryError: if the device cannot hold the matrices.
     """

@@ -1,23 +1,15 @@
-"""Kernels 15 to 17: past the end of the tutorial."""
+"""The kernels that `matmul` runs on graphics processors: every idea of the ladder at once, for any size."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from .beyond import ASYNC, ASYNCHRONOUS, GROUPS, ORDER, PARTS, STAGES, TENSOR
 from .ladder import PAD, TSK, TSM, TSN, WIDTH, WPTM, WPTN, Prefetch
 from .rules import even, multiple
 from .spec import KernelSpec, Param, Parameters, Params, Rule, Rules, Switch, tiles_over
 
-STAGES = Param("STAGES", 2, "tiles of A and B in local memory: one in use, the others being filled", (2, 3))
-ORDER = Param("ORDER", 8, "rows of tiles in a band that neighbouring work-groups go through together (swizzle)", (1, 8))
-PARTS = Param("PARTS", 2, "TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32)", (1, 2))
-TENSOR = Param(
-    "TENSOR",
-    1,
-    "1: tensor cores where the device has them; 0: the same products in ordinary arithmetic",
-    (0, 1),
-    least=0,
-)
+_STAGES = replace(STAGES, default=2, choices=(2, 3))
 _SWITCHED = (
     Rule("(PARTS - 1) * (PARTS - 2) == 0", "PARTS={PARTS} is neither 1 nor 2"),
     Rule("TENSOR < 2", "TENSOR={TENSOR} is neither 0 nor 1"),
@@ -27,7 +19,7 @@ _SWITCHED = (
 class WarpTiling(Prefetch):
     """A compact block for each warp, read as vectors of 4; tiles that come without waiting; equal work for all."""
 
-    number, before, file = 15, 9, "15_warp_tiling.cl"
+    number, before, file = "warp_tiling", 17, "production/warp_tiling.cl"  # type: ignore[assignment]
     edges = "guard"
     wide = True
     takes_workspace = True
@@ -39,15 +31,9 @@ class WarpTiling(Prefetch):
         replace(WPTN, choices=(4, 8)),
         Param("WARPM", 8, "rows of work-items in a warp of 32", (4, 8)),
         replace(WIDTH, meaning="floats copied at once from global memory: 1 or 4", choices=(1, 4)),
-        STAGES,
+        _STAGES,
         ORDER,
-        Param(
-            "GROUPS",
-            0,
-            "work-groups that share all tiles equally (Stream-K); 0: one work-group per tile",
-            (0, 16, 264),
-            least=0,
-        ),
+        GROUPS,
         Param(
             "LAST",
             1,
@@ -74,7 +60,7 @@ class WarpTiling(Prefetch):
             (0, 1),
             least=0,
         ),
-        Param("ASYNC", 1, "1: copy to local memory asynchronously where the device can", (0, 1), least=0),
+        ASYNC,
     )
     rules: Rules = (
         multiple("TSM", "WPTM", "WARPM"),
@@ -118,14 +104,7 @@ class WarpTiling(Prefetch):
         Rule("LAST < 2", "LAST={LAST} is neither 0 nor 1"),
         Rule("ASYNC < 2", "ASYNC={ASYNC} is neither 0 nor 1"),
     )
-    switches = (
-        Switch(
-            "ASYNC",
-            (("nvidia", "asynchronous copies (PTX cp.async)"),),
-            "asynchronous",
-            "cannot copy to local memory without waiting (compute capability 8.0)",
-        ),
-    )
+    switches = (ASYNCHRONOUS,)
 
     def local_size(self, p: Params) -> tuple[int, int]:
         return p["TSM"] // p["WPTM"] * (p["TSN"] // p["WPTN"]), 1
@@ -180,7 +159,7 @@ class WarpTiling(Prefetch):
 class TensorCores(Prefetch):
     """One instruction multiplies small matrices; two TF32 numbers stand for a float."""
 
-    number, before, file = 16, 15, "16_tensor_cores.cl"
+    number, before, file = "tensor_cores", "warp_tiling", "production/tensor_cores.cl"  # type: ignore[assignment]
     edges = "guard"
     wide = True
     tensor = True
@@ -190,7 +169,7 @@ class TensorCores(Prefetch):
         replace(TSK, default=8, choices=(8, 16, 32)),
         Param("WM", 64, "rows of a warp's block of C", (32, 64)),
         Param("WN", 64, "columns of a warp's block of C", (32, 64)),
-        replace(STAGES, default=3),
+        replace(_STAGES, default=3),
         replace(
             PAD, default=8, meaning="floats added to each row of Atile and Btile against bank conflicts", choices=(0, 8)
         ),
@@ -261,7 +240,7 @@ class TensorCores(Prefetch):
 class Warpgroups(TensorCores):
     """One instruction of four warps reads B from local memory and runs while they go on."""
 
-    number, before, file = 17, 16, "17_warpgroups.cl"
+    number, before, file = "warpgroups", "tensor_cores", "production/warpgroups.cl"
     params: Parameters = (
         replace(TSK, choices=(8, 16)),
         Param("STAGES", 3, "tiles of B in local memory: one in use, the others being filled", (3, 4)),

@@ -15,8 +15,11 @@ from functools import cached_property
 from itertools import combinations
 from math import prod
 from numbers import Integral
+from pathlib import PurePath
 from types import CodeType
 
+#: What a kernel is called: a number on the ladder, a name in production.
+Key = int | str
 #: Complete parameters of a kernel: the value of each macro by its name.
 Params = Mapping[str, int]
 
@@ -106,7 +109,8 @@ class KernelSpec:
     """One kernel of the ladder. Each kernel is a subclass that states what is its own.
 
     Attributes:
-        number: its number; chapter, file and tests share it.
+        number: its number; chapter, file and tests share it. What `matmul` runs in production has a name instead,
+            such as "warp_tiling".
         before: the number of the kernel that this one changes, 0 for none.
         file: its file in ``kernels/``.
         params: its parameters.
@@ -119,8 +123,8 @@ class KernelSpec:
         switches: parameters that ask for a feature which only some devices have.
     """
 
-    number: int
-    before: int = 0
+    number: Key
+    before: Key = 0
     file: str
     params: Parameters
     rules: Rules = ()
@@ -136,7 +140,7 @@ class KernelSpec:
     @property
     def name(self) -> str:
         """Such as "register blocking"."""
-        return self.file.removesuffix(".cl").split("_", 1)[1].replace("_", " ")
+        return PurePath(self.file).stem.lstrip("0123456789_").replace("_", " ")
 
     @property
     def defaults(self) -> dict[str, int]:

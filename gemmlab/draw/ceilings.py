@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from ..catalog import Key
 from ..model import H200, Ceiling, Chip, Explanation, percent
 from .diagram import faint
 from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture
+from .plot import tick
 
 #: One colour for each resource that limits a kernel of the ladder; the L1 cache is on the same path as local memory.
 COLOURS = {"local memory": ORANGE, "L1 cache": ORANGE, "instruction issue": BLUE, "latency": MAGENTA}
@@ -76,7 +78,10 @@ def ladder(rungs: Sequence[Explanation], yardsticks: Mapping[str, float] | None 
     for name, value in (yardsticks or {}).items():
         ax.axvline(100 * value / chip.gflops, color=INK, linewidth=1, linestyle=":")
         ax.text(100 * value / chip.gflops, -len(rungs) + 0.4, f"{name} ", ha="right", va="top", color=INK, fontsize=9)
-    ax.set_yticks([-row for row in range(len(rungs))], [f"kernel {r.kernel}" for r in rungs])
+    ax.set_yticks(
+        [-row for row in range(len(rungs))],
+        [f"kernel {r.kernel}" if isinstance(r.kernel, int) else r.kernel for r in rungs],
+    )
     ax.tick_params(axis="y", length=0)
     ax.set(xlim=(0, 100), ylim=(-len(rungs) + 0.05, 0.6))
     ax.set_xlabel(f"% of the {chip.gflops / 1000:.1f} TFLOPS of {chip.name}")
@@ -87,7 +92,7 @@ def ladder(rungs: Sequence[Explanation], yardsticks: Mapping[str, float] | None 
 
 
 def strip(
-    rates: Mapping[int, float], lit: int | None = None, yardsticks: Mapping[str, float] | None = None, chip: Chip = H200
+    rates: Mapping[Key, float], lit: Key | None = None, yardsticks: Mapping[str, float] | None = None, chip: Chip = H200
 ) -> Picture:
     """The ladder as a small strip: each kernel's share of the chip's peak, from 0 to 100 % on a linear scale.
 
@@ -111,7 +116,7 @@ def strip(
         ax.axhline(share, color=ORANGE, linewidth=1.5, linestyle="--")
         ax.text(-0.45, share + 2, f"{name}: {share:.0f}", color=INK, fontsize=9)
     ax.set(ylim=(0, 100), xlim=(-0.6, len(shares) - 0.4), ylabel="% of the peak")
-    ax.set_xticks(range(len(shares)), [str(kernel) for kernel in shares])
+    ax.set_xticks(range(len(shares)), [tick(kernel) for kernel in shares])
     ax.set_yticks((0, 50, 100))
     ax.set_title(f"each kernel on {chip.name}, in % of its peak of {chip.gflops / 1000:.0f} TFLOPS",
                  color=INK, fontsize=9, loc="left")  # fmt: skip

@@ -11,7 +11,7 @@ import matplotlib
 import numpy as np
 
 from .. import model
-from ..catalog import catalog
+from ..catalog import Key, catalog, in_order
 from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, RED, Picture, short
 
 _STYLES = (("o-", GREEN), ("^--", BLUE), ("D:", ORANGE), ("s-.", MAGENTA))
@@ -51,6 +51,11 @@ def roofline(peaks: model.Peaks, points: Mapping[str, tuple[float, float]], titl
     return picture
 
 
+def tick(kernel: Key) -> str:
+    """What stands below a kernel on an axis: its number, or its name in short lines."""
+    return str(kernel).replace("_", "\n")
+
+
 def _plain_log(ax) -> None:
     """Plain numbers on a logarithmic axis; the shorter its range, the more labels between the powers of ten."""
     ax.yaxis.set_major_formatter(lambda value, place: f"{value:,g}")
@@ -67,8 +72,8 @@ def _plain_log(ax) -> None:
     ax.tick_params(axis="y", which="minor", labelsize=8)
 
 
-def ladder(series: Mapping[str, Mapping[int, float]], yardsticks: Mapping[str, float] | None = None) -> Picture:
-    """GFLOPS by the number of the kernel, on a logarithmic scale.
+def ladder(series: Mapping[str, Mapping[Key, float]], yardsticks: Mapping[str, float] | None = None) -> Picture:
+    """GFLOPS by kernel, on a logarithmic scale.
 
     Args:
         series: one line each, such as a device: its name mapped to {kernel: GFLOPS}.
@@ -80,16 +85,19 @@ def ladder(series: Mapping[str, Mapping[int, float]], yardsticks: Mapping[str, f
     picture = Picture(7, 3.6, "GFLOPS by kernel. " + "; ".join(said))
     ax = picture.axes_plain()
     styles = itertools.cycle(_STYLES)
+    kernels = in_order({kernel for values in series.values() for kernel in values})
+    places = {kernel: place for place, kernel in enumerate(kernels)}
     for (style, colour), (name, values) in zip(styles, series.items(), strict=False):
-        ax.semilogy(list(values), list(values.values()), style, color=colour, label=name, markersize=6)
+        ax.semilogy([places[k] for k in values], list(values.values()), style, color=colour, label=name, markersize=6)
         for kernel, value in values.items() if len(series) < 4 or name in list(series)[:2] else ():
             words = f"{value / 1000:.1f}k" if value >= 10_000 else short(value)  # so that neighbours do not overlap
-            ax.annotate(words, (kernel, value), (0, 6), textcoords="offset points", ha="center", color=INK, fontsize=8)
-    kernels = sorted({kernel for values in series.values() for kernel in values})
+            ax.annotate(
+                words, (places[kernel], value), (0, 6), textcoords="offset points", ha="center", color=INK, fontsize=8
+            )
     for style, (name, value) in zip(itertools.cycle((":", "-.")), yardsticks.items(), strict=False):
         label = f"{name}: {value / 1000:.1f}k"
         ax.axhline(value, color=INK, linewidth=1, linestyle=style, label=label)
-    ax.set_xticks(kernels)
+    ax.set_xticks(range(len(kernels)), [tick(kernel) for kernel in kernels])
     ax.set(xlabel="kernel", ylabel="GFLOPS")
     _plain_log(ax)
     ax.legend(frameon=False, labelcolor=INK, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
@@ -114,7 +122,7 @@ class Try:
 SHOWN = 20
 
 
-def tries(history: Sequence[Try], best: Mapping[int, float], kernel: int, original: float | None = None) -> Picture:
+def tries(history: Sequence[Try], best: Mapping[Key, float], kernel: Key, original: float | None = None) -> Picture:
     """The chart of an explorer: the last tries on the left, the best rate of each kernel here on the right.
 
     Both axes are linear and begin at 0. In the SVG, try number i is a group with the id "try-i".
@@ -130,12 +138,13 @@ def tries(history: Sequence[Try], best: Mapping[int, float], kernel: int, origin
     picture.set_layout_engine("none")
     _draw_tries(_bare(picture, (0.085, 0.17, 0.42, 0.7), "GFLOPS"), history, original)
     right = _bare(picture, (0.57, 0.17, 0.42, 0.7))
-    for number, rate in best.items():
+    kernels = [number for number in catalog if isinstance(number, int) or number == kernel]
+    for place, number in enumerate(kernels):
         colour, strength = (GREEN, 1.0) if number == kernel else (INK, 0.55)
-        right.bar(number, rate, color=colour, alpha=strength, width=0.7)
-    kernels = list(catalog)
-    right.set(xlim=(kernels[0] - 0.7, kernels[-1] + 0.7), ylim=(0, 1.15 * max(best.values(), default=1.0)))
-    right.set_xticks(kernels, [str(number) for number in kernels])
+        right.bar(place, best.get(number, 0), color=colour, alpha=strength, width=0.7)
+    most = max((best.get(number, 0) for number in kernels), default=0)
+    right.set(xlim=(-0.7, len(kernels) - 0.3), ylim=(0, 1.15 * most or 1.0))
+    right.set_xticks(range(len(kernels)), [tick(number) for number in kernels])
     right.tick_params(axis="x", labelsize=7.5)
     right.set_title("best of each kernel here, GFLOPS", color=INK, fontsize=8)
     return picture

@@ -1,4 +1,4 @@
-"""Pictures for kernel 16: what lanes hold, banks, the bits of the two parts of a float, errors, rates."""
+"""Pictures for tensor cores: what lanes hold, banks, the bits of the two parts of a float, errors, rates."""
 
 from __future__ import annotations
 

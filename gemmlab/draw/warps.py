@@ -1,4 +1,4 @@
-"""Pictures for kernel 15: the block of a warp, stages in time, Stream-K's equal shares, rates against cuBLAS."""
+"""Pictures for warp tiles: the block of a warp, stages in time, Stream-K's equal shares, rates against cuBLAS."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 
 from .. import model
+from ..catalog import Key
 from ..simt import ProductRun, simulate, views
 from .diagram import faint
 from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, count, time_axis
 
+KERNELS: tuple[Key, ...] = (9, "warp_tiling")  # that are drawn side by side
 TILE = 64  # rows and columns of the tile whose warps are drawn
 
 
 @cache
-def replayed(kernel: int, WPTM: int, WPTN: int, WARPM: int = 8) -> ProductRun:
-    """A simulated run of kernel 9 or 15 on one tile of 64 x 64, with four steps of k."""
+def replayed(kernel: Key, WPTM: int, WPTN: int, WARPM: int = 8) -> ProductRun:
+    """A simulated run of kernel 9 or "warp_tiling" on one tile of 64 x 64, with four steps of k."""
     params = {"TSM": TILE, "TSN": TILE, "TSK": 4, "WPTM": WPTM, "WPTN": WPTN, "WIDTH": 1}
-    params |= {"WARPM": WARPM} if kernel == 15 else {"UNROLL": 1}
+    params |= {"WARPM": WARPM} if kernel == "warp_tiling" else {"UNROLL": 1}
     return simulate(kernel, TILE, TILE, 4, params)
 
 
@@ -60,18 +62,18 @@ def owners(r: ProductRun) -> dict[tuple[int, int], int]:
 
 
 def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, lane: int = 0) -> Picture:
-    """Which elements of a tile of C the lanes of the first warp hold, in kernel 9 and in kernel 15.
+    """Which elements of a tile of C the lanes of the first warp hold, in kernel 9 and in "warp_tiling".
 
     Below each picture is what the warp fetches per step of k, from the tile of A + from that of B (see `fetched`).
     """
-    both = {number: replayed(number, WPTM, WPTN, WARPM) for number in (9, 15)}
+    both = {number: replayed(number, WPTM, WPTN, WARPM) for number in KERNELS}
     words = {}
     for number, r in both.items():
         a, b = fetched(r, "Atile"), fetched(r, "Btile")
         words[number] = f"{a[0]} + {b[0]} loads, {a[1]} + {b[1]} turns, {a[2]} + {b[2]} floats"
     alt = (
         "Which elements of C a warp computes, and what it fetches from the tiles of A + B per step of k. "
-        f"In kernel 9: {words[9]}; in kernel 15: {words[15]}"
+        f"In kernel 9: {words[9]}; in warp_tiling: {words['warp_tiling']}"
     )
     picture = Picture(6.8, 3.9, alt)
     shades = matplotlib.colormaps["viridis"](np.linspace(0.15, 0.9, 32))
@@ -83,14 +85,14 @@ def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, lane: int = 0) -> Pictur
                 [shades[owner[m, n]] if (m, n) in owner else (0, 0, 0, 0) for n in range(TILE)] for m in range(TILE)
             ]
             ax.imshow(pixels, extent=(0, TILE, -TILE, 0), interpolation="none")
-        for (m, n), item in owner.items() if number == 15 else ():
+        for (m, n), item in owner.items() if number != 9 else ():
             if m % 4 == n % 4 == 0:
                 ink = "w" if np.dot(shades[item][:3], (0.21, 0.72, 0.07)) < 0.45 else "k"
                 ax.add_artist(Rectangle((n, -m - 4), 4, 4, facecolor=shades[item], edgecolor=INK, linewidth=0.3))
                 ax.text(n + 2, -m - 2.1, str(item), ha="center", va="center", fontsize=7.5, color=ink)
         ax.add_artist(Rectangle((0, -TILE), TILE, TILE, fill=False, edgecolor=GREEN, linewidth=1.5))
         ax.set(xlim=(-0.5, TILE + 0.5), ylim=(-TILE - 0.5, 0.5), aspect="equal", xticks=[], yticks=[])
-        ax.set_title(f"kernel {number}: warp 0, lane {lane} in magenta", color=INK, fontsize=10)
+        ax.set_title(f"{number if number != 9 else 'kernel 9'}: warp 0, lane {lane} in magenta", color=INK, fontsize=10)
         ax.set_xlabel(words[number], color=INK, fontsize=9)
         for spine in ax.spines.values():
             spine.set_visible(False)

@@ -7,7 +7,7 @@ import math
 from itertools import chain
 
 from ..caches import cached
-from ..catalog import catalog, sources
+from ..catalog import Key, catalog, sources
 from ..opencl.devices import Device
 
 #: Kinds of devices with rows of their own in the table, and where the others look.
@@ -47,14 +47,14 @@ PRECISIONS: dict[str, dict[str, int]] = {
     "tf32x3": {"PARTS": 2, "EVERY": 1, "TENSOR": 1},
 }
 
-#: What serves where the table has nothing: kernel 3 by padding, 12 by guards, 13 by shifts, 16 in TF32.
-_OTHERWISE = {"pad": 3, "guard": 12, "shift": 13, "tf32": 16, "tf32x3": 16}
+#: What serves where the table has nothing: kernel 3 by padding, 12 by guards, 13 by shifts, tensor cores in TF32.
+_OTHERWISE: dict[str, Key] = {"pad": 3, "guard": 12, "shift": 13, "tf32": "tensor_cores", "tf32x3": "tensor_cores"}
 
-#: A kernel's number and its parameters as pairs, which can be a key.
-Choice = tuple[int, tuple[tuple[str, int], ...]]
+#: A kernel's number or name, and its parameters as pairs, which can be a key.
+Choice = tuple[Key, tuple[tuple[str, int], ...]]
 
 
-def implied(precision: str, kernel: int) -> dict[str, int]:
+def implied(precision: str, kernel: Key) -> dict[str, int]:
     """The parameters that a precision means, of those that this kernel has."""
     return {name: value for name, value in PRECISIONS[precision].items() if name in catalog[kernel].defaults}
 
@@ -107,7 +107,7 @@ def _nearest(device: Device, name: str, sizes: tuple[int, int, int]) -> Choice |
     known = table()
     lists = known.get(kind(device)) or known.get(FALLBACK[kind(device)]) or {}
 
-    def serves(number: int, params: dict[str, int]) -> bool:
+    def serves(number: Key, params: dict[str, int]) -> bool:
         spec = catalog[number]
         if spec.problems(params, device.limits):
             return False

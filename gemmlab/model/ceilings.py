@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ..catalog import find
+from ..catalog import Key, find
 from ..catalog.spec import round_up, tiles_over
 from ..simt.machine import WARP
 from .chip import H200, Chip, occupancy
@@ -75,7 +75,7 @@ class _Launch:
 
 
 def ceilings(
-    kernel: int,
+    kernel: Key,
     params: Mapping[str, int] | None = None,
     chip: Chip = H200,
     m: int = 4096,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..caches import cached
-from ..catalog import find
+from ..catalog import Key, find
 from ..catalog.spec import round_up
 from ..simt import count, simulate
 from ..simt.machine import WARP
@@ -85,7 +85,7 @@ class Costs:
         return more[0] / (more[1] / WARP)
 
 
-def costs(kernel: int, params: Mapping[str, int] | None = None, source: str | None = None, bank_bytes: int = 4,
+def costs(kernel: Key, params: Mapping[str, int] | None = None, source: str | None = None, bank_bytes: int = 4,
           fewest: bool = False) -> Costs:  # fmt: skip
     """Count what a work-group costs.
 
@@ -107,7 +107,7 @@ def costs(kernel: int, params: Mapping[str, int] | None = None, source: str | No
 
 
 @cached(256)
-def _costs(kernel: int, items: tuple[tuple[str, int], ...], source: str | None, bank_bytes: int, fewest: bool) -> Costs:
+def _costs(kernel: Key, items: tuple[tuple[str, int], ...], source: str | None, bank_bytes: int, fewest: bool) -> Costs:
     spec, params = find(kernel), dict(items)
     if "GROUPS" in params:
         params["GROUPS"] = 0  # one work-group per tile: how they share tiles does not change what a step costs

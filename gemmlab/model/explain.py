@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..catalog import Key
 from .ceilings import Ceiling, ceilings, named, percent
 from .chip import H200, K40M, Chip
 
@@ -49,7 +50,7 @@ class Explanation:
         fewest: whether they count merged loads (see `costs`), because the rate is above those of the text as it is.
     """
 
-    kernel: int
+    kernel: Key
     params: Mapping[str, int] | None
     chip: Chip
     measured: float
@@ -94,7 +95,7 @@ class Explanation:
 
 
 def explain(
-    kernel: int,
+    kernel: Key,
     params: Mapping[str, int] | None = None,
     chip: Chip = H200,
     measured: float = 0.0,

@@ -24,7 +24,7 @@ class Span:
 
 
 def ordered(tile: int, rows: int, columns: int, order: int) -> tuple[int, int]:
-    """Row and column of a tile that is number `tile` in kernel 15's order: down `order` rows, then on to the right."""
+    """Row and column of a tile that is number `tile` in Stream-K's order: down `order` rows, then on to the right."""
     band = tile // (order * columns) * order
     inside = min(order, rows - band)
     return band + tile % (order * columns) % inside, tile % (order * columns) // inside

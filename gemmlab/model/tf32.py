@@ -1,4 +1,4 @@
-"""The arithmetic of kernel 16 in NumPy: what TF32 loses, how 3xTF32 recovers it, and sums that are truncated.
+"""The arithmetic of tensor cores in NumPy: what TF32 loses, how 3xTF32 recovers it, and sums that are truncated.
 
 A TF32 number is a float32 of which only the first 10 of the 23 bits after the point count. No device is needed.
 """
@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-STEP = 8  # steps of k in one instruction of kernel 16 (mma.sync.m16n8k8)
+STEP = 8  # steps of k in one instruction of a tensor core (mma.sync.m16n8k8)
 
 
 def nearest(x: np.ndarray) -> np.ndarray:
-    """Each float32 of x rounded to the nearest TF32 number, ties away from zero (BIG in kernel 16)."""
+    """Each float32 of x rounded to the nearest TF32 number, ties away from zero (BIG in the kernel)."""
     bits = np.asarray(x, np.float32).view(np.uint32)
     return ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
 
@@ -35,7 +35,7 @@ def toward_zero(x: np.ndarray) -> np.ndarray:
 
 
 def product(a: np.ndarray, b: np.ndarray, parts_of: int = 2, every: int = 1, truncating: bool = True) -> np.ndarray:
-    """A model of how kernel 16 computes a b on tensor cores, instruction by instruction.
+    """A model of how "tensor_cores" computes a b, instruction by instruction.
 
     Each instruction adds 8 exact products to a sum and truncates the result to a float32. Real tensor cores differ
     from this model in the last bit or two.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..catalog import find
+from ..catalog import Key, find
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,14 @@ def least_bytes(m: int, n: int, k: int) -> int:
     return 4 * (m * k + k * n + m * n)
 
 
-def loads(kernel: int, params: Mapping[str, int] | None = None) -> dict[str, float]:
+def loads(kernel: Key, params: Mapping[str, int] | None = None) -> dict[str, float]:
     """Floats loaded per multiply-add, from "global" and from "local" memory, as the kernel's code states."""
     spec = find(kernel)
     full = spec.validate(params)
     return {"global": spec.global_loads(full), "local": spec.local_loads(full)}
 
 
-def requested_bytes(kernel: int, m: int, n: int, k: int, params: Mapping[str, int] | None = None) -> float:
+def requested_bytes(kernel: Key, m: int, n: int, k: int, params: Mapping[str, int] | None = None) -> float:
     """Bytes that a kernel requests from global memory if caches are ignored: its loads of A and B, and C once."""
     return 4 * (loads(kernel, params)["global"] * m * n * k + m * n)
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyopencl as cl
 
-from ..catalog import KernelSpec, ParameterError, find, sources
+from ..catalog import KernelSpec, Key, ParameterError, find, sources
 from ..catalog.spec import round_up, tiles_over
 from .build import BuildError, Built, build, options
 from .devices import Device, find_device
@@ -76,7 +76,9 @@ class Kernel:
         self._built = build(device, context, self._title, self.source, self.params)
         self._fixup: Built | None = None
         if spec.needs_fixup(self.params, device.features):
-            self._fixup = build(device, context, "fixup.cl", sources.read("support/fixup.cl"), self.params, "fixup")
+            tile = dict(zip(("TSM", "TSN", "TSK"), spec.tiles(self.params), strict=True))
+            text = sources.read("support/fixup.cl")
+            self._fixup = build(device, context, "fixup.cl", text, {**self.params, **tile}, "fixup")
         self._workspaces: dict[cl.CommandQueue, cl.Buffer] = {}
         self._sharing = threading.Lock()
         self.launch = lru_cache(maxsize=64)(self._launch)  # working it out takes Python 50 microseconds
@@ -207,7 +209,7 @@ def whole(m: int, n: int, k: int, multiples: tuple[int, int, int]) -> tuple[int,
     return round_up(m, multiples[0]), round_up(n, multiples[1]), round_up(k, multiples[2])
 
 
-def kernel(number: int, params: dict[str, int] | None = None, device=None) -> Kernel:
+def kernel(number: Key, params: dict[str, int] | None = None, device=None) -> Kernel:
     """Compile kernel `number` for a device: source, options and launch sizes to take away.
 
     Args:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..catalog import KernelSpec, find
+from ..catalog import KernelSpec, Key, find
 from ..catalog.sources import read
 from ..check import exact_inputs
 from . import count
@@ -36,6 +36,7 @@ EVENT = np.dtype(
 SMALL = {"TS": 8, "WPT": 2, "TSM": 8, "TSN": 8, "TSK": 8, "WPTM": 2, "WPTN": 2, "WIDTH": 2, "RX": 4, "RY": 2, "GX": 2,
          "GY": 4, "UNROLL": 1}  # fmt: skip
 SMALL_WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "LAST": 0}
+SMALL_TILES = {"TSM": 64, "TSN": 64, "TSK": 8, "GROUPS": 5}  # of kernels whose warps have blocks of one size
 
 
 class WarpStep(NamedTuple):
@@ -396,7 +397,7 @@ def settings(spec: KernelSpec, m: int, n: int, k: int, params: Mapping[str, int]
 def shrunk(spec: KernelSpec, params: Mapping[str, int] | None) -> dict[str, int]:
     """Complete parameters like these, with tiles small enough to be drawn if the kernel's rules allow that."""
     full = spec.validate(params)
-    for most in (SMALL, SMALL_WARPS):
+    for most in (SMALL, SMALL_WARPS, SMALL_TILES):
         small = full | {name: min(full[name], value) for name, value in most.items() if name in full}
         if not spec.problems(small):
             return small
@@ -415,7 +416,7 @@ def _unsuited(spec: KernelSpec, m: int, n: int, k: int, params: dict[str, int]) 
 
 
 def simulate(
-    kernel: int | KernelSpec = 6,
+    kernel: Key | KernelSpec = 6,
     m: int = 16,
     n: int = 16,
     k: int = 16,
@@ -500,8 +501,10 @@ def _as_a_product(program: Program, spec: KernelSpec, local: tuple[int, int]) ->
 
 
 def _pieces(spec: KernelSpec, params: dict[str, int], name: str) -> Memory:
-    """Memory for pieces of tiles; at its end a counter for each group, zero."""
-    size, counters = spec.workspace(params), params["GROUPS"]
+    """Memory for pieces of tiles; behind them the counters, if the kernel has any, zero."""
+    rows, cols, _ = spec.tiles(params)
+    size = spec.workspace(params)
+    counters = size - 2 * params["GROUPS"] * rows * cols
     memory = Memory(name, "global", SCALARS["float"], (max(1, size),))
     marks = memory.marks(4)
     assert marks is not None
@@ -512,12 +515,12 @@ def _pieces(spec: KernelSpec, params: dict[str, int], name: str) -> Memory:
 
 
 def _fixup(spec: KernelSpec, params: dict[str, int], sizes: tuple[int, int, int], args: list[object]) -> Machine:
-    """The second launch of kernel 15: fixup.cl adds up the pieces of the tiles that the first has cut."""
+    """The second launch of Stream-K: fixup.cl adds up the pieces of the tiles that the first has cut."""
     m, n, k = sizes
-    rows, cols, _ = spec.tiles(params)
+    rows, cols, depth = spec.tiles(params)
     down, across = spec.tile_grid(m, n, params)
     cuts = max(1, params["GROUPS"] - 1)
-    program = program_of(read("support/fixup.cl"), "fixup", params)
+    program = program_of(read("support/fixup.cl"), "fixup", {**params, "TSM": rows, "TSN": cols, "TSK": depth})
     launch = 256 * min(down * across, cuts), -(-rows * cols // (4 * 256))
     values = [m, n, k, params["GROUPS"], int(down * across <= cuts), args[6], args[5]]
     return _launch(program, values, launch, (256, 1), "lockstep", 0, None, 5_000)

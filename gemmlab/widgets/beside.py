@@ -8,12 +8,12 @@ from typing import Any
 
 from ..bench.explained import Allowed
 from ..bench.landscape import Landscape
-from ..catalog import catalog
+from ..catalog import Key, catalog
 from ..opencl.devices import Device
 from ..worker.client import Outcome
 from ..worker.idle import Job
 
-_best: dict[tuple[str, int], float] = {}  # the best GFLOPS of each kernel, by device and number
+_best: dict[tuple[str, Key], float] = {}  # the best GFLOPS of each kernel, by device and number
 _peaks: dict[str, dict[str, Any] | None] = {}  # the fields of `Peaks`, by device; None where they cannot be measured
 _originals: dict[tuple, float] = {}  # GFLOPS of kernels' own texts, by device, kernel and settings
 _allowed: dict[tuple, Allowed | None] = {}  # by chip, kernel and settings; None where the model cannot tell
@@ -38,15 +38,15 @@ class Beside:
         found = _peaks.get(self._name)
         return found["gflops"] if found else None
 
-    def best(self) -> dict[int, float]:
+    def best(self) -> dict[Key, float]:
         """The best GFLOPS of each kernel here so far, by its number."""
         return {number: _best[key] for number in catalog if (key := (self._name, number)) in _best}
 
-    def note(self, kernel: int, gflops: float) -> None:
+    def note(self, kernel: Key, gflops: float) -> None:
         """A kernel has reached a rate, with a right result."""
         _best[self._name, kernel] = max(_best.get((self._name, kernel), 0.0), gflops)
 
-    def original(self, kernel: int, values: Mapping[str, int]) -> float | None:
+    def original(self, kernel: Key, values: Mapping[str, int]) -> float | None:
         """GFLOPS of a kernel's own text with these parameters and sizes, or None as long as it is not known."""
         return _originals.get((self._name, kernel, *values.items()))
 
@@ -61,11 +61,11 @@ class Beside:
 
         return Job("measure", {**arguments, "source": None}, done)
 
-    def allowed(self, kernel: int, values: Mapping[str, int]) -> Allowed | None:
+    def allowed(self, kernel: Key, values: Mapping[str, int]) -> Allowed | None:
         """What the model allows on this device with these parameters and sizes, or None as long as it is not known."""
         return _allowed.get((self._name, kernel, *values.items()))
 
-    def allowed_on(self, found: Landscape, kernel: int, params: Mapping[str, int]) -> Allowed | None:
+    def allowed_on(self, found: Landscape, kernel: Key, params: Mapping[str, int]) -> Allowed | None:
         """What it allows on a recorded device, likewise."""
         return _allowed.get((found.title, kernel, *params.items()))
 
@@ -75,7 +75,7 @@ class Beside:
         asked = {name: arguments[name] for name in ("kernel", "params", "m", "n", "k")}
         return self._ceiling((self._name, asked["kernel"], *values.items()), {**asked, **options, "gflops": gflops})
 
-    def work_out_on(self, found: Landscape, kernel: int, params: Mapping[str, int]) -> list[Job]:
+    def work_out_on(self, found: Landscape, kernel: Key, params: Mapping[str, int]) -> list[Job]:
         """Work out what it allows on a recorded device, where a rate was recorded."""
         record = found.rate(kernel, params)
         if record is None or record.problem:

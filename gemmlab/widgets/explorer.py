@@ -10,7 +10,7 @@ import ipywidgets as w
 from IPython import get_ipython
 from pyopencl.characterize import has_src_build_cache
 
-from ..catalog import find
+from ..catalog import Key, find
 from ..draw import plot
 from ..draw.picture import INK, Picture
 from ..draw.plot import Try
@@ -56,7 +56,7 @@ class Explorer(Shell):
         source: OpenCL C text to use instead of the kernel's own, with the same parameters.
     """
 
-    def __init__(self, kernel: int = 1, m=None, n=None, k=None, *, params=None, device=None, source=None):
+    def __init__(self, kernel: Key = 1, m=None, n=None, k=None, *, params=None, device=None, source=None):
         self.spec, self.device, self.source = find(kernel), find_device(device), source
         client.worker().warm()
         _leave_cells_alone()

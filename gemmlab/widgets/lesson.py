@@ -10,7 +10,7 @@ import ipywidgets as w
 from IPython.display import HTML, display
 
 from ..bench import explained, records
-from ..catalog import find, sources
+from ..catalog import Key, find, sources
 from ..draw import ceilings
 from ..draw.picture import Picture
 from .shell import escape
@@ -66,7 +66,7 @@ class Difference:
         before: the number of the kernel to compare with; by default the one that the header names.
     """
 
-    def __init__(self, kernel: int, before: int | None = None):
+    def __init__(self, kernel: Key, before: Key | None = None):
         self.new, self.old = find(kernel), find(before or find(kernel).before)
         old, new = (_without_rules(sources.read(spec.file)) for spec in (self.old, self.new))
         self.text = sources.diff(old, new)
@@ -93,7 +93,7 @@ def _without_rules(text: str) -> str:
     return re.sub(r"#ifndef (\w+)\n(#define \1 .*\n)#endif\n", r"\2", text)
 
 
-def goal(kernel: int | None = None) -> Picture:
+def goal(kernel: Key | None = None) -> Picture:
     """The whole ladder as recorded on an H200, in per cent of its peak, with the vendor's library as a line.
 
     Args:

@@ -8,7 +8,7 @@ from typing import Any
 import ipywidgets as w
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
-from ..catalog import find, sources
+from ..catalog import Key, find, key, sources
 from ..simt import views
 from ..worker.look import closely
 from .explorer import Explorer
@@ -82,9 +82,9 @@ def _fold(explorer: Explorer) -> w.VBox:
     return w.VBox([button, inside])
 
 
-def _parse(line: str) -> tuple[int, dict[str, int], str | None]:
+def _parse(line: str) -> tuple[Key, dict[str, int], str | None]:
     words = line.split()
-    if not words or not words[0].isdigit():
+    if not words or "=" in words[0]:
         raise ValueError("begin with the number of a kernel, as in `%%gemm 3 TS=32 WPT=8`")
     settings, device = {}, None
     for word in words[1:]:
@@ -95,4 +95,4 @@ def _parse(line: str) -> tuple[int, dict[str, int], str | None]:
             settings[name] = int(value)
         else:
             raise ValueError(f"{word!r} is not of the form NAME=NUMBER")
-    return int(words[0]), settings, device
+    return key(words[0]), settings, device

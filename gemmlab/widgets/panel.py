@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..bench.records import Result
-from ..catalog import KernelSpec, sources
+from ..catalog import KernelSpec, Key, sources
 from ..catalog.spec import Limits
 from ..draw import plot
 from ..draw.picture import BLUE, GREEN, INK, ORANGE, RED, short
@@ -81,7 +81,7 @@ def outcome(
     return f"{title}{head}{_rate(outcome, beside)}{moved}{grid}{_passes(result)}"
 
 
-def chart(history: Sequence[Try], best: Mapping[int, float], kernel: int, original: float | None) -> str:
+def chart(history: Sequence[Try], best: Mapping[Key, float], kernel: Key, original: float | None) -> str:
     """The chart of tries (see `plot.tries`); each says its settings when the pointer is on it."""
     svg = plot.tries(history, best, kernel, original).svg()
     for place, attempt in enumerate(history):

@@ -24,6 +24,7 @@ from functools import cache
 from typing import IO, Any
 
 from ..bench.records import Result
+from ..catalog import Key
 from ..opencl.devices import Device
 from .idle import Idle
 from .look import Seen, look
@@ -370,7 +371,7 @@ def worker() -> Worker:
     return shared
 
 
-def trial(kernel: int = 1, m: int = 256, n: int | None = None, k: int | None = None, **options: Any) -> Outcome:
+def trial(kernel: Key = 1, m: int = 256, n: int | None = None, k: int | None = None, **options: Any) -> Outcome:
     """`gemmlab.measure` in the child process: a crash or a hang is an answer, and never raises (but KeyboardInterrupt).
 
     Args:

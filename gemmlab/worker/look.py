@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .. import simt
-from ..catalog import KernelSpec, find
+from ..catalog import KernelSpec, Key, find
 
 #: Seconds after which the microscope gives up, and nothing is said.
 SECONDS = 1.5
@@ -24,7 +24,7 @@ class Seen:
         return self.why + (f" (and {others} more finding{'s' * (others > 1)})" if others else "")
 
 
-def look(kernel: int, m: int, n: int | None = None, k: int | None = None, params: Mapping[str, int] | None = None,
+def look(kernel: Key, m: int, n: int | None = None, k: int | None = None, params: Mapping[str, int] | None = None,
          source: str | None = None, seconds: float = SECONDS) -> Seen | None:  # fmt: skip
     """Run a text in the simulator on a tile or two of an m x n x k product; None if nothing is wrong or to be known.
 
@@ -45,7 +45,7 @@ def look(kernel: int, m: int, n: int | None = None, k: int | None = None, params
     return Seen(f"{where}{first.message}{through}", len(findings))
 
 
-def closely(kernel: int, params: Mapping[str, int] | None = None, source: str | None = None) -> simt.ProductRun:
+def closely(kernel: Key, params: Mapping[str, int] | None = None, source: str | None = None) -> simt.ProductRun:
     """Run a text in the simulator on two by two of the smallest work-groups like those of `params`, for a picture.
 
     A text that is right only with the parameters themselves, because a number is written in it, runs with these.

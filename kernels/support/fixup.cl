@@ -1,13 +1,13 @@
 // fixup: the fix-up of Stream-K. It adds up the partial tiles of each tile that several work-groups
-// of 15_warp_tiling.cl have shared, where that kernel does not do so itself. As a second launch it
-// starts when everything that the first has stored can be read.
+// have shared, in 17_stream_k.cl or in production/warp_tiling.cl where that does not do so itself.
+// As a second launch it starts when everything that the first has stored can be read.
 //
 // Launch:   in dimension 0, one work-group per tile or one per cut, whichever are fewer. There is one
-//           cut fewer than there are work-groups of kernel 15, but at least one. In dimension 1, where
+//           cut fewer than the first launch has work-groups, but at least one. In dimension 1, where
 //           a work-group has size 1, enough work-groups to give each work-item 4 elements of the tile.
-// Requires: the parameters of kernel 15 that made the partial tiles, and its number of work-groups,
-//           below 65,536. A tile that one work-group computed alone needs no sum; where a tile has
-//           several cuts, the work-group of the first one adds them all up.
+// Requires: the parameters of the first launch, and its number of work-groups, below 65,536. A tile
+//           that one work-group computed alone needs no sum; where a tile has several cuts, the
+//           work-group of the first one adds them all up.
 
 #ifndef TSM
 #define TSM 128 // rows of the tile of C
@@ -26,7 +26,7 @@
 #endif
 
 #define PIECE (TSM*TSN) // floats of a partial tile
-// line*group/groups, the step at which a work-group of kernel 15 starts, without dividing 64-bit numbers
+// line*group/groups, the step at which a work-group of the first launch starts, without dividing 64-bit numbers
 #define START(group) (share*(group) + rest*(uint)(group)/(uint)groups)
 
 __kernel void fixup(const int M, const int N, const int K,
@@ -41,11 +41,11 @@ __kernel void fixup(const int M, const int N, const int K,
     const long share = line/groups;
     const uint rest = line%groups;
 
-    // the tile: by its number, or the one at the cut between two work-groups of kernel 15
+    // the tile: by its number, or the one at the cut between two work-groups of the first launch
     const int number = get_group_id(0);
     const int tile = by_tile ? number : START(number + 1)/steps;
     const long begin = (long)tile*steps;
-    const int first = ((begin + 1)*groups - 1)/line;     // the work-groups of kernel 15 that did its first step
+    const int first = ((begin + 1)*groups - 1)/line;     // the work-groups that did its first step
     const int last = ((begin + steps)*groups - 1)/line;  // and its last step
     if (first == last || (!by_tile && first != number)) {
         return;

@@ -1,4 +1,4 @@
-// range: does a matrix contain numbers that kernel 16 cannot split into two parts?
+// range: does a matrix contain numbers that tensor_cores.cl cannot split into two parts?
 //
 // Idea:     every work-item inspects some elements, neighbouring work-items neighbouring
 //           elements, and sets *found to 1 if one of them is unsplittable. All work-items

@@ -25,4 +25,4 @@ def test_what_the_model_does_not_know_is_an_error():
     with pytest.raises(ValueError, match="chip must be the title"):
         allowed(3, {"TS": 32, "WPT": 8}, 64, 64, 64, 1.0, chip="My card")
     with pytest.raises(ValueError, match="tensor"):
-        allowed(16, {}, 64, 64, 64, 1.0, chip="NVIDIA H200")
+        allowed("tensor_cores", {}, 64, 64, 64, 1.0, chip="NVIDIA H200")

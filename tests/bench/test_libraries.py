@@ -14,9 +14,9 @@ from gemmlab.bench import libraries
 from gemmlab.family import selection
 
 
-@pytest.mark.parametrize("kernel", ("auto", 3, 15))
+@pytest.mark.parametrize("kernel", ("auto", 3, "warp_tiling"))
 def test_rounds_of_our_own(kernel, device):
-    params = {15: {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "GROUPS": 3}}.get(kernel)
+    params = {"warp_tiling": {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "GROUPS": 3}}.get(kernel)
     rates = libraries.ours(64, 96, 32, device, kernel, params)
     assert len(rates) == libraries.ROUNDS and all(rate > 0 for rate in rates)
 

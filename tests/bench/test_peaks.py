@@ -77,7 +77,9 @@ def test_a_kernel_that_beats_the_peak_corrects_it(any_device, result):
 
 
 @pytest.mark.parametrize(
-    "change", ({"ok": False}, {"kernel": 16}, {"kernel_ms": (1e-3, 1e-3, 1e-3)}), ids=("wrong", "tensor", "short")
+    "change",
+    ({"ok": False}, {"kernel": "tensor_cores"}, {"kernel_ms": (1e-3, 1e-3, 1e-3)}),
+    ids=("wrong", "tensor", "short"),
 )
 def test_what_does_not_correct_the_peak(any_device, result, change):
     fast = dict(m=4096, n=4096, k=4096, kernel_ms=(1.0, 1.0, 1.0), ok=True)

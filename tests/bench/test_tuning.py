@@ -96,7 +96,7 @@ def test_a_search_records_each_row_in_its_list(tmp_path, any_device, monkeypatch
     file, kind = tmp_path / "auto.json", selection.kind(gemmlab.default_device())
     kept = [{"size": 101, "kernel": 1}, {"size": 1002, "kernel": 1}]
     file.write_text(json.dumps({kind: {"ragged": kept, "commands": ["before"]}, "other": {"rows": []}}))
-    wanted = ["tune", str(file), "--edges", "auto", "--kernels", "3,15", "--sizes", "1002,64x128x64,512"]
+    wanted = ["tune", str(file), "--edges", "auto", "--kernels", "3,warp_tiling", "--sizes", "1002,64x128x64,512"]
     assert cli.main(wanted) == 0
     found = json.loads(file.read_text())
     assert [row["size"] for row in found[kind]["whole"]] == [512, [64, 128, 64]]

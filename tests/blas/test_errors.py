@@ -309,18 +309,18 @@ def test_kernel_15_counts_with_64_bits(any_device):
     """What it may take is refused for want of memory at most; nothing is allocated here."""
     roomy = small(any_device, 2**42, 2**41)
     product = Problem.compact(2**17, 2**16, 2**16)
-    many = footprint(product, plan(catalog[15], catalog[15].defaults, product))
+    many = footprint(product, plan(catalog["warp_tiling"], catalog["warp_tiling"].defaults, product))
     assert max(many.values()) > 2**32
     check_memory(roomy, many, wide=True)
-    refused(ValueError, ["a has 8,589,934,592 elements", "kernels but 15", "32 bits"], check_memory, roomy, many)
+    refused(ValueError, ["a has 8,589,934,592 elements", "kernels of the ladder", "32 bits"], check_memory, roomy, many)
     refused(MemoryError, ["a needs 34,359,738,368 bytes"], check_memory, small(any_device, 2**34, 2**33), many, True)
     poor = small(any_device, 2**34, 2**33)
     a, b = endless(2**17, 2**16), endless(2**16, 2**4)
     words = ["34,359,738,368 bytes", str(poor)]
-    refused(MemoryError, words, matmul, a, b, kernel=15, device=poor)
+    refused(MemoryError, words, matmul, a, b, kernel="warp_tiling", device=poor)
     refused(MemoryError, words, gemmlab.measure, 15, 2**17, 2**4, 2**16, device=poor)
     refused(ValueError, ["a has 8,589,934,592 elements"], matmul, a, b, kernel=3, device=poor)
-    built = gemmlab.kernel(15, None, any_device)
+    built = gemmlab.kernel("warp_tiling", None, any_device)
     empty = cla.empty(any_device.queue, 4, np.float32)
     refused(ValueError, ["a holds 16 bytes", f"{2**32:,}"], built, 2**16, 4, 2**16, empty, empty, empty)
     built = gemmlab.kernel(1, None, any_device)

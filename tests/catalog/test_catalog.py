@@ -20,7 +20,8 @@ from gemmlab.catalog import Limits, sources
 from gemmlab.opencl import build, launch
 
 KERNELS = pytest.mark.parametrize("number", catalog)
-FILES = sorted(path.name for path in sources.folder().glob("*.cl"))
+FILES = sorted(spec.file for spec in catalog.values())
+BEYOND = [number for number in catalog if isinstance(number, int) and number > 13]
 ENTRIES = {"pad.cl": ("pad", "unpad"), "peaks.cl": ("fma_loop", "copy", "local_loop", "cache_loop"),
            "axpby.cl": ("axpby",), "transpose.cl": ("transpose",), "transpose_naive.cl": ("transpose_naive",),
            "join.cl": ("join",), "range.cl": ("range",)}  # fmt: skip
@@ -41,7 +42,8 @@ def says(message: str, *parts) -> bool:
 @KERNELS
 def test_a_record_and_its_file_share_number_and_parameters(number):
     spec = catalog[number]
-    assert spec.number == number and re.fullmatch(rf"{number:02d}_[a-z0-9_]+\.cl", spec.file)
+    place = rf"{number:02d}_[a-z0-9_]+\.cl" if isinstance(number, int) else rf"production/{number}\.cl"
+    assert spec.number == number and re.fullmatch(place, spec.file)
     found = re.findall(r"#ifndef (\w+)\n#define (\w+) (\d+) // (.+)\n#endif\n", text_of(number))
     assert [
         (name, name, str(p.default), p.meaning) for name, p in zip(spec.defaults, spec.params, strict=True)
@@ -65,10 +67,10 @@ def test_every_rule_has_a_sentence_with_its_values(number):
 
 
 def with_macros(params: dict[str, int], text: str) -> dict[str, int]:
-    """The parameters, and what the file makes of them: macros of the form NAME (expression)."""
+    """The parameters, and what the file makes of them: macros of the form NAME (expression) or NAME number."""
     names = dict(params)
-    for name, body in re.findall(r"^#define (\w+) \((.+)\)(?: *//.*)?$", text, re.M):
-        names[name] = eval(body.replace("/", "//"), {}, dict(names))
+    for name, body in re.findall(r"^#define (\w+) (\(.+\)|\d+)(?: *//.*)?$", text, re.M):
+        names[name] = params[name] if name in params else eval(body.replace("/", "//"), {}, dict(names))
     return names
 
 
@@ -277,38 +279,52 @@ def test_fit_adapts_the_defaults_to_a_small_device(number):
 def test_where_nothing_can_be_copied_without_waiting_async_is_refused(any_device):
     """As on NVIDIA's older devices; the nearest offer is the same kernel that waits."""
     old = Limits("an old GPU", 1024, (1024, 1024, 64), 49152, asynchronous=False)
-    said = "kernel 15: ASYNC=1: an old GPU cannot copy to local memory without waiting (compute capability 8.0)"
+    said = (
+        "kernel warp_tiling: ASYNC=1: an old GPU cannot copy to local memory without waiting (compute capability 8.0)"
+    )
     with pytest.raises(ParameterError) as error:
-        catalog[15].validate({"ASYNC": 1}, old)
+        catalog["warp_tiling"].validate({"ASYNC": 1}, old)
     assert str(error.value) == said
-    assert catalog[15].fit(old) == catalog[15].defaults | {"ASYNC": 0}
-    assert {p["ASYNC"] for p in catalog[15].sample(old, 100)} == {0}
-    new, sentences = catalog[15].nearest_legal(catalog[15].defaults, "TSM", old)
+    assert catalog["warp_tiling"].fit(old) == catalog["warp_tiling"].defaults | {"ASYNC": 0}
+    assert {p["ASYNC"] for p in catalog["warp_tiling"].sample(old, 100)} == {0}
+    new, sentences = catalog["warp_tiling"].nearest_legal(catalog["warp_tiling"].defaults, "TSM", old)
     assert new["ASYNC"] == 0 and says(sentences[0], "ASYNC moved from 1 to 0", "an old GPU")
     young = Limits("a new GPU", 1024, (1024, 1024, 64), 49152)
-    assert catalog[15].fit(young) == catalog[15].defaults and young.asynchronous
+    assert catalog["warp_tiling"].fit(young) == catalog["warp_tiling"].defaults and young.asynchronous
     assert all(spec.problems(spec.fit(old), old) == [] for spec in catalog.values())
     assert any_device.limits.asynchronous  # it is not NVIDIA's, or new enough: where nobody asks, nothing is refused
 
 
 def test_what_a_kernel_wants_of_b_may_hang_on_its_parameters():
     wants = {number: spec.wants_transposed(spec.defaults) for number, spec in catalog.items()}
-    assert {number for number, transposed in wants.items() if transposed} == {5, 6, 7, 8, 9, 10, 11, 13, 15, 16}
+    assert {number for number, transposed in wants.items() if transposed} == {
+        5,
+        6,
+        7,
+        8,
+        9,
+        10,
+        11,
+        13,
+        *BEYOND,
+        "warp_tiling",
+        "tensor_cores",
+    }
     assert not catalog[11].wants_transposed(catalog[11].complete({"TRANSPOSED": 0}))
 
 
 def test_a_kernel_that_shares_tiles_has_as_many_work_groups_as_asked_for():
-    spec = catalog[15]
+    spec = catalog["warp_tiling"]
     for groups, expected in ((0, 3 * 4), (1, 1), (264, 264)):
         params = spec.complete({"TSM": 64, "TSN": 32, "GROUPS": groups})
         items = spec.local_size(params)[0]
         assert spec.global_size(150, 128, params) == (expected * items, 1)
         assert spec.workspace(params) == groups * (2 * 64 * 32 + 1)
-    assert [number for number, spec in catalog.items() if spec.wide] == [15, 16, 17]
+    assert [number for number, spec in catalog.items() if spec.wide] == ["warp_tiling", "tensor_cores", "warpgroups"]
 
 
 def test_columns_begin_where_a_kernel_can_load_vectors():
-    spec = catalog[15]
+    spec = catalog["warp_tiling"]
     for params, strides in (
         ({"WIDTH": 4}, (20, 8)),
         ({"WIDTH": 1}, (17, 6)),
@@ -317,8 +333,10 @@ def test_columns_begin_where_a_kernel_can_load_vectors():
         full = spec.complete(params)
         assert spec.multiples(full) == (1, 1, 1) and spec.leading_dimensions(17, 6, 9, full) == strides
         assert spec.runs_unpadded(20, 8, 9, full) and spec.runs_unpadded(17, 6, 9, full) == (params["WIDTH"] == 1)
-    assert catalog[16].leading_dimensions(17, 6, 9, catalog[16].defaults) == (20, 8)
-    assert catalog[17].leading_dimensions(17, 6, 9, catalog[17].defaults) == (20, 12), "B as it lies, k by k"
+    assert catalog["tensor_cores"].leading_dimensions(17, 6, 9, catalog["tensor_cores"].defaults) == (20, 8)
+    assert catalog["warpgroups"].leading_dimensions(17, 6, 9, catalog["warpgroups"].defaults) == (20, 12), (
+        "B as it lies, k by k"
+    )
     assert not catalog[9].runs_unpadded(17, 128, 16, catalog[9].defaults)
     assert catalog[9].leading_dimensions(128, 256, 16, catalog[9].defaults) == (128, 256)
 

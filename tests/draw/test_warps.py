@@ -26,7 +26,7 @@ def words(picture) -> list[str]:
 @pytest.mark.parametrize(("p", "q", "rows"), BLOCKS)
 def test_a_warp_holds_one_compact_block(p, q, rows):
     """The header's picture: blocks of 4 x 4, lanes down the rows first, as often as WPTM/4 and WPTN/4."""
-    r = warps.replayed(15, p, q, rows)
+    r = warps.replayed("warp_tiling", p, q, rows)
     assert r.ok, r.verdict
     held = warps.owners(r)
     columns = 32 // rows
@@ -37,27 +37,29 @@ def test_a_warp_holds_one_compact_block(p, q, rows):
 @pytest.mark.parametrize(("p", "q", "rows"), BLOCKS)
 def test_vectors_save_loads_and_no_turns(p, q, rows):
     for name, mine, lanes in (("Atile", p, rows), ("Btile", q, 32 // rows)):
-        loads, turns, floats = warps.fetched(warps.replayed(15, p, q, rows), name)
+        loads, turns, floats = warps.fetched(warps.replayed("warp_tiling", p, q, rows), name)
         before = warps.fetched(warps.replayed(9, p, q, rows), name)
         assert (loads, turns, floats) == (mine // 4, mine, mine * lanes)
         assert before[:2] == (mine, mine)
-    sizes = [sum(warps.fetched(warps.replayed(n, p, q, rows), name)[2] for name in ("Atile", "Btile")) for n in (9, 15)]
+    sizes = [
+        sum(warps.fetched(warps.replayed(n, p, q, rows), name)[2] for name in ("Atile", "Btile")) for n in warps.KERNELS
+    ]
     if p == q:
         assert sizes[1] <= sizes[0]
 
 
 def test_what_a_warp_fetches_is_what_the_catalog_says():
-    """Loads a multiply-add of kernel 15, four floats each, are those of its record."""
+    """Loads a multiply-add of "warp_tiling", four floats each, are those of its record."""
     for p, q in ((4, 4), (8, 4), (8, 8)):
-        r = warps.replayed(15, p, q)
+        r = warps.replayed("warp_tiling", p, q)
         floats = sum(4 * warps.fetched(r, name)[0] for name in ("Atile", "Btile"))
-        assert floats / (p * q) == model.loads(15, r.params)["local"]
+        assert floats / (p * q) == model.loads("warp_tiling", r.params)["local"]
 
 
 def test_the_picture_of_a_block_is_that_of_the_run():
     picture = warps.block(4, 4, 8, lane=5)
     assert "kernel 9: 4 + 4 loads, 4 + 4 turns, 64 + 8 floats" in picture.alt
-    assert "kernel 15: 1 + 1 loads, 4 + 4 turns, 32 + 16 floats" in picture.alt
+    assert "warp_tiling: 1 + 1 loads, 4 + 4 turns, 32 + 16 floats" in picture.alt
     assert sorted(words(picture), key=int) == [str(lane) for lane in range(32)], "a lane holds one block of 4 x 4"
     assert len(words(warps.block(8, 8, 8))) == 4 * 32
     image = picture.axes[0].images[0].get_array()
@@ -103,7 +105,7 @@ def test_pieces_of_the_header():
     assert model.pieces(3, 4, 4) == [[(0, 0, 3)], [(0, 3, 1), (1, 0, 2)], [(1, 2, 2), (2, 0, 1)], [(2, 1, 3)]]
     assert model.pieces(1, 8, 4) == [[(0, 2 * group, 2)] for group in range(4)]
     assert model.pieces(2, 3, 2) == [[(0, 0, 3)], [(1, 0, 3)]]
-    assert catalog[15].workspace(catalog[15].defaults | {"GROUPS": 3}) == 3 * (2 * 128 * 64 + 1)
+    assert catalog["warp_tiling"].workspace(catalog["warp_tiling"].defaults | {"GROUPS": 3}) == 3 * (2 * 128 * 64 + 1)
 
 
 def test_the_picture_of_shares_says_what_is_idle_and_what_is_cut():

@@ -57,43 +57,67 @@ WRONG |= {
     (13, "columns swapped"): edited(13, ("= acc[j][i];", "= acc[WPTN - 1 - j][i];")),
     (11, "columns shifted"): edited(11, ("B_AT(k, n + j)", "B_AT(k, n + (j + 1) % RY)")),
     (11, "tail dropped"): edited(11, ("k0 < K;", "k0 < K - RK;")),
-    (15, "tail dropped"): edited(15, ("depth/TSK : count)", "depth/TSK : count - 1)")),
-    (15, "fragment of the neighbour"): edited(15, ("[k][tn + wn*WARPN]", "[k][(tn + 4) % TSN + wn*WARPN]")),
-    (15, "old fragment"): edited(15, ("FRAGMENT((k + 1)%TSK, (k + 1)%2)", "FRAGMENT(k, (k + 1)%2)")),
-    (15, "components swapped"): edited(15, ("b[of][wn + 1 - i%2];", "b[of][wn + i%2];")),
-    (15, "columns swapped"): edited(15, ("wn%4 + n*4)*M", "(wn%4 ^ 1) + n*4)*M")),
-    (15, "the last row taken as zero"): edited(15, ("m0 + ia + MA_OF(l) < M &&", "m0 + ia + MA_OF(l) < M - 1 &&")),
-    (15, "the last step taken as zero"): edited(15, ("left_b > (l)*KB)", "left_b - 1 > (l)*KB)")),
-    (15, "the last column unwritten"): edited(15, ("n*4 < N && m1", "n*4 < N - 1 && m1")),
-    (16, "tail dropped"): edited(16, ("first < K; first", "first < K - TSK; first")),
-    (16, "step shifted"): edited(16, ("&Btile[now][k + l][n]", "&Btile[now][(k + l + 1)%TSK][n]")),
-    (16, "columns swapped"): edited(16, ("j%4 + 8*t + 4*h;", "j%4 + 8*t + 4 - 4*h;")),
-    (16, "the last rows taken as zero"): edited(16, ("LOAD(m0 + ia < M &&", "LOAD(m0 + ia < M - 4 &&")),
-    (17, "tail dropped"): edited(17, ("first < K; first", "first < K - TSK; first")),
-    (17, "step shifted"): edited(17, ("+= big*Btile[now][k/4][n][k%4]", "+= big*Btile[now][k/4][n][(k + 1)%4]")),
-    (17, "columns swapped"): edited(17, ("j/2*8 + 2*t + j%2;", "j/2*8 + 2*t + 1 - j%2;")),
-    (17, "rows swapped"): edited(17, ("(acc[0][l], acc[0][l + 2],", "(acc[0][l + 2], acc[0][l],")),
-    (17, "the last step taken as zero"): edited(17, ("first + k < K;", "first + k < K - 1;")),
+    **{(n, "tail dropped"): edited(n, _TAIL) for n in (15, 16, 19)},
+    (15, "vector of the neighbour"): edited(15, ("[k][tn + j*WARPN]", "[k][(tn + 4)%TSN + j*WARPN]")),
+    (15, "columns swapped"): edited(15, ("+ j%LWIDTH;", "+ (j ^ 1)%LWIDTH;")),
+    (16, "old fragment"): edited(16, ("FRAGMENT((k + 1)%TSK, (k + 1)%2)", "FRAGMENT(k, (k + 1)%2)")),
+    (16, "columns swapped"): edited(16, ("*WARPN + j%4)*M", "*WARPN + (j ^ 1)%4)*M")),
+    (17, "tail dropped"): edited(17, ("k0 < last;", "k0 < last - TSK;")),
+    (17, "columns swapped"): edited(17, ("*WARPN + j%4)*ld", "*WARPN + (j ^ 1)%4)*ld")),
+    (18, "tail dropped"): edited(18, ("k1 < K + (STAGES - 1)*TSK", "k1 < K + (STAGES - 2)*TSK")),
+    (18, "step shifted"): edited(18, ("Btile[now][k][n];", "Btile[now][(k + 1)%TSK][n];")),
+    (18, "columns swapped"): edited(18, ("8*t + 4*h + j%4;", "8*t + 4 - 4*h + j%4;")),
+    (19, "step shifted"): edited(19, ("2*t + j%2][k%4];", "2*t + j%2][(k + 1)%4];")),
+    (19, "rows swapped"): edited(19, ("(acc[0][h], acc[0][h + 2],", "(acc[0][h + 2], acc[0][h],")),
+    ("warp_tiling", "tail dropped"): edited("warp_tiling", ("depth/TSK : count)", "depth/TSK : count - 1)")),
+    ("warp_tiling", "fragment of the neighbour"): edited(
+        "warp_tiling", ("[k][tn + wn*WARPN]", "[k][(tn + 4) % TSN + wn*WARPN]")
+    ),
+    ("warp_tiling", "old fragment"): edited(
+        "warp_tiling", ("FRAGMENT((k + 1)%TSK, (k + 1)%2)", "FRAGMENT(k, (k + 1)%2)")
+    ),
+    ("warp_tiling", "components swapped"): edited("warp_tiling", ("b[of][wn + 1 - i%2];", "b[of][wn + i%2];")),
+    ("warp_tiling", "columns swapped"): edited("warp_tiling", ("wn%4 + n*4)*M", "(wn%4 ^ 1) + n*4)*M")),
+    ("warp_tiling", "the last row taken as zero"): edited(
+        "warp_tiling", ("m0 + ia + MA_OF(l) < M &&", "m0 + ia + MA_OF(l) < M - 1 &&")
+    ),
+    ("warp_tiling", "the last step taken as zero"): edited("warp_tiling", ("left_b > (l)*KB)", "left_b - 1 > (l)*KB)")),
+    ("warp_tiling", "the last column unwritten"): edited("warp_tiling", ("n*4 < N && m1", "n*4 < N - 1 && m1")),
+    ("tensor_cores", "tail dropped"): edited("tensor_cores", ("first < K; first", "first < K - TSK; first")),
+    ("tensor_cores", "step shifted"): edited(
+        "tensor_cores", ("&Btile[now][k + l][n]", "&Btile[now][(k + l + 1)%TSK][n]")
+    ),
+    ("tensor_cores", "columns swapped"): edited("tensor_cores", ("j%4 + 8*t + 4*h;", "j%4 + 8*t + 4 - 4*h;")),
+    ("tensor_cores", "the last rows taken as zero"): edited(
+        "tensor_cores", ("LOAD(m0 + ia < M &&", "LOAD(m0 + ia < M - 4 &&")
+    ),
+    ("warpgroups", "tail dropped"): edited("warpgroups", ("first < K; first", "first < K - TSK; first")),
+    ("warpgroups", "step shifted"): edited(
+        "warpgroups", ("+= big*Btile[now][k/4][n][k%4]", "+= big*Btile[now][k/4][n][(k + 1)%4]")
+    ),
+    ("warpgroups", "columns swapped"): edited("warpgroups", ("j/2*8 + 2*t + j%2;", "j/2*8 + 2*t + 1 - j%2;")),
+    ("warpgroups", "rows swapped"): edited("warpgroups", ("(acc[0][l], acc[0][l + 2],", "(acc[0][l + 2], acc[0][l],")),
+    ("warpgroups", "the last step taken as zero"): edited("warpgroups", ("first + k < K;", "first + k < K - 1;")),
 }
 
 
-def some(number: int, device) -> list[dict[str, int]]:
+def some(number: int | str, device) -> list[dict[str, int]]:
     """All parameters on offer for a device in full runs, else a seeded few and the default."""
     spec = catalog[number]
     if FULL:
         return spec.sample(device.limits)
-    few = (5 if number <= 5 else 3) if EVERY_DEVICE else 2
+    few = (5 if number in range(6) else 3) if EVERY_DEVICE else 2
     return [spec.fit(device.limits), *spec.sample(device.limits, few, seed=number)]
 
 
-def production(number: int) -> list[pytest.MarkDecorator]:
-    """The marks of kernels 15 to 17, which take seconds to compile: `make test` leaves all but their defaults out."""
-    return [pytest.mark.system] if number > 13 else []
+def production(number: int | str) -> list[pytest.MarkDecorator]:
+    """The marks of kernels past 13, which take seconds to compile: `make test` leaves all but their defaults out."""
+    return [pytest.mark.system] if isinstance(number, str) or number > 13 else []
 
 
-def devices_for(number: int) -> list[str]:
+def devices_for(number: int | str) -> list[str]:
     """The names of the devices on which a kernel is tested: all in CI, else one, by turns."""
-    return list(DEVICES) if EVERY_DEVICE else list(DEVICES)[number % max(1, len(DEVICES)) :][:1]
+    return list(DEVICES) if EVERY_DEVICE else list(DEVICES)[list(catalog).index(number) % max(1, len(DEVICES)) :][:1]
 
 
 CASES = [
@@ -160,14 +184,16 @@ def test_a_store_into_the_last_element_of_c_is_not_outside(number, device):
 
 
 BARRIERS = [(number, which) for number in range(2, 9) for which in ((1,), (2,), (1, 2))] + [(9, (1,)), (10, (1,))]
-BARRIERS += [(12, (1,)), (12, (2,)), (13, (1,)), (15, (1,)), (15, (2,)), (16, (1,))]
-BARRIERS += [(17, (4,))]  # its third is for copies that nobody waits for: here they are there at once
+BARRIERS += [(12, (1,)), (12, (2,)), (13, (1,)), ("warp_tiling", (1,)), ("warp_tiling", (2,)), ("tensor_cores", (1,))]
+BARRIERS += [(15, (1,)), (16, (2,)), (17, (2,))]
+BARRIERS += [("warpgroups", (4,))]  # its third is for copies that nobody waits for: here they are there at once
 
 
 @pytest.mark.parametrize(("number", "which"), BARRIERS)
 def test_a_missing_barrier_is_caught(number, which):
     device, source = intel(), without_barrier(number, *which)
-    for params in (SMALL[number], catalog[number].defaults):
+    few = {"GROUPS": 0} if number == 17 else {}  # with as many groups as steps nobody waits for a second tile
+    for params in (SMALL[number], catalog[number].defaults | few):
         result = gemmlab.measure(number, 200, 170, 133, params=params, device=device, repeats=1, source=source)
         assert not result.ok, result
 
@@ -201,7 +227,7 @@ def test_a_kernel_to_take_away(number, device):
         program = cl.Program(device.context, kernel.source).build(list(kernel.options))
     dc.fill(np.float32(np.nan))
     args = [np.int32(size) for size in (m, n, k)] + [x.data for x in (da, db, dc)]
-    args += [None] * (kernel.opencl.num_args - len(args))  # 15's pieces: there are none with GROUPS = 0
+    args += [None] * (kernel.opencl.num_args - len(args))  # the pieces of Stream-K: there are none with GROUPS = 0
     program.gemm(queue, kernel.global_size(m, n, k), kernel.local_size, *args).wait()
     assert check.exact(dc.get().T, a, b).ok
 

@@ -45,7 +45,7 @@ def cases():
         if FULL:
             offered = [p for p in spec.sample(OCLGRIND) if max(spec.tiles(p)) <= 64]
         else:
-            side, count = (16, 3) if number <= 5 else (32, 2)
+            side, count = (16, 3) if number in range(6) else (32, 2)
             drawn = spec.sample(OCLGRIND, 1000, seed=number)
             offered = [p for p in drawn if max(spec.tiles(p)) <= side and spec.local_size(p) > (1, 1)][:count]
         for params in offered:
@@ -85,19 +85,19 @@ WARPS = [
 
 @pytest.mark.parametrize(("params", "sizes"), WARPS, ids=str)
 def test_warps_and_their_joins_are_clean(params, sizes, tmp_path):
-    params = SMALL[15] | params
-    assert watched(tmp_path, job="gemm", kernel=15, params=params, sizes=sizes) == ("right", "")
+    params = SMALL["warp_tiling"] | params
+    assert watched(tmp_path, job="gemm", kernel="warp_tiling", params=params, sizes=sizes) == ("right", "")
 
 
-#: Kernels 16 and 17, and 15 with B as it lies: sizes off the multiple of 4 beside columns that begin there.
+#: The kernels of production, at sizes off the multiple of 4 beside columns that begin there.
 ALIGNED = [
-    (15, {"WIDTH": 4, "TRANSPOSED": 0}, (33, 17, 20)),
-    (15, {"WIDTH": 4, "TRANSPOSED": 1, "STAGES": 3}, (33, 35, 7)),
-    (15, {"WIDTH": 1, "TRANSPOSED": 0, "GROUPS": 3}, (31, 33, 21)),
-    (16, {"PARTS": 2, "EVERY": 2}, (33, 35, 19)),
-    (16, {"PARTS": 1, "EVERY": 0, "TSM": 64, "WM": 64, "STAGES": 3}, (65, 3, 9)),
-    (17, {"PARTS": 2}, (5, 6, 7)),
-    (17, {"PARTS": 1}, (3, 2, 17)),
+    ("warp_tiling", {"WIDTH": 4, "TRANSPOSED": 0}, (33, 17, 20)),
+    ("warp_tiling", {"WIDTH": 4, "TRANSPOSED": 1, "STAGES": 3}, (33, 35, 7)),
+    ("warp_tiling", {"WIDTH": 1, "TRANSPOSED": 0, "GROUPS": 3}, (31, 33, 21)),
+    ("tensor_cores", {"PARTS": 2, "EVERY": 2}, (33, 35, 19)),
+    ("tensor_cores", {"PARTS": 1, "EVERY": 0, "TSM": 64, "WM": 64, "STAGES": 3}, (65, 3, 9)),
+    ("warpgroups", {"PARTS": 2}, (5, 6, 7)),
+    ("warpgroups", {"PARTS": 1}, (3, 2, 17)),
 ]
 
 
@@ -217,39 +217,49 @@ def test_the_simulator_finds_what_oclgrind_finds(number, edit, tmp_path):
     assert not run.ok and (not log or agree(log, run) == [])
 
 
-#: Kernel 15 and its join: what is wrong, groups, sizes, and what Oclgrind says.
+#: Warp tiling and its join: what is wrong, groups, sizes, and what Oclgrind says.
 WARP_FAULTS = {
-    "first barrier removed": (without_barrier(15, 1), 0, (32, 32, 16), "data race at local memory"),
-    "second barrier removed": (without_barrier(15, 2), 0, (32, 32, 16), "data race at local memory"),
-    "third barrier removed": (without_barrier(15, 3), 1, (64, 32, 16), "data race at local memory"),
-    "first barrier of the store removed": (without_barrier(15, 7), 0, (30, 30, 8), "data race at local memory"),
-    "second barrier of the store removed": (without_barrier(15, 8), 0, (30, 30, 8), "data race at local memory"),
+    "first barrier removed": (without_barrier("warp_tiling", 1), 0, (32, 32, 16), "data race at local memory"),
+    "second barrier removed": (without_barrier("warp_tiling", 2), 0, (32, 32, 16), "data race at local memory"),
+    "third barrier removed": (without_barrier("warp_tiling", 3), 1, (64, 32, 16), "data race at local memory"),
+    "first barrier of the store removed": (
+        without_barrier("warp_tiling", 7),
+        0,
+        (30, 30, 8),
+        "data race at local memory",
+    ),
+    "second barrier of the store removed": (
+        without_barrier("warp_tiling", 8),
+        0,
+        (30, 30, 8),
+        "data race at local memory",
+    ),
     "rows of A unguarded": (
-        edited(15, ("m0 + ia + MA_OF(l) < M && left_a", "left_a")),
+        edited("warp_tiling", ("m0 + ia + MA_OF(l) < M && left_a", "left_a")),
         0,
         (30, 32, 8),
         "Invalid read of size 4 at global memory",
     ),
     "steps of B unguarded": (
-        edited(15, ("n0 + ib < N && left_b > (l)*KB)", "n0 + ib < N)")),
+        edited("warp_tiling", ("n0 + ib < N && left_b > (l)*KB)", "n0 + ib < N)")),
         0,
         (32, 32, 7),
         "Invalid read of size 4 at global memory",
     ),
     "columns of C unguarded": (
-        edited(15, ("n1 + wn/4*4*WARPN + wn%4 + n*4 < N && m1", "m1")),
+        edited("warp_tiling", ("n1 + wn/4*4*WARPN + wn%4 + n*4 < N && m1", "m1")),
         0,
         (32, 30, 8),
         "Invalid write of size 4 at global memory",
     ),
     "a piece too far": (
-        edited(15, ("PIECE(2*group + cut,", "PIECE(2*group + cut + 5,")),
+        edited("warp_tiling", ("PIECE(2*group + cut,", "PIECE(2*group + cut + 5,")),
         3,
         (64, 32, 16),
         "Invalid write of size 16 at global memory",
     ),
     "a piece that is not there": (
-        edited(15, ("PIECE(2*group + cut,", "PIECE(2*group + 1 - cut,")),
+        edited("warp_tiling", ("PIECE(2*group + cut,", "PIECE(2*group + 1 - cut,")),
         3,
         (64, 32, 16),
         "Uninitialized value",
@@ -260,8 +270,8 @@ WARP_FAULTS = {
 @pytest.mark.parametrize("fault", WARP_FAULTS)
 def test_a_fault_of_warps_is_reported(fault, tmp_path):
     source, groups, sizes, words = WARP_FAULTS[fault]
-    params = SMALL[15] | {"GROUPS": groups}
-    _, log = watched(tmp_path, job="gemm", kernel=15, params=params, sizes=sizes, source=source)
+    params = SMALL["warp_tiling"] | {"GROUPS": groups}
+    _, log = watched(tmp_path, job="gemm", kernel="warp_tiling", params=params, sizes=sizes, source=source)
     assert words in log and "At line" in log, log[:1000] or "Oclgrind said nothing"
 
 
@@ -276,8 +286,10 @@ def test_adding_up_by_the_last_is_a_race_to_opencl_1_2_and_no_other(barriers, tm
     source = (
         start + mark + "".join(part + BARRIER * (i != barriers and i < len(lines)) for i, part in enumerate(lines, 1))
     )
-    params, options = SMALL[15] | {"GROUPS": 5}, ("--max-errors", "100000")
-    said, log = watched(tmp_path, options, job="gemm", kernel=15, params=params, sizes=(64, 64, 24), source=source)
+    params, options = SMALL["warp_tiling"] | {"GROUPS": 5}, ("--max-errors", "100000")
+    said, log = watched(
+        tmp_path, options, job="gemm", kernel="warp_tiling", params=params, sizes=(64, 64, 24), source=source
+    )
     races = {line.partition(" address")[0] for line in log.splitlines() if " race at " in line}
     assert said == "right" and "Invalid" not in log
     wanted = {"Read-write data race at global memory"}
@@ -285,8 +297,10 @@ def test_adding_up_by_the_last_is_a_race_to_opencl_1_2_and_no_other(barriers, tm
 
 
 def test_adding_up_by_the_last_stores_without_a_race_at_local_memory(tmp_path):
-    params, options = SMALL[15] | {"GROUPS": 5}, ("--max-errors", "100000")
-    said, log = watched(tmp_path, options, job="gemm", kernel=15, params=params, sizes=(64, 62, 24), source=WITH_STORE)
+    params, options = SMALL["warp_tiling"] | {"GROUPS": 5}, ("--max-errors", "100000")
+    said, log = watched(
+        tmp_path, options, job="gemm", kernel="warp_tiling", params=params, sizes=(64, 62, 24), source=WITH_STORE
+    )
     assert said == "right" and "Invalid" not in log and "divergence" not in log and "race at local" not in log
 
 

@@ -1,4 +1,4 @@
-"""precision=: what is refused and why, what goes the ordinary way, and what kernels 16 and 17 compute."""
+"""precision=: what is refused and why, what goes the ordinary way, and what the kernels compute."""
 
 import dataclasses
 import re
@@ -33,6 +33,7 @@ def refused(words: list[str], a, b, **options) -> None:
     assert all(word in str(error.value) for word in words), str(error.value)
 
 
+TENSOR = ["tensor_cores", "warpgroups"]
 A, B = check.random_inputs(70, 45, 90, kind="normal")
 
 
@@ -40,26 +41,34 @@ def test_where_there_are_no_tensor_cores_a_sentence_says_so(device):
     for precision in ("tf32", "tf32x3"):
         words = [f"precision='{precision}' needs tensor cores", device.name, "precision='float32' runs everywhere"]
         refused(words, A, B, precision=precision, device=device)
-    words = ["kernel 16 multiplies in TF32", "precision='tf32' or precision='tf32x3'"]
-    refused(words, A, B, kernel=16, device=device)
+    words = ["kernel tensor_cores multiplies in TF32", "precision='tf32' or precision='tf32x3'"]
+    refused(words, A, B, kernel="tensor_cores", device=device)
 
 
 def test_bad_requests_name_what_came_and_what_was_expected(able):
     refused(["precision must be one of 'float32', 'tf32', 'tf32x3', not 'double'"], A, B, precision="double")
     refused(["precision must be one of", "not 3"], A, B, precision=3)
-    words = ["precision='tf32'", "kernel 3 multiplies in float32", "kernel=16 or 17 fits"]
+    words = ["precision='tf32'", "kernel 3 multiplies in float32", "or 'tensor_cores' or 'warpgroups' fits"]
     refused(words, A, B, precision="tf32", kernel=3, device=able)
     words = ["edges='pad'", "precision='tf32x3' is for edges='auto' or 'guard'"]
     refused(words, A, B, precision="tf32x3", edges="pad", device=able)
     words = ["PARTS=1", "precision='tf32x3' means PARTS=2, TENSOR=1"]
-    refused(words, A, B, precision="tf32x3", kernel=16, params={"PARTS": 1}, device=able)
-    refused(["TENSOR=0"], A, B, precision="tf32", kernel=17, params={"TENSOR": 0}, device=able)
-    refused(["kernel 17 has no parameter 'TSM'"], A, B, precision="tf32", kernel=17, params={"TSM": 8}, device=able)
+    refused(words, A, B, precision="tf32x3", kernel="tensor_cores", params={"PARTS": 1}, device=able)
+    refused(["TENSOR=0"], A, B, precision="tf32", kernel="warpgroups", params={"TENSOR": 0}, device=able)
+    refused(
+        ["kernel warpgroups has no parameter 'TSM'"],
+        A,
+        B,
+        precision="tf32",
+        kernel="warpgroups",
+        params={"TSM": 8},
+        device=able,
+    )
     with pytest.raises(TypeError, match="params must be a dict"):
-        matmul(A, B, precision="tf32", kernel=16, params=[1], device=able)
+        matmul(A, B, precision="tf32", kernel="tensor_cores", params=[1], device=able)
 
 
-@pytest.mark.parametrize("kernel", (16, 17, "auto"))
+@pytest.mark.parametrize("kernel", (*TENSOR, "auto"))
 @pytest.mark.parametrize("precision", ("tf32", "tf32x3"))
 def test_products_are_as_near_as_promised(kernel, precision, able):
     params = None if kernel == "auto" else SMALL[kernel]
@@ -97,7 +106,7 @@ def test_numbers_that_do_not_split_are_found(value, device):
             assert session.has_unsplittable(uploaded(np.ones_like(x)), uploaded(x)) == (value not in ORDINARY)
 
 
-@pytest.mark.parametrize("kernel", (16, 17))
+@pytest.mark.parametrize("kernel", TENSOR)
 @pytest.mark.parametrize("value", STRANGE)
 def test_numbers_that_do_not_split_go_the_ordinary_way(value, kernel, able):
     a, b = A.copy(), B.copy()
@@ -122,8 +131,8 @@ def test_only_what_lies_in_the_matrix_is_looked_at(device):
 
 
 LOST = {
-    16: ("CUT(SMALL(a, a_big))*b_big + ", ""),
-    17: ("CUT(x - big)*Btile[now][k/4][n][k%4] + ", ""),
+    "tensor_cores": ("CUT(SMALL(a, a_big))*b_big + ", ""),
+    "warpgroups": ("CUT(x - big)*Btile[now][k/4][n][k%4] + ", ""),
 }
 
 
@@ -138,12 +147,12 @@ def test_a_lost_product_of_parts_is_inaccurate_and_nothing_else(kernel, device):
 
 def test_moving_the_sum_more_or_less_often_is_right(device):
     for every in (0, 1, 2, 3, 8):
-        params = SMALL[16] | {"EVERY": every}
-        result = gemmlab.measure(16, 33, 40, 150, params=params, device=device, repeats=1)
+        params = SMALL["tensor_cores"] | {"EVERY": every}
+        result = gemmlab.measure("tensor_cores", 33, 40, 150, params=params, device=device, repeats=1)
         assert result.ok, result
 
 
-@pytest.mark.parametrize("kernel", (15, 16, 17))
+@pytest.mark.parametrize("kernel", ("warp_tiling", "tensor_cores", "warpgroups"))
 def test_a_last_column_without_room_behind_it_is_copied(kernel, able):
     """Columns 8 floats apart fit the kernels; but the memory of the last one ends with its last element."""
     m, k = 6, 5
@@ -171,11 +180,11 @@ def test_devices_without_the_instructions_are_told_apart():
     old = Limits("an old GPU", 1024, (1024, 1024, 64), 49152, asynchronous=False, warpgroups=False)
     ampere = Limits("a newer GPU", 1024, (1024, 1024, 64), 49152, warpgroups=False)
     said = "TENSOR=1: an old GPU has no tensor cores that take TF32 (compute capability 8.0)"
-    assert catalog[16].problems(catalog[16].defaults, old) == [said]
+    assert catalog["tensor_cores"].problems(catalog["tensor_cores"].defaults, old) == [said]
     said = "TENSOR=1: a newer GPU has no instructions for warpgroups (compute capability 9.0)"
-    assert catalog[17].problems(catalog[17].defaults, ampere) == [said]
-    assert catalog[16].problems(catalog[16].defaults, ampere) == []
-    assert catalog[17].fit(ampere) == catalog[17].defaults | {"TENSOR": 0}
+    assert catalog["warpgroups"].problems(catalog["warpgroups"].defaults, ampere) == [said]
+    assert catalog["tensor_cores"].problems(catalog["tensor_cores"].defaults, ampere) == []
+    assert catalog["warpgroups"].fit(ampere) == catalog["warpgroups"].defaults | {"TENSOR": 0}
 
 
 def test_auto_takes_a_kernel_that_the_device_has(any_device):
@@ -185,11 +194,11 @@ def test_auto_takes_a_kernel_that_the_device_has(any_device):
         for row in selection.table()["nvidia"][precision]:
             sizes = selection.dimensions(row["size"])
             assert selection.choose(gpu, sizes, precision=precision) == (row["kernel"], tuple(row["params"].items()))
-    assert selection.choose(gpu, (4096, 4096, 4096), precision="tf32x3")[0] == 17
+    assert selection.choose(gpu, (4096, 4096, 4096), precision="tf32x3")[0] == "warpgroups"
     older = dataclasses.replace(gpu, limits=dataclasses.replace(hopper, warpgroups=False))
-    assert selection.choose(older, (4096, 4096, 4096), precision="tf32x3")[0] == 16
-    assert tuning.list_of(1024, "auto", "tf32") == "tf32" and tuning.candidates("auto", "tf32x3") == [16, 17]
-    assert not set(tuning.candidates("auto")) & {16, 17}
+    assert selection.choose(older, (4096, 4096, 4096), precision="tf32x3")[0] == "tensor_cores"
+    assert tuning.list_of(1024, "auto", "tf32") == "tf32" and tuning.candidates("guard", "tf32x3") == TENSOR
+    assert not set(tuning.candidates("auto")) & set(TENSOR)
 
 
 def test_a_search_keeps_what_the_precision_means(any_device):
@@ -206,10 +215,10 @@ def test_a_search_keeps_what_the_precision_means(any_device):
 
     start = {"TSM": 64, "TSN": 64, "WM": 32, "WN": 32, "TSK": 16}
     row = search(starts=[start], steps=2)
-    assert row["kernel"] in (16, 17) and {kernel for kernel, _ in tried} == {16, 17}
+    assert row["kernel"] in TENSOR and {kernel for kernel, _ in tried} == set(TENSOR)
     assert all(params["PARTS"] == 2 and params["TENSOR"] == 1 for _, params in tried)
     assert all(params.get("EVERY", 1) == 1 for _, params in tried)
-    assert any(start.items() <= params.items() for kernel, params in tried if kernel == 16)
+    assert any(start.items() <= params.items() for kernel, params in tried if kernel == "tensor_cores")
     tried.clear()
     search(steps=0)
     assert len(tried) < 12, "no steps: only what it begins with"
@@ -222,7 +231,7 @@ def test_hidden_instructions_are_comments_until_they_are_told():
     text = ".version 9.0\n.target sm_90, texmode_independent\n{\n//@ wgmma.fence.sync.aligned;\n}\n\0rest"
     told = build.for_hopper(text)
     assert told == ".version 9.0\n.target sm_90a, texmode_independent\n{\nwgmma.fence.sync.aligned;\n}"
-    kernel = gemmlab.catalog[17]
+    kernel = gemmlab.catalog["warpgroups"]
     lines = [line for line in sources.read(kernel.file).splitlines() if re.search(r"wgmma\.\w", line)]
     assert len(lines) == 4
     for line in lines:  # the instruction, or the second line of its string

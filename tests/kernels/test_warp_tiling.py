@@ -1,4 +1,4 @@
-"""Kernel 15: its tiles at awkward sizes, and what lies behind them; equal shares of all tiles, and adding them up."""
+"""Warp tiling: its tiles at awkward sizes, and what lies behind them; equal shares of all tiles, and adding them up."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -19,8 +19,8 @@ from gemmlab.catalog import sources
 from gemmlab.opencl import launch
 from gemmlab.opencl.launch import BuildError, Kernel
 
-SPEC = catalog[15]
-TINY = SPEC.complete(SMALL[15])
+SPEC = catalog["warp_tiling"]
+TINY = SPEC.complete(SMALL["warp_tiling"])
 
 
 def some(limits) -> list[dict[str, int]]:
@@ -45,7 +45,7 @@ def awkward(tile: tuple[int, int, int]) -> list[tuple[int, int, int]]:
 def test_awkward_sizes_are_right_and_nothing_around_c_is_touched(name, params):
     """Exact, accurate, and in a frame of exactly C's size wherever WIDTH allows the size."""
     for m, n, k in awkward(SPEC.tiles(params)):
-        result = gemmlab.measure(15, m, n, k, params=params, device=DEVICES[name], repeats=1)
+        result = gemmlab.measure("warp_tiling", m, n, k, params=params, device=DEVICES[name], repeats=1)
         assert result.ok and result.verdict == "right: every element exact", result
         assert list(result.passes_ms)[-1] in ("gemm", "fix-up", "unpad")
         assert ("fix-up" in result.passes_ms) == bool(params["GROUPS"])
@@ -59,7 +59,7 @@ GROUPS = (1, 2, 3, 5, 16, 264)
 def test_any_number_of_groups_is_right(groups, some_device):
     """Four tiles of two steps, one of many, many of one step, and sizes that are no whole tiles."""
     for sizes in ((64, 64, 16), (32, 32, 300), (150, 90, 7), (67, 41, 53), (1, 1, 1), (1, 100, 64)):
-        result = gemmlab.measure(15, *sizes, params=TINY | {"GROUPS": groups}, device=some_device, repeats=1)
+        result = gemmlab.measure("warp_tiling", *sizes, params=TINY | {"GROUPS": groups}, device=some_device, repeats=1)
         assert result.ok and list(result.passes_ms)[-2:] == ["gemm", "fix-up"], result
 
 
@@ -72,7 +72,7 @@ def cut(line: int, groups: int) -> list[range]:
 
 
 def stored(tiles: int, steps: int, groups: int) -> dict[int, tuple[int, int]]:
-    """What kernel 15 leaves in the memory for pieces: by slot, the tile and how many of its steps."""
+    """What the kernel leaves in the memory for pieces: by slot, the tile and how many of its steps."""
     found = {}
     for group, share in enumerate(cut(tiles * steps, groups)):
         parts = [(t, len(range(max(share.start, t * steps), min(share.stop, (t + 1) * steps)))) for t in
@@ -117,7 +117,7 @@ def test_what_is_cut_is_added_up(tiles, steps, groups):
 @pytest.mark.parametrize("groups", GROUPS)
 def test_the_kernel_stores_the_pieces_of_the_model(groups, some_device):
     """And C where a group did a tile alone: with nothing of the launch but its seventh argument."""
-    built = gemmlab.kernel(15, TINY | {"GROUPS": groups}, some_device)
+    built = gemmlab.kernel("warp_tiling", TINY | {"GROUPS": groups}, some_device)
     queue = some_device.queue
     for m, n, k in ((64, 64, 16), (50, 70, 61), (32, 32, 40)):
         tm, tn, tk = SPEC.tiles(TINY)
@@ -208,16 +208,20 @@ def test_the_untouched_join_passes_the_same_way(helper, device):
     helper("support/fixup.cl", sources.read("support/fixup.cl"))
     for groups, sizes in DIVISIONS:
         a, b = check.exact_inputs(*sizes)
-        c = matmul(b.T, a.T, kernel=15, params=TINY | {"GROUPS": groups}, device=device)  # the swap
+        c = matmul(b.T, a.T, kernel="warp_tiling", params=TINY | {"GROUPS": groups}, device=device)  # the swap
         assert check.exact(c.T, a, b).ok
 
 
 #: Kernels that are wrong only where groups share tiles.
 WRONG = {
-    "both pieces in one place": edited(15, ("            cut++;\n", "")),
-    "a step done twice": edited(15, ("long step = line*group/", "long step = group == 0 ? 0 : -1 + line*group/")),
-    "the next tile from its start": edited(15, ("const int k0 = (int)(step%steps)*TSK;", "const int k0 = 0;")),
-    "a piece stored as the whole": edited(15, ("int whole = count == steps;", "int whole = 1;")),
+    "both pieces in one place": edited("warp_tiling", ("            cut++;\n", "")),
+    "a step done twice": edited(
+        "warp_tiling", ("long step = line*group/", "long step = group == 0 ? 0 : -1 + line*group/")
+    ),
+    "the next tile from its start": edited(
+        "warp_tiling", ("const int k0 = (int)(step%steps)*TSK;", "const int k0 = 0;")
+    ),
+    "a piece stored as the whole": edited("warp_tiling", ("int whole = count == steps;", "int whole = 1;")),
 }
 
 
@@ -225,7 +229,9 @@ WRONG = {
 def test_a_wrong_share_is_caught(what, first_device):
     for sizes in ((64, 64, 40), (67, 41, 53)):
         params = TINY | {"GROUPS": 5}
-        result = gemmlab.measure(15, *sizes, params=params, device=first_device, repeats=1, source=WRONG[what])
+        result = gemmlab.measure(
+            "warp_tiling", *sizes, params=params, device=first_device, repeats=1, source=WRONG[what]
+        )
         assert not result.ok and result.verdict.startswith("wrong: "), result
 
 
@@ -241,8 +247,8 @@ GUARDS = {
 def test_a_missing_guard_is_caught(which, first_device):
     """It stores into another column, or outside C: in a child process, lest that damages this one."""
     width, *edit = GUARDS[which]
-    params, text = TINY | {"WIDTH": width}, edited(15, tuple(edit))
-    outcome = gemmlab.trial(15, 27, 30, 40, params=params, device=first_device, repeats=1, source=text)
+    params, text = TINY | {"WIDTH": width}, edited("warp_tiling", tuple(edit))
+    outcome = gemmlab.trial("warp_tiling", 27, 30, 40, params=params, device=first_device, repeats=1, source=text)
     assert outcome.result and not outcome.ok, outcome
     assert "it writes outside C" in outcome.result.verdict
 
@@ -250,10 +256,13 @@ def test_a_missing_guard_is_caught(which, first_device):
 @pytest.mark.parametrize("which", (7, 8))
 def test_the_barriers_of_the_last_store_are_needed(which):
     """The seventh and the eighth, where WIDTH is 1 and elements change hands."""
-    text = without_barrier(15, which)
+    text = without_barrier("warp_tiling", which)
     for width, right in ((1, False), (4, True)):
         params = TINY | {"WIDTH": width}
-        assert gemmlab.measure(15, 70, 50, 40, params=params, device=intel(), repeats=1, source=text).ok == right
+        assert (
+            gemmlab.measure("warp_tiling", 70, 50, 40, params=params, device=intel(), repeats=1, source=text).ok
+            == right
+        )
 
 
 # Copies in batches
@@ -266,7 +275,9 @@ LYING = [TINY | {"TRANSPOSED": 0, "TSK": tsk, "TSM": 16, "TSN": 64, "WARPM": 4} 
 def test_any_number_of_batches_is_right(params, some_device):
     for batches in {1, 2, params["TSK"] // 2, params["TSK"] - 1}:
         sizes = (40, 70, 3 * params["TSK"] + batches)
-        result = gemmlab.measure(15, *sizes, params=params | {"BATCHES": batches}, device=some_device, repeats=1)
+        result = gemmlab.measure(
+            "warp_tiling", *sizes, params=params | {"BATCHES": batches}, device=some_device, repeats=1
+        )
         assert result.ok, result
 
 
@@ -290,9 +301,9 @@ WRONG_BATCHES = {
 
 @pytest.mark.parametrize("what", WRONG_BATCHES)
 def test_wrong_copies_are_caught(what, first_device):
-    text = edited(15, WRONG_BATCHES[what])
+    text = edited("warp_tiling", WRONG_BATCHES[what])
     params = TINY | {"TRANSPOSED": 0, "TSK": 16, "BATCHES": 15, "STAGES": 3}
-    result = gemmlab.measure(15, 64, 64, 80, params=params, device=first_device, repeats=1, source=text)
+    result = gemmlab.measure("warp_tiling", 64, 64, 80, params=params, device=first_device, repeats=1, source=text)
     assert not result.ok and result.verdict.startswith("wrong: "), result
 
 
@@ -313,7 +324,7 @@ def test_rows_and_columns_behind_the_tiles(params, some_device):
     split = params["SPLIT"]
     for m, n, k in ((64, 64, 20), (65, 64, 33), (64, 33, 7), (32 + split, 64 + split, 70), (33 + split, 32, 9),
                     (split, split, 12), (1, 33, 31), (97, 225, 140)):  # fmt: skip
-        result = gemmlab.measure(15, m, n, k, params=params, device=some_device, repeats=1)
+        result = gemmlab.measure("warp_tiling", m, n, k, params=params, device=some_device, repeats=1)
         assert result.ok, result
         left = [size > 32 and 0 < size % 32 <= split for size in (m, n)]
         assert bool(SPEC.strip_groups(m, n, SPEC.complete(params))) == any(left), (m, n)
@@ -325,15 +336,15 @@ def test_tiles_where_some_rows_have_none():
         params = SPEC.complete(TINY | {"SPLIT": split})
         assert SPEC.tile_grid(size, 32, params) == (tiles, 1) and SPEC.tile_grid(32, size, params) == (1, tiles)
         assert SPEC.global_size(size, size, params) == (64 * (tiles * tiles + SPEC.strip_groups(size, size, params)), 1)
-    assert catalog[16].tile_grid(129, 128, catalog[16].defaults)[0] == -(
-        -129 // catalog[16].tiles(catalog[16].defaults)[0]
+    assert catalog["tensor_cores"].tile_grid(129, 128, catalog["tensor_cores"].defaults)[0] == -(
+        -129 // catalog["tensor_cores"].tiles(catalog["tensor_cores"].defaults)[0]
     )
 
 
 @pytest.mark.parametrize("transposed", [0, 1])
 def test_work_groups_that_add_up(transposed, any_device):
     """Counted again: 64 work-items in a group, 4 lines each, 8 side by side, or one a warp down a column of B."""
-    built = gemmlab.kernel(15, TINY | {"SPLIT": 5, "TRANSPOSED": transposed}, any_device)
+    built = gemmlab.kernel("warp_tiling", TINY | {"SPLIT": 5, "TRANSPOSED": transposed}, any_device)
     across = 8 if transposed else 2
     for m, n in ((33, 64), (64, 35), (34, 33), (37, 300), (300, 65), (64, 64), (40, 40)):
         below, beside = (size % 32 if 0 < size % 32 <= 5 else 0 for size in (m, n))
@@ -341,11 +352,11 @@ def test_work_groups_that_add_up(transposed, any_device):
         groups = len(range(0, n, 4 * across)) * bool(below) + len(range(0, m - below, 4 * 8)) * bool(beside)
         tiles = -(-(m - below) // 32) * -(-(n - beside) // 32)
         assert built.launch(m, n, 40).global_size == (64 * (tiles + groups), 1)
-        assert edges.cost(15, built.params, m, n, 40)[0] == 1 + transposed
+        assert edges.cost("warp_tiling", built.params, m, n, 40)[0] == 1 + transposed
 
 
 def test_sums_are_compiled_for_as_many_as_there_are(any_device):
-    built = gemmlab.kernel(15, TINY | {"SPLIT": 5}, any_device)
+    built = gemmlab.kernel("warp_tiling", TINY | {"SPLIT": 5}, any_device)
     plain, some = (built.launch(m, n, 40).built for m, n in ((64, 64), (35, 66)))
     assert plain is built._built and built.launch(37, 33, 40).built is plain and some is not plain
     assert built.launch(33, 67, 9).built is some, "the larger number of both sides, whatever the sizes"
@@ -368,9 +379,9 @@ WRONG_STRIPS = {
 @pytest.mark.parametrize("transposed", [0, 1])
 @pytest.mark.parametrize("what", WRONG_STRIPS)
 def test_a_wrong_sum_is_caught(what, transposed, first_device):
-    text = edited(15, WRONG_STRIPS[what])
+    text = edited("warp_tiling", WRONG_STRIPS[what])
     params = TINY | {"SPLIT": 6, "TRANSPOSED": transposed}
-    result = gemmlab.measure(15, 67, 70, 75, params=params, device=first_device, repeats=1, source=text)
+    result = gemmlab.measure("warp_tiling", 67, 70, 75, params=params, device=first_device, repeats=1, source=text)
     assert not result.ok and result.verdict.startswith("wrong: "), result
 
 
@@ -387,7 +398,7 @@ def test_steps_behind_the_last_whole_tiles(tail, down, some_device):
             continue  # more steps of k than a tile has
         given = params | {"WIDTH": width, "GROUPS": groups, "TRANSPOSED": transposed, "LAST": 0}
         for m, n, k in ((64, 32, 1), (64, 33, 15), (65, 32, 16), (67, 70, 17), (130, 64, 31), (60, 96, 75)):
-            result = gemmlab.measure(15, m, n, k, params=given, device=some_device, repeats=1)
+            result = gemmlab.measure("warp_tiling", m, n, k, params=given, device=some_device, repeats=1)
             assert result.ok, (given, result)
 
 
@@ -400,17 +411,17 @@ WRONG_TAILS = {
 
 @pytest.mark.parametrize("what", WRONG_TAILS)
 def test_a_wrong_tail_is_caught(what, first_device):
-    text, params = edited(15, WRONG_TAILS[what]), TINY | {"TAIL": 1, "TSK": 16}
-    result = gemmlab.measure(15, 64, 64, 39, params=params, device=first_device, repeats=1, source=text)
+    text, params = edited("warp_tiling", WRONG_TAILS[what]), TINY | {"TAIL": 1, "TSK": 16}
+    result = gemmlab.measure("warp_tiling", 64, 64, 39, params=params, device=first_device, repeats=1, source=text)
     assert not result.ok and result.verdict.startswith("wrong: "), result
 
 
 # The last work-group to come adds up
 
-#: Kernel 15 as NVIDIA's devices run it, in the words of others: its copies are plain ones there anyway. Without the
+#: The kernel as NVIDIA's devices run it, in the words of others: its copies are plain ones there anyway. Without the
 #: barriers of its last store: with them Intel's runtime and PoCL 3.0 are right, PoCL 3.1 leaves counters.
 BY_THE_LAST = edited(
-    15,
+    "warp_tiling",
     ("#if LAST && defined(__NV_CL_C_VERSION)", "#if LAST"),
     ('asm volatile("membar.gl;" ::: "memory")', "mem_fence(CLK_GLOBAL_MEM_FENCE)"),
     ("#if WIDTH == 1 && WARPM*WPTM % 32 == 0 && STAGES*TSK*WPTN >= TSN", "#if 0"),
@@ -467,7 +478,7 @@ def test_a_product_has_the_same_bits_whoever_comes_last(device):
     for _ in range(20):
         built(m, n, k, *on_device, out)
         found.add(out.get().tobytes())
-    joined = gemmlab.kernel(15, TINY | {"GROUPS": 60}, device)
+    joined = gemmlab.kernel("warp_tiling", TINY | {"GROUPS": 60}, device)
     joined(m, n, k, *on_device, out)
     assert found == {out.get().tobytes()}  # fixup.cl adds in the same order
 
@@ -505,7 +516,7 @@ def test_join_runs_where_the_kernel_cannot_do_without():
     nvidia = frozenset({"nvidia"})
     for groups, last, features, joins in ((0, 1, nvidia, 0), (3, 1, nvidia, 0), (3, 0, nvidia, 1), (3, 1, (), 1)):
         assert SPEC.needs_fixup(SPEC.complete({"GROUPS": groups, "LAST": last}), frozenset(features)) == bool(joins)
-    assert not catalog[16].needs_fixup(catalog[16].defaults, nvidia)
+    assert not catalog["tensor_cores"].needs_fixup(catalog["tensor_cores"].defaults, nvidia)
 
 
 # What a launch is made of
@@ -517,7 +528,7 @@ def test_the_passes_have_names_and_the_call_returns_the_last(device):
     da, db = (cla.to_device(queue, np.ascontiguousarray(x)) for x in (a.T, b))
     dc = cla.empty(queue, (50, 70), np.float32)
     for groups, names in ((0, ["gemm"]), (7, ["gemm", "fix-up"])):
-        built = gemmlab.kernel(15, TINY | {"GROUPS": groups}, device)
+        built = gemmlab.kernel("warp_tiling", TINY | {"GROUPS": groups}, device)
         assert built.workspace == groups * (2 * 32 * 32 + 1) and built.b_transposed
         assert built.local_size == (64, 1)
         assert built.global_size(70, 50, 90) == (64 * (groups or 3 * 2), 1)
@@ -541,7 +552,9 @@ def test_kernels_without_pieces_have_one_pass(device):
 
 
 def test_a_kernel_of_the_wrong_number_of_arguments_is_refused(device):
-    six = edited(15, (",\n          __global float* restrict pieces)", ")"), (" pieces[((size_t)", " C[((size_t)"))
+    six = edited(
+        "warp_tiling", (",\n          __global float* restrict pieces)", ")"), (" pieces[((size_t)", " C[((size_t)")
+    )
     for groups in (0, 4):
         with pytest.raises(BuildError, match="gemm has 6 arguments instead of 7: M, N, K, A, B, C, pieces"):
             Kernel(SPEC, TINY | {"GROUPS": groups}, device, device.context, six)
@@ -554,7 +567,7 @@ def test_every_queue_has_pieces_of_its_own(device):
     """Two products at once on two queues must not mix; nor must threads that share one."""
     params = TINY | {"GROUPS": 16}
     problems = [check.exact_inputs(64 + 3 * i, 70, 200, seed=i) for i in range(8)]
-    built = gemmlab.kernel(15, params, device)
+    built = gemmlab.kernel("warp_tiling", params, device)
     queues = [cl.CommandQueue(device.context) for _ in range(2)]
     for queue in queues:
         a, b = problems[0]
@@ -566,7 +579,7 @@ def test_every_queue_has_pieces_of_its_own(device):
 
     def one(i):
         a, b = problems[i % 8]
-        return check.exact(matmul(a, b, kernel=15, params=params, device=device), a, b).ok
+        return check.exact(matmul(a, b, kernel="warp_tiling", params=params, device=device), a, b).ok
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(one, range(100 if FULL else 40)))
@@ -576,7 +589,7 @@ def test_a_queue_out_of_order_is_refused(device):
     mode = cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
     queue = cl.CommandQueue(device.context, device.cl, properties=mode)
     a, b, c = (cla.zeros(queue, (32, 32), np.float32) for _ in range(3))
-    built = gemmlab.kernel(15, TINY, device)
+    built = gemmlab.kernel("warp_tiling", TINY, device)
     for call in (lambda: matmul(a, b), lambda: built(32, 32, 32, a, b, c, queue)):
         with pytest.raises(ValueError, match="the queue runs its commands out of order"):
             call()

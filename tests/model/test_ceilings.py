@@ -162,12 +162,12 @@ def recorded_rates():
             if name not in file["title"]:
                 continue
             for r in [*file["results"], *file.get("auto", [])]:
-                if r["kernel"] <= 15:
+                if not catalog[r["kernel"]].tensor:
                     params = r.get("params") or explained.PUBLISHED.get(r["kernel"])
                     yield chip, r["kernel"], params, (r["m"], r["n"], r["k"]), r["gflops"], name
     chapters = sweeps.recorded()
     for title, (kernel, name, _, base) in sweeps.CURVES.items():
-        if kernel > 13 or name == "size" or title not in chapters["curves"]:
+        if isinstance(kernel, str) or name == "size" or title not in chapters["curves"]:
             continue
         for value, rate in chapters["curves"][title].items():
             params = dict(base) | {n: value for n in name.split()}

@@ -120,8 +120,8 @@ BLOCKS = {"TSM": 16, "TSN": 8, "TSK": 8, "WPTM": 4, "WPTN": 2, "WIDTH": 2}
         (11, DIRECT | {"TRANSPOSED": 0}, (32, 64, 5)),
         (11, DIRECT | {"TRANSPOSED": 1}, (32, 64, 5)),
         (12, {"TS": 8, "WPT": 2}, (33, 31, 65)),
-        (15, WARPS | {"GROUPS": 0}, (33, 31, 65)),
-        (15, WARPS | {"GROUPS": 3}, (33, 31, 65)),
+        ("warp_tiling", WARPS | {"GROUPS": 0}, (33, 31, 65)),
+        ("warp_tiling", WARPS | {"GROUPS": 3}, (33, 31, 65)),
     ],
 )
 def test_the_cost_in_launches_is_what_a_product_launches(kernel, params, sizes, device):
@@ -131,7 +131,7 @@ def test_the_cost_in_launches_is_what_a_product_launches(kernel, params, sizes, 
     assert (launches == 1) == (more == 0)
     assert set(result.passes_ms) >= {"gemm"} and launches >= len(result.passes_ms)
     assert (launches == 1) == (list(result.passes_ms) == ["gemm"])
-    if kernel in (11, 15):  # one launch each of what there is
+    if kernel in (11, "warp_tiling"):  # one launch each of what there is
         assert launches == len(result.passes_ms)
         copied = "transpose" in result.passes_ms
         assert more == 4 * (sizes[1] * sizes[2] * copied + params.get("GROUPS", 0) * (2 * 32 * 32 + 1))

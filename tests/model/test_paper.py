@@ -167,7 +167,7 @@ def test_nonsense_for_the_time_line_the_stride_and_cuda_is_an_error():
             model.timeline(**{"tiles": 4, "load": 3, "compute": 2, **bad})
     with pytest.raises(ValueError, match="stride must be at least 1, not 0"):
         model.stride_turns(0)
-    for kernel, params in ((4, {}), (11, {}), (15, {}), (7, {"WIDTH": 8})):
+    for kernel, params in ((4, {}), (11, {}), ("warp_tiling", {}), (7, {"WIDTH": 8})):
         with pytest.raises(ValueError, match="CUDA"):
             cuda.translate(kernel, params)
 

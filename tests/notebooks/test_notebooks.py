@@ -200,7 +200,7 @@ WRONG = {
 }
 
 
-def body(number: int, *changes: tuple[str, str]) -> str:
+def body(number: int | str, *changes: tuple[str, str]) -> str:
     """A kernel's text with some changes, each of which must find its place; " ... " in one stands for all between."""
     text = sources.body(sources.read(catalog[number].file))
     for old, new in changes:
@@ -412,10 +412,10 @@ WRONG |= {
         lambda p, q, width: p * q / (p * q + p * q / width),
     ],
     "15_3": [
-        body(15),
-        body(15, *TURNED[:1]),
-        body(15, *TURNED[:2]),
-        body(15, *TURNED[:3], (TURNED[3][0], "n0 = band*TSN")),
+        body("warp_tiling"),
+        body("warp_tiling", *TURNED[:1]),
+        body("warp_tiling", *TURNED[:2]),
+        body("warp_tiling", *TURNED[:3], (TURNED[3][0], "n0 = band*TSN")),
     ],
     "16_1": [
         lambda p, rounded: 2.0**-p,
@@ -435,12 +435,12 @@ WRONG |= {
         lambda x: ...,
     ],
     "16_3": [
-        body(16),
-        body(16, BFLOAT[0]),
-        body(16, BFLOAT[1]),
-        body(16, BFLOAT[0], (BFLOAT[1][0], BFLOAT[1][1].replace("a_middle*b_middle + ", ""))),
-        body(16, BFLOAT[0], (BFLOAT[1][0], BFLOAT[1][1].replace("a_middle*b_big + ", ""))),
-        body(16, ("+ 0x1000u) & 0xffffe000u)", "+ 0x1000u) & 0xffff0000u)"), BFLOAT[1]),
+        body("tensor_cores"),
+        body("tensor_cores", BFLOAT[0]),
+        body("tensor_cores", BFLOAT[1]),
+        body("tensor_cores", BFLOAT[0], (BFLOAT[1][0], BFLOAT[1][1].replace("a_middle*b_middle + ", ""))),
+        body("tensor_cores", BFLOAT[0], (BFLOAT[1][0], BFLOAT[1][1].replace("a_middle*b_big + ", ""))),
+        body("tensor_cores", ("+ 0x1000u) & 0xffffe000u)", "+ 0x1000u) & 0xffff0000u)"), BFLOAT[1]),
     ],
 }
 
@@ -470,8 +470,9 @@ def test_a_chapter_from_the_second_on_is_complete(name):
     """The difference, a kernel to change, a prediction with its answer, two steppers, the learner's own ladder."""
     text = "\n".join(c.source for c in code(read(name)))
     number = int(name[:2])
-    shown = f"gemmlab.Difference({number})" if number != 11 else "print(text[text.index("
-    for part in (shown, f"gemmlab.Explorer(kernel={number})", "%%gemm", ".reveal(",
+    kernel = {15: '"warp_tiling"', 16: '"tensor_cores"'}.get(number, number)
+    shown = f"gemmlab.Difference({kernel}" if number != 11 else "print(text[text.index("
+    for part in (shown, f"gemmlab.Explorer(kernel={kernel})", "%%gemm", ".reveal(",
                  f"check_{number:02d}_1", f"check_{number:02d}_2", f"check_{number:02d}_3"):  # fmt: skip
         assert part in text, f"{name} has no {part}"
     assert text.count("gemmlab.Stepper(") >= (1 if number in (3, 8) else 2)

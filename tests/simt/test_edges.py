@@ -11,7 +11,8 @@ from gemmlab import catalog, check, model
 from gemmlab.simt import views
 
 SMALL = {12: {"TS": 16, "WPT": 4}, 13: {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 2}}
-SMALL |= {15: {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4, "WIDTH": 1}}
+WT = "warp_tiling"
+SMALL |= {WT: {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4, "WIDTH": 1}}
 
 
 def covering(largest: int, seed: int = 0):
@@ -81,11 +82,11 @@ def test_the_seed_s_picture_of_shifted_tiles():
     (12, {"TS": 2, "WPT": 2}, (3, 3, 3)),
     (13, {"TSM": 8, "TSN": 8, "TSK": 4, "WPTM": 2, "WPTN": 4, "UNROLL": 1}, (9, 11, 5)),
     (13, {"TSM": 4, "TSN": 8, "TSK": 4, "WPTM": 2, "WPTN": 2, "UNROLL": 1}, (7, 17, 1)),
-    (15, {"TSM": 16, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 4, "WIDTH": 1}, (17, 35, 9)),
-    (15, {"TSM": 32, "TSN": 16, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "WIDTH": 4, "STAGES": 3}, (36, 20, 5)),
-    (15, {"TSM": 32, "TSN": 16, "TSK": 4, "WPTM": 4, "WPTN": 4, "WARPM": 8, "WIDTH": 1, "STAGES": 4}, (1, 1, 1)),
-    (15, {"TSM": 16, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4, "WARPM": 4, "WIDTH": 1, "TRANSPOSED": 0}, (17, 35, 9)),
-    (15, {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "WIDTH": 4, "TRANSPOSED": 0}, (36, 20, 7)),
+    (WT, {"TSM": 16, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 4, "WIDTH": 1}, (17, 35, 9)),
+    (WT, {"TSM": 32, "TSN": 16, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "WIDTH": 4, "STAGES": 3}, (36, 20, 5)),
+    (WT, {"TSM": 32, "TSN": 16, "TSK": 4, "WPTM": 4, "WPTN": 4, "WARPM": 8, "WIDTH": 1, "STAGES": 4}, (1, 1, 1)),
+    (WT, {"TSM": 16, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4, "WARPM": 4, "WIDTH": 1, "TRANSPOSED": 0}, (17, 35, 9)),
+    (WT, {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "WIDTH": 4, "TRANSPOSED": 0}, (36, 20, 7)),
 ])  # fmt: skip
 @pytest.mark.parametrize("order", ("lockstep", "warps"))
 def test_simulations_of_awkward_sizes(number, params, sizes, order):

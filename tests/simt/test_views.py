@@ -378,7 +378,7 @@ def test_a_transpose_takes_whole_tiles(rows, cols):
         diagram.transposed(rows, cols)
 
 
-# Kernel 15
+# Warp tiling
 
 
 def warps(tsm, tsn, tsk, wptm, wptn, warpm, width, stages=2, order=8):
@@ -396,9 +396,9 @@ WARPS = [
 
 @pytest.mark.parametrize(("params", "tiles"), WARPS)
 def test_the_loads_of_warps_are_those_of_the_formulas(params, tiles):
-    run = simulated(15, params, tiles)
+    run = simulated("warp_tiling", params, tiles)
     assert run.ok, run.verdict
-    multiply_adds, per = run.m * run.n * run.k, model.loads(15, params)
+    multiply_adds, per = run.m * run.n * run.k, model.loads("warp_tiling", params)
     assert per == {
         "global": pytest.approx(1 / params["TSM"] + 1 / params["TSN"]),
         "local": pytest.approx(1 / params["WPTM"] + 1 / params["WPTN"]),
@@ -406,12 +406,12 @@ def test_the_loads_of_warps_are_those_of_the_formulas(params, tiles):
     assert loaded(run, "A", "B") == round(per["global"] * multiply_adds)
     for name in "AB":
         assert set(views.select(run, name)["width"]) == {params["WIDTH"]}
-    assert sum(4 * rows * row for rows, row in run.shapes.values()) == catalog[15].local_memory(run.params)
+    assert sum(4 * rows * row for rows, row in run.shapes.values()) == catalog["warp_tiling"].local_memory(run.params)
 
 
 def test_the_lanes_of_a_warp_read_neighbours():
     """The picture in the kernel's header: 8 x 4 work-items, and of each 16 floats in four vectors."""
-    run = simulated(15, warps(64, 32, 4, 8, 8, 8, 4), (1, 1, 1))
+    run = simulated("warp_tiling", warps(64, 32, 4, 8, 8, 8, 4), (1, 1, 1))
     first, second = views.touches(run, "Atile")[:2]
     assert first.tolist() == [lane % 8 * 4 for lane in range(32)]
     assert second.tolist() == [32 + lane % 8 * 4 for lane in range(32)]

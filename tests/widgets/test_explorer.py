@@ -319,7 +319,7 @@ def test_a_text_of_the_readers_own_keeps_its_tries_and_is_compared_with_the_orig
 
 
 def test_many_parameters_are_four_and_the_rest_on_request(desk):
-    made = explorer_module.Explorer(15, m=64)
+    made = explorer_module.Explorer("warp_tiling", m=64)
     visible = [name for name in made.spec.defaults if made.settings.controls[name].box.layout.display != "none"]
     assert len(visible) == 4 and set(visible) == {"TSM", "TSN", "WPTM", "WPTN"}
     made.settings.more.value = True

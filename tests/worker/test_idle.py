@@ -116,11 +116,19 @@ def test_after_its_end_nothing_runs(idle, hired):
 
 
 def test_a_request_is_answered_while_a_compiler_works_in_the_other_child(any_device):
-    """Kernel 15 takes PoCL seconds; what a person asks for meanwhile does not wait for it."""
+    """Warp tiling takes PoCL seconds; what a person asks for meanwhile does not wait for it."""
     worker = Worker()
     try:
         arrived, outcomes = threading.Event(), []
-        slow = {"kernel": 15, "m": 64, "n": 64, "k": 64, "params": {}, "source": None, "device": any_device.index}
+        slow = {
+            "kernel": "warp_tiling",
+            "m": 64,
+            "n": 64,
+            "k": 64,
+            "params": {},
+            "source": None,
+            "device": any_device.index,
+        }
         worker.idle.plan("chart", [Job("compile", slow, lambda outcome: None)])
         small = {"kernel": 1, "m": 32, "params": {"TS": 8}, "repeats": 1, "device": any_device.index}
         worker.submit("slider", small, lambda outcome: (outcomes.append(outcome), arrived.set()))

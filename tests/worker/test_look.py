@@ -20,7 +20,7 @@ def test_the_kernels_own_texts_are_clean(number):
     assert look(number, 100, params=SMALL.get(number), source=sources.read(catalog[number].file)) is None
 
 
-@pytest.mark.parametrize("number", [n for n in catalog if n not in (1, 11, 15, 16, 17)])
+@pytest.mark.parametrize("number", [n for n in catalog if n not in (1, 11) and isinstance(n, int) and n < 15])
 def test_every_missing_barrier_is_seen(number):
     """With the reader's own parameters, and in less than no time."""
     for which in (1,) if number in (9, 10, 13) else (1, 2):
@@ -57,7 +57,7 @@ def test_an_error_inside_the_simulator_never_hurts(monkeypatch):
 
 def test_what_takes_too_long_is_given_up():
     start = time.monotonic()
-    assert look(15, 1024, source=sources.read("15_warp_tiling.cl"), seconds=0.02) is None
+    assert look("warp_tiling", 1024, source=sources.read("production/warp_tiling.cl"), seconds=0.02) is None
     assert time.monotonic() - start < 5
 
 

@@ -1,6 +1,6 @@
-// 16 tensor cores: a warp multiplies small matrices with one instruction.
+// tensor cores: a warp multiplies small matrices with one instruction.
 //
-// Before:   15_warp_tiling. The tiles are copied as there, but a warp's block is cut into
+// Before:   warp_tiling. The tiles are copied as there, but a warp's block is cut into
 //           blocks of 16 x 8, and one instruction (mma.sync) adds to each the product of a
 //           16 x 8 and an 8 x 8 matrix. It takes TF32 numbers, which keep 10 of a float's 23
 //           bits after the point. PARTS = 2 recovers the rest (3xTF32): a float is split into

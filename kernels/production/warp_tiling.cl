@@ -1,8 +1,9 @@
-// 15 warp tiling: a tile for the work-group, a block of it for each warp, a part of that for
+// warp tiling: a tile for the work-group, a block of it for each warp, a part of that for
 // each work-item.
 //
-// Before:   09_prefetch. There the elements of a work-item are scattered over the tile, and
-//           each float takes a load from local memory. Here the 32 work-items of a warp share
+// Before:   17_stream_k. Its ideas and those below it, for any size. In 09_prefetch the elements
+//           of a work-item are scattered over the tile, and each float takes a load from local
+//           memory. Here, as in 15_warp_tiles, the 32 work-items of a warp share
 //           one compact block and read it as vectors of 4. While one step of k is multiplied,
 //           the vectors for the next step are loaded into registers, and the next tiles are
 //           copied to local memory.

@@ -1,6 +1,6 @@
-// 17 warpgroups: four warps multiply with one instruction, and go on while it runs.
+// warpgroups: four warps multiply with one instruction, and go on while it runs.
 //
-// Before:   16_tensor_cores. Its instruction makes the warp wait and needs both matrices in
+// Before:   tensor_cores. Its instruction makes the warp wait and needs both matrices in
 //           registers. This one (wgmma, on Hopper) multiplies 64 x 8 by 8 x 128 for the 128
 //           work-items of a warpgroup, reads B from local memory by itself and does not make
 //           them wait. So B is split into its parts once for the whole work-group, while the

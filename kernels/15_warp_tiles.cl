@@ -1,0 +1,147 @@
+// 15 warp tiles: each warp computes a compact block of C, and reads its factors as vectors.
+//
+// Before:   10_any_size. There the elements of a work-item lie all over the tile, so that a
+//           warp reads most of the tile in every step of k, float by float. Here the 32
+//           work-items of a warp share one block of C, and each of them takes LWIDTH
+//           neighbouring floats from local memory by one instruction.
+// Costs:    2*TSK*(TSM + TSN) floats of local memory, WPTM*WPTN accumulators and WPTM + WPTN
+//           registers; 1/TSM + 1/TSN global and 1/WPTM + 1/WPTN local loads per multiply-add.
+// Requires: M, N and K multiples of TSM, TSN and TSK (padded to them); whole warps of 32 in
+//           the tile, WPTM and WPTN multiples of 4; the vectors shared out evenly.
+//
+//     0  8 16 24 |  0  8 16 24    a warp's block, WARPM = 8, WPTM = WPTN = 8, LWIDTH = 4:
+//     1  9 17 25 |  1  9 17 25    a number is 4 x 4 elements of that work-item, which has
+//     ... to 31, and once more    four such parts; neighbours read neighbouring vectors
+
+#ifndef TSM
+#define TSM 128 // rows of the tile of C
+#endif
+#ifndef TSN
+#define TSN 128 // columns of the tile of C
+#endif
+#ifndef TSK
+#define TSK 16 // depth of the tiles of A and B, in steps of k
+#endif
+#ifndef WPTM
+#define WPTM 8 // rows of C a work-item computes
+#endif
+#ifndef WPTN
+#define WPTN 8 // columns of C a work-item computes
+#endif
+#ifndef WARPM
+#define WARPM 8 // rows of work-items in a warp of 32
+#endif
+#ifndef LWIDTH
+#define LWIDTH 4 // floats in a vector loaded from local memory: 1 or 4
+#endif
+#ifndef UNROLL
+#define UNROLL 4 // steps of k that the compiler lays out in one turn of the loop
+#endif
+
+#if !(32 % WARPM == 0)
+#error WARPM must divide 32
+#endif
+#if !(TSM % (WPTM * WARPM) == 0)
+#error TSM must be a multiple of WPTM*WARPM
+#endif
+#if !(TSN * WARPM % (WPTN * 32) == 0)
+#error TSN*WARPM must be a multiple of WPTN*32
+#endif
+#if !(WPTM % 4 + WPTN % 4 == 0)
+#error WPTM and WPTN must be multiples of 4
+#endif
+#if !(TSK * WPTM * WPTN % (TSM * 4) + TSK * WPTM * WPTN % (TSN * 4) == 0)
+#error TSK*WPTM*WPTN must be a multiple of TSM*4 and of TSN*4
+#endif
+#if !((LWIDTH - 1) * (LWIDTH - 4) == 0)
+#error LWIDTH must be 1 or 4
+#endif
+
+#if LWIDTH == 1
+#define floatL float
+#else
+#define floatL float4
+#endif
+#define WARPN (32/WARPM)            // columns of work-items in a warp
+#define WARPS (TSM/(WPTM*WARPM))    // warps in a column of the tile
+#define ITEMS (TSM/WPTM*(TSN/WPTN)) // work-items in a work-group
+
+// load: a tile, whose columns have `side` floats, ITEMS vectors of 4 at a time
+static inline void load(__local float* tile, const __global float* from, const int ld, const int side)
+{
+    for (int e0 = 0; e0 < TSK*side; e0 += 4*ITEMS) {
+        const int e = e0 + 4*get_local_id(0);
+        *(__local float4*)&tile[e] = *(const __global float4*)&from[e/side*ld + e%side];
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+void gemm(const int M, const int N, const int K,
+          const __global float* restrict A,
+          const __global float* restrict B,
+          __global float* restrict C)
+{
+    // identifiers
+    const int lane = get_local_id(0)%32;     // number of the work-item in its warp
+    const int warp = get_local_id(0)/32;     // number of the warp
+    const int tm = warp%WARPS*WARPM*WPTM + lane%WARPM*LWIDTH; // first row in the tile of C
+    const int tn = warp/WARPS*WARPN*WPTN + lane/WARPM*LWIDTH; // first column in the tile of C
+    const int m0 = get_group_id(0)*TSM;      // first row of the tile of C
+    const int n0 = get_group_id(1)*TSN;      // first column of the tile of C
+
+    // local memory: two buffers, one to compute from and one to fill
+    __local float Atile[2][TSK][TSM] __attribute__((aligned(16))); // [buffer][k][m]
+    __local float Btile[2][TSK][TSN] __attribute__((aligned(16))); // [buffer][k][n]
+
+    // accumulators
+    float acc[WPTN][WPTM] __attribute__((aligned(16)));
+    for (int j = 0; j < WPTN; j++) {
+        for (int i = 0; i < WPTM; i++) {
+            acc[j][i] = 0.0f;
+        }
+    }
+
+    // load: the first tiles
+    load(Atile[0][0], A + m0, M, TSM);
+    load(Btile[0][0], B + n0, N, TSN);
+
+    for (int k0 = 0; k0 < K; k0 += TSK) {
+        const int now = k0/TSK%2;            // the buffer to compute from
+        const int next = 1 - now;            // the buffer to fill
+
+        // barrier: this tile is complete, and nobody needs the other buffer any more
+        barrier(CLK_LOCAL_MEM_FENCE);
+
+        // load: the next tiles into the other buffer, while we compute
+        if (k0 + TSK < K) {
+            load(Atile[next][0], A + (k0 + TSK)*M + m0, M, TSM);
+            load(Btile[next][0], B + (k0 + TSK)*N + n0, N, TSN);
+        }
+
+        // compute
+        #pragma unroll UNROLL
+        for (int k = 0; k < TSK; k++) {
+            float a[WPTM] __attribute__((aligned(16))); // each loaded once, used WPTN times
+            for (int i = 0; i < WPTM; i += LWIDTH) {
+                *(floatL*)&a[i] = *(const __local floatL*)&Atile[now][k][tm + i*WARPM];
+            }
+            float b[WPTN] __attribute__((aligned(16))); // each loaded once, used WPTM times
+            for (int j = 0; j < WPTN; j += LWIDTH) {
+                *(floatL*)&b[j] = *(const __local floatL*)&Btile[now][k][tn + j*WARPN];
+            }
+            for (int j = 0; j < WPTN; j++) {
+                for (int i = 0; i < WPTM; i++) {
+                    acc[j][i] += a[i] * b[j];
+                }
+            }
+        }
+    }
+
+    // store: LWIDTH rows at a time
+    for (int j = 0; j < WPTN; j++) {
+        const int n = n0 + tn + j/LWIDTH*LWIDTH*WARPN + j%LWIDTH;
+        for (int i = 0; i < WPTM; i += LWIDTH) {
+            *(__global floatL*)&C[n*M + m0 + tm + i*WARPM] = *(const floatL*)&acc[j][i];
+        }
+    }
+}

@@ -1,0 +1,150 @@
+// 16 asynchronous copies: what is needed next is fetched ahead, at every level of memory.
+//
+// Before:   15_warp_tiles. There a work-item loads a vector into registers, waits for it, and
+//           stores it in local memory. Here it only starts a copy, which the device carries out
+//           (cp.async on NVIDIA's GPUs since Ampere): STAGES - 1 tiles are on their way while one
+//           is multiplied, and so are the fragments of step k + 1 into registers. This leaves
+//           registers for a block of 16 x 8.
+// Costs:    STAGES*TSK*(TSM + TSN) floats of local memory, WPTM*8 accumulators and 2*(WPTM + 8)
+//           registers; 1/TSM + 1/TSN global and 1/WPTM + 1/8 local loads per multiply-add.
+// Requires: M, N and K multiples of TSM, TSN and TSK (padded to them); tiles made of the blocks
+//           of warps, 64 x 4*WPTM elements; the vectors shared out evenly.
+//
+//    multiplied          tile 0    tile 1    tile 2       STAGES = 3: each copy has the
+//    on its way   0, 1   1, 2      2, 3      3, 4         time of two tiles
+
+#ifndef TSM
+#define TSM 256 // rows of the tile of C
+#endif
+#ifndef TSN
+#define TSN 128 // columns of the tile of C
+#endif
+#ifndef TSK
+#define TSK 8 // depth of the tiles of A and B, in steps of k
+#endif
+#ifndef WPTM
+#define WPTM 16 // rows of C a work-item computes
+#endif
+#ifndef STAGES
+#define STAGES 3 // tiles of A and B in local memory: one in use, the others being filled
+#endif
+#ifndef ASYNC
+#define ASYNC 1 // 1: copy to local memory asynchronously where the device can
+#endif
+
+#if !((WPTM - 8) * (WPTM - 16) == 0)
+#error WPTM must be 8 or 16
+#endif
+#if !(TSM % 64 + TSN % (4 * WPTM) == 0)
+#error TSM must be a multiple of 64, and TSN of 4*WPTM
+#endif
+#if !(TSK % 2 + TSK * WPTM * 2 % TSM + TSK * WPTM * 2 % TSN == 0)
+#error TSK must be even, and TSK*WPTM*2 a multiple of TSM and of TSN
+#endif
+#if !((STAGES > 1) * (ASYNC < 2) == 1)
+#error STAGES must be at least 2, and ASYNC 0 or 1
+#endif
+
+#define WPTN (8)                    // columns of C a work-item computes
+#define WARPM (64/WPTM)             // rows of work-items in a warp of 32
+#define WARPN (32/WARPM)            // columns of work-items in a warp
+#define ITEMS (TSM/WPTM*(TSN/WPTN)) // work-items in a work-group
+
+// copy: 4 floats to local memory, only started; COPIED() closes a batch, AWAIT(n) waits for all batches but the last n
+#if ASYNC && defined(__NV_CL_C_VERSION)
+#define COPY(to, from) \
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"((uint)(size_t)(to)), "l"(from) : "memory")
+#define COPIED() asm volatile("cp.async.commit_group;" ::: "memory")
+#define AWAIT(batches) asm volatile("cp.async.wait_group %0;" :: "n"(batches) : "memory")
+#else
+#define COPY(to, from) *(__local float4*)(to) = *(const __global float4*)(from)
+#define COPIED()
+#define AWAIT(batches)
+#endif
+
+// load: the part of a tile that a work-item copies; the tile's columns have `side` floats
+static inline void load(__local float* to, const __global float* from, const int ld, const int side)
+{
+    for (int e = 0; e < TSK*side; e += 4*ITEMS) {
+        COPY(to + e, from + e/side*ld);
+    }
+}
+#define NEXT(k1) \
+    if ((k1) < K) { \
+        load(Atile[filled][0] + id, a_from, M, TSM); \
+        load(Btile[filled][0] + id, b_from, N, TSN); \
+        a_from += TSK*M, b_from += TSK*N; \
+        filled = filled + 1 < STAGES ? filled + 1 : 0; \
+    } \
+    COPIED()
+
+// fragment: what this work-item needs of step k; `volatile` keeps the compiler from loading it later
+#define FRAGMENT(k, to) \
+    for (int i = 0; i < WPTM; i += 4) { \
+        *(float4*)&a[to][i] = *(const volatile __local float4*)&Atile[now][k][tm + i*WARPM]; \
+    } \
+    for (int j = 0; j < WPTN; j += 4) { \
+        *(float4*)&b[to][j] = *(const volatile __local float4*)&Btile[now][k][tn + j*WARPN]; \
+    }
+
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+void gemm(const int M, const int N, const int K,
+          const __global float* restrict A,
+          const __global float* restrict B,
+          __global float* restrict C)
+{
+    // identifiers
+    const int id = 4*get_local_id(0);        // first float of each tile that it copies
+    const int lane = get_local_id(0)%32, warp = get_local_id(0)/32; // number in the warp, and of it
+    const int tm = warp%(TSM/64)*64 + lane%WARPM*4;              // first row in the tile of C
+    const int tn = warp/(TSM/64)*WARPN*WPTN + lane/WARPM*4;      // first column in the tile of C
+    const int m0 = get_group_id(0)*TSM, n0 = get_group_id(1)*TSN;    // first row and column of the tile
+    const __global float* a_from = A + id/TSM*M + m0 + id%TSM;
+    const __global float* b_from = B + id/TSN*N + n0 + id%TSN;
+    int filled = 0, now = 0;                 // the stages to fill and to compute from
+
+    // local memory: a stage to compute from, and the others to fill
+    __local float Atile[STAGES][TSK][TSM] __attribute__((aligned(16))); // [stage][k][m]
+    __local float Btile[STAGES][TSK][TSN] __attribute__((aligned(16))); // [stage][k][n]
+
+    // accumulators, and two fragments of A and B: one to multiply, one to fill
+    float acc[WPTN][WPTM] __attribute__((aligned(16))) = {{0.0f}};
+    float a[2][WPTM] __attribute__((aligned(16)));
+    float b[2][WPTN] __attribute__((aligned(16)));
+
+    // load: the first tiles, and the first fragments
+    for (int stage = 0; stage < STAGES - 1; stage++) {
+        NEXT(stage*TSK);
+    }
+    AWAIT(STAGES - 2);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    FRAGMENT(0, 0)
+
+    for (int k0 = 0; k0 < K; k0 += TSK) {
+        NEXT(k0 + (STAGES - 1)*TSK);         // load: one more tile
+
+        // compute, and load the next fragments
+        #pragma unroll
+        for (int k = 0; k < TSK; k++) {
+            if (k == TSK - 1) {
+                // barrier: the next tile is there for all, and nobody needs this one any more
+                AWAIT(STAGES - 2);
+                barrier(CLK_LOCAL_MEM_FENCE);
+                now = k0 + TSK == K ? now : now + 1 < STAGES ? now + 1 : 0;
+            }
+            FRAGMENT((k + 1)%TSK, (k + 1)%2)
+            for (int j = 0; j < WPTN; j++) {
+                for (int i = 0; i < WPTM; i++) {
+                    acc[j][i] += a[k%2][i] * b[k%2][j];
+                }
+            }
+        }
+    }
+
+    // store: four rows at a time
+    for (int j = 0; j < WPTN; j++) {
+        for (int i = 0; i < WPTM; i += 4) {
+            *(__global float4*)&C[(n0 + tn + j/4*4*WARPN + j%4)*M + m0 + tm + i*WARPM] = *(float4*)&acc[j][i];
+        }
+    }
+}
