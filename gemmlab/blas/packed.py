@@ -16,7 +16,7 @@ from ..catalog.spec import round_up, tiles_over
 from ..family.configuration import letter_of
 from ..family.packed import Packed, write, write_packing
 from ..family.written import check_double
-from ..opencl.build import Built, build
+from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
 from .passes import Matrix, Session, view
 from .probe import settled
@@ -94,9 +94,9 @@ def run(session: Session, setting: Packed, problem: Problem, buffers, alpha, bet
         a = buffers[0], offset_a + (k0 if along_k[0] else k0 * lda), lda
         b = buffers[1], offset_b + (k0 if along_k[1] else k0 * ldb), ldb
         size = sum(panels_of), tiles_over(steps, c.depth)
-        session.events.append(("pack", pack(queue, size, (1, 1), m, n, steps, *a, *b, *panels)))
+        session.launch("pack", Bound(pack, size, (1, 1), (m, n, steps, *a, *b, *panels)))
         args = m, n, steps, rows, columns, alpha, *panels, *added, int(k0 == 0), out.buffer
-        session.events.append(("gemm", multiply(queue, groups, (1, 1), *args)))
+        session.launch("gemm", Bound(multiply, groups, (1, 1), args))
 
 
 def steps_at_once(c: Packed, lengths: tuple[int, int], k: int) -> int:

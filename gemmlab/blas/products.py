@@ -13,8 +13,9 @@ forms of the arrays alone, and what it finds is remembered; `_multiply` launches
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyopencl as cl
@@ -27,7 +28,7 @@ from ..family.configuration import letter_of
 from ..family.written import check_double
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel
-from . import packed, split
+from . import packed, split, staging
 from .operands import (
     DTYPES,
     Form,
@@ -41,8 +42,9 @@ from .operands import (
     swapped,
     transposition,
 )  # fmt: skip
-from .passes import Matrix, Session, check_memory, placed, planned, wait_for_others
+from .passes import Matrix, Session, check_memory, placed, planned, pool_of, trim, wait_for_others
 from .problem import Batch, Layout, Operand, Problem, footprint
+from .repeat import Recording, Repeat
 
 
 @cached(64)
@@ -246,9 +248,10 @@ def _places(out: Form, vectors: tuple[bool, bool]) -> tuple[bool, tuple[Layout, 
 
 
 def _product(
-    alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto", precision="float32", out=None, overwrite_c=False
+    alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto", precision="float32", out=None,
+    overwrite_c=False, known=None,
 ):  # fmt: skip
-    """alpha op(a) op(b) + beta c for checked operands; `ta` and `tb` are "N", "T" or "C"."""
+    """alpha op(a) op(b) + beta c for checked operands; `ta` and `tb` are "N", "T" or "C". See `_known`."""
     arrays = {name: x for name, x in (("a", a), ("b", b), ("c", c), ("out", out)) if x is not None}
     queue, device = shared_queue(arrays, device)
     on_device = queue is not None
@@ -263,17 +266,18 @@ def _product(
     elif overwrite_c and _may_overwrite(c, a, b):
         out = c
     if on_device:
-        return _on_device(prepared, queue, device, alpha, a, b, beta, c, out)
+        return _on_device(prepared, queue, device, alpha, a, b, beta, c, out, known)
     return _from_numpy(prepared, queue, device, alpha, a, b, beta, c, out, ta, tb)
 
 
-def _on_device(prepared: Prepared, queue, device, alpha, a, b, beta, c, out) -> cla.Array:
-    """The product of device arrays: enqueued, not waited for."""
+def _on_device(prepared: Prepared, queue, device, alpha, a, b, beta, c, out, known) -> cla.Array:
+    """The product of device arrays: enqueued, not waited for. Its launches are left in `known`, if that is a list."""
     result = _unwritten(queue, prepared.shape, a.dtype, a.allocator or b.allocator) if out is None else out
     if not prepared.elements:
         return result
     wait_for_others(queue, *(x for x in (a, b, c, out) if x is not None))
     with Session(queue, device, dtype=a.dtype, allocate=a.allocator or b.allocator) as session:
+        session.recording = None if known is None else Recording()
         memory = session.memory(prepared.elements) if out is None or prepared.places else out.base_data
         buffers = (a.base_data, b.base_data) if prepared.problem.k else (memory, memory)
         _multiply(session, prepared, alpha, buffers, beta, c.base_data if prepared.added else None, memory)
@@ -283,7 +287,56 @@ def _on_device(prepared: Prepared, queue, device, alpha, a, b, beta, c, out) -> 
             for product, place in zip(_results(prepared), prepared.places, strict=True):
                 session.copy(Matrix(memory, product), Matrix(out.base_data, place))
         result.events[:] = [session.events[-1][1]]  # all that came before has been waited for
+        if session.recording:
+            known.append(Repeat(session.recording, (a.base_data, b.base_data, memory), prepared.shape))
     return result
+
+
+# A short way for calls like one before: all that is checked and worked out depends on what `_known` looks at.
+
+
+def _known(a, b, out, kernel, params, device, edges, precision) -> list[Repeat] | None:
+    """Where the launches of a call on device arrays are kept: an empty list if it is the first of its kind.
+
+    None stands for calls that are not repeated: those with options of unusual types, or on other arrays.
+    """
+    device_arrays = type(a) is type(b) is cla.Array and (out is None or type(out) is cla.Array)
+    if not device_arrays or params is not None or device is not None:
+        return None
+    if not (type(edges) is type(precision) is str and type(kernel) in (str, int)):
+        return None
+    buffers = [x.base_data for x in (a, b, out) if x is not None]
+    shared = tuple(map(buffers.index, buffers))  # which of them are the same
+    return _kept(_kind(a), _kind(b), None if out is None else _kind(out), shared, kernel, edges, precision)
+
+
+def _kind(x: cla.Array) -> tuple:
+    """All that a product has to know of a device array, but its memory."""
+    buffer: Any = x.base_data
+    return x.queue, x.dtype, x.shape, x.strides, x.offset, buffer.size if x.size else 0
+
+
+@cached(512)
+def _kept(*call) -> list[Repeat]:
+    return []
+
+
+def _again(repeat: Repeat, a: cla.Array, b: cla.Array, out: cla.Array | None) -> cla.Array:
+    """The product of device arrays, by the launches of a call like it."""
+    queue: Any = a.queue
+    pool, allocator = pool_of(queue), a.allocator or b.allocator
+    allocate = allocator or pool.allocate
+    if out is None:
+        wait_for_others(queue, a, b)
+        out = _unwritten(queue, repeat.shape, a.dtype, allocator)
+        out.base_data = allocate(out.nbytes)
+    else:
+        check_out(out, a, b)
+        wait_for_others(queue, a, b, out)
+    out.events[:] = [repeat(queue, (a.base_data, b.base_data, out.base_data), allocate)]
+    if not allocator:
+        trim(pool, repeat.size_bytes)
+    return out
 
 
 def _from_numpy(prepared: Prepared, queue, device, alpha, a, b, beta, c, out, ta, tb) -> np.ndarray:
@@ -293,11 +346,18 @@ def _from_numpy(prepared: Prepared, queue, device, alpha, a, b, beta, c, out, ta
         return result
     if _in_place(prepared, a, b, result):
         return packed.of_numpy(queue, device, a, b, (ta != "N", tb != "N"), alpha, beta, c, result)
+    ring = staging.staging_of(queue.context, device) if staging.pays(device, a, b, result) else None
+    if ring and _in_strips(prepared, a, b, ta, tb, result):
+        _by_strips(prepared, queue, device, alpha, a.T if ta == "T" else a, b.T if tb == "T" else b, result, ring)
+        return result
     with Session(queue, device, dtype=a.dtype) as session:
+        upload, download = session.upload, session.download
+        if ring:
+            upload, download = partial(ring.upload, session), partial(ring.download, session)
         memory = session.memory(prepared.elements)
-        buffers = (session.upload(a), session.upload(b)) if prepared.problem.k else (memory, memory)
-        _multiply(session, prepared, alpha, buffers, beta, session.upload(c) if prepared.added else None, memory)
-        session.download(memory, result)
+        buffers = (upload(a), upload(b)) if prepared.problem.k else (memory, memory)
+        _multiply(session, prepared, alpha, buffers, beta, upload(c) if prepared.added else None, memory)
+        download(memory, result)
     return result if result.ndim or out is not None else result[()]
 
 
@@ -305,6 +365,26 @@ def _in_place(prepared: Prepared, a, b, result: np.ndarray) -> bool:
     """Whether a processor can multiply in the arrays' own memory, which is read while the result is written."""
     one = prepared.packs and prepared.problem.k > 0 and a.ndim == b.ndim == result.ndim == 2
     return one and result.flags.c_contiguous and not any(np.may_share_memory(result, x) for x in (a, b))
+
+
+def _in_strips(prepared: Prepared, a, b, ta: str, tb: str, result: np.ndarray) -> bool:
+    """Whether the first rows (or columns) may be finished before the last ones have been read."""
+    plain = prepared.problem.k > 0 and not (prepared.added or "C" in (ta, tb))
+    return plain and a.ndim == b.ndim == 2 and not any(np.may_share_memory(result, x) for x in (a, b))
+
+
+def _by_strips(prepared: Prepared, queue, device, alpha, a, b, result: np.ndarray, ring: staging.Staging) -> None:
+    """The product of two matrices in NumPy's memory, as `staging` says; all strips by the same kernel."""
+    by_columns = prepared.by_columns
+
+    def multiply(x: staging.Stored, y: staging.Stored, memory) -> None:
+        (m, k), (_, n) = x.form.shape, y.form.shape
+        left, right = (_operand(name, z.form, "N", by_columns) for name, z in (("a", x), ("b", y)))
+        problem = Problem(m, n, k, left, right) if by_columns else Problem(n, m, k, right, left)
+        _multiply(session, prepared._replace(problem=problem), alpha, (x.buffer, y.buffer), 0.0, None, memory)
+
+    with Session(queue, device, dtype=a.dtype) as session:
+        ring.multiply(session, a, b, result, by_columns, multiply)
 
 
 def _multiply(session: Session, prepared: Prepared, alpha, buffers, beta, before, memory) -> None:
@@ -478,11 +558,14 @@ def matmul(
             precision.
         MemoryError: if the device cannot hold the matrices.
     """
+    known = _known(a, b, out, kernel, params, device, edges, precision)
+    if known:
+        return _again(known[0], a, b, out)
     a = checked("a", a, DTYPES, least=1)
     b = checked("b", b, (a.dtype,), least=1)
     if out is not None:
         checked("out", out, (a.dtype,), least=0)
-    return _product(1.0, a, b, 0.0, None, "N", "N", kernel, params, device, edges, precision, out)
+    return _product(1.0, a, b, 0.0, None, "N", "N", kernel, params, device, edges, precision, out, known=known)
 
 
 def gemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):

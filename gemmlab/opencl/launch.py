@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from functools import lru_cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyopencl as cl
 
 from ..catalog import KernelSpec, ParameterError, find, sources
 from ..catalog.spec import round_up, tiles_over
-from .build import BuildError, Built, build, options
+from .build import Bound, BuildError, Built, build, options
 from .devices import Device, find_device
 
 INDEX_LIMIT = 2**31
@@ -78,7 +78,7 @@ class Kernel:
         if spec.needs_fixup(self.params, device.features):
             self._fixup = build(device, context, "fixup.cl", sources.read("support/fixup.cl"), self.params, "fixup")
         self._workspaces: dict[cl.CommandQueue, cl.Buffer] = {}
-        self._sharing = threading.Lock()
+        self.sharing = threading.Lock()  # no launch may overwrite partial tiles before their fix-up
         self.launch = lru_cache(maxsize=64)(self._launch)  # working it out takes Python 50 microseconds
         self.opencl = self._built.kernel
         self.build_seconds = self._built.seconds
@@ -151,19 +151,19 @@ class Kernel:
 
     def enqueue(self, m: int, n: int, k: int, buffers, queue: cl.CommandQueue) -> list[tuple[str, cl.Event]]:
         """Like `passes`, but without validating the buffers of A, B and C, which takes a while."""
+        with self.sharing:
+            return [(name, bound(queue)) for name, bound in self.bound(m, n, k, buffers, queue)]
+
+    def bound(self, m: int, n: int, k: int, buffers, queue: cl.CommandQueue) -> list[tuple[str, Bound]]:
+        """What `enqueue` launches, by name; `sharing` has to be held until all of it is launched."""
         launch = self.launch(m, n, k)
-        arguments: list[Any] = [m, n, k, *buffers]
-        if not self.spec.takes_workspace:
-            return [("gemm", launch.built(queue, launch.global_size, self.local_size, *arguments))]
-        if not self.workspace:
-            return [("gemm", launch.built(queue, launch.global_size, self.local_size, *arguments, None))]
-        with self._sharing:  # another thread's launch in between would overwrite the partial tiles
-            pieces = self._workspace_of(queue)
-            events = [("gemm", launch.built(queue, launch.global_size, self.local_size, *arguments, pieces))]
-            if self._fixup is not None:
-                sums = m, n, k, self.params["GROUPS"], launch.by_tile, pieces, buffers[2]
-                events.append(("fix-up", self._fixup(queue, launch.fixup_size, _FIXUP, *sums)))
-        return events
+        pieces = self._workspace_of(queue) if self.workspace else None
+        arguments = m, n, k, *buffers, *([pieces] if self.spec.takes_workspace else ())
+        found = [("gemm", Bound(launch.built, launch.global_size, self.local_size, arguments))]
+        if self._fixup is not None:
+            sums = m, n, k, self.params["GROUPS"], launch.by_tile, pieces, buffers[2]
+            found.append(("fix-up", Bound(self._fixup, launch.fixup_size, _FIXUP, sums)))
+        return found
 
     def _workspace_of(self, queue: cl.CommandQueue) -> cl.Buffer:
         """The memory for partial tiles of the launches on a queue, made at the first one."""
