@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -88,6 +89,17 @@ class Session:
         if self.recording:
             self.recording.made.append((made, size_bytes))
         return made
+
+    def part(self, buffer: Any, elements: int) -> tuple[Any, int]:
+        """The rest of a buffer from an element on, and how many were cut off: none where no sub-buffer may begin."""
+        start = self.dtype.itemsize * elements
+        if start % (self.device.cl.mem_base_addr_align // 8) or not isinstance(buffer, cl.MemoryObjectHolder):
+            return buffer, 0
+        self.recording = None
+        with suppress(cl.Error):  # the user's buffer may be a part already
+            whole: Any = cl.Buffer.from_int_ptr(buffer.int_ptr)
+            return whole.get_sub_region(start, buffer.size - start), elements
+        return buffer, 0
 
     def upload(self, x: np.ndarray) -> Any:
         """A NumPy array without gaps, as `operands.form` says."""
@@ -210,7 +222,8 @@ class Session:
         sizes, lying = problem[:3], (problem.a.lying, problem.b.lying)
         letter, given = letter_of(self.dtype), None if params is None else tuple(params.items())
         ways = batch.aligned(*lying) if batch else lying
-        configuration = _configured(self.device, letter, given, sizes, *ways, before is not None, batch is not None)
+        number = batch.number * len(batch.starts) if batch else 0
+        configuration = _configured(self.device, letter, given, sizes, *ways, before is not None, number)
         kernel = written(configuration, self.device, self.queue.context)
         added = view(*before) if before else None
         for (at_a, at_b), pairs in batch.launches() if batch else [((0, 0), None)]:
@@ -228,10 +241,10 @@ def view(buffer: Any, operand: Operand) -> View:
 
 
 @cached(1024)
-def _configured(device: Device, letter: str, params, sizes, a: Lying, b: Lying, beta, batch) -> Configuration:
-    """The configuration for a problem; remembered, since small products would wait for it."""
-    tile = tiles.choose(device, letter, sizes) if params is None else dict(params)
-    return tiles.configure(letter, tile, sizes, a, b, beta, batch)
+def _configured(device: Device, letter: str, params, sizes, a: Lying, b: Lying, beta, number: int) -> Configuration:
+    """The configuration for a problem, or for a batch of this number; remembered, since small products would wait."""
+    tile = tiles.choose(device, letter, sizes, max(1, number)) if params is None else dict(params)
+    return tiles.configure(letter, tile, sizes, a, b, beta, number > 0)
 
 
 def placed(buffer: Any, operand: Operand, transposed: bool = False) -> Matrix:

@@ -73,9 +73,11 @@ class Operand(NamedTuple):
         """X in a buffer of its own, without gaps."""
         return cls(name, Layout.compact(rows, cols), None)
 
-    def moved(self, elements: int) -> Operand:
-        """The operand that lies so many elements behind this one, in the same buffer."""
-        plain, transposed = (x and x._replace(offset=x.offset + elements) for x in (self.plain, self.transposed))
+    def moved(self, elements: int, cut: int = 0) -> Operand:
+        """The operand that lies so many elements behind this one, in the same buffer without its first `cut` ones."""
+        plain, transposed = (
+            x and x._replace(offset=x.offset + elements - cut, room=x.room - cut) for x in (self.plain, self.transposed)
+        )
         return self._replace(plain=plain, transposed=transposed)
 
     @property

@@ -401,11 +401,15 @@ def _multiply(session: Session, prepared: Prepared, alpha, buffers, beta, before
     elif batch is None:
         _one(session, prepared, problem, (of_a, of_b), alpha, beta, before, out)
     else:
-        product = session.new(out.layout)  # these kernels write at the beginning of a buffer
         for (at_a, at_b), place in zip(batch.products(), _results(prepared), strict=True):
-            moved = problem._replace(a=problem.a.moved(at_a), b=problem.b.moved(at_b))
-            _one(session, prepared, moved, (of_a, of_b), alpha, beta, before, product)
-            session.copy(product, Matrix(memory, place))
+            (part_a, cut_a), (part_b, cut_b) = session.part(of_a, at_a), session.part(of_b, at_b)
+            moved = problem._replace(a=problem.a.moved(at_a, cut_a), b=problem.b.moved(at_b, cut_b))
+            part, cut = session.part(memory, place.offset)
+            # these kernels write at the beginning of a buffer
+            product = Matrix(part, out.layout) if cut == place.offset else session.new(out.layout)
+            _one(session, prepared, moved, (part_a, part_b), alpha, beta, before, product)
+            if cut != place.offset:
+                session.copy(product, Matrix(memory, place))
 
 
 def _one(session: Session, prepared: Prepared, problem: Problem, buffers, alpha, beta, before, out: Matrix) -> None:

@@ -135,7 +135,7 @@ class Staging:
     """The way from NumPy's arrays to a device and back; one product at a time."""
 
     def __init__(self, context: cl.Context, device: cl.Device, threads: int | None = None, piece: int | None = None):
-        threads = threads or max(1, min(THREADS, (os.cpu_count() or 1) // 2))
+        threads = threads or min(THREADS, os.cpu_count() or 1)
         piece = piece or PIECE
         self._up = Lane(context, device, threads, 2 * threads, piece)  # one is filled while another one travels
         self._down = Lane(context, device, threads, threads, piece)

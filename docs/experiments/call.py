@@ -1,0 +1,293 @@
+"""What a call costs: the host's share, batches, and NumPy operands, beside PyTorch where it is installed.
+
+python docs/experiments/call.py OUT.json [--small] [--only host,...] [--device 0]
+
+Every result is checked before it is timed. The file is written after each experiment, and an experiment that is in it
+already is left out, so that the script can be started again. A failure is written into the file and does not stop the
+others. `--small` is for processors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import resource
+import time
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pyopencl as cl
+import pyopencl.array as cla
+
+from gemmlab import matmul, model
+from gemmlab.bench import calls, records
+from gemmlab.blas import passes, products, staging
+from gemmlab.opencl.devices import find_device
+
+torch = None
+with contextlib.suppress(ImportError):
+    import torch
+
+    torch.backends.cuda.matmul.allow_tf32 = False
+
+Shape = tuple[int, ...]
+
+
+def whole(shape: Shape, seed: int) -> np.ndarray:
+    """Odd whole numbers from -3 to 3, whose products and sums float32 does not round."""
+    choice = np.random.default_rng(seed).integers(0, 4, shape, np.uint8)
+    return np.array([-3, -1, 1, 3], np.float32)[choice]
+
+
+def expected(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The product, by PyTorch where it has a GPU."""
+    if torch and torch.cuda.is_available():
+        return torch.matmul(torch.from_numpy(a).cuda(), torch.from_numpy(b).cuda()).cpu().numpy()
+    return a @ b
+
+
+def pair(shape: tuple[int, int, int], batch: Shape = ()) -> tuple[np.ndarray, np.ndarray]:
+    m, n, k = shape
+    return whole((*batch, m, k), 1), whole((*batch, k, n), 2)
+
+
+def microseconds(call: Callable[[], object], wait: Callable[[], object], turns: int = 2000) -> dict[str, float]:
+    """Of the host, per call: the mean of the lowest tenth, and the median. All is waited for after every 20 calls."""
+    times = []
+    for turn in range(turns):
+        start = time.perf_counter_ns()
+        call()
+        times.append((time.perf_counter_ns() - start) * 1e-3)
+        if turn % 20 == 19:
+            wait()
+    low = sorted(times)[: max(1, turns // 10)]
+    return {"lowest tenth": sum(low) / len(low), "median": float(np.median(times))}
+
+
+def measure_host(device, given) -> dict:
+    """Microseconds until `matmul` returns on device arrays; the launches alone; PyTorch."""
+    queue = cl.CommandQueue(device.context, device.cl)
+    sizes = (64, 100, 256) if given.small else (64, 256, 1000, 1024, 4096, 8192)
+    return {str(size): host_share(queue, size) for size in sizes}
+
+
+def host_share(queue: cl.CommandQueue, size: int) -> dict:
+    a, b = pair((size, size, size))
+    x, y = cla.to_device(queue, a), cla.to_device(queue, b)
+    same = [np.array_equal(matmul(x, y).get(), expected(a, b)) for _ in range(2)]
+    turns, out = 2000 if size <= 1024 else 60, matmul(x, y)
+    found: dict = {
+        "right": same,
+        "matmul": microseconds(lambda: matmul(x, y), queue.finish, turns),
+        "matmul, out": microseconds(lambda: matmul(x, y, out), queue.finish, turns),
+    }
+
+    def look_up():
+        return products._known(x, y, None, "auto", None, None, "auto", "float32")
+
+    for repeat in look_up():  # none, if this call cannot be repeated
+        allocate, buffers = passes.pool_of(queue).allocate, (x.base_data, y.base_data, out.base_data)
+        found["launches"] = len(repeat._launches)
+        found["launches alone"] = microseconds(lambda: repeat(queue, buffers, allocate), queue.finish, turns)  # noqa: B023
+        found["looking up"] = microseconds(look_up, queue.finish, turns)
+    if torch and torch.cuda.is_available():
+        p, q = torch.from_numpy(a).cuda(), torch.from_numpy(b).cuda()
+        found["PyTorch"] = microseconds(lambda: torch.matmul(p, q), torch.cuda.synchronize, turns)
+    return found
+
+
+#: Tiles of the family that are tried for batches: rows and columns of a tile, its depth, rows and columns of a
+#: micro-tile, and how far its loop is unrolled.
+TILES = [
+    *[(128, 128, 16, 8, 8, 4), (128, 128, 8, 8, 8, 8), (128, 64, 16, 8, 8, 4), (128, 64, 16, 8, 4, 4)],
+    *[(64, 64, 16, 4, 4, 4), (64, 64, 16, 4, 4, 16), (64, 64, 16, 8, 8, 4), (64, 64, 16, 8, 4, 4)],
+    *[(64, 64, 32, 8, 8, 4), (64, 128, 16, 8, 8, 8), (32, 32, 16, 4, 4, 4), (32, 32, 32, 2, 4, 4)],
+    *[(32, 64, 16, 4, 4, 4), (32, 32, 16, 2, 2, 4)],
+]
+BATCHES = [(64, 256), (256, 64), (16, 1024), (32, 512)]
+
+
+def tile(numbers: tuple[int, ...]) -> dict[str, int]:
+    return dict(zip(("TSM", "TSN", "TSK", "WPTM", "WPTN", "UNROLL"), numbers, strict=True)) | {"WIDTH": 4, "STAGES": 2}
+
+
+def measure_batches(device, given) -> dict:
+    """Batches in one call: "auto", the family's tiles, the ladder's kernels one product after another; torch.bmm."""
+    found: dict = {}
+    queue = cl.CommandQueue(device.context, device.cl)
+    for number, size in [(6, 32)] if given.small else BATCHES:
+        a, b = pair((size, size, size), (number,))
+        x, y, wanted = cla.to_device(queue, a), cla.to_device(queue, b), expected(a, b)
+        options: dict[str, dict] = {"auto": {}}
+        for numbers in TILES[-2:] if given.small else TILES:
+            if max(numbers[:2]) <= size:
+                options["x".join(map(str, numbers))] = {"kernel": "family", "params": tile(numbers)}
+
+        def call(options, x=x, y=y):
+            return matmul(x, y, **options)
+
+        failed = {}
+        with ThreadPoolExecutor(16) as threads:  # compiles
+            for name, result in [(name, threads.submit(call, chosen)) for name, chosen in options.items()]:
+                try:
+                    assert np.array_equal(result.result().get(), wanted), "wrong"
+                except Exception as error:
+                    failed[name] = f"{type(error).__name__}: {error}"[:300]
+        ways = {
+            name: calls.Way(lambda chosen=chosen: call(chosen), queue.finish)
+            for name, chosen in options.items()
+            if name not in failed
+        }
+        if torch and torch.cuda.is_available():
+            p, q = torch.from_numpy(a).cuda(), torch.from_numpy(b).cuda()
+            ways["PyTorch"] = calls.Way(lambda p=p, q=q: torch.bmm(p, q), torch.cuda.synchronize)
+        one = rates(calls._alternating(ways), number * 2 * size**3)
+        before, products._ALONE = products._ALONE, 0
+        forget()
+        try:
+            loop = {"one after another": calls.Way(lambda: call({}), queue.finish)}
+            assert np.array_equal(call({}).get(), wanted), "wrong"
+            one |= rates(calls._alternating(loop), number * 2 * size**3)
+        except Exception as error:
+            failed["one after another"] = f"{type(error).__name__}: {error}"[:300]
+        finally:
+            products._ALONE = before
+            forget()
+        found[f"{number} x {size}"] = {"gflops": one, "failed": failed}
+    return found
+
+
+def forget() -> None:
+    """Have calls worked out again, since a threshold has changed."""
+    products._remembered.cache_clear()
+    products._kept.cache_clear()
+
+
+def rates(seconds: dict[str, list[float]], flops: float) -> dict[str, list[float]]:
+    """GFLOPS of each round."""
+    return {name: [flops / each * 1e-9 for each in rounds] for name, rounds in seconds.items()}
+
+
+def measure_numpy(device, given) -> dict:
+    """NumPy in, NumPy out: staged, unstaged, and by PyTorch from pageable memory; other pieces and threads."""
+    found: dict = {}
+    pays = staging.pays
+    for size in (300,) if given.small else (1024, 2048, 4096, 16384):
+        shape = size, size, size
+        a, b = pair(shape)
+        wanted = expected(a, b)
+
+        def call(
+            staged: bool | None = None, piece=staging.PIECE, threads=staging.THREADS, strips=staging.STRIPS, a=a, b=b
+        ):
+            """`matmul`; without `staged` as it is."""
+            wanted = (piece, threads, strips)
+            if wanted != (staging.PIECE, staging.THREADS, staging.STRIPS):
+                staging.PIECE, staging.THREADS, staging.STRIPS = wanted
+                staging.staging_of.cache_clear()
+            staging.pays = pays if staged is None else lambda *_: staged
+            try:
+                return matmul(a, b, device=device)
+            finally:
+                staging.pays = pays
+
+        chosen = {"staged": (True,), "not staged": (False,)}
+        others = [
+            (2**20, 8, 8),
+            (2**21, 8, 8),
+            (2**22, 4, 8),
+            (2**22, 8, 4),
+            (2**22, 12, 8),
+            (2**21, 12, 16),
+            (2**23, 8, 8),
+        ]
+        tried = {f"pieces of {p}, {t} threads, {s} strips": (True, p, t, s) for p, t, s in others if size >= 4096}
+        one: dict = {"right": {}, "gflops": {}}
+        default = staging.PIECE, staging.THREADS, staging.STRIPS
+        for name, args in (chosen | tried).items():
+            one["right"][name] = bool(np.array_equal(call(*args), wanted))
+            times = [timed(lambda args=args: call(*args)) for _ in range(3 if size > 4096 else 7)]
+            one["gflops"][name] = [model.gflops(*shape, t) for t in times]
+        call(True, *default)
+        if torch and torch.cuda.is_available():
+            p, q = torch.from_numpy(a), torch.from_numpy(b)
+            times = [timed(lambda p=p, q=q: torch.matmul(p.cuda(), q.cuda()).cpu().numpy()) for _ in range(4)]
+            one["gflops"]["PyTorch"] = [model.gflops(*shape, t) for t in times[1:]]
+        found[str(size)] = one
+    return found
+
+
+def timed(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def measure_memory(device, given) -> dict:
+    """Bytes in use before and after a thousand calls on device arrays, and on NumPy arrays."""
+    queue = cl.CommandQueue(device.context, device.cl)
+    size = 100 if given.small else 512
+    a, b = pair((size, size + 8, size - 8))
+    large = pair((60, 70, 80) if given.small else (1500, 1300, 1100))
+    x, y = cla.to_device(queue, a), cla.to_device(queue, b)
+    found: dict = {"right": bool(np.array_equal(matmul(x, y).get(), a @ b))}
+    wanted = large[0] @ large[1]
+    found["right, NumPy"] = bool(np.array_equal(matmul(*large, device=device), wanted))
+    found["before"] = in_use(queue)
+    for _ in range(1000):
+        matmul(x, y)
+    found["after 1000 calls"] = in_use(queue)
+    for _ in range(100 if given.small else 1000):
+        last = matmul(*large, device=device)
+    found["after 1000 calls with NumPy arrays"] = in_use(queue)
+    return found | {"last one right": bool(np.array_equal(last, wanted))}
+
+
+def in_use(queue: cl.CommandQueue) -> dict[str, int]:
+    """Bytes of the process at its largest, of the pool, and of the GPU, where PyTorch can tell."""
+    queue.finish()
+    pool = passes.pool_of(queue)
+    found = {"largest": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "pool": pool.managed_bytes}
+    if torch and torch.cuda.is_available():
+        free, total = torch.cuda.mem_get_info()
+        found["GPU"] = total - free
+    return found
+
+
+EXPERIMENTS = {
+    "host": measure_host,
+    "numpy": measure_numpy,
+    "batches": measure_batches,
+    "memory": measure_memory,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--device", default=None)
+    parser.add_argument("--only", default=",".join(EXPERIMENTS))
+    given = parser.parse_args()
+    device = find_device(given.device)
+    head = {"title": device.name, "device": device.facts(), **records.origin("python docs/experiments/call.py OUT")}
+    found = json.loads(given.out.read_text()) if given.out.exists() else head
+    for name in given.only.split(","):
+        if name in found:
+            print(f"{name}: left out")
+            continue
+        begun = time.monotonic()
+        try:
+            found[name] = EXPERIMENTS[name](device, given)
+        except Exception:
+            found[name] = {"failed": traceback.format_exc()}
+        records.write(given.out, found)
+        print(f"{name}: {time.monotonic() - begun:.0f} s", json.dumps(found[name], default=str)[:3000], flush=True)
+
+
+if __name__ == "__main__":
+    main()
