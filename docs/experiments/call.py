@@ -12,11 +12,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import multiprocessing
 import resource
 import time
 import traceback
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +94,12 @@ def host_share(queue: cl.CommandQueue, size: int) -> dict:
         allocate, buffers = passes.pool_of(queue).allocate, (x.base_data, y.base_data, out.base_data)
         found["launches"] = len(repeat._launches)
         found["launches alone"] = microseconds(lambda: repeat(queue, buffers, allocate), queue.finish, turns)  # noqa: B023
+        kernel, sizes, local_size, _ = repeat._launches[-1]
+        found["one launch alone"] = microseconds(
+            lambda: cl.enqueue_nd_range_kernel(queue, kernel, sizes, local_size),  # noqa: B023
+            queue.finish,
+            turns,
+        )
         found["looking up"] = microseconds(look_up, queue.finish, turns)
     if torch and torch.cuda.is_available():
         p, q = torch.from_numpy(a).cuda(), torch.from_numpy(b).cuda()
@@ -115,10 +122,24 @@ def tile(numbers: tuple[int, ...]) -> dict[str, int]:
     return dict(zip(("TSM", "TSN", "TSK", "WPTM", "WPTN", "UNROLL"), numbers, strict=True)) | {"WIDTH": 4, "STAGES": 2}
 
 
+def compile_tiles(device, tiles) -> None:
+    """Compile the texts in processes of their own, since one process compiles one after the other, and cache them."""
+    with ProcessPoolExecutor(min(16, len(tiles)), multiprocessing.get_context("spawn")) as processes:
+        list(processes.map(compile_one, [device.index] * len(tiles), tiles))
+
+
+def compile_one(index: int, numbers: tuple[int, ...]) -> None:
+    queue = cl.CommandQueue(find_device(index).context)
+    x = cla.zeros(queue, (2, max(numbers), max(numbers)), np.float32)
+    with contextlib.suppress(Exception):  # it will fail again where that is reported
+        matmul(x, x, kernel="family", params=tile(numbers))
+
+
 def measure_batches(device, given) -> dict:
     """Batches in one call: "auto", the family's tiles, the ladder's kernels one product after another; torch.bmm."""
     found: dict = {}
     queue = cl.CommandQueue(device.context, device.cl)
+    compile_tiles(device, TILES[-2:] if given.small else TILES)
     for number, size in [(6, 32)] if given.small else BATCHES:
         a, b = pair((size, size, size), (number,))
         x, y, wanted = cla.to_device(queue, a), cla.to_device(queue, b), expected(a, b)
@@ -131,12 +152,11 @@ def measure_batches(device, given) -> dict:
             return matmul(x, y, **options)
 
         failed = {}
-        with ThreadPoolExecutor(16) as threads:  # compiles
-            for name, result in [(name, threads.submit(call, chosen)) for name, chosen in options.items()]:
-                try:
-                    assert np.array_equal(result.result().get(), wanted), "wrong"
-                except Exception as error:
-                    failed[name] = f"{type(error).__name__}: {error}"[:300]
+        for name, chosen in options.items():
+            try:
+                assert np.array_equal(call(chosen).get(), wanted), "wrong"
+            except Exception as error:
+                failed[name] = f"{type(error).__name__}: {error}"[:300]
         ways = {
             name: calls.Way(lambda chosen=chosen: call(chosen), queue.finish)
             for name, chosen in options.items()
@@ -176,7 +196,7 @@ def measure_numpy(device, given) -> dict:
     """NumPy in, NumPy out: staged, unstaged, and by PyTorch from pageable memory; other pieces and threads."""
     found: dict = {}
     pays = staging.pays
-    for size in (300,) if given.small else (1024, 2048, 4096, 16384):
+    for size in (300,) if given.small else given.numpy:
         shape = size, size, size
         a, b = pair(shape)
         wanted = expected(a, b)
@@ -271,6 +291,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--device", default=None)
+    parser.add_argument("--numpy", type=int, nargs="*", default=[1024, 2048, 4096, 16384], help="sizes for numpy")
     parser.add_argument("--only", default=",".join(EXPERIMENTS))
     given = parser.parse_args()
     device = find_device(given.device)

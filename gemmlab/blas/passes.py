@@ -28,6 +28,7 @@ from .repeat import Recording
 _MOVED = 32, 8, 4  # PX, PY and PE of pad.cl
 _TURNED = 32, 8  # TT and TR of transpose.cl
 _LINE = 64  # WG of axpby.cl and range.cl
+_COMPLETE = cl.command_execution_status.COMPLETE
 
 #: Bytes that a pool of device memory may hold back for the next call, beside twice what the last call needed.
 HELD = 64 * 2**20
@@ -285,10 +286,20 @@ def check_memory(device: Device, sizes: dict[str, int], wide: bool = False, each
 
 
 def wait_for_others(queue: cl.CommandQueue, *arrays: cla.Array) -> None:
-    """Have the queue wait for what other queues still do to these arrays; its own commands follow each other anyway."""
-    events = [event for x in arrays for event in x.events if event.command_queue != queue]
-    if events:
-        cl.enqueue_barrier(queue, events)
+    """Have the queue wait for what other queues still do to these arrays; its own commands follow each other anyway.
+
+    Events that have happened are struck off the arrays' lists, so that later calls need not ask the driver again.
+    """
+    awaited = []
+    for x in arrays:
+        for event in tuple(x.events):
+            if event.command_execution_status == _COMPLETE:
+                with suppress(ValueError):  # another thread was first
+                    x.events.remove(event)
+            elif event.command_queue != queue:
+                awaited.append(event)
+    if awaited:
+        cl.enqueue_barrier(queue, awaited)
 
 
 def _moving(out: Layout) -> tuple[int, int]:
@@ -310,5 +321,6 @@ def pool_of(queue: cl.CommandQueue) -> MemoryPool:
 
 def trim(pool: MemoryPool, size_bytes: int) -> None:
     """Give memory back to the device, if a pool holds more than `HELD` and twice the bytes of the last call."""
-    if pool.managed_bytes - pool.active_bytes > HELD + 2 * size_bytes:
+    most = HELD + 2 * size_bytes
+    if pool.managed_bytes > most and pool.managed_bytes - pool.active_bytes > most:
         pool.free_held()

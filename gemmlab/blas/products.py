@@ -272,7 +272,8 @@ def _product(
 
 def _on_device(prepared: Prepared, queue, device, alpha, a, b, beta, c, out, known) -> cla.Array:
     """The product of device arrays: enqueued, not waited for. Its launches are left in `known`, if that is a list."""
-    result = _unwritten(queue, prepared.shape, a.dtype, a.allocator or b.allocator) if out is None else out
+    blank = _blank(queue, prepared.shape, a.dtype)
+    result = _unwritten(blank, a.allocator or b.allocator) if out is None else out
     if not prepared.elements:
         return result
     wait_for_others(queue, *(x for x in (a, b, c, out) if x is not None))
@@ -288,7 +289,7 @@ def _on_device(prepared: Prepared, queue, device, alpha, a, b, beta, c, out, kno
                 session.copy(Matrix(memory, product), Matrix(out.base_data, place))
         result.events[:] = [session.events[-1][1]]  # all that came before has been waited for
         if session.recording:
-            known.append(Repeat(session.recording, (a.base_data, b.base_data, memory), prepared.shape))
+            known.append(Repeat(session.recording, (a.base_data, b.base_data, memory), blank))
     return result
 
 
@@ -305,8 +306,8 @@ def _known(a, b, out, kernel, params, device, edges, precision) -> list[Repeat] 
         return None
     if not (type(edges) is type(precision) is str and type(kernel) in (str, int)):
         return None
-    buffers = [x.base_data for x in (a, b, out) if x is not None]
-    shared = tuple(map(buffers.index, buffers))  # which of them are the same
+    x, y, z = a.base_data, b.base_data, None if out is None else out.base_data
+    shared = x is y, y is z, z is x
     return _kept(_kind(a), _kind(b), None if out is None else _kind(out), shared, kernel, edges, precision)
 
 
@@ -328,7 +329,7 @@ def _again(repeat: Repeat, a: cla.Array, b: cla.Array, out: cla.Array | None) ->
     allocate = allocator or pool.allocate
     if out is None:
         wait_for_others(queue, a, b)
-        out = _unwritten(queue, repeat.shape, a.dtype, allocator)
+        out = _unwritten(repeat.blank, allocator)
         out.base_data = allocate(out.nbytes)
     else:
         check_out(out, a, b)
@@ -429,19 +430,17 @@ def _results(prepared: Prepared) -> Iterator[Layout]:
     return (compact._replace(offset=i * m * n) for i in range(prod(prepared.batch_shape)))
 
 
-def _unwritten(queue: cl.CommandQueue, shape: tuple[int, ...], dtype: np.dtype, allocator) -> cla.Array:
+def _unwritten(blank: dict[str, Any], allocator) -> cla.Array:
     """A device array whose memory is yet to be given: a copy, since PyOpenCL's constructor takes 15 microseconds."""
     array = cla.Array.__new__(cla.Array)
-    vars(array).update(vars(_blank(queue, shape, dtype)))
-    array.allocator, array.events = allocator, []
+    vars(array).update(blank, allocator=allocator, events=[])
     return array
 
 
 @cached(256)
-def _blank(queue: cl.CommandQueue, shape: tuple[int, ...], dtype: np.dtype) -> cla.Array:
-    array = cla.Array(queue, shape, dtype, data=())
-    array.base_data = None
-    return array
+def _blank(queue: cl.CommandQueue, shape: tuple[int, ...], dtype: np.dtype) -> dict[str, Any]:
+    """The attributes of an array by rows, but for its memory."""
+    return vars(cla.Array(queue, shape, dtype, data=())) | {"base_data": None}
 
 
 def _by_ladder(session: Session, chosen: Kernel, problem: Problem, buffers, alpha, beta, before, out: Matrix) -> None:

@@ -31,14 +31,15 @@ class Repeat:
         recording: of the first call.
         given: its buffers: those of the operands and of the result. Buffers that are the same object share a gap, so
             that they have to be the same in later calls, too.
-        shape: that of the result.
+        blank: the attributes of an array like the result, but for its memory.
 
     Attributes:
+        blank: as given.
         size_bytes: of all memory that a call makes.
     """
 
-    def __init__(self, recording: Recording, given: Sequence[Any], shape: tuple[int, ...]):
-        self.shape = shape
+    def __init__(self, recording: Recording, given: Sequence[Any], blank: dict[str, Any]):
+        self.blank = blank
         made = [(buffer, size_bytes) for buffer, size_bytes in recording.made if buffer is not given[-1]]
         gaps = [id(buffer) for buffer in (*given, *(buffer for buffer, _ in made))]
         self._temporaries = [size_bytes for _, size_bytes in made]
@@ -52,7 +53,7 @@ class Repeat:
 
     def __call__(self, queue: cl.CommandQueue, given: Sequence[Any], allocate: Callable[[int], Any]) -> cl.Event:
         """Launch again, on these buffers; return the last event."""
-        buffers = [*given, *map(allocate, self._temporaries)]
+        buffers = [*given, *map(allocate, self._temporaries)] if self._temporaries else given
         with self._lock:
             for kernel, global_size, local_size, places in self._launches:
                 for index, gap in places:

@@ -24,7 +24,7 @@ from .operands import Form, by_columns, compact_strides
 from .passes import Session
 
 #: Bytes of the matrices of a product from which on it pays.
-PAYS = 4 * 2**20
+PAYS = 24 * 2**20
 #: Bytes of a pinned buffer: long enough for the full speed of a transfer, short enough to stay in a cache.
 PIECE = 4 * 2**20
 #: Threads per direction at most: together they copy about as fast as memory is.
