@@ -162,6 +162,9 @@ def _prepare(
     if out is not None and out.shape != shape:
         raise ValueError(f"out has the shape {out.shape}, but the product has {shape}")
     by_columns, places = (False, ()) if out is None else _places(out, vectors)
+    if batch is not None and not (by_columns or places) and ta == "N" and _stacked(a, b):
+        m, batch_shape, batch = prod(a.shape[:-1]), (), None
+        a = a.matrix._replace(shape=(m, k))
     empty = prod(shape) == 0
     problem = Problem.compact(m, n, k if reads and not empty else 0)
     if problem.k:
@@ -227,6 +230,13 @@ def _batch(a: Form, b: Form) -> tuple[tuple[int, ...], Batch | None]:
     if prod(shape) <= 1:
         return shape, None
     return shape, Batch.over(shape, a.steps(shape), b.steps(shape))
+
+
+def _stacked(a: Form, b: Form) -> bool:
+    """Whether a batch is one product: its left matrices follow each other as if they were one, times a single b."""
+    rows = [(size, stride) for size, stride in zip(a.shape[:-1], a.strides[:-1], strict=True) if size > 1]
+    follows = all(outer == size * stride for (_, outer), (size, stride) in zip(rows, rows[1:], strict=False))
+    return follows and a.shape[-2] > 1 and prod(b.shape[:-2]) == 1
 
 
 def _places(out: Form, vectors: tuple[bool, bool]) -> tuple[bool, tuple[Layout, ...]]:

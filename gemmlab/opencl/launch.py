@@ -147,15 +147,12 @@ class Kernel:
         lda, ldb = self.leading_dimensions(m, n, k)
         elements = lda * k, ldb * (k if self.b_transposed else n), m * n
         buffers = [self._buffer(*given) for given in zip("abc", (a, b, c), elements, strict=True)]
-        return self.enqueue(m, n, k, buffers, in_order(queue) if queue else self.device.queue)
-
-    def enqueue(self, m: int, n: int, k: int, buffers, queue: cl.CommandQueue) -> list[tuple[str, cl.Event]]:
-        """Like `passes`, but without validating the buffers of A, B and C, which takes a while."""
+        queue = in_order(queue) if queue else self.device.queue
         with self.sharing:
             return [(name, bound(queue)) for name, bound in self.bound(m, n, k, buffers, queue)]
 
     def bound(self, m: int, n: int, k: int, buffers, queue: cl.CommandQueue) -> list[tuple[str, Bound]]:
-        """What `enqueue` launches, by name; `sharing` has to be held until all of it is launched."""
+        """What `passes` launches, by name, for buffers that fit; `sharing` is to be held until all is launched."""
         launch = self.launch(m, n, k)
         pieces = self._workspace_of(queue) if self.workspace else None
         arguments = m, n, k, *buffers, *([pieces] if self.spec.takes_workspace else ())
