@@ -61,7 +61,7 @@ class Session:
         self.recording: Recording | None = None
         self._bytes = 0
         self._pool = pool_of(queue) if pooled and allocate is None else None
-        self._allocate = allocate or self._pool or partial(cl.Buffer, queue.context, cl.mem_flags.READ_WRITE)
+        self.allocate = allocate or self._pool or partial(cl.Buffer, queue.context, cl.mem_flags.READ_WRITE)
 
     def __enter__(self) -> Session:
         return self
@@ -85,7 +85,7 @@ class Session:
 
     def memory(self, elements: int) -> Any:
         size_bytes = self.dtype.itemsize * elements
-        made = self._allocate(size_bytes)
+        made = self.allocate(size_bytes)
         self._bytes += size_bytes
         if self.recording:
             self.recording.made.append((made, size_bytes))

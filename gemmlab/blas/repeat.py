@@ -31,15 +31,15 @@ class Repeat:
         recording: of the first call.
         given: its buffers: those of the operands and of the result. Buffers that are the same object share a gap, so
             that they have to be the same in later calls, too.
-        blank: the attributes of an array like the result, but for its memory.
+        blank: the attributes of an array like the result, but for its memory; for products of device arrays.
 
     Attributes:
         blank: as given.
         size_bytes: of all memory that a call makes.
     """
 
-    def __init__(self, recording: Recording, given: Sequence[Any], blank: dict[str, Any]):
-        self.blank = blank
+    def __init__(self, recording: Recording, given: Sequence[Any], blank: dict[str, Any] | None = None):
+        self.blank = blank or {}
         made = [(buffer, size_bytes) for buffer, size_bytes in recording.made if buffer is not given[-1]]
         gaps = [id(buffer) for buffer in (*given, *(buffer for buffer, _ in made))]
         self._temporaries = [size_bytes for _, size_bytes in made]
