@@ -12,19 +12,18 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import multiprocessing
 import resource
 import time
 import traceback
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 
-from gemmlab import matmul, model
+from gemmlab import catalog, matmul, model
 from gemmlab.bench import calls, records
 from gemmlab.blas import passes, products, staging
 from gemmlab.opencl.devices import find_device
@@ -107,82 +106,78 @@ def host_share(queue: cl.CommandQueue, size: int) -> dict:
     return found
 
 
-#: Tiles of the family that are tried for batches: rows and columns of a tile, its depth, rows and columns of a
-#: micro-tile, and how far its loop is unrolled.
-TILES = [
-    *[(128, 128, 16, 8, 8, 4), (128, 128, 8, 8, 8, 8), (128, 64, 16, 8, 8, 4), (128, 64, 16, 8, 4, 4)],
-    *[(64, 64, 16, 4, 4, 4), (64, 64, 16, 4, 4, 16), (64, 64, 16, 8, 8, 4), (64, 64, 16, 8, 4, 4)],
-    *[(64, 64, 32, 8, 8, 4), (64, 128, 16, 8, 8, 8), (32, 32, 16, 4, 4, 4), (32, 32, 32, 2, 4, 4)],
-    *[(32, 64, 16, 4, 4, 4), (32, 32, 16, 2, 2, 4)],
-]
-BATCHES = [(64, 256), (256, 64), (16, 1024), (32, 512)]
+BATCHES = [(64, 256), (256, 64), (64, 250), (64, 128), (32, 512), (16, 1024), (4, 2048)]
 
 
-def tile(numbers: tuple[int, ...]) -> dict[str, int]:
-    return dict(zip(("TSM", "TSN", "TSK", "WPTM", "WPTN", "UNROLL"), numbers, strict=True)) | {"WIDTH": 4, "STAGES": 2}
-
-
-def compile_tiles(device, tiles) -> None:
-    """Compile the texts in processes of their own, since one process compiles one after the other, and cache them."""
-    with ProcessPoolExecutor(min(16, len(tiles)), multiprocessing.get_context("spawn")) as processes:
-        list(processes.map(compile_one, [device.index] * len(tiles), tiles))
-
-
-def compile_one(index: int, numbers: tuple[int, ...]) -> None:
-    queue = cl.CommandQueue(find_device(index).context)
-    x = cla.zeros(queue, (2, max(numbers), max(numbers)), np.float32)
-    with contextlib.suppress(Exception):  # it will fail again where that is reported
-        matmul(x, x, kernel="family", params=tile(numbers))
+WARP_TILING = next(number for number, spec in catalog.items() if spec.takes_workspace)
+#: Tiles of kernel 15 that are tried for batches, with a work-group for each tile.
+WARP_TILES = {
+    "128 x 64": {"TSM": 128, "TSN": 64, "TSK": 16, "WPTM": 8, "WPTN": 8, "WARPM": 4, "BATCHES": 10},
+    "64 x 128": {"TSM": 64, "TSN": 128, "TSK": 16, "WPTM": 8, "WPTN": 8, "WARPM": 4, "BATCHES": 10},
+    "64 x 64": {"TSM": 64, "TSN": 64, "TSK": 16, "WPTM": 8, "WPTN": 8, "WARPM": 4, "BATCHES": 10},
+    "256 x 128": {"TSM": 256, "TSN": 128, "TSK": 8, "WPTM": 16, "WPTN": 8, "WARPM": 4, "BATCHES": 7},
+    "64 x 32": {"TSM": 64, "TSN": 32, "TSK": 32, "WPTM": 4, "WPTN": 4, "WARPM": 8, "BATCHES": 6},
+    "32 x 32": {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4, "WARPM": 8, "BATCHES": 6},
+}
 
 
 def measure_batches(device, given) -> dict:
-    """Batches in one call: "auto", the family's tiles, the ladder's kernels one product after another; torch.bmm."""
-    found: dict = {}
+    """Batches of squares in one call: as "auto" does it, by the family, and one product after another; torch.bmm."""
     queue = cl.CommandQueue(device.context, device.cl)
-    compile_tiles(device, TILES[-2:] if given.small else TILES)
-    for number, size in [(6, 32)] if given.small else BATCHES:
-        a, b = pair((size, size, size), (number,))
-        x, y, wanted = cla.to_device(queue, a), cla.to_device(queue, b), expected(a, b)
-        options: dict[str, dict] = {"auto": {}}
-        for numbers in TILES[-2:] if given.small else TILES:
-            if max(numbers[:2]) <= size:
-                options["x".join(map(str, numbers))] = {"kernel": "family", "params": tile(numbers)}
+    batches = [(6, 32), (3, 64)] if given.small else BATCHES
+    return {f"{number} x {size}": batch_of(queue, number, size) for number, size in batches}
 
-        def call(options, x=x, y=y):
-            return matmul(x, y, **options)
 
-        failed = {}
-        for name, chosen in options.items():
-            try:
-                assert np.array_equal(call(chosen).get(), wanted), "wrong"
-            except Exception as error:
-                failed[name] = f"{type(error).__name__}: {error}"[:300]
-        ways = {
-            name: calls.Way(lambda chosen=chosen: call(chosen), queue.finish)
-            for name, chosen in options.items()
-            if name not in failed
-        }
-        if torch and torch.cuda.is_available():
-            p, q = torch.from_numpy(a).cuda(), torch.from_numpy(b).cuda()
-            ways["PyTorch"] = calls.Way(lambda p=p, q=q: torch.bmm(p, q), torch.cuda.synchronize)
-        one = rates(calls._alternating(ways), number * 2 * size**3)
-        before, products._ALONE = products._ALONE, 0
-        forget()
+def batch_of(queue: cl.CommandQueue, number: int, size: int) -> dict:
+    a, b = pair((size, size, size), (number,))
+    x, y = cla.to_device(queue, a), cla.to_device(queue, b)
+    ways = {
+        "auto": calls.Way(lambda: matmul(x, y), queue.finish),
+        "family": calls.Way(lambda: matmul(x, y, kernel="family"), queue.finish),
+    }
+    for name, given in WARP_TILES.items():
+        if max(given["TSM"], given["TSN"]) <= size and queue.device.type & cl.device_type.GPU:
+            params = {"STAGES": 3, "TRANSPOSED": 0, "GROUPS": 0, **given}
+            ways[name] = calls.Way(lambda params=params: matmul(x, y, kernel=WARP_TILING, params=params), queue.finish)
+    wanted = expected(a, b)
+    right: dict = {}
+    for name in [*ways]:
         try:
-            loop = {"one after another": calls.Way(lambda: call({}), queue.finish)}
-            assert np.array_equal(call({}).get(), wanted), "wrong"
-            one |= rates(calls._alternating(loop), number * 2 * size**3)
+            right[name] = bool(np.array_equal(matmul_of(ways[name]), wanted))
         except Exception as error:
-            failed["one after another"] = f"{type(error).__name__}: {error}"[:300]
-        finally:
-            products._ALONE = before
-            forget()
-        found[f"{number} x {size}"] = {"gflops": one, "failed": failed}
-    return found
+            right[name] = f"{type(error).__name__}: {error}"[:300]
+            del ways[name]
+    if torch and torch.cuda.is_available():
+        p, q = torch.from_numpy(a).cuda(), torch.from_numpy(b).cuda()
+        ways["PyTorch"] = calls.Way(lambda: torch.bmm(p, q), torch.cuda.synchronize)
+    seconds = calls._alternating(ways)
+    with one_after_another():
+        ways = {"one after another": ways["auto"]}
+        right["one after another"] = bool(np.array_equal(matmul(x, y).get(), wanted))
+        seconds |= calls._alternating(ways)
+    return {"right": right, "gflops": rates(seconds, 2.0 * number * size**3)}
+
+
+def matmul_of(way: calls.Way) -> np.ndarray:
+    result: Any = way.call()
+    return result.get()
+
+
+@contextlib.contextmanager
+def one_after_another() -> Iterator[None]:
+    """Each product of a batch has a launch of its own."""
+    before = products._ALONE, products._at_once
+    products._ALONE, products._at_once = 0, lambda *_: False
+    forget()
+    try:
+        yield
+    finally:
+        products._ALONE, products._at_once = before
+        forget()
 
 
 def forget() -> None:
-    """Have calls worked out again, since a threshold has changed."""
+    """Have calls worked out again."""
     products._remembered.cache_clear()
     products._kept.cache_clear()
 

@@ -43,7 +43,7 @@ from .operands import (
     transposition,
 )  # fmt: skip
 from .passes import Matrix, Session, check_memory, placed, planned, pool_of, trim, wait_for_others
-from .problem import Batch, Layout, Operand, Problem, footprint
+from .problem import MOST, Batch, Layout, Operand, Problem, footprint
 from .repeat import Recording, Repeat
 
 
@@ -123,6 +123,7 @@ class Prepared(NamedTuple):
         batch: the products of a batch, if there are several.
         packs: whether the operands are packed first, as on processors.
         splits: whether the family multiplies in up to four launches.
+        at_once: whether `chosen` multiplies all products of a batch in one launch.
         chosen: the kernel of the ladder that multiplies otherwise, or None for one of the family.
         tile: parameters for the family, where the user gave some.
         added: how C0 lies, if beta C0 is added.
@@ -136,6 +137,7 @@ class Prepared(NamedTuple):
     batch: Batch | None
     packs: bool
     splits: bool
+    at_once: bool
     chosen: Kernel | None
     tile: dict[str, int] | None
     added: Operand | None
@@ -179,13 +181,17 @@ def _prepare(
     packs = packed.takes(kernel, params, edges, precision, a.dtype, device, (m, n, k))
     if packs and batch is not None and kernel == "auto":
         packs = m * n * k >= _PACKED_ALONE
-    in_one = batch is not None and kernel == "auto" and (edges, precision) == ("auto", "float32") and m * n * k < _ALONE
-    if packs:
-        chosen, tile = None, None
+    auto = batch is not None and kernel == "auto" and (edges, precision) == ("auto", "float32")
+    in_one, chosen = auto and m * n * k < _ALONE, None
+    if batch is not None and in_one and not packs and a.dtype == np.float32 and params is None:
+        chosen = _for_a_batch(problem, batch, device, context)
+    if packs or chosen:
+        tile = None
     elif by_family("family" if in_one else kernel, params, edges, precision, a.dtype, device):
         chosen, tile = None, None if params is None else tiles.complete_tile(params)
     else:
         chosen, tile = select(kernel, params, edges, device, context, problem[:2] + (k,), precision), None
+    at_once = chosen is not None and batch is not None and _at_once(chosen, problem, batch)
     splits = chosen is None and not packs and edges == "split"
     each = a.dtype.itemsize
     sizes = footprint(problem, planned(chosen, problem) if chosen and problem.k else [])
@@ -193,7 +199,7 @@ def _prepare(
     whole = {"a": prod(a.shape) * reads, "b": prod(b.shape) * reads, "the result": prod(shape)}
     check_memory(device, sizes | whole, True, each)
     added = swapped("c", c) if adds and c is not None and m * n else None
-    return Prepared(shape, batch_shape, problem, by_columns, batch, packs, splits, chosen, tile, added, places)
+    return Prepared(shape, batch_shape, problem, by_columns, batch, packs, splits, at_once, chosen, tile, added, places)
 
 
 _remembered = cached(1024)(_prepare)  # working a product out takes longer than a small product
@@ -203,6 +209,31 @@ _remembered = cached(1024)(_prepare)  # working a product out takes longer than 
 _ALONE = 2**28
 #: The same on a processor, whose kernels of the family are much slower than those for packed operands.
 _PACKED_ALONE = 2**20
+
+
+def _for_a_batch(problem: Problem, batch: Batch, device: Device, context: cl.Context) -> Kernel | None:
+    """The kernel of the ladder for a batch in one launch, if it can and suits: that of a product with as many tiles."""
+    (m, n, k), sides = problem[:3], batch.number**0.5
+    number, pairs = selection.choose(device, (round(m * sides), round(n * sides), k))
+    spec, params = find(number), dict(pairs)
+    params |= {"GROUPS": 0} if "GROUPS" in params else {}  # each tile has a work-group of its own
+    rows, columns, _ = spec.tiles(params)
+    if not k or device.kind != "GPU" or rows > m or columns > n:
+        return None  # much of a tile would lie outside of such small results
+    for width in [{}, {"WIDTH": 1}] if "WIDTH" in params else [{}]:  # sizes that no vector divides take single floats
+        if not spec.problems(params | width, device.limits):
+            chosen = _kernel(number, tuple((params | width).items()), device, context)
+            if _at_once(chosen, problem, batch):
+                return chosen
+    return None
+
+
+def _at_once(chosen: Kernel, problem: Problem, batch: Batch) -> bool:
+    """Whether a kernel of the ladder can multiply all products in one launch: as they lie, without any other pass."""
+    if not problem.k or chosen.spec.tensor or chosen.workspace or batch.shared(problem) is None:
+        return False
+    (only, *more) = planned(chosen, problem)
+    return batch.number <= MOST and not more and only.out is None
 
 
 def _sizes(a: Form, b: Form, c: Form | None, ta: str, tb: str) -> tuple[int, int, int]:
@@ -312,13 +343,16 @@ def _known(a, b, out, kernel, params, device, edges, precision) -> list[Repeat] 
     None stands for calls that are not repeated: those with options of unusual types, or on other arrays.
     """
     device_arrays = type(a) is type(b) is cla.Array and (out is None or type(out) is cla.Array)
-    if not device_arrays or params is not None or device is not None:
+    if not device_arrays or device is not None or not (params is None or type(params) is dict):
+        return None
+    given = params and tuple(params.items())
+    if given and not all(type(value) is int for _, value in given):
         return None
     if not (type(edges) is type(precision) is str and type(kernel) in (str, int)):
         return None
     x, y, z = a.base_data, b.base_data, None if out is None else out.base_data
     shared = x is y, y is z, z is x
-    return _kept(_kind(a), _kind(b), None if out is None else _kind(out), shared, kernel, edges, precision)
+    return _kept(_kind(a), _kind(b), None if out is None else _kind(out), shared, kernel, given, edges, precision)
 
 
 def _kind(x: cla.Array) -> tuple:
@@ -409,6 +443,10 @@ def _multiply(session: Session, prepared: Prepared, alpha, buffers, beta, before
         return
     if chosen is None and not (prepared.splits or prepared.packs and problem.k):
         session.gemm(problem, (of_a, of_b), alpha, beta, before, out, prepared.tile, batch)
+    elif batch is not None and chosen is not None and prepared.at_once:
+        shared = batch.shared(problem)
+        assert shared is not None, "see `_at_once`"
+        session.launch("gemm", chosen.batch(*problem[:3], batch.number, shared, (of_a, of_b, memory)))
     elif batch is None:
         _one(session, prepared, problem, (of_a, of_b), alpha, beta, before, out)
     else:

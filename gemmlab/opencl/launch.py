@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from functools import lru_cache
 from math import prod
@@ -10,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pyopencl as cl
 
+from ..caches import cached
 from ..catalog import KernelSpec, ParameterError, find, sources
 from ..catalog.spec import round_up, tiles_over
 from .build import Bound, BuildError, Built, build, options
@@ -162,6 +164,20 @@ class Kernel:
             found.append(("fix-up", Bound(self._fixup, launch.fixup_size, _FIXUP, sums)))
         return found
 
+    def batch(self, m: int, n: int, k: int, number: int, shared: tuple[bool, bool], buffers) -> Bound:
+        """What launches so many products, whose matrices follow each other, by a kernel without a workspace.
+
+        Args:
+            m, n, k: sizes of each product, multiples of `multiples`.
+            number: of products; the third dimension of the launch counts them.
+            shared: whether all products share A, and B.
+            buffers: those of A, B and C.
+        """
+        launch, macros = self.launch(m, n, k), self.spec.macros(m, n, self.params)
+        built = build(self.device, self.context, self._title, batched(self.source, shared), macros)
+        arguments = m, n, k, *buffers, *([None] if self.spec.takes_workspace else ())
+        return Bound(built, (*launch.global_size, number), (*self.local_size, 1), arguments)
+
     def _workspace_of(self, queue: cl.CommandQueue) -> cl.Buffer:
         """The memory for partial tiles of the launches on a queue, made at the first one."""
         if queue not in self._workspaces:
@@ -197,6 +213,27 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"<gemmlab kernel {self} on {self.device}>"
+
+
+#: Begins the kernel's body: from here on A, B and C are those of the work-group's own product.
+_NEXT = """
+    {name} = ({space}void*)(({space}float*){name} + (size_t)get_group_id(2)*{elements});"""
+
+
+@cached(64)
+def batched(text: str, shared: tuple[bool, bool]) -> str:
+    """A kernel's text for products whose matrices follow each other; the third dimension of a launch counts them.
+
+    Args:
+        text: of a kernel of the ladder.
+        shared: whether all products share A, and B.
+    """
+    begin = re.search(r"__kernel[^{]*\bgemm\s*\([^{]*\{", text)
+    assert begin, "every kernel of the ladder is named gemm"
+    moved = [("A", "const __global ", "M*K"), ("B", "const __global ", "K*N"), ("C", "__global ", "M*N")]
+    moved = [each for each, still in zip(moved, (*shared, False), strict=True) if not still]
+    lines = "".join(_NEXT.format(name=name, space=space, elements=elements) for name, space, elements in moved)
+    return text[: begin.end()] + lines + text[begin.end() :]
 
 
 def whole(m: int, n: int, k: int, multiples: tuple[int, int, int]) -> tuple[int, int, int]:

@@ -8,9 +8,10 @@ import pyopencl as cl
 import pyopencl.array as cla
 import pytest
 from configurations import SMALL_TILE
+from conftest import in_part
 from pyopencl.tools import ImmediateAllocator, MemoryPool
 from test_errors import refused
-from test_matmul import host, laid_out, to_device
+from test_matmul import SMALL_TILES, host, laid_out, to_device
 
 import gemmlab
 from gemmlab import check, matmul
@@ -277,3 +278,28 @@ def test_repeated_calls_are_right_whatever_changes_between_them(device):
             assert np.array_equal(matmul(p, q, kernel="family").get(), left @ right)
         moved = to_device(device.queue, a, "block")
         assert np.array_equal(matmul(moved, y).get(), a @ b)
+
+
+# Kernels of the ladder
+
+
+TAKES_BATCHES = [n for n, spec in gemmlab.catalog.items() if not (spec.tensor or spec.takes_workspace)]
+
+
+@pytest.mark.parametrize("number", in_part(TAKES_BATCHES, 4))
+def test_a_batch_of_whole_tiles_is_one_launch_of_the_ladder(number, any_device, monkeypatch):
+    spec = gemmlab.catalog[number]
+    params = spec.complete({"TS": 16, "WPT": 4} if {"TS", "WPT"} <= set(spec.defaults) else SMALL_TILES.get(number))
+    (rows, cols, depth), turned = spec.tiles(params), spec.wants_transposed(params)
+    n, m, k = 2 * rows, cols, 2 * depth
+    launched = []
+    launch = passes.Session.launch
+    monkeypatch.setattr(passes.Session, "launch", lambda self, *x: (launched.append(x[0]), launch(self, *x))[1])
+    for left, right in (((3, m, k), (3, k, n)), ((m, k), (3, k, n)), ((2, 3, m, k), (2, 3, k, n))):
+        a, b = whole(left), whole(right, 1)
+        x = a.swapaxes(-1, -2).copy() if turned else a  # so that no pass is needed
+        x, y = (cla.to_device(any_device.queue, z) for z in (x, b))
+        x = x.transpose((*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)) if turned else x
+        launched.clear()
+        assert np.array_equal(matmul(x, y, kernel=number, params=params).get(), a @ b)
+        assert launched == ["gemm"], (left, right)
