@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import resource
 import time
 import traceback
@@ -125,7 +126,11 @@ def measure_batches(device, given) -> dict:
     """Batches of squares in one call: as "auto" does it, by the family, and one product after another; torch.bmm."""
     queue = cl.CommandQueue(device.context, device.cl)
     batches = [(6, 32), (3, 64)] if given.small else BATCHES
-    return {f"{number} x {size}": batch_of(queue, number, size) for number, size in batches}
+    found, start = {}, time.monotonic()
+    for number, size in batches:
+        if time.monotonic() - start < given.seconds:
+            found[f"{number} x {size}"] = batch_of(queue, number, size)
+    return found
 
 
 def batch_of(queue: cl.CommandQueue, number: int, size: int) -> dict:
@@ -285,6 +290,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="no batch is begun after so long")
     parser.add_argument("--device", default=None)
     parser.add_argument("--numpy", type=int, nargs="*", default=[1024, 2048, 4096, 16384], help="sizes for numpy")
     parser.add_argument("--only", default=",".join(EXPERIMENTS))
