@@ -563,11 +563,13 @@ def matmul(
 
     Arrays of more than two dimensions are batches, as in `numpy.matmul`: the last two dimensions multiply, the others
     are broadcast. A vector at the left is a row, a vector at the right is a column, and the result lacks that
-    dimension. The family multiplies a batch in one launch if its matrices lie at equal distances; kernels of the
-    ladder multiply one pair after another, without waiting. "auto" takes the family for small float32 matrices.
+    dimension. The family multiplies a batch in one launch if its matrices lie at equal distances, kernels of the ladder
+    if they follow each other as such a kernel wants them; otherwise these multiply one pair after another, without
+    waiting. A batch of left matrices that follow each other, times a single right one, is one tall product.
 
-    A call with device arrays returns when everything is enqueued. What other queues still do to the operands
-    (``Array.events``) is waited for on the device, and the result has the event of its last launch.
+    A call with device arrays returns when everything is enqueued, and one like it before only repeats its launches.
+    What other queues still do to the operands (``Array.events``) is waited for on the device, and the result has the
+    event of its last launch.
 
     Args:
         a: m x k float32, float64, complex64 or complex128: a NumPy array of any layout, or a
