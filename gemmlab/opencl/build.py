@@ -38,8 +38,9 @@ class Built:
         work_group_limit: work-items of the largest work-group that it fits.
     """
 
-    def __init__(self, kernel: cl.Kernel, device: Device, seconds: float, types: list):
+    def __init__(self, program: cl.Program, kernel: cl.Kernel, device: Device, seconds: float, types: list):
         self.kernel = kernel
+        self._program = program
         self.types = types
         self.seconds = seconds
         info = cl.kernel_work_group_info
@@ -56,7 +57,7 @@ class Built:
 
     def with_arguments(self, args) -> cl.Kernel:
         """A kernel object with arguments of its own, which no other launch changes."""
-        own = cl.Kernel(self.kernel.program, self.kernel.function_name)
+        own = cl.Kernel(self._program, self.kernel.function_name)
         for index, (value, kind) in enumerate(zip(args, self.types, strict=True)):
             own.set_arg(index, value if kind is None else kind(value))
         return own
@@ -126,7 +127,7 @@ def _build(device: Device, context: cl.Context, title: str, text: str, flags: tu
             raise BuildError(title, f"it has no kernel named {name}", text) from None
     types = _types(text, name) or [None] * kernel.num_args
     kernel.set_scalar_arg_dtypes(types)
-    return Built(kernel, device, time.perf_counter() - start, types)
+    return Built(program, kernel, device, time.perf_counter() - start, types)
 
 
 #: Hides instructions that OpenCL's compiler does not know: it reads them as comments.
