@@ -31,6 +31,7 @@ SYSTEM = (
     "browser/",
     "kernels/test_sanitiser.py",
     "kernels/test_warp_tiling.py",  # compiles kernel 15 for minutes
+    "test_a_batch_of_warp_tiles",
     "test_a_small_run_of_the_profiler",
     "test_clblast",
     "test_every_size_from_1",

@@ -110,8 +110,8 @@ def host_share(queue: cl.CommandQueue, size: int) -> dict:
 BATCHES = [(64, 256), (256, 64), (64, 250), (64, 128), (32, 512), (16, 1024), (4, 2048)]
 
 
-WARP_TILING = next(number for number, spec in catalog.items() if spec.takes_workspace)
-#: Tiles of kernel 15 that are tried for batches, with a work-group for each tile.
+WARP_TILING = next(number for number, spec in catalog.items() if spec.file.endswith("warp_tiling.cl"))
+#: Its tiles that are tried for batches, with a work-group for each tile.
 WARP_TILES = {
     "128 x 64": {"TSM": 128, "TSN": 64, "TSK": 16, "WPTM": 8, "WPTN": 8, "WARPM": 4, "BATCHES": 10},
     "64 x 128": {"TSM": 64, "TSN": 128, "TSK": 16, "WPTM": 8, "WPTN": 8, "WARPM": 4, "BATCHES": 10},

@@ -306,3 +306,17 @@ def test_a_batch_of_whole_tiles_is_one_launch_of_the_ladder(number, any_device, 
         launched.clear()
         assert np.array_equal(matmul(x, y, kernel=number, params=params).get(), a @ b)
         assert launched == ["gemm"], (left, right)
+
+
+def test_a_batch_of_warp_tiles(any_device, monkeypatch):
+    """Kernel 15 takes any sizes whose rows its vectors divide; others go through padded copies, one by one."""
+    number = next(n for n, spec in gemmlab.catalog.items() if spec.file.endswith("warp_tiling.cl"))
+    params = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "TRANSPOSED": 0, "ASYNC": 0}
+    launched = noted(monkeypatch)
+    for (m, n, k), launches in (((32, 32, 16), 1), ((35, 44, 19), 1), ((35, 43, 19), 3)):
+        for left, right in (((3, m, k), (3, k, n)), ((m, k), (3, k, n))):
+            a, b = whole(left), whole(right, 1)
+            launched.clear()
+            x, y = (cla.to_device(any_device.queue, z) for z in (a, b))
+            assert np.array_equal(matmul(x, y, kernel=number, params=params).get(), a @ b)
+            assert launched.count("gemm") == launches
