@@ -32,6 +32,7 @@ SYSTEM = (
     "browser/",
     "kernels/test_sanitiser.py",
     "kernels/test_warp_tiling.py",  # compiles it for minutes
+    "test_a_batch_of_warp_tiles",
     "test_a_small_run_of_the_profiler",
     "test_all_settings_are_recorded",
     "test_clblast",

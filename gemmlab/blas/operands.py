@@ -122,7 +122,11 @@ def by_columns(x: np.ndarray) -> bool:
 
 def compact_strides(shape: tuple[int, ...], each: int) -> tuple[int, ...]:
     """The strides of an array that lies by rows without gaps; `each` is the distance of two elements."""
-    return tuple(each * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+    strides = []
+    for size in reversed(shape):
+        strides.append(each)
+        each *= size
+    return tuple(reversed(strides))
 
 
 def check_out(out, a, b) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,15 +18,17 @@ from ..family import Configuration, tiles
 from ..family.configuration import letter_of
 from ..family.tiles import Lying
 from ..family.written import View, written
-from ..opencl.build import Built, build
+from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
 from ..opencl.launch import INDEX_LIMIT, Kernel, whole
 from .operands import by_columns
 from .problem import Batch, Layout, Operand, Pass, Problem, plan
+from .repeat import Recording
 
 _MOVED = 32, 8, 4  # PX, PY and PE of pad.cl
 _TURNED = 32, 8  # TT and TR of transpose.cl
 _LINE = 64  # WG of axpby.cl and range.cl
+_COMPLETE = cl.command_execution_status.COMPLETE
 
 #: Bytes that a pool of device memory may hold back for the next call, beside twice what the last call needed.
 HELD = 64 * 2**20
@@ -41,6 +44,9 @@ class Matrix(NamedTuple):
 class Session:
     """The device side of one call: a queue, and the passes over matrices, each event recorded by name.
 
+    A `recording` keeps what is launched, and the memory that is made for it, so that a call like this one can repeat
+    it. It is given up where there are other commands besides, or where the launches depend on the elements.
+
     Elements are of type `dtype`; the supporting kernels and the ladder's take float32 alone, the family takes all.
 
     Memory comes from `allocate`, a function of the number of bytes. By default that is a pool that the calls on a
@@ -52,29 +58,49 @@ class Session:
     def __init__(self, queue: cl.CommandQueue, device: Device, pooled: bool = True, dtype=np.float32, allocate=None):
         self.queue, self.device, self.dtype = queue, device, np.dtype(dtype)
         self.events: list[tuple[str, cl.Event]] = []
-        self._pool = pool_of(queue) if pooled and allocate is None else None
-        self._allocate = allocate or self._pool or partial(cl.Buffer, queue.context, cl.mem_flags.READ_WRITE)
+        self.recording: Recording | None = None
         self._bytes = 0
+        self._pool = pool_of(queue) if pooled and allocate is None else None
+        self.allocate = allocate or self._pool or partial(cl.Buffer, queue.context, cl.mem_flags.READ_WRITE)
 
     def __enter__(self) -> Session:
         return self
 
     def __exit__(self, *exception) -> None:
-        pool = self._pool
-        if pool and pool.managed_bytes - pool.active_bytes > HELD + 2 * self._bytes:
-            pool.free_held()
+        if self._pool:
+            trim(self._pool, self._bytes)
+
+    def launch(self, name: str, bound: Bound) -> None:
+        """Launch a kernel; its event gets this name."""
+        self.events.append((name, bound(self.queue)))
+        if self.recording:
+            self.recording.launches.append(bound)
 
     def _launch(self, file: str, name: str, global_size, local_size, *args) -> None:
         helper = _helper(self.device, self.queue.context, f"support/{file}", name)
-        self.events.append((name, helper(self.queue, global_size, local_size, *args)))
+        self.launch(name, Bound(helper, global_size, local_size, args))
 
     def new(self, layout: Layout) -> Matrix:
         return Matrix(self.memory(layout.room), layout)
 
     def memory(self, elements: int) -> Any:
         size_bytes = self.dtype.itemsize * elements
+        made = self.allocate(size_bytes)
         self._bytes += size_bytes
-        return self._allocate(size_bytes)
+        if self.recording:
+            self.recording.made.append((made, size_bytes))
+        return made
+
+    def part(self, buffer: Any, elements: int) -> tuple[Any, int]:
+        """The rest of a buffer from an element on, and how many were cut off: none where no sub-buffer may begin."""
+        start = self.dtype.itemsize * elements
+        if start % (self.device.cl.mem_base_addr_align // 8) or not isinstance(buffer, cl.MemoryObjectHolder):
+            return buffer, 0
+        self.recording = None
+        with suppress(cl.Error):  # the user's buffer may be a part already
+            whole: Any = cl.Buffer.from_int_ptr(buffer.int_ptr)
+            return whole.get_sub_region(start, buffer.size - start), elements
+        return buffer, 0
 
     def upload(self, x: np.ndarray) -> Any:
         """A NumPy array without gaps, as `operands.form` says."""
@@ -92,12 +118,13 @@ class Session:
 
     def zeroes(self, buffer: Any, elements: int) -> None:
         """Fill a buffer with zeroes."""
-        nothing = np.zeros(1, self.dtype)
+        nothing, self.recording = np.zeros(1, self.dtype), None
         self.events.append(("fill", cl.enqueue_fill_buffer(self.queue, buffer, nothing, 0, nothing.nbytes * elements)))
 
     def copy(self, x: Matrix, out: Matrix) -> None:
         """A matrix into another, wherever both lie."""
         each, (rows, cols) = self.dtype.itemsize, x.layout[:2]
+        self.recording = None
         (column, top), (to_column, to_top) = (divmod(layout.offset, layout.ld) for layout in (x.layout, out.layout))
         copied = cl.enqueue_copy(
             self.queue,
@@ -143,7 +170,7 @@ class Session:
 
     def has_unsplittable(self, *matrices: Matrix) -> bool:
         """Whether any holds a number that two TF32 numbers cannot stand for (see ``range.cl``); waits for it."""
-        found = self.memory(1)
+        found, self.recording = self.memory(1), None
         cl.enqueue_fill_buffer(self.queue, found, np.int32(0), 0, 4)
         for buffer, x in matrices:
             size, args = (round_up(x.rows, _LINE), min(x.cols, 512)), (x.rows, x.cols, x.ld, x.offset, buffer)
@@ -171,7 +198,11 @@ class Session:
                 if step.out:
                     now["C"] = Matrix(scratch or self.memory(step.out.room), step.out)
                 buffers = [now[name].buffer for name in "ABC"]
-                self.events += kernel.enqueue(*sizes, buffers, self.queue)  # with its fix-up
+                with kernel.sharing:
+                    for name, bound in kernel.bound(*sizes, buffers, self.queue):  # with its fix-up
+                        self.launch(name, bound)
+            elif step.kind == "fix-up":
+                self.recording = None  # it reads what no other product may have overwritten since
             elif step.kind == "unpad":
                 self.unpad(now["C"], out)
         return out
@@ -192,14 +223,15 @@ class Session:
         sizes, lying = problem[:3], (problem.a.lying, problem.b.lying)
         letter, given = letter_of(self.dtype), None if params is None else tuple(params.items())
         ways = batch.aligned(*lying) if batch else lying
-        configuration = _configured(self.device, letter, given, sizes, *ways, before is not None, batch is not None)
+        number = batch.number * len(batch.starts) if batch else 0
+        configuration = _configured(self.device, letter, given, sizes, *ways, before is not None, number)
         kernel = written(configuration, self.device, self.queue.context)
         added = view(*before) if before else None
         for (at_a, at_b), pairs in batch.launches() if batch else [((0, 0), None)]:
             a, b = (
                 View(buffer, x.offset + at, 1, x.ld) for buffer, x, at in zip(buffers, lying, (at_a, at_b), strict=True)
             )
-            self.events.append(("gemm", kernel(self.queue, sizes, alpha, a, b, beta, added, out.buffer, pairs)))
+            self.launch("gemm", kernel.bound(sizes, alpha, a, b, beta, added, out.buffer, pairs))
         return out
 
 
@@ -210,10 +242,10 @@ def view(buffer: Any, operand: Operand) -> View:
 
 
 @cached(1024)
-def _configured(device: Device, letter: str, params, sizes, a: Lying, b: Lying, beta, batch) -> Configuration:
-    """The configuration for a problem; remembered, since small products would wait for it."""
-    tile = tiles.choose(device, letter, sizes) if params is None else dict(params)
-    return tiles.configure(letter, tile, sizes, a, b, beta, batch)
+def _configured(device: Device, letter: str, params, sizes, a: Lying, b: Lying, beta, number: int) -> Configuration:
+    """The configuration for a problem, or for a batch of this number; remembered, since small products would wait."""
+    tile = tiles.choose(device, letter, sizes, max(1, number)) if params is None else dict(params)
+    return tiles.configure(letter, tile, sizes, a, b, beta, number > 0)
 
 
 def placed(buffer: Any, operand: Operand, transposed: bool = False) -> Matrix:
@@ -254,10 +286,20 @@ def check_memory(device: Device, sizes: dict[str, int], wide: bool = False, each
 
 
 def wait_for_others(queue: cl.CommandQueue, *arrays: cla.Array) -> None:
-    """Have the queue wait for what other queues still do to these arrays; its own commands follow each other anyway."""
-    events = [event for x in arrays for event in x.events if event.command_queue != queue]
-    if events:
-        cl.enqueue_barrier(queue, events)
+    """Have the queue wait for what other queues still do to these arrays; its own commands follow each other anyway.
+
+    Events that have happened are struck off the arrays' lists, so that later calls need not ask the driver again.
+    """
+    awaited = []
+    for x in arrays:
+        for event in tuple(x.events):
+            if event.command_execution_status == _COMPLETE:
+                with suppress(ValueError):  # another thread was first
+                    x.events.remove(event)
+            elif event.command_queue != queue:
+                awaited.append(event)
+    if awaited:
+        cl.enqueue_barrier(queue, awaited)
 
 
 def _moving(out: Layout) -> tuple[int, int]:
@@ -275,3 +317,10 @@ def _helper(device: Device, context: cl.Context, file: str, name: str) -> Built:
 def pool_of(queue: cl.CommandQueue) -> MemoryPool:
     """What one call gives back the next one takes; the order of the queue keeps them apart."""
     return MemoryPool(ImmediateAllocator(queue))
+
+
+def trim(pool: MemoryPool, size_bytes: int) -> None:
+    """Give memory back to the device, if a pool holds more than `HELD` and twice the bytes of the last call."""
+    most = HELD + 2 * size_bytes
+    if pool.managed_bytes > most and pool.managed_bytes - pool.active_bytes > most:
+        pool.free_held()

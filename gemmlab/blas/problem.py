@@ -17,7 +17,7 @@ from ..family.written import Pairs
 from ..opencl.launch import INDEX_LIMIT
 
 #: Products in one launch at most: NVIDIA's devices count no further in the third dimension.
-_MOST = 65535
+MOST = 65535
 
 
 class Layout(NamedTuple):
@@ -73,9 +73,11 @@ class Operand(NamedTuple):
         """X in a buffer of its own, without gaps."""
         return cls(name, Layout.compact(rows, cols), None)
 
-    def moved(self, elements: int) -> Operand:
-        """The operand that lies so many elements behind this one, in the same buffer."""
-        plain, transposed = (x and x._replace(offset=x.offset + elements) for x in (self.plain, self.transposed))
+    def moved(self, elements: int, cut: int = 0) -> Operand:
+        """The operand that lies so many elements behind this one, in the same buffer without its first `cut` ones."""
+        plain, transposed = (
+            x and x._replace(offset=x.offset + elements - cut, room=x.room - cut) for x in (self.plain, self.transposed)
+        )
         return self._replace(plain=plain, transposed=transposed)
 
     @property
@@ -150,12 +152,18 @@ class Batch(NamedTuple):
         """A and B in each other's place."""
         return Batch(self.number, self.steps[::-1], tuple(start[::-1] for start in self.starts))
 
+    def shared(self, problem: Problem) -> tuple[bool, bool] | None:
+        """Whether all products share A, and B; None unless the matrices that they do not share follow each other."""
+        wanted = problem.m * problem.k, problem.k * problem.n
+        follow = all(step in (0, size) for step, size in zip(self.steps, wanted, strict=True))
+        return (not self.steps[0], not self.steps[1]) if follow and self.starts == ((0, 0),) else None
+
     def launches(self) -> Iterator[tuple[tuple[int, int], Pairs]]:
         """For each launch of a kernel for batches the elements before A and B, and what it multiplies."""
         a, b = self.steps
         for turn, (at_a, at_b) in enumerate(self.starts):
-            for i in range(0, self.number, _MOST):
-                pairs = Pairs(min(_MOST, self.number - i), turn * self.number + i, a, b)
+            for i in range(0, self.number, MOST):
+                pairs = Pairs(min(MOST, self.number - i), turn * self.number + i, a, b)
                 yield (at_a + i * a, at_b + i * b), pairs
 
     def products(self) -> Iterator[tuple[int, int]]:

@@ -13,8 +13,9 @@ forms of the arrays alone, and what it finds is remembered; `_multiply` launches
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyopencl as cl
@@ -27,7 +28,7 @@ from ..family.configuration import letter_of
 from ..family.written import check_double
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel
-from . import packed, split
+from . import packed, split, staging
 from .operands import (
     DTYPES,
     Form,
@@ -41,8 +42,9 @@ from .operands import (
     swapped,
     transposition,
 )  # fmt: skip
-from .passes import Matrix, Session, check_memory, placed, planned, wait_for_others
-from .problem import Batch, Layout, Operand, Problem, footprint
+from .passes import Matrix, Session, check_memory, placed, planned, pool_of, trim, wait_for_others
+from .problem import MOST, Batch, Layout, Operand, Problem, footprint
+from .repeat import Recording, Repeat
 
 
 @cached(64)
@@ -121,6 +123,7 @@ class Prepared(NamedTuple):
         batch: the products of a batch, if there are several.
         packs: whether the operands are packed first, as on processors.
         splits: whether the family multiplies in up to four launches.
+        at_once: whether `chosen` multiplies all products of a batch in one launch.
         chosen: the kernel of the ladder that multiplies otherwise, or None for one of the family.
         tile: parameters for the family, where the user gave some.
         added: how C0 lies, if beta C0 is added.
@@ -134,6 +137,7 @@ class Prepared(NamedTuple):
     batch: Batch | None
     packs: bool
     splits: bool
+    at_once: bool
     chosen: Kernel | None
     tile: dict[str, int] | None
     added: Operand | None
@@ -160,6 +164,9 @@ def _prepare(
     if out is not None and out.shape != shape:
         raise ValueError(f"out has the shape {out.shape}, but the product has {shape}")
     by_columns, places = (False, ()) if out is None else _places(out, vectors)
+    if batch is not None and not (by_columns or places) and ta == "N" and _stacked(a, b):
+        m, batch_shape, batch = prod(a.shape[:-1]), (), None
+        a = a.matrix._replace(shape=(m, k))
     empty = prod(shape) == 0
     problem = Problem.compact(m, n, k if reads and not empty else 0)
     if problem.k:
@@ -174,13 +181,17 @@ def _prepare(
     packs = packed.takes(kernel, params, edges, precision, a.dtype, device, (m, n, k))
     if packs and batch is not None and kernel == "auto":
         packs = m * n * k >= _PACKED_ALONE
-    in_one = batch is not None and kernel == "auto" and (edges, precision) == ("auto", "float32") and m * n * k < _ALONE
-    if packs:
-        chosen, tile = None, None
+    auto = batch is not None and kernel == "auto" and (edges, precision) == ("auto", "float32")
+    in_one, chosen = auto and m * n * k < _ALONE, None
+    if batch is not None and in_one and not packs and a.dtype == np.float32 and params is None:
+        chosen = _for_a_batch(problem, batch, device, context)
+    if packs or chosen:
+        tile = None
     elif by_family("family" if in_one else kernel, params, edges, precision, a.dtype, device):
         chosen, tile = None, None if params is None else tiles.complete_tile(params)
     else:
         chosen, tile = select(kernel, params, edges, device, context, problem[:2] + (k,), precision), None
+    at_once = chosen is not None and batch is not None and _at_once(chosen, problem, batch)
     splits = chosen is None and not packs and edges == "split"
     each = a.dtype.itemsize
     sizes = footprint(problem, planned(chosen, problem) if chosen and problem.k else [])
@@ -188,7 +199,7 @@ def _prepare(
     whole = {"a": prod(a.shape) * reads, "b": prod(b.shape) * reads, "the result": prod(shape)}
     check_memory(device, sizes | whole, True, each)
     added = swapped("c", c) if adds and c is not None and m * n else None
-    return Prepared(shape, batch_shape, problem, by_columns, batch, packs, splits, chosen, tile, added, places)
+    return Prepared(shape, batch_shape, problem, by_columns, batch, packs, splits, at_once, chosen, tile, added, places)
 
 
 _remembered = cached(1024)(_prepare)  # working a product out takes longer than a small product
@@ -198,6 +209,31 @@ _remembered = cached(1024)(_prepare)  # working a product out takes longer than 
 _ALONE = 2**28
 #: The same on a processor, whose kernels of the family are much slower than those for packed operands.
 _PACKED_ALONE = 2**20
+
+
+def _for_a_batch(problem: Problem, batch: Batch, device: Device, context: cl.Context) -> Kernel | None:
+    """The kernel of the ladder for a batch in one launch, if it can and suits: that of a product with as many tiles."""
+    (m, n, k), sides = problem[:3], batch.number**0.5
+    number, pairs = selection.choose(device, (round(m * sides), round(n * sides), k))
+    spec, params = find(number), dict(pairs)
+    params |= {"GROUPS": 0} if "GROUPS" in params else {}  # each tile has a work-group of its own
+    rows, columns, _ = spec.tiles(params)
+    if not k or device.kind != "GPU" or rows > m or columns > n:
+        return None  # much of a tile would lie outside of such small results
+    for width in [{}, {"WIDTH": 1}] if "WIDTH" in params else [{}]:  # sizes that no vector divides take single floats
+        if not spec.problems(params | width, device.limits):
+            chosen = _kernel(number, tuple((params | width).items()), device, context)
+            if _at_once(chosen, problem, batch):
+                return chosen
+    return None
+
+
+def _at_once(chosen: Kernel, problem: Problem, batch: Batch) -> bool:
+    """Whether a kernel of the ladder can multiply all products in one launch: as they lie, without any other pass."""
+    if not problem.k or chosen.spec.tensor or chosen.workspace or batch.shared(problem) is None:
+        return False
+    (only, *more) = planned(chosen, problem)
+    return batch.number <= MOST and not more and only.out is None
 
 
 def _sizes(a: Form, b: Form, c: Form | None, ta: str, tb: str) -> tuple[int, int, int]:
@@ -227,6 +263,13 @@ def _batch(a: Form, b: Form) -> tuple[tuple[int, ...], Batch | None]:
     return shape, Batch.over(shape, a.steps(shape), b.steps(shape))
 
 
+def _stacked(a: Form, b: Form) -> bool:
+    """Whether a batch is one product: its left matrices follow each other as if they were one, times a single b."""
+    rows = [(size, stride) for size, stride in zip(a.shape[:-1], a.strides[:-1], strict=True) if size > 1]
+    follows = all(outer == size * stride for (_, outer), (size, stride) in zip(rows, rows[1:], strict=False))
+    return follows and a.shape[-2] > 1 and prod(b.shape[:-2]) == 1
+
+
 def _places(out: Form, vectors: tuple[bool, bool]) -> tuple[bool, tuple[Layout, ...]]:
     """Whether a result is to lie by columns, and where its matrices do if they have gaps."""
     for axis, left_out in zip((-2, -1), vectors, strict=True):
@@ -246,9 +289,10 @@ def _places(out: Form, vectors: tuple[bool, bool]) -> tuple[bool, tuple[Layout, 
 
 
 def _product(
-    alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto", precision="float32", out=None, overwrite_c=False
+    alpha, a, b, beta, c, ta, tb, kernel, params, device, edges="auto", precision="float32", out=None,
+    overwrite_c=False, known=None,
 ):  # fmt: skip
-    """alpha op(a) op(b) + beta c for checked operands; `ta` and `tb` are "N", "T" or "C"."""
+    """alpha op(a) op(b) + beta c for checked operands; `ta` and `tb` are "N", "T" or "C". See `_known`."""
     arrays = {name: x for name, x in (("a", a), ("b", b), ("c", c), ("out", out)) if x is not None}
     queue, device = shared_queue(arrays, device)
     on_device = queue is not None
@@ -263,17 +307,19 @@ def _product(
     elif overwrite_c and _may_overwrite(c, a, b):
         out = c
     if on_device:
-        return _on_device(prepared, queue, device, alpha, a, b, beta, c, out)
+        return _on_device(prepared, queue, device, alpha, a, b, beta, c, out, known)
     return _from_numpy(prepared, queue, device, alpha, a, b, beta, c, out, ta, tb)
 
 
-def _on_device(prepared: Prepared, queue, device, alpha, a, b, beta, c, out) -> cla.Array:
-    """The product of device arrays: enqueued, not waited for."""
-    result = _unwritten(queue, prepared.shape, a.dtype, a.allocator or b.allocator) if out is None else out
+def _on_device(prepared: Prepared, queue, device, alpha, a, b, beta, c, out, known) -> cla.Array:
+    """The product of device arrays: enqueued, not waited for. Its launches are left in `known`, if that is a list."""
+    blank = _blank(queue, prepared.shape, a.dtype)
+    result = _unwritten(blank, a.allocator or b.allocator) if out is None else out
     if not prepared.elements:
         return result
     wait_for_others(queue, *(x for x in (a, b, c, out) if x is not None))
     with Session(queue, device, dtype=a.dtype, allocate=a.allocator or b.allocator) as session:
+        session.recording = None if known is None else Recording()
         memory = session.memory(prepared.elements) if out is None or prepared.places else out.base_data
         buffers = (a.base_data, b.base_data) if prepared.problem.k else (memory, memory)
         _multiply(session, prepared, alpha, buffers, beta, c.base_data if prepared.added else None, memory)
@@ -283,7 +329,59 @@ def _on_device(prepared: Prepared, queue, device, alpha, a, b, beta, c, out) -> 
             for product, place in zip(_results(prepared), prepared.places, strict=True):
                 session.copy(Matrix(memory, product), Matrix(out.base_data, place))
         result.events[:] = [session.events[-1][1]]  # all that came before has been waited for
+        if session.recording:
+            known.append(Repeat(session.recording, (a.base_data, b.base_data, memory), blank))
     return result
+
+
+# A short way for calls like one before: all that is checked and worked out depends on what `_known` looks at.
+
+
+def _known(a, b, out, kernel, params, device, edges, precision) -> list[Repeat] | None:
+    """Where the launches of a call on device arrays are kept: an empty list if it is the first of its kind.
+
+    None stands for calls that are not repeated: those with options of unusual types, or on other arrays.
+    """
+    device_arrays = type(a) is type(b) is cla.Array and (out is None or type(out) is cla.Array)
+    if not device_arrays or device is not None or not (params is None or type(params) is dict):
+        return None
+    given = params and tuple(params.items())
+    if given and not all(type(value) is int for _, value in given):
+        return None
+    if not (type(edges) is type(precision) is str and type(kernel) in (str, int)):
+        return None
+    x, y, z = a.base_data, b.base_data, None if out is None else out.base_data
+    shared = x is y, y is z, z is x
+    return _kept(_kind(a), _kind(b), None if out is None else _kind(out), shared, kernel, given, edges, precision)
+
+
+def _kind(x: cla.Array) -> tuple:
+    """All that a product has to know of a device array, but its memory."""
+    buffer: Any = x.base_data
+    return x.queue, x.dtype, x.shape, x.strides, x.offset, buffer.size if x.size else 0
+
+
+@cached(512)
+def _kept(*call) -> list[Repeat]:
+    return []
+
+
+def _again(repeat: Repeat, a: cla.Array, b: cla.Array, out: cla.Array | None) -> cla.Array:
+    """The product of device arrays, by the launches of a call like it."""
+    queue: Any = a.queue
+    pool, allocator = pool_of(queue), a.allocator or b.allocator
+    allocate = allocator or pool.allocate
+    if out is None:
+        wait_for_others(queue, a, b)
+        out = _unwritten(repeat.blank, allocator)
+        out.base_data = allocate(out.nbytes)
+    else:
+        check_out(out, a, b)
+        wait_for_others(queue, a, b, out)
+    out.events[:] = [repeat(queue, (a.base_data, b.base_data, out.base_data), allocate)]
+    if not allocator:
+        trim(pool, repeat.size_bytes)
+    return out
 
 
 def _from_numpy(prepared: Prepared, queue, device, alpha, a, b, beta, c, out, ta, tb) -> np.ndarray:
@@ -293,11 +391,18 @@ def _from_numpy(prepared: Prepared, queue, device, alpha, a, b, beta, c, out, ta
         return result
     if _in_place(prepared, a, b, result):
         return packed.of_numpy(queue, device, a, b, (ta != "N", tb != "N"), alpha, beta, c, result)
+    ring = staging.staging_of(queue.context, device) if staging.pays(device, a, b, result) else None
+    if ring and _in_strips(prepared, a, b, ta, tb, result):
+        _by_strips(prepared, queue, device, alpha, a.T if ta == "T" else a, b.T if tb == "T" else b, result, ring)
+        return result
     with Session(queue, device, dtype=a.dtype) as session:
+        upload, download = session.upload, session.download
+        if ring:
+            upload, download = partial(ring.upload, session), partial(ring.download, session)
         memory = session.memory(prepared.elements)
-        buffers = (session.upload(a), session.upload(b)) if prepared.problem.k else (memory, memory)
-        _multiply(session, prepared, alpha, buffers, beta, session.upload(c) if prepared.added else None, memory)
-        session.download(memory, result)
+        buffers = (upload(a), upload(b)) if prepared.problem.k else (memory, memory)
+        _multiply(session, prepared, alpha, buffers, beta, upload(c) if prepared.added else None, memory)
+        download(memory, result)
     return result if result.ndim or out is not None else result[()]
 
 
@@ -305,6 +410,26 @@ def _in_place(prepared: Prepared, a, b, result: np.ndarray) -> bool:
     """Whether a processor can multiply in the arrays' own memory, which is read while the result is written."""
     one = prepared.packs and prepared.problem.k > 0 and a.ndim == b.ndim == result.ndim == 2
     return one and result.flags.c_contiguous and not any(np.may_share_memory(result, x) for x in (a, b))
+
+
+def _in_strips(prepared: Prepared, a, b, ta: str, tb: str, result: np.ndarray) -> bool:
+    """Whether the first rows (or columns) may be finished before the last ones have been read."""
+    plain = prepared.problem.k > 0 and not (prepared.added or "C" in (ta, tb))
+    return plain and a.ndim == b.ndim == 2 and not any(np.may_share_memory(result, x) for x in (a, b))
+
+
+def _by_strips(prepared: Prepared, queue, device, alpha, a, b, result: np.ndarray, ring: staging.Staging) -> None:
+    """The product of two matrices in NumPy's memory, as `staging` says; all strips by the same kernel."""
+    by_columns = prepared.by_columns
+
+    def multiply(x: staging.Stored, y: staging.Stored, memory) -> None:
+        (m, k), (_, n) = x.form.shape, y.form.shape
+        left, right = (_operand(name, z.form, "N", by_columns) for name, z in (("a", x), ("b", y)))
+        problem = Problem(m, n, k, left, right) if by_columns else Problem(n, m, k, right, left)
+        _multiply(session, prepared._replace(problem=problem), alpha, (x.buffer, y.buffer), 0.0, None, memory)
+
+    with Session(queue, device, dtype=a.dtype) as session:
+        ring.multiply(session, a, b, result, by_columns, multiply)
 
 
 def _multiply(session: Session, prepared: Prepared, alpha, buffers, beta, before, memory) -> None:
@@ -318,14 +443,22 @@ def _multiply(session: Session, prepared: Prepared, alpha, buffers, beta, before
         return
     if chosen is None and not (prepared.splits or prepared.packs and problem.k):
         session.gemm(problem, (of_a, of_b), alpha, beta, before, out, prepared.tile, batch)
+    elif batch is not None and chosen is not None and prepared.at_once:
+        shared = batch.shared(problem)
+        assert shared is not None, "see `_at_once`"
+        session.launch("gemm", chosen.batch(*problem[:3], batch.number, shared, (of_a, of_b, memory)))
     elif batch is None:
         _one(session, prepared, problem, (of_a, of_b), alpha, beta, before, out)
     else:
-        product = session.new(out.layout)  # these kernels write at the beginning of a buffer
         for (at_a, at_b), place in zip(batch.products(), _results(prepared), strict=True):
-            moved = problem._replace(a=problem.a.moved(at_a), b=problem.b.moved(at_b))
-            _one(session, prepared, moved, (of_a, of_b), alpha, beta, before, product)
-            session.copy(product, Matrix(memory, place))
+            (part_a, cut_a), (part_b, cut_b) = session.part(of_a, at_a), session.part(of_b, at_b)
+            moved = problem._replace(a=problem.a.moved(at_a, cut_a), b=problem.b.moved(at_b, cut_b))
+            part, cut = session.part(memory, place.offset)
+            # these kernels write at the beginning of a buffer
+            product = Matrix(part, out.layout) if cut == place.offset else session.new(out.layout)
+            _one(session, prepared, moved, (part_a, part_b), alpha, beta, before, product)
+            if cut != place.offset:
+                session.copy(product, Matrix(memory, place))
 
 
 def _one(session: Session, prepared: Prepared, problem: Problem, buffers, alpha, beta, before, out: Matrix) -> None:
@@ -345,19 +478,17 @@ def _results(prepared: Prepared) -> Iterator[Layout]:
     return (compact._replace(offset=i * m * n) for i in range(prod(prepared.batch_shape)))
 
 
-def _unwritten(queue: cl.CommandQueue, shape: tuple[int, ...], dtype: np.dtype, allocator) -> cla.Array:
+def _unwritten(blank: dict[str, Any], allocator) -> cla.Array:
     """A device array whose memory is yet to be given: a copy, since PyOpenCL's constructor takes 15 microseconds."""
     array = cla.Array.__new__(cla.Array)
-    vars(array).update(vars(_blank(queue, shape, dtype)))
-    array.allocator, array.events = allocator, []
+    vars(array).update(blank, allocator=allocator, events=[])
     return array
 
 
 @cached(256)
-def _blank(queue: cl.CommandQueue, shape: tuple[int, ...], dtype: np.dtype) -> cla.Array:
-    array = cla.Array(queue, shape, dtype, data=())
-    array.base_data = None
-    return array
+def _blank(queue: cl.CommandQueue, shape: tuple[int, ...], dtype: np.dtype) -> dict[str, Any]:
+    """The attributes of an array by rows, but for its memory."""
+    return vars(cla.Array(queue, shape, dtype, data=())) | {"base_data": None}
 
 
 def _by_ladder(session: Session, chosen: Kernel, problem: Problem, buffers, alpha, beta, before, out: Matrix) -> None:
@@ -432,11 +563,13 @@ def matmul(
 
     Arrays of more than two dimensions are batches, as in `numpy.matmul`: the last two dimensions multiply, the others
     are broadcast. A vector at the left is a row, a vector at the right is a column, and the result lacks that
-    dimension. The family multiplies a batch in one launch if its matrices lie at equal distances; kernels of the
-    ladder multiply one pair after another, without waiting. "auto" takes the family for small float32 matrices.
+    dimension. The family multiplies a batch in one launch if its matrices lie at equal distances, kernels of the ladder
+    if they follow each other as such a kernel wants them; otherwise these multiply one pair after another, without
+    waiting. A batch of left matrices that follow each other, times a single right one, is one tall product.
 
-    A call with device arrays returns when everything is enqueued. What other queues still do to the operands
-    (``Array.events``) is waited for on the device, and the result has the event of its last launch.
+    A call with device arrays returns when everything is enqueued, and one like it before only repeats its launches.
+    What other queues still do to the operands (``Array.events``) is waited for on the device, and the result has the
+    event of its last launch.
 
     Args:
         a: m x k float32, float64, complex64 or complex128: a NumPy array of any layout, or a
@@ -478,11 +611,14 @@ def matmul(
             precision.
         MemoryError: if the device cannot hold the matrices.
     """
+    known = _known(a, b, out, kernel, params, device, edges, precision)
+    if known:
+        return _again(known[0], a, b, out)
     a = checked("a", a, DTYPES, least=1)
     b = checked("b", b, (a.dtype,), least=1)
     if out is not None:
         checked("out", out, (a.dtype,), least=0)
-    return _product(1.0, a, b, 0.0, None, "N", "N", kernel, params, device, edges, precision, out)
+    return _product(1.0, a, b, 0.0, None, "N", "N", kernel, params, device, edges, precision, out, known=known)
 
 
 def gemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):

@@ -30,8 +30,7 @@ def gemm(session: Session, problem: Problem, buffers, alpha, beta, before, out: 
         corner = _corner(View(out.buffer, 0, 1, problem.m), launch)
         added = _corner(view(*before), launch) if before else None
         kernel = written(c, device, session.queue.context)
-        event = kernel(session.queue, sizes, alpha, left, right, beta, added, corner)
-        session.events.append((launch.edges, event))
+        session.launch(launch.edges, kernel.bound(sizes, alpha, left, right, beta, added, corner))
 
 
 @cached(1024)

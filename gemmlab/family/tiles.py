@@ -149,8 +149,11 @@ def rows_for(device: Device, precision: str) -> list[dict]:
 
 
 @cached(4096)
-def choose(device: Device, precision: str, sizes: tuple[int, int, int]) -> dict[str, int]:
+def choose(device: Device, precision: str, sizes: tuple[int, int, int], number: int = 1) -> dict[str, int]:
     """The tile for a precision and M, N, K of the column-major product: of the nearest row, else by the rule.
+
+    Args:
+        number: products of a batch.
 
     Raises:
         ParameterError: if the device can take no tile at all.
@@ -162,7 +165,7 @@ def choose(device: Device, precision: str, sizes: tuple[int, int, int]) -> dict[
         tiles = [tile for tile in row["tiles"] if fits(precision, tile, device) and _covers(tile, sizes)]
         if tiles:
             return next((tile for tile in tiles if divides(tile, sizes)), tiles[0])
-    return by_rule(device, precision, sizes)
+    return by_rule(device, precision, sizes, number)
 
 
 def divides(tile: Params, sizes: tuple[int, int, int]) -> bool:
@@ -182,14 +185,14 @@ def fits(precision: str, tile: Params, device: Device) -> bool:
     return not askew.problems(device.limits)
 
 
-def by_rule(device: Device, precision: str, sizes: tuple[int, int, int]) -> dict[str, int]:
+def by_rule(device: Device, precision: str, sizes: tuple[int, int, int], number: int = 1) -> dict[str, int]:
     """A tile for a device of which nothing is known.
 
     On a GPU 16 x 16 work-items share a work-group, or 8 x 8 if it takes no more; a micro-tile is as large as 64
-    registers hold, and is halved until every compute unit has a tile and the tiles fit into local memory. A
-    processor's local memory is ordinary memory: there a work-item takes a vector of rows, as wide as the compiler
-    allows, and 8 columns (4 of complex numbers, which need two sums). Products smaller than this have a tile as on a
-    GPU.
+    registers hold, and is halved until every compute unit has a tile (of one of a batch's products), the tiles fit into
+    local memory, and no more than half of what they cover lies outside of the result. A processor's local memory is
+    ordinary memory: there a work-item takes a vector of rows, as wide as the compiler allows, and 8 columns (4 of
+    complex numbers, which need two sums). Products smaller than this have a tile as on a GPU.
 
     Raises:
         ParameterError: if the device can take no tile at all.
@@ -205,7 +208,10 @@ def by_rule(device: Device, precision: str, sizes: tuple[int, int, int]) -> dict
     while True:
         tile = _for_a_gpu(micro, precision, device)
         takes = fits(precision, tile, device)
-        if takes and (micro == (1, 1) or _tiles(tile, sizes) >= device.units):
+        covered = _tiles(tile, sizes) * tile["TSM"] * tile["TSN"]
+        if takes and (
+            micro == (1, 1) or _tiles(tile, sizes) * number >= device.units and covered <= 2 * sizes[0] * sizes[1]
+        ):
             return tile
         if micro == (1, 1):
             raise ParameterError(f"the family has no tile for {device}: its limits are {device.limits}")

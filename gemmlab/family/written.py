@@ -10,7 +10,7 @@ import pyopencl as cl
 from ..caches import cached
 from ..catalog import ParameterError
 from ..catalog.spec import tiles_over
-from ..opencl.build import build
+from ..opencl.build import Bound, build
 from ..opencl.devices import Device
 from .configuration import PRECISIONS, Configuration
 from .writer import write
@@ -69,9 +69,8 @@ class Written:
                 f"{self._built.work_group_limit} work-items, but it has {shape} = {configuration.items}"
             )
 
-    def __call__(
+    def bound(
         self,
-        queue: cl.CommandQueue,
         sizes: tuple[int, int, int],
         alpha,
         a: View,
@@ -80,8 +79,8 @@ class Written:
         before,
         out,
         pairs: Pairs | None = None,
-    ) -> cl.Event:
-        """Launch C = alpha op(A) op(B) + beta C0 and return its event; everything is column-major.
+    ) -> Bound:
+        """What launches C = alpha op(A) op(B) + beta C0; everything is column-major.
 
         Args:
             sizes: m, n and k: C is m x n, and k products are added up for each element of it.
@@ -101,7 +100,7 @@ class Written:
             items, local = (*items, pairs.number), (*local, 1)
         operands = (a.buffer, a.offset, a.across, b.buffer, b.offset, b.across)
         result = (out.buffer, out.offset, out.across) if c.part else (out,)
-        return self._built(queue, items, local, m, n, k, *_parts(c, alpha), *operands, *added, *result)
+        return Bound(self._built, items, local, (m, n, k, *_parts(c, alpha), *operands, *added, *result))
 
     def __repr__(self) -> str:
         return f"<gemmlab kernel {self.configuration.name} on {self.device}>"

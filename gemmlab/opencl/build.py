@@ -8,6 +8,7 @@ import threading
 import time
 import warnings
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyopencl as cl
@@ -28,10 +29,19 @@ class BuildError(RuntimeError):
 
 
 class Built:
-    """One compiled OpenCL kernel. A lock makes setting its arguments and launching it a single step."""
+    """One compiled OpenCL kernel. A lock makes setting its arguments and launching it a single step.
 
-    def __init__(self, kernel: cl.Kernel, device: Device, seconds: float):
+    Attributes:
+        kernel: the `pyopencl.Kernel`.
+        seconds: how long compiling took.
+        types: those of the scalar arguments; None for pointers.
+        work_group_limit: work-items of the largest work-group that it fits.
+    """
+
+    def __init__(self, program: cl.Program, kernel: cl.Kernel, device: Device, seconds: float, types: list):
         self.kernel = kernel
+        self._program = program
+        self.types = types
         self.seconds = seconds
         info = cl.kernel_work_group_info
         self.work_group_limit = kernel.get_work_group_info(info.WORK_GROUP_SIZE, device.cl)
@@ -44,6 +54,31 @@ class Built:
     def __call__(self, queue: cl.CommandQueue, global_size, local_size, *args) -> cl.Event:
         with self._lock:
             return self.kernel(queue, global_size, local_size, *args)
+
+    def with_arguments(self, args) -> cl.Kernel:
+        """A kernel object with arguments of its own, which no other launch changes."""
+        own = cl.Kernel(self._program, self.kernel.function_name)
+        for index, (value, kind) in enumerate(zip(args, self.types, strict=True)):
+            own.set_arg(index, value if kind is None else kind(value))
+        return own
+
+
+class Bound(NamedTuple):
+    """A kernel with its sizes and its arguments: what a queue is given.
+
+    Attributes:
+        built: the compiled kernel.
+        global_size, local_size: work-items in all, and in a work-group.
+        args: numbers and buffers.
+    """
+
+    built: Built
+    global_size: tuple[int, ...]
+    local_size: tuple[int, ...]
+    args: tuple[Any, ...]
+
+    def __call__(self, queue: cl.CommandQueue) -> cl.Event:
+        return self.built(queue, self.global_size, self.local_size, *self.args)
 
 
 def build(device: Device, context: cl.Context, title: str, text: str, params: dict[str, int], name="gemm",
@@ -90,8 +125,9 @@ def _build(device: Device, context: cl.Context, title: str, text: str, flags: tu
             kernel = cl.Kernel(program, name)
         except cl.Error:
             raise BuildError(title, f"it has no kernel named {name}", text) from None
-    _declare(kernel, text, name)
-    return Built(kernel, device, time.perf_counter() - start)
+    types = _types(text, name) or [None] * kernel.num_args
+    kernel.set_scalar_arg_dtypes(types)
+    return Built(program, kernel, device, time.perf_counter() - start, types)
 
 
 #: Hides instructions that OpenCL's compiler does not know: it reads them as comments.
@@ -104,16 +140,14 @@ def for_hopper(ptx: str) -> str:
     return re.sub(r"^\.target sm_90\b", ".target sm_90a", ptx, count=1, flags=re.M)
 
 
-def _declare(kernel: cl.Kernel, text: str, name: str) -> None:
-    """Tell PyOpenCL the types of the scalar arguments, read from the kernel's own signature."""
+def _types(text: str, name: str) -> list:
+    """The types of a kernel's scalar arguments, and None for pointers, read from its own signature; [] without one."""
     signature = re.search(rf"\b{name}\s*\(([^)]*)\)\s*{{", re.sub(r"//.*", "", text))
     types = {"int": np.int32, "long": np.int64, "float": np.float32, "double": np.float64}
     if signature is None:
-        return
+        return []
     arguments = signature[1].split(",")
-    kernel.set_scalar_arg_dtypes(
-        [None if "*" in a else next((types[w] for w in a.split() if w in types), None) for a in arguments]
-    )
+    return [None if "*" in a else next((types[w] for w in a.split() if w in types), None) for a in arguments]
 
 
 def _explain(log: str, source: str) -> str:

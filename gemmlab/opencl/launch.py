@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from functools import lru_cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyopencl as cl
 
+from ..caches import cached
 from ..catalog import KernelSpec, Key, ParameterError, find, sources
 from ..catalog.spec import round_up, tiles_over
-from .build import BuildError, Built, build, options
+from .build import Bound, BuildError, Built, build, options
 from .devices import Device, find_device
 
 INDEX_LIMIT = 2**31
@@ -80,7 +82,7 @@ class Kernel:
             text = sources.read("support/fixup.cl")
             self._fixup = build(device, context, "fixup.cl", text, {**self.params, **tile}, "fixup")
         self._workspaces: dict[cl.CommandQueue, cl.Buffer] = {}
-        self._sharing = threading.Lock()
+        self.sharing = threading.Lock()  # no launch may overwrite partial tiles before their fix-up
         self.launch = lru_cache(maxsize=64)(self._launch)  # working it out takes Python 50 microseconds
         self.opencl = self._built.kernel
         self.build_seconds = self._built.seconds
@@ -149,23 +151,34 @@ class Kernel:
         lda, ldb = self.leading_dimensions(m, n, k)
         elements = lda * k, ldb * (k if self.b_transposed else n), m * n
         buffers = [self._buffer(*given) for given in zip("abc", (a, b, c), elements, strict=True)]
-        return self.enqueue(m, n, k, buffers, in_order(queue) if queue else self.device.queue)
+        queue = in_order(queue) if queue else self.device.queue
+        with self.sharing:
+            return [(name, bound(queue)) for name, bound in self.bound(m, n, k, buffers, queue)]
 
-    def enqueue(self, m: int, n: int, k: int, buffers, queue: cl.CommandQueue) -> list[tuple[str, cl.Event]]:
-        """Like `passes`, but without validating the buffers of A, B and C, which takes a while."""
+    def bound(self, m: int, n: int, k: int, buffers, queue: cl.CommandQueue) -> list[tuple[str, Bound]]:
+        """What `passes` launches, by name, for buffers that fit; `sharing` is to be held until all is launched."""
         launch = self.launch(m, n, k)
-        arguments: list[Any] = [m, n, k, *buffers]
-        if not self.spec.takes_workspace:
-            return [("gemm", launch.built(queue, launch.global_size, self.local_size, *arguments))]
-        if not self.workspace:
-            return [("gemm", launch.built(queue, launch.global_size, self.local_size, *arguments, None))]
-        with self._sharing:  # another thread's launch in between would overwrite the partial tiles
-            pieces = self._workspace_of(queue)
-            events = [("gemm", launch.built(queue, launch.global_size, self.local_size, *arguments, pieces))]
-            if self._fixup is not None:
-                sums = m, n, k, self.params["GROUPS"], launch.by_tile, pieces, buffers[2]
-                events.append(("fix-up", self._fixup(queue, launch.fixup_size, _FIXUP, *sums)))
-        return events
+        pieces = self._workspace_of(queue) if self.workspace else None
+        arguments = m, n, k, *buffers, *([pieces] if self.spec.takes_workspace else ())
+        found = [("gemm", Bound(launch.built, launch.global_size, self.local_size, arguments))]
+        if self._fixup is not None:
+            sums = m, n, k, self.params["GROUPS"], launch.by_tile, pieces, buffers[2]
+            found.append(("fix-up", Bound(self._fixup, launch.fixup_size, _FIXUP, sums)))
+        return found
+
+    def batch(self, m: int, n: int, k: int, number: int, shared: tuple[bool, bool], buffers) -> Bound:
+        """What launches so many products, whose matrices follow each other, by a kernel without a workspace.
+
+        Args:
+            m, n, k: sizes of each product, multiples of `multiples`.
+            number: of products; the third dimension of the launch counts them.
+            shared: whether all products share A, and B.
+            buffers: those of A, B and C.
+        """
+        launch, macros = self.launch(m, n, k), self.spec.macros(m, n, self.params)
+        built = build(self.device, self.context, self._title, batched(self.source, shared), macros)
+        arguments = m, n, k, *buffers, *([None] if self.spec.takes_workspace else ())
+        return Bound(built, (*launch.global_size, number), (*self.local_size, 1), arguments)
 
     def _workspace_of(self, queue: cl.CommandQueue) -> cl.Buffer:
         """The memory for partial tiles of the launches on a queue, made at the first one."""
@@ -202,6 +215,27 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"<gemmlab kernel {self} on {self.device}>"
+
+
+#: Begins the kernel's body: from here on A, B and C are those of the work-group's own product.
+_NEXT = """
+    {name} = ({space}void*)(({space}float*){name} + (size_t)get_group_id(2)*{elements});"""
+
+
+@cached(64)
+def batched(text: str, shared: tuple[bool, bool]) -> str:
+    """A kernel's text for products whose matrices follow each other; the third dimension of a launch counts them.
+
+    Args:
+        text: of a kernel of the ladder.
+        shared: whether all products share A, and B.
+    """
+    begin = re.search(r"__kernel[^{]*\bgemm\s*\([^{]*\{", text)
+    assert begin, "every kernel of the ladder is named gemm"
+    moved = [("A", "const __global ", "M*K"), ("B", "const __global ", "K*N"), ("C", "__global ", "M*N")]
+    moved = [each for each, still in zip(moved, (*shared, False), strict=True) if not still]
+    lines = "".join(_NEXT.format(name=name, space=space, elements=elements) for name, space, elements in moved)
+    return text[: begin.end()] + lines + text[begin.end() :]
 
 
 def whole(m: int, n: int, k: int, multiples: tuple[int, int, int]) -> tuple[int, int, int]:

@@ -19,7 +19,7 @@ from gemmlab.blas import passes, products
 from gemmlab.blas.passes import check_memory
 from gemmlab.blas.problem import Problem, footprint, plan
 from gemmlab.catalog import sources
-from gemmlab.opencl import build, launch
+from gemmlab.opencl import build
 from gemmlab.opencl.devices import Device, find_device
 
 F32 = np.float32
@@ -506,9 +506,7 @@ def test_a_failed_call_leaks_no_memory(where, device, monkeypatch):
     elif where == "build":
         kind, call["params"] = BuildError, {"TS": 48, "WPT": 3}
         monkeypatch.setattr(sources, "read", lambda file: "no OpenCL C")
-    elif where == "launch":
-        monkeypatch.setattr(launch.Kernel, "enqueue", breaks)
-    else:  # the last passes, when everything lies on the device
+    else:  # a launch, or the last passes, when everything lies on the device
         monkeypatch.setattr(passes.Session, where, breaks)
 
     def fail():

@@ -8,9 +8,10 @@ import pyopencl as cl
 import pyopencl.array as cla
 import pytest
 from configurations import SMALL_TILE
+from conftest import in_part
 from pyopencl.tools import ImmediateAllocator, MemoryPool
 from test_errors import refused
-from test_matmul import host, laid_out, to_device
+from test_matmul import SMALL_TILES, host, laid_out, to_device
 
 import gemmlab
 from gemmlab import check, matmul
@@ -173,18 +174,23 @@ def test_batches_of_every_layout(device):
         assert np.array_equal(matmul(backwards, b, device=device, **options), a[0] @ b)
 
 
+def noted(monkeypatch) -> list[str]:
+    """The names of what is launched from now on, where nothing is repeated that was launched before."""
+    names, launch = [], passes.Session.launch
+    monkeypatch.setattr(passes.Session, "launch", lambda self, *what: (names.append(what[0]), launch(self, *what))[1])
+    products._kept.cache_clear()
+    return names
+
+
 def test_a_batch_is_one_launch_where_its_matrices_lie_at_equal_distances(any_device, monkeypatch):
-    launched = []
-    left = passes.Session.__exit__
-    monkeypatch.setattr(
-        passes.Session, "__exit__", lambda self, *e: (launched.append([n for n, _ in self.events]), left(self, *e))[1]
-    )
+    launched = noted(monkeypatch)
     for left_shape, right_shape, launches in (
         ((3, 5, 4), (3, 4, 6), 1), ((3, 5, 4), (4, 6), 1), ((2, 3, 5, 4), (2, 3, 4, 6), 1), ((2, 3, 5, 4), (3, 4, 6), 2)
     ):  # fmt: skip
         arrays = [cla.to_device(any_device.queue, whole(shape)) for shape in (left_shape, right_shape)]
+        launched.clear()
         matmul(*arrays, **FAMILY)
-        assert launched.pop() == launches * ["gemm"]
+        assert launched == launches * ["gemm"]
 
 
 def test_a_batch_on_paper():
@@ -277,3 +283,40 @@ def test_repeated_calls_are_right_whatever_changes_between_them(device):
             assert np.array_equal(matmul(p, q, kernel="family").get(), left @ right)
         moved = to_device(device.queue, a, "block")
         assert np.array_equal(matmul(moved, y).get(), a @ b)
+
+
+# Kernels of the ladder
+
+
+TAKES_BATCHES = [n for n, spec in gemmlab.catalog.items() if not (spec.tensor or spec.takes_workspace)]
+
+
+@pytest.mark.parametrize("number", in_part(TAKES_BATCHES, 5))
+def test_a_batch_of_whole_tiles_is_one_launch_of_the_ladder(number, any_device, monkeypatch):
+    spec = gemmlab.catalog[number]
+    params = spec.complete({"TS": 16, "WPT": 4} if {"TS", "WPT"} <= set(spec.defaults) else SMALL_TILES.get(number))
+    (rows, cols, depth), turned = spec.tiles(params), spec.wants_transposed(params)
+    n, m, k = 2 * rows, cols, 2 * depth
+    launched = noted(monkeypatch)
+    for left, right in (((3, m, k), (3, k, n)), ((m, k), (3, k, n)), ((2, 3, m, k), (2, 3, k, n))):
+        a, b = whole(left), whole(right, 1)
+        x = a.swapaxes(-1, -2).copy() if turned else a  # so that no pass is needed
+        x, y = (cla.to_device(any_device.queue, z) for z in (x, b))
+        x = x.transpose((*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)) if turned else x
+        launched.clear()
+        assert np.array_equal(matmul(x, y, kernel=number, params=params).get(), a @ b)
+        assert launched == ["gemm"], (left, right)
+
+
+def test_a_batch_of_warp_tiles(any_device, monkeypatch):
+    """Kernel 15 takes any sizes whose rows its vectors divide; others go through padded copies, one by one."""
+    number = next(n for n, spec in gemmlab.catalog.items() if spec.file.endswith("warp_tiling.cl"))
+    params = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "TRANSPOSED": 0, "ASYNC": 0}
+    launched = noted(monkeypatch)
+    for (m, n, k), launches in (((32, 32, 16), 1), ((35, 44, 19), 1), ((35, 43, 19), 3)):
+        for left, right in (((3, m, k), (3, k, n)), ((m, k), (3, k, n))):
+            a, b = whole(left), whole(right, 1)
+            launched.clear()
+            x, y = (cla.to_device(any_device.queue, z) for z in (a, b))
+            assert np.array_equal(matmul(x, y, kernel=number, params=params).get(), a @ b)
+            assert launched.count("gemm") == launches

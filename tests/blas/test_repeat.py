@@ -1,0 +1,121 @@
+"""A call like one before: the same launches on other memory, checked as strictly and just as right."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pyopencl as cl
+import pyopencl.array as cla
+import pytest
+from pyopencl.tools import ImmediateAllocator, MemoryPool
+from test_errors import refused
+from test_out_and_batches import whole
+
+import gemmlab
+from gemmlab import matmul
+from gemmlab.blas import passes, products
+
+WAYS = {
+    "ladder": {"kernel": 3},
+    "guards": {"kernel": 12},
+    "family": {"kernel": "family"},
+    "auto": {},
+}
+
+
+@pytest.fixture
+def queue(any_device):
+    gemmlab.clear_caches()
+    yield cl.CommandQueue(any_device.context)
+    gemmlab.clear_caches()
+
+
+def put(queue, *arrays, allocator=None):
+    return [cla.to_device(queue, x, allocator) for x in arrays]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_second_call_works_nothing_out(way, queue, monkeypatch):
+    """By rows and by columns, with passes before and after the product, in the same memory or in other memory."""
+    options, cases = WAYS[way], []
+    for seed, turned in enumerate(("", "a", "b")):
+        a, b = whole((37, 21), seed), whole((21, 45), seed + 9)
+        x, y = put(queue, a.T.copy() if turned == "a" else a, b.T.copy() if turned == "b" else b)
+        cases.append((x.T if turned == "a" else x, y.T if turned == "b" else y, a, b))
+    for x, y, *_ in cases:
+        matmul(x, y, **options)
+    monkeypatch.setattr(products, "_product", lambda *_, **__: pytest.fail("it was worked out again"))
+    for x, y, a, b in cases:
+        results = [matmul(x, y, **options), matmul(x.copy(), 2 * y, **options), matmul(x, y, **options)]
+        for result, factor in zip(results, (1, 2, 1), strict=True):
+            assert len(result.events) == 1 and result.flags.c_contiguous
+            assert np.array_equal(result.get(), factor * (a @ b))
+
+
+def test_operands_that_share_memory_at_one_call_and_not_at_the_next(queue):
+    a, b = whole((24, 24)), whole((24, 24), 1)
+    x, y = put(queue, a, b)
+    both = put(queue, np.concatenate([a, b]))[0]
+    for _ in range(3):
+        for p, q, left, right in ((x, x, a, a), (x, y, a, b), (y, x, b, a), (y, y, b, b)):
+            assert np.array_equal(matmul(p, q).get(), left @ right)
+        assert np.array_equal(matmul(both[:24], both[24:]).get(), a @ b)
+        out = put(queue, np.zeros((24, 24), np.float32))[0]
+        assert matmul(x, y, out) is out and np.array_equal(out.get(), a @ b)
+
+
+def test_what_is_refused_is_refused_again(queue):
+    x, y, out = put(queue, whole((16, 16)), whole((16, 16), 1), whole((16, 16), 2))
+    for _ in range(3):
+        matmul(x, y, kernel=1)
+        matmul(x, y, out)
+        refused(ValueError, ["out shares memory with a"], matmul, x, y, x)
+        refused(ValueError, ["kernel", "True"], matmul, x, y, kernel=True)
+        refused(ValueError, ["edges must be"], matmul, x, y, edges="none")
+        refused(ValueError, ["another queue"], matmul, x, y.with_queue(cl.CommandQueue(queue.context)))
+        refused(ValueError, ["has no queue"], matmul, x.with_queue(None), y)
+        refused(TypeError, ["float32, not float64"], matmul, x, y.astype(np.float64))
+
+
+def test_other_queues_are_waited_for_and_an_allocator_is_asked(queue):
+    a, b = whole((20, 30)), whole((30, 10), 1)
+    other, asked = cl.CommandQueue(queue.context), []
+    pool = MemoryPool(ImmediateAllocator(queue))
+
+    def allocate(size_bytes):
+        asked.append(size_bytes)
+        return pool.allocate(size_bytes)
+
+    for turn in range(3):
+        (x,), (y,) = put(queue, np.zeros_like(a)), put(queue, b, allocator=allocate if turn else None)
+        gate = cl.UserEvent(queue.context)
+        x.add_event(cl.enqueue_copy(other, x.base_data, a, is_blocking=False, wait_for=[gate]))
+        other.flush()
+        asked.clear()
+        result = matmul(x, y, kernel=3)
+        gate.set_status(cl.command_execution_status.COMPLETE)
+        assert np.array_equal(result.get(), a @ b)
+        assert (4 * 20 * 10 in asked) == (turn > 0) and result.allocator is (allocate if turn else None)
+
+
+def test_threads_that_share_a_queue(queue):
+    a, b = whole((40, 33)), whole((33, 50), 1)
+
+    def work(factor):
+        x, y = put(queue, factor * a, b)
+        results = [matmul(x, y, **options) for options in (WAYS["ladder"], WAYS["family"]) for _ in range(10)]
+        return all(np.array_equal(result.get(), factor * (a @ b)) for result in results)
+
+    with ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(work, np.arange(1, 9, dtype=np.float32)))
+
+
+def test_a_thousand_calls_take_no_more_memory(queue):
+    a, b = whole((33, 20)), whole((20, 17), 1)
+    x, y = put(queue, a, b)
+    pool = passes.pool_of(queue)
+    for turn in range(1000):
+        last = matmul(x, y, kernel=3)
+        if turn == 10:
+            queue.finish()
+            before = pool.managed_bytes
+    assert pool.managed_bytes <= before and np.array_equal(last.get(), a @ b)
