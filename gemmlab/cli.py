@@ -161,7 +161,11 @@ def _record_options(parser) -> None:
     edges = what.add_parser("edges", help="the ways to treat sizes that are not whole tiles, side by side")
     _sizes(edges)
     edges.add_argument("--repeats", type=int, help="timed runs (default: as many as fit 80 ms)")
-    for command in (chapters, edges):
+    several = what.add_parser("candidates", help="every kernel that 'auto' may choose, at many shapes; is continued")
+    several.add_argument("--seconds", type=float, default=inf, help="begin no more shapes after that time")
+    several.add_argument("--compiling", type=float, default=inf, help="compile no more after that time")
+    several.add_argument("--random", type=int, default=240, metavar="N", help="so many random shapes (default: 240)")
+    for command in (chapters, edges, several):
         command.add_argument("file", metavar="FILE", help="the file to write")
         command.add_argument("--title", help="a short name of the device for charts")
         _device(command)
@@ -344,14 +348,17 @@ def _compare_calls(given: Arguments, device) -> int:
 
 def run_record(given: Arguments) -> int:
     """Record what chapters and explorers show of a device: sweeps, the ways to treat edges, or all settings."""
-    from .bench import edges, records, sweeps
+    from .bench import candidates, edges, records, sweeps
     from .opencl.devices import find_device
 
     if bool(given.what) == given.landscape:
-        raise ValueError("record what? Give one of --landscape, chapters and edges")
+        raise ValueError("record what? Give one of --landscape, chapters, edges and candidates")
     device = find_device(given.device)
     if given.landscape:
         return _record_landscape(given, device)
+    if given.what == "candidates":
+        candidates.record(device, given.file, _command(), given.seconds, given.compiling, given.random)
+        return 0
     head = {"title": given.title or device.name, **records.origin(_command()), "device": device.facts()}
     if given.what == "chapters":
         found = (
