@@ -22,14 +22,12 @@ import numpy as np
 import pyopencl as cl
 from tqdm import tqdm
 
-from ..blas.passes import Session
+from ..blas.passes import Matrix, Session
 from ..blas.problem import Layout, Problem
 from ..catalog import find
 from ..catalog.spec import tiles_over
-from ..family import candidates, tiles
+from ..family import candidates
 from ..family.selection import Choice
-from ..family.tiles import Lying
-from ..family.written import Written
 from ..opencl.devices import Device, find_device
 from ..opencl.launch import Kernel
 from . import calls, records
@@ -68,15 +66,7 @@ class Job(NamedTuple):
     def text(self) -> tuple:
         """What has to be compiled for it: equal for jobs that run the same binary."""
         kernel, params = self.choice
-        if kernel == "family":
-            return kernel, configured(self)
         return kernel, tuple(find(kernel).macros(*self.sizes[:2], dict(params)).items())
-
-
-def configured(job: Job):
-    """The family's configuration for a job whose operands lie without gaps."""
-    m, n, k = job.sizes
-    return tiles.configure("s", dict(job.choice[1]), job.sizes, Lying("N", 0, m), Lying("N", 0, k), False)
 
 
 def shapes(random: int = RANDOM) -> list[tuple[int, int, int]]:
@@ -125,6 +115,7 @@ def record(
     missing = [group for group in jobs(device, random) if group and group[0].sizes not in known]
     ready = _compiled(device, missing, start + min(compiling, seconds))
     bench = _Bench(device)
+    data.setdefault("range_us", [bench.range_check(side) for side in (64, 1024, 4096, 8192)])
     saved = time.monotonic()
     try:
         for group in tqdm(missing, unit="shape", disable=None):
@@ -198,10 +189,8 @@ def compile_one(index: int, job: Job) -> bool:
     return False
 
 
-def _build(device: Device, job: Job) -> Kernel | Written:
+def _build(device: Device, job: Job) -> Kernel:
     kernel, params = job.choice
-    if kernel == "family":
-        return Written(configured(job), device, device.context)
     built = Kernel(find(kernel), dict(params), device, device.context)
     built.launch(*job.sizes)
     return built
@@ -220,7 +209,7 @@ class _Bench:
         self._random = np.random.default_rng(0).standard_normal(2**20, np.float32)
         self._buffers: list[cl.Buffer] = []
         self._peak = peaks(device).gflops * 1e9
-        self._kernels: dict[tuple, Kernel | Written] = {}
+        self._kernels: dict[tuple, Kernel] = {}
 
     def shape(self, sizes: tuple[int, int, int], group: list[Job], kernels: list) -> dict[str, Any]:
         """What is recorded of a shape; kernels that are new are added to `kernels`."""
@@ -233,6 +222,17 @@ class _Bench:
         with suppress(ImportError):
             found["cublas_us"] = [_short(1e6 * s) for s in cublas_seconds(n, m, k)]
         return found
+
+    def range_check(self, side: int) -> list[float]:
+        """Elements of two square matrices, and microseconds by the host's clock to see whether TF32 suits them."""
+        matrices = [Matrix(buffer, Layout.compact(side, side)) for buffer in self._operands(side**2, side**2)]
+        seconds = []
+        for _ in range(4):
+            with Session(self.queue, self.device) as session:
+                start = time.perf_counter()
+                session.has_unsplittable(*matrices)
+                seconds.append(time.perf_counter() - start)
+        return [2 * side**2, _short(1e6 * min(seconds))]
 
     def _operands(self, *elements: int) -> list[cl.Buffer]:
         """Buffers of at least so many random numbers."""
@@ -272,13 +272,13 @@ class _Bench:
                 continue
             best = min(best, *seconds)
             runs.append([number, _short(1e6 * min(seconds)), _short(1e6 * float(np.median(seconds))), launches])
-        return {"runs": runs, "skipped": skipped} | ({"failed": failed} if failed else {})
+        return {"runs": runs, "skipped": skipped, "failed": failed}
 
     def _least_seconds(self, job: Job) -> float:
         """A bound: no compute unit does more than its part of the peak, and zeroes around C are multiplied, too."""
         kernel, params = job.choice
         p = dict(params)
-        rows, cols = (p["TSM"], p["TSN"]) if kernel == "family" else find(kernel).tiles(p)[:2]
+        rows, cols, _ = find(kernel).tiles(p)
         count = tiles_over(job.sizes[0], rows) * tiles_over(job.sizes[1], cols)
         waves = count / self.device.units if p.get("GROUPS") else tiles_over(count, self.device.units)
         rate = self._peak * (1 if job.precision == "float32" else 4)
@@ -296,20 +296,14 @@ class _Bench:
     def _run(self, job: Job, a, b) -> Callable[[], tuple[float, int]]:
         m, n, k = job.sizes
         problem = Problem.compact(m, n, k)
-        kernel = None
-        if job.choice[0] != "family":
-            if job.choice not in self._kernels:
-                self._kernels[job.choice] = _build(self.device, job)
-            kernel = self._kernels[job.choice]
+        if job.choice not in self._kernels:
+            self._kernels[job.choice] = _build(self.device, job)
+        kernel = self._kernels[job.choice]
 
         def run() -> tuple[float, int]:
             with Session(self.queue, self.device) as session:
                 out = session.new(Layout.compact(m, n))
-                if job.choice[0] == "family":
-                    session.gemm(problem, (a, b), 1.0, 0.0, None, out, dict(job.choice[1]))
-                else:
-                    assert isinstance(kernel, Kernel)
-                    session.multiply(kernel, problem, a, b, out)
+                session.multiply(kernel, problem, a, b, out)
                 self.queue.finish()
                 times = [(event.profile.end - event.profile.start) * 1e-9 for _, event in session.events]
             return sum(times), len(times)

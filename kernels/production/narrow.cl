@@ -13,7 +13,7 @@
 //    work-group go through every eighth column and add up their sums at the end:
 //
 //             k  0 1 2 ... 8 9            B: TSK x LINES in local memory
-//    m 0 to 127  0 1 2     0 1            each number is a warp: 32 work-items with WIDTH rows each
+//    m 0 to 127  0 1 2     0 1            each number is a warp: 32 work-items with WPT vectors of WIDTH rows each
 //
 //    ROWS = 1: C has few rows, and B is the long operand. A warp reads down WPT columns of B at a time, each lane
 //    keeps its own sums, and the lanes' sums are added up at the end.
@@ -31,7 +31,7 @@
 #define TSK 256 // steps of k for which the lines of the short operand wait in local memory
 #endif
 #ifndef WPT
-#define WPT 1 // columns of the long operand that a warp reads at a time, if ROWS is 1
+#define WPT 1 // loads of the long operand that a work-item makes at a time: of its rows, or of columns if ROWS is 1
 #endif
 #ifndef WIDTH
 #define WIDTH 4 // floats of the long operand in a load: 1 or 4
@@ -46,8 +46,8 @@
 #if !((WIDTH - 1) * (WIDTH - 4) == 0)
 #error WIDTH must be 1 or 4
 #endif
-#if !(TSK % (32 * WIDTH) == 0)
-#error TSK must be a multiple of 32*WIDTH
+#if !(TSK % (8 + ROWS * (32 * WIDTH - 8)) == 0)
+#error TSK must be a multiple of 8, or of 32*WIDTH if ROWS is 1
 #endif
 #if !(LINES < 33)
 #error LINES must be at most 32
@@ -58,9 +58,9 @@
 
 #define ITEMS 256                             // work-items of a work-group
 #define WARPS (ITEMS/32)
-#define LONG (ROWS ? WARPS*WPT : 32*WIDTH)    // rows of A, or columns of B, in a tile
+#define LONG (ROWS ? WARPS*WPT : 32*WIDTH*WPT) // rows of A, or columns of B, in a tile
 #define SUMS (LONG*LINES)                     // elements of a tile
-#define OWN (ROWS ? WPT*LINES : WIDTH*LINES)  // sums that a work-item keeps
+#define OWN (WPT*LINES*(ROWS ? 1 : WIDTH))    // sums that a work-item keeps
 #define AT_ONCE (OWN < 8 ? OWN : 8)           // of which so many are added up at once
 #if WIDTH == 4
 #define LOAD(from) vload4(0, from)
@@ -100,10 +100,18 @@
 #define MULTIPLY(last) \
     _Pragma("unroll 8") \
     for (int k = warp; k < (last); k += WARPS) { \
-        const vector w = LOAD(from + (size_t)k*ld); \
+        vector w[WPT]; \
+        _Pragma("unroll") \
+        for (int r = 0; r < WPT; r++) { \
+            w[r] = LOAD(from + (size_t)k*ld + min(32*WIDTH*r, most)); \
+        } \
         _Pragma("unroll") \
         for (int j = 0; j < LINES; j++) { \
-            sum[j] += w*lines[k*LINES + j]; \
+            const float v = lines[k*LINES + j]; \
+            _Pragma("unroll") \
+            for (int r = 0; r < WPT; r++) { \
+                sum[r*LINES + j] += w[r]*v; \
+            } \
         } \
     }
 #endif
@@ -148,14 +156,17 @@ void gemm(const int M, const int N, const int K,
         const int k1 = min(K, k0 + count*TSK);
 
         // accumulators
-#if ROWS
         vector sum[WPT*LINES];
-        for (int i = 0; i < WPT*LINES; i++) sum[i] = (vector)(0.0f);
-        const int most = max(0, side - 1 - l0 - warp);       // columns outside B are read as its last one
+        for (int i = 0; i < WPT*LINES; i++) {
+            sum[i] = (vector)(0.0f);
+        }
+
+        // where this work-item reads; instead of what is outside, it reads the last column of B, or row of A
+#if ROWS
+        const int most = max(0, side - 1 - l0 - warp);
         const __global float* from = along + (size_t)min(l0 + warp, side - 1)*ld + k0;
 #else
-        vector sum[LINES];
-        for (int i = 0; i < LINES; i++) sum[i] = (vector)(0.0f);
+        const int most = max(0, ld - WIDTH - l0 - lane*WIDTH);
         const __global float* from = along + (size_t)k0*ld + min(l0 + lane*WIDTH, ld - WIDTH);
 #endif
 
@@ -187,11 +198,11 @@ void gemm(const int M, const int N, const int K,
             #pragma unroll
             for (int i = 0; i < OWN; i++) {
                 if (i >= first && i < first + AT_ONCE) {
-#if !ROWS && WIDTH == 4
+#if ROWS && WIDTH == 4
+                    shared[(i - first)*ITEMS + tid] = (sum[i].x + sum[i].y) + (sum[i].z + sum[i].w);
+#elif WIDTH == 4
                     const float mine[4] = {sum[i/4].x, sum[i/4].y, sum[i/4].z, sum[i/4].w};
                     shared[(i - first)*ITEMS + tid] = mine[i%4];
-#elif WIDTH == 4
-                    shared[(i - first)*ITEMS + tid] = (sum[i].x + sum[i].y) + (sum[i].z + sum[i].w);
 #else
                     shared[(i - first)*ITEMS + tid] = sum[i];
 #endif
@@ -207,8 +218,9 @@ void gemm(const int M, const int N, const int K,
                     for (int p = 0; p < parts; p++) {
                         total += shared[(i - first)*ITEMS + (ROWS ? of*32 + (p + of)%32 : p*32 + of)];
                     }
-                    const int l = ROWS ? of + i/LINES*WARPS : of*WIDTH + i%WIDTH;
-                    const int j = ROWS ? i%LINES : i/WIDTH;
+                    const int sum_of = ROWS ? i : i/WIDTH;   // its index in `sum`
+                    const int l = ROWS ? of + i/LINES*WARPS : i/WIDTH/LINES*32*WIDTH + of*WIDTH + i%WIDTH;
+                    const int j = sum_of%LINES;
                     if (!whole) {
                         pieces[(size_t)piece*SUMS + j*LONG + l] = total;
                     } else if (l0 + l < side && j0 + j < few) {
@@ -239,24 +251,35 @@ void gemm(const int M, const int N, const int K,
                 if (tid == 0) {
                     *come = 0;
                 }
-                // a work-group that shared the tile before, too, has stored this part as its second
-                const long start = line*first/groups;
-                const int second = start < begin && start%steps != 0;
-                for (int e = tid; e < SUMS; e += ITEMS) {
-                    float total = 0.0f;
-                    #pragma unroll 8
-                    for (int source = first; source <= last; source++) {
-                        // if there are few steps, some work-groups have none
-                        if (groups <= line || line*source/groups < line*(source + 1)/groups) {
-                            total += pieces[(size_t)(2*source + (source == first ? second : 0))*SUMS + e];
-                        }
-                    }
-                    const int l = l0 + e%LONG;
-                    const int j = j0 + e/LONG;
-                    if (l < side && j < few) {
-                        C[ROWS ? (size_t)l*M + j : (size_t)j*M + l] = total;
+            }
+            // a work-group that shared the tile before, too, has stored this part as its second
+            const long start = line*first/groups;
+            const int second = start < begin && start%steps != 0;
+            // if a tile has fewer elements than there are work-items, several share the parts of an element
+            const int shares = SUMS < ITEMS ? ITEMS/SUMS : 1;
+            const int share = SUMS < ITEMS ? tid/SUMS : 0;
+            for (int e0 = 0; e0 < SUMS; e0 += ITEMS) {
+                const int e = SUMS < ITEMS ? tid%SUMS : e0 + tid;
+                const int until = whole && e < SUMS && share < shares ? last : -1;
+                float total = 0.0f;
+                #pragma unroll 8
+                for (int source = first + share; source <= until; source += shares) {
+                    // if there are few steps, some work-groups have none
+                    if (groups <= line || line*source/groups < line*(source + 1)/groups) {
+                        total += pieces[(size_t)(2*source + (source == first ? second : 0))*SUMS + e];
                     }
                 }
+                shared[tid] = total;
+                barrier(CLK_LOCAL_MEM_FENCE);
+                for (int other = 1; other < shares && tid < SUMS; other++) {
+                    total += shared[other*SUMS + tid];
+                }
+                const int l = l0 + e%LONG;
+                const int j = j0 + e/LONG;
+                if (whole && share == 0 && e < SUMS && l < side && j < few) {
+                    C[ROWS ? (size_t)l*M + j : (size_t)j*M + l] = total;
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
             }
         }
         step += count;
