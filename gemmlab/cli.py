@@ -245,7 +245,7 @@ def run_bench(given: Arguments) -> int:
 def _measured(given: Arguments, device) -> tuple[list, list]:
     """The results of the kernels that were named, and of those that "auto" chose."""
     from .bench import timing
-    from .family import selection
+    from .family import choice, selection
 
     own: list = []
     chosen: list = []
@@ -254,8 +254,8 @@ def _measured(given: Arguments, device) -> tuple[list, list]:
             for size in given.sizes:
                 sizes = selection.dimensions(size)
                 if kernel == "auto":
-                    choice = selection.choose(device, sizes, given.edges or "auto", given.precision or "float32")
-                    number, params = choice[0], dict(choice[1])
+                    number, found = choice.choose(device, sizes, given.edges or "auto", given.precision or "float32")
+                    params = dict(found)
                 else:
                     number, names = kernel, catalog[kernel].defaults
                     params = {n: v for n, v in given.params.items() if n in names}

@@ -253,12 +253,12 @@ class _Bench:
         return buffer
 
     def _times(self, group: list[Job], a, b, kernels: list) -> dict[str, list]:
-        best = inf
+        best, names = inf, {key: name for name, key in candidates.KERNELS.items()}
         runs: list[list] = []
         skipped: list[int] = []
         failed: list[list] = []
         for job in sorted(group, key=self._least_seconds):
-            entry = [job.choice[0], dict(job.choice[1])]
+            entry = [names[job.choice[0]], dict(job.choice[1])]
             if entry not in kernels:
                 kernels.append(entry)
             number = kernels.index(entry)

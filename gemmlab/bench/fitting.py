@@ -1,4 +1,4 @@
-"""Fit the constants of `gemmlab.family.ranking` to a record of candidates, and judge them by shapes left out of the fit.
+"""Fit the constants of `gemmlab.family.ranking` to a record of candidates, and judge them by shapes that were left out.
 
 The logarithm of a predicted time over the measured one is made small in the least-squares sense, by a method of
 Levenberg and Marquardt; large errors count less (weights 1/sqrt(1 + r^2), which is called "soft L1"), and so do
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..catalog import find
+from ..family.candidates import KERNELS
 from ..family.ranking import Chip, Constants, Work, seconds, text_of, work
 from ..family.selection import Choice
 
@@ -44,7 +45,7 @@ class Timed(NamedTuple):
 
 def timed(record: dict[str, Any], shapes: Iterable[int] | None = None) -> list[Timed]:
     """All candidates of a record, or those of some of its shapes."""
-    choices = [(kernel, tuple(params.items())) for kernel, params in record["kernels"]]
+    choices = [(KERNELS[name], tuple(params.items())) for name, params in record["kernels"]]
     found = []
     for i in range(len(record["shapes"])) if shapes is None else shapes:
         shape = record["shapes"][i]
@@ -85,7 +86,8 @@ def _constants(values, choice: Choice) -> Constants:
 
 
 def _chip(values, units: int) -> Chip:
-    return Chip(*(float(v) for v in values[6:9]), units)
+    byte, launch, strip = (float(v) for v in values[6:9])
+    return Chip(byte, launch, strip, units)
 
 
 def _common(x: np.ndarray, units: int) -> Callable[[Timed], tuple[Constants, Chip]]:
@@ -129,3 +131,64 @@ def _minimised(errors: Callable[[np.ndarray], np.ndarray], x: np.ndarray, turns:
 
 def _cost(errors: np.ndarray) -> float:
     return float((np.sqrt(1 + (errors / _LARGE) ** 2) - 1).sum())
+
+
+def constants(record: dict[str, Any], command: str) -> dict[str, Any]:
+    """What ``results/choice.json`` says of a device: the constants that fit its record best, in nanoseconds.
+
+    Args:
+        record: as `gemmlab.bench.candidates.record` wrote it.
+        command: what was typed.
+    """
+    chip, texts = fit(timed(record), record["device"]["units"])
+    names = {key: name for name, key in KERNELS.items()}
+    elements, waits = np.array(record["range_us"]).T
+    element, start = np.polyfit(elements, waits * 1e3, 1, w=1 / waits)
+    return {
+        **record["device"],
+        "date": record["date"],
+        "command": command,
+        "held_out": judged(record),
+        "chip": {name: _nanoseconds(value) for name, value in chip._asdict().items() if name != "units"},
+        "check": [_nanoseconds(1e-9 * start), _nanoseconds(1e-9 * element)],
+        "texts": [
+            [names[kernel], dict(params), [_nanoseconds(c) for c in own]] for (kernel, params), own in texts.items()
+        ],
+    }
+
+
+def _nanoseconds(seconds: float) -> float:
+    return float(f"{1e9 * seconds:.4g}")
+
+
+def judged(record: dict[str, Any], folds: int = 4) -> dict[str, float]:
+    """How good the choice is at shapes that the constants were not fitted to: one part of the record after the other.
+
+    Returns:
+        Over all shapes in float32 the ratio of the best recorded time to that of the chosen candidate: its geometric
+        "mean", the "share" above 0.9 and the "least"; and the "mean_cublas", cuBLAS's time over that of the choice.
+    """
+    order = np.random.default_rng(0).permutation(len(record["shapes"]))
+    ratios, beside = [], []
+    for fold in range(folds):
+        chip, texts = fit(timed(record, np.concatenate([order[i::folds] for i in range(folds) if i != fold])),
+                          record["device"]["units"])  # fmt: skip
+        for i in order[fold::folds]:
+            rows = [row for row in timed(record, [i]) if not find(row.choice[0]).tensor]
+            guesses = [(seconds(row.work, texts[text_of(row.choice)], chip), row) for row in rows
+                       if text_of(row.choice) in texts]  # fmt: skip
+            if guesses:
+                taken = min(guesses, key=lambda pair: pair[0])[1]
+                ratios.append(taken.best / taken.seconds)
+                beside += [1e-6 * record["shapes"][i]["cublas_us"][0] / taken.seconds] * (
+                    "cublas_us" in record["shapes"][i]
+                )
+    found = {"shapes": len(ratios), "mean": _mean(ratios), "share": float(np.mean(np.array(ratios) > 0.9)),
+             "least": min(ratios)}  # fmt: skip
+    found |= {"mean_cublas": _mean(beside)} if beside else {}
+    return {name: round(value, 3) for name, value in found.items()}
+
+
+def _mean(ratios: list[float]) -> float:
+    """The geometric mean."""
+    return float(np.exp(np.log(ratios).mean()))

@@ -20,6 +20,11 @@ from .selection import Choice, implied
 #: The kernels of production by their keys in the catalog.
 WARP_TILING, TENSOR_CORES, WARPGROUPS = (spec.number for spec in PRODUCTION[:3])
 
+#: The kernels that may be chosen, by the names that records use.
+KERNELS = {
+    "warp_tiling": WARP_TILING, "tensor_cores": TENSOR_CORES, "warpgroups": WARPGROUPS, "narrow": NARROW.number,
+}  # fmt: skip
+
 #: Tiles of warp tiling: the parameters named here, and the work-groups per compute unit that may share all tiles.
 _NAMES = ("TSM", "TSN", "TSK", "WPTM", "WPTN", "WARPM", "STAGES", "BATCHES")
 _WARP_TILES: tuple[tuple[tuple[int, ...], tuple[float, ...]], ...] = (
@@ -78,7 +83,7 @@ def _choice(kernel, params: dict[str, int]) -> Choice:
 
 
 def _warp_tiling(device: Device, sizes: tuple[int, int, int]) -> Iterator[tuple[int, dict[str, int]]]:
-    spec, (m, n, k) = catalog[WARP_TILING], sizes
+    m, n, k = sizes
     for values, shares in _WARP_TILES:
         tile = dict(zip(_NAMES, values, strict=True))
         if not _suits(tile["TSM"], tile["TSN"], sizes, device.units):
