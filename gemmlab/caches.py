@@ -40,7 +40,7 @@ def clear_caches() -> None:
 
 
 class Notes:
-    """Entries that the next session finds again: a file of JSON in the user's cache folder, which `clear_caches` removes.
+    """Entries that the next session finds: a file of JSON in the user's cache folder, which `clear_caches` removes.
 
     Attributes:
         name: the file's name.

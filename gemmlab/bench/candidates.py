@@ -43,6 +43,11 @@ SQUARES = tuple(
     (s, s, s)
     for s in (16, 32, 64, 100, 128, 192, 200, 256, 300, 384, 500, 640, 768, 1280, 1500, 1536, 2500, 3000, 3333, 6144)
 )
+#: One row or column, or a few of them: a random shape has no side of 1 and all others aligned.
+THIN = (
+    (1, 4096, 4096), (4096, 1, 4096), (1, 8192, 8192), (8192, 1, 8192), (1, 1024, 1024), (1024, 1, 1024),
+    (2, 4096, 4096), (4096, 8, 4096), (32, 4096, 4096), (4096, 32, 4096), (128, 4096, 4096), (4096, 4096, 128),
+)  # fmt: skip
 #: Seed and number of the random shapes: not those of comparisons, so that the model is judged by shapes it never saw.
 SEED, RANDOM = 20101, 240
 #: Precisions that are recorded, and of how many random shapes for those on tensor cores.
@@ -71,7 +76,7 @@ class Job(NamedTuple):
 
 def shapes(random: int = RANDOM) -> list[tuple[int, int, int]]:
     """M, N, K of the row-major products to record, in an order in which every part has some of all kinds."""
-    found = [*dict.fromkeys([*PROMISED, *SQUARES, *calls.random_shapes(random, SEED, calls.MOST_FLOPS["GPU"])])]
+    found = [*dict.fromkeys([*PROMISED, *SQUARES, *THIN, *calls.random_shapes(random, SEED, calls.MOST_FLOPS["GPU"])])]
     np.random.default_rng(SEED).shuffle(found)
     return [(int(m), int(n), int(k)) for m, n, k in found]
 
@@ -95,8 +100,9 @@ def record(
     seconds: float = inf,
     compiling: float = inf,
     random: int = RANDOM,
+    only: str = "",
 ) -> Path:
-    """Time the candidates of every shape that the file does not have yet.
+    """Time the candidates of every shape that the file does not have yet, or anew those of one kernel at its shapes.
 
     Args:
         device: where.
@@ -105,14 +111,19 @@ def record(
         seconds: begin with no more shapes after that time, which includes compiling.
         compiling: compile no more after that time; candidates that are not compiled are left out.
         random: how many random shapes.
+        only: the name of a kernel (see `candidates.KERNELS`) whose text has changed.
 
     Returns:
         The file; it is up to date whenever this function ends.
     """
     start, path = time.monotonic(), Path(path)
     data = _begun(path, device, command)
-    known = {tuple(shape["sizes"]) for shape in data["shapes"]}
-    missing = [group for group in jobs(device, random) if group and group[0].sizes not in known]
+    known = {tuple(shape["sizes"]): shape for shape in data["shapes"]}
+    every = [
+        [job for job in group if not only or job.choice[0] == candidates.KERNELS[only]]
+        for group in jobs(device, random)
+    ]
+    missing = [group for group in every if group and (group[0].sizes in known) == bool(only)]
     ready = _compiled(device, missing, start + min(compiling, seconds))
     bench = _Bench(device)
     data.setdefault("range_us", [bench.range_check(side) for side in (64, 1024, 4096, 8192)])
@@ -122,7 +133,11 @@ def record(
             if time.monotonic() > start + seconds:
                 break
             compiled = [job for job in group if job.text in ready]
-            data["shapes"].append(bench.shape(group[0].sizes, compiled, data["kernels"]))
+            found = bench.shape(group[0].sizes, compiled, data["kernels"])
+            if only:
+                _renew(known[group[0].sizes], found, data["kernels"], only)
+            else:
+                data["shapes"].append(found)
             if time.monotonic() > saved + SAVED_EVERY:
                 _save(path, data)
                 saved = time.monotonic()
@@ -140,6 +155,14 @@ def _begun(path: Path, device: Device, command: str) -> dict[str, Any]:
     head = {"title": device.name, **records.origin(command), "device": device.facts()}
     words = "runs: number in kernels, least and median microseconds of all launches together, launches"
     return {**head, "gflops": round(peaks(device).gflops), "note": words, "kernels": [], "shapes": []}
+
+
+def _renew(shape: dict[str, Any], found: dict[str, Any], kernels: list, name: str) -> None:
+    """Put what was found of one kernel at a shape in place of what was known of it."""
+    for way, new in found.items():
+        if isinstance(new, dict):
+            runs = [run for run in shape[way]["runs"] if kernels[run[0]][0] != name]
+            shape[way] = {**shape[way], "runs": runs + new["runs"]}
 
 
 def _save(path: Path, data: dict[str, Any]) -> None:

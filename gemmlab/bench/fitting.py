@@ -8,9 +8,11 @@ then gets constants of its own, drawn towards the common ones where its record i
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from math import log
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,11 +20,14 @@ import numpy as np
 from ..catalog import find
 from ..family.candidates import KERNELS
 from ..family.ranking import Chip, Constants, Work, seconds, text_of, work
-from ..family.selection import Choice
+from ..family.selection import Choice, kind_of
 
-#: Where the common fit begins: seconds to start, per tile, per step of k, per operation of a compute unit, to cut a
-#: tile, per part and element of the tile; per byte of memory, launch, and step of an edge strip.
-_BEGIN = (2e-6, 1e-6, 2e-8, 2.5e-12, 1.5e-6, 1e-11, 3e-13, 4e-6, 2e-7)
+#: Where the common fit begins: seconds to start, per tile, per step of the loop, per step of k, per operation of a
+#: compute unit, to cut a tile, per part and element of the tile; per launch, and per step of an edge strip.
+_BEGIN = (4e-6, 1e-6, 2e-7, 5e-9, 2.5e-12, 1.5e-6, 1e-10, 4e-6, 2e-7)
+_OF_TEXTS = 7  # of these, the ones that are not the chip's
+#: Bytes of operands or of a result from which a product shows the memory's bandwidth, and seconds per byte without any.
+_MUCH, _BYTE = 2**25, 3e-13
 #: How strongly a text's constants are drawn to the common ones, in shapes.
 _DRAWN = 2.0
 #: An error of this size, as a logarithm, counts as large.
@@ -38,9 +43,10 @@ class Timed(NamedTuple):
     seconds: float
     best: float
 
-    @property
-    def weight(self) -> float:
-        return self.best / self.seconds
+    def error(self, predicted: float) -> float:
+        """The logarithm of a prediction over the measured time. It counts as much as the candidate, or one that takes
+        as long as predicted, comes near the best."""
+        return self.best / max(self.best, min(self.seconds, predicted)) * log(predicted / self.seconds)
 
 
 def timed(record: dict[str, Any], shapes: Iterable[int] | None = None) -> list[Timed]:
@@ -61,14 +67,18 @@ def timed(record: dict[str, Any], shapes: Iterable[int] | None = None) -> list[T
 
 def fit(rows: list[Timed], units: int) -> tuple[Chip, dict[tuple, Constants]]:
     """The constants of a chip, and of each text among the rows."""
-    common = _minimised(lambda x: _errors(rows, _common(x, units)), np.log(_BEGIN))
-    chip = _chip(np.exp(common), units)
+    read = min((row.seconds / row.work.read for row in rows if row.work.read > _MUCH), default=_BYTE)
+    write = min((row.seconds / row.work.written for row in rows if row.work.written > _MUCH), default=_BYTE)
+    memory = Chip(read, write, 0.0, 0.0, units)  # nothing can be faster than the best rates that were seen
+    common = _minimised(lambda x: _errors(rows, _common(x, memory)), np.log(_BEGIN))
+    chip = _chip(np.exp(common), memory)
     groups: dict[tuple, list[Timed]] = defaultdict(list)
     for row in rows:
         groups[text_of(row.choice)].append(row)
+    of_kernel = {kernel: _common_of(kernel, rows, common, memory) for kernel in {row.choice[0] for row in rows}}
     found = {}
     for text, own in groups.items():
-        prior = np.log(_constants(np.exp(common), own[0].choice))
+        prior = np.log(_constants(np.exp(of_kernel[text[0]]), own[0].choice))
 
         def errors(x, own=own, prior=prior) -> np.ndarray:
             constants = Constants(*np.exp(x).tolist())
@@ -78,21 +88,28 @@ def fit(rows: list[Timed], units: int) -> tuple[Chip, dict[tuple, Constants]]:
     return chip, found
 
 
+def _common_of(kernel, rows: list[Timed], common: np.ndarray, memory: Chip) -> np.ndarray:
+    """The common constants fitted to the texts of one kernel alone; those of the chip stay."""
+    own, chip = [row for row in rows if row.choice[0] == kernel], common[_OF_TEXTS:]
+    fitted = _minimised(lambda x: _errors(own, _common(np.append(x, chip), memory)), common[:_OF_TEXTS])
+    return np.append(fitted, chip)
+
+
 def _constants(values, choice: Choice) -> Constants:
     """The constants of a text that follow from the common ones."""
     rows, cols, depth = find(choice[0]).tiles(dict(choice[1]))
-    start, tile, step, flop, cut, part = (float(v) for v in values[:6])
-    return Constants(start, tile, step * depth, flop * 2 * rows * cols * depth, cut, part * rows * cols)
+    start, tile, step, deep, flop, cut, part = (float(v) for v in values[:_OF_TEXTS])
+    return Constants(start, tile, step + deep * depth, flop * 2 * rows * cols * depth, cut, part * rows * cols)
 
 
-def _chip(values, units: int) -> Chip:
-    byte, launch, strip = (float(v) for v in values[6:9])
-    return Chip(byte, launch, strip, units)
+def _chip(values, memory: Chip) -> Chip:
+    launch, strip = (float(v) for v in values[_OF_TEXTS:])
+    return memory._replace(launch=launch, strip=strip)
 
 
-def _common(x: np.ndarray, units: int) -> Callable[[Timed], tuple[Constants, Chip]]:
+def _common(x: np.ndarray, memory: Chip) -> Callable[[Timed], tuple[Constants, Chip]]:
     values = np.exp(x)
-    chip, texts = _chip(values, units), {}
+    chip, texts = _chip(values, memory), {}
 
     def constants(row: Timed) -> tuple[Constants, Chip]:
         if row.choice not in texts:
@@ -103,7 +120,7 @@ def _common(x: np.ndarray, units: int) -> Callable[[Timed], tuple[Constants, Chi
 
 
 def _errors(rows: list[Timed], constants: Callable[[Timed], tuple[Constants, Chip]]) -> np.ndarray:
-    return np.array([row.weight * log(seconds(row.work, *constants(row)) / row.seconds) for row in rows])
+    return np.array([row.error(seconds(row.work, *constants(row))) for row in rows])
 
 
 def _minimised(errors: Callable[[np.ndarray], np.ndarray], x: np.ndarray, turns: int = 30) -> np.ndarray:
@@ -133,8 +150,33 @@ def _cost(errors: np.ndarray) -> float:
     return float((np.sqrt(1 + (errors / _LARGE) ** 2) - 1).sum())
 
 
+def write(record: str | Path, path: str | Path, command: str, judge: bool = True) -> dict[str, Any]:
+    """Fit the constants to a record of candidates, and put them into a file such as ``results/choice.json``.
+
+    Args:
+        record: the file that `gemmlab.bench.candidates.record` wrote.
+        path: the file to write to; what it says of other kinds of devices stays.
+        command: what was typed.
+        judge: whether to say how good the choice is, which takes four more fits (see `judged`).
+
+    Returns:
+        What was written of this kind of device.
+    """
+    data, path = json.loads(Path(record).read_text(encoding="utf-8")), Path(path)
+    found = constants(data, command) | ({"held_out": judged(data)} if judge else {})
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    known[kind_of(data["device"]["platform"])] = found
+    entries = []
+    for kind, entry in known.items():
+        head = json.dumps({name: value for name, value in entry.items() if name != "texts"}, indent=1)[:-2]
+        lines = ",\n".join("  " + json.dumps(text) for text in entry["texts"])
+        entries.append(f'"{kind}": {head},\n "texts": [\n{lines}\n ]\n}}')
+    path.write_text("{\n" + ",\n".join(entries) + "\n}\n", encoding="utf-8")
+    return found
+
+
 def constants(record: dict[str, Any], command: str) -> dict[str, Any]:
-    """What ``results/choice.json`` says of a device: the constants that fit its record best, in nanoseconds.
+    """What is written of a device: the constants that fit its record best, in nanoseconds.
 
     Args:
         record: as `gemmlab.bench.candidates.record` wrote it.
@@ -148,7 +190,6 @@ def constants(record: dict[str, Any], command: str) -> dict[str, Any]:
         **record["device"],
         "date": record["date"],
         "command": command,
-        "held_out": judged(record),
         "chip": {name: _nanoseconds(value) for name, value in chip._asdict().items() if name != "units"},
         "check": [_nanoseconds(1e-9 * start), _nanoseconds(1e-9 * element)],
         "texts": [

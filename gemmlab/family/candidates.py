@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 from math import prod
+from typing import Any
 
 from ..caches import cached
 from ..catalog import NARROW, Limits, catalog, find
@@ -21,7 +22,7 @@ from .selection import Choice, implied
 WARP_TILING, TENSOR_CORES, WARPGROUPS = (spec.number for spec in PRODUCTION[:3])
 
 #: The kernels that may be chosen, by the names that records use.
-KERNELS = {
+KERNELS: dict[str, Any] = {
     "warp_tiling": WARP_TILING, "tensor_cores": TENSOR_CORES, "warpgroups": WARPGROUPS, "narrow": NARROW.number,
 }  # fmt: skip
 
@@ -61,6 +62,8 @@ _WARPGROUP_TILES = ({"TSK": 16, "STAGES": 3, "ORDER": 1}, {"TSK": 16, "STAGES": 
 
 #: Rows or columns of C that a narrow kernel may have.
 _LINES = (1, 2, 4, 8, 16)
+#: Steps of k from which their lines may wait in local memory in large portions.
+_LONG = 2048
 #: Rows or columns that edge strips sum at most, and elements of a tile from which they come into question.
 _STRIP, _LARGE = 8, 8192
 #: Tiles per compute unit from which a tile is too small, and from which it makes no difference to share them equally.
@@ -91,7 +94,8 @@ def _warp_tiling(device: Device, sizes: tuple[int, int, int]) -> Iterator[tuple[
         count, steps = tiles_over(m, tile["TSM"]) * tiles_over(n, tile["TSN"]), tiles_over(k, tile["TSK"])
         groups = _groups(shares, device.units, count, steps)
         widths = [4] if m % 4 == 0 else [1, 4] if m * k >= _WORTH_A_COPY and n >= 64 else [1]
-        strip = tile["TSM"] * tile["TSN"] >= _LARGE and (_strip(m, tile["TSM"]) or _strip(n, tile["TSN"]))
+        large = tile["TSM"] * tile["TSN"] >= _LARGE and k <= 2 * min(m, n)
+        strip = large and (_strip(m, tile["TSM"]) or _strip(n, tile["TSN"]))
         splits = [0, _STRIP] if strip else [0]
         for width, shared, split in product(widths, groups, splits):
             order = 16 if shared == device.units else 8
@@ -129,8 +133,10 @@ def _narrow(device: Device, sizes: tuple[int, int, int]) -> Iterator[tuple[str, 
         if lines is None or (few > 4 and side < few):
             continue
         width = 4 if aligned % 4 == 0 else 1
-        depths = ((128, 512) if lines <= 4 else (128, 256)) if rows else (64, 256)
-        for wpt, depth in product((1, 4) if rows or width == 1 else (1,), depths):
+        depths = [128, 512 if lines <= 4 else 256] if rows else [64, 256]
+        if lines <= 4 and k >= _LONG:
+            depths.append(1024)
+        for wpt, depth in product((1, 4) if rows else (1,), depths):
             given = {"LINES": lines, "ROWS": rows, "TSK": depth, "WPT": wpt, "WIDTH": width}
             params = _legal(NARROW.number, tuple(given.items()), device.limits)
             if not params or (depth > 128 and k <= depth // 2):

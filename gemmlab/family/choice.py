@@ -105,12 +105,12 @@ def choose(device: Device, sizes: Sizes, edges: str = "auto", precision: str = "
 
 def settled(device: Device, sizes: Sizes, precision: str) -> Choice | None:
     """The winner of the trials of such shapes on this device, if there were any."""
-    name, params = _winners().get(_place(device, sizes, precision), (None, {}))
-    if name not in KERNELS:
+    found = _winners().get(_place(device, sizes, precision))
+    if found is None:
         return None
-    spec = find(KERNELS[name])
-    with suppress(ValueError, TypeError):  # what an older version wrote is forgotten
-        return KERNELS[name], tuple(spec.validate(params, device.limits).items())
+    with suppress(ValueError, TypeError, KeyError):  # what cannot be read is forgotten
+        name, params = found
+        return KERNELS[name], tuple(find(KERNELS[name]).validate(params, device.limits).items())
     return None
 
 

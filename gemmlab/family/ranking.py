@@ -43,9 +43,10 @@ class Work(NamedTuple):
         tiles: tiles that a work-group begins at most, one after another.
         parts: work-groups that share a tile at most, 1 if none is shared.
         strip: steps of k of a work-item that sums elements of an edge strip; 0 without strips.
-        bytes: what is read and written in global memory at least.
+        read: bytes of A and B, which are read at least once.
+        written: bytes of C.
         launches: launches beside the kernel itself, such as padding.
-        copied: the bytes that they read and write.
+        copied: the bytes that each of them reads and writes.
     """
 
     groups: int
@@ -54,7 +55,8 @@ class Work(NamedTuple):
     tiles: int
     parts: int
     strip: int
-    bytes: int
+    read: int
+    written: int
     launches: int
     copied: int
 
@@ -71,9 +73,11 @@ class Constants(NamedTuple):
 
 
 class Chip(NamedTuple):
-    """The constants of a device that all texts share, in seconds: per byte, launch and step of an edge strip."""
+    """The constants of a device that all texts share, in seconds: per byte read and written, per launch, and per step
+    of an edge strip."""
 
-    byte: float
+    read: float
+    write: float
     launch: float
     strip: float
     units: int
@@ -86,12 +90,12 @@ def seconds(work: Work, own: Constants, chip: Chip) -> float:
     if rest:
         busy += max(own.latency, ceil(rest / chip.units) * own.share)
     rounds = full + (rest > 0)
-    time = rounds * work.tiles * own.tile + max(work.steps * busy, work.bytes * chip.byte)
+    time = rounds * work.tiles * own.tile + max(work.steps * busy, work.read * chip.read + work.written * chip.write)
     if work.parts > 1:
         time += own.cut + (work.parts - 1) * own.part
     if work.strip:
         time = max(time, work.strip * chip.strip)
-    return own.start + time + work.launches * chip.launch + work.copied * chip.byte
+    return own.start + time + work.launches * chip.launch + work.copied * (chip.read + chip.write)
 
 
 def text_of(choice: Choice) -> tuple:
@@ -128,12 +132,11 @@ def _work(tile, shared: int, strip: int, items: int, resident: int, aligned, tra
         parts = 1 if count % groups == 0 else min(per_tile, 1 + tiles_over(groups, count))
     launches, copied = fixup * (parts > 1), 0
     if transposed and n > 1 and k > 1 or round_up(k, aligned[1]) != k:
-        launches, copied = launches + 1, 8 * k * n
+        launches, copied = launches + 1, 4 * k * n
     if round_up(m, aligned[0]) != m:
-        launches, copied = launches + 1, copied + 8 * k * m
+        launches, copied = launches + 1, copied + 4 * k * m
     stripped = (m > down * rows or n > across * cols) * tiles_over(k, items // 8 if n > across * cols else 32)
-    moved = 4 * (m * k + k * n + m * n)
-    return Work(groups, resident, steps, begun, parts, stripped, moved, launches, copied)
+    return Work(groups, resident, steps, begun, parts, stripped, 4 * (m + n) * k, 4 * m * n, launches, copied)
 
 
 def _resident(p: dict[str, int], items: int, local: int) -> int:

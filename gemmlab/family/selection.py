@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from itertools import chain
+from typing import Any
 
 from ..caches import cached
 from ..catalog import catalog, sources
@@ -27,11 +28,16 @@ def kind(device: Device) -> str:
     """The device's kind in the table: "nvidia", "gpu" (others); a CPU's by its runtime, and whether it is AMD's."""
     platform = device.platform.lower()
     if device.kind == "GPU":
-        return "nvidia" if "nvidia" in platform else "gpu"
+        return kind_of(device.platform)
     if "PoCL 3.0" in device.version:
         return "pocl 3.0"
     runtime = "intel" if "intel" in platform else "pocl" if "portable" in platform else "cpu"
     return f"{runtime} on AMD" if "amd" in device.name.lower() and runtime != "cpu" else runtime
+
+
+def kind_of(platform: str) -> str:
+    """The kind of the GPUs of a platform."""
+    return "nvidia" if "nvidia" in platform.lower() else "gpu"
 
 
 #: The ways to treat sizes that are not whole tiles, and the list of the table's rows for each. "auto" has a list of
@@ -51,7 +57,7 @@ PRECISIONS: dict[str, dict[str, int]] = {
 _OTHERWISE = {"pad": 3, "guard": 12, "shift": 13, "tf32": 16, "tf32x3": 16}
 
 #: A kernel's number and its parameters as pairs, which can be a key.
-Choice = tuple[int, tuple[tuple[str, int], ...]]
+Choice = tuple[Any, tuple[tuple[str, int], ...]]
 
 
 def implied(precision: str, kernel: int) -> dict[str, int]:

@@ -63,10 +63,8 @@
 #define OWN (WPT*LINES*(ROWS ? 1 : WIDTH))    // sums that a work-item keeps
 #define AT_ONCE (OWN < 8 ? OWN : 8)           // of which so many are added up at once
 #if WIDTH == 4
-#define LOAD(from) vload4(0, from)
 #define vector float4
 #else
-#define LOAD(from) *(from)
 #define vector float
 #endif
 
@@ -77,44 +75,36 @@
 #define IN_ORDER() mem_fence(CLK_GLOBAL_MEM_FENCE)
 #endif
 
-// multiply: steps from `first` on; `last` is where they end. A work-item has its own rows (ROWS = 0) or steps (ROWS = 1)
+// multiply: step k of those whose lines are in local memory. Each work-item has rows of its own (ROWS = 0), or steps of
+// its own (ROWS = 1). A loop whose length the compiler knows has the loads of several steps under way at a time, which
+// is what makes it fast
 #if ROWS
-#define MULTIPLY(last) \
-    _Pragma("unroll") \
-    for (int k = lane*WIDTH; k < (last); k += 32*WIDTH) { \
-        vector w[WPT]; \
-        _Pragma("unroll") \
-        for (int r = 0; r < WPT; r++) { \
-            w[r] = LOAD(from + (size_t)min(WARPS*r, most)*ld + k); \
-        } \
-        _Pragma("unroll") \
-        for (int j = 0; j < LINES; j++) { \
-            const vector v = LOAD(&lines[j*TSK + k]); \
-            _Pragma("unroll") \
-            for (int r = 0; r < WPT; r++) { \
-                sum[r*LINES + j] += w[r]*v; \
-            } \
-        } \
-    }
+#define EACH (32*WIDTH)                       // from one step of a work-item to its next
+#define FIRST (lane*WIDTH)
+#define ELEMENT(k, r) *(const __global vector*)(from + (size_t)min(WARPS*(r), most)*ld + (k))
+#define FACTOR(k, j) *(const __local vector*)&lines[(j)*TSK + (k)]
+#define factor vector
 #else
-#define MULTIPLY(last) \
-    _Pragma("unroll 8") \
-    for (int k = warp; k < (last); k += WARPS) { \
-        vector w[WPT]; \
+#define EACH WARPS
+#define FIRST warp
+#define ELEMENT(k, r) *(const __global vector*)(from + (size_t)(k)*ld + min(32*WIDTH*(r), most))
+#define FACTOR(k, j) lines[(k)*LINES + (j)]
+#define factor float
+#endif
+#define MULTIPLY(k) \
+    vector w[WPT]; \
+    _Pragma("unroll") \
+    for (int r = 0; r < WPT; r++) { \
+        w[r] = ELEMENT(k, r); \
+    } \
+    _Pragma("unroll") \
+    for (int j = 0; j < LINES; j++) { \
+        const factor v = FACTOR(k, j); \
         _Pragma("unroll") \
         for (int r = 0; r < WPT; r++) { \
-            w[r] = LOAD(from + (size_t)k*ld + min(32*WIDTH*r, most)); \
-        } \
-        _Pragma("unroll") \
-        for (int j = 0; j < LINES; j++) { \
-            const float v = lines[k*LINES + j]; \
-            _Pragma("unroll") \
-            for (int r = 0; r < WPT; r++) { \
-                sum[r*LINES + j] += w[r]*v; \
-            } \
+            sum[r*LINES + j] += w[r]*v; \
         } \
     }
-#endif
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void gemm(const int M, const int N, const int K,
@@ -182,10 +172,16 @@ void gemm(const int M, const int N, const int K,
             }
             barrier(CLK_LOCAL_MEM_FENCE);
             if (depth == TSK) {
-                MULTIPLY(TSK)
+                #pragma unroll 8
+                for (int i = 0; i < TSK/EACH; i++) {
+                    MULTIPLY(FIRST + i*EACH)
+                }
                 from += ROWS ? TSK : (size_t)TSK*ld;
             } else {
-                MULTIPLY(depth)
+                #pragma unroll 8
+                for (int kk = FIRST; kk < depth; kk += EACH) {
+                    MULTIPLY(kk)
+                }
             }
             barrier(CLK_LOCAL_MEM_FENCE);
         }

@@ -15,6 +15,7 @@ from gemmlab import check, gemm, matmul
 from gemmlab.blas import packed, passes, probe
 from gemmlab.blas.passes import Matrix, Session
 from gemmlab.blas.problem import Layout, Operand, Problem
+from gemmlab.caches import Notes
 from gemmlab.family.packed import Packed, candidates
 
 SIZES = (1, 5, 6, 7, 15, 16, 17, 33, 100)
@@ -214,7 +215,7 @@ def test_a_broken_file_is_ignored(text, processor, folder, monkeypatch):
 def test_without_a_folder_to_write_to_it_still_works(processor, tmp_path, monkeypatch):
     monkeypatch.setattr(probe, "_seconds", lambda device, c, run: 1.0)
     (tmp_path / "blocked").write_text("no folder")
-    monkeypatch.setattr(probe, "file", lambda: tmp_path / "blocked" / "processors.json")
+    monkeypatch.setattr(probe, "notes", Notes(str(tmp_path / "blocked" / "processors.json")))
     assert isinstance(probe.settled(processor, "s", (400, 400, 400), None), Packed)
     gemmlab.clear_caches()
 
