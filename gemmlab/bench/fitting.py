@@ -189,7 +189,7 @@ def constants(record: dict[str, Any], command: str) -> dict[str, Any]:
     return {
         **record["device"],
         "date": record["date"],
-        "command": command,
+        "commands": [command],
         "chip": {name: _nanoseconds(value) for name, value in chip._asdict().items() if name != "units"},
         "check": [_nanoseconds(1e-9 * start), _nanoseconds(1e-9 * element)],
         "texts": [

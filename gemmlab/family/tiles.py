@@ -159,7 +159,7 @@ def choose(device: Device, precision: str, sizes: tuple[int, int, int]) -> dict[
     for row in rows:
         if distance(row["size"], sizes) > _NEAR and prod(sizes) < prod(dimensions(row["size"])):
             break  # a large product's tiles would leave most of the device idle
-        tiles = [tile for tile in row["tiles"] if fits(precision, tile, device) and covers(tile, sizes)]
+        tiles = [tile for tile in row["tiles"] if fits(precision, tile, device) and _covers(tile, sizes)]
         if tiles:
             return next((tile for tile in tiles if divides(tile, sizes)), tiles[0])
     return by_rule(device, precision, sizes)
@@ -170,7 +170,7 @@ def divides(tile: Params, sizes: tuple[int, int, int]) -> bool:
     return all(size % tile[name] == 0 for size, name in zip(sizes, ("TSM", "TSN", "TSK"), strict=True))
 
 
-def covers(tile: Params, sizes: tuple[int, int, int]) -> bool:
+def _covers(tile: Params, sizes: tuple[int, int, int]) -> bool:
     """Whether the product is as large as a micro-tile, if the tile needs that."""
     return tile["STAGES"] > 0 or (sizes[0] >= tile["WPTM"] and sizes[1] >= tile["WPTN"])
 
@@ -196,7 +196,7 @@ def by_rule(device: Device, precision: str, sizes: tuple[int, int, int]) -> dict
     """
     if device.kind != "GPU":
         tile = _for_a_processor(precision, device)
-        if covers(tile, sizes):
+        if _covers(tile, sizes):
             return tile
     size = PRECISIONS[precision].size
     micro = (8, 8) if device.kind == "GPU" else (4, 4)
