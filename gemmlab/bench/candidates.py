@@ -50,6 +50,8 @@ THIN = (
 )  # fmt: skip
 #: Seed and number of the random shapes: not those of comparisons, so that the model is judged by shapes it never saw.
 SEED, RANDOM = 20101, 240
+#: Sides of the squares at which the look at operands for TF32 is timed.
+RANGE_SIDES = (64, 1024, 4096, 8192)
 #: Precisions that are recorded, and of how many random shapes for those on tensor cores.
 TENSOR_SHAPES = 60
 #: Seconds that timing a candidate at a shape should take, and the fewest and the most runs besides the first one.
@@ -126,7 +128,7 @@ def record(
     missing = [group for group in every if group and (group[0].sizes in known) == bool(only)]
     ready = _compiled(device, missing, start + min(compiling, seconds))
     bench = _Bench(device)
-    data.setdefault("range_us", [bench.range_check(side) for side in (64, 1024, 4096, 8192)])
+    data.setdefault("range_us", [bench.range_check(side) for side in RANGE_SIDES])
     saved = time.monotonic()
     try:
         for group in tqdm(missing, unit="shape", disable=None):
