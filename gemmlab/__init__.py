@@ -32,6 +32,8 @@ _HOME = {
     "NoDeviceError": "opencl.devices",
     "kernel": "opencl.launch",
     "BuildError": "opencl.build",
+    "auto": "bench.tuned",
+    "tune": "bench.tuned",
     "measure": "bench.timing",
     "Result": "bench.records",
     "peaks": "bench.peaks",
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from .bench.records import Result
     from .bench.sweeps import sweep
     from .bench.timing import measure
+    from .bench.tuned import auto, tune
     from .blas.products import cgemm, dgemm, gemm, matmul, sgemm, zgemm
     from .blas.reshape import pad, transpose, unpad
     from .opencl.build import BuildError

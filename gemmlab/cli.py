@@ -165,7 +165,16 @@ def _record_options(parser) -> None:
     edges = what.add_parser("edges", help="the ways to treat sizes that are not whole tiles, side by side")
     _sizes(edges)
     edges.add_argument("--repeats", type=int, help="timed runs (default: as many as fit 80 ms)")
-    for command in (chapters, edges):
+    several = what.add_parser("candidates", help="every kernel that 'auto' may choose, at many shapes; is continued")
+    several.add_argument("--seconds", type=float, default=inf, help="begin no more shapes after that time")
+    several.add_argument("--compiling", type=float, default=inf, help="compile no more after that time")
+    several.add_argument("--random", type=int, default=240, metavar="N", help="so many random shapes (default: 240)")
+    several.add_argument("--only", default="", choices=["warp_tiling", "narrow", "tensor_cores", "warpgroups"],
+                         help="time this kernel anew, whose text has changed, at the shapes of the file")  # fmt: skip
+    constants = what.add_parser("choice", help="the constants by which 'auto' chooses, from a record of candidates")
+    constants.add_argument("record", metavar="RECORD", help="such as results/nvidia_h200_candidates.json")
+    constants.add_argument("file", metavar="FILE", help="the file to write to, such as results/choice.json")
+    for command in (chapters, edges, several):
         command.add_argument("file", metavar="FILE", help="the file to write")
         command.add_argument("--title", help="a short name of the device for charts")
         _device(command)
@@ -245,7 +254,7 @@ def run_bench(given: Arguments) -> int:
 def _measured(given: Arguments, device) -> tuple[list, list]:
     """The results of the kernels that were named, and of those that "auto" chose."""
     from .bench import timing
-    from .family import selection
+    from .family import choice, selection
 
     own: list = []
     chosen: list = []
@@ -254,8 +263,8 @@ def _measured(given: Arguments, device) -> tuple[list, list]:
             for size in given.sizes:
                 sizes = selection.dimensions(size)
                 if kernel == "auto":
-                    choice = selection.choose(device, sizes, given.edges or "auto", given.precision or "float32")
-                    number, params = choice[0], dict(choice[1])
+                    number, found = choice.choose(device, sizes, given.edges or "auto", given.precision or "float32")
+                    params = dict(found)
                 else:
                     number, names = kernel, catalog[kernel].defaults
                     params = {n: v for n, v in given.params.items() if n in names}
@@ -348,14 +357,21 @@ def _compare_calls(given: Arguments, device) -> int:
 
 def run_record(given: Arguments) -> int:
     """Record what chapters and explorers show of a device: sweeps, the ways to treat edges, or all settings."""
-    from .bench import edges, records, sweeps
+    from .bench import candidates, edges, fitting, records, sweeps
     from .opencl.devices import find_device
 
     if bool(given.what) == given.landscape:
-        raise ValueError("record what? Give one of --landscape, chapters and edges")
+        raise ValueError("record what? Give one of --landscape, chapters, edges, candidates and choice")
+    if given.what == "choice":
+        found = fitting.write(given.record, given.file, _command())
+        print(f"wrote {given.file}; at shapes that were left out: {found['held_out']}")
+        return 0
     device = find_device(given.device)
     if given.landscape:
         return _record_landscape(given, device)
+    if given.what == "candidates":
+        candidates.record(device, given.file, _command(), given.seconds, given.compiling, given.random, given.only)
+        return 0
     head = {"title": given.title or device.name, **records.origin(_command()), "device": device.facts()}
     if given.what == "chapters":
         found = (

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from gemmlab.blas import probe
+from gemmlab.caches import Notes
+from gemmlab.family import choice
 from gemmlab.opencl.devices import devices
 
 #: In CI nothing may be skipped for what a machine lacks: GEMMLAB_NO_SKIP=1 turns such a skip into a failure.
@@ -136,9 +138,10 @@ def compiled(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def remembered(compiled):
-    """What a probe finds is kept for this run alone: the user's own file stays as it is."""
+    """What probes and trials find is kept for this run alone: the user's own files stay as they are."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(probe, "file", lambda: compiled / "processors.json")
+        patch.setattr(probe, "notes", Notes(str(compiled / "processors.json")))
+        patch.setattr(choice, "winners", Notes(str(compiled / "choices.json")))
         yield
 
 

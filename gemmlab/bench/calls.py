@@ -17,7 +17,9 @@ import pyopencl.array as cla
 
 from .. import model
 from ..blas.products import matmul
+from ..family import choice
 from ..opencl.devices import Device, find_device
+from . import tuning
 
 ROUNDS = 5  # the median of them counts
 ROUND_SECONDS = 0.05  # as many calls make up a round
@@ -106,6 +108,9 @@ def compare(shapes: list[Shape], device: Device | int | str | None = None, numpy
             and on a queue of the user's own.
     """
     device, rows = find_device(device), []
+    if device.kind == "GPU":  # the compiler runs on one core, and takes longer than the products
+        chosen = dict.fromkeys(choice.choose(device, (n, m, k)) for m, n, k in shapes)
+        tuning.compile_ahead(device, [(kernel, dict(params)) for kernel, params in chosen])
     for m, n, k in shapes:
         rng = np.random.default_rng(0)
         a, b = rng.standard_normal((m, k), np.float32), rng.standard_normal((k, n), np.float32)

@@ -15,7 +15,7 @@ from .. import model
 from ..blas import products
 from ..blas.passes import Session
 from ..blas.problem import Layout, Problem
-from ..family import selection
+from ..family import choice, selection
 from ..opencl.devices import Device, find_device
 
 ROUNDS = 3  # the median of them counts
@@ -145,7 +145,7 @@ def side_by_side(sizes, device: Device | int | str | None = None, library: str =
     """
     device, found = find_device(device), []
     for m, n, k in map(selection.dimensions, sizes):
-        number, settings = selection.choose(device, (m, n, k))
+        number, settings = choice.choose(device, (m, n, k))
         one: dict[str, Any] = {"m": m, "n": n, "k": k, "kernel": number, "params": dict(settings)}
         if torch:
             one["cublas"] = cublas(m, n, k)

@@ -7,22 +7,17 @@ cache folder, by device, driver and version of this package. `gemmlab.clear_cach
 
 from __future__ import annotations
 
-import json
-import os
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from math import prod
-from pathlib import Path
 
 import numpy as np
 import pyopencl as cl
-from platformdirs import user_cache_path
 
-from ..caches import on_clear
+from ..caches import Notes, on_clear
 from ..family.configuration import PRECISIONS
 from ..family.packed import Packed, candidates
 from ..opencl.build import BuildError
@@ -41,6 +36,8 @@ _SMALL = 256**3 - 1
 #: Multiplies with these settings: see `gemmlab.blas.packed.run`, whose arguments it takes.
 Run = Callable[..., None]
 
+#: Names of settings by device, driver, version and precision.
+notes = Notes("processors.json")
 _settled: dict[tuple, Packed] = {}
 _lock = threading.Lock()
 
@@ -55,13 +52,13 @@ def settled(device: Device, precision: str, sizes: tuple[int, int, int], run: Ru
         with _lock:  # one thread tries, the others wait for what it finds
             if key not in _settled:
                 tried = candidates(precision, _vector(device, precision), device.limits)
-                known = _read().get(_place(device, precision))
+                known = notes.read().get(_place(device, precision))
                 found = next((c for c in tried if c.name == known), None)
                 if found is None:
                     if prod(sizes) <= _SMALL:
                         return tried[0]
                     found = _fastest(device, precision, tried, run)
-                    _write(_place(device, precision), found.name)
+                    notes.write(_place(device, precision), found.name)
                 _settled[key] = found
     return _settled[key]
 
@@ -104,39 +101,8 @@ def _seconds(device: Device, c: Packed, run: Run) -> float:
 # What is remembered on disk.
 
 
-def file() -> Path:
-    """Where it is remembered: names of settings by device, driver, version and precision, as JSON."""
-    return user_cache_path("gemmlab") / "processors.json"
-
-
 def _place(device: Device, precision: str) -> str:
     return " | ".join((device.name, device.platform, device.version, device.driver, __version__, precision))
 
 
-def _read() -> dict[str, str]:
-    """What the file says; nothing if there is none, or none that can be read."""
-    with suppress(OSError, ValueError):
-        found = json.loads(file().read_text(encoding="utf-8"))
-        if isinstance(found, dict):
-            return found
-    return {}
-
-
-def _write(place: str, name: str) -> None:
-    """Add an entry. The file is replaced as a whole, so that nobody reads half of it; without a folder to write to,
-    the next session tries again."""
-    with suppress(OSError):
-        file().parent.mkdir(parents=True, exist_ok=True)
-        handle, made = tempfile.mkstemp(dir=file().parent, suffix=".json")
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump({**_read(), place: name}, stream, indent=1)
-        os.replace(made, file())
-
-
-def _forget() -> None:
-    _settled.clear()
-    with suppress(OSError):
-        file().unlink(missing_ok=True)
-
-
-on_clear(_forget)
+on_clear(lambda: _settled.clear())

@@ -23,12 +23,12 @@ import pyopencl.array as cla
 
 from ..caches import cached
 from ..catalog import Key, catalog, find
-from ..family import selection, tiles
+from ..family import choice, selection, tiles
 from ..family.configuration import letter_of
 from ..family.written import check_double
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel
-from . import packed, split, staging
+from . import packed, split, staging, trials
 from .operands import (
     DTYPES,
     Form,
@@ -47,7 +47,7 @@ from .problem import MOST, Batch, Layout, Operand, Problem, footprint
 from .repeat import Recording, Repeat
 
 
-@cached(64)
+@cached(256)
 def _kernel(number: Key, params: tuple | None, device: Device, context: cl.Context) -> Kernel:
     spec = find(number)
     return Kernel(spec, spec.fit(device.limits) if params is None else dict(params), device, context)
@@ -73,7 +73,9 @@ def select(
     if isinstance(kernel, str) and kernel == "auto":
         if params is not None:
             raise ValueError("params needs a kernel number as well, such as kernel=3")
-        return _kernel(*selection.choose(device, sizes, edges, precision), device, context)
+        if edges == "auto" and trials.asked_for():
+            trials.try_out(device, sizes, precision)
+        return _kernel(*choice.choose(device, sizes, edges, precision), device, context)
     spec = find(kernel)  # before the cache, where True and 1.0 would pass for 1
     if spec.tensor and not tensor:
         raise ValueError(

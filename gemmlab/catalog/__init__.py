@@ -11,10 +11,11 @@ from numbers import Integral
 
 from .beyond import BEYOND
 from .ladder import LADDER
-from .production import PRODUCTION
+from .production import NARROW, PRODUCTION
 from .spec import KernelSpec, Key, Limits, Param, ParameterError, Rule, Switch
 
 __all__ = [
+    "NARROW",
     "KernelSpec",
     "Key",
     "Limits",
@@ -37,6 +38,8 @@ def find(kernel: Key | KernelSpec) -> KernelSpec:
     """The record of a kernel by its number or name. Raises ValueError with the known ones."""
     if isinstance(kernel, KernelSpec):
         return kernel
+    if kernel == NARROW.number:
+        return NARROW
     key = int(kernel) if isinstance(kernel, Integral) and not isinstance(kernel, bool) else kernel
     if isinstance(key, bool) or not isinstance(key, int | str) or key not in catalog:
         raise ValueError(f"kernel must be one of {', '.join(map(repr, catalog))}, not {kernel!r}")

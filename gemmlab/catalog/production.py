@@ -281,5 +281,68 @@ class Warpgroups(TensorCores):
         return False
 
 
+class Narrow(KernelSpec):
+    """Few rows or columns: the long operand is read once, at the speed of memory."""
+
+    number, file = "narrow", "production/narrow.cl"
+    name = "narrow"
+    edges = "guard"
+    wide = True
+    takes_workspace = True
+    params: Parameters = (
+        Param("LINES", 4, "columns of C that a tile has, or rows if ROWS is 1", (1, 2, 4, 8, 16)),
+        Param("ROWS", 0, "1: C has few rows; 0: C has few columns", (0, 1), least=0),
+        Param("TSK", 256, "steps of k for which the lines of the short operand wait in local memory", (128, 256, 512)),
+        Param("WPT", 1, "loads of the long operand that a work-item makes at a time", (1, 2, 4)),
+        Param("WIDTH", 4, "floats of the long operand in a load: 1 or 4", (1, 4)),
+        Param(
+            "GROUPS", 0, "work-groups that share all tiles equally; 0: one work-group per tile", (0, 16, 264), least=0
+        ),
+    )
+    rules: Rules = (
+        Rule("ROWS < 2", "ROWS={ROWS} is neither 0 nor 1"),
+        Rule("(WIDTH - 1) * (WIDTH - 4) == 0", "WIDTH={WIDTH} is neither 1 nor 4"),
+        Rule(
+            "TSK % (8 + ROWS * (32 * WIDTH - 8)) == 0",
+            "TSK={TSK} is not a multiple of 8, or with ROWS={ROWS} of 32 times WIDTH={WIDTH}",
+        ),
+        Rule("LINES < 33", "LINES={LINES} is more than 32"),
+        Rule("GROUPS < 65536", "GROUPS={GROUPS} is not below 65536"),
+    )
+
+    def tiles(self, p: Params) -> tuple[int, int, int]:
+        return (p["LINES"], 8 * p["WPT"], p["TSK"]) if p["ROWS"] else (32 * p["WIDTH"] * p["WPT"], p["LINES"], p["TSK"])
+
+    def local_size(self, p: Params) -> tuple[int, int]:
+        return 256, 1
+
+    def local_memory(self, p: Params) -> int:
+        own = p["LINES"] * p["WPT"] * (1 if p["ROWS"] else p["WIDTH"])
+        return 4 * (p["LINES"] * p["TSK"] + 256 * min(own, 8) + 1)
+
+    def global_loads(self, p: Params) -> float:
+        rows, cols, _ = self.tiles(p)
+        return 1 / rows + 1 / cols
+
+    def local_loads(self, p: Params) -> float:
+        return 1 / (p["WPT"] * (1 if p["ROWS"] else p["WIDTH"]))
+
+    def alignment(self, p: Params) -> tuple[int, int]:
+        return (1, p["WIDTH"]) if p["ROWS"] else (p["WIDTH"], 1)
+
+    def workspace(self, p: Params) -> int:
+        """With GROUPS work-groups, two partial tiles and a counter for each of them."""
+        rows, cols, _ = self.tiles(p)
+        return p["GROUPS"] * (2 * rows * cols + 1)
+
+    def global_size(self, m: int, n: int, p: Params) -> tuple[int, int]:
+        """Tiles are numbered along dimension 0: one work-group per tile, or GROUPS."""
+        rows, cols = self.tile_grid(m, n, p)
+        return (p["GROUPS"] or rows * cols) * 256, 1
+
+
+#: For results with few rows or columns. It is no step of the ladder, so that it stands beside the catalog.
+NARROW = Narrow()
+
 #: The kernels of this page, in order.
 PRODUCTION: tuple[KernelSpec, ...] = (WarpTiling(), TensorCores(), Warpgroups())

@@ -27,11 +27,16 @@ def kind(device: Device) -> str:
     """The device's kind in the table: "nvidia", "gpu" (others); a CPU's by its runtime, and whether it is AMD's."""
     platform = device.platform.lower()
     if device.kind == "GPU":
-        return "nvidia" if "nvidia" in platform else "gpu"
+        return kind_of(device.platform)
     if "PoCL 3.0" in device.version:
         return "pocl 3.0"
     runtime = "intel" if "intel" in platform else "pocl" if "portable" in platform else "cpu"
     return f"{runtime} on AMD" if "amd" in device.name.lower() and runtime != "cpu" else runtime
+
+
+def kind_of(platform: str) -> str:
+    """The kind of the GPUs of a platform."""
+    return "nvidia" if "nvidia" in platform.lower() else "gpu"
 
 
 #: The ways to treat sizes that are not whole tiles, and the list of the table's rows for each. "auto" has a list of

@@ -516,11 +516,16 @@ void gemm(const int M, const int N, const int K,
                         acc[wn][wm] = 0.0f;
                     }
                 }
+                // a work-group that shared the tile before, too, has stored this part as its second
+                const long start = line*first/groups;
+                const int second = start < begin && start%steps != 0;
+#if WPTM*WPTN <= 32
+                #pragma unroll 4                             // the loads of several parts at once, if registers are left
+#endif
                 for (int from = first; from <= last; from++) {
-                    const long start = line*from/groups;
-                    if (start < line*(from + 1)/groups) {        // if there are few steps, some work-groups have none
-                        // a work-group that shared the tile before, too, has stored this part as its second
-                        const int piece = 2*from + (start < begin && start%steps != 0);
+                    // if there are few steps, some work-groups have none
+                    if (groups <= line || line*from/groups < line*(from + 1)/groups) {
+                        const int piece = 2*from + (from == first ? second : 0);
                         #pragma unroll
                         for (int wn = 0; wn < WPTN; wn++) {
                             #pragma unroll

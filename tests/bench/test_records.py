@@ -12,7 +12,7 @@ from gemmlab.bench import libraries, records
 ROOT = Path(__file__).resolve().parents[2]
 
 RESULTS = sorted((ROOT / "results").glob("*.json"))
-TABLES = ("auto.json", "family.json")  # of choices, by kinds of devices
+TABLES = ("auto.json", "choice.json", "family.json")  # of choices, by kinds of devices
 SCRIPTS = ("python -m gemmlab ", "python docs/", "python tests/")
 
 

@@ -15,6 +15,7 @@ from gemmlab import check, gemm, matmul
 from gemmlab.blas import packed, passes, probe
 from gemmlab.blas.passes import Matrix, Session
 from gemmlab.blas.problem import Layout, Operand, Problem
+from gemmlab.caches import Notes
 from gemmlab.family.packed import Packed, candidates
 
 SIZES = (1, 5, 6, 7, 15, 16, 17, 33, 100)
@@ -35,7 +36,7 @@ def _processors():
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     """A cache folder that belongs to the test, and nothing settled."""
-    monkeypatch.setattr(probe, "file", lambda: tmp_path / "cache" / "processors.json")
+    monkeypatch.setattr(probe, "notes", Notes(str(tmp_path / "cache" / "processors.json")))
     monkeypatch.setattr(probe, "_settled", {})
     return tmp_path / "cache"
 
@@ -191,14 +192,14 @@ def test_the_fastest_candidate_is_remembered_on_disk_and_forgotten_on_request(pr
     assert probe.settled(processor, "s", small, None) == tried[0] and not asked  # not worth a probe
     assert probe.settled(processor, "s", large, None) == tried[-1] and asked == tried
     assert len(capsys.readouterr().err.splitlines()) == 1
-    assert list(json.loads(probe.file().read_text()).values()) == [tried[-1].name]
+    assert list(json.loads(probe.notes.file.read_text()).values()) == [tried[-1].name]
     assert [f.name for f in folder.iterdir()] == ["processors.json"]
     for sizes in (small, large):  # remembered: in this session, and in the next one
         assert probe.settled(processor, "s", sizes, None) == tried[-1]
         probe._settled.clear()
     assert asked == tried
     gemmlab.clear_caches()
-    assert not probe.file().exists() and probe.settled(processor, "s", small, None) == tried[0]
+    assert not probe.notes.file.exists() and probe.settled(processor, "s", small, None) == tried[0]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "\xff", "entry"])
@@ -206,15 +207,15 @@ def test_a_broken_file_is_ignored(text, processor, folder, monkeypatch):
     monkeypatch.setattr(probe, "_seconds", lambda device, c, run: 1.0)
     folder.mkdir()
     text = json.dumps({probe._place(processor, "s"): "sgemm of another kind"}) if text == "entry" else text
-    probe.file().write_bytes(text.encode("latin-1"))
+    probe.notes.file.write_bytes(text.encode("latin-1"))
     found = probe.settled(processor, "s", (400, 400, 400), None)
-    assert json.loads(probe.file().read_text())[probe._place(processor, "s")] == found.name
+    assert json.loads(probe.notes.file.read_text())[probe._place(processor, "s")] == found.name
 
 
 def test_without_a_folder_to_write_to_it_still_works(processor, tmp_path, monkeypatch):
     monkeypatch.setattr(probe, "_seconds", lambda device, c, run: 1.0)
     (tmp_path / "blocked").write_text("no folder")
-    monkeypatch.setattr(probe, "file", lambda: tmp_path / "blocked" / "processors.json")
+    monkeypatch.setattr(probe, "notes", Notes(str(tmp_path / "blocked" / "processors.json")))
     assert isinstance(probe.settled(processor, "s", (400, 400, 400), None), Packed)
     gemmlab.clear_caches()
 
@@ -234,7 +235,7 @@ def test_candidates_that_fail_are_passed_over(processor, monkeypatch):
 def test_a_real_probe(processor):
     a, b = check.exact_inputs(257, 300, 256)
     assert check.exact(matmul(a, b, device=processor), a, b).ok
-    assert probe.file().exists()
+    assert probe.notes.file.exists()
 
 
 def test_views_are_read_where_they_are(processor):

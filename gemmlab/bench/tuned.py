@@ -1,0 +1,71 @@
+"""Tune ahead: trials of the candidates for shapes that you will multiply, so that no call has to make them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tqdm import tqdm
+
+from ..blas import trials
+from ..family import choice
+from ..opencl.devices import Device, find_device
+from . import tuning
+
+#: M, N, K of row-major products that most people meet: squares, and those with one narrow side.
+USUAL = (
+    *((side, side, side) for side in (64, 128, 256, 512, 1024, 2048, 4096)),
+    (1, 4096, 4096), (4096, 1, 4096), (16, 4096, 4096), (4096, 16, 4096), (128, 4096, 4096), (4096, 128, 4096),
+    (4096, 4096, 64), (64, 64, 4096),
+)  # fmt: skip
+
+
+def tune(
+    shapes: Iterable[tuple[int, int, int]] = USUAL, device: Device | int | str | None = None, precision: str = "float32"
+) -> list[choice.Explanation]:
+    """Time the best candidates for some shapes on this device; from then on `matmul` takes the winners.
+
+    A winner serves all shapes of its class, whose sizes are about the same. It is remembered in the user's cache
+    folder, for this device, driver and version, until `gemmlab.clear_caches` is called. A shape takes seconds at first,
+    most of which the compiler needs.
+
+    Args:
+        shapes: M, N, K of row-major products; usual ones by default.
+        device: a Device, an index or part of a name; the preferred device by default.
+        precision: "float32", "tf32" or "tf32x3".
+
+    Returns:
+        What `matmul` takes for each shape, with the reason (see `gemmlab.auto`).
+
+    Raises:
+        ValueError: for a device of which no constants are recorded, so that there are no candidates to begin with.
+    """
+    device, shapes = find_device(device), [(int(m), int(n), int(k)) for m, n, k in shapes]
+    if choice.known(device) is None:
+        raise ValueError(
+            f"no constants are recorded for {device}, so that there are no candidates to time; on a processor matmul "
+            "tries its kernels by itself, and on a GPU 'python -m gemmlab record candidates' records what is needed"
+        )
+    few = [one.choice for m, n, k in shapes for one in trials.contenders(device, (n, m, k), precision)]
+    tuning.compile_ahead(device, [(kernel, dict(params)) for kernel, params in dict.fromkeys(few)])
+    for m, n, k in tqdm(shapes, unit="shape", disable=None):
+        trials.try_out(device, (n, m, k), precision)
+    return [choice.explain(device, *shape, precision) for shape in shapes]
+
+
+def auto(
+    m: int, n: int, k: int, device: Device | int | str | None = None, precision: str = "float32"
+) -> choice.Explanation:
+    """Which kernel `matmul` takes for an m x k by k x n product of float32 matrices, and why; print it.
+
+    Args:
+        m, n, k: sizes of the row-major product.
+        device: a Device, an index or part of a name; the preferred device by default.
+        precision: "float32", "tf32" or "tf32x3".
+
+    Raises:
+        ValueError: for sizes below 1.
+    """
+    for name, size in (("m", m), ("n", n), ("k", k)):
+        if size < 1:
+            raise ValueError(f"{name} must be at least 1, not {size}")
+    return choice.explain(find_device(device), m, n, k, precision)
