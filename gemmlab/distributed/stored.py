@@ -98,5 +98,5 @@ def block(operands, cuts: list[list[int]], options: dict[str, Any], block_id: tu
 
 
 def _read(a, b, rows: slice, columns: slice, step: slice) -> tuple[np.ndarray, np.ndarray]:
-    """A pair of blocks; mapped memory is left where it is until somebody needs it."""
-    return np.asarray(a[rows, step]), np.asarray(b[step, columns])
+    """A pair of blocks, as copies: mapped memory is read now, and unmapped again."""
+    return np.ascontiguousarray(a[rows, step]), np.ascontiguousarray(b[step, columns])
