@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -50,6 +51,7 @@ def options(used: Sequence[Device], memory_bytes: float | None = None) -> list[d
         environment = {"GEMMLAB_DEVICE": str(d.index), **(of_processor if d.kind == "CPU" and on_cores > 1 else {})}
         found.append({
             "nthreads": 1,
+            "silence_logs": logging.CRITICAL,
             "resources": {RESOURCE: 1},
             "env": environment,
             "memory_limit": int(memory_bytes or MEMORY_LIMIT / len(used)),
@@ -83,7 +85,10 @@ def cluster(
     }
     address = {"dashboard_address": ":0" if dashboard else None}
     scheduler = {"cls": Scheduler, "options": {"host": "127.0.0.1", "dashboard": dashboard, **address}}
-    with SpecCluster(spec, scheduler, name="gemmlab") as processes, Client(processes) as client:
+    with (
+        SpecCluster(spec, scheduler, name="gemmlab", silence_logs=logging.ERROR) as processes,
+        Client(processes) as client,
+    ):
         client.wait_for_workers(len(used))
         yield client
 
