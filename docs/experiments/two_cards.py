@@ -1,4 +1,4 @@
-"""How fast are two cards together? A product of 65,536 x 65,536 matrices on each card alone, on both, and on processors.
+"""How fast are two cards together? Matrices of 65,536 x 65,536 on one card, on both, and on the host's processors.
 
     python docs/experiments/two_cards.py OUT [--size 65536] [--block 16384] [--seconds 180] [--devices 0,1]
 
