@@ -22,6 +22,9 @@ from dask.array.core import normalize_chunks
 
 from . import blocks
 
+#: Threads that copy mapped memory: one alone is slower than the way to a graphics processor.
+COPYING = 8
+
 
 class Mapped:
     """A memory-mapped NumPy array, or a view of one, that other processes open by the name of its file.
@@ -39,8 +42,14 @@ class Mapped:
         self.offset = whole.offset + x.ctypes.data - whole.ctypes.data
 
     def __getitem__(self, part) -> np.ndarray:
+        """A copy of this part: the file is mapped for so long alone."""
         whole = np.memmap(self.file, np.uint8, "r")
-        return np.ndarray(self.shape, self.dtype, whole, self.offset, self.strides)[part]
+        x = np.ndarray(self.shape, self.dtype, whole, self.offset, self.strides)[part]
+        copy = np.empty(x.shape, x.dtype)
+        rows = range(0, len(x), max(1, -(-len(x) // COPYING)))
+        with ThreadPoolExecutor(COPYING) as threads:
+            list(threads.map(lambda at: np.copyto(copy[at : at + rows.step], x[at : at + rows.step]), rows))
+        return copy
 
 
 def is_stored(x) -> bool:
@@ -98,5 +107,5 @@ def block(operands, cuts: list[list[int]], options: dict[str, Any], block_id: tu
 
 
 def _read(a, b, rows: slice, columns: slice, step: slice) -> tuple[np.ndarray, np.ndarray]:
-    """A pair of blocks, as copies: mapped memory is read now, and unmapped again."""
+    """A pair of blocks, in memory."""
     return np.ascontiguousarray(a[rows, step]), np.ascontiguousarray(b[step, columns])

@@ -7,10 +7,11 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from distributed import Client, Nanny, Scheduler, SpecCluster
+from distributed.deploy.cluster import Cluster
 from distributed.system import MEMORY_LIMIT
 
 from ..opencl.devices import Device, default_device, devices, find_device
@@ -59,6 +60,18 @@ def options(used: Sequence[Device], memory_bytes: float | None = None) -> list[d
     return found
 
 
+class _Processes(SpecCluster):
+    """Dask's cluster of given processes, but a worker that dies is left to its nanny, which starts it again.
+
+    `SpecCluster` looks after a dead worker a while later, and closes its nanny for good if the worker is not there then,
+    for instance because it died once more.
+    """
+
+    def _update_worker_status(self, op, msg):
+        with suppress(KeyError):  # gone before it was seen
+            Cluster._update_worker_status(self, op, msg)
+
+
 @contextmanager
 def cluster(
     devices: Sequence[Device | int | str] | None = None, *, memory_bytes: float | None = None, dashboard: bool = True
@@ -86,7 +99,7 @@ def cluster(
     address = {"dashboard_address": ":0" if dashboard else None}
     scheduler = {"cls": Scheduler, "options": {"host": "127.0.0.1", "dashboard": dashboard, **address}}
     with (
-        SpecCluster(spec, scheduler, name="gemmlab", silence_logs=logging.ERROR) as processes,
+        _Processes(spec, scheduler, name="gemmlab", silence_logs=logging.ERROR) as processes,
         Client(processes) as client,
     ):
         client.wait_for_workers(len(used))
