@@ -63,8 +63,8 @@ def options(used: Sequence[Device], memory_bytes: float | None = None) -> list[d
 class _Processes(SpecCluster):
     """Dask's cluster of given processes, but a worker that dies is left to its nanny, which starts it again.
 
-    `SpecCluster` looks after a dead worker a while later, and closes its nanny for good if the worker is not there then,
-    for instance because it died once more.
+    `SpecCluster` looks after a dead worker a while later, and closes its nanny for good if the worker is not there
+    then, for instance because it died once more.
     """
 
     def _update_worker_status(self, op, msg):
