@@ -85,8 +85,8 @@ def summa(rows: int, columns: int, panels: int, step: int) -> Picture:
     column, row = (step - 1) * columns // panels, (step - 1) * rows // panels
     said = (
         f"Step {step} of {panels}. Panel {step} of A lies in column {column + 1} of the grid of devices and goes along "
-        f"the rows; panel {step} of B lies in row {row + 1} and goes along the columns. Every device adds the product of "
-        "the two pieces that it received to its block of C."
+        f"the rows; panel {step} of B lies in row {row + 1} and goes along the columns. Every device adds the product "
+        "of the two pieces that it received to its block of C."
     )
     picture = Picture(6, 4.6, said)
     ax = picture.sheet()

@@ -60,7 +60,7 @@ class Cut(NamedTuple):
 
     @property
     def moved(self) -> dict[str, float]:
-        """Bytes that a device receives: what it lacks of its blocks, and of C the others' parts of the sums it keeps."""
+        """Bytes that a device receives: what it lacks of A and B, and the others' terms of the sums that it keeps."""
         a, b, c = self.blocks.values()
         return {"A": a * (1 - 1 / self.columns), "B": b * (1 - 1 / self.rows), "C": c * (1 - 1 / self.depth)}
 
@@ -115,8 +115,8 @@ def summa(cut: Cut, panel: int, cluster: Cluster) -> Times:
     """Play through SUMMA: in each step a panel of A goes along the rows of the grid, one of B along its columns.
 
     Devices have room for two pairs of panels, so that one is received while the other is multiplied. A panel passes
-    through a row of p devices in a pipeline, which takes log2 p latencies before its bytes follow. Each device's step is
-    a task, and one scheduler hands out all of them.
+    through a row of p devices in a pipeline, which takes log2 p latencies before its bytes follow. Each device's step
+    is a task, and one scheduler hands out all of them.
 
     Args:
         cut: with a depth of 1.

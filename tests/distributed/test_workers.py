@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -136,6 +137,32 @@ def test_system_a_block_that_fails_on_a_worker_is_named(four):
     with pytest.raises(distributed.BlockError, match=r"block \(\d, \d\) of the product, step \d along k .*kernel"):
         distributed.matmul(x, x, kernel=99).compute()
     assert (distributed.matmul(x, x).compute() == 200).all(), "the worker goes on"
+
+
+def test_system_memory_does_not_depend_on_the_size_of_matrices_in_files(device, tmp_path):
+    """A product twelve times as large as the memory that its blocks are said to need, beside what libraries have."""
+    if not Path("/proc/self/clear_refs").exists():
+        lacking("no peak of memory in /proc, which is Linux's")
+    size, side, depth = 1536, 384, 96
+    of_blocks = 4 * (2 * depth * 2 * side + 3 * side * side)
+    options = {"mode": "w", "shape": (size, size), "chunks": (side, depth), "dtype": np.float32}
+    a, b = (zarr.open(str(tmp_path / f"{name}.zarr"), **options) for name in "ab")
+    a[:], b[:] = check.exact_inputs(size, size, size)
+    with distributed.cluster([device] * 2, dashboard=False) as client:
+        distributed.matmul(a, b, chunks=(side, side, depth)).blocks[0, 0].compute()  # compiles
+        before, here = client.run(peak_of_memory, reset=True), peak_of_memory(reset=True)
+        distributed.matmul(a, b, chunks=(side, side, depth)).to_zarr(str(tmp_path / "c.zarr"))
+        grown = [peak - before[worker] for worker, peak in client.run(peak_of_memory).items()]
+        assert max(grown) < of_blocks + 10e6 < 3 * a.nbytes / 2
+        assert peak_of_memory() - here < 10e6, "the scheduler lives in this process, and sees no block"
+
+
+def peak_of_memory(reset: bool = False) -> int:
+    """The most bytes that this process has had in memory since it began, or since the last reset."""
+    if reset:
+        Path("/proc/self/clear_refs").write_text("5")
+    (line,) = (x for x in Path("/proc/self/status").read_text().splitlines() if x.startswith("VmHWM"))
+    return 1024 * int(line.split()[1])
 
 
 @pytest.mark.parametrize("devices", [[], "pocl", 0])

@@ -11,16 +11,16 @@ from gemmlab.model.cluster import Cluster, Cut
 def counted(cut: Cut) -> list[float]:
     """Elements that each device receives, with every element of A, B and C looked at.
 
-    Blocks of A are shared evenly by the devices of a grid's row, those of B by the devices of a column, those of C by the
-    devices along k.
+    Blocks of A are shared evenly by the devices of a grid's row, those of B by the devices of a column, those of C by
+    the devices along k.
     """
     found = []
-    for i, j, l in product(range(cut.rows), range(cut.columns), range(cut.depth)):
-        a = {(r, c) for r in part(cut.m, cut.rows, i) for c in part(cut.k, cut.depth, l)}
-        b = {(r, c) for r in part(cut.k, cut.depth, l) for c in part(cut.n, cut.columns, j)}
+    for i, j, step in product(range(cut.rows), range(cut.columns), range(cut.depth)):
+        a = {(r, c) for r in part(cut.m, cut.rows, i) for c in part(cut.k, cut.depth, step)}
+        b = {(r, c) for r in part(cut.k, cut.depth, step) for c in part(cut.n, cut.columns, j)}
         c = {(r, c) for r in part(cut.m, cut.rows, i) for c in part(cut.n, cut.columns, j)}
-        own_a = {(r, c) for r, c in a if c in part(cut.k // cut.depth, cut.columns, j, cut.k // cut.depth * l)}
-        own_b = {(r, c) for r, c in b if r in part(cut.k // cut.depth, cut.rows, i, cut.k // cut.depth * l)}
+        own_a = {(r, c) for r, c in a if c in part(cut.k // cut.depth, cut.columns, j, cut.k // cut.depth * step)}
+        own_b = {(r, c) for r, c in b if r in part(cut.k // cut.depth, cut.rows, i, cut.k // cut.depth * step)}
         own_c = {(r, c) for r, c in c if r in part(cut.m // cut.rows, cut.depth, l, cut.m // cut.rows * i)}
         found.append(len(a - own_a) + len(b - own_b) + len(own_c) * (cut.depth - 1))
     return found
