@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 import threading
 from collections import deque
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -127,15 +127,18 @@ def product(x: Block, y: Block, place: tuple[int, ...], options: dict[str, Any])
     Raises:
         BlockError: if that fails.
     """
-    with _one_at_a_time, named(place, x, y):
-        device = default_device()
-        if not (has_own_memory(device) or isinstance(x, DeviceBlock) or isinstance(y, DeviceBlock)):
-            return matmul(x, y, **options)
-        stays = all(isinstance(z, DeviceBlock) and z.stays for z in (x, y))
-        left, right = (z if isinstance(z, DeviceBlock) else DeviceBlock(z, stays) for z in (x, y))
-        result = matmul(left.array, right.array, **options)
-        _wait_for_earlier(result, left, right)
-        return DeviceBlock(result, stays)
+    with _one_at_a_time:
+        return attempted(lambda: _product(x, y, options), place, x, y)
+
+
+def _product(x: Block, y: Block, options: dict[str, Any]) -> Block:
+    if not (has_own_memory(default_device()) or isinstance(x, DeviceBlock) or isinstance(y, DeviceBlock)):
+        return matmul(x, y, **options)
+    stays = all(isinstance(z, DeviceBlock) and z.stays for z in (x, y))
+    left, right = (z if isinstance(z, DeviceBlock) else DeviceBlock(z, stays) for z in (x, y))
+    result = matmul(left.array, right.array, **options)
+    _wait_for_earlier(result, left, right)
+    return DeviceBlock(result, stays)
 
 
 def _wait_for_earlier(result: cla.Array, *operands: DeviceBlock) -> None:
@@ -160,21 +163,24 @@ def finished(parts: list[Block] | Block, axis=None, keepdims=None) -> Block:
         return in_host(sum_) if isinstance(sum_, DeviceBlock) and not sum_.stays else sum_
 
 
-@contextmanager
-def named(place: tuple[int, ...], x, y):
-    """An error within gets the block, the sizes and the device."""
+def attempted(call: Callable[[], Any], place: tuple[int, ...], x, y) -> Any:
+    """What the call gives; an error becomes one that names the block, the sizes and the device."""
     try:
-        yield
+        return call()
     except Exception as error:
         *before, step, column = place
-        try:
-            where = str(default_device())
-        except Exception:  # a device that is lost can no longer say its name
-            where = "a device that was not found"
-        raise BlockError(
+        problem = BlockError(
             f"block {(*before, column)} of the product, step {step} along k ({_sizes(x)} times {_sizes(y)}), "
-            f"on {where}: {type(error).__name__}: {error}"
-        ) from error
+            f"on {_device_s_name()}: {type(error).__name__}: {error}"
+        )
+    raise problem  # out here, since OpenCL's errors cannot travel, not even as the context of this one
+
+
+def _device_s_name() -> str:
+    try:
+        return str(default_device())
+    except Exception:  # a device that is lost can no longer say its name
+        return "a device that is not there any more"
 
 
 def _sizes(x) -> str:

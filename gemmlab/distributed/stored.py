@@ -97,10 +97,9 @@ def block(operands, cuts: list[list[int]], options: dict[str, Any], block_id: tu
     with ThreadPoolExecutor(1) as reader:
         ahead = reader.submit(_read, a, b, rows, columns, steps[0])
         for step, following in enumerate([*steps[1:], None]):
-            with blocks.named((i, step, j), a, b):
-                x, y = ahead.result()
-                if following is not None:
-                    ahead = reader.submit(_read, a, b, rows, columns, following)
+            x, y = blocks.attempted(ahead.result, (i, step, j), a, b)
+            if following is not None:
+                ahead = reader.submit(_read, a, b, rows, columns, following)
             part = blocks.product(x, y, (i, step, j), options)
             sum_ = part if sum_ is None else blocks.total([sum_, part])
     return blocks.finished(sum_)

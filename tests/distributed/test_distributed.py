@@ -4,6 +4,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pyopencl as cl
 import pytest
 from hypothesis import given, settings
 
@@ -13,7 +14,7 @@ import dask.array as da  # noqa: E402
 import zarr  # noqa: E402
 from distributed_cases import as_dask, products  # noqa: E402
 
-from gemmlab import check, distributed  # noqa: E402
+from gemmlab import check, default_device, distributed  # noqa: E402
 from gemmlab.distributed import blocks, stored  # noqa: E402
 
 
@@ -156,6 +157,19 @@ def test_chunks_that_make_small_tasks_get_a_warning_that_names_better_ones():
 def test_what_it_refuses(a, b, error, words):
     with pytest.raises(error, match=words):
         distributed.matmul(a, b)
+
+
+def test_an_error_of_opencl_travels():
+    """Its own exception cannot be pickled; what it says can."""
+
+    def fails():
+        cl.Buffer(default_device().context, 0, size=0)
+
+    x = np.ones((2, 3))
+    with pytest.raises(distributed.BlockError, match="INVALID_BUFFER_SIZE") as caught:
+        blocks.attempted(fails, (0, 0, 0), x, x)
+    sent = pickle.loads(pickle.dumps(caught.value))
+    assert str(sent) == str(caught.value) and caught.value.__context__ is None
 
 
 def test_chunks_of_unknown_sizes_are_refused():

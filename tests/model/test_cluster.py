@@ -21,7 +21,7 @@ def counted(cut: Cut) -> list[float]:
         c = {(r, c) for r in part(cut.m, cut.rows, i) for c in part(cut.n, cut.columns, j)}
         own_a = {(r, c) for r, c in a if c in part(cut.k // cut.depth, cut.columns, j, cut.k // cut.depth * step)}
         own_b = {(r, c) for r, c in b if r in part(cut.k // cut.depth, cut.rows, i, cut.k // cut.depth * step)}
-        own_c = {(r, c) for r, c in c if r in part(cut.m // cut.rows, cut.depth, l, cut.m // cut.rows * i)}
+        own_c = {(r, c) for r, c in c if r in part(cut.m // cut.rows, cut.depth, step, cut.m // cut.rows * i)}
         found.append(len(a - own_a) + len(b - own_b) + len(own_c) * (cut.depth - 1))
     return found
 
