@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
+from pyopencl.tools import ImmediateAllocator, MemoryPool
 
 from ..blas.products import matmul
 from ..caches import cached
 from ..opencl.devices import Device, default_device
 
-#: Products that a device is given before the first of them is done: more would take its memory without being faster.
+#: Products and sums that a device is given before the first of them is done: more would take its memory without being faster.
 AHEAD = 2
 
 #: Dask's threads share the kernels of a process, and OpenCL sets a kernel's arguments one after the other.
@@ -58,7 +59,9 @@ class DeviceBlock:
         return block if dtype is None else block.astype(dtype)
 
     def __add__(self, other: DeviceBlock) -> DeviceBlock:
-        return DeviceBlock(self.array + other.array, self.stays)
+        result = self.array + other.array
+        _wait_for_earlier(result, self, other)
+        return DeviceBlock(result, self.stays)
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes  # what Dask takes it for
@@ -81,13 +84,21 @@ def _copies(device: Device) -> cl.CommandQueue:
     return cl.CommandQueue(device.context, device.cl)
 
 
+@cached(8)
+def _memory(device: Device) -> MemoryPool:
+    """Memory for copies, which is used again: some drivers wait for all that is under way when a buffer is released."""
+    return MemoryPool(ImmediateAllocator(_copies(device)))
+
+
 def _uploaded(x: np.ndarray, device: Device) -> cla.Array:
     """A copy on the device, complete when this returns, although what was asked of the device before may not be.
 
-    It gets a buffer of its own: those of a pool may still be read by products that are under way.
+    Its memory may be written again as soon as the copy is forgotten, so that `_under_way` remembers it for long enough.
     """
-    array = cla.to_device(_copies(device), np.ascontiguousarray(x))
-    return array.with_queue(device.queue)
+    array = cla.Array(device.queue, x.shape, x.dtype, data=_memory(device)(max(1, x.nbytes)))
+    if x.size:
+        cl.enqueue_copy(_copies(device), array.base_data, np.ascontiguousarray(x))
+    return array
 
 
 def _downloaded(x: cla.Array) -> np.ndarray:
@@ -142,7 +153,8 @@ def _product(x: Block, y: Block, options: dict[str, Any]) -> Block:
 
 
 def _wait_for_earlier(result: cla.Array, *operands: DeviceBlock) -> None:
-    """Wait until no more than `AHEAD` products are under way; their operands are kept for so long."""
+    """Let the device begin, and wait until no more than `AHEAD` results are under way, whose operands are kept."""
+    default_device().queue.flush()
     if result.events:
         _under_way.append((result.events[-1], operands))
     while len(_under_way) > AHEAD:
