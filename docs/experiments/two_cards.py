@@ -89,7 +89,7 @@ def finish() -> None:
 
 
 def watch_times() -> None:
-    """From now on add up the seconds that this worker spends on copies, on reading, on waiting for its device, and on writing."""
+    """From now on add up the seconds that this worker spends copying, reading, writing, and waiting for its device."""
     global spent
     spent = {"upload": 0.0, "download": 0.0, "read": 0.0, "wait": 0.0, "write": 0.0}
 
@@ -251,12 +251,9 @@ class Into:
 
     def __setitem__(self, part, block) -> None:
         start, mapped = time.perf_counter(), np.load(self.file, mmap_mode="r+")[part]
+        parts = [slice(at, at + 512) for at in range(0, len(block), 512)]
         with ThreadPoolExecutor(8) as threads:
-            list(
-                threads.map(
-                    lambda at: np.copyto(mapped[at : at + 512], block[at : at + 512]), range(0, len(block), 512)
-                )
-            )
+            list(threads.map(lambda rows: np.copyto(mapped[rows], block[rows]), parts))
         spent["write"] += time.perf_counter() - start
 
 
