@@ -23,7 +23,8 @@ from ..blas.products import matmul
 from ..caches import cached
 from ..opencl.devices import Device, default_device
 
-#: Products and sums that a device is given before the first of them is done: more would take its memory without being faster.
+#: Products and sums that a device is given before the first of them is done: with more it would need more memory, and
+#: be no faster.
 AHEAD = 2
 
 #: Dask's threads share the kernels of a process, and OpenCL sets a kernel's arguments one after the other.
@@ -32,7 +33,10 @@ _under_way: deque[tuple[cl.Event, tuple]] = deque()
 
 
 class BlockError(RuntimeError):
-    """A pair of blocks could not be multiplied; the message says which, where, and why."""
+    """A pair of blocks could not be multiplied; the message says which, where, and why.
+
+    A graphics processor is not waited for. If it fails in the middle of a product, one of the next two says so.
+    """
 
 
 class DeviceBlock:
