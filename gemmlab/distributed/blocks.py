@@ -99,10 +99,10 @@ def _uploaded(x: np.ndarray, device: Device) -> cla.Array:
 
     Its memory may be written again as soon as the copy is forgotten, so that `_under_way` remembers it for long enough.
     """
-    array = cla.Array(device.queue, x.shape, x.dtype, data=_memory(device)(max(1, x.nbytes)))
+    memory: Any = _memory(device)(max(1, x.nbytes))
     if x.size:
-        cl.enqueue_copy(_copies(device), array.base_data, np.ascontiguousarray(x))
-    return array
+        cl.enqueue_copy(_copies(device), memory, np.ascontiguousarray(x))
+    return cla.Array(device.queue, x.shape, x.dtype, data=memory)
 
 
 def _downloaded(x: cla.Array) -> np.ndarray:
