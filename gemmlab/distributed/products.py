@@ -10,6 +10,8 @@ import dask.array as da
 import numpy as np
 from dask.array.core import unify_chunks
 from dask.layers import ArrayBlockIdDep
+from distributed import get_client
+from distributed.system import MEMORY_LIMIT
 
 from ..blas.operands import DTYPES
 from ..opencl.devices import default_device
@@ -39,8 +41,8 @@ def matmul(
         a, b: Dask arrays as `gemmlab.matmul` takes NumPy arrays: float32, float64, complex64 or complex128, of the
             same type; the last two dimensions multiply, the others are broadcast. Or two matrices in files.
         kernel, params, edges, precision: as in `gemmlab.matmul`, for each pair of blocks.
-        chunks: for matrices in files: the rows and columns of a block of the result, and its steps along k, such as
-            those of `choose_blocks`, which is asked otherwise.
+        chunks: for matrices in files: the rows and columns of a block of the result, and its steps along k; by default
+            what `choose_blocks` says for this machine's memory.
 
     Returns:
         A Dask array with the chunks of a's rows and b's columns, or those of `chunks`. Its blocks are NumPy arrays,
@@ -60,7 +62,7 @@ def matmul(
         _check("a", a)
         _check("b", b, a.dtype)
         m, n, k = _sizes(a.shape, b.shape)
-        return stored.matmul(a, b, chunks or choose_blocks(m, n, k, a.dtype), options)
+        return stored.matmul(a, b, chunks or choose_blocks(m, n, k, a.dtype, workers=_workers()), options)
     for name, x in (("a", a), ("b", b)):
         if not isinstance(x, da.Array):
             how = f"; dask.array.from_array({name}, chunks=...) makes one" if hasattr(x, "shape") else ""
@@ -132,6 +134,14 @@ def _sizes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, int, int]:
     return a[0], b[1], a[1]
 
 
+def _workers() -> int:
+    """How many workers the present client has; 1 without one."""
+    try:
+        return max(1, len(get_client().nthreads()))
+    except ValueError:
+        return 1
+
+
 def _warn_of_small_tasks(a: da.Array, b: da.Array) -> None:
     """Say what to type where Dask would take longer for the tasks than the devices."""
     *batch, m, k = a.shape
@@ -171,7 +181,8 @@ def choose_blocks(
     Args:
         m, n, k: the product is m x n, its sums have k terms.
         dtype: of the elements.
-        memory_bytes: of the least worker, or of its device if that is less; by default that of the preferred device.
+        memory_bytes: of the least worker, or of its device if that is less; by default that of the preferred device, or
+            an equal part of this machine's.
         workers: how many there are.
 
     Raises:
@@ -180,7 +191,8 @@ def choose_blocks(
     for name, size in (("m", m), ("n", n), ("k", k), ("workers", workers)):
         if not isinstance(size, (int, np.integer)) or size < 1:
             raise ValueError(f"{name} must be a whole number of 1 or more, not {size!r}")
-    memory_bytes = default_device().memory if memory_bytes is None else memory_bytes
+    if memory_bytes is None:
+        memory_bytes = min(default_device().memory, MEMORY_LIMIT / workers)
     elements = SHARE * memory_bytes / np.dtype(dtype).itemsize
     side = 64 * int((elements / 4) ** 0.5 // 64)  # 3 side^2 for the result, 4 side (side/4) for two pairs
     if side < 64:

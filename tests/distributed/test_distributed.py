@@ -192,6 +192,17 @@ def test_chosen_blocks_fit_the_memory_and_keep_all_workers_busy(sizes, workers):
     assert number >= 2 * workers or max(rows, columns) <= 64
 
 
+def test_a_product_of_files_chooses_blocks_by_itself(tmp_path):
+    a, b = check.exact_inputs(70, 90, 110)
+    c = distributed.matmul(*in_files(tmp_path, a, b, "mapped"))
+    assert c.chunks == distributed_chunks(c.shape, distributed.choose_blocks(70, 90, 110))
+    assert check.exact(c.compute(), a, b).ok
+
+
+def distributed_chunks(shape, found) -> tuple:
+    return da.core.normalize_chunks((found.rows, found.columns), shape)
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [({"m": 0}, "m must be a whole number"), ({"workers": 1.5}, "workers must"), ({"memory_bytes": 99}, "not enough")],
