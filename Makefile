@@ -49,7 +49,7 @@ $(VENV)/%.done: pyproject.toml
 	$(PYTHON) -c "import sys; assert sys.version_info >= (3, 10), 'gemmlab needs Python 3.10 or later'"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -e '.[$(if $(filter test,$*),lab$(comma)pocl$(comma)test,lab$(comma)pocl)]'
+	$(BIN)/python -m pip install --quiet -e '.[lab$(comma)pocl$(comma)distributed$(if $(filter test,$*),$(comma)test)]'
 	$(BIN)/python -m gemmlab doctor || { echo "Adding Intel's CPU runtime."; \
 	  $(BIN)/python -m pip install --quiet -e '.[intel]' && $(BIN)/python -m gemmlab doctor; }
 	touch $@

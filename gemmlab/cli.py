@@ -1,4 +1,4 @@
-"""The commands: `python -m gemmlab doctor | bench | tune | compare | record | model | verify`."""
+"""The commands: `python -m gemmlab doctor | bench | tune | compare | record | model | verify | worker`."""
 
 from __future__ import annotations
 
@@ -189,6 +189,13 @@ def _verify_options(parser) -> None:
     parser.add_argument("--device", help="an index or part of a name (default: every device, one after the other)")
     parser.add_argument("--full", action="store_true", help="everything instead of a sample, and all tests")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
+
+
+def _worker_options(parser) -> None:
+    parser.add_argument("scheduler", metavar="ADDRESS:PORT", help="where Dask's scheduler listens")
+    words = "an index or part of a name, repeated for several (default: all graphics processors, or the preferred one)"
+    parser.add_argument("--device", action="append", help=words)
+    parser.add_argument("--memory-gib", type=float, help="of the host's memory for each worker (default: equal parts)")
 
 
 # What the commands do.
@@ -428,6 +435,17 @@ def run_verify(given: Arguments) -> int:
     return verify(given.full, given.seed, given.device)
 
 
+def run_worker(given: Arguments) -> int:
+    """Multiply for a Dask scheduler: a worker process per device of this machine, until the scheduler ends."""
+    from .distributed import workers
+
+    try:
+        workers.serve(given.scheduler, given.device, given.memory_gib and given.memory_gib * 2**30)
+    except KeyboardInterrupt:
+        print("interrupted; the scheduler gives the work to others")
+    return 0
+
+
 def _needs_json(given: Arguments, *others: str) -> None:
     """Options about the record make no sense without one."""
     unused = [name for name in ("title", *others) if getattr(given, name) is not None]
@@ -449,4 +467,5 @@ COMMANDS = {
     "record": (_record_options, run_record),
     "model": (_model_options, run_model),
     "verify": (_verify_options, run_verify),
+    "worker": (_worker_options, run_worker),
 }

@@ -8,7 +8,7 @@ import gemmlab
 from gemmlab import check, model, simt
 from gemmlab.bench import tiles as rates
 from gemmlab.family import Configuration, split, tiles, write
-from gemmlab.model import tf32
+from gemmlab.model import cluster, tf32
 
 
 class _Missing(Exception):
@@ -786,3 +786,65 @@ def check_16_3(source):
             wrong = f"at K={k} the error is {outcome.result.error:.0e}: some product of parts is missing."
             return gemmlab.verdict(False, "", wrong)
     return gemmlab.verdict(True, "three numbers of 8 digits hold all 24 of a float; six products make one.", "")
+
+
+check_20_1 = _number(
+    lambda: cluster.Cut(4096, 4096, 4096, 2, 2).moved_bytes / 2**20,
+    "16 MiB of A and 16 MiB of B; C stays where it is computed.",
+    {
+        64: "that is what it holds of A and B; half of each was there before.",
+        96: "that is all that it holds; C is computed here, and some of A and B was there before.",
+        16: "that is A alone.",
+        128: "that is what all four receive together.",
+    },
+    "how large is a device's strip of A, and how much of it was there before?",
+)
+check_20_2 = _function(
+    lambda m, n, k, rows, columns: m * k / rows * (1 - 1 / columns) + k * n / columns * (1 - 1 / rows),
+    [(64, 32, 128, 2, 4), (64, 64, 64, 8, 8), (100, 100, 100, 1, 1), (40, 50, 60, 1, 5)],
+    "a strip of A and one of B, less what was there before.",
+    [
+        (
+            lambda m, n, k, rows, columns: m * k / rows + k * n / columns,
+            "Some of each strip was there before.",
+        ),
+        (
+            lambda m, n, k, rows, columns: m * k / rows * (1 - 1 / rows) + k * n / columns * (1 - 1 / columns),
+            "A strip of A is shared by the devices of a row of the grid, and there are `columns` of them.",
+        ),
+        (
+            lambda m, n, k, rows, columns: (m * k + k * n) * (1 - 1 / (rows * columns)),
+            "That is all of A and B; a device needs a strip of each.",
+        ),
+    ],
+)
+
+
+class _Term:
+    """A term of a sum that counts how many sums one after the other led to it."""
+
+    def __init__(self, value: int, depth: int = 0):
+        self.value, self.depth = value, depth
+
+    def __add__(self, other):
+        return self if other == 0 else _Term(self.value + other.value, 1 + max(self.depth, other.depth))
+
+    __radd__ = __add__
+
+
+@_safely
+def check_20_3(tree):
+    for number in (8, 1, 2, 5, 7):
+        given = _ask(tree, [_Term(3**i) for i in range(number)])
+        if not isinstance(given, _Term):
+            return gemmlab.verdict(
+                False, "", f"for {number} matrices it gives a {type(given).__name__}, not their sum."
+            )
+        if given.value != sum(3**i for i in range(number)):
+            return gemmlab.verdict(False, "", f"for {number} matrices some are missing from the sum, or there twice.")
+        if given.depth > (number - 1).bit_length():
+            chain = f"for {number} matrices {given.depth} sums follow one after the other; a tree is"
+            return gemmlab.verdict(False, "", f"the sum is right, but {chain} {(number - 1).bit_length()} deep.")
+    return gemmlab.verdict(
+        True, "8 products are added in 3 steps, by several workers, and no worker holds them all.", ""
+    )

@@ -42,6 +42,7 @@ SYSTEM = (
     "test_every_combination",  # compiles each kernel of the family
     "test_no_recorded_rate_is_above_its_ceiling",  # runs each kernel in the simulator at many settings
     "test_verify_passes",
+    "distributed/test_workers.py::test_system",  # processes and clusters of their own
     "test_nbval",
     "test_exercises",
     "test_html_without",

@@ -207,8 +207,9 @@ def conda_packages() -> tuple[dict[str, str], list[str]]:
 def test_conda_installs_the_packages_of_the_project():
     """conda-forge's names are PyPI's, but for PoCL's. Besides: Python and pip."""
     told = project()
-    wanted = {name_of(r): bounds_of(r) for r in [*told["dependencies"], *told["optional-dependencies"]["lab"]]}
-    assert [name_of(r) for r in told["optional-dependencies"]["pocl"]] == ["pocl-binary-distribution"]
+    extras = told["optional-dependencies"]
+    wanted = {name_of(r): bounds_of(r) for r in [*told["dependencies"], *extras["lab"], *extras["distributed"]]}
+    assert [name_of(r) for r in extras["pocl"]] == ["pocl-binary-distribution"]
     wanted |= {"pocl": "", "python": told["requires-python"], "pip": ""}
     packages, by_pip = conda_packages()
     assert packages == wanted
@@ -224,7 +225,8 @@ def test_wheels_for_other_platforms_are_marked():
 
 def test_every_import_of_the_package_is_a_declared_dependency():
     told = project()
-    declared = {name_of(r) for r in [*told["dependencies"], *told["optional-dependencies"]["lab"]]}
+    extras = told["optional-dependencies"]
+    declared = {name_of(r) for r in [*told["dependencies"], *extras["lab"], *extras["distributed"]]}
     # what comes with one of them: Pillow with Matplotlib, IPython and traitlets with ipywidgets
     brought = {"PIL": "matplotlib", "IPython": "ipywidgets", "traitlets": "ipywidgets"}
     own = {"gemmlab", "torch", "cupy"}  # `compare --cublas` and `record chapters` use these where somebody has them
