@@ -3,7 +3,8 @@
 python docs/experiments/ceilings.py OUT [--seconds 200] [--size 4096] [--only peaks,...] [--device 0]
 
 Each experiment writes OUT/NAME.json (and PTX texts), and is left out if its file is there, so that the script can be
-started again. A failure is written into the file and does not stop the others. CUDA parts need CuPy.
+started again. A failure is written into the file and does not stop the others. CUDA parts need CuPy; the machine code
+needs ptxas and nvdisasm, of a CUDA toolkit or of Triton.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shutil
 import statistics
 import subprocess
+import sys
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -282,6 +286,59 @@ def measure_exchanged(device, given) -> dict:
     return found
 
 
+def tool(name: str) -> str:
+    """Where a program of the CUDA toolkit lies: on the path, in the toolkit, or beside Triton."""
+    folders = [Path("/usr/local/cuda/bin"), *(Path(p) / "triton/backends/nvidia/bin" for p in sys.path)]
+    found = shutil.which(name) or next((str(f / name) for f in folders if (f / name).exists()), None)
+    if found is None:
+        raise RuntimeError(f"{name} was not found")
+    return found
+
+
+def innermost(code: str) -> dict[str, int]:
+    """The instructions of that loop of a disassembled kernel in which the share of multiply-adds is largest, by name.
+
+    A loop is what lies between a label and a jump back to it. Names keep the width of a load, as in LDS.128.
+    """
+    labels, names, loops = dict[str, int](), list[str](), list[Counter[str]]()
+    for line in code.splitlines():
+        if label := re.match(r"\s*(\.L_\w+):", line):
+            labels[label[1]] = len(names)
+        elif found := re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)(.*)", line):
+            name, width = found[1].split(".")[0], re.search(r"\.(64|128)\b", found[1])
+            names.append(name + (width[0] if width and name in ("LDS", "STS", "LDG", "STG") else ""))
+            jump = re.search(r"(\.L_\w+)", found[2]) if name == "BRA" else None
+            if jump and jump[1] in labels:
+                loops.append(Counter(names[labels[jump[1]] :]))
+    if not loops:
+        raise RuntimeError("there is no loop in this code")
+    return dict(max(loops, key=lambda found: found["FFMA"] / found.total()).most_common())
+
+
+def measure_machine_code(device, given) -> dict:
+    """What the inner loops of kernels consist of, as the assembler made them of the driver's PTX."""
+    assembler, disassembler, found = tool("ptxas"), tool("nvdisasm"), {}
+    for number in (2, 3, 4, 6, 7, 9, 11, 13):
+        spec = gemmlab.catalog[number]
+        kernel = launch.Kernel(spec, spec.fit(device.limits), device, device.context)
+        text, binary = given.out / f"kernel_{number}.ptx", given.out / f"kernel_{number}.cubin"
+        code = ptx.ptx(kernel)
+        if code is None:
+            raise RuntimeError(f"{device.name} shows no PTX")
+        text.write_text(code)
+        target = re.search(r"\.target (sm_\w+)", code)
+        command = [assembler, "-v", f"-arch={target[1] if target else 'sm_90'}", str(text), "-o", str(binary)]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+        code = subprocess.run([disassembler, str(binary)], capture_output=True, text=True, check=True).stdout
+        found[f"kernel {number}"] = {
+            "params": kernel.params,
+            "registers": ptx.in_log(said),
+            "registers of the driver's own": ptx.registers(kernel),
+            "loop": innermost(code),
+        }
+    return found
+
+
 EXPERIMENTS = {
     "variants": measure_variants,
     "cuda": measure_cuda,
@@ -289,6 +346,7 @@ EXPERIMENTS = {
     "peaks": measure_peaks,
     "loads": measure_loads,
     "clock": measure_clock,
+    "machine code": measure_machine_code,
 }
 
 
