@@ -46,6 +46,7 @@ class Settings:
         self.base, self.touched, self.notes = dict(start), dict[str, int](), list[str]()
         self.lock = threading.RLock()
         self._ours = False  # whether it is us who move the controls
+        self._latest = ""  # the parameter that a person moved last
         self.controls = {param.name: self._control(param) for param in spec.params}
         sizes = sorted({*SIZES, *(start[size] for size in "MNK")})
         self.controls |= {name: Control(name, sizes, start[name], what) for name, what in MEANINGS.items()}
@@ -126,8 +127,12 @@ class Settings:
                 self._ours = False
 
     def neighbours(self) -> Iterable[dict[str, int]]:
-        """The settings that one move of a parameter leads to, those of the parameters in view first."""
-        for control in sorted((self.controls[name] for name in self.spec.defaults), key=lambda c: c in self._others):
+        """The settings that one move of a parameter leads to: of the last one that was moved, then of those in view."""
+
+        def far(control: Control) -> tuple[bool, bool]:
+            return control.name != self._latest, control in self._others
+
+        for control in sorted((self.controls[name] for name in self.spec.defaults), key=far):
             place = control.values.index(self.base[control.name])
             for value in [*control.values[max(0, place - 1) : place], *control.values[place + 1 : place + 2]]:
                 params = self.params(self.base) | {control.name: value}
@@ -146,6 +151,7 @@ class Settings:
                 self.touched |= dict.fromkeys(MEANINGS, self.touched[name])
             values, notes = self.base | self.touched, list[str]()
             latest = [name for name in self.touched if name in self.spec.defaults][-1:]
+            self._latest = latest[0] if latest else self._latest
             if latest and not self.illegal.value:
                 near, notes = self.spec.nearest_legal(self.params(values), latest[0], self._limits)
                 values |= near
