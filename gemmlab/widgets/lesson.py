@@ -122,7 +122,7 @@ class Verdict:
 
 
 def verdict(ok: bool, right: str, wrong: str) -> Verdict:
-    """Whether an exercise is solved, with the text `right` or `wrong`. It counts as True or False, and a cell shows it."""
+    """Whether an exercise is solved, with the text `right` or `wrong`; true or false, and shown by its cell."""
     return Verdict(bool(ok), right if ok else wrong)
 
 
