@@ -250,40 +250,47 @@ def measure_cuda(device, given) -> dict:
 
 
 def measure_exchanged(device, given) -> dict:
-    """The PTX of CUDA's kernel 3 launched by OpenCL, and that of OpenCL's by CUDA: is it the text or the runtime?"""
+    """OpenCL's PTX launched by CUDA, assembled by its driver and by ptxas alone: is it the text or the runtime?"""
     import cupy
 
-    found: dict = {}
-    spec, size = gemmlab.catalog[3], given.size
-    full = spec.defaults
-    sizes, local = spec.global_size(size, size, full), spec.local_size(full)
-    text = (given.out / "cuda_3.ptx").read_text()
-    try:
-        program = cl.Program(device.context, [device.cl], [text.encode()]).build()
-        kernel = cl.Kernel(program, "gemm")
-        kernel.set_scalar_arg_dtypes([np.int32] * 3 + [None] * 3)
-        a, b, c = (cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * size * size) for _ in range(3))
-        times = repeat(lambda: kernel(device.queue, sizes, local, size, size, size, a, b, c), 1)
-        found["CUDA's PTX through OpenCL"] = 2 * size**3 / statistics.median(times) * 1e-9
-    except Exception as error:
-        found["CUDA's PTX through OpenCL"] = f"{type(error).__name__}: {error}"
-    file = given.out / "opencl_3_as_it_is.ptx"
-    if not file.exists():
-        return found | {"OpenCL's PTX through CUDA": f"{file.name} is missing; run the experiment variants first"}
-    module = cupy.RawModule(path=str(file))
-    code = module.get_function("gemm")
-    grid = tuple(g // x for g, x in zip(sizes, local, strict=True))
-    arrays = [cupy.ones((size, size), cupy.float32) for _ in range(3)]
-    times = []
-    for _ in range(12):
-        start, end = cupy.cuda.Event(), cupy.cuda.Event()
-        start.record()
-        code(grid, local, (*(cupy.int32(size) for _ in range(3)), *arrays))
-        end.record()
-        end.synchronize()
-        times.append(cupy.cuda.get_elapsed_time(start, end) * 1e-3)
-    found["OpenCL's PTX through CUDA"] = 2 * size**3 / statistics.median(times[2:]) * 1e-9
+    assembler, found = tool("ptxas"), {}
+    for number in (2, 3, 6):
+        spec, size = gemmlab.catalog[number], given.size
+        kernel = launch.Kernel(spec, spec.defaults, device, device.context)
+        text, binary = assembled(kernel, assembler, given.out)
+        sizes, local = spec.global_size(size, size, kernel.params), kernel.local_size
+        grid = tuple(g // x for g, x in zip(sizes, local, strict=True))
+        told = found[f"kernel {number}"] = {"registers of OpenCL's": ptx.registers(kernel)}
+        for name, file in (("by CUDA's driver", text), ("by ptxas alone", binary)):
+            code = cupy.RawModule(path=str(file)).get_function("gemm")
+            arrays = [cupy.ones((size, size), cupy.float32) for _ in range(3)]
+            times = []
+            for _ in range(12):
+                start, end = cupy.cuda.Event(), cupy.cuda.Event()
+                start.record()
+                code((*grid, 1), (*local, 1), (*(np.int32(size) for _ in range(3)), *arrays))
+                end.record()
+                end.synchronize()
+                times.append(cupy.cuda.get_elapsed_time(start, end) * 1e-3)
+            rate = 2 * size**3 / statistics.median(times[2:]) * 1e-9
+            right = bool((arrays[2] == size).all())
+            told[name] = {"gflops": rate, "registers": code.num_regs, "ok": right}
     return found
+
+
+def assembled(kernel: launch.Kernel, assembler: str, folder: Path) -> tuple[Path, Path]:
+    """The driver's PTX of a kernel, and what ptxas makes of it, as files; what it said lies beside them."""
+    stem = folder / f"kernel_{kernel.spec.number}"
+    text, binary = stem.with_suffix(".ptx"), stem.with_suffix(".cubin")
+    code = ptx.ptx(kernel)
+    if code is None:
+        raise RuntimeError(f"{kernel.device.name} shows no PTX")
+    text.write_text(code)
+    target = re.search(r"\.target (sm_\w+)", code)
+    command = [assembler, "-v", f"-arch={target[1] if target else 'sm_90'}", str(text), "-o", str(binary)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    stem.with_suffix(".log").write_text(said)
+    return text, binary
 
 
 def tool(name: str) -> str:
@@ -321,19 +328,12 @@ def measure_machine_code(device, given) -> dict:
     for number in (2, 3, 4, 6, 7, 9, 11, 13):
         spec = gemmlab.catalog[number]
         kernel = launch.Kernel(spec, spec.fit(device.limits), device, device.context)
-        text, binary = given.out / f"kernel_{number}.ptx", given.out / f"kernel_{number}.cubin"
-        code = ptx.ptx(kernel)
-        if code is None:
-            raise RuntimeError(f"{device.name} shows no PTX")
-        text.write_text(code)
-        target = re.search(r"\.target (sm_\w+)", code)
-        command = [assembler, "-v", f"-arch={target[1] if target else 'sm_90'}", str(text), "-o", str(binary)]
-        said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+        _, binary = assembled(kernel, assembler, given.out)
         code = subprocess.run([disassembler, str(binary)], capture_output=True, text=True, check=True).stdout
         found[f"kernel {number}"] = {
             "params": kernel.params,
-            "registers": ptx.in_log(said),
-            "registers of the driver's own": ptx.registers(kernel),
+            "registers": ptx.in_log(binary.with_suffix(".log").read_text()),
+            "registers of OpenCL's": ptx.registers(kernel),
             "loop": innermost(code),
         }
     return found

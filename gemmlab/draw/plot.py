@@ -39,8 +39,10 @@ def roofline(peaks: model.Peaks, points: Mapping[str, tuple[float, float]], titl
     for place, (colour, (name, (x, y))) in enumerate(zip(colours, points.items(), strict=True)):
         ax.plot([x, x], [y, model.roofline(peaks, x)], color=colour, linewidth=1, linestyle=":")
         ax.plot([x], [y], "o", color=colour, markersize=8)
-        side, anchor = ((7, "left"), (-7, "right"))[place % 2]  # labels of neighbouring points go to different sides
-        height = -12 if y < model.roofline(peaks, x) else 6  # away from the roof
+        above = y >= model.roofline(peaks, x)
+        # away from the roof, which rises to the right; below it labels of neighbouring points go to different sides
+        side, anchor = ((7, "left"), (-7, "right"))[1 if above else place % 2]
+        height = 6 if above else -12
         ax.annotate(name, (x, y), (side, height), textcoords="offset points", ha=anchor, color=INK, fontsize=9)
     _plain_log(ax)
     ax.text(high, peaks.gflops / 1.1, f"{peaks.gflops:,.0f} GFLOPS", ha="right", va="top", color=INK, fontsize=9)
@@ -137,6 +139,9 @@ def tries(history: Sequence[Try], best: Mapping[int, float], kernel: int, origin
     right.set(xlim=(kernels[0] - 0.7, kernels[-1] + 0.7), ylim=(0, 1.15 * max(best.values(), default=1.0)))
     right.set_xticks(kernels, [str(number) for number in kernels])
     right.tick_params(axis="x", labelsize=7.5)
+    if not best:
+        right.set_yticks([])
+        right.text(0.5, 0.5, "not measured yet", transform=right.transAxes, color=INK, fontsize=8, ha="center")
     right.set_title("best of each kernel here, GFLOPS", color=INK, fontsize=8)
     return picture
 

@@ -19,6 +19,13 @@ MAIN = ("TS", "TSM", "TSN", "WPT", "WPTM", "WPTN", "WM", "WN", "RX", "RY", "WIDT
 MEANINGS = {"M": "rows of A and C", "N": "columns of B and C", "K": "columns of A, rows of B"}
 
 
+def in_view(spec: KernelSpec) -> set[str]:
+    """The parameters that are always in view: four, and one or two that the kernel before does not have."""
+    ranked = sorted(spec.defaults, key=lambda name: MAIN.index(name) if name in MAIN else len(MAIN))
+    new = set(ranked) - set(find(spec.before).defaults) if spec.before else set()
+    return {*ranked[:4], *(new if len(new) <= 2 else ())}
+
+
 class Settings:
     """Controls for the parameters of a kernel and for M, N and K.
 
@@ -50,7 +57,7 @@ class Settings:
         self.controls = {param.name: self._control(param) for param in spec.params}
         sizes = sorted({*SIZES, *(start[size] for size in "MNK")})
         self.controls |= {name: Control(name, sizes, start[name], what) for name, what in MEANINGS.items()}
-        self._others = [self.controls[name] for name in spec.defaults if name not in self._main()]
+        self._others = [self.controls[name] for name in spec.defaults if name not in in_view(spec)]
         self.square = w.Checkbox(self._is_square(start), description="M = N = K", indent=False)
         self.illegal = w.Checkbox(False, description="allow illegal settings", indent=False)
         self.more = w.Checkbox(False, description=count(len(self._others), "more parameter"), indent=False)
@@ -173,12 +180,6 @@ class Settings:
             offered |= set(param.choices)
         words = f" (not on this device: {', '.join(refused)})" if refused else ""
         return Control(param.name, sorted(offered), start[param.name], param.meaning + words)
-
-    def _main(self) -> set[str]:
-        """The parameters that are always in view: four, and one or two that the kernel before does not have."""
-        ranked = sorted(self.spec.defaults, key=lambda name: MAIN.index(name) if name in MAIN else len(MAIN))
-        new = set(ranked) - set(find(self.spec.before).defaults) if self.spec.before else set()
-        return {*ranked[:4], *(new if len(new) <= 2 else ())}
 
     def _show_others(self, shown: bool) -> None:
         for control in self._others:

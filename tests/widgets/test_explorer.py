@@ -8,6 +8,7 @@ from gemmlab import Result
 from gemmlab.catalog import sources
 from gemmlab.widgets import beside
 from gemmlab.widgets import explorer as explorer_module
+from gemmlab.widgets.settings import in_view
 from gemmlab.worker import client
 from gemmlab.worker.client import LIMITS, Outcome
 
@@ -342,7 +343,7 @@ def test_many_parameters_are_four_and_the_rest_on_request(desk):
 
 def test_what_a_kernel_brings_is_in_view(desk):
     made = explorer_module.Explorer(7, m=64)
-    assert made.settings._main() == {"TSM", "TSN", "WPTM", "WPTN", "WIDTH"}
+    assert in_view(made.spec) == {"TSM", "TSN", "WPTM", "WPTN", "WIDTH"}
 
 
 def test_what_the_device_cannot_take_is_not_offered(desk):
