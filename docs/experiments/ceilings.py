@@ -285,7 +285,8 @@ def assembled(kernel: launch.Kernel, assembler: str, folder: Path) -> tuple[Path
     code = ptx.ptx(kernel)
     if code is None:
         raise RuntimeError(f"{kernel.device.name} shows no PTX")
-    text.write_text(code)
+    # where OpenCL's launches begin; CUDA's begin at 0 and leave these registers undefined
+    text.write_text(re.sub(r"(mov\.b32\s+%r\d+), %envreg\d+", r"\1, 0", code))
     target = re.search(r"\.target (sm_\w+)", code)
     command = [assembler, "-v", f"-arch={target[1] if target else 'sm_90'}", str(text), "-o", str(binary)]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
