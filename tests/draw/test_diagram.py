@@ -405,6 +405,20 @@ def test_lines_draw_and_say_their_values():
     assert plot.lines({"a": {1: 2.0}}, "x", "GB/s").alt == "GB/s by x. a: 1 2.0"
 
 
+def test_curves_that_differ_much_have_axes_of_their_own():
+    """The learner's first; a device looks the same in every chart, however many others there are."""
+    series = {"here": {4: 3.0, 8: 30.0}, "NVIDIA H200 at 4096": {4: 1000.0, 8: 7000.0}, "twice": {4: 5.0, 8: 20.0}}
+    mine, theirs = plot.lines(series, "TS").axes
+    assert [line.get_label() for line in mine.lines] == ["here", "twice"]
+    assert [line.get_label() for line in theirs.lines] == ["NVIDIA H200 at 4096"]
+    assert mine.get_ylim()[0] == theirs.get_ylim()[0] == 0
+    alone, (ladder,) = plot.lines({"NVIDIA H200": {1: 2.0}}, "x").axes[0].lines[0], plot.ladder(BOTH).axes
+    assert alone.get_color() == theirs.lines[0].get_color() == ladder.lines[1].get_color() == BLUE
+    assert mine.lines[0].get_color() == ladder.lines[0].get_color() == GREEN != mine.lines[1].get_color()
+    two = plot.lines({"kernel 7, H200": {8: 1.0}, "kernel 9, H200": {8: 2.0}}, "TSK").axes[0].lines
+    assert two[0].get_color() != two[1].get_color()
+
+
 @pytest.mark.parametrize("title", sweeps.CURVES)
 def test_the_recorded_sweeps_can_be_drawn(title):
     picture = plot.lines(sweeps.curve(title), sweeps.CURVES[title][1])
