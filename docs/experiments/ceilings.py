@@ -171,25 +171,40 @@ def measure_peaks(device, given) -> dict:
     return found
 
 
-def measure_loads(device, given) -> dict:
-    """Turns per access of a warp, by the pattern of its lanes: the rate beside that of single floats, all different."""
-    found: dict = {}
+def accesses(device, lanes: dict[str, str], widths: tuple[int, ...], places: tuple[int, ...]) -> dict[str, float]:
+    """10^9 accesses of a warp per second and multiprocessor, by what each lane reads; places: 1 local memory, 0 L1."""
+    found: dict[str, float] = {}
     groups = device.units * (16 if device.kind == "GPU" else 1)
     flags = cl.mem_flags.READ_WRITE
     out = cl.Buffer(device.context, flags, 4 * 256 * groups)
     data = cl.Buffer(device.context, flags, 4 * 16 * 4096)
     cl.enqueue_fill_buffer(device.queue, data, np.float32(1), 0, 4 * 16 * 4096)
-    for local in (1, 0):
-        for width in (1, 2, 4):
-            for name, lane in LANES.items():
+    for local in places:
+        for width in widths:
+            for name, lane in lanes.items():
                 params = {"WIDTH": width, "LOCAL": local, "LANE": f"({lane})"}
                 kernel = build(device, device.context, "loads", LOADS, params, "loads")
                 rate = peaks._rate(
                     lambda rounds, k=kernel: k(device.queue, (256 * groups,), (256,), rounds, 3, data, out)
                 )
                 place = "local" if local else "L1"
-                found[f"{place}, {width} floats, {name}"] = 8 * 8 * groups * rate / device.units  # 10^9 warp accesses
+                found[f"{place}, {width} floats, {name}"] = 8 * 8 * groups * rate / device.units
+    return found
+
+
+def measure_loads(device, given) -> dict:
+    """Turns per access of a warp, by the pattern of its lanes: the rate beside that of single floats, all different."""
+    found = accesses(device, LANES, (1, 2, 4), (1, 0))
     return {"10^9 accesses of a warp per second and multiprocessor": found}
+
+
+def measure_lines(device, given) -> dict:
+    """The same of single floats in several lines of the L1 cache, which fall into the same bank or into others."""
+    lanes = {"1 line": "lane", "2 lines, side by side": "lane+16", "as many words as lanes, 2 lines": "lane*2"}
+    for lines in (2, 4, 8, 16, 32):
+        for distance in (32, 36, 33):
+            lanes[f"{lines} lines, {distance} floats apart"] = f"(lane/{32 // lines})*{distance}"
+    return {"10^9 accesses of a warp per second and multiprocessor": accesses(device, lanes, (1,), (0,))}
 
 
 def measure_clock(device, given) -> dict:
@@ -346,6 +361,7 @@ EXPERIMENTS = {
     "exchanged": measure_exchanged,
     "peaks": measure_peaks,
     "loads": measure_loads,
+    "lines": measure_lines,
     "clock": measure_clock,
     "machine code": measure_machine_code,
 }
