@@ -3,7 +3,8 @@
 python docs/experiments/ceilings.py OUT [--seconds 200] [--size 4096] [--only peaks,...] [--device 0]
 
 Each experiment writes OUT/NAME.json (and PTX texts), and is left out if its file is there, so that the script can be
-started again. A failure is written into the file and does not stop the others. CUDA parts need CuPy.
+started again. A failure is written into the file and does not stop the others. CUDA parts need CuPy; the machine code
+needs ptxas and nvdisasm, of a CUDA toolkit or of Triton.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shutil
 import statistics
 import subprocess
+import sys
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -167,25 +171,40 @@ def measure_peaks(device, given) -> dict:
     return found
 
 
-def measure_loads(device, given) -> dict:
-    """Turns per access of a warp, by the pattern of its lanes: the rate beside that of single floats, all different."""
-    found: dict = {}
+def accesses(device, lanes: dict[str, str], widths: tuple[int, ...], places: tuple[int, ...]) -> dict[str, float]:
+    """10^9 accesses of a warp per second and multiprocessor, by what each lane reads; places: 1 local memory, 0 L1."""
+    found: dict[str, float] = {}
     groups = device.units * (16 if device.kind == "GPU" else 1)
     flags = cl.mem_flags.READ_WRITE
     out = cl.Buffer(device.context, flags, 4 * 256 * groups)
     data = cl.Buffer(device.context, flags, 4 * 16 * 4096)
     cl.enqueue_fill_buffer(device.queue, data, np.float32(1), 0, 4 * 16 * 4096)
-    for local in (1, 0):
-        for width in (1, 2, 4):
-            for name, lane in LANES.items():
+    for local in places:
+        for width in widths:
+            for name, lane in lanes.items():
                 params = {"WIDTH": width, "LOCAL": local, "LANE": f"({lane})"}
                 kernel = build(device, device.context, "loads", LOADS, params, "loads")
                 rate = peaks._rate(
                     lambda rounds, k=kernel: k(device.queue, (256 * groups,), (256,), rounds, 3, data, out)
                 )
                 place = "local" if local else "L1"
-                found[f"{place}, {width} floats, {name}"] = 8 * 8 * groups * rate / device.units  # 10^9 warp accesses
+                found[f"{place}, {width} floats, {name}"] = 8 * 8 * groups * rate / device.units
+    return found
+
+
+def measure_loads(device, given) -> dict:
+    """Turns per access of a warp, by the pattern of its lanes: the rate beside that of single floats, all different."""
+    found = accesses(device, LANES, (1, 2, 4), (1, 0))
     return {"10^9 accesses of a warp per second and multiprocessor": found}
+
+
+def measure_lines(device, given) -> dict:
+    """The same of single floats in several lines of the L1 cache, which fall into the same bank or into others."""
+    lanes = {"1 line": "lane", "2 lines, side by side": "lane+16", "as many words as lanes, 2 lines": "lane*2"}
+    for lines in (2, 4, 8, 16, 32):
+        for distance in (32, 36, 33):
+            lanes[f"{lines} lines, {distance} floats apart"] = f"(lane/{32 // lines})*{distance}"
+    return {"10^9 accesses of a warp per second and multiprocessor": accesses(device, lanes, (1,), (0,))}
 
 
 def measure_clock(device, given) -> dict:
@@ -246,39 +265,93 @@ def measure_cuda(device, given) -> dict:
 
 
 def measure_exchanged(device, given) -> dict:
-    """The PTX of CUDA's kernel 3 launched by OpenCL, and that of OpenCL's by CUDA: is it the text or the runtime?"""
+    """OpenCL's PTX launched by CUDA, assembled by its driver and by ptxas alone: is it the text or the runtime?"""
     import cupy
 
-    found: dict = {}
-    spec, size = gemmlab.catalog[3], given.size
-    full = spec.defaults
-    sizes, local = spec.global_size(size, size, full), spec.local_size(full)
-    text = (given.out / "cuda_3.ptx").read_text()
-    try:
-        program = cl.Program(device.context, [device.cl], [text.encode()]).build()
-        kernel = cl.Kernel(program, "gemm")
-        kernel.set_scalar_arg_dtypes([np.int32] * 3 + [None] * 3)
-        a, b, c = (cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * size * size) for _ in range(3))
-        times = repeat(lambda: kernel(device.queue, sizes, local, size, size, size, a, b, c), 1)
-        found["CUDA's PTX through OpenCL"] = 2 * size**3 / statistics.median(times) * 1e-9
-    except Exception as error:
-        found["CUDA's PTX through OpenCL"] = f"{type(error).__name__}: {error}"
-    file = given.out / "opencl_3_as_it_is.ptx"
-    if not file.exists():
-        return found | {"OpenCL's PTX through CUDA": f"{file.name} is missing; run the experiment variants first"}
-    module = cupy.RawModule(path=str(file))
-    code = module.get_function("gemm")
-    grid = tuple(g // x for g, x in zip(sizes, local, strict=True))
-    arrays = [cupy.ones((size, size), cupy.float32) for _ in range(3)]
-    times = []
-    for _ in range(12):
-        start, end = cupy.cuda.Event(), cupy.cuda.Event()
-        start.record()
-        code(grid, local, (*(cupy.int32(size) for _ in range(3)), *arrays))
-        end.record()
-        end.synchronize()
-        times.append(cupy.cuda.get_elapsed_time(start, end) * 1e-3)
-    found["OpenCL's PTX through CUDA"] = 2 * size**3 / statistics.median(times[2:]) * 1e-9
+    assembler, found = tool("ptxas"), {}
+    for number in (2, 3, 6):
+        spec, size = gemmlab.catalog[number], given.size
+        kernel = launch.Kernel(spec, spec.defaults, device, device.context)
+        text, binary = assembled(kernel, assembler, given.out)
+        sizes, local = spec.global_size(size, size, kernel.params), kernel.local_size
+        grid = tuple(g // x for g, x in zip(sizes, local, strict=True))
+        told = found[f"kernel {number}"] = {"registers of OpenCL's": ptx.registers(kernel)}
+        for name, file in (("by CUDA's driver", text), ("by ptxas alone", binary)):
+            code = cupy.RawModule(path=str(file)).get_function("gemm")
+            arrays = [cupy.ones((size, size), cupy.float32) for _ in range(3)]
+            times = []
+            for _ in range(12):
+                start, end = cupy.cuda.Event(), cupy.cuda.Event()
+                start.record()
+                code((*grid, 1), (*local, 1), (*(np.int32(size) for _ in range(3)), *arrays))
+                end.record()
+                end.synchronize()
+                times.append(cupy.cuda.get_elapsed_time(start, end) * 1e-3)
+            rate = 2 * size**3 / statistics.median(times[2:]) * 1e-9
+            right = bool((arrays[2] == size).all())
+            told[name] = {"gflops": rate, "registers": code.num_regs, "ok": right}
+    return found
+
+
+def assembled(kernel: launch.Kernel, assembler: str, folder: Path) -> tuple[Path, Path]:
+    """The driver's PTX of a kernel, and what ptxas makes of it, as files; what it said lies beside them."""
+    stem = folder / f"kernel_{kernel.spec.number}"
+    text, binary = stem.with_suffix(".ptx"), stem.with_suffix(".cubin")
+    code = ptx.ptx(kernel)
+    if code is None:
+        raise RuntimeError(f"{kernel.device.name} shows no PTX")
+    # where OpenCL's launches begin; CUDA's begin at 0 and leave these registers undefined
+    text.write_text(re.sub(r"(mov\.b32\s+%r\d+), %envreg\d+", r"\1, 0", code))
+    target = re.search(r"\.target (sm_\w+)", code)
+    command = [assembler, "-v", f"-arch={target[1] if target else 'sm_90'}", str(text), "-o", str(binary)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    stem.with_suffix(".log").write_text(said)
+    return text, binary
+
+
+def tool(name: str) -> str:
+    """Where a program of the CUDA toolkit lies: on the path, in the toolkit, or beside Triton."""
+    folders = [Path("/usr/local/cuda/bin"), *(Path(p) / "triton/backends/nvidia/bin" for p in sys.path)]
+    found = shutil.which(name) or next((str(f / name) for f in folders if (f / name).exists()), None)
+    if found is None:
+        raise RuntimeError(f"{name} was not found")
+    return found
+
+
+def innermost(code: str) -> dict[str, int]:
+    """The instructions of that loop of a disassembled kernel in which the share of multiply-adds is largest, by name.
+
+    A loop is what lies between a label and a jump back to it. Names keep the width of a load, as in LDS.128.
+    """
+    labels, names, loops = dict[str, int](), list[str](), list[Counter[str]]()
+    for line in code.splitlines():
+        if label := re.match(r"\s*(\.L_\w+):", line):
+            labels[label[1]] = len(names)
+        elif found := re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)(.*)", line):
+            name, width = found[1].split(".")[0], re.search(r"\.(64|128)\b", found[1])
+            names.append(name + (width[0] if width and name in ("LDS", "STS", "LDG", "STG") else ""))
+            jump = re.search(r"(\.L_\w+)", found[2]) if name == "BRA" else None
+            if jump and jump[1] in labels:
+                loops.append(Counter(names[labels[jump[1]] :]))
+    if not loops:
+        raise RuntimeError("there is no loop in this code")
+    return dict(max(loops, key=lambda found: found["FFMA"] / found.total()).most_common())
+
+
+def measure_machine_code(device, given) -> dict:
+    """What the inner loops of kernels consist of, as the assembler made them of the driver's PTX."""
+    assembler, disassembler, found = tool("ptxas"), tool("nvdisasm"), {}
+    for number in (2, 3, 4, 6, 7, 9, 11, 13):
+        spec = gemmlab.catalog[number]
+        kernel = launch.Kernel(spec, spec.fit(device.limits), device, device.context)
+        _, binary = assembled(kernel, assembler, given.out)
+        code = subprocess.run([disassembler, str(binary)], capture_output=True, text=True, check=True).stdout
+        found[f"kernel {number}"] = {
+            "params": kernel.params,
+            "registers": ptx.in_log(binary.with_suffix(".log").read_text()),
+            "registers of OpenCL's": ptx.registers(kernel),
+            "loop": innermost(code),
+        }
     return found
 
 
@@ -288,7 +361,9 @@ EXPERIMENTS = {
     "exchanged": measure_exchanged,
     "peaks": measure_peaks,
     "loads": measure_loads,
+    "lines": measure_lines,
     "clock": measure_clock,
+    "machine code": measure_machine_code,
 }
 
 

@@ -24,6 +24,7 @@ LOOPS = {
 }
 SECONDS = 10e-3  # that a timed run takes at least
 RUNS = 5  # of which the fastest counts
+AGAIN = 3  # how often the fastest loop is measured once more
 
 _beaten: dict[int, tuple[float, str]] = {}  # by the index of a device: the best rate of a kernel, and which it was
 _lock = threading.Lock()
@@ -70,7 +71,10 @@ def note(device: Device, result: Result) -> None:
 @cached(8)
 def _measured(device: Device) -> model.Peaks:
     loops = [loop for loop in LOOPS.get(device.kind, LOOPS["CPU"]) if loop[1] <= device.limits.vector]
-    gflops, width, how = max(_loop(device, *loop) for loop in loops)
+    tried = {loop: _loop(device, *loop) for loop in loops}
+    fastest = max(tried, key=lambda loop: tried[loop])
+    # another program may have taken a core meanwhile, as a browser does: once more, and the fastest counts
+    gflops, width, how = max(tried[fastest], *(_loop(device, *fastest) for _ in range(AGAIN)))
     return model.Peaks(gflops=gflops, bandwidth=_copy(device), width=width, how=how)
 
 

@@ -59,7 +59,7 @@ def layout(rows: int = 3, cols: int = 4) -> Picture:
 def placed(r: ProductRun) -> dict[str, tuple[int, int, int, int]]:
     """Where A, B and C are placed in a picture: (x, y, rows, columns), with the shapes that are stored in memory."""
     small = (r.m + max(r.b_shape)) // 24
-    gap, right = 3 + small, max(r.k + 2, 5 * small)  # room for a title; the smaller the squares, the more
+    gap, right = 3 + small, max(r.k + 2, 6 * small)  # room for a title; the smaller the squares, the more
     if r.transposed:  # B's transpose is drawn below C
         return {"A": (0, 0, r.m, r.k), "C": (right, 0, r.m, r.n), "B": (right, r.m + gap + 1, *r.b_shape)}
     return {"A": (0, r.k + gap, r.m, r.k), "B": (right, 0, *r.b_shape), "C": (right, r.k + gap, r.m, r.n)}

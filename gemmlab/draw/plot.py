@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import matplotlib
@@ -14,7 +14,11 @@ from .. import model
 from ..catalog import Key, catalog, in_order
 from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, RED, Picture, short
 
-_STYLES = (("o-", GREEN), ("^--", BLUE), ("D:", ORANGE), ("s-.", MAGENTA))
+_STYLES = (("o-", GREEN), ("^--", BLUE), ("D:", ORANGE), ("s-.", MAGENTA), ("v-", INK))
+#: Devices look alike in all chapters: how their names begin, in the order of `_STYLES`.
+_DEVICES = ("here", "NVIDIA H200", "K40m", "Intel", "PoCL")
+#: Curves whose largest values differ by more than this factor have axes of their own.
+_FAR = 8
 
 
 def roofline(peaks: model.Peaks, points: Mapping[str, tuple[float, float]], title: str = "") -> Picture:
@@ -39,8 +43,10 @@ def roofline(peaks: model.Peaks, points: Mapping[str, tuple[float, float]], titl
     for place, (colour, (name, (x, y))) in enumerate(zip(colours, points.items(), strict=True)):
         ax.plot([x, x], [y, model.roofline(peaks, x)], color=colour, linewidth=1, linestyle=":")
         ax.plot([x], [y], "o", color=colour, markersize=8)
-        side, anchor = ((7, "left"), (-7, "right"))[place % 2]  # labels of neighbouring points go to different sides
-        height = -12 if y < model.roofline(peaks, x) else 6  # away from the roof
+        above = y >= model.roofline(peaks, x)
+        # away from the roof, which rises to the right; below it labels of neighbouring points go to different sides
+        side, anchor = ((7, "left"), (-7, "right"))[1 if above else place % 2]
+        height = 6 if above else -12
         ax.annotate(name, (x, y), (side, height), textcoords="offset points", ha=anchor, color=INK, fontsize=9)
     _plain_log(ax)
     ax.text(high, peaks.gflops / 1.1, f"{peaks.gflops:,.0f} GFLOPS", ha="right", va="top", color=INK, fontsize=9)
@@ -83,11 +89,11 @@ def ladder(series: Mapping[str, Mapping[Key, float]], yardsticks: Mapping[str, f
     said = [f"{name}: {len(values)} kernels" for name, values in series.items()]
     said += [f"{name}: {value:,.0f}" for name, value in yardsticks.items()]
     picture = Picture(7, 3.6, "GFLOPS by kernel. " + "; ".join(said))
-    ax = picture.axes_plain()
-    styles = itertools.cycle(_STYLES)
+    ax, styles = picture.axes_plain(), _styles(series)
     kernels = in_order({kernel for values in series.values() for kernel in values})
     places = {kernel: place for place, kernel in enumerate(kernels)}
-    for (style, colour), (name, values) in zip(styles, series.items(), strict=False):
+    for name, values in series.items():
+        style, colour = styles[name]
         ax.semilogy([places[k] for k in values], list(values.values()), style, color=colour, label=name, markersize=6)
         for kernel, value in values.items() if len(series) < 4 or name in list(series)[:2] else ():
             words = f"{value / 1000:.1f}k" if value >= 10_000 else short(value)  # so that neighbours do not overlap
@@ -146,6 +152,9 @@ def tries(history: Sequence[Try], best: Mapping[Key, float], kernel: Key, origin
     right.set(xlim=(-0.7, len(kernels) - 0.3), ylim=(0, 1.15 * most or 1.0))
     right.set_xticks(range(len(kernels)), [tick(number) for number in kernels])
     right.tick_params(axis="x", labelsize=7.5)
+    if not best:
+        right.set_yticks([])
+        right.text(0.5, 0.5, "not measured yet", transform=right.transAxes, color=INK, fontsize=8, ha="center")
     right.set_title("best of each kernel here, GFLOPS", color=INK, fontsize=8)
     return picture
 
@@ -196,7 +205,9 @@ def _bare(picture: Picture, place: tuple[float, float, float, float], ylabel: st
 
 
 def lines(series: Mapping[str, Mapping[float, float]], xlabel: str, ylabel: str = "GFLOPS", title: str = "") -> Picture:
-    """Curves over a few values, which are evenly spaced along the axis.
+    """Curves over a few values, which are evenly spaced along the axis; rates are on linear axes from 0.
+
+    Curves that differ too much for one axis have one each, so that the learner's own is not flat beside a large GPU's.
 
     Args:
         series: the name of each curve mapped to {value: rate}; the learner's own curve comes first.
@@ -205,26 +216,48 @@ def lines(series: Mapping[str, Mapping[float, float]], xlabel: str, ylabel: str 
         title: added to the label of the values, in brackets.
     """
     said = "; ".join(f"{name}: " + ", ".join(f"{x:g} {short(y)}" for x, y in v.items()) for name, v in series.items())
-    picture = Picture(7, 3.2, f"{ylabel} by {xlabel}. {said}")
-    ax = picture.axes_plain()
+    panels = _alike(series)
+    picture = Picture(7, 1.6 + 1.6 * len(panels), f"{ylabel} by {xlabel}. {said}")
     places = {x: i for i, x in enumerate(sorted({x for values in series.values() for x in values}))}
-    for (name, values), (style, colour) in zip(
-        series.items(), itertools.cycle(_STYLES), strict=False
-    ):  # fmt: skip
-        xs = [places[x] for x in values]
-        ax.semilogy(xs, list(values.values()), style, color=colour, label=name, markersize=6)
-        above = 6 if name == next(iter(series)) else -13  # the first curve has its labels above, the others below
-        for x, value in zip(xs, values.values(), strict=True) if len(values) <= 9 else ():
-            ax.annotate(
-                short(value), (x, value), (0, above), textcoords="offset points", ha="center", color=INK, fontsize=8
-            )
-    every = max(1, len(places) // 12)
-    ax.set_xticks(list(places.values())[::every], [f"{x:g}" for x in places][::every])
-    ax.set(xlabel=f"{xlabel} ({title})" if title else xlabel, ylabel=ylabel)
-    ax.margins(y=0.25)
-    _plain_log(ax)
-    ax.legend(frameon=False, labelcolor=INK, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+    styles, every = _styles(series), max(1, len(places) // 12)
+    for ax, names in zip(picture.panels(len(panels), 1), panels, strict=True):
+        for name in names:
+            values, (style, colour) = series[name], styles[name]
+            xs = [places[x] for x in values]
+            ax.plot(xs, list(values.values()), style, color=colour, label=name, markersize=6)
+            for x, value in values.items() if len(values) <= 9 else ():
+                above = value >= max(series[other].get(x, 0) for other in names)  # labels of others go below
+                ax.annotate(short(value), (places[x], value), (0, 6 if above else -13), textcoords="offset points",
+                            ha="center", color=INK, fontsize=8)  # fmt: skip
+        ax.set_xticks(list(places.values())[::every], [f"{x:g}" for x in places][::every])
+        highest = max(max(series[name].values()) for name in names)
+        ax.set(ylabel=ylabel, xlim=(-0.3, len(places) - 0.7), ylim=(0, 1.2 * highest))
+        ax.yaxis.set_major_formatter(lambda value, place: f"{value:,g}")
+        ax.legend(frameon=False, labelcolor=INK, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+    ax.set(xlabel=f"{xlabel} ({title})" if title else xlabel)
     return picture
+
+
+def _styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Marker and colour of each curve; those of a device are always the same, others take what is left, in turn."""
+    found: dict[str, tuple[str, str]] = {}
+    for start, style in zip(_DEVICES, _STYLES, strict=True):
+        name = next((name for name in names if name.startswith(start)), None)
+        if name is not None:
+            found[name] = style
+    rest = itertools.cycle([style for style in _STYLES if style not in found.values()] or _STYLES)
+    return found | {name: next(rest) for name in names if name not in found}
+
+
+def _alike(series: Mapping[str, Mapping[float, float]]) -> list[list[str]]:
+    """The names of curves that can share a linear axis from 0, those of the first curve first."""
+    groups: list[list[str]] = []
+    for name in sorted(series, key=lambda name: max(series[name].values())):
+        if not groups or max(series[name].values()) > _FAR * max(series[groups[-1][0]].values()):
+            groups.append([])
+        groups[-1].append(name)
+    order = list(series)
+    return sorted((sorted(group, key=order.index) for group in groups), key=lambda group: order.index(group[0]))
 
 
 def shares(runs: Mapping[str, Mapping[str, float]]) -> Picture:

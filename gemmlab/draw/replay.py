@@ -6,11 +6,13 @@ from matplotlib.patches import Circle
 
 from ..simt import ProductRun, views
 from ..simt.watch import Entry
-from .diagram import COLOURS, boxes, faint, grid, placed, runs
+from .diagram import COLOURS, boxes, faint, grid, runs
 from .picture import GREEN, INK, ORANGE, RED, Picture, count
 
 #: How strongly a square is coloured: touched by the work-item, by its group in this step, shortly before.
 ITEM, GROUP, EARLIER = 1.0, 0.5, 0.22
+#: Widths in units of text (see `_layout`): of the whole picture, left of A, of the key, of what stands above an array.
+ACROSS, LEFT, KEY, TITLE = 40, 2.4, 12, 11.5
 
 
 class Replay:
@@ -26,44 +28,42 @@ class Replay:
         self.run, self.group = run, group
         self.steps = views.steps(run, group)
         self.items = run.local_size[0] * run.local_size[1]
-        self._places = _layout(run)
+        self._places, self._unit = _layout(run)
         every = [e for step in self.steps for e in step.entries]
         self._owned = {item: views.places(every, "C", item, store=True) for item in range(self.items)}
         self._base()
 
     def _base(self) -> None:
         """Draw what stays: matrices, arrays, axes, legend."""
-        right = max(x + cols for x, _, _, cols, _ in self._places.values()) + 1.0
-        if self.run.shapes:  # room for what is written above the arrays, more than a quarter of the width
-            right = max(right, (self._places[next(iter(self.run.shapes))][0] + 1) / 0.72)
-        down = max(y + rows for _, y, rows, _, _ in self._places.values()) + 2.5
-        self._picture = Picture(4.4, 4.4 * (down + 2.5) / (right + 2.5), "")
+        unit = self._unit
+        down = max(y + rows for _, y, rows, _, _ in self._places.values()) + 2.2 * unit
+        self._picture = Picture(4.4, 4.4 * (down / unit + 2) / ACROSS, "")
         self._ax = ax = self._picture.sheet()
-        ax.set(xlim=(-2.5, right), ylim=(-down, 2.5))
+        ax.set(xlim=(-LEFT * unit, (ACROSS - LEFT) * unit), ylim=(-down, 2 * unit))
         self._titles = {}
         for name, (x, y, rows, cols, sides) in self._places.items():
             grid(ax, x, y, rows, cols, _colour(name), "")
-            self._titles[name] = ax.text(x, -y + 0.4, name, color=_colour(name), fontsize=10, fontweight="bold")
+            title = ax.text(x, -y + 0.5 * unit, name, color=_colour(name), fontsize=10, fontweight="bold")
+            self._titles[name] = title
             if sides and name != "C":  # its rows are A's
-                ax.text(x - 0.5, -y - rows / 2, sides[0], color=INK, fontsize=10, ha="right", va="center")
+                ax.text(x - 0.6 * unit, -y - rows / 2, sides[0], color=INK, fontsize=10, ha="right", va="center")
             if sides and (name != "B" or self.run.transposed):  # its columns are C's
-                ax.text(x + cols / 2, -y - rows - 0.4, sides[1], color=INK, fontsize=10, ha="center", va="top")
+                ax.text(x + cols / 2, -y - rows - 0.3 * unit, sides[1], color=INK, fontsize=10, ha="center", va="top")
         self._legend()
         self._marks: list = []
 
     def _legend(self) -> None:
         """The key, in the corner that A and B leave free."""
-        x, y = 0.0, 0.5 if not self.run.transposed else self._places["A"][1] + self.run.m + 3.5
-        unit = (self._ax.get_xlim()[1] + 2.5) / 40  # a fortieth of the width, whatever the matrices' sizes
+        unit, y = self._unit, self._places["B"][1] if self.run.transposed else 0.0
         rows: list[tuple[float, str]] = [(ITEM, "this work-item"), (GROUP, "its group, now")]
         rows += [(EARLIER, "shortly before"), (0, "its part of C")]
         for row, (strength, words) in enumerate(rows):
             at = y + 2 * unit * row
             if strength:
-                boxes(self._ax, [(x, -at - unit, unit, unit)], faint(INK, strength))
+                boxes(self._ax, [(0, -at - unit, unit, unit)], faint(INK, strength))
             else:
-                self._ax.add_patch(Circle((x + unit / 2, -at - unit / 2), unit / 3, facecolor=GREEN))
-            self._ax.text(x + 1.6 * unit, -at - unit / 2, words, color=INK, fontsize=9.8, va="center")
+                self._ax.add_patch(Circle((unit / 2, -at - unit / 2), unit / 3, facecolor=GREEN))
+            self._ax.text(1.6 * unit, -at - unit / 2, words, color=INK, fontsize=9.8, va="center")
 
     def picture(self, number: int, item: int = 0) -> Picture:
         """Step `number`, from 1 on, with one work-item in full colour; the next call changes the same picture."""
@@ -99,7 +99,7 @@ class Replay:
         verbs = [verb for store, verb in ((False, "read"), (True, "stored")) if store in used]
         self._titles[name].set_text(f"{name}: {', '.join(verbs)}" if verbs else name)
 
-    def _corner(self, name: str, index: int) -> tuple[int, int]:
+    def _corner(self, name: str, index: int) -> tuple[float, float]:
         """Where the upper left corner of an element is drawn."""
         (x, y, *_), (col, row) = self._places[name], self._cell(name, index)
         return x + col, -(y + row)
@@ -181,16 +181,36 @@ def _sentence(who: str, does: list[str]) -> str:
     return f"{who[0].upper()}{who[1:]} {_listed(does)}. " if does else ""
 
 
-def _layout(run: ProductRun) -> dict[str, tuple[int, int, int, int, tuple[str, str] | None]]:
-    """Where matrices and local arrays lie: x, y, rows, columns, and what a matrix's sides are called."""
-    sides = {"A": ("m", "k"), "B": ("n", "k") if run.transposed else ("k", "n"), "C": ("m", "n")}
-    found: dict = {name: (*place, sides[name]) for name, place in placed(run).items()}
-    right = max(x + cols for x, _, _, cols, _ in found.values()) + 3
-    top = 0
+def _layout(run: ProductRun) -> tuple[dict[str, tuple[float, float, int, int, tuple[str, str] | None]], float]:
+    """Where matrices and local arrays lie (x, y, rows, columns, and what a matrix's sides are called), and the unit.
+
+    Squares have the size 1, and words are as large as ever: a fortieth of the picture's width is the `unit` in which
+    room for them is counted. As the width depends on it in turn, it is found step by step.
+    """
+    unit = 0.0
+    for _ in range(30):  # each step halves what is missing, or does better
+        found, width = _placed(run, unit)
+        unit = width / ACROSS
+    return found, unit
+
+
+def _placed(run: ProductRun, unit: float) -> tuple[dict, float]:
+    """The places for a given unit, and the width that they need."""
+    rows, cols = run.b_shape
+    right = max(run.k + 2 * unit, KEY * unit) + unit  # where C begins; the key is as wide as A, or wider
+    if run.transposed:  # B's transpose is drawn below C
+        found: dict = {"A": (0.0, 0.0, run.m, run.k, ("m", "k")), "C": (right, 0.0, run.m, run.n, ("m", "n")),
+                       "B": (right, run.m + 4 * unit, rows, cols, ("n", "k"))}  # fmt: skip
+    else:
+        below = max(run.k, 8 * unit) + 2.4 * unit
+        found = {"A": (0.0, below, run.m, run.k, ("m", "k")), "B": (right, 0.0, rows, cols, ("k", "n")),
+                 "C": (right, below, run.m, run.n, ("m", "n"))}  # fmt: skip
+    x, y = max(x + cols for x, _, _, cols, _ in found.values()) + 2 * unit, 0.0
     for name, (rows, cols) in run.shapes.items():
-        found[name] = (right, top, rows, cols, None)
-        top += rows + 3
-    return found
+        found[name] = (x, y, rows, cols, None)
+        y += rows + 2.4 * unit
+    end = max(x + cols for x, _, _, cols, _ in found.values()) + unit
+    return found, LEFT * unit + (max(end, x + TITLE * unit) if run.shapes else end)
 
 
 def _colour(name: str) -> str:

@@ -20,6 +20,8 @@ from ..simt.watch import Entry
 
 LOAD_BYTES = 16  # that a work-item loads or stores by one instruction at most
 LINE_BYTES = 128  # of the L1 cache
+LINES = 4  # of the L1 cache that are served in one turn, if they want different banks
+SIZE = 4096  # of the products that ceilings are mostly asked for: how far apart their columns lie
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,8 @@ class Phase:
             work-item.
         barriers: instructions of whole warps.
         local_turns: how often the banks of local memory are asked.
-        global_turns: lines of 128 bytes that the L1 cache is asked for, one per turn; vectors are served for half a
-            warp at a time, as it was measured on an H200.
+        global_turns: of the L1 cache (see `line_turns`); vectors are served for half a warp at a time, as it was
+            measured on an H200.
         sectors: of 32 bytes, of global memory, that warps touch.
         bytes: that different lanes of a warp want of local and of global memory; what they share counts once.
         fetches: whether anything is loaded from global memory.
@@ -121,23 +123,24 @@ def _costs(kernel: Key, items: tuple[tuple[str, int], ...], source: str | None, 
         if run.stop:
             raise ValueError(f"the kernel's costs cannot be counted, because it stopped: {run.stop}")
     logs = [count.merged(run.log) if fewest else run.log for run in runs]
-    short, long = (_phases(log, bank_bytes, fewest) for log in logs)
+    aligned = all(round_up(SIZE, side) % WARP == 0 for side in (rows, cols, depth))
+    short, long = (_phases(log, bank_bytes, fewest, aligned) for log in logs)
     across, down = spec.local_size(params)
     return Costs(steps, short, long, (rows, cols, depth), across * down, spec.local_memory(params))
 
 
-def _phases(log: list[Entry], bank_bytes: int, fewest: bool) -> tuple[Phase, ...]:
-    """The phases of a run, in order."""
+def _phases(log: list[Entry], bank_bytes: int, fewest: bool, aligned: bool) -> tuple[Phase, ...]:
+    """The phases of a run, in order; `aligned` says whether columns are whole lines of the L1 cache apart."""
     places: dict[int, dict[tuple, list[Entry]]] = {}
     for e in log:
         if e.memory is not None and e.memory.space == "private":
             continue  # registers, after compiling
         phase = int(np.max(e.phase))
         places.setdefault(phase, {}).setdefault((e.site.number, id(e.memory)), []).append(e)
-    return tuple(_phase(entries, bank_bytes, fewest) for _, entries in sorted(places.items()))
+    return tuple(_phase(entries, bank_bytes, fewest, aligned) for _, entries in sorted(places.items()))
 
 
-def _phase(places: Mapping[tuple, list[Entry]], bank_bytes: int, fewest: bool) -> Phase:
+def _phase(places: Mapping[tuple, list[Entry]], bank_bytes: int, fewest: bool, aligned: bool) -> Phase:
     sums: dict[str, float] = dict.fromkeys(COUNTS, 0)
     fetches = False
     for entries in places.values():
@@ -160,7 +163,7 @@ def _phase(places: Mapping[tuple, list[Entry]], bank_bytes: int, fewest: bool) -
             if e.memory.space == "local":
                 sums["local_turns"] += turns(asked, size, bank_bytes)
             else:
-                sums["global_turns"] += _lines(asked, size, 1 if fewest else _halves(size))
+                sums["global_turns"] += line_turns(asked, size, 1 if fewest else _halves(size), aligned)
                 sums["sectors"] += count.transactions(asked, size)
                 fetches |= not e.site.stores
     return Phase(**sums, fetches=fetches)
@@ -188,20 +191,31 @@ def local_turns(asked: np.ndarray, size: int, bank_bytes: int = 4) -> int:
     return count.fewest_turns(asked[whole], size) + count.fewest_turns(halves, size)
 
 
-def _lines(asked: np.ndarray, size: int, parts: int) -> int:
-    """Different lines of the L1 cache that each of `parts` parts of a warp wants, added up."""
+def line_turns(asked: np.ndarray, size: int, parts: int, aligned: bool) -> int:
+    """Turns of the L1 cache for accesses of warps (as in `local_turns`), each served in so many parts.
+
+    Where columns are whole lines apart (`aligned`), the words that lanes want of several columns lie in the same bank,
+    and each line takes a turn. Elsewhere they lie in different banks, as far as is known, and four lines are served at
+    once: on an H200 2, 4, 8 lines took 1.1, 1.4, 2.4 times as long as one (`docs/experiments/ceilings.py`, "lines").
+    """
     parts = min(WARP, parts)
     asked = asked.reshape(len(asked) * parts, WARP // parts)
-    lines = np.where(asked[:, :, None] >= 0, (asked[:, :, None] + np.array([0, size - 1])) // LINE_BYTES, -1)
-    return _different(lines.reshape(len(asked), -1))
+    wanted = asked[:, :, None] >= 0
+    lines = np.where(wanted, (asked[:, :, None] + np.array([0, size - 1])) // LINE_BYTES, -1)
+    lines_each = _different(lines.reshape(len(asked), -1))
+    if aligned:
+        return int(lines_each.sum())
+    words = np.where(wanted, (asked[:, :, None] + np.arange(0, size, min(size, 4))) // 4, -1)
+    words_each = _different(words.reshape(len(asked), -1))
+    return int(np.maximum(-(-lines_each // LINES), -(-words_each // count.BANKS)).sum())
 
 
-def _different(table: np.ndarray) -> int:
-    """How many different numbers (but -1) the rows hold, added up."""
+def _different(table: np.ndarray) -> np.ndarray:
+    """How many different numbers (but -1) each row holds."""
     first = np.sort(table, 1)
-    return int(((first[:, 1:] != first[:, :-1]) & (first[:, 1:] >= 0)).sum() + (first[:, 0] >= 0).sum())
+    return ((first[:, 1:] != first[:, :-1]) & (first[:, 1:] >= 0)).sum(1) + (first[:, 0] >= 0)
 
 
 def _different_bytes(asked: np.ndarray, size: int) -> int:
     """Bytes that the warps of `asked` want; what several lanes of a warp want counts once."""
-    return size * _different(asked)
+    return size * int(_different(asked).sum())

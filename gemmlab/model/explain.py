@@ -14,8 +14,8 @@ KNOWN: dict[str, tuple[tuple[tuple[int, ...], str], ...]] = {
     H200.name: (
         (
             (4,),
-            "If the compiler loaded each float of a vector by itself, local memory would allow about 18 %, which is "
-            "what was measured; whether it does is unknown.",
+            "The machine code keeps the vectors of the text, so it asks for no more than is counted; why the rate "
+            "stays below is unknown.",
         ),
         (
             (11,),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 
 from . import tree
-from .parse import quotient
+from .parse import CONSTANT
 from .tree import Node, written
 from .types import (
     BOOL,
@@ -33,8 +32,7 @@ from .writer import Value, Variable, Writer
 
 #: A magnitude that an int may have without being looked at: the product of two ints fits 64 bits.
 ROOM = 62
-COMPARISONS = {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "==": operator.eq,
-               "!=": operator.ne}  # fmt: skip
+COMPARISONS = {"<", ">", "<=", ">=", "==", "!="}
 WHOLE_ONLY = {"%", "&", "|", "^", "<<", ">>", "~"}
 NAMED_NUMBERS: dict[str, tuple[float, Scalar]] = {
     "CLK_LOCAL_MEM_FENCE": (1, UINT), "CLK_GLOBAL_MEM_FENCE": (2, UINT), "true": (1, INT), "false": (0, INT),
@@ -509,14 +507,9 @@ class Expressions(Writer):
 
     def folded(self, op: str, a: int, b: int, of: Scalar, node: Node) -> Value | None:
         """The result if both operands are known; None for what is better left to run."""
-        if op in ("/", "%"):
-            if b == 0:
-                self.fail(node, f"{written(node)}: division by zero")
-            result = quotient(a, b) if op == "/" else a - b * quotient(a, b)
-        elif op in ("<<", ">>"):
-            result = a << (b & (of.bits - 1)) if op == "<<" else a >> (b & (of.bits - 1))
-        else:
-            result = {"+": a + b, "-": a - b, "*": a * b, "&": a & b, "|": a | b, "^": a ^ b}[op]
+        if op in "/%" and b == 0:
+            self.fail(node, f"{written(node)}: division by zero")
+        result = CONSTANT[op](a, b & (of.bits - 1) if op in ("<<", ">>") else b)
         fits = -(2 ** full(of)) <= result < 2 ** full(of) if of.kind == "int" else 0 <= result < 2 ** min(of.bits, 63)
         return self.number(result, of) if fits else None
 
@@ -556,7 +549,7 @@ class Expressions(Writer):
             return Value(f"({left.code} {op} {right.code})", BOOL, None, 1)
         left, right, to = self.common(op, self.promoted(left, at_left), self.promoted(right, at_right), node)
         if left.constant is not None and right.constant is not None:
-            known = COMPARISONS[op](left.constant, right.constant)
+            known = CONSTANT[op](left.constant, right.constant)
             return Value(str(known), BOOL, known, 1)
         left, right = self.fitted(left, at_left), self.fitted(right, at_right)
         large = scalar_of(to) is ULONG and max(left.bits, right.bits) > 63

@@ -25,6 +25,7 @@ from .types import (
     named,
     stride,
 )
+from .values import quotient_of
 
 SPACES = {
     "__global": "global", "global": "global", "__constant": "global", "constant": "global",
@@ -511,14 +512,10 @@ def number(token: Token) -> tree.Number:
     return tree.Number(token.spot, value, kind)
 
 
-def quotient(a: int, b: int) -> int:
-    """a / b as in C: rounded towards zero."""
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-_CONSTANT = {
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": quotient,
-    "%": lambda a, b: a - b * quotient(a, b), "<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63),
+#: What operators do to whole numbers that are known before the kernel runs; in C's way, and no divisor is 0.
+CONSTANT = {
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": quotient_of,
+    "%": lambda a, b: a - b * quotient_of(a, b), "<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63),
     "<": lambda a, b: a < b, ">": lambda a, b: a > b, "<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b,
     "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "&": lambda a, b: a & b, "|": lambda a, b: a | b,
     "^": lambda a, b: a ^ b, "&&": lambda a, b: bool(a and b), "||": lambda a, b: bool(a or b),
@@ -543,5 +540,5 @@ def constant(node: Node) -> int:
         right = constant(node.right)
         if node.op in "/%" and right == 0:
             raise TextError("division by zero", node.spot)
-        return int(_CONSTANT[node.op](left, right))
+        return int(CONSTANT[node.op](left, right))
     raise TextError(f"a constant is needed here, and {tree.written(node)} is none", node.spot)

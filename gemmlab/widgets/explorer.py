@@ -27,8 +27,9 @@ from .shell import Newest, Shell, escape, free, on_any_thread
 MOST_SECONDS = 2.0
 #: Seconds after the last move of a slider in which another may follow, before the settings are measured.
 SETTLE = 0.12
-#: Settings next to the present ones that are compiled while nobody waits.
-AHEAD = 12
+#: Settings next to the present ones that are compiled while nobody waits; so many of them before the peak of the device
+#: is measured, which is needed once: those that the slider moved last leads to, and another one.
+AHEAD, FIRST = 12, 4
 #: Tries that are kept of each explorer.
 KEPT = 200
 
@@ -287,8 +288,8 @@ class Explorer(Shell):
         return (str(self.device), self.spec.number, parent.get("metadata", {}).get("cellId", ""))
 
     def _plan(self) -> None:
-        """What to do while nobody waits: the original of an edited text, ceilings, the next moves; then the chart."""
-        jobs, here = list[Job](), list[Job]()
+        """What to do while nobody waits: the original of an edited text, ceilings, next moves, the peak, the chart."""
+        jobs, here, near = list[Job](), list[Job](), list[Job]()
         base, kernel = self.settings.base, self.spec.number
         if self.source is not None and self._beside.original(kernel, base) is None:
             jobs.append(self._beside.measure_original(self._arguments(base), base))
@@ -299,12 +300,14 @@ class Explorer(Shell):
             here = self._beside.work_out(answer.arguments, _values(answer), answer.result.gflops)
         if self._shown and self._shown[0].result and has_src_build_cache(self.device.cl):
             tried = [t.settings for t in self._history]
-            near = [values for values in self.settings.neighbours() if values not in tried]
-            jobs += [Job("compile", self._arguments(values)) for values in near[:AHEAD]]
+            moves = [values for values in self.settings.neighbours() if values not in tried]
+            near = [Job("compile", self._arguments(values)) for values in moves[:AHEAD]]
         idle, sizes = client.worker().idle, {size.lower(): self._start[size] for size in "MNK"}
         others = self._beside.measure_others(sizes, MOST_SECONDS / 2)
-        idle.plan("chart", [*self._beside.measure_peaks(), *here, *others])
-        idle.plan(self._client, jobs)  # the latest plan comes first
+        idle.plan("chart", [*here, *others])  # the latest plan comes first
+        idle.plan(f"{self._client}, later", near[FIRST:])
+        idle.plan("peaks", self._beside.measure_peaks())
+        idle.plan(self._client, [*jobs, *near[:FIRST]])
 
     def still(self) -> Picture:
         first = self._first.result if self._first else None

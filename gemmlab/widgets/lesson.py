@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import ipywidgets as w
-from IPython.display import HTML, display
+from IPython.display import display
 
 from ..bench import explained, records
 from ..catalog import Key, find, sources
@@ -103,13 +104,33 @@ def goal(kernel: Key | None = None) -> Picture:
     return ceilings.strip(explained.rates("H200"), kernel, library)
 
 
-def verdict(ok: bool, right: str, wrong: str) -> bool:
-    """Show whether an exercise is solved, with the text `right` or `wrong`, and return True or False."""
-    _say(("Solved: " if ok else "Not yet: ") + (right if ok else wrong), bool(ok))
-    return bool(ok)
+@dataclass(frozen=True)
+class Verdict:
+    """Whether an exercise is solved, and in words why; a notebook shows it as the value of its cell."""
+
+    ok: bool
+    words: str
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __repr__(self) -> str:
+        return ("Solved: " if self.ok else "Not yet: ") + self.words
+
+    def _repr_html_(self) -> str:
+        return _bar(repr(self), self.ok)
+
+
+def verdict(ok: bool, right: str, wrong: str) -> Verdict:
+    """Whether an exercise is solved, with the text `right` or `wrong`; true or false, and shown by its cell."""
+    return Verdict(bool(ok), right if ok else wrong)
 
 
 def _say(text: str, ok: bool | None) -> None:
+    display({"text/plain": text, "text/html": _bar(text, ok)}, raw=True)
+
+
+def _bar(text: str, ok: bool | None) -> str:
+    """The text beside a bar, whose colour says right, wrong, or neither."""
     colour = {True: "#3fa26a", False: "#d9534f", None: "#808080"}[ok]
-    style = f"border-left:4px solid {colour};padding:2px 10px;max-width:860px"
-    display({"text/plain": text, "text/html": HTML(f'<div style="{style}">{escape(text)}</div>').data}, raw=True)
+    return f'<div style="border-left:4px solid {colour};padding:2px 10px;max-width:860px">{escape(text)}</div>'

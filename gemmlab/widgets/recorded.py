@@ -20,6 +20,7 @@ from ..catalog import KernelSpec, find
 from ..draw.landscape import Cell, landscape, name_of
 from ..draw.picture import BLUE, GREEN, Picture, short
 from ..model.ceilings import named
+from .settings import in_view
 from .shell import Newest, escape, on_any_thread
 
 #: The name of the line for what the model allows.
@@ -246,8 +247,9 @@ def _described(cells: Mapping[tuple[int, int], Cell], across: str, down: str, he
 
 
 def _first_axes(spec: KernelSpec, found: Landscape) -> tuple[str, ...]:
-    """The two parameters over which the recorded rate varies most, around the defaults."""
-    pairs: list[tuple[str, ...]] = [*combinations(spec.defaults, 2)] or [tuple(spec.defaults)]
+    """The two parameters in view over which the recorded rate varies most, around the defaults."""
+    names = [name for name in spec.defaults if name in in_view(spec)]
+    pairs: list[tuple[str, ...]] = [*combinations(names, 2)] or [tuple(names)]
     start, choices = spec.fit(found.limits), {p.name: p.choices for p in spec.params}
 
     def variation(names: tuple[str, ...]) -> float:

@@ -19,6 +19,13 @@ MAIN = ("TS", "TSM", "TSN", "WPT", "WPTM", "WPTN", "WM", "WN", "RX", "RY", "WIDT
 MEANINGS = {"M": "rows of A and C", "N": "columns of B and C", "K": "columns of A, rows of B"}
 
 
+def in_view(spec: KernelSpec) -> set[str]:
+    """The parameters that are always in view: four, and one or two that the kernel before does not have."""
+    ranked = sorted(spec.defaults, key=lambda name: MAIN.index(name) if name in MAIN else len(MAIN))
+    new = set(ranked) - set(find(spec.before).defaults) if spec.before else set()
+    return {*ranked[:4], *(new if len(new) <= 2 else ())}
+
+
 class Settings:
     """Controls for the parameters of a kernel and for M, N and K.
 
@@ -46,10 +53,11 @@ class Settings:
         self.base, self.touched, self.notes = dict(start), dict[str, int](), list[str]()
         self.lock = threading.RLock()
         self._ours = False  # whether it is us who move the controls
+        self._latest = ""  # the parameter that a person moved last
         self.controls = {param.name: self._control(param) for param in spec.params}
         sizes = sorted({*SIZES, *(start[size] for size in "MNK")})
         self.controls |= {name: Control(name, sizes, start[name], what) for name, what in MEANINGS.items()}
-        self._others = [self.controls[name] for name in spec.defaults if name not in self._main()]
+        self._others = [self.controls[name] for name in spec.defaults if name not in in_view(spec)]
         self.square = w.Checkbox(self._is_square(start), description="M = N = K", indent=False)
         self.illegal = w.Checkbox(False, description="allow illegal settings", indent=False)
         self.more = w.Checkbox(False, description=count(len(self._others), "more parameter"), indent=False)
@@ -126,8 +134,12 @@ class Settings:
                 self._ours = False
 
     def neighbours(self) -> Iterable[dict[str, int]]:
-        """The settings that one move of a parameter leads to, those of the parameters in view first."""
-        for control in sorted((self.controls[name] for name in self.spec.defaults), key=lambda c: c in self._others):
+        """The settings that one move of a parameter leads to: of the last one that was moved, then of those in view."""
+
+        def far(control: Control) -> tuple[bool, bool]:
+            return control.name != self._latest, control in self._others
+
+        for control in sorted((self.controls[name] for name in self.spec.defaults), key=far):
             place = control.values.index(self.base[control.name])
             for value in [*control.values[max(0, place - 1) : place], *control.values[place + 1 : place + 2]]:
                 params = self.params(self.base) | {control.name: value}
@@ -146,6 +158,7 @@ class Settings:
                 self.touched |= dict.fromkeys(MEANINGS, self.touched[name])
             values, notes = self.base | self.touched, list[str]()
             latest = [name for name in self.touched if name in self.spec.defaults][-1:]
+            self._latest = latest[0] if latest else self._latest
             if latest and not self.illegal.value:
                 near, notes = self.spec.nearest_legal(self.params(values), latest[0], self._limits)
                 values |= near
@@ -167,12 +180,6 @@ class Settings:
             offered |= set(param.choices)
         words = f" (not on this device: {', '.join(refused)})" if refused else ""
         return Control(param.name, sorted(offered), start[param.name], param.meaning + words)
-
-    def _main(self) -> set[str]:
-        """The parameters that are always in view: four, and one or two that the kernel before does not have."""
-        ranked = sorted(self.spec.defaults, key=lambda name: MAIN.index(name) if name in MAIN else len(MAIN))
-        new = set(ranked) - set(find(self.spec.before).defaults) if self.spec.before else set()
-        return {*ranked[:4], *(new if len(new) <= 2 else ())}
 
     def _show_others(self, shown: bool) -> None:
         for control in self._others:

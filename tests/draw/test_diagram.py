@@ -11,6 +11,7 @@ import pytest
 from conftest import in_part
 from matplotlib.colors import same_color, to_rgba
 from matplotlib.patches import PathPatch, Rectangle
+from matplotlib.transforms import Bbox
 from PIL import Image
 
 from gemmlab import model, simulate
@@ -123,6 +124,30 @@ def drawn_now(film, ax):
             if 0 <= col < cols and 0 <= row < rows and same_color(face[:3], diagram.COLOURS[name]):
                 faces.setdefault(round(face[3], 2), set()).add(col * rows + row if sides else row * cols + col)
     return found
+
+
+@pytest.mark.parametrize("name", ("2", "2 of many", "7, narrow", "12, tiny", "11"))
+def test_words_of_a_replay_are_whole_and_beside_the_matrices(name):
+    """Whatever the sizes: nothing is cut, nothing is written over something else."""
+    run = {
+        "2": lambda: ran(2),
+        "2 of many": lambda: simulate(2, 48, 32, 32, {"TS": 16}),
+        "7, narrow": lambda: simulate(7, 32, 32, 8, {**SMALL[7][0], "TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4}),
+        "12, tiny": lambda: simulate(12, 3, 2, 3, {"TS": 2, "WPT": 1}),
+        "11": lambda: ran(11),
+    }[name]()
+    film = replay.Replay(run)
+    picture = film.picture(2)
+    picture.png()  # it lays the words out
+    (ax,) = picture.axes
+    words = [text.get_window_extent() for text in ax.texts if text.get_text()]
+    corners = [ax.transData.transform([(x, -y - rows), (x + cols, -y)])
+               for x, y, rows, cols, _ in film._places.values()]  # fmt: skip
+    matrices = [Bbox(corner) for corner in corners]
+    for number, box in enumerate(words):
+        assert picture.bbox.x0 <= box.x0 and box.x1 <= picture.bbox.x1
+        assert picture.bbox.y0 <= box.y0 and box.y1 <= picture.bbox.y1
+        assert not any(box.overlaps(other) for other in [*words[:number], *matrices]), ax.texts[number]
 
 
 def test_the_element_of_a_race_is_crossed_out():
@@ -378,6 +403,20 @@ def test_lines_draw_and_say_their_values():
     assert ax.get_xlabel().startswith("TS") and ax.get_ylabel() == "GFLOPS"
     assert "a sweep" in ax.get_xlabel() + ax.get_title()
     assert plot.lines({"a": {1: 2.0}}, "x", "GB/s").alt == "GB/s by x. a: 1 2.0"
+
+
+def test_curves_that_differ_much_have_axes_of_their_own():
+    """The learner's first; a device looks the same in every chart, however many others there are."""
+    series = {"here": {4: 3.0, 8: 30.0}, "NVIDIA H200 at 4096": {4: 1000.0, 8: 7000.0}, "twice": {4: 5.0, 8: 20.0}}
+    mine, theirs = plot.lines(series, "TS").axes
+    assert [line.get_label() for line in mine.lines] == ["here", "twice"]
+    assert [line.get_label() for line in theirs.lines] == ["NVIDIA H200 at 4096"]
+    assert mine.get_ylim()[0] == theirs.get_ylim()[0] == 0
+    alone, (ladder,) = plot.lines({"NVIDIA H200": {1: 2.0}}, "x").axes[0].lines[0], plot.ladder(BOTH).axes
+    assert alone.get_color() == theirs.lines[0].get_color() == ladder.lines[1].get_color() == BLUE
+    assert mine.lines[0].get_color() == ladder.lines[0].get_color() == GREEN != mine.lines[1].get_color()
+    two = plot.lines({"kernel 7, H200": {8: 1.0}, "kernel 9, H200": {8: 2.0}}, "TSK").axes[0].lines
+    assert two[0].get_color() != two[1].get_color()
 
 
 @pytest.mark.parametrize("title", sweeps.CURVES)

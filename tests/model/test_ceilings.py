@@ -2,14 +2,15 @@
 
 import dataclasses
 import json
+import random
 
 import numpy as np
 import pytest
 
 from gemmlab import ParameterError, catalog, model
-from gemmlab.bench import explained, records, sweeps
+from gemmlab.bench import explained, landscape, records, sweeps
 from gemmlab.catalog import sources
-from gemmlab.model.costs import Phase, local_turns
+from gemmlab.model.costs import Phase, line_turns, local_turns
 
 
 def ceiling(resource, *args, **options):
@@ -104,6 +105,17 @@ def test_turns_are_those_that_were_measured(pattern):
     assert found == turns
 
 
+@pytest.mark.parametrize(("lines", "apart", "aligned", "turns"), [
+    (1, 32, True, 1), (2, 32, True, 2), (8, 32, True, 8), (1, 36, False, 1), (2, 36, False, 1), (4, 36, False, 1),
+    (8, 36, False, 2), (32, 36, False, 8),
+])  # fmt: skip
+def test_turns_of_the_l1_cache(lines, apart, aligned, turns):
+    """A warp wants a float of each of some lines. On an H200 lines of one bank took as many turns as there are lines;
+    2, 4, 8 and 32 in different banks took 1.1, 1.4, 2.4 and 8.2 times as long as one."""
+    lanes = np.arange(32) // (32 // lines) * apart * 4
+    assert line_turns(lanes[None], 4, 1, aligned) == turns
+
+
 def test_costs_are_linear_in_k():
     """What two small runs say about a third, larger one."""
     c = model.costs(2, {"TS": 8})
@@ -187,6 +199,20 @@ def test_no_recorded_rate_is_above_its_ceiling():
             above.add((where, kernel))
     assert compared > 70
     assert above == {("CUDA", 2), ("CUDA", 3), ("CUDA", 5), ("K40m", 5)}
+
+
+def test_no_recorded_rate_is_above_its_ceiling_in_the_landscape():
+    """Every setting of kernel 1, and some of each other kernel of the ladder by a seed."""
+    found, drawn = landscape.find_landscape("H200"), random.Random(18)
+    for number in range(1, 14):
+        spec = catalog[number]
+        keys = sorted(key for key, row in found.rows(number).items() if not isinstance(row[0], str))
+        for key in keys if number == 1 else drawn.sample(keys, 4):
+            record = found.rate(number, dict(zip(spec.defaults, key, strict=True)))
+            told = model.explain(
+                number, record.params, model.H200, record.gflops, found.size, registers=record.registers
+            )
+            assert told.share <= told.roof.share, str(told)
 
 
 def test_every_large_gap_says_what_is_known_or_that_it_is_unknown():

@@ -43,7 +43,7 @@ class Block:
         if names and rng.random() < 0.6:
             return rng.choice(names)
         if kind in NARROW:
-            return f"({kind})({self.leaf('int')}*{rng.randrange(300)})"
+            return f"({kind})({self.leaf('int')}%97*{rng.randrange(300)})"
         if kind == "double":
             return rng.choice([f"{rng.randrange(9)}.0", "(double)id", f"(double){self.leaf('long')}", "(double)x[id]"])
         if kind == "float":
@@ -66,7 +66,7 @@ class Block:
                 return f"({a} {rng.choice('+-*&|^')} {b})"
             return f"(({a} {rng.choice('+-')} {b}) % 97)"
         if kind in NARROW:
-            return f"({kind})({self.value('int', depth - 1)} * {rng.randrange(99)})"
+            return f"({kind})({self.value('int', depth - 1)} % 97 * {rng.randrange(99)})"
         vector = self.names(kind + "4")
         if vector and rng.random() < 0.3:
             return f"{rng.choice(vector)}.{rng.choice(['x', 'y', 's2', 's3', 'hi.x', 'odd.y'])}"

@@ -2,53 +2,75 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import pyopencl as cl
 import pytest
-from conftest import lacking
+from configurations import case, covering
+from conftest import in_part, lacking
+from family.test_writer import launch_arguments, simulated
 from simt.cases import SMALL, WARPS, text
 from simt.instrument import instrumented
 
 from gemmlab import catalog, simt
+from gemmlab.catalog.sources import read
+from gemmlab.family import write
 from gemmlab.opencl.devices import NoDeviceError, find_device
+from gemmlab.simt.api import program_of
+from gemmlab.simt.types import Scalar
 
 CASES = [(number, SMALL[number], (16, 32, 16)) for number in SMALL]
 CASES += [(12, SMALL[12], (11, 13, 9)), (13, SMALL[13], (11, 13, 9)), (11, {**SMALL[11], "TRANSPOSED": 0}, (16, 16, 8))]
 CASES += [("warp_tiling", {**WARPS, **more}, (37, 41, 19)) for more in ({}, {"TRANSPOSED": 0})]
 
+Counts = dict[str, int]
 
-def counted(number: int, params: dict[str, int], run: simt.ProductRun) -> tuple[dict, dict, np.ndarray]:
-    """Loads and stores by array, and C, as a device counts and computes them."""
-    spec = catalog[number]
+
+def on_a_device(source: str, name: str | None, sizes: Sequence[int], args: Sequence, defines: Mapping[str, int] | None):
+    """Loads and stores by array, and the arrays, of a real device; arguments as `simt.run` takes them."""
     try:
         device = find_device("pocl")
     except NoDeviceError:
         lacking("no PoCL")
-    source, counters = instrumented(text(number), run.params)
+    program = program_of(source, name, defines)
+    written, counters = instrumented(source, dict(defines or {}))
     queue = cl.CommandQueue(device.context)
-    program = cl.Program(device.context, source).build(["-cl-std=CL1.2"])
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-    inputs = [np.ascontiguousarray(run.arrays[name]) for name in run.arrays]
-    inputs[2] = np.zeros_like(inputs[2])
+    arrays, given = {}, []
+    for param, value in zip(program.params, args, strict=True):
+        if isinstance(param.type, Scalar):
+            given.append(param.type.dtype.type(value))
+            continue
+        empty = isinstance(value, simt.Empty)
+        arrays[param.name] = np.zeros(value.size, value.dtype) if empty else np.ascontiguousarray(value).ravel()
+        given.append(cl.Buffer(device.context, flags, hostbuf=arrays[param.name]))
     tally = np.zeros(max(1, len(counters)), np.int32)
-    buffers = [cl.Buffer(device.context, flags, hostbuf=array) for array in (*inputs, tally)]
-    sizes = np.int32([run.m, run.n, run.k])
-    program.gemm(queue, spec.global_size(run.m, run.n, run.params), spec.local_size(run.params), *sizes, *buffers)
-    cl.enqueue_copy(queue, tally, buffers[-1])
-    cl.enqueue_copy(queue, inputs[2], buffers[2])
+    given.append(cl.Buffer(device.context, flags, hostbuf=tally))
+    kernel = cl.Kernel(cl.Program(device.context, written).build(["-cl-std=CL1.2"]), program.name)
+    kernel(queue, tuple(sizes), program.size[: len(sizes)], *given)
+    for array, buffer in zip([*arrays.values(), tally], [b for b in given if isinstance(b, cl.Buffer)], strict=True):
+        cl.enqueue_copy(queue, array, buffer)
     loads, stores = ({name: int(tally[i]) for i, (name, store) in enumerate(counters) if store == which and tally[i]}
                      for which in (False, True))  # fmt: skip
-    return loads, stores, inputs[2]
+    return loads, stores, arrays
+
+
+def assert_same_counts(run: simt.Run, loads: Counts, stores: Counts) -> None:
+    assert loads == {name: count for name, count in run.counts.loads.items() if count}
+    assert stores == {name: count for name, count in run.counts.stores.items() if count}
 
 
 @pytest.mark.parametrize(("number", "params", "sizes"), CASES)
 def test_loads_and_stores_are_those_of_a_device(number, params, sizes):
-    run = simt.simulate(number, *sizes, params)
-    loads, stores, c = counted(number, params, run)
+    run, spec = simt.simulate(number, *sizes, params), catalog[number]
+    inputs = [run.arrays[name] for name in run.arrays]
+    args = [*sizes, *inputs[:2], np.zeros_like(inputs[2]), *inputs[3:]]
+    launch = spec.global_size(run.m, run.n, run.params)
+    loads, stores, arrays = on_a_device(text(number), "gemm", launch, args, run.params)
+    c = list(arrays.values())[2]
     assert np.array_equal(c.reshape(run.n, run.m).T, run.expected), "the text with counters is still the kernel"
-    assert loads == {name: count for name, count in run.counts.loads.items() if count}
-    assert stores == {name: count for name, count in run.counts.stores.items() if count}
-    spec = catalog[number]
+    assert_same_counts(run, loads, stores)
     if number not in (12, 13, "warp_tiling"):  # there guards, shifts and edges save loads that the formula counts
         m, n, k = sizes
         assert loads["A"] + loads["B"] == spec.global_loads(run.params) * m * n * k
@@ -56,8 +78,30 @@ def test_loads_and_stores_are_those_of_a_device(number, params, sizes):
         assert stores["C"] == m * n
 
 
-def test_a_count_that_differs_is_seen():
-    """The control: a kernel that loads an element of A once more than the simulated one."""
-    run = simt.simulate(2, 16, 16, 16, SMALL[2])
-    more = simt.simulate(2, 16, 16, 16, SMALL[2], text(2).replace("float acc = 0.0f;", "float acc = 0.0f*A[0];"))
-    assert counted(2, SMALL[2], run)[0] == run.counts.loads != more.counts.loads
+@pytest.mark.parametrize("c", in_part(covering(), 12), ids=lambda c: c.name)
+def test_so_are_those_of_the_family_s_texts(c):
+    run, right = simulated(c, write(c))
+    items, args = launch_arguments(c, case(c, 0))
+    loads, stores, arrays = on_a_device(write(c), None, items, args, None)
+    assert right and np.array_equal(arrays["C"], run.arrays["C"])
+    assert_same_counts(run, loads, stores)
+
+
+X = np.arange(1, 251, dtype=np.float32)
+#: File, kernel, size of the launch and arguments: ragged, so that guards leave out some work-items.
+SUPPORT = (
+    ("transpose", "transpose", (64, 8), [33, 7, 35, 2, X, 9, simt.Empty(297)]),
+    ("transpose_naive", "transpose_naive", (16, 32), [10, 20, X, simt.Empty(200)]),
+    ("pad", "pad", (32, 16), [7, 30, 8, 3, X, 12, 33, simt.Empty(396)]),
+    ("pad", "unpad", (32, 8), [10, X, 8, 20, simt.Empty(160)]),
+    ("axpby", "axpby", (128,), [100, 2.0, X, 3.0, X[:100], simt.Empty(100)]),
+)
+
+
+@pytest.mark.parametrize(("file", "name", "sizes", "args"), SUPPORT, ids=[case[1] for case in SUPPORT])
+def test_so_are_those_of_the_supporting_kernels(file, name, sizes, args):
+    source = read(f"support/{file}.cl")
+    run = simt.run(source, name, sizes, None, args)
+    loads, stores, arrays = on_a_device(source, name, sizes, args, None)
+    assert run.ok and np.array_equal(arrays["out"], run.arrays["out"])
+    assert_same_counts(run, loads, stores)

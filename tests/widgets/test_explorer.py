@@ -8,6 +8,7 @@ from gemmlab import Result
 from gemmlab.catalog import sources
 from gemmlab.widgets import beside
 from gemmlab.widgets import explorer as explorer_module
+from gemmlab.widgets.settings import in_view
 from gemmlab.worker import client
 from gemmlab.worker.client import LIMITS, Outcome
 
@@ -259,7 +260,9 @@ def test_the_next_moves_are_compiled_while_nobody_waits(explorer, desk, monkeypa
     """One step of each slider, as it would settle, and nothing that was tried already; where the runtime keeps it."""
     monkeypatch.setattr(explorer_module, "has_src_build_cache", lambda device: kept)
     explorer._plan()
-    plan = [job for job in desk.idle.plans[explorer._client] if job.job == "compile"]
+    plans = f"{explorer._client}, later", "peaks", explorer._client
+    assert [name for name in desk.idle.plans if name in plans] == list(plans), "the last comes first"
+    plan = [job for name in plans for job in desk.idle.plans[name] if job.job == "compile"]
     if not kept:
         assert plan == []
         return
@@ -269,25 +272,34 @@ def test_the_next_moves_are_compiled_while_nobody_waits(explorer, desk, monkeypa
     assert {"TS": 32, "WPT": 8} not in settings
 
 
+def test_where_the_slider_that_moved_last_leads_comes_first(explorer, desk):
+    def near() -> list[dict[str, int]]:
+        return [explorer.settings.params(values) for values in explorer.settings.neighbours()][:2]
+
+    assert {params["TS"] for params in near()} == {24, 64}
+    move(explorer, "WPT", 4)
+    assert soon(lambda: len(desk.asked) == 2)
+    assert near() == [{"TS": 32, "WPT": 2}, {"TS": 32, "WPT": 8}]
+
+
 def test_the_share_of_the_peak_and_the_other_kernels_arrive_later(explorer, desk):
-    jobs = desk.idle.plans["chart"]
-    assert jobs[0].job == "peaks" and 3 not in [job.arguments["kernel"] for job in jobs if job.job == "measure"]
-    jobs[0].done(Outcome({}, {"gflops": 8.0}))
+    (peak,), chart = desk.idle.plans["peaks"], desk.idle.plans["chart"]
+    assert peak.job == "peaks" and 3 not in [job.arguments["kernel"] for job in chart if job.job == "measure"]
+    peak.done(Outcome({}, {"gflops": 8.0}))
     assert soon(lambda: "25% of this device" in explorer.panel.value) and shown(explorer, "count") == "1"
-    jobs[0].done(Outcome({}, {"gflops": 1.0}))
+    peak.done(Outcome({}, {"gflops": 1.0}))
     assert soon(lambda: "measured too low" in explorer.panel.value), "no share above all there is"
 
 
 def test_ceilings_are_worked_out_while_nobody_waits(explorer, desk):
     """For the recorded device with the next moves, for the reader's own once its peaks are known."""
     (there,) = [job for job in desk.idle.plans[explorer._client] if job.job == "ceiling"]
-    chart = desk.idle.plans["chart"]
-    here = chart[1]
-    assert [chart[0].job, here.job] == ["peaks", "ceiling"]
+    (peak,), here = desk.idle.plans["peaks"], desk.idle.plans["chart"][0]
+    assert [peak.job, here.job] == ["peaks", "ceiling"]
     assert there.arguments["chip"] == explorer._recorded.landscape.title and there.arguments["m"] == 4096
     assert here.arguments["m"] == 64 and here.arguments["gflops"] == pytest.approx(2.0)
     assert "dashed" not in explorer._recorded._needles.value
-    chart[0].done(Outcome({}, {"gflops": 8.0}))
+    peak.done(Outcome({}, {"gflops": 8.0}))
     there.done(Outcome({}, {"gflops": 20_000.0, "resource": "local memory"}))
     here.done(Outcome({}, {"gflops": 4.0, "resource": "nearest cache"}))
     assert soon(lambda: explorer._recorded._needles.value.count("dashed line") == 2)
@@ -331,7 +343,7 @@ def test_many_parameters_are_four_and_the_rest_on_request(desk):
 
 def test_what_a_kernel_brings_is_in_view(desk):
     made = explorer_module.Explorer(7, m=64)
-    assert made.settings._main() == {"TSM", "TSN", "WPTM", "WPTN", "WIDTH"}
+    assert in_view(made.spec) == {"TSM", "TSN", "WPTM", "WPTN", "WIDTH"}
 
 
 def test_what_the_device_cannot_take_is_not_offered(desk):

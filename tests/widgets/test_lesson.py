@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmlab import Difference, Prediction, catalog, goal, model
+from gemmlab import Difference, Prediction, catalog, goal, model, verdict
 from gemmlab.bench import explained
 
 
@@ -35,3 +35,11 @@ def test_a_difference_shows_code_and_no_rules(kernel):
     said = str(Difference(kernel))
     assert "#error" not in said and "#ifndef" not in said
     assert any(line.startswith("+") for line in said.splitlines())
+
+
+@pytest.mark.parametrize("ok", [True, False])
+def test_a_verdict_is_a_truth_and_a_sentence(ok):
+    found = verdict(ok, "yes, 1 < 2", "no")
+    assert bool(found) is ok
+    assert str(found) == ("Solved: yes, 1 < 2" if ok else "Not yet: no")
+    assert "1 < 2" not in found._repr_html_(), "a sentence is no HTML"
