@@ -20,6 +20,17 @@ OPERATIONS = ("N", "T", "C", "R")
 #: What may stick out of whole tiles.
 EDGES = ("none", "rows", "columns", "both")
 
+#: How the work-items of a group share a tile of C: each for itself, by warps, or by warps with tensor cores.
+UNITS = ("items", "warps", "tensor")
+
+#: Work-items of a warp, down and across its block of C.
+WARP = (8, 4)
+
+#: Rows, columns and steps of k that an instruction of the tensor cores multiplies: the largest for float64.
+INSTRUCTION = (16, 8, 4)
+
+_COPY_BYTES = (4, 8, 16)  # that an asynchronous copy may have
+
 
 class Precision(NamedTuple):
     """What a letter of BLAS stands for.
@@ -81,6 +92,9 @@ class Configuration:
         batch: whether a launch multiplies many pairs of matrices, which lie at equal distances, without beta. Offsets
             and distances are multiples of the widths, as the columns are.
         part: whether C is a rectangle of a larger matrix, as in a product of several launches (see `split`).
+        unit: how the work-items of a group share its tile. With "items" each has rows and columns all over it. With
+            "warps" the 32 of a warp share one block, and read it as vectors; with "tensor" they multiply it by
+            instructions for float64. Both copy tiles asynchronously, in 2 to 8 stages (see `warps`).
 
     Raises:
         ParameterError: (a ValueError) with a sentence for each thing that does not fit.
@@ -100,6 +114,7 @@ class Configuration:
     tail: bool = False
     batch: bool = False
     part: bool = False
+    unit: str = "items"
 
     def __post_init__(self) -> None:
         found = list(self._unknown()) or list(self._uneven())
@@ -109,7 +124,8 @@ class Configuration:
     def _unknown(self) -> Iterator[str]:
         """A sentence for each value that is none of those that there are."""
         choices = {
-            "precision": tuple(PRECISIONS), "a": OPERATIONS, "b": OPERATIONS, "edges": EDGES, "stages": (0, 1, 2),
+            "precision": tuple(PRECISIONS), "a": OPERATIONS, "b": OPERATIONS, "edges": EDGES, "unit": UNITS,
+            "stages": (0, 1, 2) if self.unit == "items" else tuple(range(2, 9)),
             "beta": (False, True), "tail": (False, True), "batch": (False, True), "part": (False, True),
         }  # fmt: skip
         for name, allowed in choices.items():
@@ -140,6 +156,8 @@ class Configuration:
             yield f"depth={self.depth} is not a multiple of unroll={self.unroll}"
         if self.stages == 0:
             yield from self._undirect()
+        elif self.unit != "items":
+            yield from self._unwarped()
         elif all(side % part == 0 for side, part in zip(self.tile, self.micro_tile, strict=True)):
             for operand in "ab":
                 yield from self._unshared(operand, self.width(operand))
@@ -154,6 +172,21 @@ class Configuration:
         if (self.depth, self.unroll, self.widths[1], self.tail) != (1, 1, 1, False):
             yield "without stages depth, unroll and the width of B are 1, and every K is served without a tail"
 
+    def _unwarped(self) -> Iterator[str]:
+        """A sentence for each thing that does not fit the blocks of warps."""
+        if self.tensor and PRECISIONS[self.precision].real != "double":
+            yield f"unit='tensor' multiplies float64 and complex128, and precision {self.precision!r} is neither"
+        for what, side, part, count in zip(("rows", "columns"), self.tile, self.micro_tile, WARP, strict=True):
+            if side % (part * count):
+                yield f"a tile of {side} {what} does not consist of blocks of {part * count}, {part} per work-item"
+            if part % self.vector:
+                yield f"a micro-tile of {part} {what} does not consist of {self.vector} neighbours"
+        if self.depth % (2 * self.step):
+            yield f"depth={self.depth} is not a multiple of {2 * self.step}, two steps of a loop that loads ahead"
+        if self.tile[0] % (self.micro_tile[0] * WARP[0]) == 0 == self.tile[1] % (self.micro_tile[1] * WARP[1]):
+            for operand in "ab":
+                yield from self._unshared(operand, self.width(operand))
+
     def _unshared(self, operand: str, width: int) -> Iterator[str]:
         """A sentence for each reason why loads of so many elements do not make up the operand's tile."""
         side = self.side(operand)
@@ -162,6 +195,10 @@ class Configuration:
             yield f"widths: no vector of OpenCL C holds {width} elements of precision {self.precision!r}"
         if run % width:
             yield f"widths: loads of {width} do not divide the {run} neighbours of {operand} in a tile"
+        if self.unit != "items" and width * PRECISIONS[self.precision].size not in _COPY_BYTES:
+            yield f"widths: no asynchronous copy takes {width} elements of precision {self.precision!r}"
+        if self.unit == "warps" and self.along_k(operand) and width > 1:
+            yield f"widths: {operand} is turned round while it is copied, which takes one element at a time"
         if side * self.depth % (width * self.items):
             yield (
                 f"{self.items} work-items cannot share the {side} x {self.depth} elements of {operand}'s tile "
@@ -178,12 +215,31 @@ class Configuration:
     @property
     def local_size(self) -> tuple[int, int]:
         """Work-items of a work-group: along the rows of C, and along its columns."""
+        return self._shape if self.unit == "items" else (self.items, 1)
+
+    @property
+    def _shape(self) -> tuple[int, int]:
         return self.tile[0] // self.micro_tile[0], self.tile[1] // self.micro_tile[1]
 
     @property
     def items(self) -> int:
         """Work-items of a work-group in all."""
-        return self.local_size[0] * self.local_size[1]
+        return self._shape[0] * self._shape[1]
+
+    @property
+    def tensor(self) -> bool:
+        """Whether tensor cores multiply."""
+        return self.unit == "tensor"
+
+    @property
+    def step(self) -> int:
+        """Steps of k for which a work-item of a warp loads its elements at a time."""
+        return INSTRUCTION[2] if self.tensor else 1
+
+    @property
+    def vector(self) -> int:
+        """Rows, and columns, of C that lie side by side for a work-item of a warp: 16 bytes, or two of a matrix."""
+        return 2 if self.tensor else max(1, 16 // PRECISIONS[self.precision].size)
 
     def type(self, width: int = 1) -> str:
         """OpenCL's type of `width` neighbouring elements."""
@@ -226,10 +282,12 @@ class Configuration:
         """Elements from one step of k to the next in the operand's tile in local memory.
 
         A tile that is filled along k is made longer: otherwise all work-items that store neighbouring steps of k
-        would ask the same bank.
+        would ask the same bank. A tile for tensor cores lies as its matrix (see `warps.places`).
         """
-        if not self.along_k(operand):
+        if not self.along_k(operand) or self.tensor:
             return self.side(operand)
+        if self.unit == "warps":
+            return self.side(operand) + max(1, 16 // PRECISIONS[self.precision].size)
         return self.side(operand) + max(1, _BANKS_BYTES // (PRECISIONS[self.precision].size * self.depth))
 
     @property
@@ -244,7 +302,7 @@ class Configuration:
         words += ["x".join(map(str, (*self.tile, self.depth))), "x".join(map(str, self.micro_tile))]
         words += [f"unroll{self.unroll}", f"width{self.widths[0]}x{self.widths[1]}", f"stages{self.stages}"]
         words += [{"none": "", "both": "rows_columns"}.get(self.edges, self.edges), "tail" * self.tail]
-        words += ["batch" * self.batch, "part" * self.part]
+        words += ["batch" * self.batch, "part" * self.part, self.unit * (self.unit != "items")]
         return "_".join(word for word in words if word)
 
     def problems(self, limits: Limits) -> list[str]:
