@@ -20,14 +20,11 @@ OPERATIONS = ("N", "T", "C", "R")
 #: What may stick out of whole tiles.
 EDGES = ("none", "rows", "columns", "both")
 
-#: How the work-items of a group share a tile of C: each for itself, by warps, or by warps with tensor cores.
+#: What computes a block of C: a work-item, a warp, or a warp with tensor cores.
 UNITS = ("items", "warps", "tensor")
 
 #: Work-items of a warp, down and across its block of C.
 WARP = (8, 4)
-
-#: Rows, columns and steps of k that an instruction of the tensor cores multiplies: the largest for float64.
-INSTRUCTION = (16, 8, 4)
 
 _COPY_BYTES = (4, 8, 16)  # that an asynchronous copy may have
 
@@ -174,15 +171,17 @@ class Configuration:
 
     def _unwarped(self) -> Iterator[str]:
         """A sentence for each thing that does not fit the blocks of warps."""
-        if self.tensor and PRECISIONS[self.precision].real != "double":
-            yield f"unit='tensor' multiplies float64 and complex128, and precision {self.precision!r} is neither"
+        if self.unit == "tensor" and PRECISIONS[self.precision].real != "double":
+            yield f"unit='tensor' multiplies float64 and complex128, but precision {self.precision!r} is neither"
         for what, side, part, count in zip(("rows", "columns"), self.tile, self.micro_tile, WARP, strict=True):
             if side % (part * count):
                 yield f"a tile of {side} {what} does not consist of blocks of {part * count}, {part} per work-item"
-            if part % self.vector:
-                yield f"a micro-tile of {part} {what} does not consist of {self.vector} neighbours"
-        if self.depth % (2 * self.step):
-            yield f"depth={self.depth} is not a multiple of {2 * self.step}, two steps of a loop that loads ahead"
+            if part % self.neighbours:
+                yield f"a micro-tile of {part} {what} does not consist of groups of {self.neighbours}"
+        turn = 8 if self.unit == "tensor" else 2
+        if self.depth % turn or self.unroll != self.depth:
+            words = f"depth={self.depth} must be a multiple of {turn}, and unroll={self.unroll} as much"
+            yield f"{words}: the steps of a warp take turns"
         if self.tile[0] % (self.micro_tile[0] * WARP[0]) == 0 == self.tile[1] % (self.micro_tile[1] * WARP[1]):
             for operand in "ab":
                 yield from self._unshared(operand, self.width(operand))
@@ -227,19 +226,9 @@ class Configuration:
         return self._shape[0] * self._shape[1]
 
     @property
-    def tensor(self) -> bool:
-        """Whether tensor cores multiply."""
-        return self.unit == "tensor"
-
-    @property
-    def step(self) -> int:
-        """Steps of k for which a work-item of a warp loads its elements at a time."""
-        return INSTRUCTION[2] if self.tensor else 1
-
-    @property
-    def vector(self) -> int:
-        """Rows, and columns, of C that lie side by side for a work-item of a warp: 16 bytes, or two of a matrix."""
-        return 2 if self.tensor else max(1, 16 // PRECISIONS[self.precision].size)
+    def neighbours(self) -> int:
+        """Rows, and columns, that a work-item of a warp has in a group: what 16 bytes hold, or the instruction."""
+        return 2 if self.unit == "tensor" else max(1, 16 // PRECISIONS[self.precision].size)
 
     def type(self, width: int = 1) -> str:
         """OpenCL's type of `width` neighbouring elements."""
@@ -282,12 +271,13 @@ class Configuration:
         """Elements from one step of k to the next in the operand's tile in local memory.
 
         A tile that is filled along k is made longer: otherwise all work-items that store neighbouring steps of k
-        would ask the same bank. A tile for tensor cores lies as its matrix (see `warps.places`).
+        would ask the same bank. Where rows are read as vectors, a vector more is enough; a tile for tensor cores
+        exchanges places instead (see `warps.places`).
         """
-        if not self.along_k(operand) or self.tensor:
+        if not self.along_k(operand) or self.unit == "tensor":
             return self.side(operand)
         if self.unit == "warps":
-            return self.side(operand) + max(1, 16 // PRECISIONS[self.precision].size)
+            return self.side(operand) + self.neighbours
         return self.side(operand) + max(1, _BANKS_BYTES // (PRECISIONS[self.precision].size * self.depth))
 
     @property
@@ -316,6 +306,12 @@ class Configuration:
         if self.local_memory > limits.local_memory:
             most = f"the {limits.local_memory:,} of {limits.name}"
             found.append(f"{self.local_memory:,} bytes of local memory are more than {most}")
+        if self.unit != "items" and not limits.asynchronous:
+            found.append(f"{limits.name} has no asynchronous copies (NVIDIA, from compute capability 8.0 on)")
+        if self.unit == "tensor" and not limits.warpgroups:
+            found.append(
+                f"{limits.name} has no tensor cores that multiply 16 x 4 float64, as compute capability 9.0 has"
+            )
         widest = max(self.widths) * self.parts
         if widest > limits.vector:
             found.append(f"vectors of {widest} numbers are wider than {limits.name} takes ({limits.vector})")

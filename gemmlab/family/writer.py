@@ -162,9 +162,10 @@ def _operand_in_words(name: str, operation: str) -> str:
 def _costs(c: Configuration) -> Lines:
     if c.stages == 0:
         return ["// Costs:    WPTM*WPTN accumulators; 1/WPTM + 1/WPTN global loads per multiply-add."]
+    local = "1/WM + 1/WN" if c.unit == "tensor" else "1/WPTM + 1/WPTN"
     return [
         f"// Costs:    {c.local_memory:,} bytes of local memory, WPTM*WPTN accumulators; 1/TSM + 1/TSN global and",
-        "//           1/WPTM + 1/WPTN local loads per multiply-add.",
+        f"//           {local} local loads per multiply-add.",
     ]
 
 
@@ -186,12 +187,6 @@ def _requirements(c: Configuration) -> Lines:
 def parameters(c: Configuration) -> Lines:
     """The numbers of the configuration, by the names of the ladder."""
     (tsm, tsn), (wptm, wptn) = c.tile, c.micro_tile
-    depth = [
-        f"#define TSK {c.depth} // depth of the tiles of A and B, in steps of k",
-        f"#define UNROLL {c.unroll} // steps of k that the compiler lays out in one turn of the loop",
-    ]
-    if c.unit != "items":
-        depth[1:] = [f"#define STAGES {c.stages} // tiles of A and B in local memory"]
     return fill(
         """
         #define TSM $tsm // rows of the tile of C
@@ -200,25 +195,40 @@ def parameters(c: Configuration) -> Lines:
         #define WPTM $wptm // rows of C a work-item computes
         #define WPTN $wptn // columns of C a work-item computes
 
-        #define RTSM (TSM/WPTM)   // rows of work-items in a work-group
-        #define RTSN (TSN/WPTN)   // columns of work-items in a work-group
+        $shape
         $items
         """,
         tsm=tsm,
         tsn=tsn,
-        depth=depth if c.stages else [],
+        depth=_depth(c),
         wptm=wptm,
         wptn=wptn,
-        items=["#define ITEMS (RTSM*RTSN) // work-items in a work-group"] if c.stages else [],
+        shape=_WARP if c.unit != "items" else _GROUP,
+        items=["#define ITEMS (TSM/WPTM*(TSN/WPTN)) // work-items in a work-group"] if c.stages else [],
     )
+
+
+_GROUP = [
+    "#define RTSM (TSM/WPTM) // rows of work-items in a work-group",
+    "#define RTSN (TSN/WPTN) // columns of work-items in a work-group",
+]
+_WARP = ["#define WM (8*WPTM) // rows of a warp's block of C", "#define WN (4*WPTN) // columns of a warp's block of C"]
+
+
+def _depth(c: Configuration) -> Lines:
+    """How the steps of k are laid out."""
+    depth = f"#define TSK {c.depth} // depth of the tiles of A and B, in steps of k"
+    unroll = f"#define UNROLL {c.unroll} // steps of k that the compiler lays out in one turn of the loop"
+    stages = f"#define STAGES {c.stages} // tiles of A and B in local memory: one in use, the others being filled"
+    return [depth, stages if c.unit != "items" else unroll] if c.stages else []
 
 
 def arithmetic(c: Configuration) -> Lines:
     """The functions for complex numbers. Without stages sums are kept in another form, and need no multiply-add."""
-    own = warps.arithmetic(c) if c.unit != "items" else []
+    own = warps.tools(c) if c.unit != "items" else []
     if c.parts == 1:
         return own
-    sums = c.stages > 0 and not c.tensor
+    sums = c.stages > 0 and c.unit != "tensor"
     return [*own, *product(c), "", *multiply_add(c), ""] if sums else [*own, *product(c), ""]
 
 
