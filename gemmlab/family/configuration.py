@@ -20,6 +20,14 @@ OPERATIONS = ("N", "T", "C", "R")
 #: What may stick out of whole tiles.
 EDGES = ("none", "rows", "columns", "both")
 
+#: What computes a block of C: a work-item, a warp, or a warp with tensor cores.
+UNITS = ("items", "warps", "tensor")
+
+#: Work-items of a warp, down and across its block of C.
+WARP = (8, 4)
+
+_COPY_BYTES = (4, 8, 16)  # that an asynchronous copy may have
+
 
 class Precision(NamedTuple):
     """What a letter of BLAS stands for.
@@ -81,6 +89,9 @@ class Configuration:
         batch: whether a launch multiplies many pairs of matrices, which lie at equal distances, without beta. Offsets
             and distances are multiples of the widths, as the columns are.
         part: whether C is a rectangle of a larger matrix, as in a product of several launches (see `split`).
+        unit: how the work-items of a group share its tile. With "items" each has rows and columns all over it. With
+            "warps" the 32 of a warp share one block, and read it as vectors; with "tensor" they multiply it by
+            instructions for float64. Both copy tiles asynchronously, in 2 to 8 stages (see `warps`).
 
     Raises:
         ParameterError: (a ValueError) with a sentence for each thing that does not fit.
@@ -100,6 +111,7 @@ class Configuration:
     tail: bool = False
     batch: bool = False
     part: bool = False
+    unit: str = "items"
 
     def __post_init__(self) -> None:
         found = list(self._unknown()) or list(self._uneven())
@@ -109,7 +121,8 @@ class Configuration:
     def _unknown(self) -> Iterator[str]:
         """A sentence for each value that is none of those that there are."""
         choices = {
-            "precision": tuple(PRECISIONS), "a": OPERATIONS, "b": OPERATIONS, "edges": EDGES, "stages": (0, 1, 2),
+            "precision": tuple(PRECISIONS), "a": OPERATIONS, "b": OPERATIONS, "edges": EDGES, "unit": UNITS,
+            "stages": (0, 1, 2) if self.unit == "items" else tuple(range(2, 9)),
             "beta": (False, True), "tail": (False, True), "batch": (False, True), "part": (False, True),
         }  # fmt: skip
         for name, allowed in choices.items():
@@ -140,6 +153,8 @@ class Configuration:
             yield f"depth={self.depth} is not a multiple of unroll={self.unroll}"
         if self.stages == 0:
             yield from self._undirect()
+        elif self.unit != "items":
+            yield from self._unwarped()
         elif all(side % part == 0 for side, part in zip(self.tile, self.micro_tile, strict=True)):
             for operand in "ab":
                 yield from self._unshared(operand, self.width(operand))
@@ -154,6 +169,23 @@ class Configuration:
         if (self.depth, self.unroll, self.widths[1], self.tail) != (1, 1, 1, False):
             yield "without stages depth, unroll and the width of B are 1, and every K is served without a tail"
 
+    def _unwarped(self) -> Iterator[str]:
+        """A sentence for each thing that does not fit the blocks of warps."""
+        if self.unit == "tensor" and PRECISIONS[self.precision].real != "double":
+            yield f"unit='tensor' multiplies float64 and complex128, but precision {self.precision!r} is neither"
+        for what, side, part, count in zip(("rows", "columns"), self.tile, self.micro_tile, WARP, strict=True):
+            if side % (part * count):
+                yield f"a tile of {side} {what} does not consist of blocks of {part * count}, {part} per work-item"
+            if part % self.neighbours:
+                yield f"a micro-tile of {part} {what} does not consist of groups of {self.neighbours}"
+        turn = 8 if self.unit == "tensor" else 2
+        if self.depth % turn or self.unroll != self.depth:
+            words = f"depth={self.depth} must be a multiple of {turn}, and unroll={self.unroll} as much"
+            yield f"{words}: the steps of a warp take turns"
+        if self.tile[0] % (self.micro_tile[0] * WARP[0]) == 0 == self.tile[1] % (self.micro_tile[1] * WARP[1]):
+            for operand in "ab":
+                yield from self._unshared(operand, self.width(operand))
+
     def _unshared(self, operand: str, width: int) -> Iterator[str]:
         """A sentence for each reason why loads of so many elements do not make up the operand's tile."""
         side = self.side(operand)
@@ -162,6 +194,10 @@ class Configuration:
             yield f"widths: no vector of OpenCL C holds {width} elements of precision {self.precision!r}"
         if run % width:
             yield f"widths: loads of {width} do not divide the {run} neighbours of {operand} in a tile"
+        if self.unit != "items" and width * PRECISIONS[self.precision].size not in _COPY_BYTES:
+            yield f"widths: no asynchronous copy takes {width} elements of precision {self.precision!r}"
+        if self.unit == "warps" and self.along_k(operand) and width > 1:
+            yield f"widths: {operand} is turned round while it is copied, which takes one element at a time"
         if side * self.depth % (width * self.items):
             yield (
                 f"{self.items} work-items cannot share the {side} x {self.depth} elements of {operand}'s tile "
@@ -178,12 +214,21 @@ class Configuration:
     @property
     def local_size(self) -> tuple[int, int]:
         """Work-items of a work-group: along the rows of C, and along its columns."""
+        return self._shape if self.unit == "items" else (self.items, 1)
+
+    @property
+    def _shape(self) -> tuple[int, int]:
         return self.tile[0] // self.micro_tile[0], self.tile[1] // self.micro_tile[1]
 
     @property
     def items(self) -> int:
         """Work-items of a work-group in all."""
-        return self.local_size[0] * self.local_size[1]
+        return self._shape[0] * self._shape[1]
+
+    @property
+    def neighbours(self) -> int:
+        """Rows, and columns, that a work-item of a warp has in a group: what 16 bytes hold, or the instruction."""
+        return 2 if self.unit == "tensor" else max(1, 16 // PRECISIONS[self.precision].size)
 
     def type(self, width: int = 1) -> str:
         """OpenCL's type of `width` neighbouring elements."""
@@ -226,10 +271,13 @@ class Configuration:
         """Elements from one step of k to the next in the operand's tile in local memory.
 
         A tile that is filled along k is made longer: otherwise all work-items that store neighbouring steps of k
-        would ask the same bank.
+        would ask the same bank. Where rows are read as vectors, a vector more is enough; a tile for tensor cores
+        exchanges places instead (see `warps.places`).
         """
-        if not self.along_k(operand):
+        if not self.along_k(operand) or self.unit == "tensor":
             return self.side(operand)
+        if self.unit == "warps":
+            return self.side(operand) + self.neighbours
         return self.side(operand) + max(1, _BANKS_BYTES // (PRECISIONS[self.precision].size * self.depth))
 
     @property
@@ -244,7 +292,7 @@ class Configuration:
         words += ["x".join(map(str, (*self.tile, self.depth))), "x".join(map(str, self.micro_tile))]
         words += [f"unroll{self.unroll}", f"width{self.widths[0]}x{self.widths[1]}", f"stages{self.stages}"]
         words += [{"none": "", "both": "rows_columns"}.get(self.edges, self.edges), "tail" * self.tail]
-        words += ["batch" * self.batch, "part" * self.part]
+        words += ["batch" * self.batch, "part" * self.part, self.unit * (self.unit != "items")]
         return "_".join(word for word in words if word)
 
     def problems(self, limits: Limits) -> list[str]:
@@ -258,6 +306,12 @@ class Configuration:
         if self.local_memory > limits.local_memory:
             most = f"the {limits.local_memory:,} of {limits.name}"
             found.append(f"{self.local_memory:,} bytes of local memory are more than {most}")
+        if self.unit != "items" and not limits.asynchronous:
+            found.append(f"{limits.name} has no asynchronous copies (NVIDIA, from compute capability 8.0 on)")
+        if self.unit == "tensor" and not limits.warpgroups:
+            found.append(
+                f"{limits.name} has no tensor cores that multiply 16 x 4 float64, as compute capability 9.0 has"
+            )
         widest = max(self.widths) * self.parts
         if widest > limits.vector:
             found.append(f"vectors of {widest} numbers are wider than {limits.name} takes ({limits.vector})")

@@ -16,12 +16,13 @@ from ..caches import cached
 from ..catalog import ParameterError, sources
 from ..catalog.spec import Params, complete, tiles_over
 from ..opencl.devices import Device
-from .configuration import PRECISIONS, Configuration
+from .configuration import PRECISIONS, UNITS, Configuration
 from .selection import FALLBACK, dimensions, distance, kind
 
 #: The parameters of a tile by the ladder's names, and beside them WIDTH, the most elements in a load from global
-#: memory, and STAGES, the buffers in local memory. With STAGES = 0, TSK and UNROLL are 1.
-DEFAULTS = {"TSM": 64, "TSN": 64, "TSK": 8, "WPTM": 4, "WPTN": 4, "UNROLL": 4, "WIDTH": 1, "STAGES": 1}
+#: memory; STAGES, the buffers in local memory; and UNIT, who computes a block of C: 0 for a work-item, 1 for a warp, 2
+#: for a warp with tensor cores (see `UNITS`). With STAGES = 0, TSK and UNROLL are 1; for warps UNROLL is TSK.
+DEFAULTS = {"TSM": 64, "TSN": 64, "TSK": 8, "WPTM": 4, "WPTN": 4, "UNROLL": 4, "WIDTH": 1, "STAGES": 1, "UNIT": 0}
 
 #: Registers of 32 bits that the rule for GPUs spends on a work-item's accumulators. Of the 255 that a work-item may
 #: have, as many again hold operands and addresses; and two work-groups of 256 still share a multiprocessor.
@@ -75,6 +76,8 @@ def configure(
     m, n, k = sizes
     rows, columns = m % params["TSM"] > 0, n % params["TSN"] > 0
     direct = params["STAGES"] == 0
+    if params["UNIT"] not in range(len(UNITS)):
+        raise ParameterError(f"UNIT must be 0, 1 or 2, not {params['UNIT']}")
     if direct and (rows and m < params["WPTM"] or columns and n < params["WPTN"]):
         raise ParameterError(
             f"STAGES=0 moves the last micro-tiles back into the result, which at {n} x {m} is smaller than one of "
@@ -95,6 +98,7 @@ def configure(
         tail=not direct and (k % params["TSK"] > 0 or k == 0),
         batch=batch,
         part=part,
+        unit=UNITS[params["UNIT"]],
     )
     if direct:
         return plain

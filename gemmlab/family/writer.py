@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..caches import cached
-from . import direct
+from . import direct, warps
 from .configuration import PRECISIONS, Configuration
 from .shared import beginnings, factors, stored
 from .text import Line, Lines, fill, writes
@@ -51,15 +51,23 @@ def origins(configuration: Configuration) -> tuple[str, ...]:
 
 def parts(c: Configuration) -> dict[str, Callable[[Configuration], Lines]]:
     """The functions that write the parts of a text, by the parts' names, from top to bottom."""
+    room = _room(c)
     return {
         "header": header,
         "parameters": parameters,
         "arithmetic": arithmetic,
         "signature": signature,
-        "begin": begin if c.stages else direct.begin,
-        "steps": (direct.steps, steps, steps_ahead)[c.stages],
-        "store": store if c.stages else direct.store,
+        "begin": room.begin if room else begin,
+        "steps": room.steps if room else (steps, steps_ahead)[c.stages - 1],
+        "store": room.store if room else store,
     }
+
+
+def _room(c: Configuration):
+    """The module with parts of their own for kernels without local memory, and for those of warps; or None."""
+    if c.unit != "items":
+        return warps
+    return None if c.stages else direct
 
 
 def _known(instead: dict) -> dict:
@@ -154,9 +162,10 @@ def _operand_in_words(name: str, operation: str) -> str:
 def _costs(c: Configuration) -> Lines:
     if c.stages == 0:
         return ["// Costs:    WPTM*WPTN accumulators; 1/WPTM + 1/WPTN global loads per multiply-add."]
+    local = "1/WM + 1/WN" if c.unit == "tensor" else "1/WPTM + 1/WPTN"
     return [
         f"// Costs:    {c.local_memory:,} bytes of local memory, WPTM*WPTN accumulators; 1/TSM + 1/TSN global and",
-        "//           1/WPTM + 1/WPTN local loads per multiply-add.",
+        f"//           {local} local loads per multiply-add.",
     ]
 
 
@@ -178,10 +187,6 @@ def _requirements(c: Configuration) -> Lines:
 def parameters(c: Configuration) -> Lines:
     """The numbers of the configuration, by the names of the ladder."""
     (tsm, tsn), (wptm, wptn) = c.tile, c.micro_tile
-    depth = [
-        f"#define TSK {c.depth} // depth of the tiles of A and B, in steps of k",
-        f"#define UNROLL {c.unroll} // steps of k that the compiler lays out in one turn of the loop",
-    ]
     return fill(
         """
         #define TSM $tsm // rows of the tile of C
@@ -190,24 +195,41 @@ def parameters(c: Configuration) -> Lines:
         #define WPTM $wptm // rows of C a work-item computes
         #define WPTN $wptn // columns of C a work-item computes
 
-        #define RTSM (TSM/WPTM)   // rows of work-items in a work-group
-        #define RTSN (TSN/WPTN)   // columns of work-items in a work-group
+        $shape
         $items
         """,
         tsm=tsm,
         tsn=tsn,
-        depth=depth if c.stages else [],
+        depth=_depth(c),
         wptm=wptm,
         wptn=wptn,
-        items=["#define ITEMS (RTSM*RTSN) // work-items in a work-group"] if c.stages else [],
+        shape=_WARP if c.unit != "items" else _GROUP,
+        items=["#define ITEMS (TSM/WPTM*(TSN/WPTN)) // work-items in a work-group"] if c.stages else [],
     )
+
+
+_GROUP = [
+    "#define RTSM (TSM/WPTM) // rows of work-items in a work-group",
+    "#define RTSN (TSN/WPTN) // columns of work-items in a work-group",
+]
+_WARP = ["#define WM (8*WPTM) // rows of a warp's block of C", "#define WN (4*WPTN) // columns of a warp's block of C"]
+
+
+def _depth(c: Configuration) -> Lines:
+    """How the steps of k are laid out."""
+    depth = f"#define TSK {c.depth} // depth of the tiles of A and B, in steps of k"
+    unroll = f"#define UNROLL {c.unroll} // steps of k that the compiler lays out in one turn of the loop"
+    stages = f"#define STAGES {c.stages} // tiles of A and B in local memory: one in use, the others being filled"
+    return [depth, stages if c.unit != "items" else unroll] if c.stages else []
 
 
 def arithmetic(c: Configuration) -> Lines:
     """The functions for complex numbers. Without stages sums are kept in another form, and need no multiply-add."""
+    own = warps.tools(c) if c.unit != "items" else []
     if c.parts == 1:
-        return []
-    return [*product(c), "", *multiply_add(c), ""] if c.stages else [*product(c), ""]
+        return own
+    sums = c.stages > 0 and c.unit != "tensor"
+    return [*own, *product(c), "", *multiply_add(c), ""] if sums else [*own, *product(c), ""]
 
 
 @writes
@@ -255,7 +277,7 @@ def signature(c: Configuration) -> Lines:
     """The arguments. A complex factor comes as two real numbers, which every runtime passes alike."""
     return fill(
         """
-        __kernel __attribute__((reqd_work_group_size(RTSM, RTSN, 1)))
+        __kernel __attribute__((reqd_work_group_size($shape, 1)))
         void gemm(const int M, const int N, const int K,
                   $alpha
                   const __global $number* restrict A, const long offset_a, const int lda,
@@ -264,6 +286,7 @@ def signature(c: Configuration) -> Lines:
                   $batch
                   __global $number* C$place)
         """,
+        shape="RTSM, RTSN" if c.unit == "items" else "ITEMS, 1",
         alpha=_factor(c, "alpha"),
         added=_added(c),
         batch=["const long first, const long step_a, const long step_b,"] if c.batch else [],
