@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from conftest import FULL
 from lab import notebook
 from start import started
 
@@ -221,7 +222,7 @@ NEW = {
 }
 
 
-@pytest.mark.parametrize("kernel", NEW)
+@pytest.mark.parametrize("kernel", NEW if FULL else [3])
 def test_times_of_new_settings(lab, kernel):
     """Settings that nobody has compiled, and settings that were compiled while nobody waited; it prints them."""
     book = lab.open(notebook(lab.notebooks / f"times_{kernel}.ipynb", f"import gemmlab\ngemmlab.Explorer({kernel})"))
