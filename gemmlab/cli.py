@@ -169,8 +169,8 @@ def _record_options(parser) -> None:
     several.add_argument("--seconds", type=float, default=inf, help="begin no more shapes after that time")
     several.add_argument("--compiling", type=float, default=inf, help="compile no more after that time")
     several.add_argument("--random", type=int, default=240, metavar="N", help="so many random shapes (default: 240)")
-    several.add_argument("--only", default="", choices=["warp_tiling", "narrow", "tensor_cores", "warpgroups"],
-                         help="time this kernel anew, whose text has changed, at the shapes of the file")  # fmt: skip
+    several.add_argument("--anew", default="", choices=["warp_tiling", "narrow", "tensor_cores", "warpgroups"],
+                         help="time this kernel again, whose text has changed")  # fmt: skip
     constants = what.add_parser("choice", help="the constants by which 'auto' chooses, from a record of candidates")
     constants.add_argument("record", metavar="RECORD", help="such as results/nvidia_h200_candidates.json")
     constants.add_argument("file", metavar="FILE", help="the file to write to, such as results/choice.json")
@@ -377,7 +377,7 @@ def run_record(given: Arguments) -> int:
     if given.landscape:
         return _record_landscape(given, device)
     if given.what == "candidates":
-        candidates.record(device, given.file, _command(), given.seconds, given.compiling, given.random, given.only)
+        candidates.record(device, given.file, _command(), given.seconds, given.compiling, given.random, given.anew)
         return 0
     head = {"title": given.title or device.name, **records.origin(_command()), "device": device.facts()}
     if given.what == "chapters":

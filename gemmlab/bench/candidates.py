@@ -102,9 +102,9 @@ def record(
     seconds: float = inf,
     compiling: float = inf,
     random: int = RANDOM,
-    only: str = "",
+    anew: str = "",
 ) -> Path:
-    """Time the candidates of every shape that the file does not have yet, or anew those of one kernel at its shapes.
+    """Time the candidates that the file does not have yet. What is no candidate any more is forgotten.
 
     Args:
         device: where.
@@ -113,7 +113,7 @@ def record(
         seconds: begin with no more shapes after that time, which includes compiling.
         compiling: compile no more after that time; candidates that are not compiled are left out.
         random: how many random shapes.
-        only: the name of a kernel (see `candidates.KERNELS`) whose text has changed.
+        anew: the name of a kernel (see `candidates.KERNELS`) whose text has changed, so that it is timed again.
 
     Returns:
         The file; it is up to date whenever this function ends.
@@ -121,11 +121,12 @@ def record(
     start, path = time.monotonic(), Path(path)
     data = _begun(path, device, command)
     known = {tuple(shape["sizes"]): shape for shape in data["shapes"]}
-    every = [
-        [job for job in group if not only or job.choice[0] == candidates.KERNELS[only]]
-        for group in jobs(device, random)
-    ]
-    missing = [group for group in every if group and (group[0].sizes in known) == bool(only)]
+    missing = []
+    for group in jobs(device, random):
+        shape = known.get(group[0].sizes, {})
+        _forget(shape, group, data["kernels"], anew)
+        missing.append([job for job in group if not _has(shape, job, data["kernels"])])
+    missing = [group for group in missing if group]
     ready = _compiled(device, missing, start + min(compiling, seconds))
     bench = _Bench(device)
     data.setdefault("range_us", [bench.range_check(side) for side in RANGE_SIDES])
@@ -134,18 +135,43 @@ def record(
         for group in tqdm(missing, unit="shape", disable=None):
             if time.monotonic() > start + seconds:
                 break
+            if group[0].sizes not in known:
+                known[group[0].sizes] = {"sizes": list(group[0].sizes)}
+                data["shapes"].append(known[group[0].sizes])
             compiled = [job for job in group if job.text in ready]
-            found = bench.shape(group[0].sizes, compiled, data["kernels"])
-            if only:
-                _renew(known[group[0].sizes], found, data["kernels"], only)
-            else:
-                data["shapes"].append(found)
+            bench.shape(known[group[0].sizes], compiled, data["kernels"])
             if time.monotonic() > saved + SAVED_EVERY:
                 _save(path, data)
                 saved = time.monotonic()
     finally:
         _save(path, data)
     return path
+
+
+def _entry(job: Job) -> list:
+    """A job's candidate as it is recorded."""
+    return [next(name for name, key in candidates.KERNELS.items() if key == job.choice[0]), dict(job.choice[1])]
+
+
+def _has(shape: dict[str, Any], job: Job, kernels: list) -> bool:
+    """Whether a job is recorded: that it was timed, skipped, or that it failed."""
+    if job.precision not in shape or _entry(job) not in kernels:
+        return False
+    number, found = kernels.index(_entry(job)), shape[job.precision]
+    return number in found["skipped"] or any(number == row[0] for row in found["runs"] + found["failed"])
+
+
+def _forget(shape: dict[str, Any], group: list[Job], kernels: list, anew: str) -> None:
+    """Take out of a recorded shape what is no candidate any more, and the kernel that is timed anew."""
+    for precision in {job.precision for job in group} & shape.keys():
+        offered = [_entry(job) for job in group if job.precision == precision]
+        kept = {number for number, entry in enumerate(kernels) if entry in offered and entry[0] != anew}
+        found = shape[precision]
+        shape[precision] = {
+            "runs": [run for run in found["runs"] if run[0] in kept],
+            "skipped": [number for number in found["skipped"] if number in kept],
+            "failed": [row for row in found.get("failed", []) if row[0] in kept],
+        }
 
 
 def _begun(path: Path, device: Device, command: str) -> dict[str, Any]:
@@ -157,14 +183,6 @@ def _begun(path: Path, device: Device, command: str) -> dict[str, Any]:
     head = {"title": device.name, **records.origin(command), "device": device.facts()}
     words = "runs: number in kernels, least and median microseconds of all launches together, launches"
     return {**head, "gflops": round(peaks(device).gflops), "note": words, "kernels": [], "shapes": []}
-
-
-def _renew(shape: dict[str, Any], found: dict[str, Any], kernels: list, name: str) -> None:
-    """Put what was found of one kernel at a shape in place of what was known of it."""
-    for way, new in found.items():
-        if isinstance(new, dict):
-            runs = [run for run in shape[way]["runs"] if kernels[run[0]][0] != name]
-            shape[way] = {**shape[way], "runs": runs + new["runs"]}
 
 
 def _save(path: Path, data: dict[str, Any]) -> None:
@@ -236,17 +254,18 @@ class _Bench:
         self._peak = peaks(device).gflops * 1e9
         self._kernels: dict[tuple, Kernel] = {}
 
-    def shape(self, sizes: tuple[int, int, int], group: list[Job], kernels: list) -> dict[str, Any]:
-        """What is recorded of a shape; kernels that are new are added to `kernels`."""
-        m, n, k = sizes
+    def shape(self, found: dict[str, Any], group: list[Job], kernels: list) -> None:
+        """Add to what is recorded of a shape; kernels that are new are added to `kernels`."""
+        m, n, k = found["sizes"]
         a, b = self._operands(m * k, k * n)
-        found: dict[str, Any] = {"sizes": [m, n, k]}
         for precision in dict.fromkeys(job.precision for job in group):
             of_precision = [job for job in group if job.precision == precision]
-            found[precision] = self._times(of_precision, a, b, kernels)
-        with suppress(ImportError):
-            found["cublas_us"] = [_short(1e6 * s) for s in cublas_seconds(n, m, k)]
-        return found
+            self._times(
+                found.setdefault(precision, {"runs": [], "skipped": [], "failed": []}), of_precision, a, b, kernels
+            )
+        if "cublas_us" not in found:
+            with suppress(ImportError):
+                found["cublas_us"] = [_short(1e6 * s) for s in cublas_seconds(n, m, k)]
 
     def range_check(self, side: int) -> list[float]:
         """Elements of two square matrices, and microseconds by the host's clock to see whether TF32 suits them."""
@@ -277,27 +296,24 @@ class _Bench:
             cl.enqueue_copy(self.queue, buffer, buffer, byte_count=size, src_offset=0, dst_offset=size * i)
         return buffer
 
-    def _times(self, group: list[Job], a, b, kernels: list) -> dict[str, list]:
-        best, names = inf, {key: name for name, key in candidates.KERNELS.items()}
-        runs: list[list] = []
-        skipped: list[int] = []
-        failed: list[list] = []
+    def _times(self, found: dict[str, list], group: list[Job], a, b, kernels: list) -> None:
+        best = min((1e-6 * run[1] for run in found["runs"]), default=inf)
         for job in sorted(group, key=self._least_seconds):
-            entry = [names[job.choice[0]], dict(job.choice[1])]
-            if entry not in kernels:
-                kernels.append(entry)
-            number = kernels.index(entry)
+            if _entry(job) not in kernels:
+                kernels.append(_entry(job))
+            number = kernels.index(_entry(job))
             if self._least_seconds(job) > HOPELESS * best:
-                skipped.append(number)
+                found["skipped"].append(number)
                 continue
             try:
                 seconds, launches = self._seconds(job, a, b, best)
             except (RuntimeError, ValueError, MemoryError, cl.Error) as error:
-                failed.append([number, str(error).splitlines()[0][:120]])
+                found["failed"].append([number, str(error).splitlines()[0][:120]])
                 continue
             best = min(best, *seconds)
-            runs.append([number, _short(1e6 * min(seconds)), _short(1e6 * float(np.median(seconds))), launches])
-        return {"runs": runs, "skipped": skipped, "failed": failed}
+            found["runs"].append(
+                [number, _short(1e6 * min(seconds)), _short(1e6 * float(np.median(seconds))), launches]
+            )
 
     def _least_seconds(self, job: Job) -> float:
         """A bound: no compute unit does more than its part of the peak, and zeroes around C are multiplied, too."""

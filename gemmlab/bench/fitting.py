@@ -19,7 +19,7 @@ import numpy as np
 
 from ..catalog import find
 from ..family.candidates import KERNELS
-from ..family.ranking import Chip, Constants, Work, seconds, text_of, work
+from ..family.ranking import Chip, Constants, Shared, Work, seconds, sharing, text_of, work
 from ..family.selection import Choice, kind_of
 
 #: Where the common fit begins: seconds to start, per tile, per step of the loop, per step of k, per operation of a
@@ -28,6 +28,8 @@ _BEGIN = (4e-6, 1e-6, 2e-7, 5e-9, 2.5e-12, 1.5e-6, 1e-10, 4e-6, 2e-7)
 _OF_TEXTS = 7  # of these, the ones that are not the chip's
 #: Bytes of operands or of a result from which a product shows the memory's bandwidth, and seconds per byte without any.
 _MUCH, _BYTE = 2**25, 3e-13
+#: Ways to multiply that the choice is made from, and what a shape that none of them serves counts.
+MENU, _UNSERVED = 64, 0.05
 #: How strongly a text's constants are drawn to the common ones, in shapes.
 _DRAWN = 2.0
 #: An error of this size, as a logarithm, counts as large.
@@ -175,14 +177,39 @@ def write(record: str | Path, path: str | Path, command: str, judge: bool = True
     return found
 
 
+def menu(record: dict[str, Any], shapes: Iterable[int] | None = None) -> dict[tuple, set[Shared]]:
+    """A few texts, and ways to share their work, among which every recorded shape finds one that is nearly the best.
+
+    They are picked one after another, each as the one that makes the geometric mean over all shapes best. All
+    candidates together would be somewhat better, but nearly every shape would need a compiler of its own.
+    """
+    units, found = record["device"]["units"], defaultdict(set)
+    offered: dict[tuple, dict[tuple, float]] = defaultdict(dict)  # by way, by shape: the part of the best rate
+    for row in timed(record, shapes):
+        way = text_of(row.choice), sharing(row.choice, units)
+        offered[way][row.sizes, find(row.choice[0]).tensor] = row.best / row.seconds
+    reached: dict[tuple, float] = dict.fromkeys({at for parts in offered.values() for at in parts}, _UNSERVED)
+    for _ in range(MENU):
+        gains = {
+            way: sum(log(max(1.0, part / reached[at])) for at, part in parts.items()) for way, parts in offered.items()
+        }
+        text, shared = best = max(gains, key=lambda way: gains[way])
+        if gains[best] <= 0:
+            break
+        found[text].add(shared)
+        reached |= {at: max(part, reached[at]) for at, part in offered[best].items()}
+    return found
+
+
 def constants(record: dict[str, Any], command: str) -> dict[str, Any]:
-    """What is written of a device: the constants that fit its record best, in nanoseconds.
+    """What is written of a device: the constants that fit its record best, in nanoseconds, for the texts of the menu.
 
     Args:
         record: as `gemmlab.bench.candidates.record` wrote it.
         command: what was typed.
     """
     chip, texts = fit(timed(record), record["device"]["units"])
+    ways = menu(record)
     names = {key: name for name, key in KERNELS.items()}
     elements, waits = np.array(record["range_us"]).T
     element, start = np.polyfit(elements, waits * 1e3, 1, w=1 / waits)
@@ -193,7 +220,9 @@ def constants(record: dict[str, Any], command: str) -> dict[str, Any]:
         "chip": {name: _nanoseconds(value) for name, value in chip._asdict().items() if name != "units"},
         "check": [_nanoseconds(1e-9 * start), _nanoseconds(1e-9 * element)],
         "texts": [
-            [names[kernel], dict(params), [_nanoseconds(c) for c in own]] for (kernel, params), own in texts.items()
+            [names[text[0]], dict(text[1]), [_nanoseconds(c) for c in own], sorted(ways[text])]
+            for text, own in texts.items()
+            if text in ways
         ],
     }
 
@@ -212,18 +241,20 @@ def judged(record: dict[str, Any], folds: int = 4) -> dict[str, float]:
     order = np.random.default_rng(0).permutation(len(record["shapes"]))
     ratios, beside = [], []
     for fold in range(folds):
-        chip, texts = fit(timed(record, np.concatenate([order[i::folds] for i in range(folds) if i != fold])),
-                          record["device"]["units"])  # fmt: skip
+        others = np.concatenate([order[i::folds] for i in range(folds) if i != fold])
+        units = record["device"]["units"]
+        (chip, texts), ways = fit(timed(record, others), units), menu(record, others)
         for i in order[fold::folds]:
-            rows = [row for row in timed(record, [i]) if not find(row.choice[0]).tensor]
-            guesses = [(seconds(row.work, texts[text_of(row.choice)], chip), row) for row in rows
-                       if text_of(row.choice) in texts]  # fmt: skip
+            guesses = [
+                (seconds(row.work, texts[text_of(row.choice)], chip), row)
+                for row in timed(record, [i])
+                if not find(row.choice[0]).tensor and sharing(row.choice, units) in ways.get(text_of(row.choice), ())
+            ]
             if guesses:
                 taken = min(guesses, key=lambda pair: pair[0])[1]
                 ratios.append(taken.best / taken.seconds)
-                beside += [1e-6 * record["shapes"][i]["cublas_us"][0] / taken.seconds] * (
-                    "cublas_us" in record["shapes"][i]
-                )
+                if "cublas_us" in record["shapes"][i]:
+                    beside.append(1e-6 * record["shapes"][i]["cublas_us"][0] / taken.seconds)
     found = {"shapes": len(ratios), "mean": _mean(ratios), "share": float(np.mean(np.array(ratios) > 0.9)),
              "least": min(ratios)}  # fmt: skip
     found |= {"mean_cublas": _mean(beside)} if beside else {}

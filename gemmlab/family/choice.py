@@ -18,7 +18,7 @@ from ..opencl.devices import Device
 from ..version import __version__
 from . import selection
 from .candidates import KERNELS, candidates
-from .ranking import Chip, Constants, Work, seconds, text_of, work
+from .ranking import Chip, Constants, Shared, Work, seconds, sharing, text_of, work
 from .selection import Choice, kind
 
 Sizes = tuple[int, int, int]
@@ -34,12 +34,15 @@ class Known(NamedTuple):
         device: on which they were found.
         chip: what all texts share.
         texts: those of each text (`ranking.text_of`).
+        ways: how the work of each text may be shared (`ranking.sharing`). A few texts and ways serve all shapes; with
+            more of them, nearly every shape would have to wait for the compiler.
         check: seconds to see whether TF32 suits the operands, and further seconds per element.
     """
 
     device: str
     chip: Chip
     texts: dict[tuple, Constants]
+    ways: dict[tuple, frozenset[Shared]]
     check: tuple[float, float]
 
 
@@ -58,13 +61,14 @@ def known(device: Device) -> Known | None:
     found = json.loads(file.read_text(encoding="utf-8")).get(kind(device)) if file.exists() else None
     if not found:
         return None
-    texts = {
-        (KERNELS[name], tuple(params.items())): Constants(*(1e-9 * c for c in constants))
-        for name, params, constants in found["texts"]
-    }
+    texts, ways = {}, {}
+    for name, params, constants, shared in found["texts"]:
+        text = KERNELS[name], tuple(params.items())
+        texts[text] = Constants(*(1e-9 * c for c in constants))
+        ways[text] = frozenset((share, strip, last) for share, strip, last in shared)
     chip = Chip(**{name: 1e-9 * value for name, value in found["chip"].items()}, units=device.units)
     start, element = (1e-9 * value for value in found["check"])
-    return Known(found["device"], chip, texts, (start, element))
+    return Known(found["device"], chip, texts, ways, (start, element))
 
 
 def ranked(device: Device, sizes: Sizes, precision: str = "float32") -> list[Ranked]:
@@ -79,8 +83,9 @@ def ranked(device: Device, sizes: Sizes, precision: str = "float32") -> list[Ran
     for way in dict.fromkeys((precision, "float32")):
         check = facts.check[0] + facts.check[1] * (m * k + k * n) if way != "float32" else 0.0
         for choice in candidates(device, sizes, way):
-            constants = facts.texts.get(text_of(choice))
-            if constants:
+            text = text_of(choice)
+            if sharing(choice, device.units) in facts.ways.get(text, ()):
+                constants = facts.texts[text]
                 does = work(choice, sizes)
                 found.append(Ranked(choice, seconds(does, constants, facts.chip) + check, does))
     return sorted(found, key=lambda one: one.seconds)

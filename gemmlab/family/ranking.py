@@ -33,6 +33,10 @@ _OTHER_REGISTERS = 40
 SHARING = ("GROUPS", "ORDER", "SPLIT", "LAST")
 
 
+#: See `sharing`.
+Shared = tuple[float, int, int]
+
+
 class Work(NamedTuple):
     """What a candidate does at M, N, K, before any constant of a device.
 
@@ -98,10 +102,17 @@ def seconds(work: Work, own: Constants, chip: Chip) -> float:
     return own.start + time + work.launches * chip.launch + work.copied * (chip.read + chip.write)
 
 
+@cached(4096)
 def text_of(choice: Choice) -> tuple:
     """What has constants of its own: the kernel and its parameters but those of sharing."""
     kernel, params = choice
     return kernel, tuple((name, value) for name, value in params if name not in SHARING)
+
+
+def sharing(choice: Choice, units: int) -> Shared:
+    """How the work is shared: work-groups per compute unit, to a quarter (0 for one per tile), SPLIT, and LAST."""
+    p = dict(choice[1])
+    return round(4 * p.get("GROUPS", 0) / units) / 4, p.get("SPLIT", 0), p.get("LAST", 1)
 
 
 def work(choice: Choice, sizes: tuple[int, int, int]) -> Work:

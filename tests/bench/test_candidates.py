@@ -49,7 +49,7 @@ def test_a_record_is_continued_and_renewed(any_device, tiny, tmp_path):
     assert len(both["shapes"]) == 2 and both["shapes"][0] == one
     both["shapes"][0]["float32"]["runs"] = [[0, 1e9, 1e9, 1]]
     path.write_text(json.dumps(both))
-    candidates.record(any_device, path, "anew", random=0, only="narrow")
+    candidates.record(any_device, path, "anew", random=0, anew="narrow")
     renewed = json.loads(path.read_text())
     assert {run[0] for run in renewed["shapes"][0]["float32"]["runs"]} == {0, 1}
     assert all(run[1] < 1e9 for shape in renewed["shapes"] for run in shape["float32"]["runs"])
