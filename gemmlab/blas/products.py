@@ -210,8 +210,6 @@ _remembered = cached(1024)(_prepare)  # working a product out takes longer than 
 _ALONE = 2**30
 #: The same on a processor, whose kernels of the family are much slower than those for packed operands.
 _PACKED_ALONE = 2**20
-
-
 #: Tiles of the kernel with warp tiles for batches of matrices that are smaller than the tile that was chosen.
 _WARP_TILE = {"TSK": 16, "WPTM": 8, "WPTN": 8, "WARPM": 4, "BATCHES": 10, "SPLIT": 0, "DOWN": 1}
 _SMALLER = ({"TSM": 128, "TSN": 64, **_WARP_TILE}, {"TSM": 64, "TSN": 64, **_WARP_TILE})
@@ -348,14 +346,15 @@ def _on_device(prepared: Prepared, queue, device, alpha, a, b, beta, c, out, kno
 
 
 def _known(a, b, out, kernel, params, device, edges, precision) -> list[Repeat] | None:
-    """Where the launches of a call on device arrays are kept: an empty list if it is the first of its kind.
+    """A list for the launches of calls on device arrays like this one, which the first of them fills.
 
-    None stands for calls that are not repeated: those with options of unusual types, or on other arrays.
+    None stands for calls that are always worked out: on other arrays, and with options of types that could be mistaken
+    for others (1, 1.0 and True are the same key).
     """
     device_arrays = type(a) is type(b) is cla.Array and (out is None or type(out) is cla.Array)
     if not device_arrays or device is not None or not (params is None or type(params) is dict):
         return None
-    given = params and tuple(params.items())
+    given = None if params is None else tuple(params.items())
     if given and not all(type(value) is int for _, value in given):
         return None
     if not (type(edges) is type(precision) is str and type(kernel) in (str, int)):
