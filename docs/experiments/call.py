@@ -107,7 +107,7 @@ def host_share(queue: cl.CommandQueue, size: int) -> dict:
     return found
 
 
-BATCHES = [(64, 256), (256, 64), (64, 250), (64, 128), (32, 512), (16, 1024), (4, 2048)]
+BATCHES = [(64, 256), (256, 64), (64, 250), (64, 128), (64, 100), (32, 512), (16, 1024), (4, 2048)]
 
 
 WARP_TILING = next(number for number, spec in catalog.items() if spec.file.endswith("warp_tiling.cl"))

@@ -22,7 +22,8 @@ import pyopencl as cl
 import pyopencl.array as cla
 
 from ..caches import cached
-from ..catalog import Key, catalog, find
+from ..catalog import KernelSpec, Key, catalog, find
+from ..catalog.spec import Params
 from ..family import choice, selection, tiles
 from ..family.configuration import letter_of
 from ..family.written import check_double
@@ -43,7 +44,7 @@ from .operands import (
     transposition,
 )  # fmt: skip
 from .passes import Matrix, Session, check_memory, placed, planned, pool_of, trim, wait_for_others
-from .problem import MOST, Batch, Layout, Operand, Problem, footprint
+from .problem import MOST, Batch, Layout, Operand, Problem, footprint, plan
 from .repeat import Recording, Repeat
 
 
@@ -185,7 +186,7 @@ def _prepare(
         packs = m * n * k >= _PACKED_ALONE
     auto = batch is not None and kernel == "auto" and (edges, precision) == ("auto", "float32")
     in_one, chosen = auto and m * n * k < _ALONE, None
-    if batch is not None and in_one and not packs and a.dtype == np.float32 and params is None:
+    if batch is not None and auto and not packs and a.dtype == np.float32 and params is None:
         chosen = _for_a_batch(problem, batch, device, context)
     if packs or chosen:
         tile = None
@@ -193,7 +194,7 @@ def _prepare(
         chosen, tile = None, None if params is None else tiles.complete_tile(params)
     else:
         chosen, tile = select(kernel, params, edges, device, context, problem[:2] + (k,), precision), None
-    at_once = chosen is not None and batch is not None and _at_once(chosen, problem, batch)
+    at_once = bool(chosen and batch and _at_once(chosen.spec, chosen.params, device, problem, batch))
     splits = chosen is None and not packs and edges == "split"
     each = a.dtype.itemsize
     sizes = footprint(problem, planned(chosen, problem) if chosen and problem.k else [])
@@ -207,34 +208,41 @@ def _prepare(
 _remembered = cached(1024)(_prepare)  # working a product out takes longer than a small product
 
 #: Multiply-adds from which a float32 product of a batch is worth launches of its own, by the faster kernels of the
-#: ladder: it keeps a large device busy for as long as several launches take.
-_ALONE = 2**28
+#: ladder, if they cannot multiply all of it in one: on an H200, 512 cubed is not and 1024 cubed just is.
+_ALONE = 2**30
 #: The same on a processor, whose kernels of the family are much slower than those for packed operands.
 _PACKED_ALONE = 2**20
+#: Tiles of the kernel with warp tiles for batches of matrices that are smaller than the tile that was chosen.
+_WARP_TILE = {"TSK": 16, "WPTM": 8, "WPTN": 8, "WARPM": 4, "BATCHES": 10, "SPLIT": 0, "DOWN": 1}
+_SMALLER = ({"TSM": 128, "TSN": 64, **_WARP_TILE}, {"TSM": 64, "TSN": 64, **_WARP_TILE})
 
 
 def _for_a_batch(problem: Problem, batch: Batch, device: Device, context: cl.Context) -> Kernel | None:
-    """The kernel of the ladder for a batch in one launch, if it can and suits: that of a product with as many tiles."""
+    """The kernel of the ladder for a batch in one launch, if it can and suits: that of a product with as many tiles.
+
+    Larger tiles than a result are no use, and vectors that do not divide the sizes are replaced by single floats.
+    """
     (m, n, k), sides = problem[:3], batch.number**0.5
+    if not k or device.kind != "GPU":
+        return None
     number, pairs = selection.choose(device, (round(m * sides), round(n * sides), k))
     spec, params = find(number), dict(pairs)
     params |= {"GROUPS": 0} if "GROUPS" in params else {}  # each tile has a work-group of its own
-    rows, columns, _ = spec.tiles(params)
-    if not k or device.kind != "GPU" or rows > m or columns > n:
-        return None  # much of a tile would lie outside of such small results
-    for width in [{}, {"WIDTH": 1}] if "WIDTH" in params else [{}]:  # sizes that no vector divides take single floats
-        if not spec.problems(params | width, device.limits):
-            chosen = _kernel(number, tuple((params | width).items()), device, context)
-            if _at_once(chosen, problem, batch):
-                return chosen
+    for tile in ({}, *_SMALLER) if "WARPM" in params else ({},):
+        for width in ({}, {"WIDTH": 1}) if "WIDTH" in params else ({},):
+            offered = {**params, **tile, **width}
+            rows, columns, _ = spec.tiles(offered)
+            fits = rows <= m and columns <= n and not spec.problems(offered, device.limits)
+            if fits and _at_once(spec, offered, device, problem, batch):
+                return _kernel(number, tuple(offered.items()), device, context)
     return None
 
 
-def _at_once(chosen: Kernel, problem: Problem, batch: Batch) -> bool:
+def _at_once(spec: KernelSpec, params: Params, device: Device, problem: Problem, batch: Batch) -> bool:
     """Whether a kernel of the ladder can multiply all products in one launch: as they lie, without any other pass."""
-    if not problem.k or chosen.spec.tensor or chosen.workspace or batch.shared(problem) is None:
+    if not problem.k or spec.tensor or spec.workspace(params) or batch.shared(problem) is None:
         return False
-    (only, *more) = planned(chosen, problem)
+    (only, *more) = plan(spec, params, problem, device.features)
     return batch.number <= MOST and not more and only.out is None
 
 
@@ -340,14 +348,15 @@ def _on_device(prepared: Prepared, queue, device, alpha, a, b, beta, c, out, kno
 
 
 def _known(a, b, out, kernel, params, device, edges, precision) -> list[Repeat] | None:
-    """Where the launches of a call on device arrays are kept: an empty list if it is the first of its kind.
+    """A list for the launches of calls on device arrays like this one, which the first of them fills.
 
-    None stands for calls that are not repeated: those with options of unusual types, or on other arrays.
+    None stands for calls that are always worked out: on other arrays, and with options of types that could be mistaken
+    for others (1, 1.0 and True are the same key).
     """
     device_arrays = type(a) is type(b) is cla.Array and (out is None or type(out) is cla.Array)
     if not device_arrays or device is not None or not (params is None or type(params) is dict):
         return None
-    given = params and tuple(params.items())
+    given = None if params is None else tuple(params.items())
     if given and not all(type(value) is int for _, value in given):
         return None
     if not (type(edges) is type(precision) is str and type(kernel) in (str, int)):

@@ -1,5 +1,6 @@
 """Where results go: `out` of any layout, batches as in NumPy, events, pools, and a call that is repeated."""
 
+import dataclasses
 import itertools
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,7 +17,8 @@ from test_matmul import SMALL_TILES, host, laid_out, to_device
 import gemmlab
 from gemmlab import check, matmul
 from gemmlab.blas import passes, products
-from gemmlab.blas.problem import Batch
+from gemmlab.blas.problem import Batch, Problem
+from gemmlab.catalog import Limits
 
 F32 = np.float32
 FAMILY = {"kernel": "family", "params": SMALL_TILE}
@@ -320,3 +322,24 @@ def test_a_batch_of_warp_tiles(any_device, monkeypatch):
             x, y = (cla.to_device(any_device.queue, z) for z in (a, b))
             assert np.array_equal(matmul(x, y, kernel=number, params=params).get(), a @ b)
             assert launched.count("gemm") == launches
+
+
+def test_which_kernel_of_the_ladder_a_batch_takes(any_device, monkeypatch):
+    """On paper, on a GPU: one whose tiles fit the results and that takes the operands as they lie; else the family."""
+    limits = Limits("a GPU", 1024, (1024, 1024, 64), 48 * 1024)
+    gpu = dataclasses.replace(any_device, kind="GPU", platform="NVIDIA CUDA", limits=limits, units=132)
+    monkeypatch.setattr(products, "_kernel", lambda number, params, *_: (gemmlab.catalog[number], dict(params)))
+
+    def taken(number, sizes, device=gpu):
+        m, n, k = sizes
+        batch = Batch(number, (m * k, k * n), ((0, 0),))
+        return products._for_a_batch(Problem.compact(*sizes), batch, device, device.context)
+
+    for number, sizes in itertools.product((2, 64, 1000), ((64, 64, 64), (250, 64, 33), (256, 512, 128), (2048,) * 3)):
+        if (found := taken(number, sizes)) is None:
+            assert sizes != (2048, 2048, 2048)
+            continue
+        spec, params = found
+        assert all(tile <= size for tile, size in zip(spec.tiles(params)[:2], sizes, strict=False))
+        assert not spec.workspace(params) and spec.problems(params, limits) == []
+    assert taken(1000, (8, 8, 64)) is None and taken(64, (256, 256, 256), any_device) is None

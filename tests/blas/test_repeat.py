@@ -67,6 +67,9 @@ def test_what_is_refused_is_refused_again(queue):
     x, y, out = put(queue, whole((16, 16)), whole((16, 16), 1), whole((16, 16), 2))
     for _ in range(3):
         matmul(x, y, kernel=1)
+        matmul(x, y, kernel=3, params={})
+        matmul(x, y, kernel=3, params={"TS": 16, "WPT": 4})
+        refused(TypeError, ["TS"], matmul, x, y, kernel=3, params={"TS": 16.0, "WPT": 4})
         matmul(x, y, out)
         refused(ValueError, ["out shares memory with a"], matmul, x, y, x)
         refused(ValueError, ["kernel", "True"], matmul, x, y, kernel=True)

@@ -61,6 +61,15 @@ def test_the_rule_gives_every_device_a_legal_tile(any_device):
     assert small["TSM"] < large["TSM"]
 
 
+def test_all_products_of_a_batch_share_the_device(any_device):
+    """Together they may take larger tiles than each by itself, but none that lie outside of the results by half."""
+    device = gpu(any_device)
+    for side in (16, 64, 256):
+        alone, batch = (by_rule(device, "s", (side,) * 3, number) for number in (1, 1000))
+        assert alone["WPTM"] * alone["WPTN"] < batch["WPTM"] * batch["WPTN"] or side == 16
+        assert (-(-side // batch["TSM"]) * batch["TSM"]) * (-(-side // batch["TSN"]) * batch["TSN"]) <= 2 * side**2
+
+
 def table_of(*rows):
     return {"nvidia": {"d": [{**row, "tiles": [complete_tile(t) for t in row["tiles"]]} for row in rows]}}
 
