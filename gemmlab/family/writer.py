@@ -212,7 +212,11 @@ _GROUP = [
     "#define RTSM (TSM/WPTM) // rows of work-items in a work-group",
     "#define RTSN (TSN/WPTN) // columns of work-items in a work-group",
 ]
-_WARP = ["#define WM (8*WPTM) // rows of a warp's block of C", "#define WN (4*WPTN) // columns of a warp's block of C"]
+_WARP = [
+    "#define ORDER 8 // rows of tiles in a band that neighbouring work-groups go through together",
+    "#define WM (8*WPTM) // rows of a warp's block of C",
+    "#define WN (4*WPTN) // columns of a warp's block of C",
+]
 
 
 def _depth(c: Configuration) -> Lines:
@@ -228,7 +232,7 @@ def arithmetic(c: Configuration) -> Lines:
     own = warps.tools(c) if c.unit != "items" else []
     if c.parts == 1:
         return own
-    sums = c.stages > 0 and c.unit != "tensor"
+    sums = c.stages > 0 and c.unit == "items"
     return [*own, *product(c), "", *multiply_add(c), ""] if sums else [*own, *product(c), ""]
 
 

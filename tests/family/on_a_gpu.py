@@ -13,7 +13,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from configurations import covering, wrong
+from configurations import covering, warped, wrong
 
 from gemmlab.bench import tiles
 from gemmlab.bench.records import origin
@@ -73,16 +73,21 @@ def main() -> None:
     parser.add_argument("--sizes", default="2048,4096,1000")
     parser.add_argument("--letters", default="dcz")
     parser.add_argument("--tiles", type=int, default=48, help="of each precision, at the first size")
+    parser.add_argument(
+        "--first", action="store_true", help="the first tiles, those of warps among them, and no sample"
+    )
     given = parser.parse_args()
     device, sizes = find_device(), [int(size) for size in given.sizes.split(",")]
     notes = Notes(given.out / "family_run.json", given.seconds)
     rows = given.out / "family.json"
     notes.note("origin", lambda: origin(COMMAND) | device.facts())
     notes.note("wrong of the covering sample", lambda: wrong(device, covering()))
+    notes.note("wrong of the kernels of warps", lambda: wrong(device, covering(warped())))
 
     for letter in given.letters:
         space = tiles.candidates(device, letter)
         tried = [space[0], *random.Random(0).sample(space[1:], min(len(space), given.tiles) - 1)]
+        tried = space[: given.tiles] if given.first else tried
         for size in sizes:
             name = f"{letter} tiles at {size}"
             notes.note(name, partial(search, rows, device, letter, size, tried), needs=15)
