@@ -81,7 +81,8 @@ def main() -> None:
     notes = Notes(given.out / "family_run.json", given.seconds)
     rows = given.out / "family.json"
     notes.note("origin", lambda: origin(COMMAND) | device.facts())
-    notes.note("wrong of the covering sample", lambda: wrong(device, covering()))
+    if not given.first:
+        notes.note("wrong of the covering sample", lambda: wrong(device, covering()))
     notes.note("wrong of the kernels of warps", lambda: wrong(device, covering(warped())))
 
     for letter in given.letters:
