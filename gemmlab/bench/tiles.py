@@ -53,8 +53,8 @@ DIRECT_SPACE = (
 #: STAGES. Those of float64 and complex128 are for tensor cores.
 WARPS = {
     "s": (),
-    "d": ((128, 128, 4, 8, 8, 3), (128, 128, 8, 8, 8, 3), (128, 64, 4, 8, 8, 4)),
-    "c": ((64, 64, 8, 4, 8, 3), (64, 32, 8, 4, 8, 4), (64, 64, 8, 4, 16, 2), (64, 64, 8, 8, 8, 3)),
+    "d": ((128, 128, 4, 8, 8, 3), (128, 64, 4, 8, 8, 4)),
+    "c": ((64, 32, 8, 4, 8, 4), (64, 32, 8, 4, 16, 3), (64, 64, 8, 4, 8, 3), (64, 64, 8, 4, 16, 2)),
     "z": ((64, 64, 2, 8, 8, 3), (64, 64, 4, 8, 8, 3)),
 }
 
@@ -63,6 +63,7 @@ WARPS = {
 REGISTERS = range(32, 129)
 
 KEPT = 4  # tiles in a row of the table
+_FEW = 4  # that are compiled as fast as the processes to do so start
 SIDES = ("TSM", "TSN", "TSK")  # of a tile, along M, N and K
 
 
@@ -174,7 +175,8 @@ def _operands(device: Device, letter: str, sizes: tuple[int, int, int], trans: t
 
 def compile_ahead(device: Device, letter: str, sizes: tuple[int, int, int], found: Iterable[Tile]) -> None:
     """Compile side by side on a GPU, whose compiler runs on one core; what it makes is kept on disk."""
-    if device.kind == "GPU":
+    found = list(found)
+    if device.kind == "GPU" and len(found) > _FEW:
         with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
             list(pool.map(partial(_compile, device.index, letter, sizes), found))
 
