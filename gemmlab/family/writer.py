@@ -10,9 +10,9 @@
     compute     the multiply-adds of a tile
     store       alpha, beta, and what of C exists
 
-A kernel without local memory has a `begin`, `steps` and `store` of its own, in `direct`. Every function takes the
-configuration and returns lines; a decision about the configuration is made in one of them. `origins` says for each
-line of a text which function wrote it.
+A kernel without local memory has a `begin`, `steps` and `store` of its own, in `direct`, and so has one of warps, in
+`warps`. Every function takes the configuration and returns lines; a decision about the configuration is made in one of
+them. `origins` says for each line of a text which function wrote it.
 """
 
 from __future__ import annotations
