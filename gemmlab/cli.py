@@ -80,6 +80,15 @@ def several_settings(text: str) -> list[dict[str, int]]:
     return [settings(part) for part in text.split(":")]
 
 
+def types(text: str) -> list[str]:
+    """Such as float64,complex64."""
+    known, found = ("float32", "float64", "complex64", "complex128"), text.split(",")
+    unknown = [name for name in found if name not in known]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"there is no type {unknown[0]!r}; there are {', '.join(known)}")
+    return found
+
+
 def _device(parser) -> None:
     parser.add_argument("--device", help="an index or part of a name (default: the preferred device)")
 
@@ -140,6 +149,8 @@ def _compare_options(parser) -> None:
     shapes.add_argument("--random", type=int, default=0, metavar="N", help="so many random shapes")
     shapes.add_argument("--seed", type=int, default=0, help="of the random shapes (default: 0)")
     shapes.add_argument("--most-flops", type=float, help="operations of a random shape (2e12; processors 2e10)")
+    words = "of the matrices, such as float64,complex64 (default: float32)"
+    shapes.add_argument("--types", type=types, default=["float32"], help=words)
     shapes.add_argument("--numpy", action="store_true", help="NumPy arrays in and out instead of device arrays")
     kernels = parser.add_argument_group("launches alone beside a library's, without what a call costs")
     kernels.add_argument("--cublas", action="store_true", help="cuBLAS SGEMM, by PyTorch")
@@ -349,7 +360,7 @@ def _compare_calls(given: Arguments, device) -> int:
         shapes += calls.random_shapes(given.random, given.seed, most)
     if not shapes:
         raise ValueError("compare what? Give --sizes, --random N, or both")
-    rows = calls.compare(shapes, device, given.numpy)
+    rows = [row for dtype in given.types for row in calls.compare(shapes, device, given.numpy, dtype)]
     for way, found in calls.summary(rows).items():
         print(
             f"{way}, {len(rows)} shapes: geometric mean {found['mean']:.2f}, {found['share']:.0%} above {calls.GOOD}, "

@@ -34,9 +34,28 @@ def every() -> list[Configuration]:
     return found
 
 
-def covering() -> list[Configuration]:
+#: For kernels of warps: two warps, two micro-tiles down and across, and two steps of the tensor cores in a tile.
+WARPS = {"tile": (16, 16), "micro_tile": (2, 2), "depth": 8, "unroll": 8}
+
+
+def warped() -> list[Configuration]:
+    """The same for the kernels whose warps share blocks of C, with tensor cores and without."""
+    found = []
+    kinds = [(unit, p) for unit, letters in (("warps", "sdcz"), ("tensor", "dz")) for p in letters]
+    for (unit, precision), beta, edges in itertools.product(kinds, (False, True), EDGES):
+        operations = "NTCR" if PRECISIONS[precision].parts == 2 else "NT"
+        shape = WARPS | ({"tile": (32, 32), "micro_tile": (4, 4)} if precision == "s" else {})
+        for turn, (a, b) in enumerate(itertools.product(operations, repeat=2), len(found)):
+            c = Configuration(precision, a, b, beta, edges=edges, unit=unit, **shape, stages=2 + turn % 3)
+            width = 16 // PRECISIONS[precision].size
+            widths = tuple(width if turn % 2 and c.takes(operand, width) else 1 for operand in "ab")
+            found.append(replace(c, tail=turn % 4 > 0, widths=widths))
+    return found
+
+
+def covering(configurations: list[Configuration] | None = None) -> list[Configuration]:
     """So many of them that every pair of values that occurs, occurs: always the one with most that are new."""
-    left = {c: _pairs(c) for c in every()}
+    left = {c: _pairs(c) for c in configurations or every()}
     missing, chosen = set().union(*left.values()), []
     while missing:
         chosen.append(max(left, key=lambda c: len(left[c] & missing)))
@@ -45,16 +64,23 @@ def covering() -> list[Configuration]:
 
 
 def _pairs(c: Configuration) -> set:
-    values = (c.precision, c.a, c.b, c.beta, c.edges, c.tail, c.widths, c.stages)
+    values = ((c.unit, c.precision), c.a, c.b, c.beta, c.edges, c.tail, c.widths, c.stages)
     return set(itertools.combinations(enumerate(values), 2))
 
 
 def sizes(c: Configuration) -> tuple[int, int, int]:
     """M, N and K that end inside a tile wherever the configuration allows it, as far as its loads do."""
-    m = 16 - (0 if not c.guards("a") else 3 if c.along_k("a") or c.widths[0] == 1 or not c.stages else 2)
-    n = 12 - (0 if not c.guards("b") else 3 if c.along_k("b") or c.widths[1] == 1 else 2)
-    k = 11 if c.stages == 0 else 12 - (0 if not c.tail else 2 if 2 in c.widths else 1)
+    m, n = (
+        many * side - (0 if not c.guards(operand) else c.width(operand) if _wide(c, operand) else 3)
+        for operand, many, side in zip("ab", (2, 3), c.tile, strict=True)
+    )
+    k = 11 if c.stages == 0 else 3 * c.depth - (max(c.widths) if c.tail else 0)
     return m, n, k
+
+
+def _wide(c: Configuration, operand: str) -> bool:
+    """Whether loads of several elements run along the size that the operand shares with C."""
+    return c.stages > 0 and c.width(operand) > 1 and not c.along_k(operand)
 
 
 class Stored(NamedTuple):
@@ -103,8 +129,11 @@ def case(c: Configuration, seed: int = 0) -> Case:
 def loaded() -> list[Configuration]:
     """The configurations whose texts are longest: everything switched on, and the widest loads taken apart."""
     full = Configuration(beta=True, edges="both", tail=True, stages=2, tile=(64, 64), depth=16)
+    warps = replace(full, unit="tensor", precision="z", stages=3, tile=(64, 64), micro_tile=(4, 8), depth=8, unroll=8)
     return [replace(full, precision=p, widths=(w, w)) for p, w in (("s", 4), ("d", 4), ("c", 4), ("z", 4))] + [
         replace(full, precision="z", a="C", b="R", widths=(2, 2)),
+        replace(warps, a="C", b="R"),
+        replace(warps, unit="warps", precision="c", widths=(2, 1)),
     ]
 
 

@@ -77,12 +77,14 @@ class Row(NamedTuple):
     Attributes:
         m, n, k: sizes of the row-major product: a is m x k, b is k x n.
         seconds: by the way's name, the seconds per call of each round; the last one is the other library's.
+        dtype: the type of the matrices.
     """
 
     m: int
     n: int
     k: int
     seconds: dict[str, list[float]]
+    dtype: str = "float32"
 
     def ratios(self, way: str) -> list[float]:
         """How many times as fast as the other library each round was: its time over ours, in the same round."""
@@ -90,15 +92,18 @@ class Row(NamedTuple):
 
     def __str__(self) -> str:
         *ours, other = self.seconds
-        theirs = model.gflops(self.m, self.n, self.k, float(np.median(self.seconds[other])))
-        words = [f"{self.m} x {self.n} x {self.k}: {other} {theirs:,.1f} GFLOPS"]
+        each = 4 if self.dtype.startswith("complex") else 1  # real multiply-adds in one
+        theirs = each * model.gflops(self.m, self.n, self.k, float(np.median(self.seconds[other])))
+        words = [f"{self.dtype}, {self.m} x {self.n} x {self.k}: {other} {theirs:,.1f} GFLOPS"]
         for way in ours:
             ratios = self.ratios(way)
             words.append(f"{way} {np.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
         return ", ".join(words)
 
 
-def compare(shapes: list[Shape], device: Device | int | str | None = None, numpy: bool = False) -> list[Row]:
+def compare(
+    shapes: list[Shape], device: Device | int | str | None = None, numpy: bool = False, dtype: str = "float32"
+) -> list[Row]:
     """Time `matmul` beside PyTorch (on a GPU, without TF32) or NumPy (on a processor), and print each shape.
 
     Args:
@@ -106,6 +111,7 @@ def compare(shapes: list[Shape], device: Device | int | str | None = None, numpy
         device: a Device, an index or part of a name; the preferred device by default.
         numpy: whether operands and results are NumPy arrays. Otherwise they stay on the device: on its default queue,
             and on a queue of the user's own.
+        dtype: "float32", "float64", "complex64" or "complex128".
     """
     device, rows = find_device(device), []
     if device.kind == "GPU":  # the compiler runs on one core, and takes longer than the products
@@ -113,10 +119,17 @@ def compare(shapes: list[Shape], device: Device | int | str | None = None, numpy
         tuning.compile_ahead(device, [(kernel, dict(params)) for kernel, params in chosen])
     for m, n, k in shapes:
         rng = np.random.default_rng(0)
-        a, b = rng.standard_normal((m, k), np.float32), rng.standard_normal((k, n), np.float32)
-        rows.append(Row(m, n, k, _alternating({**_ours(a, b, device, numpy), **_theirs(a, b, device, numpy)})))
+        a, b = _normal(rng, m, k, np.dtype(dtype)), _normal(rng, k, n, np.dtype(dtype))
+        ways = {**_ours(a, b, device, numpy), **_theirs(a, b, device, numpy)}
+        rows.append(Row(m, n, k, _alternating(ways), dtype))
         print(rows[-1], flush=True)
     return rows
+
+
+def _normal(rng: np.random.Generator, rows: int, columns: int, dtype: np.dtype) -> np.ndarray:
+    """A matrix of standard normal numbers; a complex one has two in each element."""
+    real = np.empty(0, dtype).real.dtype
+    return rng.standard_normal((rows, columns * (dtype.itemsize // real.itemsize)), real).view(dtype)
 
 
 def _ours(a: np.ndarray, b: np.ndarray, device: Device, numpy: bool) -> dict[str, Way]:
@@ -189,4 +202,4 @@ def summary(rows: list[Row]) -> dict[str, dict[str, float]]:
 
 def recorded(rows: list[Row]) -> dict:
     """The rows and their summary for a record."""
-    return {"calls": [{"m": r.m, "n": r.n, "k": r.k, "seconds": r.seconds} for r in rows], "summary": summary(rows)}
+    return {"calls": [row._asdict() for row in rows], "summary": summary(rows)}

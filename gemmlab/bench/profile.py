@@ -89,7 +89,7 @@ def cut_exactly(device: Device, letter: str, tile: Tile) -> bool:
 
 
 def kernel_tuner(device: Device, letter: str) -> tuple[dict[str, list[int]], list[str]]:
-    """The space of tiles for Kernel Tuner: `tune_params` and `restrictions` (strings that hold in Python).
+    """The space of tiles without warps for Kernel Tuner: `tune_params` and `restrictions` (they hold in Python).
 
     Args:
         device: whose limits hold.
@@ -100,7 +100,8 @@ def kernel_tuner(device: Device, letter: str) -> tuple[dict[str, list[int]], lis
 
     Source: B. van Werkhoven, Kernel Tuner, Future Generation Computer Systems 90, 2019.
     """
-    found, size = tiles.candidates(device, letter), PRECISIONS[letter].size
+    found = [tile for tile in tiles.candidates(device, letter) if not tile["UNIT"]]
+    size = PRECISIONS[letter].size
     values = {name: sorted({tile[name] for tile in found}) for name in found[0]}
     values["UNROLL"] = [n for n in (1, 2, 4, 8, 16) if n <= max(values["TSK"])]
     items = "((TSM//WPTM)*(TSN//WPTN))"

@@ -28,7 +28,7 @@ from ..blas import products
 from ..caches import cached
 from ..catalog import ParameterError
 from ..family import selection, tiles
-from ..family.configuration import PRECISIONS
+from ..family.configuration import PRECISIONS, UNITS
 from ..family.tiles import Lying, complete_tile, configure
 from ..family.written import written
 from ..opencl.devices import Device, devices
@@ -49,11 +49,21 @@ DIRECT_SPACE = (
     (4, 8, 16),
 )
 
+#: Blocks of warps that were the fastest on an H200, one of them at least at some size: TSM, TSN, WPTM, WPTN, TSK and
+#: STAGES. Those of float64 and complex128 are for tensor cores.
+WARPS = {
+    "s": (),
+    "d": ((128, 128, 4, 8, 8, 3), (128, 64, 4, 8, 8, 4)),
+    "c": ((64, 32, 8, 4, 8, 4), (64, 32, 8, 4, 16, 3), (64, 64, 8, 4, 8, 3), (64, 64, 8, 4, 16, 2)),
+    "z": ((64, 64, 2, 8, 8, 3), (64, 64, 4, 8, 8, 3)),
+}
+
 #: Registers of 32 bits that accumulators take on a GPU: with more a work-item has none left for anything else, and
 #: with less it loads more than it multiplies.
 REGISTERS = range(32, 129)
 
 KEPT = 4  # tiles in a row of the table
+_FEW = 4  # that are compiled as fast as the processes to do so start
 SIDES = ("TSM", "TSN", "TSK")  # of a tile, along M, N and K
 
 
@@ -62,6 +72,7 @@ def candidates(device: Device, letter: str) -> list[Tile]:
     size, parts = PRECISIONS[letter].size, PRECISIONS[letter].parts
     found = [tiles.by_rule(device, letter, (4096, 4096, 4096))]
     if device.kind == "GPU":
+        found += warp_tiles(letter)
         for (down, across), (rows, columns), depth, stages in itertools.product(*SPACE):
             tile = {"TSM": down * rows, "TSN": across * columns, "TSK": depth, "WPTM": rows, "WPTN": columns,
                     "WIDTH": max(1, 16 // size), "STAGES": stages}  # fmt: skip
@@ -76,8 +87,19 @@ def candidates(device: Device, letter: str) -> list[Tile]:
     return [tile for i, tile in enumerate(found) if tile not in found[:i] and takes(device, letter, tile)]
 
 
+def warp_tiles(letter: str) -> list[Tile]:
+    """The tiles of `WARPS` with all parameters."""
+    names, width = ("TSM", "TSN", "WPTM", "WPTN", "TSK", "STAGES"), 16 // PRECISIONS[letter].size
+    unit = "tensor" if PRECISIONS[letter].real == "double" else "warps"
+    rest = {"WIDTH": width, "UNIT": UNITS.index(unit)}
+    tiles = (dict(zip(names, numbers, strict=True)) for numbers in WARPS[letter])
+    return [complete_tile({**tile, "UNROLL": tile["TSK"], **rest}) for tile in tiles]
+
+
 def neighbours(tile: Tile) -> list[Tile]:
-    """The same tile with its loop over k laid out otherwise."""
+    """The same tile with its loop over k laid out otherwise; none for warps, which lay all of it out."""
+    if tile["UNIT"]:
+        return []
     others = (n for n in (1, 2, 4, 8, 16) if n != tile["UNROLL"] and tile["TSK"] % n == 0)
     return [{**tile, "UNROLL": n} for n in others]
 
@@ -153,7 +175,8 @@ def _operands(device: Device, letter: str, sizes: tuple[int, int, int], trans: t
 
 def compile_ahead(device: Device, letter: str, sizes: tuple[int, int, int], found: Iterable[Tile]) -> None:
     """Compile side by side on a GPU, whose compiler runs on one core; what it makes is kept on disk."""
-    if device.kind == "GPU":
+    found = list(found)
+    if device.kind == "GPU" and len(found) > _FEW:
         with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
             list(pool.map(partial(_compile, device.index, letter, sizes), found))
 
@@ -216,18 +239,23 @@ def add(
     command: str,
     fallback: Tile | None = None,
 ) -> None:
-    """A row of the table: the fastest tiles at a size, with what they reached, and perhaps the tile of a split."""
+    """A row of the table: the fastest tiles at a size, with what they reached, and perhaps the tile of a split.
+
+    Not every device of a kind can run what is fastest: the fastest tile without warps is always among them.
+    """
     known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     entry = known.setdefault(selection.kind(device), {})
     entry |= device.facts() | {"date": date.today().isoformat()}
     entry["commands"] = [*(c for c in entry.get("commands", []) if c != command), command]
-    row: dict[str, Any] = {
-        "size": size if isinstance(size, int) else list(size),
-        "tiles": [tile for _, tile in rated[:KEPT]],
-    }
+    row: dict[str, Any] = {"size": size if isinstance(size, int) else list(size)}
+    others = [old for old in entry.get(letter, []) if old["size"] != row["size"]]
+    before = [old for old in entry.get(letter, []) if old["size"] == row["size"]]
+    measured = [*rated, *(pair for old in before for pair in zip(old["gflops"], old["tiles"], strict=True))]
+    simple = [pair for pair in sorted(measured, key=_slower) if not complete_tile(pair[1])["UNIT"]][:1]
+    kept = rated[:KEPT] if any(pair in rated[:KEPT] for pair in simple) else [*rated[: KEPT - 1], *simple]
+    row["tiles"] = [tile for _, tile in kept]
     if fallback:
         row["fallback"] = fallback
-    row["gflops"] = [round(gflops, 1) for gflops, _ in rated[:KEPT]]
-    others = [old for old in entry.get(letter, []) if old["size"] != row["size"]]
+    row["gflops"] = [round(gflops, 1) for gflops, _ in kept]
     entry[letter] = sorted([*others, row], key=lambda row: (isinstance(row["size"], list), row["size"]))
     file.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")

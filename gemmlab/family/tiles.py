@@ -227,7 +227,7 @@ def _for_a_processor(precision: str, device: Device) -> dict[str, int]:
     width = min(device.limits.vector, _VECTOR_BYTES * parts // size) // parts
     columns = 8 // parts
     tile = {"TSM": 4 * width, "TSN": columns, "WPTM": width, "WPTN": columns}
-    return tile | {"TSK": 1, "UNROLL": 1, "WIDTH": width, "STAGES": 0}
+    return tile | {"TSK": 1, "UNROLL": 1, "WIDTH": width, "STAGES": 0, "UNIT": 0}
 
 
 def _halved(micro: tuple[int, int]) -> tuple[int, int]:
@@ -251,4 +251,5 @@ def _for_a_gpu(micro: tuple[int, int], precision: str, device: Device) -> dict[s
         "UNROLL": 4,
         "WIDTH": max(1, _LOAD_BYTES // size) if device.kind == "GPU" else 1,
         "STAGES": 2 if device.kind == "GPU" else 1,
+        "UNIT": 0,
     }

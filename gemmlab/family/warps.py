@@ -150,21 +150,18 @@ def instruction() -> Lines:
         // multiply: add 16 x 4 elements of A times 4 x 8 of B to two rows and two columns of sums per work-item, which
         // gives the elements of step t: rows g and g + 8 of A, and column g of B; see the PTX manual, "mma"
         #if defined(__NV_CL_C_VERSION)
-        #define MMA(sum, i, j, upper, lower, b) \\
-            asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 " \\
-                "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};" \\
-                : "+d"(sum[j][i]), "+d"(sum[j + 1][i]), "+d"(sum[j][i + 1]), "+d"(sum[j + 1][i + 1]) \\
-                : "d"(upper), "d"(lower), "d"(b))
+        #define MMA(sum, i, j, upper, lower, b) asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 " \\
+            "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};" \\
+            : "+d"(sum[j][i]), "+d"(sum[j + 1][i]), "+d"(sum[j][i + 1]), "+d"(sum[j + 1][i + 1]) \\
+            : "d"(upper), "d"(lower), "d"(b))
         #else // the work-items of a warp show each other their elements
         #define MMA(sum, i, j, upper, lower, b) { \\
             barrier(CLK_LOCAL_MEM_FENCE); \\
             shown[get_local_id(0)] = (double4)(upper, lower, b, 0.0); \\
             barrier(CLK_LOCAL_MEM_FENCE); \\
-            for (int l = 0; l < 4; l++) { \\
-                for (int h = 0; h < 2; h++) { \\
-                    sum[j + h][i] += shown[warp*32 + 4*g + l].x*shown[warp*32 + 8*t + 4*h + l].z; \\
-                    sum[j + h][i + 1] += shown[warp*32 + 4*g + l].y*shown[warp*32 + 8*t + 4*h + l].z; \\
-                } \\
+            for (int l = 0; l < 8; l++) { \\
+                sum[j + l/4][i] += shown[warp*32 + 4*g + l%4].x*shown[warp*32 + 8*t + l].z; \\
+                sum[j + l/4][i + 1] += shown[warp*32 + 4*g + l%4].y*shown[warp*32 + 8*t + l].z; \\
             } \\
         }
         #endif
@@ -179,14 +176,18 @@ def begin(c: Configuration) -> Lines:
     return fill(
         """
         // identifiers
-        const int lane = get_local_id(0)%32;     // number of the work-item in its warp
-        const int warp = get_local_id(0)/32;     // number of the warp
+        const int lane = get_local_id(0)%32, warp = get_local_id(0)/32; // number in the warp, and of the warp
         const int g = $g;                    // row of the work-item in the warp, from 0 to 7
         const int t = $t;                    // its column, from 0 to 3
         const int wm = warp%(TSM/WM)*WM;         // first row of the warp's block in the tile of C
         const int wn = warp/(TSM/WM)*WN;         // first column of the warp's block
-        const int m0 = get_group_id(0)*TSM;      // first row of the tile of C
-        const int n0 = get_group_id(1)*TSN;      // first column of the tile of C
+
+        // which tile: down a band of ORDER rows of tiles, then on to the next column of the band
+        const int tile = get_group_id(1)*get_num_groups(0) + get_group_id(0), columns = get_num_groups(1);
+        const int band = tile/(ORDER*columns)*ORDER;
+        const int rows = min(ORDER, (int)get_num_groups(0) - band);
+        const int m0 = (band + tile%(ORDER*columns)%rows)*TSM; // first row of the tile of C
+        const int n0 = tile%(ORDER*columns)/rows*TSN;          // first column of the tile of C
         $beginnings
 
         // local memory: a stage to compute from, and the others to fill
@@ -261,12 +262,10 @@ def steps(c: Configuration) -> Lines:
                     stage = k0 + TSK < K ? (now + 1)%STAGES : now; // in the end nobody needs them
                 }
                 $ahead
-                if (k == 0) {
-                    if (k1 < K) {
-                        $more
-                    }
-                    COPIED();
+                if (k == 0 && k1 < K) {
+                    $more
                 }
+                if (k == 0) COPIED();
                 $multiply
             }
         }
@@ -292,11 +291,8 @@ def _loads(stage: str, k0: str) -> Lines:
 def declared(c: Configuration) -> Lines:
     """Fragments for two steps. The instruction takes a column of B for every two columns of C."""
     columns = "WPTN/2" if c.unit == "tensor" else "WPTN"
-    counts = ("a", "WPTM"), ("b", columns)
-    return [
-        f"{c.type()} {name}[2][{count}] __attribute__((aligned(16)));"
-        for name, count in (("a", "WPTM"), ("b", columns))
-    ]
+    aligned = "" if c.unit == "tensor" else " __attribute__((aligned(16)))"
+    return [f"{c.type()} a[2][WPTM]{aligned}, b[2][{columns}]{aligned};"]
 
 
 @writes
@@ -349,16 +345,44 @@ def multiply(c: Configuration) -> Lines:
     """The multiply-adds of a step."""
     if c.unit == "tensor":
         return _by_tensor_cores(c)
-    product = "acc[j][i] += a[of][i]*b[of][j];"
+    if c.parts == 2:
+        return _by_parts(c)
     return fill(
         """
         for (int j = 0; j < WPTN; j++) {
             for (int i = 0; i < WPTM; i++) {
-                $product
+                acc[j][i] += a[of][i]*b[of][j];
+            }
+        }
+        """
+    )
+
+
+def _signs(c: Configuration) -> tuple[int, int]:
+    """The signs that the imaginary parts of A and B get."""
+    return -1 if c.conjugates("a") else 1, -1 if c.conjugates("b") else 1
+
+
+def _by_parts(c: Configuration) -> Lines:
+    """Complex numbers: the real parts of a column of A, then the imaginary parts, so that no sum waits for itself."""
+    of_a, of_b = _signs(c)
+    sign = {1: "+", -1: "-"}
+    return fill(
+        """
+        for (int j = 0; j < WPTN; j++) {
+            for (int i = 0; i < WPTM; i++) { // with the real parts of a
+                acc[j][i].x += a[of][i].x*b[of][j].x;
+                acc[j][i].y $xy= a[of][i].x*b[of][j].y;
+            }
+            for (int i = WPTM - 1; i >= 0; i--) { // and back, with the imaginary parts
+                acc[j][i].y $yx= a[of][i].y*b[of][j].x;
+                acc[j][i].x $yy= a[of][i].y*b[of][j].y;
             }
         }
         """,
-        product=product if c.parts == 1 else "acc[j][i] = multiply_add(a[of][i], b[of][j], acc[j][i]);",
+        xy=sign[of_b],
+        yx=sign[of_a],
+        yy=sign[-of_a * of_b],
     )
 
 
@@ -368,7 +392,7 @@ def _by_tensor_cores(c: Configuration) -> Lines:
     if c.parts == 1:
         products = [f"MMA(acc, i, j, {', '.join(names)});"]
     else:
-        of_a, of_b = (-1 if c.conjugates(operand) else 1 for operand in "ab")
+        of_a, of_b = _signs(c)
         parts = (("re", "x", "x", 1), ("re", "y", "y", -of_a * of_b), ("im", "x", "y", of_b), ("im", "y", "x", of_a))
         products = []
         for total, x, y, sign in parts:

@@ -10,9 +10,9 @@
     compute     the multiply-adds of a tile
     store       alpha, beta, and what of C exists
 
-A kernel without local memory has a `begin`, `steps` and `store` of its own, in `direct`. Every function takes the
-configuration and returns lines; a decision about the configuration is made in one of them. `origins` says for each
-line of a text which function wrote it.
+A kernel without local memory has a `begin`, `steps` and `store` of its own, in `direct`, and so has one of warps, in
+`warps`. Every function takes the configuration and returns lines; a decision about the configuration is made in one of
+them. `origins` says for each line of a text which function wrote it.
 """
 
 from __future__ import annotations
@@ -212,7 +212,11 @@ _GROUP = [
     "#define RTSM (TSM/WPTM) // rows of work-items in a work-group",
     "#define RTSN (TSN/WPTN) // columns of work-items in a work-group",
 ]
-_WARP = ["#define WM (8*WPTM) // rows of a warp's block of C", "#define WN (4*WPTN) // columns of a warp's block of C"]
+_WARP = [
+    "#define ORDER 8 // rows of tiles in a band that neighbouring work-groups go through together",
+    "#define WM (8*WPTM) // rows of a warp's block of C",
+    "#define WN (4*WPTN) // columns of a warp's block of C",
+]
 
 
 def _depth(c: Configuration) -> Lines:
@@ -228,7 +232,7 @@ def arithmetic(c: Configuration) -> Lines:
     own = warps.tools(c) if c.unit != "items" else []
     if c.parts == 1:
         return own
-    sums = c.stages > 0 and c.unit != "tensor"
+    sums = c.stages > 0 and c.unit == "items"
     return [*own, *product(c), "", *multiply_add(c), ""] if sums else [*own, *product(c), ""]
 
 

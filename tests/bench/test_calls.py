@@ -60,4 +60,10 @@ def test_calls_are_compared_and_recorded(any_device, monkeypatch, capsys, tmp_pa
     assert [(r["m"], r["n"], r["k"]) for r in found["calls"][:2]] == [(16, 16, 16), (8, 12, 20)]
     assert len(found["calls"]) == 3 and set(found["summary"]) == {"default queue", "own queue"}
     assert {"device", "date", "command", "versions"} <= set(found)
+    assert cli.main([*command, "--types", "float32,complex64", "--json", str(file)]) == 0
+    found = json.loads(file.read_text(encoding="utf-8"))
+    assert [r["dtype"] for r in found["calls"]] == ["float32"] * 2 + ["complex64"] * 2
+    with pytest.raises(SystemExit):
+        cli.main([*command, "--types", "float16"])
+    assert "float16" in capsys.readouterr().err
     assert cli.main([*command, "--numpy"]) == 0 and "matmul of NumPy arrays" in capsys.readouterr().out

@@ -9,11 +9,12 @@ It writes what it finds into two files of the folder at once, and does not repea
 import argparse
 import json
 import random
+import sys
 import time
 from functools import partial
 from pathlib import Path
 
-from configurations import covering, wrong
+from configurations import covering, warped, wrong
 
 from gemmlab.bench import tiles
 from gemmlab.bench.records import origin
@@ -21,7 +22,7 @@ from gemmlab.family.configuration import PRECISIONS
 from gemmlab.family.tiles import by_rule
 from gemmlab.opencl.devices import find_device
 
-COMMAND = "python tests/family/on_a_gpu.py"
+COMMAND = " ".join(["python tests/family/on_a_gpu.py", *(word for word in sys.argv[1:] if word == "--warps")])
 
 
 class Notes:
@@ -73,12 +74,16 @@ def main() -> None:
     parser.add_argument("--sizes", default="2048,4096,1000")
     parser.add_argument("--letters", default="dcz")
     parser.add_argument("--tiles", type=int, default=48, help="of each precision, at the first size")
+    parser.add_argument("--warps", action="store_true", help="only kernels of warps, in half a minute")
     given = parser.parse_args()
     device, sizes = find_device(), [int(size) for size in given.sizes.split(",")]
     notes = Notes(given.out / "family_run.json", given.seconds)
     rows = given.out / "family.json"
     notes.note("origin", lambda: origin(COMMAND) | device.facts())
-    notes.note("wrong of the covering sample", lambda: wrong(device, covering()))
+    if given.warps:
+        only_warps(notes, rows, device, given.letters, sizes)
+        return
+    notes.note("wrong of the covering sample", lambda: wrong(device, [*covering(), *covering(warped())]))
 
     for letter in given.letters:
         space = tiles.candidates(device, letter)
@@ -105,6 +110,15 @@ def main() -> None:
             work = partial(tiles.rate, device, "s", big, 0.1, trans, beta, kernel=kernel)
             notes.note(f"s at {big[0]}, kernel {kernel}, transposed {trans}, beta {beta}", work)
     notes.note(f"s cuBLAS at {big[0]}", partial(cublas, "s", big[0]))
+
+
+def only_warps(notes: Notes, rows: Path, device, letters: str, sizes: list[int]) -> None:
+    """Whether a sample of the kernels of warps is right, and the fastest of the tiles for them."""
+    notes.note("wrong of a sample", lambda: wrong(device, covering(warped())[::4]))
+    for letter in letters:
+        for size in sizes:
+            work = partial(search, rows, device, letter, size, tiles.warp_tiles(letter))
+            notes.note(f"{letter} tiles at {size}", work, needs=2)
 
 
 def search(rows: Path, device, letter: str, size: int, tried: list) -> list:

@@ -17,11 +17,11 @@ def test_the_name_says_everything():
     """Two configurations that differ in anything differ in their names."""
     known = every()
     assert len({c.name for c in known}) == len(known) == len(set(known))
-    one = Configuration("z", stages=2)
+    one = Configuration("z", stages=2, unroll=16)
     others = {
         "precision": "d", "a": "T", "b": "C", "beta": True, "tile": (64, 32), "micro_tile": (2, 4), "depth": 32,
         "unroll": 2, "widths": (1, 2), "stages": 1, "edges": "rows", "tail": True, "batch": True,
-        "part": True,
+        "part": True, "unit": "warps",
     }  # fmt: skip
     assert set(others) == {field.name for field in fields(Configuration)}
     names = [replace(one, **{name: value}).name for name, value in others.items()] + [one.name]
@@ -48,6 +48,12 @@ def test_it_cannot_be_changed():
         ({"edges": "all"}, ["edges must be one of", "'all'"]),
         ({"stages": True}, ["stages must be one of 0, 1, 2", "not True"]),
         ({"stages": 3}, ["stages must be one of 0, 1, 2", "not 3"]),
+        ({"unit": "warp"}, ["unit must be one of", "'tensor'", "'warp'"]),
+        ({"unit": "warps"}, ["stages must be one of 2, 3, 4", "not 1"]),
+        ({"unit": "tensor", "stages": 2}, ["multiplies float64 and complex128", "'s'", "depth=16", "unroll=4"]),
+        ({"unit": "warps", "stages": 2, "micro_tile": (2, 32)}, ["64 columns", "blocks of 128", "groups of 4"]),
+        ({"unit": "warps", "stages": 2, "unroll": 16, "widths": (1, 4)}, ["b is turned round"]),
+        ({"unit": "tensor", "precision": "z", "stages": 2, "unroll": 16, "widths": (2, 1)}, ["no asynchronous copy"]),
         ({"stages": 0}, ["without stages depth, unroll", "1 numbers are no vector"]),
         ({"stages": 0, "depth": 1, "unroll": 1, "widths": (8, 1)}, ["4 rows does not consist of vectors of 8"]),
         ({"tail": None}, ["tail must be one of", "None"]),

@@ -6,16 +6,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from configurations import DIRECT, SMALL, case, covering, every, loaded
+from configurations import DIRECT, SMALL, WARPS, case, covering, every, loaded, warped
+from conftest import in_part
 
 from gemmlab import simt
 from gemmlab.catalog.spec import tiles_over
 from gemmlab.family import Configuration, origins, write
 from gemmlab.family.configuration import PRECISIONS
 
+#: Of the kernels of warps: for texts differ little from one to the next.
+SOME = warped()[::7]
+
 
 def test_a_text_is_short_and_not_wide():
-    for c in [*every(), *loaded()]:
+    for c in [*every(), *SOME, *loaded()]:
         lines = write(c).splitlines()
         assert len(lines) < 200 and max(map(len, lines)) <= 120, c.name
         assert not any(line != line.rstrip() for line in lines), c.name
@@ -31,12 +35,19 @@ def test_a_text_holds_only_what_its_configuration_needs():
         assert ("product(" in body) == (c.parts == 2), c.name
         assert ("next" in body) == (c.stages == 2), c.name
         assert "$" not in body and "#if" not in body, c.name
+    for c in SOME:
+        body = write(c).partition("\n\n")[2]
+        assert ("C0" in body) == ("beta" in body) == c.beta and ("product(" in body) == (c.parts == 2), c.name
+        assert [word in body for word in ("m < M", "n < N")] == [c.guards("a"), c.guards("b")], c.name
+        assert ("k < K" in body) == c.tail and "$" not in body, c.name
+        assert ("mma.sync" in body) == (c.unit == "tensor") and "multiply_add(" not in body, c.name
 
 
 def test_equal_configurations_have_equal_texts_and_others_do_not():
-    texts = [write(c) for c in every()]
+    known = [*every(), *SOME]
+    texts = [write(c) for c in known]
     assert len(set(texts)) == len(texts)
-    assert [write(c) for c in every()] == texts
+    assert [write(c) for c in known] == texts
 
 
 def test_every_line_has_a_function_that_wrote_it():
@@ -54,6 +65,12 @@ def test_every_line_has_a_function_that_wrote_it():
             assert "barrier(" in by["writer.steps" if c.stages == 1 else "writer.steps_ahead"]
             assert "Atile" in by["writer.keep"] and "// step of k" in by["writer.load"]
             assert "#pragma unroll" in by["writer.compute"]
+    for c in SOME:
+        text, wrote = write(c).splitlines(), origins(c)
+        by = {name: "\n".join(line for line, n in zip(text, wrote, strict=True) if n == name) for name in set(wrote)}
+        assert "cp.async" in by["warps.copies"] and "_AT(" in by["warps.places"] and "barrier(" in by["warps.steps"]
+        assert "COPY_" in by["warps.load"] and "volatile" in by["warps.fragments"] and "C[" in by["shared.stored"]
+        assert ("warps.instruction" in by) == (c.unit == "tensor")
 
 
 def launch_arguments(c: Configuration, given):
@@ -89,6 +106,34 @@ def simulated(c: Configuration, text: str, seed: int = 0):
 def test_the_microscope_finds_nothing(c):
     run, right = simulated(c, write(c))
     assert run.ok and right, run.verdict
+
+
+@pytest.mark.parametrize("c", in_part(covering(warped()), 8), ids=lambda c: c.name)
+def test_the_microscope_finds_nothing_in_kernels_of_warps(c):
+    """In ordinary arithmetic: instructions of tensor cores are replaced by what they compute."""
+    run, right = simulated(c, write(c))
+    assert run.ok and right, run.verdict
+
+
+def test_the_microscope_finds_what_is_wrong_with_warps():
+    """A missing barrier, a copy to a wrong place, another work-item's element, and a wrong sign are each seen."""
+    c = Configuration("z", "C", "N", True, edges="both", tail=True, unit="tensor", stages=3, **WARPS)
+    text = write(c)
+    mistakes = {
+        "barrier": (r"(AWAIT\(STAGES - 2\);\n\s+)barrier\(CLK_LOCAL_MEM_FENCE\);", r"\1;"),
+        "stage": (r"\(now \+ STAGES - 1\)%STAGES", "now"),
+        "place": (r"tile\[B_AT\(k, n\)\]", "tile[n*TSK + k]"),
+        "rows": (r"m0 \+ m < M && ", ""),
+        "tail": (r" && k0 \+ k < K", ""),
+        "fragment": (r"wn \+ j\*8 \+ g", "wn + j*8 + t"),
+        "column": (r"t\*2 \+ j%2", "t + j%2*4"),
+        "sign": (r"MMA\(im, i, j, -", "MMA(im, i, j, "),
+    }
+    for mistake, (old, new) in mistakes.items():
+        broken = re.sub(old, new, text)
+        assert broken != text, mistake
+        run, right = simulated(c, broken)
+        assert not (run.ok and right), mistake
 
 
 def test_the_microscope_finds_what_is_wrong_on_purpose():

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from configurations import case, computed, covering, every, wrong
+from configurations import case, computed, covering, every, warped, wrong
 from conftest import in_part
 
 from gemmlab import ParameterError
@@ -16,6 +16,11 @@ from gemmlab.family.written import Written, check_double, written
 def test_a_covering_sample(device):
     """Every pair of values of precision, operations, beta, edges, tail, widths and stages."""
     assert wrong(device, in_part(covering(), 4)) == []
+
+
+def test_a_sample_of_the_kernels_of_warps(device):
+    """Few, since they take long to compile; the microscope runs more of them."""
+    assert wrong(device, in_part(covering(warped())[::5], 4)) == []
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -47,3 +52,10 @@ def test_what_a_device_cannot_run_is_refused_in_words(any_device):
         assert all(word in str(refused.value) for word in [*words, str(single), "double precision"])
     for precision in "sc":
         check_double(precision, single)
+
+
+def test_devices_without_the_instructions_are_refused_in_words(any_device):
+    c = Configuration("d", unit="tensor", stages=2, tile=(16, 16), micro_tile=(2, 2), depth=8, unroll=8)
+    for missing, words in (("asynchronous", "asynchronous copies"), ("warpgroups", "tensor cores")):
+        limits = dataclasses.replace(any_device.limits, **{missing: False})
+        assert [words in problem for problem in c.problems(limits)] == [True]
