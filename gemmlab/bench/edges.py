@@ -17,7 +17,7 @@ from ..blas.problem import Layout, Problem, plan
 from ..caches import cached
 from ..catalog import Key, catalog, sources
 from ..catalog.spec import Params
-from ..family import selection
+from ..family import choice, selection
 from ..family.configuration import PRECISIONS
 from ..family.split import Launch
 from ..family.tiles import complete_tile
@@ -101,7 +101,7 @@ def compare(sizes: list[int], device: Device | int | str | None = None, repeats:
     for size in sizes:
         turns: dict[str, list[timing.Result]] = {way: [] for way in ways}
         for way in ways * 3:
-            number, settings = selection.choose(device, (size, size, size), way)
+            number, settings = choice.choose(device, (size, size, size), way)
             turns[way].append(timing.measure(number, size, params=dict(settings), device=device, repeats=repeats))
         for way, results in turns.items():
             middle = sorted(results, key=lambda result: result.pipeline_gflops)[1]

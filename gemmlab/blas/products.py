@@ -225,7 +225,7 @@ def _for_a_batch(problem: Problem, batch: Batch, device: Device, context: cl.Con
     (m, n, k), sides = problem[:3], batch.number**0.5
     if not k or device.kind != "GPU":
         return None
-    number, pairs = selection.choose(device, (round(m * sides), round(n * sides), k))
+    number, pairs = choice.choose(device, (round(m * sides), round(n * sides), k))
     spec, params = find(number), dict(pairs)
     params |= {"GROUPS": 0} if "GROUPS" in params else {}  # each tile has a work-group of its own
     for tile in ({}, *_SMALLER) if "WARPM" in params else ({},):
@@ -375,6 +375,10 @@ def _kind(x: cla.Array) -> tuple:
 @cached(512)
 def _kept(*call) -> list[Repeat]:
     return []
+
+
+choice.when_settled(_remembered.cache_clear)  # type: ignore[attr-defined]
+choice.when_settled(_kept.cache_clear)  # type: ignore[attr-defined]
 
 
 def _again(repeat: Repeat, a: cla.Array, b: cla.Array, out: cla.Array | None) -> cla.Array:

@@ -8,6 +8,7 @@ devices, and `edges` other than "auto", take the nearest row of the table (`sele
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from math import log2
 from typing import NamedTuple
@@ -25,6 +26,7 @@ Sizes = tuple[int, int, int]
 
 #: Winners of trials on the device at hand (see `settle`), by device, driver, version, precision and class of shapes.
 winners = Notes("choices.json")
+_forgetting: list[Callable[[], None]] = []
 
 
 class Known(NamedTuple):
@@ -125,6 +127,13 @@ def settle(device: Device, sizes: Sizes, precision: str, choice: Choice) -> None
     winners.write(_place(device, sizes, precision), [name, dict(choice[1])])
     _winners.cache_clear()  # type: ignore[attr-defined]
     choose.cache_clear()  # type: ignore[attr-defined]
+    for forget in _forgetting:
+        forget()
+
+
+def when_settled(forget: Callable[[], None]) -> None:
+    """Have `forget` called when a winner is remembered: what was worked out for its shapes before is out of date."""
+    _forgetting.append(forget)
 
 
 @cached(1)
