@@ -21,6 +21,7 @@ from ..catalog import find
 from ..family.candidates import KERNELS
 from ..family.ranking import Chip, Constants, Shared, Work, seconds, sharing, text_of, work
 from ..family.selection import Choice, kind_of
+from .candidates import PROMISED, SQUARES, THIN
 
 #: Where the common fit begins: seconds to start, per tile, per step of the loop, per step of k, per operation of a
 #: compute unit, to cut a tile, per part and element of the tile; per launch, and per step of an edge strip.
@@ -170,9 +171,12 @@ def write(record: str | Path, path: str | Path, command: str, judge: bool = True
     known[kind_of(data["device"]["platform"])] = found
     entries = []
     for kind, entry in known.items():
-        head = json.dumps({name: value for name, value in entry.items() if name != "texts"}, indent=1)[:-2]
-        lines = ",\n".join("  " + json.dumps(text) for text in entry["texts"])
-        entries.append(f'"{kind}": {head},\n "texts": [\n{lines}\n ]\n}}')
+        lists = [name for name in ("texts", "timed") if name in entry]  # one line per entry
+        text = json.dumps({name: value for name, value in entry.items() if name not in lists}, indent=1)[:-2]
+        for name in lists:
+            lines = ",\n".join("  " + json.dumps(one) for one in entry[name])
+            text += f',\n "{name}": [\n{lines}\n ]'
+        entries.append(f'"{kind}": {text}\n}}')
     path.write_text("{\n" + ",\n".join(entries) + "\n}\n", encoding="utf-8")
     return found
 
@@ -184,10 +188,12 @@ def menu(record: dict[str, Any], shapes: Iterable[int] | None = None) -> dict[tu
     candidates together would be somewhat better, but nearly every shape would need a compiler of its own.
     """
     units, found = record["device"]["units"], defaultdict(set)
-    offered: dict[tuple, dict[tuple, float]] = defaultdict(dict)  # by way, by shape: the part of the best rate
+    offered: dict[tuple, dict[tuple, float]] = defaultdict(
+        dict
+    )  # by way, by shape and precision: the part of the best rate
     for row in timed(record, shapes):
         way = text_of(row.choice), sharing(row.choice, units)
-        offered[way][row.sizes, find(row.choice[0]).tensor] = row.best / row.seconds
+        offered[way][row.sizes, dict(row.choice[1]).get("PARTS")] = row.best / row.seconds
     reached: dict[tuple, float] = dict.fromkeys({at for parts in offered.values() for at in parts}, _UNSERVED)
     for _ in range(MENU):
         gains = {
@@ -220,11 +226,23 @@ def constants(record: dict[str, Any], command: str) -> dict[str, Any]:
         "chip": {name: _nanoseconds(value) for name, value in chip._asdict().items() if name != "units"},
         "check": [_nanoseconds(1e-9 * start), _nanoseconds(1e-9 * element)],
         "texts": [
-            [names[text[0]], dict(text[1]), [_nanoseconds(c) for c in own], sorted(ways[text])]
+            [names[text[0]], dict(text[1]), [_nanoseconds(c) for c in own], [*map(list, sorted(ways[text]))]]
             for text, own in texts.items()
             if text in ways
         ],
+        "timed": [
+            [*sizes, names[best.choice[0]], dict(best.choice[1])]
+            for sizes in sorted({(n, m, k) for m, n, k in (*PROMISED, *SQUARES, *THIN)})
+            for best in _quickest(record, sizes, chip)
+        ],
     }
+
+
+def _quickest(record: dict[str, Any], sizes: tuple[int, int, int], chip: Chip) -> list[Timed]:
+    """The quickest float32 candidate at M, N, K, further launches counted; none where these sizes are not recorded."""
+    at = [i for i, shape in enumerate(record["shapes"]) if tuple(shape["sizes"]) == sizes]
+    rows = [row for row in timed(record, at) if not find(row.choice[0]).tensor]
+    return sorted(rows, key=lambda row: row.seconds + 0.5 * row.work.launches * chip.launch)[:1]
 
 
 def _nanoseconds(seconds: float) -> float:

@@ -27,15 +27,12 @@ KERNELS: dict[str, Any] = {
 }  # fmt: skip
 
 #: Tiles of warp tiling: the parameters named here, and the work-groups per compute unit that may share all tiles.
-_NAMES = ("TSM", "TSN", "TSK", "WPTM", "WPTN", "WARPM", "STAGES", "BATCHES", "DOWN", "TAIL")
+_NAMES = ("TSM", "TSN", "TSK", "WPTM", "WPTN", "WARPM", "STAGES", "BATCHES")
 _WARP_TILES: tuple[tuple[tuple[int, ...], tuple[float, ...]], ...] = (
     ((256, 128, 8, 16, 8, 4, 3, 7), (1,)),
-    ((256, 128, 8, 16, 8, 4, 3, 3), (1,)),
     ((128, 256, 8, 8, 16, 8, 3, 7), (1,)),
     ((128, 128, 8, 8, 8, 4, 3, 7), (1, 2)),
     ((128, 64, 16, 8, 8, 4, 3, 10), (1, 2, 4)),
-    ((128, 64, 16, 8, 8, 8, 3, 6), (1, 2)),
-    ((128, 64, 16, 8, 8, 8, 3, 6, 4, 1), ()),
     ((64, 128, 16, 8, 8, 4, 3, 10), (1, 2, 4)),
     ((128, 32, 16, 8, 4, 8, 3, 6), (1, 2, 4)),
     ((32, 128, 16, 4, 8, 8, 3, 6), (1, 2, 4)),
@@ -91,7 +88,7 @@ def _choice(kernel, params: dict[str, int]) -> Choice:
 def _warp_tiling(device: Device, sizes: tuple[int, int, int]) -> Iterator[tuple[Key, dict[str, int]]]:
     m, n, k = sizes
     for values, shares in _WARP_TILES:
-        tile = dict(zip(_NAMES, values, strict=False))  # without DOWN and TAIL these have their defaults
+        tile = dict(zip(_NAMES, values, strict=True))
         if not _suits(tile["TSM"], tile["TSN"], sizes, device.units):
             continue
         count, steps = tiles_over(m, tile["TSM"]) * tiles_over(n, tile["TSN"]), tiles_over(k, tile["TSK"])

@@ -33,18 +33,21 @@ class Known(NamedTuple):
     """The constants of a kind of device.
 
     Attributes:
-        device: on which they were found.
+        device, units: on which they were found: its name and its compute units.
         chip: what all texts share.
         texts: those of each text (`ranking.text_of`).
         ways: how the work of each text may be shared (`ranking.sharing`). A few texts and ways serve all shapes; with
             more of them, nearly every shape would have to wait for the compiler.
+        timed: the quickest candidate of the record at usual sizes in float32, by M, N, K.
         check: seconds to see whether TF32 suits the operands, and further seconds per element.
     """
 
     device: str
+    units: int
     chip: Chip
     texts: dict[tuple, Constants]
     ways: dict[tuple, frozenset[Shared]]
+    timed: dict[Sizes, Choice]
     check: tuple[float, float]
 
 
@@ -68,9 +71,13 @@ def known(device: Device) -> Known | None:
         text = KERNELS[name], tuple(params.items())
         texts[text] = Constants(*(1e-9 * c for c in constants))
         ways[text] = frozenset((share, strip, last) for share, strip, last in shared)
+    timed = {
+        (m, n, k): (KERNELS[name], tuple(find(KERNELS[name]).complete(params).items()))
+        for m, n, k, name, params in found.get("timed", ())
+    }
     chip = Chip(**{name: 1e-9 * value for name, value in found["chip"].items()}, units=device.units)
     start, element = (1e-9 * value for value in found["check"])
-    return Known(found["device"], chip, texts, ways, (start, element))
+    return Known(found["device"], found["units"], chip, texts, ways, timed, (start, element))
 
 
 def ranked(device: Device, sizes: Sizes, precision: str = "float32") -> list[Ranked]:
@@ -101,7 +108,7 @@ def choose(device: Device, sizes: Sizes, edges: str = "auto", precision: str = "
         ValueError: if no kernel of that strategy serves these sizes; the message names one that does.
     """
     if edges == "auto":
-        timed = settled(device, sizes, precision)
+        timed = settled(device, sizes, precision) or _recorded(device, sizes, precision)
         if timed:
             return timed
         best = ranked(device, sizes, precision)
@@ -119,6 +126,15 @@ def settled(device: Device, sizes: Sizes, precision: str) -> Choice | None:
         name, params = found
         return KERNELS[name], tuple(find(KERNELS[name]).validate(params, device.limits).items())
     return None
+
+
+def _recorded(device: Device, sizes: Sizes, precision: str) -> Choice | None:
+    """The quickest candidate of the record, if these very sizes were recorded on a device like this one."""
+    facts = known(device)
+    if facts is None or precision != "float32" or (facts.device, facts.units) != (device.name, device.units):
+        return None
+    taken = facts.timed.get(sizes)
+    return taken if taken and not find(taken[0]).problems(dict(taken[1]), device.limits) else None
 
 
 def settle(device: Device, sizes: Sizes, precision: str, choice: Choice) -> None:
@@ -191,6 +207,8 @@ def explain(device: Device, m: int, n: int, k: int, precision: str = "float32") 
 def _why(device: Device, sizes: Sizes, precision: str, taken: Choice) -> str:
     if settled(device, sizes, precision) == taken:
         return f"It was the quickest of those that were timed on {device} at such sizes."
+    if _recorded(device, sizes, precision) == taken:
+        return f"It was the quickest of all that were recorded on {device} at exactly these sizes."
     order = ranked(device, sizes, precision)
     if not order:
         return f"No constants are known for {device}: it is the row of the table that is nearest to these sizes."

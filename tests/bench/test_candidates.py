@@ -95,9 +95,9 @@ def test_constants_are_found_again(tmp_path, any_device, monkeypatch):
     assert re.fullmatch(r"20\d\d-\d\d-\d\d", found["date"]) and found["held_out"] == {"mean": 1.0}
     assert json.loads(table.read_text()) == {"gpu": {"device": "another", "texts": []}, "nvidia": found}
     assert 5e3 < found["check"][0] < 3e4 and 5 < 1e3 * found["check"][1] < 20
-    assert {KERNELS[name] for name, _, _ in found["texts"]} == {NARROW.number} and len(found["texts"]) == len(texts)
+    assert {KERNELS[name] for name, *_ in found["texts"]} == {NARROW.number} and len(found["texts"]) == len(texts)
     chip = ranking.Chip(**{name: 1e-9 * value for name, value in found["chip"].items()}, units=20)
-    own = {(KERNELS[name], tuple(p.items())): [1e-9 * c for c in constants] for name, p, constants in found["texts"]}
+    own = {(KERNELS[name], tuple(p.items())): [1e-9 * c for c in constants] for name, p, constants, _ in found["texts"]}
     errors = [
         np.log(ranking.seconds(row.work, ranking.Constants(*own[ranking.text_of(row.choice)]), chip) / row.seconds)
         for row in fitting.timed(record)
@@ -119,6 +119,6 @@ def test_the_recorded_constants_are_those_of_the_record():
     entry = json.loads((folder / "choice.json").read_text(encoding="utf-8"))["nvidia"]
     record = json.loads((folder / "nvidia_h200_candidates.json").read_text(encoding="utf-8"))
     recorded = {ranking.text_of((KERNELS[name], tuple(params.items()))) for name, params in record["kernels"]}
-    assert {(KERNELS[name], tuple(params.items())) for name, params, _ in entry["texts"]} <= recorded
+    assert {(KERNELS[name], tuple(params.items())) for name, params, *_ in entry["texts"]} <= recorded
     assert entry["device"] == record["device"]["device"] and entry["held_out"]["shapes"] == len(record["shapes"])
     assert entry["held_out"]["mean"] > 0.9
