@@ -19,7 +19,7 @@ from gemmlab.blas import passes, products
 from gemmlab.blas.passes import check_memory
 from gemmlab.blas.problem import Problem, footprint, plan
 from gemmlab.catalog import sources
-from gemmlab.opencl import build
+from gemmlab.opencl import build, launch
 from gemmlab.opencl.devices import Device, find_device
 
 F32 = np.float32
@@ -305,7 +305,7 @@ def test_helpers_and_measure_count_elements_too(any_device):
     refused(ValueError, ["the result has", *words], gemmlab.measure, 1, 2**16, 2**15, 1)
 
 
-def test_warp_tiling_counts_with_64_bits(any_device):
+def test_kernels_of_production_count_with_64_bits(any_device):
     """What it may take is refused for want of memory at most; nothing is allocated here."""
     roomy = small(any_device, 2**42, 2**41)
     product = Problem.compact(2**17, 2**16, 2**16)
@@ -506,7 +506,9 @@ def test_a_failed_call_leaks_no_memory(where, device, monkeypatch):
     elif where == "build":
         kind, call["params"] = BuildError, {"TS": 48, "WPT": 3}
         monkeypatch.setattr(sources, "read", lambda file: "no OpenCL C")
-    else:  # a launch, or the last passes, when everything lies on the device
+    elif where == "launch":
+        monkeypatch.setattr(launch.Kernel, "enqueue", breaks)
+    else:  # the last passes, when everything lies on the device
         monkeypatch.setattr(passes.Session, where, breaks)
 
     def fail():
