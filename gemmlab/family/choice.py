@@ -88,15 +88,14 @@ def ranked(device: Device, sizes: Sizes, precision: str = "float32") -> list[Ran
     facts, (m, n, k) = known(device), sizes
     if facts is None:
         return []
-    found = []
+    found: list[Ranked] = []
     for way in dict.fromkeys((precision, "float32")):
         check = facts.check[0] + facts.check[1] * (m * k + k * n) if way != "float32" else 0.0
-        for choice in candidates(device, sizes, way):
-            text = text_of(choice)
-            if sharing(choice, device.units) in facts.ways.get(text, ()):
-                constants = facts.texts[text]
-                does = work(choice, sizes)
-                found.append(Ranked(choice, seconds(does, constants, facts.chip) + check, does))
+        able = [choice for choice in candidates(device, sizes, way) if text_of(choice) in facts.texts]
+        few = [choice for choice in able if sharing(choice, device.units) in facts.ways[text_of(choice)]]
+        for choice in few or able:
+            does = work(choice, sizes)
+            found.append(Ranked(choice, seconds(does, facts.texts[text_of(choice)], facts.chip) + check, does))
     return sorted(found, key=lambda one: one.seconds)
 
 
