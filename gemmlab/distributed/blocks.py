@@ -187,12 +187,12 @@ def attempted(call: Callable[[], Any], place: tuple[int, ...], x, y) -> Any:
         *before, step, column = place
         problem = BlockError(
             f"block {(*before, column)} of the product, step {step} along k ({_sizes(x)} times {_sizes(y)}), "
-            f"on {_device_s_name()}: {type(error).__name__}: {error}"
+            f"on {_device_name()}: {type(error).__name__}: {error}"
         )
     raise problem  # out here, since OpenCL's errors cannot travel, not even as the context of this one
 
 
-def _device_s_name() -> str:
+def _device_name() -> str:
     try:
         return str(default_device())
     except Exception:  # a device that is lost can no longer say its name
