@@ -222,6 +222,13 @@ def near_cards(client: Client, given, addresses: list[str], copies: bool) -> dic
     return found | {"right": bool(checked.compute().all())}
 
 
+def near_one(given) -> dict:
+    """`near_cards` with a single card."""
+    with distributed.cluster(given.devices[:1], dashboard=False) as client:
+        client.run(watch_times)
+        return near_cards(client, given, list(distributed.survey(client)), True)
+
+
 def folder_for(size_bytes: int) -> Path:
     """The host's memory, or a disk if that has too little room."""
     places = [Path(p) for p in ("/dev/shm", tempfile.gettempdir()) if os.path.isdir(p)]
@@ -243,6 +250,12 @@ def write_file(folder: Path, name: str, given) -> np.memmap:
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         list(threads.map(fill, [(i, at) for i in range(number) for at in range(0, block, 512)]))
     return np.load(folder / f"{name}.npy", mmap_mode="r")
+
+
+def write_files(folder: Path, given, files: list[np.memmap]) -> dict:
+    """Write a and b, and add them to the list."""
+    files += [write_file(folder, name, given) for name in "ab"]
+    return {"gigabytes": sum(x.nbytes for x in files) * 1e-9}
 
 
 class Into:
@@ -309,24 +322,18 @@ def main() -> None:
         with distributed.cluster(given.devices, dashboard=False) as client:
             addresses = list(distributed.survey(client))
             client.run(watch_times)
-            run.found["workers"] = distributed.survey(client)
             run.part("one card, matmul of device arrays", lambda: on_one(client, given, addresses), 15)
             run.part("all cards, blocks near them", lambda: near_cards(client, given, addresses, True), 30)
             small = argparse.Namespace(**vars(given) | {"size": size // 2, "block": block // 2})
             run.part("all cards, b spread over them", lambda: near_cards(client, small, addresses, False), 30)
             files: list[np.memmap] = []
-            run.part(f"files in {folder.parent}",
-                     lambda: {"gigabytes": 8e-9 * size**2} | dict(zip("x", [files.extend(
-                         write_file(folder, name, given) for name in "ab")], strict=True)), 20)  # fmt: skip
+            run.part(f"files in {folder.parent}", lambda: write_files(folder, given, files), 20)
             if files:
                 for chunks in ((size // 2, size // 2, block // 4), (block, block, block // 4)):
                     run.part(f"all cards, from files, blocks of {chunks[0]} x {chunks[1]}",
                              lambda chunks=chunks: from_files(client, given, folder, *files, chunks), 20)  # fmt: skip
         run.part("processors, da.matmul with NumPy", lambda: on_processors(given), 12)
-        with distributed.cluster(given.devices[:1], dashboard=False) as client:
-            client.run(watch_times)
-            run.part("one card, blocks near it",
-                     lambda: near_cards(client, given, list(distributed.survey(client)), True), 28)  # fmt: skip
+        run.part("one card, blocks near it", lambda: near_one(given), 35)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     records.write(run.file, run.found)

@@ -166,6 +166,12 @@ def _wait_for_earlier(result: cla.Array, *operands: DeviceBlock) -> None:
         event.wait()
 
 
+def _forget_done() -> None:
+    """Give back the memory of operands whose results are there."""
+    while _under_way and _under_way[0][0].command_execution_status == cl.command_execution_status.COMPLETE:
+        _under_way.popleft()
+
+
 def total(parts: list[Block] | Block, axis=None, keepdims=None) -> Block:
     """The sum of products; Dask's names of arguments are those of any reduction."""
     with _one_at_a_time:
@@ -176,7 +182,11 @@ def finished(parts: list[Block] | Block, axis=None, keepdims=None) -> Block:
     """The last sum over k: a NumPy array again, unless the operands came from the device."""
     with _one_at_a_time:
         sum_ = total(parts)
-        return in_host(sum_) if isinstance(sum_, DeviceBlock) and not sum_.stays else sum_
+        if not isinstance(sum_, DeviceBlock) or sum_.stays:
+            return sum_
+        host = in_host(sum_)
+        _forget_done()
+        return host
 
 
 def attempted(call: Callable[[], Any], place: tuple[int, ...], x, y) -> Any:
@@ -187,12 +197,12 @@ def attempted(call: Callable[[], Any], place: tuple[int, ...], x, y) -> Any:
         *before, step, column = place
         problem = BlockError(
             f"block {(*before, column)} of the product, step {step} along k ({_sizes(x)} times {_sizes(y)}), "
-            f"on {_device_s_name()}: {type(error).__name__}: {error}"
+            f"on {_device_name()}: {type(error).__name__}: {error}"
         )
     raise problem  # out here, since OpenCL's errors cannot travel, not even as the context of this one
 
 
-def _device_s_name() -> str:
+def _device_name() -> str:
     try:
         return str(default_device())
     except Exception:  # a device that is lost can no longer say its name

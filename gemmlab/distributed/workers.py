@@ -122,6 +122,10 @@ def serve(address: str, chosen: Sequence[str] | None = None, memory_bytes: float
     Args:
         address: of the scheduler, such as "tcp://10.0.0.1:8786"; "10.0.0.1:8786" will do.
         chosen, memory_bytes: as in `cluster`.
+
+    Raises:
+        NoDeviceError: if there is no device, or none of that name.
+        ConnectionError: if no scheduler answers there.
     """
     asyncio.run(_serve(address, to_use(chosen), memory_bytes))
 
@@ -129,7 +133,11 @@ def serve(address: str, chosen: Sequence[str] | None = None, memory_bytes: float
 async def _serve(address: str, used: list[Device], memory_bytes: float | None) -> None:
     nannies = [Nanny(address, **given) for given in options(used, memory_bytes)]
     try:
-        for nanny, device in zip(await asyncio.gather(*nannies), used, strict=True):
+        try:
+            await asyncio.gather(*nannies)
+        except RuntimeError as error:
+            raise ConnectionError(f"no worker could be started: does a scheduler listen at {address}?") from error
+        for nanny, device in zip(nannies, used, strict=True):
             print(f"worker {nanny.worker_address} on {device}", flush=True)
         await asyncio.gather(*(nanny.finished() for nanny in nannies))
     finally:

@@ -75,6 +75,9 @@ def test_blocks_in_the_memory_of_a_device(with_memory_of_its_own, stays):
     assert isinstance(kept, blocks.DeviceBlock if stays else np.ndarray)
     np.testing.assert_array_equal(distributed.to_host(c).compute(), a @ b)
     assert len(blocks._under_way) <= blocks.AHEAD
+    default_device().queue.finish()
+    blocks._forget_done()
+    assert not blocks._under_way, "no operand is kept for longer than it takes"
 
 
 def test_a_block_on_a_device_travels_as_a_numpy_array(with_memory_of_its_own):
