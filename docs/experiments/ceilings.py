@@ -21,6 +21,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -378,8 +379,11 @@ def measure_parts(device, given) -> dict:
         cl.enqueue_fill_buffer(device.queue, x, np.float32(1), 0, 4 * size * size)
     for number in (3, 4, 6, 7):
         spec, seconds = gemmlab.catalog[number], {}
-        for name, text in parts_of(sources.read(spec.file)).items():
-            kernel = launch.Kernel(spec, spec.fit(device.limits), device, device.context, text)
+        texts = parts_of(sources.read(spec.file))
+        arguments = [(spec, spec.fit(device.limits), device, device.context, text) for text in texts.values()]
+        with ThreadPoolExecutor() as pool:
+            kernels = list(pool.map(lambda given: launch.Kernel(*given), arguments))
+        for name, kernel in zip(texts, kernels, strict=True):
             times = repeat(lambda kernel=kernel: kernel(size, size, size, a, b, c), 0.3)
             seconds[name] = statistics.median(times[1:] or times)
         work = 2 * size**3 * 1e-9
