@@ -21,6 +21,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -355,6 +356,43 @@ def measure_machine_code(device, given) -> dict:
     return found
 
 
+def parts_of(text: str) -> dict[str, str]:
+    """A kernel's text; with its tiles loaded once only; and with each tile computed with twice. Their C is wrong."""
+    loading = re.search(r"( *// load: .*?)(?=\n\n *// barrier: the tiles are complete)", text, re.S)
+    computing = re.search(r"( *// compute\n)(.*?)(?=\n\n *// barrier: nobody needs)", text, re.S)
+    if loading is None or computing is None:
+        raise RuntimeError("this text has other phases")
+    twice = f"#pragma unroll 1\nfor (int again = 0; again < 2; again++) {{\n{computing[2]}\n}}"
+    return {
+        "as it is": text,
+        "loaded once": text.replace(loading[1], f"if (k0 == 0) {{\n{loading[1]}\n}}"),
+        "computed twice": text.replace(computing[2], twice),
+    }
+
+
+def measure_parts(device, given) -> dict:
+    """Where the time of a kernel goes: without loading tiles, and by computing with each tile twice."""
+    found: dict = {}
+    size, flags = given.size, cl.mem_flags.READ_WRITE
+    a, b, c = (cl.Buffer(device.context, flags, 4 * size * size) for _ in range(3))
+    for x in (a, b):
+        cl.enqueue_fill_buffer(device.queue, x, np.float32(1), 0, 4 * size * size)
+    for number in (3, 4, 6, 7):
+        spec, seconds = gemmlab.catalog[number], {}
+        texts = parts_of(sources.read(spec.file))
+        arguments = [(spec, spec.fit(device.limits), device, device.context, text) for text in texts.values()]
+        with ThreadPoolExecutor() as pool:
+            kernels = list(pool.map(lambda given: launch.Kernel(*given), arguments))
+        for name, kernel in zip(texts, kernels, strict=True):
+            times = repeat(lambda kernel=kernel: kernel(size, size, size, a, b, c), 0.3)
+            seconds[name] = statistics.median(times[1:] or times)
+        work = 2 * size**3 * 1e-9
+        found[f"kernel {number}"] = {name: work / t for name, t in seconds.items()} | {
+            "computing alone": work / (seconds["computed twice"] - seconds["as it is"])
+        }
+    return {"GFLOPS": found}
+
+
 EXPERIMENTS = {
     "variants": measure_variants,
     "cuda": measure_cuda,
@@ -364,6 +402,7 @@ EXPERIMENTS = {
     "lines": measure_lines,
     "clock": measure_clock,
     "machine code": measure_machine_code,
+    "parts": measure_parts,
 }
 
 
