@@ -40,6 +40,7 @@ SYSTEM = (
     "test_clblast",
     "test_every_size_from_1",
     "test_every_combination",  # compiles each kernel of the family
+    "test_kernels_of_warps_serve",  # compiles large kernels, four for a split
     "test_no_recorded_rate_is_above_its_ceiling",  # runs each kernel in the simulator at many settings
     "test_verify_passes",
     "distributed/test_workers.py::test_system",  # processes and clusters of their own

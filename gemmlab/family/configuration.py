@@ -11,7 +11,7 @@ import numpy as np
 from ..catalog import Limits, ParameterError
 
 #: Bytes that the 32 banks of local memory serve at once.
-_BANKS_BYTES = 128
+BANKS_BYTES = 128
 
 #: What an operand may be: N as it is, T transposed, C conjugated and transposed, and R conjugated but not transposed,
 #: which BLAS lacks and which a row-major product needs (the letter is that of MKL's `omatcopy`).
@@ -173,8 +173,10 @@ class Configuration:
         """A sentence for each thing that does not fit the blocks of warps."""
         if self.unit == "tensor" and PRECISIONS[self.precision].real != "double":
             yield f"unit='tensor' multiplies float64 and complex128, but precision {self.precision!r} is neither"
+        whole = True
         for what, side, part, count in zip(("rows", "columns"), self.tile, self.micro_tile, WARP, strict=True):
             if side % (part * count):
+                whole = False
                 yield f"a tile of {side} {what} does not consist of blocks of {part * count}, {part} per work-item"
             if part % self.neighbours:
                 yield f"a micro-tile of {part} {what} does not consist of groups of {self.neighbours}"
@@ -182,7 +184,7 @@ class Configuration:
         if self.depth % turn or self.unroll != self.depth:
             words = f"depth={self.depth} must be a multiple of {turn}, and unroll={self.unroll} as much"
             yield f"{words}: the steps of a warp take turns"
-        if self.tile[0] % (self.micro_tile[0] * WARP[0]) == 0 == self.tile[1] % (self.micro_tile[1] * WARP[1]):
+        if whole:
             for operand in "ab":
                 yield from self._unshared(operand, self.width(operand))
 
@@ -278,7 +280,7 @@ class Configuration:
             return self.side(operand)
         if self.unit == "warps":
             return self.side(operand) + self.neighbours
-        return self.side(operand) + max(1, _BANKS_BYTES // (PRECISIONS[self.precision].size * self.depth))
+        return self.side(operand) + max(1, BANKS_BYTES // (PRECISIONS[self.precision].size * self.depth))
 
     @property
     def local_memory(self) -> int:

@@ -31,6 +31,10 @@ _LOAD_BYTES = 16  # the widest load of a GPU
 _VECTOR_BYTES = 64  # the widest vector of a processor, which takes several instructions where it has smaller ones
 
 
+#: Features of a device for which kernels of warps are written: asynchronous copies came with the tensor cores for TF32,
+#: larger instructions for float64 with warpgroups.
+_NEEDS = {"warps": "tensor", "tensor": "warpgroups"}
+
 #: Doublings of M, N and K together up to which a row serves smaller products: a quarter of each, say.
 _NEAR = 6
 
@@ -183,7 +187,12 @@ def _covers(tile: Params, sizes: tuple[int, int, int]) -> bool:
 
 
 def fits(precision: str, tile: Params, device: Device) -> bool:
-    """Whether the device takes it in its most demanding form: both operands filled along k, as wide as may be."""
+    """Whether the device takes it in its most demanding form: both operands filled along k, as wide as may be.
+
+    Kernels of warps run everywhere, but are only fast where the device has what they are written for.
+    """
+    if tile["UNIT"] and _NEEDS[UNITS[tile["UNIT"]]] not in device.features:
+        return False
     whole = tile["TSM"], tile["TSN"], tile["TSK"]
     askew = configure(precision, tile, whole, Lying("T", 0, 16), Lying("N", 0, 16), beta=True)
     return not askew.problems(device.limits)

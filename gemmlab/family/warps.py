@@ -11,11 +11,10 @@ rounding is that of ordinary multiply-adds in float64.
 
 from __future__ import annotations
 
-from .configuration import PRECISIONS, Configuration
+from .configuration import BANKS_BYTES, PRECISIONS, Configuration
 from .shared import beginnings, factors, stored
 from .text import Lines, fill, writes
 
-_BANKS_BYTES = 128  # that local memory delivers at a time
 _STEP = 4  # steps of k of the tensor cores' instruction
 
 
@@ -78,7 +77,7 @@ def _swizzled(c: Configuration, operand: str) -> str:
     Their elements would lie in the same banks, so that they change places within their line of the tile.
     """
     index = _index(operand)
-    at_once = _BANKS_BYTES // PRECISIONS[c.precision].size  # elements that the banks deliver
+    at_once = BANKS_BYTES // PRECISIONS[c.precision].size  # elements that the banks deliver
     rows = at_once // _STEP  # and from so many rows
     if not c.along_k(operand):
         return f"#define {operand.upper()}_AT(k, {index}) ((k)*{_side(operand)} + (({index}) ^ (k)%4*{rows}))"
@@ -289,10 +288,14 @@ def _loads(stage: str, k0: str) -> Lines:
 
 @writes
 def declared(c: Configuration) -> Lines:
-    """Fragments for two steps. The instruction takes a column of B for every two columns of C."""
-    columns = "WPTN/2" if c.unit == "tensor" else "WPTN"
+    """Fragments for two steps."""
     aligned = "" if c.unit == "tensor" else " __attribute__((aligned(16)))"
-    return [f"{c.type()} a[2][WPTM]{aligned}, b[2][{columns}]{aligned};"]
+    return [f"{c.type()} a[2][WPTM]{aligned}, b[2][{_columns(c)}]{aligned};"]
+
+
+def _columns(c: Configuration) -> str:
+    """Elements of B in a fragment: the instruction takes one for every two columns of C."""
+    return "WPTN/2" if c.unit == "tensor" else "WPTN"
 
 
 @writes
@@ -313,7 +316,6 @@ def fragments(c: Configuration, stage: str, k: str, to: str) -> Lines:
         width = c.neighbours
         lane = f"*{width}" * (width > 1)
         a, b = f"A_AT({k}, wm + i*8 + g{lane})", f"B_AT({k}, wn + j*4 + t{lane})"
-    vector, columns = c.type(width), "WPTN/2" if c.unit == "tensor" else "WPTN"
     up = f" += {width}" if width > 1 else "++"
     return fill(
         """
@@ -324,14 +326,14 @@ def fragments(c: Configuration, stage: str, k: str, to: str) -> Lines:
             $b_here = *(const volatile __local $vector*)&Btile[$stage][$b];
         }
         """,
-        vector=vector,
+        vector=c.type(width),
         up=up,
         stage=stage,
         a=a,
         b=b,
         a_here=_as(c, f"a[{to}][i]", width),
         b_here=_as(c, f"b[{to}][j]", width),
-        columns=columns,
+        columns=_columns(c),
     )
 
 

@@ -266,3 +266,17 @@ def test_memory_and_indices_are_counted_in_elements(any_device):
     refused(MemoryError, ["b needs 720,000 bytes", str(poor)], matmul, x, x, device=poor)
     wide = np.lib.stride_tricks.as_strided(np.ones(1), (2**16, 2**15), (0, 0))
     refused(ValueError, ["a has 2,147,483,648 elements", "32 bits"], matmul, wide, wide[: 2**15, :1])
+
+
+@pytest.mark.parametrize(("dtype", "unit"), [("float64", 2), ("complex64", 1)])
+def test_kernels_of_warps_serve_batches_parts_and_factors(dtype, unit, any_device):
+    warps = {"TSM": 16, "TSN": 16, "TSK": 8, "WPTM": 2, "WPTN": 2, "UNROLL": 8, "WIDTH": 2, "STAGES": 3, "UNIT": unit}
+    options = {"kernel": "family", "params": warps, "device": any_device}
+    a, b = whole(dtype, (37, 29)), whole(dtype, (29, 41), 1)
+    pairs = np.stack([a, -a]), np.stack([b, 2 * b])
+    assert np.array_equal(matmul(*pairs, **options), pairs[0] @ pairs[1])
+    assert np.array_equal(matmul(a, b, edges="split", **options), a @ b)
+    alpha, beta = factors(dtype)
+    c = whole(dtype, (37, 41), 2)
+    got = gemm(alpha, np.ascontiguousarray(a.T), b, beta, c, trans_a=1, **options)
+    assert np.array_equal(got, (alpha * (a @ b) + beta * c).astype(dtype))

@@ -95,6 +95,21 @@ def test_the_first_tile_that_divides_is_taken_else_the_fastest(any_device, monke
         choose.cache_clear()
 
 
+def test_kernels_of_warps_are_for_devices_that_have_what_they_need(any_device, monkeypatch):
+    warps = {"TSM": 64, "TSN": 64, "WPTN": 8, "UNROLL": 8, "STAGES": 2}
+    row = {"size": 1024, "tiles": [{**warps, "UNIT": 2}, {**warps, "UNIT": 1}, {"TSM": 32, "TSN": 32}]}
+    monkeypatch.setattr(tiles, "table", lambda: table_of(row))
+    for features, unit in ((set(), 0), ({"tensor"}, 1), ({"tensor", "warpgroups"}, 2)):
+        device = dataclasses.replace(gpu(any_device), features=frozenset({"double", *features}))
+        choose.cache_clear()
+        try:
+            assert choose(device, "d", (1024,) * 3)["UNIT"] == unit
+        finally:
+            choose.cache_clear()
+    with pytest.raises(ParameterError, match="UNIT must be 0, 1 or 2, not 3"):
+        configure("d", complete_tile({"UNIT": 3}), (64,) * 3, Lying("N", 0, 64), Lying("N", 0, 64), False)
+
+
 def test_every_row_of_the_table_is_legal():
     for kind, letters in tiles.table().items():
         for letter, rows in letters.items():
