@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from pathlib import Path
 
 from ..caches import cached
@@ -32,6 +33,22 @@ def body(text: str) -> str:
     lines = text.strip().splitlines()
     start = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("//")), 0)
     return "\n".join(lines[start:])
+
+
+def part(text: str, begin: str) -> str:
+    """A part of a kernel's text: from the comment that begins with `begin` to the next empty line or the block's end.
+
+    Raises:
+        ValueError: if no comment, or more than one, begins so.
+    """
+    lines = text.splitlines()
+    starts = [i for i, line in enumerate(lines) if re.match(rf"\s+// {re.escape(begin)}\b", line)]
+    if len(starts) != 1:
+        raise ValueError(f"part={begin} must be the first word of one comment of the kernel; {len(starts)} begin so")
+    start = starts[0]
+    margin = len(lines[start]) - len(lines[start].lstrip())
+    ends = (i for i in range(start, len(lines)) if len(lines[i]) - len(lines[i].lstrip()) < margin)
+    return "\n".join(lines[start : next(ends)])
 
 
 def diff(old: str, new: str, context: int = 2) -> str:
