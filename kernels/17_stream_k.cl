@@ -5,8 +5,7 @@
 //           of all tiles equally (Stream-K, Osama et al. 2023). Of a tile that was cut they store
 //           parts, which a fix-up adds up (support/fixup.cl). ORDER rows of tiles form a band,
 //           which is gone through column by column, so that neighbours load the same data.
-// Costs:    as before, with TSK = 8, WPTM = 16 and STAGES = 3; and a workspace of
-//           2*GROUPS*TSM*TSN floats, of which each part is written once and read once.
+// Costs:    as before; and a workspace of 2*GROUPS*TSM*TSN floats for parts of tiles.
 // Requires: M, N and K multiples of TSM, TSN and 8 (padded to them).
 //
 //    tile   |     0     |     1     |     2     |     the steps of k of three tiles,
@@ -24,9 +23,12 @@
 #ifndef GROUPS
 #define GROUPS 132 // work-groups that share all tiles equally (Stream-K); 0: one work-group per tile
 #endif
+#ifndef ASYNC
+#define ASYNC 1 // 1: copy to local memory asynchronously where the device can
+#endif
 
-#if !(TSM % 64 + TSN % 64 + 256 % TSM + 256 % TSN == 0)
-#error TSM and TSN must be 64, 128 or 256
+#if !((TSM % 64 + TSN % 64 + 256 % TSM + 256 % TSN == 0) * (ASYNC < 2) == 1)
+#error TSM and TSN must be 64, 128 or 256, and ASYNC 0 or 1
 #endif
 
 #define TSK (8)                     // depth of the tiles of A and B, in steps of k
@@ -37,9 +39,8 @@
 #define WARPN (32/WARPM)            // columns of work-items in a warp
 #define ITEMS (TSM/WPTM*(TSN/WPTN)) // work-items in a work-group
 
-// copy: 4 floats from global to local memory
-#if defined(__NV_CL_C_VERSION)
-// only started here; COPIED() closes a batch, AWAIT(n) waits for all batches but the last n
+// copy: 4 floats to local memory, only started; COPIED() closes a batch, AWAIT(n) waits for all batches but the last n
+#if ASYNC && defined(__NV_CL_C_VERSION)
 #define COPY(to, from) \
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"((uint)(size_t)(to)), "l"(from) : "memory")
 #define COPIED() asm volatile("cp.async.commit_group;" ::: "memory")
@@ -84,14 +85,13 @@ void gemm(const int M, const int N, const int K,
 {
     // identifiers
     const int id = 4*get_local_id(0);        // first float of each tile that it copies
-    const int lane = get_local_id(0)%32;     // number of the work-item in its warp
-    const int warp = get_local_id(0)/32;     // number of the warp
+    const int lane = get_local_id(0)%32, warp = get_local_id(0)/32; // number in the warp, and of it
     const int tm = warp%(TSM/64)*64 + lane%WARPM*4;              // first row in the tile of C
     const int tn = warp/(TSM/64)*WARPN*WPTN + lane/WARPM*4;      // first column in the tile of C
 
-    // the share of this work-group in all steps: a tile has K/TSK of them
-    const int tiles_m = M/TSM, tiles_n = N/TSN;
-    const long steps = (long)tiles_m*tiles_n*(K/TSK);
+    // this work-group's share of the steps of all tiles; each tile has K/TSK of them
+    const int tiles_n = N/TSN;
+    const long steps = (long)(M/TSM)*tiles_n*(K/TSK);
     const int end = steps*(get_group_id(0) + 1)/get_num_groups(0);
     int piece = 2*get_group_id(0);           // where it stores its next part of a tile
 
@@ -103,7 +103,7 @@ void gemm(const int M, const int N, const int K,
         // which tile, and which of its steps
         const int tile = step/(K/TSK);
         const int band = tile/(ORDER*tiles_n)*ORDER;             // its first row of tiles
-        const int rows = min(ORDER, tiles_m - band);
+        const int rows = min(ORDER, M/TSM - band);
         const int m0 = (band + tile%(ORDER*tiles_n)%rows)*TSM;
         const int n0 = tile%(ORDER*tiles_n)/rows*TSN;
         const int first = step%(K/TSK)*TSK;
@@ -126,20 +126,18 @@ void gemm(const int M, const int N, const int K,
         FRAGMENT(0, 0)
 
         for (int k0 = first; k0 < last; k0 += TSK) {
-            NEXT(k0 + (STAGES - 1)*TSK);     // load: one more tile
+            NEXT(k0 + (STAGES - 1)*TSK);         // load: one more tile
 
             // compute, and load the next fragments
             #pragma unroll
             for (int k = 0; k < TSK; k++) {
-                if (k + 1 < TSK) {
-                    FRAGMENT(k + 1, (k + 1)%2)
-                } else {
+                if (k == TSK - 1) {
                     // barrier: the next tile is there for all, and nobody needs this one any more
                     AWAIT(STAGES - 2);
                     barrier(CLK_LOCAL_MEM_FENCE);
-                    now = now + 1 < STAGES ? now + 1 : 0;
-                    if (k0 + TSK < last) { FRAGMENT(0, 0) }
+                    now = k0 + TSK == last ? now : now + 1 < STAGES ? now + 1 : 0;
                 }
+                FRAGMENT((k + 1)%TSK, (k + 1)%2)
                 for (int j = 0; j < WPTN; j++) {
                     for (int i = 0; i < WPTM; i++) {
                         acc[j][i] += a[k%2][i] * b[k%2][j];
@@ -158,5 +156,8 @@ void gemm(const int M, const int N, const int K,
             }
         }
         step += (last - first)/TSK;
+
+        // barrier: nobody reads the stages any more
+        barrier(CLK_LOCAL_MEM_FENCE);
     }
 }
