@@ -90,15 +90,14 @@ THROUGH_REGISTERS = ((LOADS, FETCH), ("    }\n\n    // store: LWIDTH rows at a t
 
 #: Kernel 16 loads the fragments of a step right before it multiplies them.
 NOT_AHEAD = (
-    ("                FRAGMENT(k + 1, (k + 1)%2)\n            } else {", "            } else {"),
-    ("                if (k0 + TSK < K) { FRAGMENT(0, 0) }\n", ""),
-    ("    FRAGMENT(0, 0)\n\n    for (int k0", "\n    for (int k0"),
-    ("            if (k + 1 < TSK) {", "            FRAGMENT(k, k%2)\n            if (k + 1 < TSK) {"),
+    ("    FRAGMENT(0, 0)\n", ""),
+    ("            FRAGMENT((k + 1)%TSK, (k + 1)%2)\n", ""),
+    ("            if (k == TSK - 1) {\n", "            FRAGMENT(k, k%2)\n            if (k == TSK - 1) {\n"),
 )
 
 EIGHTS, FOURS = {"TSM": 256, "TSN": 64}, {"TSM": 128, "TSN": 32, "TSK": 32, "WPTM": 4, "WPTN": 4}
 NARROW = {"TSN": 64, "UNROLL": 16}
-TALL = {"TSM": 256, "TSN": 128, "TSK": 8, "WPTM": 16}
+SMALL = {"TSM": 128, "TSN": 64, "TSK": 16, "WPTM": 8}
 
 #: By experiment and title.
 EXPERIMENTS: dict[str, dict[str, Way]] = {
@@ -117,17 +116,16 @@ EXPERIMENTS: dict[str, dict[str, Way]] = {
         "kernel 15 through registers": Way(15, NARROW, changes=THROUGH_REGISTERS),
         "kernel 15 through registers, default tile": Way(15, {"UNROLL": 16}, changes=THROUGH_REGISTERS),
         **{
-            f"ASYNC={on}, STAGES={stages}, TSK={depth}": Way(16, {"ASYNC": on, "STAGES": stages, "TSK": depth})
-            for depth in (8, 16)
+            f"{side} x 8, ASYNC={on}, STAGES={stages}": Way(16, {**tile, "ASYNC": on, "STAGES": stages})
+            for side, tile in ((16, {}), (8, SMALL))
             for on in (0, 1)
             for stages in (2, 3, 4)
         },
         **{
-            f"WPTM=16, ASYNC={on}, STAGES={stages}": Way(16, {**TALL, "ASYNC": on, "STAGES": stages})
+            f"{side} x 8, ASYNC={on}, fragments not ahead": Way(16, {**tile, "ASYNC": on}, changes=NOT_AHEAD)
+            for side, tile in ((16, {}), (8, SMALL))
             for on in (0, 1)
-            for stages in (2, 3, 4)
         },
-        **{f"ASYNC={on}, fragments not ahead": Way(16, {"ASYNC": on}, changes=NOT_AHEAD) for on in (0, 1)},
     },
     "shares": {
         f"GROUPS={groups}, {size}": Way(17, {"GROUPS": groups}, size)

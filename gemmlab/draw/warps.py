@@ -184,8 +184,8 @@ def order(rows: int, columns: int, places: int, ORDER: int = 1) -> Picture:
     first = [model.ordered(tile, rows, columns, ORDER) for tile in range(min(places, rows * columns))]
     down, across = (len(set(places)) for places in zip(*first, strict=True))
     alt = (
-        f"ORDER={ORDER}: the first {len(first)} of {rows} x {columns} tiles want {count(down, 'row')} of tiles of A and "
-        f"{count(across, 'column')} of tiles of B"
+        f"ORDER={ORDER}: the first {len(first)} of {rows} x {columns} tiles want {count(down, 'row')} of tiles of A "
+        f"and {count(across, 'column')} of tiles of B"
     )
     picture = Picture(6.8, 1 + 5 * rows / columns, alt)
     ax = picture.axes_plain()
