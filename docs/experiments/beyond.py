@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import statistics
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -95,8 +96,8 @@ NOT_AHEAD = (
     ("            if (k == TSK - 1) {\n", "            FRAGMENT(k, k%2)\n            if (k == TSK - 1) {\n"),
 )
 
-EIGHTS, FOURS = {"TSM": 256, "TSN": 64}, {"TSM": 128, "TSN": 32, "TSK": 32, "WPTM": 4, "WPTN": 4}
-NARROW = {"TSN": 64, "UNROLL": 16}
+EIGHTS = {"TSM": 256, "TSN": 64}
+FOURS = {"TSM": 64, "TSN": 64, "WPTM": 4, "WPTN": 4}
 SMALL = {"TSM": 128, "TSN": 64, "TSK": 16, "WPTM": 8}
 
 #: By experiment and title.
@@ -108,13 +109,13 @@ EXPERIMENTS: dict[str, dict[str, Way]] = {
             f"{side} x {side}, LWIDTH={width}, WARPM={rows}": Way(15, {**tile, "LWIDTH": width, "WARPM": rows})
             for side, tile in ((8, EIGHTS), (4, FOURS))
             for width in (4, 1)
-            for rows in (4, 8, 16, 32)
+            for rows in ((4, 8, 16, 32) if side == 8 else (4, 8, 16))
         },
     },
     "copies": {
-        "kernel 15": Way(15, NARROW),
-        "kernel 15 through registers": Way(15, NARROW, changes=THROUGH_REGISTERS),
-        "kernel 15 through registers, default tile": Way(15, {"UNROLL": 16}, changes=THROUGH_REGISTERS),
+        "kernel 15": Way(15, {}),
+        "kernel 15, UNROLL=16": Way(15, {"UNROLL": 16}),
+        "kernel 15, UNROLL=16, through registers": Way(15, {"UNROLL": 16}, changes=THROUGH_REGISTERS),
         **{
             f"{side} x 8, ASYNC={on}, STAGES={stages}": Way(16, {**tile, "ASYNC": on, "STAGES": stages})
             for side, tile in ((16, {}), (8, SMALL))
@@ -139,6 +140,8 @@ EXPERIMENTS: dict[str, dict[str, Way]] = {
         for groups in (0, 132)
     },
 }
+#: Loads from local memory in PTX, by their number of floats.
+LOADED = {1: r"(?=\.[fb]32)", 2: r"\.v2", 4: r"\.v4"}
 CHECKED = 512  # size of the products that are compared with a reference
 LAUNCHES = 3  # of each way in a round
 
@@ -152,7 +155,11 @@ def compiled(way: Way, device: Device) -> tuple[launch.Kernel | None, dict]:
     except (gemmlab.ParameterError, launch.BuildError) as error:
         return None, {"problem": str(error)}
     facts = {"kernel": way.kernel, "params": kernel.params, "changed": bool(way.changes)}
-    return kernel, facts | ({"registers": used[0], "spilled": used[1]} if used else {})
+    if used:
+        text = ptx.ptx(kernel) or ""
+        loads = {f"{width}": len(re.findall(rf"ld(?:\.volatile)?\.shared{v}\.", text)) for width, v in LOADED.items()}
+        facts |= {"registers": used[0], "spilled": used[1], "loads": loads}
+    return kernel, facts
 
 
 @cache
