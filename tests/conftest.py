@@ -2,6 +2,7 @@
 
 import os
 import zlib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ SYSTEM = (
     "kernels/test_sanitiser.py",
     "kernels/test_warp_tiling.py",  # compiles it for minutes
     "test_a_small_run_of_the_profiler",
+    "test_all_settings_are_recorded",
     "test_clblast",
     "test_every_size_from_1",
     "test_every_combination",  # compiles each kernel of the family
@@ -43,10 +45,31 @@ SYSTEM = (
 )
 
 
+#: Tests with many cases, of which `make test` runs one in so many, and leaves the others to `make test-all`.
+SAMPLED = {
+    "test_a_kernel_is_right_by_both_checks": 2,
+    "test_a_right_kernel_counts": 2,
+    "test_a_store_outside_c_is_caught": 3,
+    "test_a_wrong_kernel_is_caught": 2,
+    "test_checks_say_why_typical_answers_are_wrong": 3,
+    "test_hostile_kernels_are_explained_and_the_next_cell_runs": 2,
+    "test_loads_and_stores_are_those_of_a_device": 2,
+    "test_numbers_that_do_not_split_go_the_ordinary_way": 3,
+    "test_out_of_every_layout": 3,
+    "test_sizes": 2,
+    "test_the_cost_in_launches_is_what_a_product_launches": 2,
+    "test_the_plan_is_what_is_launched": 2,
+}
+
+
 def pytest_collection_modifyitems(items) -> None:
+    seen: Counter[str] = Counter()
     for item in items:
-        if any(part in item.nodeid for part in SYSTEM):
+        name = getattr(item, "originalname", item.name)
+        one_in = SAMPLED.get(name, 1)
+        if any(part in item.nodeid for part in SYSTEM) or seen[name] % one_in:
             item.add_marker(pytest.mark.system)
+        seen[name] += 1
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -381,8 +381,12 @@ def test_interrupting_a_trial_frees_the_worker(monkeypatch, any_device):
 
     monkeypatch.setattr(client.worker(), "submit", submit)
     monkeypatch.setattr(client.worker(), "stop", asked.append)
-    with pytest.raises(KeyboardInterrupt, match="was stopped"):
-        client.trial(1, 32)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
+    try:
+        with pytest.raises(KeyboardInterrupt, match="was stopped"):
+            client.trial(1, 32)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert len(asked) == 2 and asked[0] == asked[1]
 
 
