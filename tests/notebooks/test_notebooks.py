@@ -40,7 +40,7 @@ CHAPTERS = [
     "13_shifted.ipynb",
     "14_family.ipynb",
     "15_warp_tiling.ipynb",
-    "16_tensor_cores.ipynb",
+    "18_tensor_cores.ipynb",
 ]
 IGNORED = "nbval-ignore-output"
 
@@ -223,7 +223,7 @@ TURNED = (
 )
 
 
-#: Exercise 16.3: BIG rounds to bfloat16; three parts, six products.
+#: Exercise 18.3: BIG rounds to bfloat16; three parts, six products.
 BFLOAT = (
     ("(as_uint(x) + 0x1000u) & 0xffffe000u)", "(as_uint(x) + 0x8000u) & 0xffff0000u)"),
     (
@@ -417,7 +417,7 @@ WRONG |= {
         body("warp_tiling", *TURNED[:2]),
         body("warp_tiling", *TURNED[:3], (TURNED[3][0], "n0 = band*TSN")),
     ],
-    "16_1": [
+    "18_1": [
         lambda p, rounded: 2.0**-p,
         lambda p, rounded: 2.0 ** -(p + 1),
         lambda p, rounded: 2.0**-p if rounded else 2.0 ** -(p + 1),
@@ -425,7 +425,7 @@ WRONG |= {
         lambda p, rounded: 2.0 ** -(p + 2) if rounded else 2.0 ** -(p + 1),
         lambda p, rounded: p,
     ],
-    "16_2": [
+    "18_2": [
         lambda x: (tf32.cut(x), tf32.cut(x - tf32.cut(x))),
         lambda x: (tf32.nearest(x), x - tf32.nearest(x)),
         lambda x: (tf32.nearest(x), 0 * x),
@@ -434,7 +434,7 @@ WRONG |= {
         lambda x: tf32.nearest(x),
         lambda x: ...,
     ],
-    "16_3": [
+    "18_3": [
         body("tensor_cores"),
         body("tensor_cores", BFLOAT[0]),
         body("tensor_cores", BFLOAT[1]),
@@ -470,14 +470,14 @@ def test_a_chapter_from_the_second_on_is_complete(name):
     """The difference, a kernel to change, a prediction with its answer, two steppers, the learner's own ladder."""
     text = "\n".join(c.source for c in code(read(name)))
     number = int(name[:2])
-    kernel = {15: '"warp_tiling"', 16: '"tensor_cores"'}.get(number, number)
+    kernel = {15: '"warp_tiling"', 18: '"tensor_cores"'}.get(number, number)
     shown = f"gemmlab.Difference({kernel}" if number != 11 else "print(text[text.index("
     for part in (shown, f"gemmlab.Explorer(kernel={kernel})", "%%gemm", ".reveal(",
                  f"check_{number:02d}_1", f"check_{number:02d}_2", f"check_{number:02d}_3"):  # fmt: skip
         assert part in text, f"{name} has no {part}"
     assert text.count("gemmlab.Stepper(") >= (1 if number in (3, 8) else 2)
     assert "plot.ladder(" in text
-    assert "plot.roofline(" in text or number in (8, 10, 13, 15, 16)
+    assert "plot.roofline(" in text or number in (8, 10, 13, 15, 18)
 
 
 @pytest.fixture
