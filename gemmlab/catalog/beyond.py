@@ -11,12 +11,21 @@ from .spec import KernelSpec, Param, Parameters, Params, Rule, Rules, Switch
 WARPM = Param("WARPM", 8, "rows of work-items in a warp of 32", (4, 8, 16, 32))
 LWIDTH = Param("LWIDTH", 4, "floats in a vector loaded from local memory: 1 or 4", (1, 4))
 
+STAGES = Param("STAGES", 3, "tiles of A and B in local memory: one in use, the others being filled", (2, 3, 4))
 ORDER = Param("ORDER", 8, "rows of tiles in a band that neighbouring work-groups go through together (swizzle)", (1, 8))
 GROUPS = Param(
     "GROUPS",
     0,
     "work-groups that share all tiles equally (Stream-K); 0: one work-group per tile",
     (0, 16, 264),
+    least=0,
+)
+PARTS = Param("PARTS", 2, "TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32)", (1, 2))
+TENSOR = Param(
+    "TENSOR",
+    1,
+    "1: tensor cores where the device has them; 0: the same products in ordinary arithmetic",
+    (0, 1),
     least=0,
 )
 #: Copies to local memory that do not keep a work-item waiting.
@@ -73,7 +82,7 @@ class AsyncCopies(WarpTiles):
         replace(TSN, default=64, choices=(32, 64, 128)),
         TSK,
         replace(WPTM, choices=(8, 16)),
-        Param("STAGES", 3, "tiles of A and B in local memory: one in use, the others being filled", (2, 3, 4)),
+        STAGES,
         Param("ASYNC", 1, "1: copy to local memory asynchronously where the device can", (0, 1), least=0),
     )
     rules: Rules = (
@@ -143,5 +152,102 @@ class StreamK(AsyncCopies):
         return (p["GROUPS"] or rows * cols) * self.local_size(p)[0], 1
 
 
+class TensorCores(WarpTiles):
+    """One instruction multiplies small matrices of TF32; two such numbers stand for a float."""
+
+    number, before, file = 18, 16, "18_tensor_cores.cl"
+    tensor = True
+    params: Parameters = (
+        replace(TSM, choices=(64, 128)),
+        replace(TSN, choices=(64, 128)),
+        TSK,
+        replace(STAGES, default=2),
+        PARTS,
+        TENSOR,
+    )
+    rules: Rules = (
+        Rule(
+            "TSM % 64 + TSN % 64 + TSK % 8 == 0",
+            "TSM={TSM} or TSN={TSN} is not a multiple of 64, or TSK={TSK} is not one of 8",
+        ),
+        Rule(
+            "TSK * 32 % TSM + TSK * 32 % TSN == 0",
+            "uneven shares of a tile: TSK={TSK} times 32 is not a multiple of TSM={TSM} and of TSN={TSN}",
+        ),
+        Rule(
+            "(STAGES > 1) * (TENSOR < 2) * (PARTS > 0) * (PARTS < 3) == 1",
+            "STAGES={STAGES} is less than 2, TENSOR={TENSOR} neither 0 nor 1, or PARTS={PARTS} neither 1 nor 2",
+        ),
+    )
+    switches = (
+        Switch(
+            "TENSOR",
+            (("tensor", "tensor cores (PTX mma.sync)"),),
+            "asynchronous",
+            "has no tensor cores that take TF32 (compute capability 8.0)",
+        ),
+    )
+
+    def local_size(self, p: Params) -> tuple[int, int]:
+        return p["TSM"] // 64 * (p["TSN"] // 64) * 32, 1
+
+    def local_memory(self, p: Params) -> int:
+        return 4 * p["STAGES"] * p["TSK"] * (p["TSM"] + p["TSN"] + 16)
+
+    def local_loads(self, p: Params) -> float:
+        return 1 / 64 + 1 / 64
+
+    def product_error(self, p: Params) -> float:
+        return 2.0**-10 if p["PARTS"] == 1 else 2.0**-21
+
+
+class Warpgroups(TensorCores):
+    """One instruction of four warps reads B from local memory and runs while they go on."""
+
+    number, before, file = 19, 18, "19_warpgroups.cl"
+    params: Parameters = (
+        replace(TSM, meaning="rows of the tile of C: 64 for each warpgroup", choices=(64, 128)),
+        replace(TSK, choices=(8, 16)),
+        PARTS,
+        TENSOR,
+    )
+    rules: Rules = (
+        Rule(
+            "TSM % 64 + TSK % 8 + TSK * 16 % TSM == 0",
+            "TSM={TSM} is not a multiple of 64, TSK={TSK} not one of 8, or TSK={TSK} times 16 not one of TSM={TSM}",
+        ),
+        Rule(
+            "(TENSOR < 2) * (PARTS > 0) * (PARTS < 3) == 1",
+            "TENSOR={TENSOR} is neither 0 nor 1, or PARTS={PARTS} neither 1 nor 2",
+        ),
+    )
+    switches = (
+        Switch(
+            "TENSOR",
+            (("warpgroups", "tensor cores (PTX wgmma)"),),
+            "warpgroups",
+            "has no instructions for warpgroups (compute capability 9.0)",
+        ),
+    )
+
+    def tiles(self, p: Params) -> tuple[int, int, int]:
+        return p["TSM"], 128, p["TSK"]
+
+    def local_size(self, p: Params) -> tuple[int, int]:
+        return 2 * p["TSM"], 1
+
+    def local_memory(self, p: Params) -> int:
+        return 4 * 5 * p["TSK"] * 130
+
+    def global_loads(self, p: Params) -> float:
+        return 1 / p["TSM"] + 1 / 128
+
+    def local_loads(self, p: Params) -> float:
+        return 0.0
+
+    def wants_transposed(self, p: Params) -> bool:
+        return False
+
+
 #: The kernels of this page, in order.
-BEYOND: tuple[KernelSpec, ...] = (WarpTiles(), AsyncCopies(), StreamK())
+BEYOND: tuple[KernelSpec, ...] = (WarpTiles(), AsyncCopies(), StreamK(), TensorCores(), Warpgroups())

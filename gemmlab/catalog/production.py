@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .beyond import ASYNCHRONOUS, GROUPS, ORDER
+from .beyond import ASYNCHRONOUS, GROUPS, ORDER, PARTS, STAGES, TENSOR
 from .ladder import PAD, TSK, TSM, TSN, WIDTH, WPTM, WPTN, Prefetch
 from .rules import even, multiple
 from .spec import KernelSpec, Param, Parameters, Params, Rule, Rules, Switch, tiles_over
 
-STAGES = Param("STAGES", 2, "tiles of A and B in local memory: one in use, the others being filled", (2, 3))
-PARTS = Param("PARTS", 2, "TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32)", (1, 2))
-TENSOR = Param(
-    "TENSOR",
-    1,
-    "1: tensor cores where the device has them; 0: the same products in ordinary arithmetic",
-    (0, 1),
-    least=0,
-)
+_STAGES = replace(STAGES, default=2, choices=(2, 3))
 _SWITCHED = (
     Rule("(PARTS - 1) * (PARTS - 2) == 0", "PARTS={PARTS} is neither 1 nor 2"),
     Rule("TENSOR < 2", "TENSOR={TENSOR} is neither 0 nor 1"),
@@ -39,7 +31,7 @@ class WarpTiling(Prefetch):
         replace(WPTN, choices=(4, 8)),
         Param("WARPM", 8, "rows of work-items in a warp of 32", (4, 8)),
         replace(WIDTH, meaning="floats copied at once from global memory: 1 or 4", choices=(1, 4)),
-        STAGES,
+        _STAGES,
         ORDER,
         GROUPS,
         Param(
@@ -177,7 +169,7 @@ class TensorCores(Prefetch):
         replace(TSK, default=8, choices=(8, 16, 32)),
         Param("WM", 64, "rows of a warp's block of C", (32, 64)),
         Param("WN", 64, "columns of a warp's block of C", (32, 64)),
-        replace(STAGES, default=3),
+        replace(_STAGES, default=3),
         replace(
             PAD, default=8, meaning="floats added to each row of Atile and Btile against bank conflicts", choices=(0, 8)
         ),

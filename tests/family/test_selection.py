@@ -109,7 +109,10 @@ def test_without_rows_for_whole_sizes_those_for_padding_are_taken(any_device, ta
     tables(pad=[padded], ragged=[awkward])
     assert selection.choose(gpu, (1024, 1024, 1024))[0] == 3 and selection.choose(gpu, (1023, 1024, 1024))[0] == 12
     tables(pad=[padded], ragged=[awkward], whole=[whole])
-    assert selection.choose(gpu, (1024, 1024, 1024))[0] == "warp_tiling" and selection.choose(gpu, (1023, 1024, 1024))[0] == 12
+    assert (
+        selection.choose(gpu, (1024, 1024, 1024))[0] == "warp_tiling"
+        and selection.choose(gpu, (1023, 1024, 1024))[0] == 12
+    )
     assert selection.choose(gpu, (1024, 1024, 1023))[0] == "warp_tiling", "K may be anything for this kernel"
     tables(pad=[padded])
     assert selection.choose(gpu, (1023, 1024, 1024))[0] == 3
