@@ -36,7 +36,9 @@ def waterfall(
     for row, (before, now) in enumerate(pairwise([0.0, *rates.values()])):
         low, high = sorted((before / 1000, now / 1000))
         ax.barh(-row, high - low, left=low, height=0.7, color=faint(GREEN if now >= before else MAGENTA, 0.8))
-        ax.plot([now / 1000] * 2, [-row - 0.35, -row - (1.35 if row + 1 < len(names) else 0.35)], color=INK, linewidth=1)
+        ax.plot(
+            [now / 1000] * 2, [-row - 0.35, -row - (1.35 if row + 1 < len(names) else 0.35)], color=INK, linewidth=1
+        )
         about = f"{now / 1000:.1f}" + f"   {words[names[row]]}" * (names[row] in words)
         ax.text(high + 0.6, -row, about, va="center", color=INK, fontsize=9)
     for name, rate in {f"peak of {chip.name}": chip.gflops, **(yardsticks or {})}.items():
