@@ -7,6 +7,7 @@ import numpy as np
 import gemmlab
 from gemmlab import check, model, simt
 from gemmlab.bench import tiles as rates
+from gemmlab.catalog import sources
 from gemmlab.family import Configuration, split, tiles, write
 from gemmlab.model import tf32
 
@@ -771,15 +772,17 @@ def check_18_2(split):
 
 
 @_safely
-def check_18_3(source):
-    code = re.sub(r"//.*", "", source)
-    if "0xffff0000" not in code.lower():
+def check_18_3(answer):
+    parts, added = answer
+    spec, params = gemmlab.catalog[18], {"TSM": 64, "TSN": 64, "TSK": 8, "TENSOR": 0}
+    if "0xffff0000" not in parts.lower():
         return gemmlab.verdict(False, "", "bfloat16 is a float's upper half: BIG masks with 0xffff0000u.")
-    if "0x8000" not in code.lower():
+    if "0x8000" not in parts.lower():
         return gemmlab.verdict(False, "", "BIG rounds to nearest: add half of the last place that stays, 0x8000u.")
-    params = {"TSM": 32, "TSN": 32, "TSK": 8, "WM": 32, "WN": 32, "TENSOR": 0}
-    for m, n, k in ((32, 64, 40), (64, 96, 24)):
-        outcome = gemmlab.trial("tensor_cores", m, n, k, source=f"\n{source}", params=params, repeats=1)
+    text = re.sub(r"#define BIG\(x\).*\n#define SMALL\(x\).*\n", lambda _: parts.strip() + "\n", sources.read(spec.file))
+    text = re.sub(r"\(PARTS - 1\)\*.*BIG\(a\)\*BIG\(b\)", lambda _: added, text)
+    for m, n, k in ((64, 64, 40), (64, 128, 24)):
+        outcome = gemmlab.trial(18, m, n, k, source=text, params=params, repeats=1)
         if not outcome.ok:
             return gemmlab.verdict(False, "", f"at M={m}, N={n}, K={k}: {outcome.verdict}")
         if outcome.result.error > outcome.result.bound / 10:

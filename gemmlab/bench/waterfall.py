@@ -1,10 +1,11 @@
-"""The recorded waterfall: the steps past the tutorial's end, each with its idea and without, in one run on an H200."""
+"""What an H200 reached past the tutorial's end: every step with its idea and without it, all in one run."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from ..caches import cached
 from ..catalog import Key, in_order, sources
@@ -12,7 +13,7 @@ from ..catalog import Key, in_order, sources
 
 @dataclass(frozen=True)
 class Way:
-    """One way to multiply, as ``docs/experiments/waterfall.py`` recorded it.
+    """One way to multiply, as an experiment in ``docs/experiments/`` recorded it.
 
     Attributes:
         title: such as "16 asynchronous copies", or "cuBLAS SGEMM".
@@ -21,6 +22,7 @@ class Way:
         gflops: of the median launch, in 10^9 floating-point operations per second.
         least, most: those of the slowest and of the fastest launch.
         registers, spilled: registers of a work-item, and bytes that did not fit into them; None where nobody told.
+        errors: of products of normal numbers, relative to the product, by K; empty where they were not measured.
     """
 
     title: str
@@ -31,22 +33,40 @@ class Way:
     most: float
     registers: int | None = None
     spilled: int | None = None
+    errors: Mapping[int, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"{self.title}: {self.gflops:,.0f} GFLOPS ({self.least:,.0f} to {self.most:,.0f})"
 
 
-@cached(1)
-def ways() -> dict[str, Way]:
-    """Every recorded way by its title, in the order of the record; those that could not be compiled are left out."""
-    path = sources.folder("results") / "nvidia_h200_waterfall.json"
-    found = json.loads(path.read_text(encoding="utf-8"))["ways"]
+def ways(record: str = "waterfall") -> dict[str, Way]:
+    """Every recorded way by its title, in the order of the record; those that could not be compiled are left out.
+
+    Args:
+        record: "waterfall" for the steps from kernel 10 on, "warpgroups" for kernels 18 and 19 with parts of them off.
+    """
     facts = ("gflops", "least", "most", "registers", "spilled")
-    return {
-        title: Way(title, way.get("kernel"), way.get("params", {}), *(way.get(fact) for fact in facts))
-        for title, way in found.items()
-        if "gflops" in way
-    }
+    found = {}
+    for title, way in _read(record)["ways"].items():
+        if "gflops" in way:
+            errors = {int(k): error for k, error in way.get("errors", {}).items()}
+            found[title] = Way(title, way.get("kernel"), way.get("params", {}), *map(way.get, facts), errors)
+    return found
+
+
+def alone() -> dict[str, float]:
+    """GFLOPS of the instructions of tensor cores by themselves, each at its best: "mma.sync" and "wgmma"."""
+    best: dict[str, float] = {}
+    for title, loop in _read("warpgroups")["loops"].items():
+        name = title.partition(",")[0]
+        best[name] = max(best.get(name, 0.0), loop.get("gflops", 0.0))
+    return best
+
+
+@cached(2)
+def _read(record: str) -> dict[str, Any]:
+    path = sources.folder("results") / f"nvidia_h200_{record}.json"
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def steps() -> dict[Key, Way]:

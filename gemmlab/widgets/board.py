@@ -1,4 +1,4 @@
-"""Open challenges at the end of the series, and a board of the reader's own tries, kept in a file of the reader's own."""
+"""Open challenges at the end of the series, and a board of the reader's own tries in a file of the reader's own."""
 
 from __future__ import annotations
 
