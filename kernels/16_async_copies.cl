@@ -3,7 +3,8 @@
 // Before:   15_warp_tiles. There a work-item loads a vector into registers, waits for it, and
 //           stores it in local memory. Here it only starts a copy, which the device carries out
 //           (cp.async on NVIDIA's GPUs since Ampere): STAGES - 1 tiles are on their way while one
-//           is multiplied, and so are the fragments of step k + 1 into registers.
+//           is multiplied, and so are the fragments of step k + 1 into registers. This leaves
+//           registers for a block of 16 x 8.
 // Costs:    STAGES*TSK*(TSM + TSN) floats of local memory, WPTM*8 accumulators and 2*(WPTM + 8)
 //           registers; 1/TSM + 1/TSN global and 1/WPTM + 1/8 local loads per multiply-add.
 // Requires: M, N and K multiples of TSM, TSN and TSK (padded to them); tiles made of the blocks
@@ -13,16 +14,16 @@
 //    on its way   0, 1   1, 2      2, 3      3, 4         time of two tiles
 
 #ifndef TSM
-#define TSM 128 // rows of the tile of C
+#define TSM 256 // rows of the tile of C
 #endif
 #ifndef TSN
-#define TSN 64 // columns of the tile of C
+#define TSN 128 // columns of the tile of C
 #endif
 #ifndef TSK
-#define TSK 16 // depth of the tiles of A and B, in steps of k
+#define TSK 8 // depth of the tiles of A and B, in steps of k
 #endif
 #ifndef WPTM
-#define WPTM 8 // rows of C a work-item computes
+#define WPTM 16 // rows of C a work-item computes
 #endif
 #ifndef STAGES
 #define STAGES 3 // tiles of A and B in local memory: one in use, the others being filled
@@ -49,9 +50,8 @@
 #define WARPN (32/WARPM)            // columns of work-items in a warp
 #define ITEMS (TSM/WPTM*(TSN/WPTN)) // work-items in a work-group
 
-// copy: 4 floats from global to local memory
+// copy: 4 floats to local memory, only started; COPIED() closes a batch, AWAIT(n) waits for all batches but the last n
 #if ASYNC && defined(__NV_CL_C_VERSION)
-// only started here; COPIED() closes a batch, AWAIT(n) waits for all batches but the last n
 #define COPY(to, from) \
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"((uint)(size_t)(to)), "l"(from) : "memory")
 #define COPIED() asm volatile("cp.async.commit_group;" ::: "memory")
@@ -69,14 +69,14 @@ static inline void load(__local float* to, const __global float* from, const int
         COPY(to + e, from + e/side*ld);
     }
 }
-#define NEXT(k1) \
-    if ((k1) < K) { \
-        load(Atile[filled][0] + id, a_from, M, TSM); \
-        load(Btile[filled][0] + id, b_from, N, TSN); \
-        a_from += TSK*M, b_from += TSK*N; \
-        filled = filled + 1 < STAGES ? filled + 1 : 0; \
-    } \
-    COPIED()
+// the next tiles; behind the last ones these once more, which nobody will need
+#define NEXT() \
+    load(Atile[filled][0] + id, a_from, M, TSM); \
+    load(Btile[filled][0] + id, b_from, N, TSN); \
+    COPIED(); \
+    filled = filled + 1 < STAGES ? filled + 1 : 0; \
+    left -= TSK; \
+    if (left > 0) a_from += TSK*M, b_from += TSK*N
 
 // fragment: what this work-item needs of step k; `volatile` keeps the compiler from loading it later
 #define FRAGMENT(k, to) \
@@ -101,13 +101,14 @@ void gemm(const int M, const int N, const int K,
     const int tn = warp/(TSM/64)*WARPN*WPTN + lane/WARPM*4;      // first column in the tile of C
     const int m0 = get_group_id(0)*TSM;      // first row of the tile of C
     const int n0 = get_group_id(1)*TSN;      // first column of the tile of C
+    const __global float* a_from = A + id/TSM*M + m0 + id%TSM;
+    const __global float* b_from = B + id/TSN*N + n0 + id%TSN;
+    int left = K;                            // steps of k to load
+    int filled = 0, now = 0;                 // the stages to fill and to compute from
 
     // local memory: a stage to compute from, and the others to fill
     __local float Atile[STAGES][TSK][TSM] __attribute__((aligned(16))); // [stage][k][m]
     __local float Btile[STAGES][TSK][TSN] __attribute__((aligned(16))); // [stage][k][n]
-    const __global float* a_from = A + m0 + id/TSM*M + id%TSM;
-    const __global float* b_from = B + n0 + id/TSN*N + id%TSN;
-    int filled = 0, now = 0;                 // the stages to fill and to compute from
 
     // accumulators, and two fragments of A and B: one to multiply, one to fill
     float acc[WPTN][WPTM] __attribute__((aligned(16))) = {{0.0f}};
@@ -116,27 +117,25 @@ void gemm(const int M, const int N, const int K,
 
     // load: the first tiles, and the first fragments
     for (int stage = 0; stage < STAGES - 1; stage++) {
-        NEXT(stage*TSK);
+        NEXT();
     }
     AWAIT(STAGES - 2);
     barrier(CLK_LOCAL_MEM_FENCE);
     FRAGMENT(0, 0)
 
     for (int k0 = 0; k0 < K; k0 += TSK) {
-        NEXT(k0 + (STAGES - 1)*TSK);         // load: one more tile
+        NEXT();                              // load: one more tile
 
         // compute, and load the next fragments
         #pragma unroll
         for (int k = 0; k < TSK; k++) {
-            if (k + 1 < TSK) {
-                FRAGMENT(k + 1, (k + 1)%2)
-            } else {
+            if (k == TSK - 1) {
                 // barrier: the next tile is there for all, and nobody needs this one any more
                 AWAIT(STAGES - 2);
                 barrier(CLK_LOCAL_MEM_FENCE);
                 now = now + 1 < STAGES ? now + 1 : 0;
-                if (k0 + TSK < K) { FRAGMENT(0, 0) }
             }
+            FRAGMENT((k + 1)%TSK, (k + 1)%2)
             for (int j = 0; j < WPTN; j++) {
                 for (int i = 0; i < WPTM; i++) {
                     acc[j][i] += a[k%2][i] * b[k%2][j];

@@ -5,8 +5,7 @@
 //           of all tiles equally (Stream-K, Osama et al. 2023). Of a tile that was cut they store
 //           parts, which a fix-up adds up (support/fixup.cl). ORDER rows of tiles form a band,
 //           which is gone through column by column, so that neighbours load the same data.
-// Costs:    as before, with TSK = 8, WPTM = 16 and STAGES = 3; and a workspace of
-//           2*GROUPS*TSM*TSN floats, of which each part is written once and read once.
+// Costs:    as before; and a workspace of 2*GROUPS*TSM*TSN floats for parts of tiles.
 // Requires: M, N and K multiples of TSM, TSN and 8 (padded to them).
 //
 //    tile   |     0     |     1     |     2     |     the steps of k of three tiles,
@@ -24,9 +23,15 @@
 #ifndef GROUPS
 #define GROUPS 132 // work-groups that share all tiles equally (Stream-K); 0: one work-group per tile
 #endif
+#ifndef ASYNC
+#define ASYNC 1 // 1: copy to local memory asynchronously where the device can
+#endif
 
 #if !(TSM % 64 + TSN % 64 + 256 % TSM + 256 % TSN == 0)
 #error TSM and TSN must be 64, 128 or 256
+#endif
+#if !(ASYNC < 2)
+#error ASYNC must be 0 or 1
 #endif
 
 #define TSK (8)                     // depth of the tiles of A and B, in steps of k
@@ -37,9 +42,8 @@
 #define WARPN (32/WARPM)            // columns of work-items in a warp
 #define ITEMS (TSM/WPTM*(TSN/WPTN)) // work-items in a work-group
 
-// copy: 4 floats from global to local memory
-#if defined(__NV_CL_C_VERSION)
-// only started here; COPIED() closes a batch, AWAIT(n) waits for all batches but the last n
+// copy: 4 floats to local memory, only started; COPIED() closes a batch, AWAIT(n) waits for all batches but the last n
+#if ASYNC && defined(__NV_CL_C_VERSION)
 #define COPY(to, from) \
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"((uint)(size_t)(to)), "l"(from) : "memory")
 #define COPIED() asm volatile("cp.async.commit_group;" ::: "memory")
@@ -57,14 +61,14 @@ static inline void load(__local float* to, const __global float* from, const int
         COPY(to + e, from + e/side*ld);
     }
 }
-#define NEXT(k1) \
-    if ((k1) < last) { \
-        load(Atile[filled][0] + id, a_from, M, TSM); \
-        load(Btile[filled][0] + id, b_from, N, TSN); \
-        a_from += TSK*M, b_from += TSK*N; \
-        filled = filled + 1 < STAGES ? filled + 1 : 0; \
-    } \
-    COPIED()
+// the next tiles; behind the last ones these once more, which nobody will need
+#define NEXT() \
+    load(Atile[filled][0] + id, a_from, M, TSM); \
+    load(Btile[filled][0] + id, b_from, N, TSN); \
+    COPIED(); \
+    filled = filled + 1 < STAGES ? filled + 1 : 0; \
+    left -= TSK; \
+    if (left > 0) a_from += TSK*M, b_from += TSK*N
 
 // fragment: what this work-item needs of step k; `volatile` keeps the compiler from loading it later
 #define FRAGMENT(k, to) \
@@ -89,9 +93,9 @@ void gemm(const int M, const int N, const int K,
     const int tm = warp%(TSM/64)*64 + lane%WARPM*4;              // first row in the tile of C
     const int tn = warp/(TSM/64)*WARPN*WPTN + lane/WARPM*4;      // first column in the tile of C
 
-    // the share of this work-group in all steps: a tile has K/TSK of them
-    const int tiles_m = M/TSM, tiles_n = N/TSN;
-    const long steps = (long)tiles_m*tiles_n*(K/TSK);
+    // this work-group's share of the steps of all tiles; each tile has K/TSK of them
+    const int tiles_n = N/TSN;
+    const long steps = (long)(M/TSM)*tiles_n*(K/TSK);
     const int end = steps*(get_group_id(0) + 1)/get_num_groups(0);
     int piece = 2*get_group_id(0);           // where it stores its next part of a tile
 
@@ -103,13 +107,14 @@ void gemm(const int M, const int N, const int K,
         // which tile, and which of its steps
         const int tile = step/(K/TSK);
         const int band = tile/(ORDER*tiles_n)*ORDER;             // its first row of tiles
-        const int rows = min(ORDER, tiles_m - band);
+        const int rows = min(ORDER, M/TSM - band);
         const int m0 = (band + tile%(ORDER*tiles_n)%rows)*TSM;
         const int n0 = tile%(ORDER*tiles_n)/rows*TSN;
         const int first = step%(K/TSK)*TSK;
         const int last = min(K, first + (end - step)*TSK);
         const __global float* a_from = A + (first + id/TSM)*M + m0 + id%TSM;
         const __global float* b_from = B + (first + id/TSN)*N + n0 + id%TSN;
+        int left = last - first;             // steps of k to load
         int filled = 0, now = 0;             // the stages to fill and to compute from
 
         // accumulators, and two fragments of A and B: one to multiply, one to fill
@@ -119,27 +124,25 @@ void gemm(const int M, const int N, const int K,
 
         // load: the first tiles, and the first fragments
         for (int stage = 0; stage < STAGES - 1; stage++) {
-            NEXT(first + stage*TSK);
+            NEXT();
         }
         AWAIT(STAGES - 2);
         barrier(CLK_LOCAL_MEM_FENCE);
         FRAGMENT(0, 0)
 
         for (int k0 = first; k0 < last; k0 += TSK) {
-            NEXT(k0 + (STAGES - 1)*TSK);     // load: one more tile
+            NEXT();                              // load: one more tile
 
             // compute, and load the next fragments
             #pragma unroll
             for (int k = 0; k < TSK; k++) {
-                if (k + 1 < TSK) {
-                    FRAGMENT(k + 1, (k + 1)%2)
-                } else {
+                if (k == TSK - 1) {
                     // barrier: the next tile is there for all, and nobody needs this one any more
                     AWAIT(STAGES - 2);
                     barrier(CLK_LOCAL_MEM_FENCE);
                     now = now + 1 < STAGES ? now + 1 : 0;
-                    if (k0 + TSK < last) { FRAGMENT(0, 0) }
                 }
+                FRAGMENT((k + 1)%TSK, (k + 1)%2)
                 for (int j = 0; j < WPTN; j++) {
                     for (int i = 0; i < WPTM; i++) {
                         acc[j][i] += a[k%2][i] * b[k%2][j];
@@ -158,5 +161,7 @@ void gemm(const int M, const int N, const int K,
             }
         }
         step += (last - first)/TSK;
+        AWAIT(0);                            // no copy may still be on its way into a stage
+        barrier(CLK_LOCAL_MEM_FENCE);
     }
 }

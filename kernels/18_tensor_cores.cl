@@ -22,10 +22,10 @@
 #define TSN 128 // columns of the tile of C
 #endif
 #ifndef TSK
-#define TSK 16 // depth of the tiles of A and B, in steps of k
+#define TSK 8 // depth of the tiles of A and B, in steps of k
 #endif
 #ifndef STAGES
-#define STAGES 2 // tiles of A and B in local memory: one in use, the others being filled
+#define STAGES 3 // tiles of A and B in local memory: one in use, the others being filled
 #endif
 #ifndef PARTS
 #define PARTS 2 // TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32)

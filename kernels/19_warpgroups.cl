@@ -4,19 +4,19 @@
 //           registers. This one (wgmma, on Hopper) adds 64 x 8 times 8 x 128 to the sums of the
 //           128 work-items of a warpgroup, reads B from local memory by itself, and does not make
 //           them wait: meanwhile they split the next tile of B into its parts, once for all, and
-//           load their own elements of A from global memory straight into registers.
-// Costs:    5*TSK*130 floats of local memory, 64 accumulators and 64 sums in the
-//           tensor cores; 1/TSM + 1/128 global loads per multiply-add, and local ones by hardware.
+//           load what comes after it. Elements of A go straight into registers.
+// Costs:    4*TSK*130 floats of local memory, 128 accumulators, 64 sums in the tensor cores;
+//           1/TSM + 1/128 global loads per multiply-add, and local ones by the hardware.
 // Requires: M, N and K multiples of TSM, 128 and TSK (padded to them); B as it lies, K x N.
-//           OpenCL's compiler does not know the instruction. It is hidden in comments that begin
-//           with //@ and revealed in the compiled PTX (gemmlab/opencl/build.py); otherwise C is
-//           NaN. Without such tensor cores the same products are spelled out, which is slow.
+//           OpenCL's compiler does not know the instruction: it is hidden in comments with //@,
+//           and revealed in the PTX (gemmlab/opencl/build.py), without which C is NaN.
+//           Without such tensor cores the same products are spelled out, which is slow.
 //
-//    A work-item 4g + t of warp w has rows 16w + 2g and 16w + 2g + 1, columns 8j + 2t and
-//    8j + 2t + 1. Of B's tile 4 steps of k lie side by side, [k/4][n][k%4]: so it is read.
+//    Work-item 4g + t of warp w has rows 32w + 4g ... 4g + 3, two for each of two instructions,
+//    and columns 8j + 2t, 8j + 2t + 1. In B's tile 4 steps of k lie side by side: [k/4][n][k%4].
 
 #ifndef TSM
-#define TSM 128 // rows of the tile of C: 64 for each warpgroup
+#define TSM 256 // rows of the tile of C: 128 for each warpgroup
 #endif
 #ifndef TSK
 #define TSK 16 // depth of the tiles of A and B, in steps of k
@@ -28,27 +28,25 @@
 #define TENSOR 1 // 1: tensor cores where the device has them; 0: the same products in ordinary arithmetic
 #endif
 
-#if !(TSM % 64 + TSK % 8 + TSK * 16 % TSM == 0)
-#error TSM must be a multiple of 64, TSK of 8, and TSK*16 of TSM
+#if !(TSM % 128 + TSK % 8 + TSK * 32 % TSM == 0)
+#error TSM must be a multiple of 128, TSK of 8, and TSK*32 of TSM
 #endif
 #if !((TENSOR < 2) * (PARTS > 0) * (PARTS < 3) == 1)
 #error TENSOR must be 0 or 1, and PARTS 1 or 2
 #endif
 
 #define TSN (128)                   // columns of the tile of C
-#define STAGES (3)                  // tiles of B in local memory: one in use, the others being filled
 #define ROW (TSN + 2)               // vectors in a row of B's tile; 2 more against bank conflicts
-#define ITEMS (2*TSM)               // work-items in a work-group
+#define ITEMS (TSM)                 // work-items in a work-group
+#define LPTB (TSK*TSN/4/ITEMS)      // vectors of B's tile that a work-item loads
+#define NB (ITEMS*4/TSK)            // columns of B's tile that a work-group loads at once
 
-// the big part of a float is rounded to 10 bits after the point; of the rest an instruction reads as many
+// the parts of a float: rounded to 10 bits after the point, and the rest, of which an instruction reads as many
 #define BIG(x) as_float((as_uint(x) + 0x1000u) & 0xffffe000u)
-#define SMALL(x) as_float(as_uint((x) - BIG(x)) & 0xffffe000u)
+#define SMALL(x) ((x) - BIG(x))
+#define CUT(x) as_float(as_uint(x) & 0xffffe000u)
 
 #if TENSOR && defined(__NV_CL_C_VERSION)
-#define COPY(to, from) \
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"((uint)(size_t)(to)), "l"(from) : "memory")
-#define COPIED() asm volatile("cp.async.commit_group;" ::: "memory")
-#define AWAIT(batches) asm volatile("cp.async.wait_group %0;" :: "n"(batches) : "memory")
 // what was stored in local memory becomes visible to the tensor cores
 #define SHOW() asm volatile("fence.proxy.async.shared::cta;" ::: "memory")
 // BEGIN() comes before the first instruction, END() closes a batch, FINISH() waits for it
@@ -61,7 +59,7 @@
 // sum = (more ? sum : 0) + a b
 #define EIGHT(i) "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3]), \
                  "+f"(sum[i + 4]), "+f"(sum[i + 5]), "+f"(sum[i + 6]), "+f"(sum[i + 7])
-#define WGMMA(PART, a, b, more) \
+#define WGMMA(PART, b, more) \
     asm volatile("//@ {.reg .pred p; setp.ne.b32 p, %69, 0; " \
         "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 " \
         "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, " \
@@ -69,39 +67,30 @@
         "%43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, " \
         "{%64, %65, %66, %67}, %68, p, 1, 1;}" \
         : EIGHT(0), EIGHT(8), EIGHT(16), EIGHT(24), EIGHT(32), EIGHT(40), EIGHT(48), EIGHT(56) \
-        : "r"(as_uint(PART((a)[0].x))), "r"(as_uint(PART((a)[0].y))), "r"(as_uint(PART((a)[1].x))), \
-          "r"(as_uint(PART((a)[1].y))), "l"(AT(b)), "r"(more))
+        : "r"(as_uint(PART(a[k][2*i]))), "r"(as_uint(PART(a[k][2*i + 1]))), "r"(as_uint(PART(a[k + 1][2*i]))), \
+          "r"(as_uint(PART(a[k + 1][2*i + 1]))), "l"(AT(b)), "r"(more))
 #else
-#define COPY(to, from) *(__local float4*)(to) = *(const __global float4*)(from)
-#define COPIED()
-#define AWAIT(batches)
 #define SHOW()
 #define FINISH()
 #define REVEALED(x) x = 0.0f
 #endif
 
-// load: the tile of B from step k1 on, 4 steps of a column at a time
-#define LOAD_B(stage, k1) \
-    if ((k1) < K) { \
-        for (int e = get_local_id(0), l = 0; l < TSK*TSN/4; e += ITEMS, l += ITEMS) { \
-            COPY(Btile[stage][e%(TSK/4)][e/(TSK/4)], &B[(n0 + e/(TSK/4))*K + (k1) + e%(TSK/4)*4]); \
-        } \
-    } \
-    COPIED()
-
-// load: the elements of A that this work-item needs of a tile, two rows at steps t, t + 4, ...
+// load: this work-item's elements of A from step k1 on, four rows at steps t, t + 4, ...
 #define LOAD_A(k1) \
     for (int l = 0; l < TSK/4; l++) { \
-        a[l] = *(const __global float2*)&A[((k1) + 4*l + t)*M + m0 + row]; \
+        *(float4*)a[l] = *(const __global float4*)&A[((k1) + 4*l + t)*M + m0 + row]; \
     }
 
-// split: the tile of B in a stage; its big parts take its place
-#define SPLIT_B(stage, to) \
-    for (int e = get_local_id(0), l = 0; l < TSK*TSN/4; e += ITEMS, l += ITEMS) { \
-        __local float4* place = (__local float4*)Btile[stage][e/TSN][e%TSN]; \
-        const float4 x = *place; \
-        *place = (float4)(BIG(x.x), BIG(x.y), BIG(x.z), BIG(x.w)); \
-        *(__local float4*)Bsmall[to][e/TSN][e%TSN] = (float4)(SMALL(x.x), SMALL(x.y), SMALL(x.z), SMALL(x.w)); \
+// load: its vectors of the tile of B, each 4 steps of a column; SPLIT_B stores their parts
+#define LOAD_B(k1) \
+    for (int l = 0; l < LPTB; l++) { \
+        b[l] = *(const __global float4*)&B[(n0 + ib + l*NB)*K + (k1) + 4*kb]; \
+    }
+#define SPLIT_B(to) \
+    for (int l = 0; l < LPTB; l++) { \
+        const float4 big = (float4)(BIG(b[l].x), BIG(b[l].y), BIG(b[l].z), BIG(b[l].w)); \
+        *(__local float4*)Bbig[to][kb][ib + l*NB] = big; \
+        if (PARTS == 2) *(__local float4*)Bsmall[to][kb][ib + l*NB] = b[l] - big; \
     } \
     SHOW()
 
@@ -113,86 +102,84 @@ void gemm(const int M, const int N, const int K,
 {
     // identifiers
     const int t = get_local_id(0)%4;         // which steps of k, and which columns
-    const int row = get_local_id(0)/32*16 + get_local_id(0)%32/4*2; // first of its two rows in the tile
+    const int row = get_local_id(0)/4*4;     // first of its four rows in the tile of C
+    const int kb = get_local_id(0)%(TSK/4);  // which 4 steps of k of B's tile it loads
+    const int ib = get_local_id(0)/(TSK/4);  // and of which column
     const int m0 = get_group_id(0)*TSM;      // first row of the tile of C
     const int n0 = get_group_id(1)*TSN;      // first column of the tile of C
 
-    // local memory: a tile of B to compute from, and others to fill; small parts of two tiles
-    __local float Btile[STAGES][TSK/4][ROW][4] __attribute__((aligned(128))); // [stage][k/4][n][k%4]
+    // local memory: two buffers, one to compute from and one to fill
+    __local float Bbig[2][TSK/4][ROW][4] __attribute__((aligned(128)));   // [buffer][k/4][n][k%4]
     __local float Bsmall[2][TSK/4][ROW][4] __attribute__((aligned(128)));
 
     // accumulators, and sums that are still in the tensor cores
-    float acc[64], sum[64], zero = NAN;
+    float acc[2][64], sum[64], zero = NAN;
     REVEALED(zero);
     for (int j = 0; j < 64; j++) {
-        acc[j] = zero;
-        sum[j] = zero;
+        acc[0][j] = acc[1][j] = sum[j] = zero;
     }
 
     // load: the first tiles
-    float2 a[TSK/4];
+    float a[TSK/4][4] __attribute__((aligned(16)));
+    float4 b[LPTB];
+    LOAD_B(0)
+    SPLIT_B(0);
     LOAD_A(0)
-    for (int stage = 0; stage < STAGES - 1; stage++) {
-        LOAD_B(stage, stage*TSK);
-    }
-    AWAIT(STAGES - 2);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    SPLIT_B(0, 0);
-    barrier(CLK_LOCAL_MEM_FENCE);
+    LOAD_B(min(TSK, K - TSK))
 
-    int now = 0, odd = 0;                    // the stage to compute from, and its small parts
     for (int k0 = 0; k0 < K; k0 += TSK) {
-        const int next = (now + 1)%STAGES;
+        const int now = k0/TSK%2;            // the buffer to compute from
+
+        // barrier: this tile has been split, and nobody needs the other buffer any more
+        barrier(CLK_LOCAL_MEM_FENCE);
+
+        #pragma unroll
+        for (int i = 0; i < 2; i++) {
+            // compute: start the instructions for two of the four rows
 #if TENSOR && defined(__NV_CL_C_VERSION)
-        // compute: only start, for 8 steps of k each
-        BEGIN();
-        for (int k = 0; k < TSK/4; k += 2) {
+            BEGIN();
+            for (int k = 0; k < TSK/4; k += 2) {
 #if PARTS == 2
-            WGMMA(SMALL, &a[k], Btile[now][k], k > 0);
-            WGMMA(BIG, &a[k], Bsmall[odd][k], 1);
-            WGMMA(BIG, &a[k], Btile[now][k], 1);
-#else
-            WGMMA(BIG, &a[k], Btile[now][k], k > 0);
+                WGMMA(SMALL, Bbig[now][k], k > 0);
+                WGMMA(BIG, Bsmall[now][k], 1);
 #endif
-        }
-        END();
+                WGMMA(BIG, Bbig[now][k], PARTS == 2 || k > 0);
+            }
+            END();
 #else
-        for (int j = 0; j < 64; j++) {
-            const int n = j/4*8 + 2*t + j%2;
-            sum[j] = 0.0f;
-            for (int k = 0; k < TSK; k++) {
-                const float x = A[(k0 + k)*M + m0 + row + j/2%2];
-                const float big = Btile[now][k/4][n][k%4], small = Bsmall[odd][k/4][n][k%4];
-                sum[j] += (PARTS - 1)*(SMALL(x)*big + BIG(x)*small) + BIG(x)*big;
+            for (int j = 0; j < 64; j++) {
+                sum[j] = 0.0f;
+                for (int k = 0; k < TSK; k++) {
+                    const float x = A[(k0 + k)*M + m0 + row + 2*i + j/2%2];
+                    const float big = Bbig[now][k/4][j/4*8 + 2*t + j%2][k%4];
+                    sum[j] += BIG(x)*big;
+#if PARTS == 2
+                    sum[j] += CUT(SMALL(x))*big + BIG(x)*CUT(Bsmall[now][k/4][j/4*8 + 2*t + j%2][k%4]);
+#endif
+                }
+            }
+#endif
+            // meanwhile: split the next tile of B, load the one after it, and the next one of A
+            if (i == 0) {
+                SPLIT_B(1 - now);
+                LOAD_B(min(k0 + 2*TSK, K - TSK))
+            } else {
+                LOAD_A(min(k0 + TSK, K - TSK))
+            }
+
+            // the sums are there: they move into ordinary floats, since tensor cores cut sums off
+            FINISH();
+            for (int j = 0; j < 64; j++) {
+                acc[i][j] += sum[j];
             }
         }
-#endif
-        // meanwhile: start one more copy, split the next tile of B, load the next one of A
-        LOAD_B((next + 1)%STAGES, k0 + (STAGES - 1)*TSK);
-        AWAIT(STAGES - 2);
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (k0 + TSK < K) {
-            SPLIT_B(next, 1 - odd);
-            LOAD_A(k0 + TSK)
-        }
-
-        // the sums are there: they move into ordinary floats, since tensor cores cut sums off
-        FINISH();
-        for (int j = 0; j < 64; j++) {
-            acc[j] += sum[j];
-        }
-
-        // barrier: the next tile has been split, and nobody needs this one any more
-        barrier(CLK_LOCAL_MEM_FENCE);
-        now = next;
-        odd = 1 - odd;
     }
 
-    // store: two rows at a time
+    // store: four rows at a time
     for (int j = 0; j < 64; j += 4) {
-        for (int h = 0; h < 2; h++) {
-            __global float* c = &C[(n0 + 2*j + 2*t + h)*M + m0 + row];
-            *(__global float2*)c = (float2)(acc[j + h], acc[j + h + 2]);
+        for (int h = j; h < j + 2; h++) {
+            const float4 x = (float4)(acc[0][h], acc[0][h + 2], acc[1][h], acc[1][h + 2]);
+            *(__global float4*)&C[(n0 + 2*j + 2*t + h - j)*M + m0 + row] = x;
         }
     }
 }

@@ -55,20 +55,19 @@ KEPT = (
     ("acc[i][j][e] += sum[e];", ";"),
 )  # fmt: skip
 #: Kernel 19 waits for its instructions at once, as kernel 18 does.
-WAITING = (("        END();\n#else", "        END();\n        FINISH();\n#else"),)
+WAITING = (("            END();\n#else", "            END();\n            FINISH();\n#else"),)
 
 WAYS = {
     "18": Way(18, {}),
     "18 PARTS=1": Way(18, {"PARTS": 1}),
     "18 sums kept": Way(18, {}, KEPT),
-    "18 STAGES=3": Way(18, {"STAGES": 3}),
-    "18 TSM=64 TSN=64": Way(18, {"TSM": 64, "TSN": 64}),
+    "18 STAGES=2": Way(18, {"STAGES": 2}),
+    "18 TSK=16": Way(18, {"TSK": 16, "STAGES": 2}),
     "19": Way(19, {}),
     "19 PARTS=1": Way(19, {"PARTS": 1}),
     "19 waiting": Way(19, {}, WAITING),
     "19 waiting PARTS=1": Way(19, {"PARTS": 1}, WAITING),
-    "19 TSM=64": Way(19, {"TSM": 64}),
-    "19 TSM=256": Way(19, {"TSM": 256}),
+    "19 TSM=128": Way(19, {"TSM": 128}),
     "19 TSK=8": Way(19, {"TSK": 8}),
 }
 
@@ -94,7 +93,8 @@ void loop(const int rounds, const float x, __global float* restrict out)
 {
     __local float tile[2][ROW][4] __attribute__((aligned(128)));
     float sum[64], total = 0.0f, zero = NAN;
-    float2 a[2] = {(float2)(x), (float2)(x)};
+    const float a[2][4] = {{x, x, x, x}, {x, x, x, x}};
+    const int k = 0, i = 0;
     REVEALED(zero);
     for (int e = get_local_id(0); e < 2*ROW*4; e += 128) { tile[0][0][e] = x; }
     for (int j = 0; j < 64; j++) { sum[j] = zero; }
@@ -103,7 +103,7 @@ void loop(const int rounds, const float x, __global float* restrict out)
     for (int r = 0; r < rounds; r++) {
         BEGIN();
         #pragma unroll
-        for (int c = 0; c < CHAINS; c++) { WGMMA(SAME, a, tile[0], 1); }
+        for (int c = 0; c < CHAINS; c++) { WGMMA(SAME, tile[0], 1); }
         END();
         FINISH();
     }

@@ -20,6 +20,7 @@ GROUPS = Param(
     (0, 16, 264),
     least=0,
 )
+ASYNC = Param("ASYNC", 1, "1: copy to local memory asynchronously where the device can", (0, 1), least=0)
 PARTS = Param("PARTS", 2, "TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32)", (1, 2))
 TENSOR = Param(
     "TENSOR",
@@ -55,10 +56,10 @@ class WarpTiles(AnySize):
 
     number, before, file = 15, 10, "15_warp_tiles.cl"
     params: Parameters = (
-        replace(TSM, choices=(32, 64, 128)),
+        replace(TSM, choices=(32, 64, 128, 256)),
         replace(TSN, choices=(32, 64, 128)),
         TSK,
-        replace(WPTM, choices=(4, 8)),
+        replace(WPTM, choices=(4, 8, 16)),
         replace(WPTN, choices=(4, 8)),
         WARPM,
         LWIDTH,
@@ -78,12 +79,12 @@ class AsyncCopies(WarpTiles):
 
     number, before, file = 16, 15, "16_async_copies.cl"
     params: Parameters = (
-        replace(TSM, choices=(64, 128, 256)),
-        replace(TSN, default=64, choices=(32, 64, 128)),
-        TSK,
-        replace(WPTM, choices=(8, 16)),
+        replace(TSM, default=256, choices=(64, 128, 256)),
+        replace(TSN, choices=(32, 64, 128)),
+        replace(TSK, default=8),
+        replace(WPTM, default=16, choices=(8, 16)),
         STAGES,
-        Param("ASYNC", 1, "1: copy to local memory asynchronously where the device can", (0, 1), least=0),
+        ASYNC,
     )
     rules: Rules = (
         Rule("(WPTM - 8) * (WPTM - 16) == 0", "WPTM={WPTM} is neither 8 nor 16"),
@@ -120,11 +121,12 @@ class StreamK(AsyncCopies):
         replace(TSN, choices=(64, 128)),
         replace(ORDER, default=16, choices=(1, 4, 8, 16)),
         replace(GROUPS, default=132, choices=(0, 5, 16, 132, 264)),
+        ASYNC,
     )
     rules: Rules = (
         Rule("TSM % 64 + TSN % 64 + 256 % TSM + 256 % TSN == 0", "TSM={TSM} or TSN={TSN} is none of 64, 128 and 256"),
+        Rule("ASYNC < 2", "ASYNC={ASYNC} is neither 0 nor 1"),
     )
-    switches = ()
 
     def tiles(self, p: Params) -> tuple[int, int, int]:
         return p["TSM"], p["TSN"], 8
@@ -160,8 +162,8 @@ class TensorCores(WarpTiles):
     params: Parameters = (
         replace(TSM, choices=(64, 128)),
         replace(TSN, choices=(64, 128)),
-        TSK,
-        replace(STAGES, default=2),
+        replace(TSK, default=8, choices=(8, 16)),
+        STAGES,
         PARTS,
         TENSOR,
     )
@@ -206,15 +208,15 @@ class Warpgroups(TensorCores):
 
     number, before, file = 19, 18, "19_warpgroups.cl"
     params: Parameters = (
-        replace(TSM, meaning="rows of the tile of C: 64 for each warpgroup", choices=(64, 128)),
+        replace(TSM, default=256, meaning="rows of the tile of C: 128 for each warpgroup", choices=(128, 256)),
         replace(TSK, choices=(8, 16)),
         PARTS,
         TENSOR,
     )
     rules: Rules = (
         Rule(
-            "TSM % 64 + TSK % 8 + TSK * 16 % TSM == 0",
-            "TSM={TSM} is not a multiple of 64, TSK={TSK} not one of 8, or TSK={TSK} times 16 not one of TSM={TSM}",
+            "TSM % 128 + TSK % 8 + TSK * 32 % TSM == 0",
+            "TSM={TSM} is not a multiple of 128, TSK={TSK} not one of 8, or TSK={TSK} times 32 not one of TSM={TSM}",
         ),
         Rule(
             "(TENSOR < 2) * (PARTS > 0) * (PARTS < 3) == 1",
@@ -234,10 +236,10 @@ class Warpgroups(TensorCores):
         return p["TSM"], 128, p["TSK"]
 
     def local_size(self, p: Params) -> tuple[int, int]:
-        return 2 * p["TSM"], 1
+        return p["TSM"], 1
 
     def local_memory(self, p: Params) -> int:
-        return 4 * 5 * p["TSK"] * 130
+        return 4 * 4 * p["TSK"] * 130
 
     def global_loads(self, p: Params) -> float:
         return 1 / p["TSM"] + 1 / 128

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .beyond import ASYNCHRONOUS, GROUPS, ORDER, PARTS, STAGES, TENSOR
+from .beyond import ASYNC, ASYNCHRONOUS, GROUPS, ORDER, PARTS, STAGES, TENSOR
 from .ladder import PAD, TSK, TSM, TSN, WIDTH, WPTM, WPTN, Prefetch
 from .rules import even, multiple
 from .spec import KernelSpec, Param, Parameters, Params, Rule, Rules, Switch, tiles_over
@@ -60,7 +60,7 @@ class WarpTiling(Prefetch):
             (0, 1),
             least=0,
         ),
-        Param("ASYNC", 1, "1: copy to local memory asynchronously where the device can", (0, 1), least=0),
+        ASYNC,
     )
     rules: Rules = (
         multiple("TSM", "WPTM", "WARPM"),

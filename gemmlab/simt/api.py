@@ -36,6 +36,7 @@ EVENT = np.dtype(
 SMALL = {"TS": 8, "WPT": 2, "TSM": 8, "TSN": 8, "TSK": 8, "WPTM": 2, "WPTN": 2, "WIDTH": 2, "RX": 4, "RY": 2, "GX": 2,
          "GY": 4, "UNROLL": 1}  # fmt: skip
 SMALL_WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "LAST": 0}
+SMALL_TILES = {"TSM": 64, "TSN": 64, "TSK": 8, "GROUPS": 5}  # of kernels whose warps have blocks of one size
 
 
 class WarpStep(NamedTuple):
@@ -396,7 +397,7 @@ def settings(spec: KernelSpec, m: int, n: int, k: int, params: Mapping[str, int]
 def shrunk(spec: KernelSpec, params: Mapping[str, int] | None) -> dict[str, int]:
     """Complete parameters like these, with tiles small enough to be drawn if the kernel's rules allow that."""
     full = spec.validate(params)
-    for most in (SMALL, SMALL_WARPS):
+    for most in (SMALL, SMALL_WARPS, SMALL_TILES):
         small = full | {name: min(full[name], value) for name, value in most.items() if name in full}
         if not spec.problems(small):
             return small
