@@ -789,3 +789,49 @@ def check_18_3(answer):
             wrong = f"at K={k} the error is {outcome.result.error:.0e}: some product of parts is missing."
             return gemmlab.verdict(False, "", wrong)
     return gemmlab.verdict(True, "three numbers of 8 digits hold all 24 of a float; six products make one.", "")
+
+
+check_19_1 = _number(
+    lambda: 64,
+    "a float of B meets the 64 rows of A's part.",
+    {
+        128: "that is how often it uses a float of A.",
+        8: "those are the steps of k; each has floats of its own.",
+        65536: "those are all its multiply-adds; how many floats of B does it read for them?",
+        512: "that is the number of floats of A.",
+        1024: "that is the number of floats of B.",
+    },
+    "64*128*8 multiply-adds, and 8*128 floats of B.",
+)
+check_19_2 = _function(
+    lambda k, n, row: (k // 4 * row + n) * 4 + k % 4,
+    [(0, 0, 130), (5, 3, 130), (7, 127, 130), (13, 64, 130), (2, 1, 34)],
+    "[k/4][n][k%4]: the row of vectors, the vector, the float.",
+    [
+        (lambda k, n, row: k * row + n, "That is a tile whose rows are steps of k, as in kernel 18."),
+        (lambda k, n, row: (k // 4 * row + n) * 4, "Which of the four floats of that vector is it?"),
+        (lambda k, n, row: k // 4 * row + n * 4 + k % 4, "A row has `row` vectors, each of 4 floats."),
+        (lambda k, n, row: (k // 4 * 128 + n) * 4 + k % 4, "A row is longer than the tile: there are `row` vectors."),
+        (lambda k, n, row: (k % 4 * row + n) * 4 + k // 4, "Four *neighbouring* steps of k lie side by side."),
+    ],
+)
+
+
+@_safely
+def check_19_3(split):
+    code = re.sub(r"//.*", "", split)
+    for wanted, hint in (
+        (r"BIG\(", "an instruction cuts off what it cannot see: round with BIG, or the parts lose a bit."),
+        (r"Bsmall", "the small parts belong into Bsmall; nobody stores them yet."),
+    ):
+        if not re.search(wanted, code):
+            return gemmlab.verdict(False, "", hint)
+    lines = [line.rstrip() for line in code.splitlines() if line.strip()]
+    text = sources.read(gemmlab.catalog[19].file)
+    macro = "#define SPLIT_B(to) \\\n" + " \\\n".join(lines) + " \\\n    SHOW()\n"
+    text = re.sub(r"#define SPLIT_B\(to\).*?SHOW\(\)\n", lambda _: macro, text, flags=re.S)
+    for m, n, k in ((128, 128, 24), (128, 256, 16)):
+        outcome = gemmlab.trial(19, m, n, k, source=text, params={"TSM": 128, "TSK": 8, "TENSOR": 0}, repeats=1)
+        if not outcome.ok:
+            return gemmlab.verdict(False, "", f"at M={m}, N={n}, K={k}: {outcome.verdict}")
+    return gemmlab.verdict(True, "each number is split once, for all 256 rows that will meet it.", "")
