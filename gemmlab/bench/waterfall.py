@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .. import model
 from ..caches import cached
-from ..catalog import Key, in_order, sources
+from ..catalog import Key, find, in_order, sources
+from ..opencl.build import HIDDEN
+from . import explained, landscape
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ def ways(record: str = "waterfall") -> dict[str, Way]:
     facts = ("gflops", "least", "most", "registers", "spilled")
     found = {}
     for title, way in _read(record)["ways"].items():
+        if "kernel" in way and HIDDEN in sources.read(find(way["kernel"]).file):
+            way = {**way, "registers": None, "spilled": None}  # the compiler saw comments in place of instructions
         if "gflops" in way:
             errors = {int(k): error for k, error in way.get("errors", {}).items()}
             found[title] = Way(title, way.get("kernel"), way.get("params", {}), *map(way.get, facts), errors)
@@ -81,3 +86,59 @@ def steps() -> dict[Key, Way]:
 def without(kernel: Key) -> list[Way]:
     """The ways of a kernel with its idea switched off, or another part of it."""
     return [way for way in ways().values() if way.kernel == kernel][1:]
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A kernel of the ladder as recorded at 4096: what it reached, what it cost, and which roof it lifted.
+
+    Attributes:
+        kernel, name: such as 3 and "work per thread".
+        gflops: of the median run.
+        lines: of code.
+        local_memory: bytes per work-group.
+        registers: of a work-item; None where nobody told.
+        explained: the rate beside its ceilings; None for tensor cores, whose ceilings are not modelled.
+    """
+
+    kernel: Key
+    name: str
+    gflops: float
+    lines: int
+    local_memory: int
+    registers: int | None
+    explained: model.Explanation | None
+
+    def lifted(self, before: Rung | None) -> str:
+        """The roof of the rung before that is higher here, in words; "" if there is none."""
+        if before is None or before.explained is None or self.explained is None:
+            return ""
+        roof, now = before.explained.roof, explained.lifted(before.explained, self.explained)
+        return f"{roof.resource}: {model.percent(roof.share)} to {model.percent(now.share)}" if now else ""
+
+
+@cached(1)
+def rungs() -> dict[Key, Rung]:
+    """Every numbered kernel by its number."""
+    found = {}
+    for why in explained.ladder("H200"):
+        params = find(why.kernel).complete(why.params)
+        there = landscape.rate(why.kernel, params)
+        found[why.kernel] = (params, why.measured, there.registers if there else None, why)
+    for kernel, way in steps().items():
+        if kernel not in found:
+            options = {} if way.registers is None else {"registers": way.registers}
+            why = None if find(kernel).tensor else model.explain(kernel, way.params, measured=way.gflops, **options)
+            found[kernel] = (way.params, way.gflops, way.registers, why)
+    return {
+        kernel: Rung(
+            kernel,
+            find(kernel).name,
+            found[kernel][1],
+            sources.code_lines(sources.read(find(kernel).file)),
+            find(kernel).local_memory(found[kernel][0]),
+            *found[kernel][2:],
+        )
+        for kernel in in_order(found)
+        if isinstance(kernel, int)
+    }

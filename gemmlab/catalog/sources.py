@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from pathlib import Path
 
 from ..caches import cached
@@ -32,6 +33,18 @@ def body(text: str) -> str:
     lines = text.strip().splitlines()
     start = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("//")), 0)
     return "\n".join(lines[start:])
+
+
+def without_rules(text: str) -> str:
+    """A kernel's text without `#if !(rule)` and its error, and without `#ifndef` around a parameter's default."""
+    text = re.sub(r"#if !\(.*\n#error .*\n#endif\n", "", text)
+    return re.sub(r"#ifndef (\w+)\n(#define \1 .*\n)#endif\n", r"\2", text)
+
+
+def code_lines(text: str) -> int:
+    """How many lines of a kernel's text are code: no comments, empty lines or rules; one for each parameter."""
+    code = re.sub(r"/\*.*?\*/|//[^\n]*", "", without_rules(text), flags=re.S)
+    return sum(bool(line.strip()) for line in code.splitlines())
 
 
 def diff(old: str, new: str, context: int = 2) -> str:

@@ -39,7 +39,7 @@ def waterfall(
         ax.plot(
             [now / 1000] * 2, [-row - 0.35, -row - (1.35 if row + 1 < len(names) else 0.35)], color=INK, linewidth=1
         )
-        about = f"{now / 1000:.1f}" + f"   {words[names[row]]}" * (names[row] in words)
+        about = f"{now / 1000:.1f}   {words.get(names[row], '')}"
         ax.text(high + 0.6, -row, about, va="center", color=INK, fontsize=9)
     for name, rate in {f"peak of {chip.name}": chip.gflops, **(yardsticks or {})}.items():
         ax.axvline(rate / 1000, color=ORANGE, linewidth=1.5, linestyle="--")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -14,10 +13,9 @@ import numpy as np
 from platformdirs import user_data_path
 
 from .. import model
-from ..catalog import Key
+from ..catalog import Key, sources
 from ..opencl.devices import Device, find_device
 from ..worker.client import trial
-from .lesson import without_rules
 from .shell import escape
 
 #: From which share of the goal's rate on a try is called what.
@@ -66,12 +64,6 @@ def fitting(device: Device | int | str | None = None) -> Challenge:
     return NUMPY if find_device(device).kind == "CPU" else KERNEL_9
 
 
-def code_lines(text: str) -> int:
-    """Lines of a kernel's text without empty lines, comments, rules, and the `#ifndef` around a parameter."""
-    code = re.sub(r"/\*.*?\*/|//[^\n]*", "", without_rules(text), flags=re.S)
-    return sum(bool(line.strip()) for line in code.splitlines())
-
-
 def attempt(challenge: Challenge, kernel: Key, params: Mapping[str, int] | None, text: str) -> Try:
     """Check and time a kernel of the reader's own beside what it is to pass.
 
@@ -84,7 +76,7 @@ def attempt(challenge: Challenge, kernel: Key, params: Mapping[str, int] | None,
     Raises:
         ValueError: if the text has too many lines, if it cannot be compiled, or if its product is wrong.
     """
-    lines, size = code_lines(text), challenge.size
+    lines, size = sources.code_lines(text), challenge.size
     if challenge.lines is not None and lines > challenge.lines:
         raise ValueError(f"the kernel has {lines} lines of code; {challenge.lines} are allowed")
     goal, own = [], []
@@ -92,9 +84,10 @@ def attempt(challenge: Challenge, kernel: Key, params: Mapping[str, int] | None,
         outcome = trial(kernel, size, params=dict(params or {}), source=text)
         if not outcome.ok or outcome.result is None:
             raise ValueError(outcome.verdict)
+        device = str(outcome.result.device["device"])
         own.append(outcome.result.gflops)
         goal.append(_numpy(size) if challenge.kernel is None else _rate(challenge.kernel, size))
-    return Try(challenge.name, max(own) / max(goal), lines, str(outcome.result.device["device"]))
+    return Try(challenge.name, max(own) / max(goal), lines, device)
 
 
 def _rate(kernel: Key, size: int) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Mapping
 
 import ipywidgets as w
@@ -68,7 +67,7 @@ class Difference:
 
     def __init__(self, kernel: Key, before: Key | None = None):
         self.new, self.old = find(kernel), find(before or find(kernel).before)
-        old, new = (without_rules(sources.read(spec.file)) for spec in (self.old, self.new))
+        old, new = (sources.without_rules(sources.read(spec.file)) for spec in (self.old, self.new))
         self.text = sources.diff(old, new)
 
     def __str__(self) -> str:
@@ -85,12 +84,6 @@ class Difference:
         style = "white-space:pre;font-size:12px;line-height:1.25;overflow-x:auto;max-width:860px;margin:0"
         html = f'<pre style="{style}"><b>{title}</b>{"".join(parts)}</pre>'
         display({"text/plain": f"{title}\n{self.text}", "text/html": html}, raw=True)
-
-
-def without_rules(text: str) -> str:
-    """A kernel's text without `#if !(rule)` and its error, and without `#ifndef` around a parameter's default."""
-    text = re.sub(r"#if !\(.*\n#error .*\n#endif\n", "", text)
-    return re.sub(r"#ifndef (\w+)\n(#define \1 .*\n)#endif\n", r"\2", text)
 
 
 def goal(kernel: Key | None = None) -> Picture:
