@@ -69,14 +69,14 @@ static inline void load(__local float* to, const __global float* from, const int
         COPY(to + e, from + e/side*ld);
     }
 }
-// the next tiles; behind the last ones these once more, which nobody will need
-#define NEXT() \
-    load(Atile[filled][0] + id, a_from, M, TSM); \
-    load(Btile[filled][0] + id, b_from, N, TSN); \
-    COPIED(); \
-    filled = filled + 1 < STAGES ? filled + 1 : 0; \
-    left -= TSK; \
-    if (left > 0) a_from += TSK*M, b_from += TSK*N
+#define NEXT(k1) \
+    if ((k1) < K) { \
+        load(Atile[filled][0] + id, a_from, M, TSM); \
+        load(Btile[filled][0] + id, b_from, N, TSN); \
+        a_from += TSK*M, b_from += TSK*N; \
+        filled = filled + 1 < STAGES ? filled + 1 : 0; \
+    } \
+    COPIED()
 
 // fragment: what this work-item needs of step k; `volatile` keeps the compiler from loading it later
 #define FRAGMENT(k, to) \
@@ -95,15 +95,12 @@ void gemm(const int M, const int N, const int K,
 {
     // identifiers
     const int id = 4*get_local_id(0);        // first float of each tile that it copies
-    const int lane = get_local_id(0)%32;     // number of the work-item in its warp
-    const int warp = get_local_id(0)/32;     // number of the warp
+    const int lane = get_local_id(0)%32, warp = get_local_id(0)/32; // number in the warp, and of it
     const int tm = warp%(TSM/64)*64 + lane%WARPM*4;              // first row in the tile of C
     const int tn = warp/(TSM/64)*WARPN*WPTN + lane/WARPM*4;      // first column in the tile of C
-    const int m0 = get_group_id(0)*TSM;      // first row of the tile of C
-    const int n0 = get_group_id(1)*TSN;      // first column of the tile of C
+    const int m0 = get_group_id(0)*TSM, n0 = get_group_id(1)*TSN;    // first row and column of the tile
     const __global float* a_from = A + id/TSM*M + m0 + id%TSM;
     const __global float* b_from = B + id/TSN*N + n0 + id%TSN;
-    int left = K;                            // steps of k to load
     int filled = 0, now = 0;                 // the stages to fill and to compute from
 
     // local memory: a stage to compute from, and the others to fill
@@ -117,14 +114,14 @@ void gemm(const int M, const int N, const int K,
 
     // load: the first tiles, and the first fragments
     for (int stage = 0; stage < STAGES - 1; stage++) {
-        NEXT();
+        NEXT(stage*TSK);
     }
     AWAIT(STAGES - 2);
     barrier(CLK_LOCAL_MEM_FENCE);
     FRAGMENT(0, 0)
 
     for (int k0 = 0; k0 < K; k0 += TSK) {
-        NEXT();                              // load: one more tile
+        NEXT(k0 + (STAGES - 1)*TSK);         // load: one more tile
 
         // compute, and load the next fragments
         #pragma unroll
@@ -133,7 +130,7 @@ void gemm(const int M, const int N, const int K,
                 // barrier: the next tile is there for all, and nobody needs this one any more
                 AWAIT(STAGES - 2);
                 barrier(CLK_LOCAL_MEM_FENCE);
-                now = now + 1 < STAGES ? now + 1 : 0;
+                now = k0 + TSK == K ? now : now + 1 < STAGES ? now + 1 : 0;
             }
             FRAGMENT((k + 1)%TSK, (k + 1)%2)
             for (int j = 0; j < WPTN; j++) {

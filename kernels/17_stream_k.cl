@@ -27,11 +27,8 @@
 #define ASYNC 1 // 1: copy to local memory asynchronously where the device can
 #endif
 
-#if !(TSM % 64 + TSN % 64 + 256 % TSM + 256 % TSN == 0)
-#error TSM and TSN must be 64, 128 or 256
-#endif
-#if !(ASYNC < 2)
-#error ASYNC must be 0 or 1
+#if !((TSM % 64 + TSN % 64 + 256 % TSM + 256 % TSN == 0) * (ASYNC < 2) == 1)
+#error TSM and TSN must be 64, 128 or 256, and ASYNC 0 or 1
 #endif
 
 #define TSK (8)                     // depth of the tiles of A and B, in steps of k
@@ -61,14 +58,14 @@ static inline void load(__local float* to, const __global float* from, const int
         COPY(to + e, from + e/side*ld);
     }
 }
-// the next tiles; behind the last ones these once more, which nobody will need
-#define NEXT() \
-    load(Atile[filled][0] + id, a_from, M, TSM); \
-    load(Btile[filled][0] + id, b_from, N, TSN); \
-    COPIED(); \
-    filled = filled + 1 < STAGES ? filled + 1 : 0; \
-    left -= TSK; \
-    if (left > 0) a_from += TSK*M, b_from += TSK*N
+#define NEXT(k1) \
+    if ((k1) < last) { \
+        load(Atile[filled][0] + id, a_from, M, TSM); \
+        load(Btile[filled][0] + id, b_from, N, TSN); \
+        a_from += TSK*M, b_from += TSK*N; \
+        filled = filled + 1 < STAGES ? filled + 1 : 0; \
+    } \
+    COPIED()
 
 // fragment: what this work-item needs of step k; `volatile` keeps the compiler from loading it later
 #define FRAGMENT(k, to) \
@@ -88,8 +85,7 @@ void gemm(const int M, const int N, const int K,
 {
     // identifiers
     const int id = 4*get_local_id(0);        // first float of each tile that it copies
-    const int lane = get_local_id(0)%32;     // number of the work-item in its warp
-    const int warp = get_local_id(0)/32;     // number of the warp
+    const int lane = get_local_id(0)%32, warp = get_local_id(0)/32; // number in the warp, and of it
     const int tm = warp%(TSM/64)*64 + lane%WARPM*4;              // first row in the tile of C
     const int tn = warp/(TSM/64)*WARPN*WPTN + lane/WARPM*4;      // first column in the tile of C
 
@@ -114,7 +110,6 @@ void gemm(const int M, const int N, const int K,
         const int last = min(K, first + (end - step)*TSK);
         const __global float* a_from = A + (first + id/TSM)*M + m0 + id%TSM;
         const __global float* b_from = B + (first + id/TSN)*N + n0 + id%TSN;
-        int left = last - first;             // steps of k to load
         int filled = 0, now = 0;             // the stages to fill and to compute from
 
         // accumulators, and two fragments of A and B: one to multiply, one to fill
@@ -124,14 +119,14 @@ void gemm(const int M, const int N, const int K,
 
         // load: the first tiles, and the first fragments
         for (int stage = 0; stage < STAGES - 1; stage++) {
-            NEXT();
+            NEXT(first + stage*TSK);
         }
         AWAIT(STAGES - 2);
         barrier(CLK_LOCAL_MEM_FENCE);
         FRAGMENT(0, 0)
 
         for (int k0 = first; k0 < last; k0 += TSK) {
-            NEXT();                              // load: one more tile
+            NEXT(k0 + (STAGES - 1)*TSK);         // load: one more tile
 
             // compute, and load the next fragments
             #pragma unroll
@@ -140,7 +135,7 @@ void gemm(const int M, const int N, const int K,
                     // barrier: the next tile is there for all, and nobody needs this one any more
                     AWAIT(STAGES - 2);
                     barrier(CLK_LOCAL_MEM_FENCE);
-                    now = now + 1 < STAGES ? now + 1 : 0;
+                    now = k0 + TSK == last ? now : now + 1 < STAGES ? now + 1 : 0;
                 }
                 FRAGMENT((k + 1)%TSK, (k + 1)%2)
                 for (int j = 0; j < WPTN; j++) {
@@ -161,7 +156,8 @@ void gemm(const int M, const int N, const int K,
             }
         }
         step += (last - first)/TSK;
-        AWAIT(0);                            // no copy may still be on its way into a stage
+
+        // barrier: nobody reads the stages any more
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 }

@@ -1,19 +1,18 @@
 // 18 tensor cores: a warp multiplies small matrices with one instruction.
 //
-// Before:   16_async_copies. Its copies stay, but a warp's block of 64 x 64 is cut into pieces of
-//           16 x 8, and one instruction (mma.sync) adds a 16 x 8 matrix times an 8 x 8 matrix to
-//           such a piece. It reads TF32 numbers, which keep 10 of a float's 23 bits after the
-//           point. PARTS = 2 recovers the rest (3xTF32, Ootomo and Yokota 2022): a float is split
-//           into a big and a small part, and three products of parts stand for one.
+// Before:   16_async_copies. Tiles are copied as there, but a warp's block of 64 x 64 is cut into
+//           pieces of 16 x 8, and one instruction (mma.sync) adds a 16 x 8 matrix times an 8 x 8
+//           matrix to a piece. It reads TF32 numbers, which keep 10 of a float's 23 bits after
+//           the point. PARTS = 2 recovers the rest (3xTF32, Ootomo and Yokota 2022): a float is
+//           split into a big and a small part, and three products of parts stand for one.
 // Costs:    STAGES*TSK*(TSM + TSN + 16) floats of local memory, 128 accumulators; 1/TSM + 1/TSN
 //           global and 1/64 + 1/64 local loads per multiply-add.
 // Requires: M, N and K multiples of TSM, TSN and TSK (padded to them), TSM and TSN of 64, TSK of
-//           8; the vectors shared out evenly. Without tensor cores the same products are
-//           spelled out, which is slow.
+//           8; the vectors shared out evenly. Without tensor cores it spells the products out.
 //
-//    The instruction gives work-item 4g + t (g = 0 ... 7, t = 0 ... 3) its rows g and g + 8, and
-//    its columns 2t and 2t + 1. Rows and columns of C may take these places in any order: here
-//    a work-item's rows are 4g ... 4g + 3 of 32, so that it loads and stores neighbours.
+//    To work-item 4g + t (g = 0 ... 7, t = 0 ... 3) the instruction gives its rows g and g + 8,
+//    and its columns 2t and 2t + 1. Which rows and columns of C take these places is for us to
+//    choose: a work-item gets 4g ... 4g + 3 of 32 rows, so that it loads and stores neighbours.
 
 #ifndef TSM
 #define TSM 128 // rows of the tile of C
@@ -53,6 +52,13 @@
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"((uint)(size_t)(to)), "l"(from) : "memory")
 #define COPIED() asm volatile("cp.async.commit_group;" ::: "memory")
 #define AWAIT(batches) asm volatile("cp.async.wait_group %0;" :: "n"(batches) : "memory")
+// sum += a b, of parts of floats: a work-item holds 4 elements of a, 2 of b and 4 of the sum
+#define MMA(sum, PART_A, a, PART_B, b) \
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 " \
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]) \
+        : "r"(as_uint(PART_A(a[0]))), "r"(as_uint(PART_A(a[1]))), "r"(as_uint(PART_A(a[2]))), \
+          "r"(as_uint(PART_A(a[3]))), "r"(as_uint(PART_B(b[0]))), "r"(as_uint(PART_B(b[1]))))
 #else
 #define COPY(to, from) *(__local float4*)(to) = *(const __global float4*)(from)
 #define COPIED()
@@ -68,19 +74,9 @@ static inline void load(__local float* tile, const __global float* from, const i
     }
 }
 
-// the big part of a float is rounded to 10 bits after the point; of the rest an instruction reads as many
+// the parts of a float: rounded to 10 bits after the point, and the rest, of which an instruction reads as many
 #define BIG(x) as_float((as_uint(x) + 0x1000u) & 0xffffe000u)
 #define SMALL(x) as_float(as_uint((x) - BIG(x)) & 0xffffe000u)
-
-#if TENSOR && defined(__NV_CL_C_VERSION)
-// sum += a b, of parts of floats: a work-item holds 4 elements of a, 2 of b and 4 of the sum
-#define MMA(sum, PART_A, a, PART_B, b) \
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 " \
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]) \
-        : "r"(as_uint(PART_A(a[0]))), "r"(as_uint(PART_A(a[1]))), "r"(as_uint(PART_A(a[2]))), \
-          "r"(as_uint(PART_A(a[3]))), "r"(as_uint(PART_B(b[0]))), "r"(as_uint(PART_B(b[1]))))
-#endif
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void gemm(const int M, const int N, const int K,

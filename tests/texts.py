@@ -55,7 +55,8 @@ SMALL |= {12: SMALL[3], 13: _BLOCKS}
 SMALL |= {11: {"RX": 4, "RY": 2, "RK": 2, "WIDTH": 4, "GX": 2, "GY": 2}}
 SMALL |= {"tensor_cores": {"TSM": 32, "TSN": 32, "TSK": 8, "WM": 32, "WN": 32, "STAGES": 2}, "warpgroups": {"TSK": 8}}
 SMALL |= {15: {"TSM": 16, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 4, "UNROLL": 1}}
-SMALL |= {16: {"TSM": 64, "TSN": 32, "TSK": 8, "UNROLL": 1}, 17: {"TSM": 64, "TSN": 32, "GROUPS": 5, "UNROLL": 1}}
+SMALL |= {16: {"TSM": 64, "TSN": 32, "TSK": 8, "WPTM": 8}, 17: {"TSM": 64, "TSN": 64, "GROUPS": 5}}
+SMALL |= {18: {"TSM": 64, "TSN": 64}, 19: {"TSM": 128, "TSK": 8}}
 SMALL |= {"warp_tiling": {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "WIDTH": 1}}
 
 

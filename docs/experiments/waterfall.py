@@ -169,7 +169,7 @@ def main() -> None:
     given = parser.parse_args()
     device = find_device(given.device)
     found = run(WAYS, given.size, given.rounds, device)
-    command = f"python docs/experiments/waterfall.py {given.file} --size {given.size} --rounds {given.rounds}"
+    command = f"python docs/experiments/waterfall.py {given.file.name} --size {given.size} --rounds {given.rounds}"
     head = {**records.origin(command), "title": device.name, "size": given.size, "device": device.facts()}
     records.write(given.file, {**head, "ways": found})
     print(table(found))

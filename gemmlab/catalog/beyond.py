@@ -124,8 +124,10 @@ class StreamK(AsyncCopies):
         ASYNC,
     )
     rules: Rules = (
-        Rule("TSM % 64 + TSN % 64 + 256 % TSM + 256 % TSN == 0", "TSM={TSM} or TSN={TSN} is none of 64, 128 and 256"),
-        Rule("ASYNC < 2", "ASYNC={ASYNC} is neither 0 nor 1"),
+        Rule(
+            "(TSM % 64 + TSN % 64 + 256 % TSM + 256 % TSN == 0) * (ASYNC < 2) == 1",
+            "TSM={TSM} or TSN={TSN} is none of 64, 128 and 256, or ASYNC={ASYNC} is neither 0 nor 1",
+        ),
     )
 
     def tiles(self, p: Params) -> tuple[int, int, int]:

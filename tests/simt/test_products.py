@@ -130,3 +130,31 @@ def test_warps_in_turn_show_what_lockstep_hides():
     assert hidden.exact and not hidden.ok and hidden.verdict.startswith("right here, by luck: ")
     shown = simt.simulate(2, 16, 16, 16, {"TS": 8}, broken, order="warps", seed=1)
     assert not shown.exact and "race" in {f.kind for f in shown.findings}
+
+
+#: Kernels past the tutorial: parameters, sizes of several tiles, and which of their barriers is in the loop.
+BEYOND = {
+    15: ({"TSM": 16, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 4}, (32, 32, 24), 1),
+    16: ({"TSM": 64, "TSN": 64}, (64, 64, 32), 2),
+    17: ({"TSM": 64, "TSN": 64, "GROUPS": 3}, (128, 64, 32), 2),
+    18: ({"TSM": 64, "TSN": 64, "PARTS": 1}, (64, 64, 32), 1),
+    19: ({"TSM": 128, "TSK": 8, "PARTS": 1}, (128, 128, 16), 1),
+}
+
+
+@pytest.mark.parametrize("number", [15, 17, *(pytest.param(n, marks=pytest.mark.system) for n in (16, 18, 19))])
+def test_beyond_the_tutorial(number):
+    """Right, whole warps of them in any order, with the loads that the catalog counts; a missing barrier is seen."""
+    params, sizes, which = BEYOND[number]
+    for order in ("lockstep", "warps") if number < 18 else ("lockstep",):
+        run = simt.simulate(number, *sizes, params, order=order)
+        assert_right(run)
+        assert not run.findings
+    if number < 19:  # there the plain path reads A again and again
+        loads = run.counts.loads["A"] + run.counts.loads["B"]
+        assert loads == run.m * run.n * run.k * catalog[number].global_loads(run.params)
+    barrier = "barrier(CLK_LOCAL_MEM_FENCE);"
+    before, *after = text(number).split(barrier)
+    without = barrier.join([before, *after[: which - 1]]) + barrier.join(after[which - 1 :])
+    seen = simt.simulate(number, *sizes, params, without)
+    assert "no barrier between" in seen.findings[0].message
