@@ -51,6 +51,18 @@ def part(text: str, begin: str) -> str:
     return "\n".join(lines[start : next(ends)])
 
 
+def without_rules(text: str) -> str:
+    """A kernel's text without `#if !(rule)` and its error, and without `#ifndef` around a parameter's default."""
+    text = re.sub(r"#if !\(.*\n#error .*\n#endif\n", "", text)
+    return re.sub(r"#ifndef (\w+)\n(#define \1 .*\n)#endif\n", r"\2", text)
+
+
+def code_lines(text: str) -> int:
+    """How many lines of a kernel's text are code: no comments, empty lines or rules; one for each parameter."""
+    code = re.sub(r"/\*.*?\*/|//[^\n]*", "", without_rules(text), flags=re.S)
+    return sum(bool(line.strip()) for line in code.splitlines())
+
+
 def diff(old: str, new: str, context: int = 2) -> str:
     """A unified diff of two kernel texts without their headers: what a step of the ladder changes."""
     old_lines, new_lines = ([line for line in body(x).splitlines() if line.strip()] for x in (old, new))

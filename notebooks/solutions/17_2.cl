@@ -1,0 +1,12 @@
+        // which tile, and which of its steps
+        const int tile = step/(K/TSK);
+        const int tiles_m = M/TSM;
+        const int band = tile/(ORDER*tiles_m)*ORDER;             // its first column of tiles
+        const int columns = min(ORDER, tiles_n - band);
+        const int m0 = tile%(ORDER*tiles_m)/columns*TSM;
+        const int n0 = (band + tile%(ORDER*tiles_m)%columns)*TSN;
+        const int first = step%(K/TSK)*TSK;
+        const int last = min(K, first + (end - step)*TSK);
+        const __global float* a_from = A + (first + id/TSM)*M + m0 + id%TSM;
+        const __global float* b_from = B + (first + id/TSN)*N + n0 + id%TSN;
+        int filled = 0, now = 0;             // the stages to fill and to compute from
