@@ -197,7 +197,8 @@ def order(rows: int, columns: int, places: int, ORDER: int = 1) -> Picture:
     ax.vlines(range(columns + 1), 0, rows, color=INK, linewidth=0.3)
     for side in ("left", "bottom"):
         ax.spines[side].set_visible(False)
-    ax.set(xlabel="columns of tiles: the tiles of B", ylabel="rows: the tiles of A", xticks=[], yticks=[])
+    ax.set(xlabel="n: columns of tiles, which share a part of B", ylabel="m: rows of tiles, which share one of A")
+    ax.set(xticks=[], yticks=[])
     ax.set_title(alt, color=INK, fontsize=9)
     return picture
 

@@ -5,7 +5,7 @@
                 // barrier: the next tile is there for all, and nobody needs this one any more
                 AWAIT(STAGES - 2);
                 barrier(CLK_LOCAL_MEM_FENCE);
-                now = k0 + TSK == K ? now : now + 1 < STAGES ? now + 1 : 0;
+                now = !BEYOND && left == TSK ? now : now + 1 < STAGES ? now + 1 : 0;
             }
             FRAGMENT((k + 1)%TSK, (k + 1)%2)
             for (int j = 0; j < WPTN; j++) {

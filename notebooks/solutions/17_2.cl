@@ -5,8 +5,9 @@
         const int columns = min(ORDER, tiles_n - band);
         const int m0 = tile%(ORDER*tiles_m)/columns*TSM;
         const int n0 = (band + tile%(ORDER*tiles_m)%columns)*TSN;
-        const int first = step%(K/TSK)*TSK;
-        const int last = min(K, first + (end - step)*TSK);
-        const __global float* a_from = A + (first + id/TSM)*M + m0 + id%TSM;
-        const __global float* b_from = B + (first + id/TSN)*N + n0 + id%TSN;
+        const int first = step%(K/TSK);
+        const int count = min(K/TSK - first, end - step);
+        const __global float* a_from = A + (first*TSK + id/TSM)*M + m0 + id%TSM;
+        const __global float* b_from = B + (first*TSK + id/TSN)*N + n0 + id%TSN;
+        int left = count*TSK;                // steps of k that are left to multiply
         int filled = 0, now = 0;             // the stages to fill and to compute from

@@ -432,7 +432,7 @@ WRONG |= {
                 "                AWAIT(STAGES - 2);\n                // barrier",
             ),
         ),
-        body(16, ("now = k0 + TSK == K ? now : now + 1 < STAGES ? now + 1 : 0;", "")),
+        body(16, ("now = !BEYOND && left == TSK ? now : now + 1 < STAGES ? now + 1 : 0;", "")),
     ],
     "16_3": [
         {"STAGES": 2},
