@@ -52,9 +52,11 @@ class Replay:
         self._marks: list = []
 
     def _legend(self) -> None:
-        """The key, in the corner that A and B leave free."""
+        """The key, in the corner that A and B leave free, or on B's other side if that is too narrow."""
         x, y = 0.0, 0.5 if not self.run.transposed else self._places["A"][1] + self.run.m + 3.5
         unit = (self._ax.get_xlim()[1] + 2.5) / 40  # a fortieth of the width, whatever the matrices' sizes
+        if self.run.transposed and self._places["B"][0] < 12 * unit:
+            x, y = self._places["B"][0] + self._places["B"][3] + 2, self._places["B"][1]
         rows: list[tuple[float, str]] = [(ITEM, "this work-item"), (GROUP, "its group, now")]
         rows += [(EARLIER, "shortly before"), (0, "its part of C")]
         for row, (strength, words) in enumerate(rows):
