@@ -144,7 +144,9 @@ def waiting(prepare: float, multiply: float, warps: int = 1, waits: bool = True,
         ink = INK if s.what == "load" else "w"
         place = ((s.start + s.end) / 2, -row - 0.52)
         ax.text(*place, f"{s.tile}", ha="center", va="center", fontsize=9, color=ink)
-    ax.set_yticks([-row - 0.5 for row in range(warps + 1)], [f"warp {w} prepares" for w in range(warps)] + ["tensor core"])
+    ax.set_yticks(
+        [-row - 0.5 for row in range(warps + 1)], [f"warp {w} prepares" for w in range(warps)] + ["tensor core"]
+    )
     ax.set(xlim=(0, time_axis(end)), ylim=(-warps - 1, 0.1), xlabel="time")
     ax.set_title(alt, color=INK, fontsize=10)
     return picture
