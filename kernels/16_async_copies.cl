@@ -32,17 +32,14 @@
 #define ASYNC 1 // 1: copy to local memory asynchronously where the device can
 #endif
 
-#if !((WPTM - 8) * (WPTM - 16) == 0)
-#error WPTM must be 8 or 16
-#endif
 #if !(TSM % 64 + TSN % (4 * WPTM) == 0)
 #error TSM must be a multiple of 64, and TSN of 4*WPTM
 #endif
 #if !(TSK % 2 + TSK * WPTM * 2 % TSM + TSK * WPTM * 2 % TSN == 0)
 #error TSK must be even, and TSK*WPTM*2 a multiple of TSM and of TSN
 #endif
-#if !((STAGES > 1) * (ASYNC < 2) == 1)
-#error STAGES must be at least 2, and ASYNC 0 or 1
+#if !(((WPTM - 8) * (WPTM - 16) == 0) * (STAGES > 1) * (ASYNC < 2) == 1)
+#error WPTM must be 8 or 16, STAGES at least 2, and ASYNC 0 or 1
 #endif
 
 #define WPTN (8)                    // columns of C a work-item computes
@@ -56,10 +53,12 @@
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"((uint)(size_t)(to)), "l"(from) : "memory")
 #define COPIED() asm volatile("cp.async.commit_group;" ::: "memory")
 #define AWAIT(batches) asm volatile("cp.async.wait_group %0;" :: "n"(batches) : "memory")
+#define BEYOND 1 // a fragment may come from behind the last tile: nobody uses it
 #else
 #define COPY(to, from) *(__local float4*)(to) = *(const __global float4*)(from)
 #define COPIED()
 #define AWAIT(batches)
+#define BEYOND 0
 #endif
 
 // load: the part of a tile that a work-item copies; the tile's columns have `side` floats
@@ -69,8 +68,8 @@ static inline void load(__local float* to, const __global float* from, const int
         COPY(to + e, from + e/side*ld);
     }
 }
-#define NEXT(k1) \
-    if ((k1) < K) { \
+#define NEXT(ahead) \
+    if (left > (ahead)*TSK) { \
         load(Atile[filled][0] + id, a_from, M, TSM); \
         load(Btile[filled][0] + id, b_from, N, TSN); \
         a_from += TSK*M, b_from += TSK*N; \
@@ -101,6 +100,7 @@ void gemm(const int M, const int N, const int K,
     const int m0 = get_group_id(0)*TSM, n0 = get_group_id(1)*TSN;    // first row and column of the tile
     const __global float* a_from = A + id/TSM*M + m0 + id%TSM;
     const __global float* b_from = B + id/TSN*N + n0 + id%TSN;
+    int left = K;                            // steps of k that are left to multiply
     int filled = 0, now = 0;                 // the stages to fill and to compute from
 
     // local memory: a stage to compute from, and the others to fill
@@ -114,14 +114,14 @@ void gemm(const int M, const int N, const int K,
 
     // load: the first tiles, and the first fragments
     for (int stage = 0; stage < STAGES - 1; stage++) {
-        NEXT(stage*TSK);
+        NEXT(stage);
     }
     AWAIT(STAGES - 2);
     barrier(CLK_LOCAL_MEM_FENCE);
     FRAGMENT(0, 0)
 
-    for (int k0 = 0; k0 < K; k0 += TSK) {
-        NEXT(k0 + (STAGES - 1)*TSK);         // load: one more tile
+    for (; left > 0; left -= TSK) {
+        NEXT(STAGES - 1);                    // load: one more tile
 
         // compute, and load the next fragments
         #pragma unroll
@@ -130,7 +130,7 @@ void gemm(const int M, const int N, const int K,
                 // barrier: the next tile is there for all, and nobody needs this one any more
                 AWAIT(STAGES - 2);
                 barrier(CLK_LOCAL_MEM_FENCE);
-                now = k0 + TSK == K ? now : now + 1 < STAGES ? now + 1 : 0;
+                now = !BEYOND && left == TSK ? now : now + 1 < STAGES ? now + 1 : 0;
             }
             FRAGMENT((k + 1)%TSK, (k + 1)%2)
             for (int j = 0; j < WPTN; j++) {

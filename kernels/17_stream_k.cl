@@ -45,10 +45,12 @@
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"((uint)(size_t)(to)), "l"(from) : "memory")
 #define COPIED() asm volatile("cp.async.commit_group;" ::: "memory")
 #define AWAIT(batches) asm volatile("cp.async.wait_group %0;" :: "n"(batches) : "memory")
+#define BEYOND 1 // a fragment may come from behind the last tile: nobody uses it
 #else
 #define COPY(to, from) *(__local float4*)(to) = *(const __global float4*)(from)
 #define COPIED()
 #define AWAIT(batches)
+#define BEYOND 0
 #endif
 
 // load: the part of a tile that a work-item copies; the tile's columns have `side` floats
@@ -58,8 +60,8 @@ static inline void load(__local float* to, const __global float* from, const int
         COPY(to + e, from + e/side*ld);
     }
 }
-#define NEXT(k1) \
-    if ((k1) < last) { \
+#define NEXT(ahead) \
+    if (left > (ahead)*TSK) { \
         load(Atile[filled][0] + id, a_from, M, TSM); \
         load(Btile[filled][0] + id, b_from, N, TSN); \
         a_from += TSK*M, b_from += TSK*N; \
@@ -106,10 +108,11 @@ void gemm(const int M, const int N, const int K,
         const int rows = min(ORDER, M/TSM - band);
         const int m0 = (band + tile%(ORDER*tiles_n)%rows)*TSM;
         const int n0 = tile%(ORDER*tiles_n)/rows*TSN;
-        const int first = step%(K/TSK)*TSK;
-        const int last = min(K, first + (end - step)*TSK);
-        const __global float* a_from = A + (first + id/TSM)*M + m0 + id%TSM;
-        const __global float* b_from = B + (first + id/TSN)*N + n0 + id%TSN;
+        const int first = step%(K/TSK);
+        const int count = min(K/TSK - first, end - step);
+        const __global float* a_from = A + (first*TSK + id/TSM)*M + m0 + id%TSM;
+        const __global float* b_from = B + (first*TSK + id/TSN)*N + n0 + id%TSN;
+        int left = count*TSK;                // steps of k that are left to multiply
         int filled = 0, now = 0;             // the stages to fill and to compute from
 
         // accumulators, and two fragments of A and B: one to multiply, one to fill
@@ -119,14 +122,14 @@ void gemm(const int M, const int N, const int K,
 
         // load: the first tiles, and the first fragments
         for (int stage = 0; stage < STAGES - 1; stage++) {
-            NEXT(first + stage*TSK);
+            NEXT(stage);
         }
         AWAIT(STAGES - 2);
         barrier(CLK_LOCAL_MEM_FENCE);
         FRAGMENT(0, 0)
 
-        for (int k0 = first; k0 < last; k0 += TSK) {
-            NEXT(k0 + (STAGES - 1)*TSK);         // load: one more tile
+        for (; left > 0; left -= TSK) {
+            NEXT(STAGES - 1);                    // load: one more tile
 
             // compute, and load the next fragments
             #pragma unroll
@@ -135,7 +138,7 @@ void gemm(const int M, const int N, const int K,
                     // barrier: the next tile is there for all, and nobody needs this one any more
                     AWAIT(STAGES - 2);
                     barrier(CLK_LOCAL_MEM_FENCE);
-                    now = k0 + TSK == last ? now : now + 1 < STAGES ? now + 1 : 0;
+                    now = !BEYOND && left == TSK ? now : now + 1 < STAGES ? now + 1 : 0;
                 }
                 FRAGMENT((k + 1)%TSK, (k + 1)%2)
                 for (int j = 0; j < WPTN; j++) {
@@ -147,7 +150,7 @@ void gemm(const int M, const int N, const int K,
         }
 
         // store: a whole tile into C, a part of one into the workspace
-        const int whole = last - first == K;
+        const int whole = count == K/TSK;
         const int ld = whole ? M : TSM;
         __global float* to = whole ? C + n0*M + m0 : pieces + (size_t)TSM*TSN*piece++;
         for (int j = 0; j < WPTN; j++) {
@@ -155,7 +158,7 @@ void gemm(const int M, const int N, const int K,
                 *(__global float4*)&to[(tn + j/4*4*WARPN + j%4)*ld + tm + i*WARPM] = *(float4*)&acc[j][i];
             }
         }
-        step += (last - first)/TSK;
+        step += count;
 
         // barrier: nobody reads the stages any more
         barrier(CLK_LOCAL_MEM_FENCE);

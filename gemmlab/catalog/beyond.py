@@ -87,7 +87,6 @@ class AsyncCopies(WarpTiles):
         ASYNC,
     )
     rules: Rules = (
-        Rule("(WPTM - 8) * (WPTM - 16) == 0", "WPTM={WPTM} is neither 8 nor 16"),
         Rule(
             "TSM % 64 + TSN % (4 * WPTM) == 0",
             "TSM={TSM} is not a multiple of 64, or TSN={TSN} is not one of 4 times WPTM={WPTM}",
@@ -97,7 +96,10 @@ class AsyncCopies(WarpTiles):
             "TSK={TSK} is odd, or shares of a tile are uneven: TSK={TSK} times WPTM={WPTM} times 2 is not a multiple "
             "of TSM={TSM} and of TSN={TSN}",
         ),
-        Rule("(STAGES > 1) * (ASYNC < 2) == 1", "STAGES={STAGES} is less than 2, or ASYNC={ASYNC} neither 0 nor 1"),
+        Rule(
+            "((WPTM - 8) * (WPTM - 16) == 0) * (STAGES > 1) * (ASYNC < 2) == 1",
+            "WPTM={WPTM} is neither 8 nor 16, STAGES={STAGES} is less than 2, or ASYNC={ASYNC} neither 0 nor 1",
+        ),
     )
     switches: tuple[Switch, ...] = (ASYNCHRONOUS,)
 
