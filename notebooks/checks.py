@@ -780,7 +780,9 @@ def check_18_3(answer):
         return gemmlab.verdict(False, "", "bfloat16 is a float's upper half: BIG masks with 0xffff0000u.")
     if "0x8000" not in parts.lower():
         return gemmlab.verdict(False, "", "BIG rounds to nearest: add half of the last place that stays, 0x8000u.")
-    text = re.sub(r"#define BIG\(x\).*\n#define SMALL\(x\).*\n", lambda _: parts.strip() + "\n", sources.read(spec.file))
+    text = re.sub(
+        r"#define BIG\(x\).*\n#define SMALL\(x\).*\n", lambda _: parts.strip() + "\n", sources.read(spec.file)
+    )
     text = re.sub(r"\(PARTS - 1\)\*.*BIG\(a\)\*BIG\(b\)", lambda _: added, text)
     for m, n, k in ((64, 64, 40), (64, 128, 24)):
         outcome = gemmlab.trial(18, m, n, k, source=text, params=params, repeats=1)
@@ -842,8 +844,8 @@ check_21_1 = _number(
     lambda: 1 / (8 * (1 + 1 / 8)),
     "8 warps of multiply-adds per access, and 1 1/8 accesses per multiply-add: half of the H200's share.",
     {
-        1 / (4 * (1 + 1 / 8)): "that is the share of today's H200: with more multiply-adds beside it, the same memory is less.",
-        1 / (2 * (1 + 1 / 8)): "more multiply-adds per cycle make the share smaller, not larger.",
+        1 / 4.5: "that is the share of today's H200; beside more multiply-adds the same memory is less.",
+        1 / 2.25: "more multiply-adds per cycle make the share smaller, not larger.",
         1 / 8: "nearly: beside the float of B, there is an eighth of a float of A.",
         1.125: "those are the loads per multiply-add.",
     },
