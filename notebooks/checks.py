@@ -10,6 +10,7 @@ from gemmlab.bench import tiles as rates
 from gemmlab.catalog import sources
 from gemmlab.family import Configuration, split, tiles, write
 from gemmlab.model import tf32
+from gemmlab.widgets import board
 
 
 class _Missing(Exception):
@@ -964,3 +965,43 @@ def check_19_3(split):
         if not outcome.ok:
             return gemmlab.verdict(False, "", f"at M={m}, N={n}, K={k}: {outcome.verdict}")
     return gemmlab.verdict(True, "each number is split once, for all 256 rows that will meet it.", "")
+
+
+check_21_1 = _number(
+    lambda: 1 / (8 * (1 + 1 / 8)),
+    "8 warps of multiply-adds per access, and 1 1/8 accesses per multiply-add: half of the H200's share.",
+    {
+        1 / 4.5: "that is the share of today's H200; beside more multiply-adds the same memory is less.",
+        1 / 2.25: "more multiply-adds per cycle make the share smaller, not larger.",
+        1 / 8: "nearly: beside the float of B, there is an eighth of a float of A.",
+        1.125: "those are the loads per multiply-add.",
+    },
+    "how many multiply-adds of a warp fit into the time of one access, and how many accesses does each need?",
+)
+check_21_2 = _function(
+    lambda tile, block, lanes, words, fetched: min(1, words * block / (2 * lanes), fetched * tile / (2 * lanes)),
+    [(128, 8, 128, 32, 5), (16, 1, 128, 32, 5), (64, 4, 128, 32, 1), (32, 2, 192, 32, 4), (128, 16, 64, 32, 8)],
+    "min(1, words block / 2 lanes, fetched tile / 2 lanes): whichever memory is asked for too much decides.",
+    [
+        (lambda t, b, lanes, w, f: min(1, w * b / lanes, f * t / lanes), "A multiply-add needs two floats, not one."),
+        (lambda t, b, lanes, w, f: min(w * b / (2 * lanes), f * t / (2 * lanes)), "No share is above 1."),
+        (lambda t, b, lanes, w, f: max(w * b / (2 * lanes), f * t / (2 * lanes)), "The lowest roof counts."),
+        (lambda t, b, lanes, w, f: min(1, w * b / (2 * lanes)), "And what comes from beyond local memory?"),
+        (
+            lambda t, b, lanes, w, f: 1 / (1 + 2 * lanes / (w * b) + 2 * lanes / (f * t)),
+            "That adds the times up; a roof is what remains if all of them overlap.",
+        ),
+    ],
+)
+
+
+@_safely
+def check_21_3(answer):
+    kernel, settings, text = answer
+    if not text.strip():
+        raise _Missing("there is no text yet.")
+    one = board.attempt(board.fitting(), kernel, settings, text)
+    if one.share < 0.1:
+        return gemmlab.verdict(False, "", f"right, but {one.share:.2f} of the goal: from a tenth on it counts.")
+    board.Board().add(one)
+    return gemmlab.verdict(True, str(one), "")

@@ -63,7 +63,13 @@ def ways(record: str = "waterfall", experiment: str | None = None) -> dict[str, 
             way = {**way, "registers": None, "spilled": None}  # the compiler saw comments in place of instructions
         if "gflops" in way:
             errors = {int(k): error for k, error in way.get("errors", {}).items()}
-            found[title] = Way(title, way.get("kernel"), way.get("params", {}), *map(way.get, facts), errors)
+            found[title] = Way(
+                title,
+                way.get("kernel"),
+                way.get("params", {}),
+                errors=errors,
+                **{fact: way.get(fact) for fact in facts},
+            )
     return found
 
 
@@ -128,25 +134,20 @@ class Rung:
 @cached(1)
 def rungs() -> dict[Key, Rung]:
     """Every numbered kernel by its number."""
-    found = {}
+    found: dict[Key, Rung] = {}
+    past = steps()
     for why in explained.ladder("H200"):
-        params = find(why.kernel).complete(why.params)
-        there = landscape.rate(why.kernel, params)
-        found[why.kernel] = (params, why.measured, there.registers if there else None, why)
-    for kernel, way in steps().items():
+        if isinstance(why.kernel, int):
+            params = find(why.kernel).complete(why.params)
+            there = past.get(why.kernel) or landscape.rate(why.kernel, params)
+            found[why.kernel] = _rung(why.kernel, params, why.measured, there.registers if there else None, why)
+    for kernel, way in past.items():
         if kernel not in found:
-            options = {} if way.registers is None else {"registers": way.registers}
-            why = None if find(kernel).tensor else model.explain(kernel, way.params, measured=way.gflops, **options)
-            found[kernel] = (way.params, way.gflops, way.registers, why)
-    return {
-        kernel: Rung(
-            kernel,
-            find(kernel).name,
-            found[kernel][1],
-            sources.code_lines(sources.read(find(kernel).file)),
-            find(kernel).local_memory(found[kernel][0]),
-            *found[kernel][2:],
-        )
-        for kernel in in_order(found)
-        if isinstance(kernel, int)
-    }
+            found[kernel] = _rung(kernel, way.params, way.gflops, way.registers, None)
+    return found
+
+
+def _rung(kernel: Key, params: Mapping[str, int], gflops: float, registers: int | None, why) -> Rung:
+    spec = find(kernel)
+    lines = sources.code_lines(sources.read(spec.file))
+    return Rung(kernel, spec.name, gflops, lines, spec.local_memory(params), registers, why)

@@ -20,7 +20,7 @@ def waterfall(
 
     Args:
         rates: GFLOPS by the name of the rung, from the first to the last.
-        words: for rungs by name a few words that stand beside the bar, such as the roof that was lifted.
+        words: for rungs by name the roof that was lifted, in a few words.
         yardsticks: GFLOPS by name, such as those of a library, drawn as lines beside that of the chip's peak.
         chip: whose arithmetic peak is drawn.
 
@@ -33,17 +33,20 @@ def waterfall(
     said = "; ".join(f"{name}: {rate / 1000:.1f}, {words.get(name, '')}".rstrip(", ") for name, rate in rates.items())
     picture = Picture(8, 1.2 + 0.3 * len(rates), f"TFLOPS of each rung on {chip.name}. {said}")
     ax = picture.axes_plain()
+    aside = ax.get_yaxis_transform()  # beside the axes, at the height of a bar
     for row, (before, now) in enumerate(pairwise([0.0, *rates.values()])):
         low, high = sorted((before / 1000, now / 1000))
         ax.barh(-row, high - low, left=low, height=0.7, color=faint(GREEN if now >= before else MAGENTA, 0.8))
         ax.plot(
             [now / 1000] * 2, [-row - 0.35, -row - (1.35 if row + 1 < len(names) else 0.35)], color=INK, linewidth=1
         )
-        about = f"{now / 1000:.1f}   {words.get(names[row], '')}"
-        ax.text(high + 0.6, -row, about, va="center", color=INK, fontsize=9)
-    for name, rate in {f"peak of {chip.name}": chip.gflops, **(yardsticks or {})}.items():
-        ax.axvline(rate / 1000, color=ORANGE, linewidth=1.5, linestyle="--")
-        ax.text(rate / 1000, 0.75, f"{name} ", rotation=90, ha="right", va="top", color=INK, fontsize=9)
+        ax.text(high + 0.6, -row, f"{now / 1000:.1f}", va="center", color=INK, fontsize=9)
+        ax.text(1.02, -row, words.get(names[row], ""), transform=aside, va="center", color=INK, fontsize=9)
+    lines = {f"peak of {chip.name}": chip.gflops, **(yardsticks or {})}
+    for (name, rate), side in zip(lines.items(), ("left", "right", "right"), strict=False):
+        ax.axvline(rate / 1000, color=ORANGE, linewidth=1.5, linestyle="--", zorder=0)
+        ax.text(rate / 1000, 0.9, f" {name} ", ha=side, va="bottom", color=INK, fontsize=9)
+    ax.text(1.02, 0.9, "the roof that was lifted", transform=aside, va="bottom", color=INK, fontsize=9, style="italic")
     ax.set_yticks([-row for row in range(len(names))], names)
     ax.tick_params(axis="y", length=0)
     ax.set(xlim=(0, None), ylim=(-len(names) + 0.4, 0.8), xlabel="TFLOPS")

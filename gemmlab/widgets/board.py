@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
@@ -86,7 +86,7 @@ def attempt(challenge: Challenge, kernel: Key, params: Mapping[str, int] | None,
             raise ValueError(outcome.verdict)
         device = str(outcome.result.device["device"])
         own.append(outcome.result.gflops)
-        goal.append(_numpy(size) if challenge.kernel is None else _rate(challenge.kernel, size))
+        goal.append(rate_of(np.matmul, size) if challenge.kernel is None else _rate(challenge.kernel, size))
     return Try(challenge.name, max(own) / max(goal), lines, device)
 
 
@@ -96,12 +96,15 @@ def _rate(kernel: Key, size: int) -> float:
     return result.gflops if result else 0.0
 
 
-def _numpy(size: int) -> float:
-    """GFLOPS of NumPy's product of two float32 matrices."""
+def rate_of(multiply: Callable, size: int) -> float:
+    """GFLOPS of whole calls `multiply(a, b)` with float32 NumPy arrays, size x size: the best of some."""
     a, b = np.random.default_rng(0).standard_normal((2, size, size)).astype(np.float32)
-    start = time.perf_counter()
-    np.matmul(a, b)
-    return model.gflops(size, size, size, time.perf_counter() - start)
+    seconds = []
+    for _ in range(1 + ROUNDS):
+        start = time.perf_counter()
+        multiply(a, b)
+        seconds.append(time.perf_counter() - start)
+    return model.gflops(size, size, size, min(seconds))
 
 
 class Board:

@@ -90,10 +90,13 @@ def goal(kernel: Key | None = None) -> Picture:
     """The whole ladder as recorded on an H200, in per cent of its peak, with the vendor's library as a line.
 
     Args:
-        kernel: the one that stands out; by default none.
+        kernel: the one that stands out; by default none. Kernels on tensor cores, for which that peak is none, are
+            shown for one of them only.
     """
     library = {name: rate for name, rate in records.yardsticks("H200").items() if "cuBLAS" in name}
-    rates = {key: step.gflops for key, step in waterfall.steps().items()} | explained.rates("H200")
+    rates = explained.rates("H200")
+    if kernel is not None and find(kernel).tensor:
+        rates |= {key: step.gflops for key, step in waterfall.steps().items() if find(key).tensor}
     return ceilings.strip({key: rates[key] for key in in_order(rates)}, kernel, library)
 
 
