@@ -7,8 +7,10 @@ import numpy as np
 import gemmlab
 from gemmlab import check, model, simt
 from gemmlab.bench import tiles as rates
+from gemmlab.catalog import sources
 from gemmlab.family import Configuration, split, tiles, write
 from gemmlab.model import cluster, tf32
+from gemmlab.widgets import board
 
 
 class _Missing(Exception):
@@ -649,6 +651,121 @@ def check_14_3(answer):
     return gemmlab.verdict(best["own"] >= 1.1 * best["selected"], words, words)
 
 
+check_15_1 = _function(
+    lambda p, q, rows: rows * p + 32 // rows * q,
+    [(8, 8, 8), (8, 8, 32), (4, 8, 4), (4, 4, 16), (8, 4, 1)],
+    "the warp's rows of A and its columns of B. The more square the block, the fewer: 4 or 8 rows of work-items.",
+    [
+        (lambda p, q, rows: p + q, "That is what one work-item needs."),
+        (lambda p, q, rows: 32 * (p + q), "So many are asked for; work-items in a row of the block want the same."),
+        (lambda p, q, rows: rows * p + rows * q, "The block has `rows` rows of work-items, and 32/`rows` columns."),
+        (
+            lambda p, q, rows: rows * p * (32 // rows) * q,
+            "Those are the elements of C; the floats lie along two sides.",
+        ),
+    ],
+)
+check_15_2 = _kernel(
+    15,
+    [(64, 64, 32), (64, 128, 16)],
+    [
+        (
+            r"\bfloatL\b[\s\S]*float a\[WPTM\][^;]*;[\s\S]*floatL[\s\S]*Atile",
+            "a is not loaded as vectors of type floatL yet.",
+        ),
+        (r"float b\[WPTN\][^;]*;[\s\S]*floatL[\s\S]*Btile", "b is not loaded as vectors of type floatL yet."),
+        (
+            r"\*WARPM\]",
+            "the vector that begins with a[i] lies i*WARPM rows below tm: between them are those of the neighbours.",
+        ),
+        (r"\*WARPN\]", "the vector that begins with b[j] lies j*WARPN columns behind tn."),
+        (r"acc\[j\]\[i\]\s*\+=", "nothing is multiplied yet: acc[j][i] += a[i] * b[j] for all i and j."),
+    ],
+    "a fourth of the loads, and not one float less.",
+    {"TSM": 64, "TSN": 64, "TSK": 16, "WPTM": 8, "WPTN": 8},
+)
+
+
+@_safely
+def check_15_3(settings):
+    params = gemmlab.catalog[15].complete(settings)
+    gemmlab.catalog[15].validate(params)  # raises where a rule is broken
+    sums = params["WPTM"] * params["WPTN"]
+    if sums > 16:
+        return gemmlab.verdict(False, "", f"WPTM times WPTN is {sums}; at most 16 were asked for.")
+    if gemmlab.catalog[15].local_memory(params) > 48 * 1024:
+        return gemmlab.verdict(False, "", "an H200 gives a work-group 48 KB of local memory; this takes more.")
+    roof = model.ceilings(15, params, model.H200)[0]
+    words = f"{roof.resource} allows {roof.share:.1%}."
+    return gemmlab.verdict(roof.share >= 0.8, words, f"{words} Which of its inputs can you lower?")
+
+
+check_16_1 = _function(
+    lambda m, n, k, stages, lanes: (4 * stages * k * (m + n), (stages - 1) * m * n * k / lanes),
+    [(256, 128, 8, 3, 128), (128, 64, 16, 2, 128), (64, 64, 8, 4, 64)],
+    "local memory grows with the stages, and so does the time: each tile more is a tile's time more.",
+    [
+        (
+            lambda m, n, k, stages, lanes: (stages * k * (m + n), (stages - 1) * m * n * k / lanes),
+            "Those are floats; a float has four bytes.",
+        ),
+        (
+            lambda m, n, k, stages, lanes: (4 * stages * k * (m + n), stages * m * n * k / lanes),
+            "One of the stages is being multiplied: no copy goes there.",
+        ),
+        (
+            lambda m, n, k, stages, lanes: (4 * stages * k * (m + n), (stages - 1) * m * n * k),
+            "The chip makes `lanes` multiply-adds per cycle.",
+        ),
+        (
+            lambda m, n, k, stages, lanes: (4 * stages * k * m * n, (stages - 1) * m * n * k / lanes),
+            "A stage holds TSK columns of TSM floats of A, and as many of TSN floats of B; C is in registers.",
+        ),
+    ],
+)
+check_16_2 = _kernel(
+    16,
+    [(64, 64, 8), (64, 128, 40), (128, 64, 64)],
+    [
+        (r"FRAGMENT\([^)]*\)[^;]*?\n[\s\S]*acc\[j\]\[i\] \+=[\s\S]*\Z", "there is no FRAGMENT in the loop yet."),
+        (
+            r"for \(int k = 0; k < TSK[\s\S]*FRAGMENT[\s\S]*k\s*\+\s*1",
+            "load the fragments of step k + 1, while those of k are multiplied.",
+        ),
+        (
+            r"for \(int k = 0; k < TSK[\s\S]*AWAIT\(",
+            "before the next stage is read, AWAIT its copies. Your processor would not notice.",
+        ),
+        (
+            r"for \(int k = 0; k < TSK[\s\S]*AWAIT\(\s*STAGES\s*-\s*2\s*\)",
+            "the next tile must be there: all batches but the last STAGES - 2.",
+        ),
+        (
+            r"for \(int k = 0; k < TSK[\s\S]*AWAIT\([\s\S]*barrier\(",
+            "AWAIT is for a work-item's own copies; a barrier behind it waits for those of all.",
+        ),
+    ],
+    "the fragments of a step are loaded while the step before is multiplied, across tiles, too.",
+    {"TSM": 64, "TSN": 64, "TSK": 8, "WPTM": 8},
+)
+
+
+@_safely
+def check_16_3(settings):
+    spec = gemmlab.catalog[16]
+    params = spec.complete(settings)
+    spec.validate(params)  # raises where a rule is broken
+    memory = spec.local_memory(params)
+    if memory > 48 * 1024:
+        return gemmlab.verdict(False, "", f"its stages take {memory:,} bytes; there are {48 * 1024:,}.")
+    registers = spec.local_size(params)[0] * (8 * params["WPTM"] + 2 * (params["WPTM"] + 8))
+    if registers > 65536:
+        return gemmlab.verdict(False, "", f"sums and fragments take {registers:,} registers; there are 65,536.")
+    cycles = (params["STAGES"] - 1) * params["TSM"] * params["TSN"] * params["TSK"] // model.H200.lanes
+    words = f"{cycles:,} cycles for a copy."
+    return gemmlab.verdict(cycles >= 4096, words, f"{words} What does a larger tile cost, and what one more stage?")
+
+
 def _cut(step, end, steps):
     """A stretch of the line of all steps as (tile, first step, steps), tile by tile."""
     found = []
@@ -662,7 +779,7 @@ def _length(tiles, steps, groups):
     return -(-tiles * steps // groups)
 
 
-check_15_1 = _function(
+check_17_1 = _function(
     lambda group, groups, tiles, steps: model.pieces(tiles, steps, groups)[group],
     [(0, 4, 3, 8), (1, 4, 3, 8), (2, 4, 5, 7), (3, 4, 5, 7), (5, 8, 2, 16), (1, 3, 3, 4)],
     "from line*g/G to line*(g + 1)/G, cut where a tile ends: split K and Stream-K alike.",
@@ -697,23 +814,9 @@ check_15_1 = _function(
         ),
     ],
 )
-check_15_2 = _function(
-    lambda p, q, width: p * q / (p * q + (p + q) / width),
-    [(8, 8, 1), (8, 8, 4), (4, 4, 4), (4, 8, 2), (16, 4, 1)],
-    "p q multiply-adds and (p + q)/width loads: what a warp has to issue for a step.",
-    [
-        (lambda p, q, width: p * q / (p * q + p + q), "A vector brings `width` floats with one instruction."),
-        (lambda p, q, width: (p + q) / width / (p * q), "That is loads per multiply-add."),
-        (lambda p, q, width: (p + q) / width / (p * q + (p + q) / width), "That is the share of the loads."),
-        (
-            lambda p, q, width: p * q / (p * q + p * q / width),
-            "For a step it needs p floats of A and q of B, not p q.",
-        ),
-    ],
-)
-check_15_3 = _kernel(
-    "warp_tiling",
-    [(160, 192, 16), (96, 320, 32), (64, 68, 24)],
+check_17_2 = _kernel(
+    17,
+    [(320, 384, 16), (192, 640, 32), (64, 64, 24)],
     [
         (
             r"band\s*=\s*tile\s*/\s*\(\s*ORDER\s*\*\s*tiles_m\s*\)",
@@ -725,10 +828,36 @@ check_15_3 = _kernel(
             "the number inside the band, divided by its columns, is the row of tiles: m0 has no `band` any more.",
         ),
     ],
-    "along a band's row, then down to its next one. Leave GROUPS at 0: `fixup.cl` still counts the old way.",
-    {"TSM": 32, "TSN": 64, "TSK": 16, "WPTM": 4, "WPTN": 4, "ORDER": 2},
+    "along a row of the band, then on to the next row. For equal shares `fixup.cl` would have to count so, too.",
+    {"TSM": 64, "TSN": 64, "ORDER": 4, "GROUPS": 0},
 )
-check_16_1 = _function(
+
+
+@_safely
+def check_17_3(place):
+    rows, columns, places = 32, 64, 132
+
+    def mean(order):
+        """Floats per step of k that a wave wants, on average."""
+        waves = [order[first : first + places] for first in range(0, len(order), places)]
+        return np.mean([256 * len({m for m, _ in wave}) + 128 * len({n for _, n in wave}) for wave in waves])
+
+    found = [tuple(map(int, _ask(place, tile, rows, columns))) for tile in range(rows * columns)]
+    outside = next((p for p in found if not (0 <= p[0] < rows and 0 <= p[1] < columns)), None)
+    if outside:
+        return gemmlab.verdict(
+            False, "", f"{outside} lies outside C: rows go from 0 to {rows - 1}, columns to {columns - 1}."
+        )
+    if len(set(found)) < len(found):
+        twice = next(p for i, p in enumerate(found) if p in found[:i])
+        return gemmlab.verdict(False, "", f"{twice} is computed twice, and another tile never.")
+    bands = mean([model.ordered(tile, rows, columns, 8) for tile in range(rows * columns)])
+    level = mean(found) / bands
+    words = f"a wave wants {mean(found):,.0f} floats per step: {level:.3f} of what bands of eight want."
+    return gemmlab.verdict(level <= 1, words, f"{words} Lay the first wave out as a compact block.")
+
+
+check_18_1 = _function(
     lambda p, rounded: 2.0 ** -(p + 1) if rounded else 2.0**-p,
     [(10, True), (10, False), (7, True), (7, False), (3, True), (3, False), (23, True)],
     "half of the last place that stays, or all of it: rounding is worth a bit.",
@@ -744,8 +873,8 @@ check_16_1 = _function(
 
 
 @_safely
-def check_16_2(split):
-    rng = np.random.default_rng(16)
+def check_18_2(split):
+    rng = np.random.default_rng(18)
     x = (rng.standard_normal(4096) * 2.0 ** rng.integers(-60, 60, 4096)).astype(np.float32)
     big, small = (np.asarray(part) for part in _ask(split, x.copy()))
     for name, part in (("big", big), ("small", small)):
@@ -771,21 +900,71 @@ def check_16_2(split):
 
 
 @_safely
-def check_16_3(source):
-    code = re.sub(r"//.*", "", source)
-    if "0xffff0000" not in code.lower():
+def check_18_3(answer):
+    parts, added = answer
+    spec, params = gemmlab.catalog[18], {"TSM": 64, "TSN": 64, "TSK": 8, "TENSOR": 0}
+    if "0xffff0000" not in parts.lower():
         return gemmlab.verdict(False, "", "bfloat16 is a float's upper half: BIG masks with 0xffff0000u.")
-    if "0x8000" not in code.lower():
+    if "0x8000" not in parts.lower():
         return gemmlab.verdict(False, "", "BIG rounds to nearest: add half of the last place that stays, 0x8000u.")
-    params = {"TSM": 32, "TSN": 32, "TSK": 8, "WM": 32, "WN": 32, "TENSOR": 0}
-    for m, n, k in ((32, 64, 40), (64, 96, 24)):
-        outcome = gemmlab.trial("tensor_cores", m, n, k, source=f"\n{source}", params=params, repeats=1)
+    text = re.sub(
+        r"#define BIG\(x\).*\n#define SMALL\(x\).*\n", lambda _: parts.strip() + "\n", sources.read(spec.file)
+    )
+    text = re.sub(r"\(PARTS - 1\)\*.*BIG\(a\)\*BIG\(b\)", lambda _: added, text)
+    for m, n, k in ((64, 64, 40), (64, 128, 24)):
+        outcome = gemmlab.trial(18, m, n, k, source=text, params=params, repeats=1)
         if not outcome.ok:
             return gemmlab.verdict(False, "", f"at M={m}, N={n}, K={k}: {outcome.verdict}")
         if outcome.result.error > outcome.result.bound / 10:
             wrong = f"at K={k} the error is {outcome.result.error:.0e}: some product of parts is missing."
             return gemmlab.verdict(False, "", wrong)
     return gemmlab.verdict(True, "three numbers of 8 digits hold all 24 of a float; six products make one.", "")
+
+
+check_19_1 = _number(
+    lambda: 64,
+    "a float of B meets the 64 rows of A's part.",
+    {
+        128: "that is how often it uses a float of A.",
+        8: "those are the steps of k; each has floats of its own.",
+        65536: "those are all its multiply-adds; how many floats of B does it read for them?",
+        512: "that is the number of floats of A.",
+        1024: "that is the number of floats of B.",
+    },
+    "64*128*8 multiply-adds, and 8*128 floats of B.",
+)
+check_19_2 = _function(
+    lambda k, n, row: (k // 4 * row + n) * 4 + k % 4,
+    [(0, 0, 130), (5, 3, 130), (7, 127, 130), (13, 64, 130), (2, 1, 34)],
+    "[k/4][n][k%4]: the row of vectors, the vector, the float.",
+    [
+        (lambda k, n, row: k * row + n, "That is a tile whose rows are steps of k, as in kernel 18."),
+        (lambda k, n, row: (k // 4 * row + n) * 4, "Which of the four floats of that vector is it?"),
+        (lambda k, n, row: k // 4 * row + n * 4 + k % 4, "A row has `row` vectors, each of 4 floats."),
+        (lambda k, n, row: (k // 4 * 128 + n) * 4 + k % 4, "A row is longer than the tile: there are `row` vectors."),
+        (lambda k, n, row: (k % 4 * row + n) * 4 + k // 4, "Four *neighbouring* steps of k lie side by side."),
+    ],
+)
+
+
+@_safely
+def check_19_3(split):
+    code = re.sub(r"//.*", "", split)
+    for wanted, hint in (
+        (r"BIG\(", "an instruction cuts off what it cannot see: round with BIG, or the parts lose a bit."),
+        (r"Bsmall", "the small parts belong into Bsmall; nobody stores them yet."),
+    ):
+        if not re.search(wanted, code):
+            return gemmlab.verdict(False, "", hint)
+    lines = [line.rstrip() for line in code.splitlines() if line.strip()]
+    text = sources.read(gemmlab.catalog[19].file)
+    macro = "#define SPLIT_B(to) \\\n" + " \\\n".join(lines) + " \\\n    SHOW()\n"
+    text = re.sub(r"#define SPLIT_B\(to\).*?SHOW\(\)\n", lambda _: macro, text, flags=re.S)
+    for m, n, k in ((128, 128, 24), (128, 256, 16)):
+        outcome = gemmlab.trial(19, m, n, k, source=text, params={"TSM": 128, "TSK": 8, "TENSOR": 0}, repeats=1)
+        if not outcome.ok:
+            return gemmlab.verdict(False, "", f"at M={m}, N={n}, K={k}: {outcome.verdict}")
+    return gemmlab.verdict(True, "each number is split once, for all 256 rows that will meet it.", "")
 
 
 check_20_1 = _number(
@@ -848,3 +1027,43 @@ def check_20_3(tree):
     return gemmlab.verdict(
         True, "8 products are added in 3 steps, by several workers, and no worker holds them all.", ""
     )
+
+
+check_21_1 = _number(
+    lambda: 1 / (8 * (1 + 1 / 8)),
+    "8 warps of multiply-adds per access, and 1 1/8 accesses per multiply-add: half of the H200's share.",
+    {
+        1 / 4.5: "that is the share of today's H200; beside more multiply-adds the same memory is less.",
+        1 / 2.25: "more multiply-adds per cycle make the share smaller, not larger.",
+        1 / 8: "nearly: beside the float of B, there is an eighth of a float of A.",
+        1.125: "those are the loads per multiply-add.",
+    },
+    "how many multiply-adds of a warp fit into the time of one access, and how many accesses does each need?",
+)
+check_21_2 = _function(
+    lambda tile, block, lanes, words, fetched: min(1, words * block / (2 * lanes), fetched * tile / (2 * lanes)),
+    [(128, 8, 128, 32, 5), (16, 1, 128, 32, 5), (64, 4, 128, 32, 1), (32, 2, 192, 32, 4), (128, 16, 64, 32, 8)],
+    "min(1, words block / 2 lanes, fetched tile / 2 lanes): whichever memory is asked for too much decides.",
+    [
+        (lambda t, b, lanes, w, f: min(1, w * b / lanes, f * t / lanes), "A multiply-add needs two floats, not one."),
+        (lambda t, b, lanes, w, f: min(w * b / (2 * lanes), f * t / (2 * lanes)), "No share is above 1."),
+        (lambda t, b, lanes, w, f: max(w * b / (2 * lanes), f * t / (2 * lanes)), "The lowest roof counts."),
+        (lambda t, b, lanes, w, f: min(1, w * b / (2 * lanes)), "And what comes from beyond local memory?"),
+        (
+            lambda t, b, lanes, w, f: 1 / (1 + 2 * lanes / (w * b) + 2 * lanes / (f * t)),
+            "That adds the times up; a roof is what remains if all of them overlap.",
+        ),
+    ],
+)
+
+
+@_safely
+def check_21_3(answer):
+    kernel, settings, text = answer
+    if not text.strip():
+        raise _Missing("there is no text yet.")
+    one = board.attempt(board.fitting(), kernel, settings, text)
+    if one.share < 0.1:
+        return gemmlab.verdict(False, "", f"right, but {one.share:.2f} of the goal: from a tenth on it counts.")
+    board.Board().add(one)
+    return gemmlab.verdict(True, str(one), "")

@@ -91,6 +91,16 @@ def rates(chip: str = "H200", size: int = 4096) -> dict[Key, float]:
     return {number: results[number]["gflops"] for number in in_order(results)}
 
 
+def lifted(before: model.Explanation, after: model.Explanation) -> model.Ceiling | None:
+    """The lowest ceiling of a kernel if it is higher for the kernel after it: the roof that this step lifted.
+
+    Returns:
+        The ceiling of the same resource for `after`, or None if it is not higher.
+    """
+    now = next((c for c in after.ceilings if c.resource == before.roof.resource), None)
+    return now if now and now.share > 1.02 * before.roof.share else None
+
+
 @cached(64)
 def rung(kernel: Key, chip: str = "H200", size: int = 4096) -> model.Explanation:
     """One of the `ladder`.

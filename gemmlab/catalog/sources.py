@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from pathlib import Path
 
 from ..caches import cached
@@ -32,6 +33,34 @@ def body(text: str) -> str:
     lines = text.strip().splitlines()
     start = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("//")), 0)
     return "\n".join(lines[start:])
+
+
+def part(text: str, begin: str) -> str:
+    """A part of a kernel's text: from the comment that begins with `begin` to the next empty line or the block's end.
+
+    Raises:
+        ValueError: if no comment, or more than one, begins so.
+    """
+    lines = text.splitlines()
+    starts = [i for i, line in enumerate(lines) if re.match(rf"\s+// {re.escape(begin)}\b", line)]
+    if len(starts) != 1:
+        raise ValueError(f"part={begin} must be the first word of one comment of the kernel; {len(starts)} begin so")
+    start = starts[0]
+    margin = len(lines[start]) - len(lines[start].lstrip())
+    ends = (i for i in range(start, len(lines)) if len(lines[i]) - len(lines[i].lstrip()) < margin)
+    return "\n".join(lines[start : next(ends)])
+
+
+def without_rules(text: str) -> str:
+    """A kernel's text without `#if !(rule)` and its error, and without `#ifndef` around a parameter's default."""
+    text = re.sub(r"#if !\(.*\n#error .*\n#endif\n", "", text)
+    return re.sub(r"#ifndef (\w+)\n(#define \1 .*\n)#endif\n", r"\2", text)
+
+
+def code_lines(text: str) -> int:
+    """How many lines of a kernel's text are code: no comments, empty lines or rules; one for each parameter."""
+    code = re.sub(r"/\*.*?\*/|//[^\n]*", "", without_rules(text), flags=re.S)
+    return sum(bool(line.strip()) for line in code.splitlines())
 
 
 def diff(old: str, new: str, context: int = 2) -> str:

@@ -94,7 +94,9 @@ def ladder(rungs: Sequence[Explanation], yardsticks: Mapping[str, float] | None 
 def strip(
     rates: Mapping[Key, float], lit: Key | None = None, yardsticks: Mapping[str, float] | None = None, chip: Chip = H200
 ) -> Picture:
-    """The ladder as a small strip: each kernel's share of the chip's peak, from 0 to 100 % on a linear scale.
+    """The ladder as a small strip: each kernel's share of the chip's peak, on a linear scale from 0.
+
+    It ends at 100 %, or above that for tensor cores, which are not part of this peak.
 
     Args:
         rates: GFLOPS by the number of the kernel.
@@ -115,9 +117,10 @@ def strip(
         share = 100 * rate / chip.gflops
         ax.axhline(share, color=ORANGE, linewidth=1.5, linestyle="--")
         ax.text(-0.45, share + 2, f"{name}: {share:.0f}", color=INK, fontsize=9)
-    ax.set(ylim=(0, 100), xlim=(-0.6, len(shares) - 0.4), ylabel="% of the peak")
+    top = max(100, *(1.15 * share for share in shares.values()))
+    ax.set(ylim=(0, top), xlim=(-0.6, len(shares) - 0.4), ylabel="% of the peak")
     ax.set_xticks(range(len(shares)), [tick(kernel) for kernel in shares])
-    ax.set_yticks((0, 50, 100))
+    ax.set_yticks(range(0, int(top) + 1, 50))
     ax.set_title(f"each kernel on {chip.name}, in % of its peak of {chip.gflops / 1000:.0f} TFLOPS",
                  color=INK, fontsize=9, loc="left")  # fmt: skip
     return picture

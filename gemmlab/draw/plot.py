@@ -238,6 +238,38 @@ def lines(series: Mapping[str, Mapping[float, float]], xlabel: str, ylabel: str 
     return picture
 
 
+def ranges(
+    rates: Mapping[str, tuple[float, float, float]],
+    peak: float | None = None,
+    lit: Sequence[str] = (),
+    title: str = "",
+) -> Picture:
+    """Rates as bars from 0 on, each with a line from its slowest to its fastest run.
+
+    Args:
+        rates: GFLOPS by what sets them apart from each other: the median, the least and the most.
+        peak: GFLOPS that are 100 %; without it the axis has GFLOPS.
+        lit: the names of the bars that stand out.
+        title: such as the name of the device.
+    """
+    unit = peak / 100 if peak else 1.0
+    sign = " %" if peak else ""
+    said = "; ".join(f"{name}: {short(median / unit)}{sign}" for name, (median, _, _) in rates.items())
+    picture = Picture(7, 0.9 + 0.27 * len(rates), f"{title or 'Rates'}. {said}")
+    ax = picture.axes_plain()
+    for row, (name, found) in enumerate(rates.items()):
+        median, least, most = (rate / unit for rate in found)
+        ax.barh(-row, median, 0.68, color=GREEN if name in lit else BLUE, alpha=0.9 if name in lit else 0.6)
+        ax.plot([least, most], [-row, -row], color=INK, linewidth=2)
+        ax.text(max(median, most), -row, f" {short(median)}{sign}", va="center", color=INK, fontsize=9)
+    ax.set_yticks([-row for row in range(len(rates))], list(rates))
+    ax.tick_params(axis="y", length=0)
+    most = max(found[2] for found in rates.values()) / unit
+    ax.set(xlim=(0, 100 if peak else 1.15 * most), xlabel="% of the peak" if peak else "GFLOPS")
+    ax.set_title(title, color=INK, fontsize=9, loc="left")
+    return picture
+
+
 def _styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Marker and colour of each curve; those of a device are always the same, others take what is left, in turn."""
     found: dict[str, tuple[str, str]] = {}

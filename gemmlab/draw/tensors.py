@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 from .. import model
 from ..model import tf32
 from .diagram import faint
-from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, lines
+from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, count, lines, time_axis
 
 #: Numbers whose bits are drawn, by name.
 NUMBERS = {"pi": np.pi, "1/3": 1 / 3, "0.1": 0.1, "3": 3.0, "1.9998": 1.9998}
@@ -119,6 +119,37 @@ def banks(PAD: int, quarter: int = 0) -> str:
     head = "bank  " + "".join(f"{4 * bank:4}" for bank in range(8))
     rows = (f"t = {t} " + "".join(f"{places.get((t, bank), '.'):>4}" for bank in range(8)) for t in range(4))
     return "\n".join([head, *rows])
+
+
+def waiting(prepare: float, multiply: float, warps: int = 1, waits: bool = True, tiles: int = 6) -> Picture:
+    """A time line of warps that share a tensor core: each prepares numbers for a tile, and has it multiplied.
+
+    Args:
+        prepare, multiply: the time that each takes for a tile, in any unit.
+        warps: that take turns at the tensor core.
+        waits: whether a warp waits for its instruction, or prepares the next tile meanwhile.
+        tiles: of each warp.
+    """
+    spans = model.timeline(tiles, prepare, multiply, 1 if waits else 2, warps)
+    end = max(s.end for s in spans)
+    busy = warps * tiles * multiply / end
+    way = ("waits" if waits else "goes on") if warps == 1 else ("wait" if waits else "go on")
+    alt = f"{count(warps, 'warp')} that {way}: the tensor core is busy {busy:.0%} of the time"
+    picture = Picture(8, 1.2 + 0.35 * (warps + 1), alt)
+    ax = picture.axes_plain()
+    for s in spans:
+        row, colour = (s.group, faint(ORANGE, 0.45)) if s.what == "load" else (warps, GREEN)
+        box = Rectangle((s.start, -row - 0.9), s.end - s.start, 0.8, facecolor=colour, edgecolor=INK, linewidth=0.5)
+        ax.add_artist(box)
+        ink = INK if s.what == "load" else "w"
+        place = ((s.start + s.end) / 2, -row - 0.52)
+        ax.text(*place, f"{s.tile}", ha="center", va="center", fontsize=9, color=ink)
+    ax.set_yticks(
+        [-row - 0.5 for row in range(warps + 1)], [f"warp {w} prepares" for w in range(warps)] + ["tensor core"]
+    )
+    ax.set(xlim=(0, time_axis(end)), ylim=(-warps - 1, 0.1), xlabel="time")
+    ax.set_title(alt, color=INK, fontsize=10)
+    return picture
 
 
 def bits(x: str | float = "pi") -> Picture:

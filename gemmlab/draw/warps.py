@@ -1,4 +1,4 @@
-"""Pictures for warp tiles: the block of a warp, stages in time, Stream-K's equal shares, rates against cuBLAS."""
+"""Pictures for kernels 15 to 17: the block of a warp, stages in time, equal shares, the order of tiles, cuBLAS."""
 
 from __future__ import annotations
 
@@ -12,39 +12,37 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 
 from .. import model
-from ..catalog import Key
+from ..model.costs import local_turns
 from ..simt import ProductRun, simulate, views
+from ..simt.machine import WARP
 from .diagram import faint
 from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, count, time_axis
 
-KERNELS: tuple[Key, ...] = (9, "warp_tiling")  # that are drawn side by side
-TILE = 64  # rows and columns of the tile whose warps are drawn
+KERNELS = (10, 15)  # that are drawn side by side
+TILE = 64  # rows and columns that the tile has at least whose first warp is drawn
 
 
 @cache
-def replayed(kernel: Key, WPTM: int, WPTN: int, WARPM: int = 8) -> ProductRun:
-    """A simulated run of kernel 9 or "warp_tiling" on one tile of 64 x 64, with four steps of k."""
-    params = {"TSM": TILE, "TSN": TILE, "TSK": 4, "WPTM": WPTM, "WPTN": WPTN, "WIDTH": 1}
-    params |= {"WARPM": WARPM} if kernel == "warp_tiling" else {"UNROLL": 1}
-    return simulate(kernel, TILE, TILE, 4, params)
+def replayed(kernel: int, WPTM: int, WPTN: int, WARPM: int = 8, LWIDTH: int = 4) -> ProductRun:
+    """A simulated run of kernel 10 or 15 on one tile of 64 x 64, or of more where a warp's block needs it."""
+    tile = {"TSM": max(TILE, WPTM * WARPM), "TSN": max(TILE, WPTN * WARP // WARPM), "TSK": 16}
+    params = tile | {"WPTM": WPTM, "WPTN": WPTN, "UNROLL": 1}
+    params |= {"WARPM": WARPM, "LWIDTH": LWIDTH} if kernel == 15 else {"WIDTH": 1}
+    return simulate(kernel, tile["TSM"], tile["TSN"], 16, params, groups=[(0, 0)])
 
 
 @cache
 def fetched(r: ProductRun, name: str) -> tuple[int, int, int]:
     """What the first warp fetches from Atile or Btile for one step of k.
 
-    In each turn local memory serves all 32 lanes with one float each, or 8 lanes with vectors of 4, provided that
-    no banks conflict (`model.turns`).
-
     Returns:
-        Loads per lane; turns of local memory; and how many different floats these loads read, since a device may
-        fetch a float that several lanes need only once.
+        Loads per lane; turns of local memory (`model.costs.local_turns`); and how many different floats these loads
+        read.
     """
     width = int(views.select(r, name)["width"].max())
     firsts = views.touches(r, name)[: r.params["WPTM" if name == "Atile" else "WPTN"] // width]
     floats = firsts[:, :, None] + np.arange(width)
-    turns = sum(model.turns(part) for part in floats.reshape(-1, 32))  # 32 lanes, or 8 with 4 floats each
-    return len(firsts), turns, len(np.unique(floats))
+    return len(firsts), local_turns(4 * firsts, 4 * width), len(np.unique(floats))
 
 
 @cache
@@ -61,38 +59,37 @@ def owners(r: ProductRun) -> dict[tuple[int, int], int]:
     return {(int(m), int(n)): lane for lane, (a, b) in enumerate(zip(*mine, strict=True)) for m in a for n in b}
 
 
-def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, lane: int = 0) -> Picture:
-    """Which elements of a tile of C the lanes of the first warp hold, in kernel 9 and in "warp_tiling".
+def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, LWIDTH: int = 4, lane: int = 0) -> Picture:
+    """Which elements of a tile of C the lanes of the first warp hold, in kernel 10 and in kernel 15.
 
     Below each picture is what the warp fetches per step of k, from the tile of A + from that of B (see `fetched`).
     """
-    both = {number: replayed(number, WPTM, WPTN, WARPM) for number in KERNELS}
+    both = {number: replayed(number, WPTM, WPTN, WARPM, LWIDTH) for number in KERNELS}
     words = {}
     for number, r in both.items():
         a, b = fetched(r, "Atile"), fetched(r, "Btile")
         words[number] = f"{a[0]} + {b[0]} loads, {a[1]} + {b[1]} turns, {a[2]} + {b[2]} floats"
     alt = (
         "Which elements of C a warp computes, and what it fetches from the tiles of A + B per step of k. "
-        f"In kernel 9: {words[9]}; in warp_tiling: {words['warp_tiling']}"
+        + "; ".join(f"Kernel {number}: {said}" for number, said in words.items())
     )
     picture = Picture(6.8, 3.9, alt)
-    shades = matplotlib.colormaps["viridis"](np.linspace(0.15, 0.9, 32))
+    shades = matplotlib.colormaps["viridis"](np.linspace(0.15, 0.9, WARP))
     shades[lane] = (*to_rgb(MAGENTA), 1)
     for ax, (number, r) in zip(picture.panels(1, 2), both.items(), strict=True):
-        owner = owners(r)
-        if number == 9:
-            pixels = [
-                [shades[owner[m, n]] if (m, n) in owner else (0, 0, 0, 0) for n in range(TILE)] for m in range(TILE)
-            ]
-            ax.imshow(pixels, extent=(0, TILE, -TILE, 0), interpolation="none")
-        for (m, n), item in owner.items() if number != 9 else ():
-            if m % 4 == n % 4 == 0:
-                ink = "w" if np.dot(shades[item][:3], (0.21, 0.72, 0.07)) < 0.45 else "k"
-                ax.add_artist(Rectangle((n, -m - 4), 4, 4, facecolor=shades[item], edgecolor=INK, linewidth=0.3))
-                ax.text(n + 2, -m - 2.1, str(item), ha="center", va="center", fontsize=7.5, color=ink)
-        ax.add_artist(Rectangle((0, -TILE), TILE, TILE, fill=False, edgecolor=GREEN, linewidth=1.5))
-        ax.set(xlim=(-0.5, TILE + 0.5), ylim=(-TILE - 0.5, 0.5), aspect="equal", xticks=[], yticks=[])
-        ax.set_title(f"{number if number != 9 else 'kernel 9'}: warp 0, lane {lane} in magenta", color=INK, fontsize=10)
+        rows, columns = r.params["TSM"], r.params["TSN"]
+        pixels = np.zeros((rows, columns, 4))
+        for place, item in owners(r).items():
+            pixels[place] = shades[item]
+        ax.imshow(pixels, extent=(0, columns, -rows, 0), interpolation="none")
+        if number == 15 and LWIDTH == 4:
+            for (m, n), item in owners(r).items():
+                if m % 4 == n % 4 == 0:
+                    ink = "w" if np.dot(shades[item][:3], (0.21, 0.72, 0.07)) < 0.45 else "k"
+                    ax.text(n + 2, -m - 2.1, str(item), ha="center", va="center", fontsize=7.5, color=ink)
+        ax.add_artist(Rectangle((0, -rows), columns, rows, fill=False, edgecolor=GREEN, linewidth=1.5))
+        ax.set(xlim=(-0.5, columns + 0.5), ylim=(-rows - 0.5, 0.5), aspect="equal", xticks=[], yticks=[])
+        ax.set_title(f"kernel {number}: warp 0, lane {lane} in magenta", color=INK, fontsize=10)
         ax.set_xlabel(words[number], color=INK, fontsize=9)
         for spine in ax.spines.values():
             spine.set_visible(False)
@@ -173,6 +170,36 @@ def shares(tiles: int, steps: int, groups: int) -> Picture:
         ax.set_title(f"{name}: {share:.0%} of the places idle", color=INK, fontsize=10)
         ax.set_yticks([-g - 0.5 for g in range(groups)], [f"place {g}" for g in range(groups)])
     ax.set_xlabel("time, in steps", color=INK)
+    return picture
+
+
+def order(rows: int, columns: int, places: int, ORDER: int = 1) -> Picture:
+    """Which tiles of C are computed first, and so at the same time, when they are numbered in bands of `ORDER` rows.
+
+    Args:
+        rows, columns: of tiles in C.
+        places: work-groups that run at the same time.
+        ORDER: rows of tiles in a band (`model.ordered`).
+    """
+    first = [model.ordered(tile, rows, columns, ORDER) for tile in range(min(places, rows * columns))]
+    down, across = (len(set(places)) for places in zip(*first, strict=True))
+    alt = (
+        f"ORDER={ORDER}: the first {len(first)} of {rows} x {columns} tiles want {count(down, 'row')} of tiles of A "
+        f"and {count(across, 'column')} of tiles of B"
+    )
+    picture = Picture(6.8, 1 + 5 * rows / columns, alt)
+    ax = picture.axes_plain()
+    pixels = np.zeros((rows, columns))
+    for number, place in enumerate(first):
+        pixels[place] = 0.25 + 0.75 * number / len(first)
+    ax.imshow(np.ma.masked_equal(pixels, 0), cmap="Greens", vmin=0, vmax=1.2, extent=(0, columns, rows, 0))
+    ax.hlines(range(rows + 1), 0, columns, color=INK, linewidth=0.3)
+    ax.vlines(range(columns + 1), 0, rows, color=INK, linewidth=0.3)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_visible(False)
+    ax.set(xlabel="n: columns of tiles, which share a part of B", ylabel="m: rows of tiles, which share one of A")
+    ax.set(xticks=[], yticks=[])
+    ax.set_title(alt, color=INK, fontsize=9)
     return picture
 
 

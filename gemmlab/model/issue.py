@@ -10,9 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..simt import ProductRun
-from .chip import H200, Chip
+import numpy as np
 
+from ..simt import ProductRun
+from ..simt.machine import WARP
+from .chip import H200, Chip
+from .costs import local_turns
+
+FLOAT_BYTES = 4
 LOCAL_LATENCY = 30  # cycles from a load to its value; Luo and others (2024) measured 29 on an H100
 QUEUE = 8  # accesses per scheduler that may wait for local memory before a warp that wants another one waits, too
 
@@ -49,7 +54,9 @@ def instructions(run: ProductRun, group: int = 0, warp: int = 0) -> list[tuple[s
         if not computing or s.phase != computing[0]:
             continue
         if s.kind == "load" and s.turns:
-            found.append(("load", s.turns))
+            firsts = np.where(s.at >= 0, FLOAT_BYTES * s.at, -1)
+            asked = np.pad(firsts, (0, WARP - len(firsts)), constant_values=-1)[None]
+            found.append(("load", local_turns(asked, FLOAT_BYTES * s.width)))
         elif s.kind == "multiply-add":
             found += [("multiply-add", 1)] * s.width
     if not any(what == "load" for what, _ in found):

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyopencl as cl
 
+from .build import HIDDEN
 from .devices import find_device
 from .launch import Kernel
 
@@ -46,8 +47,9 @@ def registers(kernel: Kernel) -> tuple[int, int] | None:
     """Registers per work-item, and bytes spilled to memory, as NVIDIA's compiler reports them; None elsewhere.
 
     It reports them only when it compiles, so a child process compiles the kernel again without the driver's cache.
+    For a text with hidden instructions (see `build`) the answer is None, since it would not count them.
     """
-    if "nvidia" not in kernel.device.features:
+    if "nvidia" not in kernel.device.features or HIDDEN in kernel.source:
         return None
     job = json.dumps({"device": kernel.device.index, "source": kernel.source, "options": kernel.options})
     environment = {**os.environ, "CUDA_CACHE_DISABLE": "1", "PYOPENCL_NO_CACHE": "1"}

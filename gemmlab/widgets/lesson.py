@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import ipywidgets as w
 from IPython.display import display
 
-from ..bench import explained, records
-from ..catalog import Key, find, sources
+from ..bench import explained, records, waterfall
+from ..catalog import Key, find, in_order, sources
 from ..draw import ceilings
 from ..draw.picture import Picture
 from .shell import escape
@@ -69,7 +68,7 @@ class Difference:
 
     def __init__(self, kernel: Key, before: Key | None = None):
         self.new, self.old = find(kernel), find(before or find(kernel).before)
-        old, new = (_without_rules(sources.read(spec.file)) for spec in (self.old, self.new))
+        old, new = (sources.without_rules(sources.read(spec.file)) for spec in (self.old, self.new))
         self.text = sources.diff(old, new)
 
     def __str__(self) -> str:
@@ -88,20 +87,18 @@ class Difference:
         display({"text/plain": f"{title}\n{self.text}", "text/html": html}, raw=True)
 
 
-def _without_rules(text: str) -> str:
-    """A kernel's text without `#if !(rule)` and its error, and without `#ifndef` around a parameter's default."""
-    text = re.sub(r"#if !\(.*\n#error .*\n#endif\n", "", text)
-    return re.sub(r"#ifndef (\w+)\n(#define \1 .*\n)#endif\n", r"\2", text)
-
-
 def goal(kernel: Key | None = None) -> Picture:
     """The whole ladder as recorded on an H200, in per cent of its peak, with the vendor's library as a line.
 
     Args:
-        kernel: the one that stands out; by default none.
+        kernel: the one that stands out; by default none. Kernels on tensor cores, for which that peak is none, are
+            shown for one of them only.
     """
     library = {name: rate for name, rate in records.yardsticks("H200").items() if "cuBLAS" in name}
-    return ceilings.strip(explained.rates("H200"), kernel, library)
+    rates = explained.rates("H200")
+    if kernel is not None and find(kernel).tensor:
+        rates |= {key: step.gflops for key, step in waterfall.steps().items() if find(key).tensor}
+    return ceilings.strip({key: rates[key] for key in in_order(rates)}, kernel, library)
 
 
 @dataclass(frozen=True)

@@ -26,19 +26,23 @@ class GemmMagics(Magics):
         """Show an explorer for the kernel in this cell.
 
         %%gemm NUMBER [NAME=VALUE ...]   NAME: a parameter of the kernel, M, N, K, or device
+        %%gemm NUMBER part=WORD ...      the cell is only the part of the kernel below the comment that begins with WORD
         %gemm NUMBER                     writes such a cell with the kernel's own text
         """
         shell: Any = self.shell
         try:
-            number, settings, device = _parse(line)
+            number, settings, words = _parse(line)
             if cell is None:
                 text = sources.read(find(number).file)
                 shell.set_next_input(f"%%gemm {line.strip()}\n{text}")
                 return None
             sizes = {name.lower(): settings.pop(name) for name in "MNK" if name in settings}
-            shell.user_ns["gemm_source"] = cell
             source = f"\n{cell}"  # the blank line makes line 2 of the cell line 2 for the compiler
-            explorer = Explorer(number, **sizes, params=settings or None, device=device, source=source)
+            if "part" in words:
+                text = sources.read(find(number).file)
+                source = text.replace(sources.part(text, words["part"]), cell.rstrip("\n"))
+            shell.user_ns["gemm_source"] = source.split("\n", 1)[1]  # without the line that is no line of the cell
+            explorer = Explorer(number, **sizes, params=settings or None, device=words.get("device"), source=source)
             explorer.box.children += (_fold(explorer),)
             return explorer
         except (ValueError, TypeError, RuntimeError) as error:
@@ -82,17 +86,18 @@ def _fold(explorer: Explorer) -> w.VBox:
     return w.VBox([button, inside])
 
 
-def _parse(line: str) -> tuple[Key, dict[str, int], str | None]:
+def _parse(line: str) -> tuple[Key, dict[str, int], dict[str, str]]:
+    """The kernel, numbers by the name of what they set, and the words that part and device are set to."""
     words = line.split()
     if not words or "=" in words[0]:
         raise ValueError("begin with the number of a kernel, as in `%%gemm 3 TS=32 WPT=8`")
-    settings, device = {}, None
+    settings, named = {}, {}
     for word in words[1:]:
         name, equals, value = word.partition("=")
-        if name == "device" and equals:
-            device = value
+        if name in ("device", "part") and equals:
+            named[name] = value
         elif equals and value.isdigit():
             settings[name] = int(value)
         else:
             raise ValueError(f"{word!r} is not of the form NAME=NUMBER")
-    return key(words[0]), settings, device
+    return key(words[0]), settings, named

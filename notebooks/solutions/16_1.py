@@ -1,5 +1,5 @@
-def most(p, rounded):
-    return 2.0 ** -(p + 1) if rounded else 2.0**-p
+def stages(TSM, TSN, TSK, STAGES, lanes):
+    return 4 * STAGES * TSK * (TSM + TSN), (STAGES - 1) * TSM * TSN * TSK / lanes
 
 
-checks.check_16_1(most)
+checks.check_16_1(stages)

@@ -501,6 +501,7 @@ PICTURES = {
     "tries": lambda: plot.tries(TRIES, {1: 12.0}, 1, original=5.0),
     "no tries": lambda: plot.tries([], {}, 1),
     "lines": lambda: plot.lines(BOTH, "WPT"),
+    "ranges": lambda: plot.ranges({"on": (900.0, 850.0, 920.0), "off": (70.0, 60.0, 75.0)}, 1000.0, ["on"]),
     "lines of many": lambda: plot.lines({"a": {x: x + 1.0 for x in range(300)}}, "size"),
     "shares": lambda: plot.shares(RUNS),
     **{f"replay {n}": lambda n=n: replay.Replay(ran(n)).picture(4, 1) for n in SMALL},

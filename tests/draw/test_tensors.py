@@ -1,4 +1,4 @@
-"""Chapter 16: the numbers of TF32 in NumPy, and the pictures of kernel 16."""
+"""Chapter 18: the numbers of TF32 in NumPy, and the pictures of fragments."""
 
 from xml.etree import ElementTree
 

@@ -1,4 +1,4 @@
-"""The pictures of chapter 15: a warp's block, stages in time, equal shares, and the record beside cuBLAS."""
+"""The pictures of chapters 15 to 17: a warp's block, stages in time, equal shares, and the record beside cuBLAS."""
 
 from xml.etree import ElementTree
 
@@ -11,7 +11,7 @@ from gemmlab import catalog, model
 from gemmlab.bench import records
 from gemmlab.draw import warps
 
-BLOCKS = [(p, q, rows) for p in (4, 8) for q in (4, 8) for rows in (4, 8)]
+BLOCKS = [(p, q, rows) for p in (4, 8) for q in (4, 8) for rows in (4, 8, 16) if p * rows <= 128]
 
 
 def side() -> dict:
@@ -26,7 +26,7 @@ def words(picture) -> list[str]:
 @pytest.mark.parametrize(("p", "q", "rows"), BLOCKS)
 def test_a_warp_holds_one_compact_block(p, q, rows):
     """The header's picture: blocks of 4 x 4, lanes down the rows first, as often as WPTM/4 and WPTN/4."""
-    r = warps.replayed("warp_tiling", p, q, rows)
+    r = warps.replayed(15, p, q, rows)
     assert r.ok, r.verdict
     held = warps.owners(r)
     columns = 32 // rows
@@ -35,38 +35,41 @@ def test_a_warp_holds_one_compact_block(p, q, rows):
 
 
 @pytest.mark.parametrize(("p", "q", "rows"), BLOCKS)
-def test_vectors_save_loads_and_no_turns(p, q, rows):
+def test_vectors_save_loads_and_a_compact_block_saves_turns(p, q, rows):
     for name, mine, lanes in (("Atile", p, rows), ("Btile", q, 32 // rows)):
-        loads, turns, floats = warps.fetched(warps.replayed("warp_tiling", p, q, rows), name)
-        before = warps.fetched(warps.replayed(9, p, q, rows), name)
-        assert (loads, turns, floats) == (mine // 4, mine, mine * lanes)
-        assert before[:2] == (mine, mine)
-    sizes = [
-        sum(warps.fetched(warps.replayed(n, p, q, rows), name)[2] for name in ("Atile", "Btile")) for n in warps.KERNELS
-    ]
-    if p == q:
-        assert sizes[1] <= sizes[0]
+        loads, turns, floats = warps.fetched(warps.replayed(15, p, q, rows), name)
+        assert (loads, floats) == (mine // 4, mine * lanes)
+        assert turns == loads * (1 if name == "Btile" else 4 if rows == 16 else 2)
+        assert warps.fetched(warps.replayed(15, p, q, rows, LWIDTH=1), name) == (mine, mine, floats)
+        assert warps.fetched(warps.replayed(10, p, q, rows), name)[:2] == (mine, mine)
 
 
 def test_what_a_warp_fetches_is_what_the_catalog_says():
-    """Loads a multiply-add of "warp_tiling", four floats each, are those of its record."""
+    """Loads per multiply-add of kernel 15, four floats each, are those of its record."""
     for p, q in ((4, 4), (8, 4), (8, 8)):
-        r = warps.replayed("warp_tiling", p, q)
+        r = warps.replayed(15, p, q)
         floats = sum(4 * warps.fetched(r, name)[0] for name in ("Atile", "Btile"))
-        assert floats / (p * q) == model.loads("warp_tiling", r.params)["local"]
+        assert floats / (p * q) == model.loads(15, r.params)["local"]
 
 
 def test_the_picture_of_a_block_is_that_of_the_run():
     picture = warps.block(4, 4, 8, lane=5)
-    assert "kernel 9: 4 + 4 loads, 4 + 4 turns, 64 + 8 floats" in picture.alt
-    assert "warp_tiling: 1 + 1 loads, 4 + 4 turns, 32 + 16 floats" in picture.alt
+    assert "Kernel 10: 4 + 4 loads, 4 + 4 turns, 64 + 8 floats" in picture.alt
+    assert "Kernel 15: 1 + 1 loads, 2 + 1 turns, 32 + 16 floats" in picture.alt
     assert sorted(words(picture), key=int) == [str(lane) for lane in range(32)], "a lane holds one block of 4 x 4"
     assert len(words(warps.block(8, 8, 8))) == 4 * 32
-    image = picture.axes[0].images[0].get_array()
-    assert int((image[..., 3] > 0).sum()) == 32 * 16
-    for each in (picture, warps.block(8, 8, 4)):
+    for ax in picture.axes:
+        assert int((ax.images[0].get_array()[..., 3] > 0).sum()) == 32 * 16
+    for each in (picture, warps.block(8, 8, 16, 1)):
         ElementTree.fromstring(each.svg())
         assert len(each.svg()) < 150_000 and len(each.png()) < 30_000
+
+
+def test_the_picture_of_an_order_says_what_a_wave_wants():
+    assert "the first 132 of 32 x 64 tiles want 8 rows of tiles of A and 17 columns" in warps.order(32, 64, 132, 8).alt
+    assert "the first 6 of 2 x 3 tiles want 2 rows" in warps.order(2, 3, 132, 1).alt
+    shown = warps.order(16, 32, 132, 4).axes[0].images[0].get_array()
+    assert shown.count() == 132, "as many tiles are lit as there are places"
 
 
 @settings(max_examples=30, deadline=None)

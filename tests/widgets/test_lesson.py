@@ -30,6 +30,12 @@ def test_the_goal_shows_every_recorded_kernel_and_one_in_colour(kernel):
     assert "cuBLAS" in picture.alt and ("this chapter" in picture.alt) == (kernel is not None)
 
 
+def test_tensor_cores_are_shown_for_one_of_them_only():
+    kernels = len(explained.rates())
+    assert len(goal(3).axes[0].patches) == kernels < len(goal(19).axes[0].patches)
+    assert goal(3).axes[0].get_ylim()[1] == 100 < goal(19).axes[0].get_ylim()[1]
+
+
 @pytest.mark.parametrize("kernel", [number for number in catalog if catalog[number].before])
 def test_a_difference_shows_code_and_no_rules(kernel):
     said = str(Difference(kernel))

@@ -54,6 +54,21 @@ def panel(shell, line: str, cell: str) -> str:
     return explorer.panel.value
 
 
+def test_a_cell_may_hold_only_a_part_of_the_kernel(shell):
+    text = sources.read("15_warp_tiles.cl")
+    line = "15 part=compute TSM=64 TSN=64 TSK=8 M=64 N=64 K=16"
+    part = sources.part(text, "compute")
+    assert 'data-state="ok"' in panel(shell, line, part)
+    assert text.endswith(shell.user_ns["gemm_source"]), "the lines have the numbers that they have in the file"
+    assert "Wrong" in panel(shell, line, part.replace("a[i] * b[j]", "a[i]"))
+    assert 'data-state="ok"' not in panel(shell, line, part.replace("acc[j][i] +=", "acc[j][i] =+"))
+
+
+def test_a_part_that_the_kernel_does_not_have_is_said(shell, capsys):
+    assert shell.run_cell_magic("gemm", "15 part=lunch", "x") is None
+    assert "part=lunch" in capsys.readouterr().out
+
+
 def test_the_kernels_own_text_is_right_and_the_same(shell):
     shown = panel(shell, "2 TS=16 M=64 N=64 K=64", TILED)
     assert 'data-state="ok"' in shown and "TS=16 M=64 N=64 K=64" in shown and "the same as the original" in shown

@@ -4,4 +4,4 @@ def split(x):
     return big, small
 
 
-checks.check_16_2(split)
+checks.check_18_2(split)

@@ -1,0 +1,152 @@
+"""Open challenges at the end of the series, and a board of the reader's own tries in a file of the reader's own."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+from platformdirs import user_data_path
+
+from .. import model
+from ..catalog import Key, sources
+from ..opencl.devices import Device, find_device
+from ..worker.client import trial
+from .shell import escape
+
+#: From which share of the goal's rate on a try is called what.
+SCALE = ((1.0, "passed"), (0.8, "in sight"), (0.5, "half way"), (0.1, "a start"), (0.0, "not yet a start"))
+ROUNDS = 3  # in which goal and try take turns; the best of each counts
+
+
+@dataclass(frozen=True)
+class Challenge:
+    """Something to pass.
+
+    Attributes:
+        name: such as "pass NumPy".
+        kernel: the kernel to pass, None for NumPy's product on the processor.
+        lines: the most lines of code that a try may have, None for any number.
+        size: M = N = K.
+    """
+
+    name: str
+    kernel: Key | None
+    lines: int | None
+    size: int
+
+
+KERNEL_9 = Challenge("pass kernel 9 in 60 lines", 9, 60, 2048)
+NUMPY = Challenge("pass NumPy on your processor", None, None, 512)
+
+
+@dataclass(frozen=True)
+class Try:
+    """A try that was right: how fast it was as a share of the goal, and how many lines it has."""
+
+    challenge: str
+    share: float
+    lines: int
+    device: str
+    when: str = field(default_factory=lambda: date.today().isoformat())
+
+    def __str__(self) -> str:
+        words = next(words for least, words in SCALE if self.share >= least)
+        return f"{self.share:.2f} of the goal ({words}), {self.lines} lines, {self.when}, {self.device}"
+
+
+def fitting(device: Device | int | str | None = None) -> Challenge:
+    """The challenge for a device: NumPy for a processor, kernel 9 for a graphics processor."""
+    return NUMPY if find_device(device).kind == "CPU" else KERNEL_9
+
+
+def attempt(challenge: Challenge, kernel: Key, params: Mapping[str, int] | None, text: str) -> Try:
+    """Check and time a kernel of the reader's own beside what it is to pass.
+
+    Args:
+        challenge: what is to be passed.
+        kernel: the kernel of the catalog whose launch the text has: its parameters, work-groups and tiles.
+        params: where they are not that kernel's defaults.
+        text: OpenCL C.
+
+    Raises:
+        ValueError: if the text has too many lines, if it cannot be compiled, or if its product is wrong.
+    """
+    lines, size = sources.code_lines(text), challenge.size
+    if challenge.lines is not None and lines > challenge.lines:
+        raise ValueError(f"the kernel has {lines} lines of code; {challenge.lines} are allowed")
+    goal, own = [], []
+    for _ in range(ROUNDS):
+        outcome = trial(kernel, size, params=dict(params or {}), source=text)
+        if not outcome.ok or outcome.result is None:
+            raise ValueError(outcome.verdict)
+        device = str(outcome.result.device["device"])
+        own.append(outcome.result.gflops)
+        goal.append(rate_of(np.matmul, size) if challenge.kernel is None else _rate(challenge.kernel, size))
+    return Try(challenge.name, max(own) / max(goal), lines, device)
+
+
+def _rate(kernel: Key, size: int) -> float:
+    """GFLOPS of a kernel of the catalog on the default device."""
+    result = trial(kernel, size).result
+    return result.gflops if result else 0.0
+
+
+def rate_of(multiply: Callable, size: int) -> float:
+    """GFLOPS of whole calls `multiply(a, b)` with float32 NumPy arrays, size x size: the best of some."""
+    a, b = np.random.default_rng(0).standard_normal((2, size, size)).astype(np.float32)
+    seconds = []
+    for _ in range(1 + ROUNDS):
+        start = time.perf_counter()
+        multiply(a, b)
+        seconds.append(time.perf_counter() - start)
+    return model.gflops(size, size, size, min(seconds))
+
+
+class Board:
+    """The reader's own tries, best first; a notebook shows it as a list.
+
+    Args:
+        path: the file; by default ``tries.json`` in the user's data folder, ``~/.local/share/gemmlab`` on Linux.
+    """
+
+    def __init__(self, path: str | Path | None = None):
+        self.path = Path(path or user_data_path("gemmlab", appauthor=False) / "tries.json")
+
+    @property
+    def tries(self) -> list[Try]:
+        """All tries, best first.
+
+        Raises:
+            ValueError: if the file is no board.
+        """
+        if not self.path.exists():
+            return []
+        try:
+            found = [Try(**entry) for entry in json.loads(self.path.read_text(encoding="utf-8"))]
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{self.path} is no board ({error}); `Board().clear()` removes it") from error
+        return sorted(found, key=lambda one: -one.share)
+
+    def add(self, one: Try) -> None:
+        """Keep a try."""
+        kept = [asdict(old) for old in [*self.tries, one]]
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+    def clear(self) -> None:
+        """Forget all tries."""
+        self.path.unlink(missing_ok=True)
+
+    def __str__(self) -> str:
+        lines = []
+        for name in dict.fromkeys(one.challenge for one in self.tries):
+            lines += [name, *(f"  {one}" for one in self.tries if one.challenge == name)]
+        return "\n".join(lines or ["No tries yet."])
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+        return {"text/plain": str(self), "text/html": f"<pre>{escape(str(self))}</pre>"}
