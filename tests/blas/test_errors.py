@@ -305,7 +305,7 @@ def test_helpers_and_measure_count_elements_too(any_device):
     refused(ValueError, ["the result has", *words], gemmlab.measure, 1, 2**16, 2**15, 1)
 
 
-def test_kernel_15_counts_with_64_bits(any_device):
+def test_kernels_of_production_count_with_64_bits(any_device):
     """What it may take is refused for want of memory at most; nothing is allocated here."""
     roomy = small(any_device, 2**42, 2**41)
     product = Problem.compact(2**17, 2**16, 2**16)
@@ -318,7 +318,7 @@ def test_kernel_15_counts_with_64_bits(any_device):
     a, b = endless(2**17, 2**16), endless(2**16, 2**4)
     words = ["34,359,738,368 bytes", str(poor)]
     refused(MemoryError, words, matmul, a, b, kernel="warp_tiling", device=poor)
-    refused(MemoryError, words, gemmlab.measure, 15, 2**17, 2**4, 2**16, device=poor)
+    refused(MemoryError, words, gemmlab.measure, "warp_tiling", 2**17, 2**4, 2**16, device=poor)
     refused(ValueError, ["a has 8,589,934,592 elements"], matmul, a, b, kernel=3, device=poor)
     built = gemmlab.kernel("warp_tiling", None, any_device)
     empty = cla.empty(any_device.queue, 4, np.float32)
