@@ -121,6 +121,34 @@ def banks(PAD: int, quarter: int = 0) -> str:
     return "\n".join([head, *rows])
 
 
+def laid(k: int = 0, n: int = 0, row: int = 130) -> Picture:
+    """Where an element of B's tile lies in local memory for `wgmma`: 4 steps of k side by side, [k/4][n][k%4].
+
+    Args:
+        k, n: the element, from 0 to 7 each.
+        row: vectors of 4 floats from one group of 4 steps to the next.
+    """
+    at = (k // 4 * row + n) * 4 + k % 4
+    picture = Picture(8, 2.4, f"B({k}, {n}) is float {at} of its tile in local memory: vector {n}, its float {k % 4}")
+    ax = picture.axes_plain()
+    for step in range(8):
+        for column in range(8):
+            for x, y in ((column, -step), (11 + 4 * column + step % 4, -2 - 3 * (step // 4))):
+                mine, shade = (step, column) == (k, n), faint((BLUE, ORANGE)[step // 4], 0.3 + 0.15 * (step % 4))
+                ax.add_patch(
+                    Rectangle((x, y - 1), 1, 1, facecolor=MAGENTA if mine else shade, edgecolor=INK, linewidth=0.3)
+                )
+    lines(ax, [[(11 + 4 * c, y), (11 + 4 * c, y - 1)] for c in range(9) for y in (-2, -5)], linewidth=1.2)
+    ax.text(
+        11 + 4 * n + k % 4 + 0.5, -2 - 3 * (k // 4) + 0.15, str(at), ha="center", va="bottom", fontsize=9, color=INK
+    )
+    ax.text(11, 0.2, "local memory: vectors of 4 steps, column by column", va="bottom", fontsize=9, color=INK)
+    ax.text(0, 0.2, "B: k down, n across", va="bottom", fontsize=9, color=INK)
+    ax.set(xlim=(-0.2, 43.2), ylim=(-8.2, 1.4), aspect="equal", xticks=[], yticks=[])
+    ax.spines[:].set_visible(False)
+    return picture
+
+
 def waiting(prepare: float, multiply: float, warps: int = 1, waits: bool = True, tiles: int = 6) -> Picture:
     """A time line of warps that share a tensor core: each prepares numbers for a tile, and has it multiplied.
 

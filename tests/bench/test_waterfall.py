@@ -55,3 +55,8 @@ def test_the_waterfall_draws_gains_and_losses():
 @pytest.mark.parametrize(("warps", "waits", "busy"), [(1, True, "50%"), (1, False, "86%"), (2, True, "92%")])
 def test_warps_that_wait_leave_gaps(warps, waits, busy):
     assert f"busy {busy}" in tensors.waiting(2, 2, warps, waits).alt
+
+
+def test_every_element_of_b_has_a_place_of_its_own():
+    said = [tensors.laid(k, n).alt for k in (0, 3, 4) for n in (0, 5)]
+    assert [int(words.split("float ")[1].split()[0]) for words in said] == [0, 20, 3, 23, 520, 540]
