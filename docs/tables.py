@@ -9,6 +9,7 @@ With --check nothing is written, and the exit code says whether anything would h
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import statistics
 import sys
@@ -64,7 +65,18 @@ def beside_cublas() -> str:
     return "\n".join(rows)
 
 
-TABLES = {"chapters": chapters, "ladder": ladder, "beside cublas": beside_cublas}
+def calls() -> str:
+    """How whole calls of `matmul` compare with PyTorch's, in the middle of all shapes and at the slowest one."""
+    found = json.loads((ROOT / "results" / "nvidia_h200_calls.json").read_text(encoding="utf-8"))
+    rows = [f"| {found['title']} | geometric mean, own queue (slowest shape) | default queue |", "|---|---:|---:|"]
+    for one in found["sets"]:
+        own, default = (one["summary"][queue] for queue in ("own queue", "default queue"))
+        cells = [f"{queue['mean']:.2f} ({queue['least']:.2f})" for queue in (own, default)]
+        rows.append(f"| {one['shapes']} | {cells[0]} | {cells[1]} |")
+    return "\n".join(rows)
+
+
+TABLES = {"chapters": chapters, "ladder": ladder, "calls": calls, "beside cublas": beside_cublas}
 CEILINGS = {
     "ceilings h200": lambda: explained.table(explained.ladder("H200")),
     "ceilings k40m": lambda: explained.table(explained.ladder("K40m")),
