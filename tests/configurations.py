@@ -166,7 +166,7 @@ def computed(kernel: Written, given: Case, in_place: bool = False) -> tuple[np.n
             if in_place
             else View(on_device(kernel.device, before.memory), before.offset, 1, before.ld)
         )
-    kernel(queue, given.sizes, given.alpha, a, b, given.beta, added, out)
+    kernel.bound(given.sizes, given.alpha, a, b, given.beta, added, out)(queue)
     cl.enqueue_copy(queue, memory, framed)
     return inner, bool((memory[:frame] == 7).all() and (memory[-frame:] == 7).all())
 
