@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import textwrap
 import threading
 from typing import Any
 
@@ -316,6 +317,7 @@ class Explorer(Shell):
         settings = " ".join(f"{name}={value}" for name, value in self._start.items() if name not in "MNK")
         sizes = " x ".join(str(self._start[name]) for name in "MNK")
         where = f"kernel {self.spec.number} on {self.device.name[:30]}, {sizes}, {settings}"
+        where = textwrap.shorten(where, 108, placeholder=" …")  # more could not be read
         picture.suptitle(where, color=INK, fontsize=min(9, 760 / len(where)), y=0.99)
         return picture
 
