@@ -6,7 +6,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-JOBS ?= auto
+# Of `make test`: one more than there are processors, as many tests wait for a child process or a time limit.
+JOBS ?= $(shell $(PYTHON) -c "import os; print(min(8, os.cpu_count() + 1))")
 comma := ,
 
 .PHONY: lab test test-all lint notebooks pictures tables bench clean
@@ -17,11 +18,11 @@ lab: $(VENV)/lab.done
 
 # Several processes test side by side: one thread each for NumPy, whose threads would wait busily for each other.
 test: $(VENV)/test.done
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --durations 15 -m "not system" $(TESTS)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --durations 15 -m "not system" $(TESTS)
 
 test-all: $(VENV)/test.done
 	$(BIN)/python -m pip install --quiet -e '.[intel]'
-	GEMMLAB_NO_SKIP=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --durations 40 $(TESTS)
+	GEMMLAB_NO_SKIP=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --durations 40 $(TESTS)
 
 lint: $(VENV)/test.done
 	$(BIN)/ruff check .

@@ -211,7 +211,9 @@ def test_the_untouched_text_passes_as_a_source(device):
 
 @pytest.mark.parametrize("number", catalog)
 def test_a_kernel_to_take_away(number, device):
-    kernel = gemmlab.kernel(number, SMALL.get(number), device)
+    one_launch = {"GROUPS": 0} if "GROUPS" in catalog[number].defaults else {}  # it leaves no partial tiles
+    settings = {**SMALL.get(number, {}), **one_launch} or None
+    kernel = gemmlab.kernel(number, settings, device)
     tile = kernel.spec.tiles(kernel.params)
     m, n, k = (2 * tile[0], tile[1], 3 * tile[2])
     a, b = check.exact_inputs(m, n, k)
