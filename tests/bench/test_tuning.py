@@ -61,11 +61,11 @@ def test_a_search_at_a_shape(any_device):
             any_device, lambda *setting: tuning.Rate(1.0), tries=1, say=say, edges="auto", among=among
         ).best(size)
 
-    row = at((64, 256, 128), lambda text: None, 15)
+    row = at((64, 256, 128), lambda text: None, "warp_tiling")
     assert row["size"] == [64, 256, 128]
     assert catalog[row["kernel"]].problems(row["params"], any_device.limits) == []
     said = []  # one row of C: no tile of kernel 13 is that small
-    row = at((1, 256, 128), said.append, 13, 15)
+    row = at((1, 256, 128), said.append, 13, "warp_tiling")
     assert row["size"] == [1, 256, 128] and len(said) == 2
 
 
@@ -100,7 +100,7 @@ def test_a_search_records_each_row_in_its_list(tmp_path, any_device, monkeypatch
     assert cli.main(wanted) == 0
     found = json.loads(file.read_text())
     assert [row["size"] for row in found[kind]["whole"]] == [512, [64, 128, 64]]
-    assert found[kind]["ragged"] == [kept[0], {"size": 1002, "among": [3, 15]}]
+    assert found[kind]["ragged"] == [kept[0], {"size": 1002, "among": [3, "warp_tiling"]}]
     assert found["other"] == {"rows": []} and len(found[kind]["commands"]) == 2
 
 

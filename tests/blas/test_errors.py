@@ -507,7 +507,7 @@ def test_a_failed_call_leaks_no_memory(where, device, monkeypatch):
         kind, call["params"] = BuildError, {"TS": 48, "WPT": 3}
         monkeypatch.setattr(sources, "read", lambda file: "no OpenCL C")
     elif where == "launch":
-        monkeypatch.setattr(launch.Kernel, "enqueue", breaks)
+        monkeypatch.setattr(launch.Kernel, "bound", breaks)
     else:  # the last passes, when everything lies on the device
         monkeypatch.setattr(passes.Session, where, breaks)
 
