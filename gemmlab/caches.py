@@ -11,8 +11,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from platformdirs import user_cache_path
-
 _F = TypeVar("_F", bound=Callable[..., Any])
 _clear: list[Callable[[], None]] = []
 
@@ -52,6 +50,8 @@ class Notes:
 
     @property
     def file(self) -> Path:
+        from platformdirs import user_cache_path  # here, so that the simulator needs NumPy alone
+
         return user_cache_path("gemmlab") / self.name
 
     def read(self) -> dict[str, Any]:

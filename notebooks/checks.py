@@ -973,7 +973,7 @@ check_20_1 = _number(
     {
         64: "that is what it holds of A and B; half of each was there before.",
         96: "that is all that it holds; C is computed here, and some of A and B was there before.",
-        16: "that is A alone.",
+        16: "that is A alone; B is received as well.",
         128: "that is what all four receive together.",
     },
     "how large is a device's strip of A, and how much of it was there before?",

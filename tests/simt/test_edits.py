@@ -16,19 +16,21 @@ from gemmlab import catalog, simt
 SETTINGS = {number: [(params, (16, 32, 16))] for number, params in SMALL.items()}
 SETTINGS[12] = [(SMALL[12], (11, 13, 19))]
 SETTINGS[13] = [(SMALL[13], (11, 13, 19)), (SMALL[13], (11, 13, 5))]
-SETTINGS[15] = [({**WARPS, **more}, (37, 41, 27)) for more in ({}, {"TRANSPOSED": 0}, {"WIDTH": 1, "STAGES": 3})]
-SETTINGS[15] += [({**WARPS, "GROUPS": 5}, (70, 34, 40)), (WARPS, (36, 41, 9))]
+SETTINGS["warp_tiling"] = [
+    ({**WARPS, **more}, (37, 41, 27)) for more in ({}, {"TRANSPOSED": 0}, {"WIDTH": 1, "STAGES": 3})
+]
+SETTINGS["warp_tiling"] += [({**WARPS, "GROUPS": 5}, (70, 34, 40)), (WARPS, (36, 41, 9))]
 
 #: What is not found, by kernel, what was changed and a part of its line; and why that is no mistake of the simulator.
 HARMLESS = {
     (13, "guard", "if (1 || k1 < K) {"): "the tile behind the last is loaded as zeroes, and nobody reads it",
     (
-        15,
+        "warp_tiling",
         "index",
         "block = &Atile[0 + 1][0][0]",
     ): "another part of the tiles serves as well",
     (
-        15,
+        "warp_tiling",
         "index",
         "block = &Atile[0][0 + 1][0]",
     ): "another part of the tiles serves as well",
