@@ -36,7 +36,11 @@ SYSTEM = (
     "kernels/test_warp_tiling.py",  # compiles it for minutes
     "test_a_batch_of_warp_tiles",
     "test_a_small_run_of_the_profiler",
+    "test_a_landscape_is_recorded_and_continued",
+    "test_a_lost_product_of_parts",
     "test_all_settings_are_recorded",
+    "test_an_interrupt_loses_nothing_and_ends_the_children",
+    "test_moving_the_sum_more_or_less_often",
     "test_clblast",
     "test_every_size_from_1",
     "test_every_combination",  # compiles each kernel of the family
@@ -50,20 +54,24 @@ SYSTEM = (
 )
 
 
-#: Tests with many cases, of which `make test` runs one in so many, and leaves the others to `make test-all`.
+#: Tests with many cases, of which `make test` runs one in so many; `make test-all` runs all.
 SAMPLED = {
-    "test_a_kernel_is_right_by_both_checks": 2,
+    "test_a_command_refuses_in_a_sentence": 2,
+    "test_a_file_refuses_what_breaks_a_rule": 3,
+    "test_a_kernel_is_right_by_both_checks": 3,
+    "test_a_kernel_to_take_away": 2,
+    "test_a_picture_can_be_shown": 2,
     "test_a_right_kernel_counts": 2,
     "test_a_store_outside_c_is_caught": 3,
-    "test_a_wrong_kernel_is_caught": 2,
+    "test_a_wrong_kernel_is_caught": 3,
     "test_checks_say_why_typical_answers_are_wrong": 3,
     "test_hostile_kernels_are_explained_and_the_next_cell_runs": 2,
-    "test_loads_and_stores_are_those_of_a_device": 2,
+    "test_loads_and_stores_are_those_of_a_device": 3,
     "test_numbers_that_do_not_split_go_the_ordinary_way": 3,
     "test_out_of_every_layout": 3,
-    "test_sizes": 2,
+    "test_sizes": 3,
     "test_the_cost_in_launches_is_what_a_product_launches": 2,
-    "test_the_plan_is_what_is_launched": 2,
+    "test_the_plan_is_what_is_launched": 3,
 }
 
 
