@@ -1061,7 +1061,7 @@ check_21_2 = _function(
 def check_21_3(answer):
     kernel, settings, text = answer
     if not text.strip():
-        raise _Missing("there is no text yet.")
+        raise _Missing("there is no text of a kernel yet.")
     one = board.attempt(board.fitting(), kernel, settings, text)
     if one.share < 0.1:
         return gemmlab.verdict(False, "", f"right, but {one.share:.2f} of the goal: from a tenth on it counts.")
