@@ -581,7 +581,7 @@ def test_a_chapter_from_the_second_on_is_complete(name):
     number = int(name[:2])
     shown = f"gemmlab.Difference({number}" if number != 11 else "print(text[text.index("
     hole = "%%gemm" if number < 18 else "#define BIG" if number == 18 else "Bbig"
-    for part in (shown, f"gemmlab.Explorer(kernel={number})", hole, ".reveal(",
+    for part in (shown, f"gemmlab.Explorer(kernel={number}", hole, ".reveal(",
                  f"check_{number:02d}_1", f"check_{number:02d}_2", f"check_{number:02d}_3"):  # fmt: skip
         assert part in text, f"{name} has no {part}"
     assert text.count("gemmlab.Stepper(") >= (1 if number in (3, 8) else 2)
