@@ -489,11 +489,11 @@ WRONG_LASTS = {
     "the counter left": ("*come = 0;", ""),
     "the first part left out": ("for (int from = first;", "for (int from = first + 1;"),
     "the last part left out": ("from <= last;", "from < last;"),
-    "parts nobody stored": ("if (start < line*(from + 1)/groups) {", "{"),
-    "the wrong one of two": ("2*from + (start < begin && start%steps != 0);", "2*from;"),
+    "parts nobody stored": ("if (groups <= line || line*from/groups < line*(from + 1)/groups) {", "{"),
+    "the wrong one of two": ("2*from + (from == first ? second : 0);", "2*from;"),
     "added to what is there": (
-        "acc[wn][wm] = 0.0f;\n                    }\n                }\n                for (int from",
-        "acc[wn][wm] += 0.0f;\n                    }\n                }\n                for (int from",
+        "acc[wn][wm] = 0.0f;\n                    }\n                }\n                // a work-group that",
+        "acc[wn][wm] += 0.0f;\n                    }\n                }\n                // a work-group that",
     ),
 }
 
