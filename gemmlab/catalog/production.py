@@ -1,4 +1,7 @@
-"""The kernels that `matmul` runs on graphics processors: every idea of the ladder at once, for any size."""
+"""The kernels that `matmul` runs on graphics processors: every idea of the ladder at once, for any size.
+
+Each has one text with all its ideas, of which the compiler is given what the parameters need: see `KernelSpec.text`.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ class WarpTiling(Prefetch):
     """A compact block for each warp, read as vectors of 4; tiles that come without waiting; equal work for all."""
 
     number, before, file = "warp_tiling", 17, "production/warp_tiling.cl"  # type: ignore[assignment]
+    specialised = True
     edges = "guard"
     wide = True
     takes_workspace = True
@@ -160,6 +164,7 @@ class TensorCores(Prefetch):
     """One instruction multiplies small matrices; two TF32 numbers stand for a float."""
 
     number, before, file = "tensor_cores", "warp_tiling", "production/tensor_cores.cl"  # type: ignore[assignment]
+    specialised = True
     edges = "guard"
     wide = True
     tensor = True
@@ -285,6 +290,7 @@ class Narrow(KernelSpec):
     """Few rows or columns: the long operand is read once, at the speed of memory."""
 
     number, file = "narrow", "production/narrow.cl"
+    specialised = True
     name = "narrow"
     edges = "guard"
     wide = True

@@ -18,6 +18,9 @@ from numbers import Integral
 from pathlib import PurePath
 from types import CodeType
 
+from . import sources
+from .specialise import Specialised, specialise
+
 #: What a kernel is called: a number on the ladder, a name in production.
 Key = int | str
 #: Complete parameters of a kernel: the value of each macro by its name.
@@ -119,6 +122,7 @@ class KernelSpec:
             "guard" (any size), or "shift" (any size from one tile on, any K).
         wide: whether it indexes with 64 bits.
         tensor: whether it multiplies in TF32.
+        specialised: whether the compiler is given only what the parameters need of its file (see `text`).
         takes_workspace: whether it has a seventh argument, memory for partial tiles (see `workspace`).
         switches: parameters that ask for a feature which only some devices have.
     """
@@ -131,6 +135,7 @@ class KernelSpec:
     edges: str = "pad"
     wide: bool = False
     tensor: bool = False
+    specialised: bool = False
     takes_workspace: bool = False
     switches: tuple[Switch, ...] = ()
 
@@ -227,6 +232,13 @@ class KernelSpec:
         """Which of the kernel's paths runs on a device with `features`: those switched on and there, or "plain"."""
         on = [s for s in self.switches if p[s.param]]
         return ", ".join(name for s in on for feature, name in s.path if feature in features) or "plain"
+
+    def text(self, p: Params, features: frozenset[str] = frozenset()) -> Specialised:
+        """The OpenCL C that runs with these parameters on a device with `features`, and where its lines come from."""
+        text = sources.read(self.file)
+        if not self.specialised:
+            return Specialised(text, tuple(range(1, text.count("\n") + 1)))
+        return specialise(text, p, {"__NV_CL_C_VERSION": "nvidia" in features})
 
     # Parameters: complete, legal, in words.
 

@@ -52,7 +52,7 @@ class Kernel:
     """One kernel of the ladder, compiled for one device with one set of parameters.
 
     Attributes:
-        source: the OpenCL C text.
+        source: the OpenCL C text; of a kernel of production only what its parameters need.
         options: the build options, parameters among them.
         params: all parameters.
         local_size: work-items of a work-group.
@@ -73,7 +73,7 @@ class Kernel:
         self.workspace = spec.workspace(self.params)
         self.options = options(self.params)
         self.path = spec.path(self.params, device.features) if text is None else "of your own"
-        self.source = sources.read(spec.file) if text is None else text
+        self.source = spec.text(self.params, device.features).text if text is None else text
         self._title = f"kernel {spec.number} ({spec.file})"
         self._built = build(device, context, self._title, self.source, self.params)
         self._fixup: Built | None = None
