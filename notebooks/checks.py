@@ -30,8 +30,14 @@ def _ask(function, *case):
     return given
 
 
+def _exercise(check) -> str:
+    """The number of the exercise that a check of this module is of, such as "02.3"."""
+    name = next(name for name, value in globals().items() if value is check)
+    return name.removeprefix("check_").replace("_", ".")
+
+
 def _safely(check):
-    """An answer that raises is a wrong answer, and its error is the hint."""
+    """An answer that raises is a wrong answer, and its error is the hint; what is solved is noted in `Progress`."""
 
     def checked(answer):
         try:
@@ -39,7 +45,10 @@ def _safely(check):
                 raise _Missing
             if isinstance(answer, str) and answer.strip().isdigit():
                 raise _Missing(f"{answer!r} is a text; a number has no quotes around it.")
-            return check(answer)
+            verdict = check(answer)
+            if verdict:
+                gemmlab.Progress().note(_exercise(checked), True)
+            return verdict
         except _Missing as missing:
             return gemmlab.verdict(False, "", str(missing))
         except Exception as error:

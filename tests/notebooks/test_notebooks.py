@@ -98,7 +98,7 @@ def solve(book) -> None:
 @pytest.fixture(autouse=True)
 def a_board_of_its_own(tmp_path, monkeypatch):
     """No test writes to the reader's own files."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setenv("GEMMLAB_DATA", str(tmp_path))
 
 
 @pytest.fixture(scope="module", autouse=True)
