@@ -45,6 +45,7 @@ _HOME = {
     "Generator": "widgets.generator",
     "Difference": "widgets.lesson",
     "Prediction": "widgets.lesson",
+    "Progress": "widgets.progress",
     "goal": "widgets.lesson",
     "verdict": "widgets.lesson",
 }
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from .widgets.explorer import Explorer
     from .widgets.generator import Generator
     from .widgets.lesson import Difference, Prediction, goal, verdict
+    from .widgets.progress import Progress
     from .widgets.stepper import Stepper
     from .worker.client import trial
 

@@ -6,6 +6,7 @@ import numpy as np
 
 import gemmlab
 from gemmlab import check, model, simt
+from gemmlab.bench import landscape, records
 from gemmlab.bench import tiles as rates
 from gemmlab.catalog import sources
 from gemmlab.family import Configuration, split, tiles, write
@@ -30,8 +31,14 @@ def _ask(function, *case):
     return given
 
 
+def _exercise(check) -> str:
+    """The number of the exercise that a check of this module is of, such as "02.3"."""
+    name = next(name for name, value in globals().items() if value is check)
+    return name.removeprefix("check_").replace("_", ".")
+
+
 def _safely(check):
-    """An answer that raises is a wrong answer, and its error is the hint."""
+    """An answer that raises is a wrong answer, and its error is the hint; what is solved is noted in `Progress`."""
 
     def checked(answer):
         try:
@@ -39,7 +46,10 @@ def _safely(check):
                 raise _Missing
             if isinstance(answer, str) and answer.strip().isdigit():
                 raise _Missing(f"{answer!r} is a text; a number has no quotes around it.")
-            return check(answer)
+            verdict = check(answer)
+            if verdict:
+                gemmlab.Progress().note(_exercise(checked), True)
+            return verdict
         except _Missing as missing:
             return gemmlab.verdict(False, "", str(missing))
         except Exception as error:
@@ -113,36 +123,6 @@ def check_01_1(answer):
     )
 
 
-@_safely
-def check_01_2(intensity):
-    cases = [(64, 64, 64), (256, 128, 32), (1000, 1000, 1)]
-    wanted = [model.intensity(model.flops(*c), model.requested_bytes(1, *c)) for c in cases]
-    got = [_ask(intensity, *case) for case in cases]
-    if all(abs(g / w - 1) < 1e-9 for g, w in zip(got, wanted, strict=True)):
-        return gemmlab.verdict(True, "almost a quarter of an operation a byte, whatever the size.", "")
-    hint = f"for M, N, K = {cases[2]} it gives {got[2]:.4g}, expected {wanted[2]:.4g}."
-    if all(abs(g - 0.25) < 1e-9 for g in got):
-        hint = "you left out the stores of C; with K = 1 they count. " + hint
-    elif abs(got[0] / wanted[0] - 4) < 1e-6:
-        hint = "those are operations a float; a float has four bytes. " + hint
-    return gemmlab.verdict(False, "", hint)
-
-
-@_safely
-def check_01_3(source):
-    code = re.sub(r"//.*", "", source)
-    row = re.search(r"const int m = ([^;]*);", code)
-    column = re.search(r"const int n = ([^;]*);", code)
-    if not row or not column:
-        return gemmlab.verdict(False, "", "keep the two lines that begin with `const int m` and `const int n`.")
-    if not re.search(r"get_(local|global)_id\(1\)", row[1]) or not re.search(r"get_(local|global)_id\(0\)", column[1]):
-        return gemmlab.verdict(False, "", "dimension 0 of the work-group does not walk along the columns yet.")
-    wrong = _right_everywhere(1, source, [(64, 64, 32), (32, 96, 40), (96, 32, 5)])
-    if wrong and re.search(r"get_(group|global)_id\(1\)", row[1]):
-        wrong += " The grid has M/TS groups in dimension 0: exchange the local identifiers only."
-    return gemmlab.verdict(not wrong, "the same product, by other hands. Measure it: was it slower?", wrong)
-
-
 def _number(right, because: str, hints: dict, otherwise: str):
     """The check of a number to read off. `right` is called, so that formulas give the answer."""
 
@@ -179,8 +159,11 @@ def _close(given, wanted) -> bool:
     return abs(given - wanted) <= 1e-9 * max(1, abs(wanted))
 
 
-def _kernel(number: int | str, sizes, wanted: list, because: str, params=None):
-    """The check of a changed kernel: `wanted` are (pattern, hint) that its code must hold; then it must be right."""
+def _kernel(number: int | str, sizes, wanted: list, because: str, params=None, seen=None, beside=None):
+    """The check of a changed kernel: `wanted` are (pattern, hint) that its code must hold; then it must be right.
+
+    `seen` are hints by words of the verdict on a wrong one. What is right is timed beside the kernel `beside`.
+    """
 
     @_safely
     def checked(source):
@@ -189,9 +172,60 @@ def _kernel(number: int | str, sizes, wanted: list, because: str, params=None):
             if not re.search(pattern, code):
                 return gemmlab.verdict(False, "", hint)
         wrong = _right_everywhere(number, source, sizes, params)
-        return gemmlab.verdict(not wrong, because, wrong)
+        hint = next((hint for words, hint in (seen or {}).items() if words in wrong), "")
+        reached = _beside(number, source, params, beside) if beside and not wrong else ""
+        return gemmlab.verdict(not wrong, f"{because} {reached}".strip(), f"{wrong} {hint}".strip())
 
     return checked
+
+
+def _beside(number, source, params, other) -> str:
+    """How fast a right text is beside a kernel of the ladder, in a sentence; the two are timed by turns."""
+    size = 256 if gemmlab.default_device().kind == "CPU" else 2048
+    own, its = [], []
+    for _ in range(3):
+        own.append(gemmlab.trial(number, size, source=source, params=params).result)
+        its.append(gemmlab.trial(other, size).result)
+    if None in own or None in its:
+        return ""
+    both = {"Yours": records.pooled(own), f"kernel {other}": records.pooled(its)}
+    return f"It compiles, is right, and has no race. {records.told_apart(both).splitlines()[-1]}"
+
+
+check_01_2 = _kernel(
+    1,
+    [(32, 32, 32), (32, 64, 7), (64, 32, 1)],
+    [
+        (r"\b(for|while)\b", "there is no loop over k yet."),
+        (r"\bB\s*\[", "nothing is multiplied yet: each term needs an element of A and one of B."),
+        (
+            r"(?s)\[\s*4\s*\]|float4|(\w+\s*\+=.*){4}",
+            "there is still one sum. Declare four of them, and give each every fourth term.",
+        ),
+        (r"(?<!float )\bacc\s*\+?=", "acc is what is stored: put the four sums into it after the loop."),
+    ],
+    "four chains of additions in place of one.",
+    {"TS": 32},
+    {
+        "of B, which has": "The last round goes on beyond the last term: four terms fit in if k + 4 <= K.",
+        "of A, which has": "The last round goes on beyond the last term: four terms fit in if k + 4 <= K.",
+        "K=7": "It is right where K is a multiple of 4. Which terms are left otherwise?",
+        "K=1": "It is right for larger K. What happens if there is no whole round of four terms?",
+        "elements are off": "Is every term in one of the four sums, and every sum in acc?",
+    },
+    beside=1,
+)
+
+
+@_safely
+def check_01_3(source):
+    code = re.sub(r"//.*", "", source)
+    if "".join(code.split()) == "".join(re.sub(r"//.*", "", sources.body(sources.read("01_naive.cl"))).split()):
+        return gemmlab.verdict(False, "", "that is kernel 1 as it was.")
+    if re.search(r"\b(__)?local\b", code):
+        return gemmlab.verdict(False, "", "local memory is for chapter 02; here each work-item is on its own.")
+    wrong = _right_everywhere(1, source, [(32, 32, 32), (64, 32, 40), (32, 96, 5)])
+    return gemmlab.verdict(not wrong, "" if wrong else _beside(1, source, None, 1), wrong)
 
 
 check_02_1 = _number(
@@ -205,37 +239,47 @@ check_02_1 = _number(
     },
     "start from kernel 1's 2 M N K, and ask how often a fetched float is used.",
 )
-check_02_2 = _function(
-    lambda m, n, k, ts: 2 * m * n * k // ts,
-    [(64, 64, 64, 16), (32, 64, 96, 8), (128, 32, 64, 32)],
-    "(M/TS)(N/TS) groups, K/TS steps, 2 TS² floats: 2 M N K / TS.",
-    [
-        (lambda m, n, k, ts: 2 * m * n * k, "That is kernel 1."),
-        (lambda m, n, k, ts: m * n * k // ts, "Two tiles are loaded in each step."),
-        (lambda m, n, k, ts: 2 * m * n * k // ts**2, "A float is used TS times, not TS² times."),
-    ],
-)
-check_02_3 = _kernel(
+check_02_2 = _kernel(
     2,
     [(32, 32, 32), (32, 48, 16), (16, 32, 64)],
     [
-        (r"Btile\[k\]\[tn\]", "keep the compute line, which reads Btile[k][tn]; change the load instead."),
-        (r"Btile\[[^\]]*\]\[[^\]]*\]\s*=", "keep a line that stores to Btile."),
+        (r"Atile\s*\[[^\]]*\]\s*\[[^\]]*\]\s*=[^=]", "nobody stores to Atile yet: one element per work-item."),
+        (r"Btile\s*\[[^\]]*\]\s*\[[^\]]*\]\s*=[^=]", "nobody stores to Btile yet: one element per work-item."),
+        (r"\bacc\s*\+=|\bacc\s*=\s*(acc|fma|mad)\b", "nothing is added to acc yet."),
+        (
+            r"Btile\s*\[\s*\w+\s*\]\s*\[\s*tn\s*\](?!\s*=[^=])",
+            "the tile of B lies as [k][n] here: step k of this work-item's column is Btile[k][tn].",
+        ),
+        (
+            r"(?s)barrier\s*\(.*barrier\s*\(",
+            "who says that the tiles are complete when the first work-item reads them? Only a barrier does.",
+        ),
     ],
-    "Btile lies as [k][n] now; the work-item that fetched row tm stores it as row tm.",
+    "each element is fetched once by the group; row tm that a work-item fetched of B is stored as row tm.",
     {"TS": 16},
-)
-check_03_1 = _number(
-    lambda: 32 * 32 // 8,
-    "TS x TS/WPT: 32 x 4.",
     {
-        1024: "that is the number of elements in the tile; each work-item computes WPT of them.",
-        256: "that is TS times WPT; WPT divides.",
-        4: "those are the columns of work-items; there are TS rows of them.",
+        "no barrier between": "Two work-items meet there: the barrier stands between the stores and the loop.",
+        "elements are off": "The work-item that fetched row k0 + tm and column n0 + tn of B has step tm of column tn.",
     },
-    "how many elements has the tile, and how many of them does one work-item compute?",
+    beside=2,
 )
-check_03_2 = _function(
+
+
+@_safely
+def check_02_3(source):
+    wrong = _right_everywhere(2, source, [(32, 32, 64), (32, 48, 16), (16, 32, 48)], {"TS": 16})
+    if wrong:
+        hint = " Two tiles in turn: which one may nobody read any more?" if "no barrier between" in wrong else ""
+        return gemmlab.verdict(False, "", wrong + hint)
+    groups, tiles = 4, 8
+    passed = gemmlab.simulate(2, 32, 32, 16 * tiles, {"TS": 16}, source).counts.barriers // groups
+    words = f"{passed} barriers for {tiles} tiles."
+    if passed > tiles + 1:
+        return gemmlab.verdict(False, "", f"it is right, with {words} Give the next tiles a place of their own.")
+    return gemmlab.verdict(True, f"{words} {_beside(2, source, {'TS': 16}, 2)}", "")
+
+
+check_03_1 = _function(
     lambda p, q: (p + q) / (p * q),
     [(1, 1), (1, 8), (4, 4), (8, 2)],
     "(P + Q)/(P Q) = 1/P + 1/Q.",
@@ -246,13 +290,47 @@ check_03_2 = _function(
         (lambda p, q: 2 / (p * q), "An element of A serves Q multiply-adds, one of B serves P."),
     ],
 )
-check_03_3 = _kernel(
+_NEIGHBOURS = r"(tn\s*\*\s*WPT|WPT\s*\*\s*tn)"
+check_03_2 = _kernel(
     3,
     [(32, 32, 32), (32, 64, 32), (64, 32, 96)],
-    [(r"Btile\[\s*tn\s*\*\s*WPT\s*\+\s*j\s*\]", "keep the compute line: it reads Btile[tn*WPT + j][k].")],
-    "accumulator j belongs to column tn*WPT + j of the tile. Is it faster or slower than before?",
+    [
+        (r"Atile\s*\[[^\]]*\]\s*\[\s*tm\s*\](?!\s*=[^=])", "nobody reads A's tile yet: row tm, at step k."),
+        (r"acc\s*\[[^\]]*\]\s*(\+=|=\s*(acc|fma|mad)\b)", "nothing is added to the sums yet: acc[j], for all j."),
+        (
+            rf"Btile\s*\[[^\]]*{_NEIGHBOURS}",
+            "the columns are neighbours here: sum j has column tn*WPT + j of the tile.",
+        ),
+        (r"\bC\s*\[[^;]*\]\s*=[^=]", "nothing is stored to C yet."),
+        (rf"\bC\s*\[[^;]*{_NEIGHBOURS}", "a sum is stored where it was computed: column n0 + tn*WPT + j of C."),
+    ],
+    "sum j belongs to column tn*WPT + j of the tile.",
     {"TS": 32, "WPT": 8},
+    {
+        "elements are off": "Each sum needs its own column of B, at every step k, and A's element at row tm.",
+        "was never written": "Some elements of C are stored by nobody: there are WPT of them per work-item.",
+    },
+    beside=3,
 )
+
+
+@_safely
+def check_03_3(settings):
+    spec = gemmlab.catalog[3]
+    params = spec.complete(settings)
+    spec.validate(params)  # raises where a rule is broken
+    items, memory = params["TS"] ** 2 // params["WPT"], spec.local_memory(params)
+    if items > 1024:
+        return gemmlab.verdict(False, "", f"that makes {items:,} work-items per group; a device allows 1,024.")
+    if memory > 48 * 1024:
+        return gemmlab.verdict(False, "", f"its tiles take {memory:,} bytes of local memory; there are {48 * 1024:,}.")
+    roof = model.ceilings(3, params, model.H200)[0]
+    words = f"{roof.resource} allows {roof.share:.1%}."
+    hint = "Which of the loads become fewer with WPT, and what does TS still save?"
+    right = f"{words} B's load, one per multiply-add, keeps every setting below 25 %."
+    return gemmlab.verdict(roof.share >= 0.22, right, f"{words} {hint}")
+
+
 check_04_1 = _number(
     lambda: 32 * 16 // 32,
     "512 bytes side by side are 16 segments.",
@@ -264,25 +342,44 @@ check_04_1 = _number(
     },
     "how many bytes does the warp move?",
 )
-check_04_2 = _function(
-    lambda i, width: divmod(i, width),
-    [(0, 4), (5, 4), (23, 8), (7, 2)],
-    "the vectors lie one after the other.",
-    [
-        (lambda i, width: (i % width, i // width), "Those are the right numbers in the wrong order."),
-        (lambda i, width: (i * width, 0), "A vector holds several floats, so its number is smaller than the float's."),
-    ],
-)
-check_04_3 = _kernel(
+check_04_2 = _kernel(
     4,
     [(32, 32, 32), (32, 64, 96), (64, 32, 32)],
     [
+        (r"\bAtile\s*\[[^\]]*\]\s*\[\s*tm\s*\](?!\s*=[^=])", "nobody reads A's tile yet: vector tm, at step k."),
+        (r"LANE\s*\((?!vector)", "a vector of B holds WIDTH steps of k: LANE(b, w) is step w of vector b."),
         (r"\bfma\s*\(", "there is no call of fma in the kernel yet."),
         (r"acc\s*=\s*fma\s*\(", "fma returns the new sum: assign it, acc = fma(...)."),
     ],
     "one rounding instead of two, and on most devices the instruction that was used anyway.",
     {"TS": 32, "WIDTH": 4},
+    {"elements are off": "Vector k of Btile[tn] holds WIDTH steps, from k*WIDTH on: which rows of Atile are those?"},
+    beside=4,
 )
+
+
+@_safely
+def check_04_3(search):
+    most, found = 16, landscape.recorded()[0]
+    words = []
+    for kernel in (4, 3):
+        tried = {}
+
+        def rate(settings, kernel=kernel, tried=tried):
+            record = found.rate(kernel, settings)
+            tried[tuple(sorted(settings.items()))] = record.gflops if record else 0.0
+            return tried[tuple(sorted(settings.items()))]
+
+        best = _ask(search, rate, {p.name: p.choices for p in gemmlab.catalog[kernel].params})
+        if not isinstance(best, dict):
+            return gemmlab.verdict(False, "", f"give the settings as a dictionary, not as a {type(best).__name__}.")
+        many, share = len(tried), rate(best) / found.best(kernel).gflops
+        words.append(f"kernel {kernel}: {share:.1%} of the best rate, found with {many} measurements")
+        if many > most:
+            return gemmlab.verdict(False, "", f"{words[-1]}; at most {most} were asked for.")
+        if share < 0.95:
+            return gemmlab.verdict(False, "", f"{words[-1]}; from 95 % on it counts. Vary one parameter at a time.")
+    return gemmlab.verdict(True, "; ".join(words) + ".", "")
 
 
 check_05_1 = _number(

@@ -152,6 +152,7 @@ def remembered(compiled):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(probe, "notes", Notes(str(compiled / "processors.json")))
         patch.setattr(choice, "winners", Notes(str(compiled / "choices.json")))
+        patch.setenv("GEMMLAB_DATA", str(compiled / "own"))
         yield
 
 

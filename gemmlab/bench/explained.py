@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,6 +89,26 @@ def rates(chip: str = "H200", size: int = 4096) -> dict[Key, float]:
     """
     results = _results(chip, size)
     return {number: results[number]["gflops"] for number in in_order(results)}
+
+
+def points(kernels: Iterable[Key], chip: str = "H200", size: int = 4096) -> dict[str, tuple[float, float]]:
+    """Where recorded kernels stand under the roofline of their chip.
+
+    Args:
+        kernels: their numbers. chip, size: as in `ladder`.
+
+    Returns:
+        For each, such as "kernel 3": the operations per byte that it requests of global memory, and its GFLOPS.
+
+    Raises:
+        ValueError: as `rung`.
+    """
+    found = {}
+    for kernel in kernels:
+        one = rung(kernel, chip, size)
+        requested = model.requested_bytes(kernel, size, size, size, one.params)
+        found[f"kernel {kernel}"] = (model.intensity(model.flops(size, size, size), requested), one.measured)
+    return found
 
 
 def lifted(before: model.Explanation, after: model.Explanation) -> model.Ceiling | None:

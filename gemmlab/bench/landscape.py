@@ -227,17 +227,10 @@ def _near(spec: KernelSpec, limits: Limits | None, moved: int) -> Iterator[dict[
 
 
 def home() -> Path:
-    """Where a new landscape goes: ``results/`` in a checkout, `own_folder` if the package is installed."""
+    """Where a new landscape goes: ``results/`` in a checkout, `sources.own_folder` if the package is installed."""
     results = sources.folder("results")
     installed = (results.parent / "__init__.py").exists()
-    return own_folder() if installed or not os.access(results, os.W_OK) else results
-
-
-def own_folder() -> Path:
-    """The user's own landscapes, such as ``~/.local/share/gemmlab`` on Linux."""
-    from platformdirs import user_data_path  # only who keeps landscapes of their own needs it
-
-    return user_data_path("gemmlab", appauthor=False)
+    return sources.own_folder() if installed or not os.access(results, os.W_OK) else results
 
 
 def file_of(device: str) -> Path:
@@ -248,7 +241,7 @@ def file_of(device: str) -> Path:
 @cached(1)
 def recorded() -> tuple[Landscape, ...]:
     """All recorded landscapes, those of the fastest devices first; a file that cannot be read is named in a warning."""
-    folders = dict.fromkeys((sources.folder("results"), own_folder()))
+    folders = dict.fromkeys((sources.folder("results"), sources.own_folder()))
     found = []
     for path in (path for folder in folders for path in sorted(folder.glob("landscape_*.json"))):
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from pathlib import Path
 
@@ -22,6 +23,16 @@ def folder(name: str = "kernels") -> Path:
     )
 
 
+def own_folder() -> Path:
+    """Where files of the user's own go: landscapes, tries, progress. ``~/.local/share/gemmlab`` on Linux, for example.
+
+    The environment variable GEMMLAB_DATA names another folder.
+    """
+    from platformdirs import user_data_path  # only who keeps files of their own needs it
+
+    return Path(os.environ.get("GEMMLAB_DATA") or user_data_path("gemmlab", appauthor=False))
+
+
 @cached(64)
 def read(file: str) -> str:
     """The text of one kernel file, such as ``read("03_work_per_thread.cl")`` or ``read("support/pad.cl")``."""
@@ -35,20 +46,34 @@ def body(text: str) -> str:
     return "\n".join(lines[start:])
 
 
-def part(text: str, begin: str) -> str:
-    """A part of a kernel's text: from the comment that begins with `begin` to the next empty line or the block's end.
+def part(text: str, name: str) -> str:
+    """A part of a kernel's text: from the comment that begins with `name` to the next empty line or the block's end.
+
+    Args:
+        text: of a kernel.
+        name: the first word of a comment, such as "compute"; or two of them, "load-compute", for all from the first
+            part to the second.
 
     Raises:
         ValueError: if no comment, or more than one, begins so.
     """
     lines = text.splitlines()
-    starts = [i for i, line in enumerate(lines) if re.match(rf"\s+// {re.escape(begin)}\b", line)]
-    if len(starts) != 1:
-        raise ValueError(f"part={begin} must be the first word of one comment of the kernel; {len(starts)} begin so")
-    start = starts[0]
-    margin = len(lines[start]) - len(lines[start].lstrip())
-    ends = (i for i in range(start, len(lines)) if len(lines[i]) - len(lines[i].lstrip()) < margin)
-    return "\n".join(lines[start : next(ends)])
+    first, _, last = name.partition("-")
+    return "\n".join(lines[_begin(lines, first) : _end(lines, _begin(lines, last or first))])
+
+
+def _begin(lines: list[str], word: str) -> int:
+    """The number of the line with the comment that begins with this word."""
+    found = [i for i, line in enumerate(lines) if re.match(rf"\s+// {re.escape(word)}\b", line)]
+    if len(found) != 1:
+        raise ValueError(f"part={word} must be the first word of one comment of the kernel; {len(found)} begin so")
+    return found[0]
+
+
+def _end(lines: list[str], begin: int) -> int:
+    """The number of the first line after `begin` that is empty, or less indented."""
+    margin = len(lines[begin]) - len(lines[begin].lstrip())
+    return next(i for i in range(begin, len(lines)) if len(lines[i]) - len(lines[i].lstrip()) < margin)
 
 
 def without_rules(text: str) -> str:

@@ -83,6 +83,11 @@ class Chip(Multiprocessor):
         return 2 * self.units * self.lanes * self.ghz
 
     @property
+    def peaks(self) -> Peaks:
+        """Arithmetic and global memory alone, as a roofline needs them."""
+        return Peaks(self.gflops, self.bandwidth)
+
+    @property
     def unit(self) -> str:
         """What the chip has several of, in words."""
         return "core" if self.width else "multiprocessor"

@@ -10,7 +10,6 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
-from platformdirs import user_data_path
 
 from .. import model
 from ..catalog import Key, sources
@@ -111,11 +110,11 @@ class Board:
     """The reader's own tries, best first; a notebook shows it as a list.
 
     Args:
-        path: the file; by default ``tries.json`` in the user's data folder, ``~/.local/share/gemmlab`` on Linux.
+        path: the file; by default ``tries.json`` in the user's own folder (see `sources.own_folder`).
     """
 
     def __init__(self, path: str | Path | None = None):
-        self.path = Path(path or user_data_path("gemmlab", appauthor=False) / "tries.json")
+        self.path = Path(path or sources.own_folder() / "tries.json")
 
     @property
     def tries(self) -> list[Try]:

@@ -13,11 +13,12 @@ from ..bench import explained, records, waterfall
 from ..catalog import Key, find, in_order, sources
 from ..draw import ceilings
 from ..draw.picture import Picture
+from .progress import Progress
 from .shell import escape
 
 
 class Prediction:
-    """A multiple-choice question that is answered before a run and resolved after it.
+    """A multiple-choice question that is answered before a run and resolved after it, and noted in `Progress`.
 
     Args:
         question: such as "What will happen?"
@@ -47,6 +48,8 @@ class Prediction:
             head = f"You predicted: {right}. That is right."
         else:
             head = f"You predicted: {self.answer}. That is wrong. {(tempting or {}).get(self.answer, '')}".strip()
+        if self.answer is not None:
+            Progress().note(self.question, self.answer == right)
         _say(f"{head} The answer is: {right}. {because}".strip(), None if self.answer is None else self.answer == right)
 
     def _ipython_display_(self) -> None:

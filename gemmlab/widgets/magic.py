@@ -27,6 +27,7 @@ class GemmMagics(Magics):
 
         %%gemm NUMBER [NAME=VALUE ...]   NAME: a parameter of the kernel, M, N, K, or device
         %%gemm NUMBER part=WORD ...      the cell is only the part of the kernel below the comment that begins with WORD
+        %%gemm NUMBER part=ONE-TWO ...   the same, from the part ONE to the part TWO
         %gemm NUMBER                     writes such a cell with the kernel's own text
         """
         shell: Any = self.shell

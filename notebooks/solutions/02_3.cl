@@ -15,28 +15,27 @@ void gemm(const int M, const int N, const int K,
     const int n0 = get_group_id(1)*TS;       // first column of the tile of C
 
     // local memory
-    __local float Atile[TS][TS];             // [k][m]
-    __local float Btile[TS][TS];             // [n][k]
+    __local float Atile[2][TS][TS];          // two places in turn, each [k][m]
+    __local float Btile[2][TS][TS];          // two places in turn, each [n][k]
 
     // accumulators
     float acc = 0.0f;
 
     for (int k0 = 0; k0 < K; k0 += TS) {
 
+        const int now = k0/TS % 2;           // the place of these tiles
+
         // load: one element of each tile per work-item
-        Atile[tn][tm] = A[(k0 + tn)*M + m0 + tm];
-        Btile[tm][tn] = B[(n0 + tn)*K + k0 + tm];
+        Atile[now][tn][tm] = A[(k0 + tn)*M + m0 + tm];
+        Btile[now][tn][tm] = B[(n0 + tn)*K + k0 + tm];
 
         // barrier: the tiles are complete
         barrier(CLK_LOCAL_MEM_FENCE);
 
         // compute
         for (int k = 0; k < TS; k++) {
-            acc += Atile[k][tm] * Btile[k][tn];
+            acc += Atile[now][k][tm] * Btile[now][tn][k];
         }
-
-        // barrier: nobody needs the tiles any more
-        barrier(CLK_LOCAL_MEM_FENCE);
     }
 
     // store

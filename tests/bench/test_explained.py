@@ -5,7 +5,7 @@ from dataclasses import asdict
 import pytest
 
 from gemmlab import model
-from gemmlab.bench.explained import allowed
+from gemmlab.bench.explained import allowed, points, rates
 from gemmlab.model import H200, Peaks
 
 
@@ -26,3 +26,13 @@ def test_what_the_model_does_not_know_is_an_error():
         allowed(3, {"TS": 32, "WPT": 8}, 64, 64, 64, 1.0, chip="My card")
     with pytest.raises(ValueError, match="tensor"):
         allowed("tensor_cores", {}, 64, 64, 64, 1.0, chip="NVIDIA H200")
+
+
+def test_recorded_kernels_stand_at_what_they_request_and_what_they_reached():
+    found = points((1, 2))
+    assert list(found) == ["kernel 1", "kernel 2"] and [rate for _, rate in found.values()] == [rates()[1], rates()[2]]
+    assert found["kernel 1"][0] == pytest.approx(0.25, rel=1e-3)  # two loads of four bytes for two operations
+    assert found["kernel 2"][0] == pytest.approx(0.25 * 32, rel=0.01)  # each load serves TS = 32 work-items
+    assert H200.peaks == Peaks(H200.gflops, H200.bandwidth)
+    with pytest.raises(ValueError, match="kernel 18 is not recorded"):
+        points([18])

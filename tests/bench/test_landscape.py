@@ -20,7 +20,7 @@ RECORDED = sorted((Path(__file__).resolve().parents[2] / "results").glob("landsc
 def own(tmp_path, monkeypatch):
     """A folder for the user's own landscapes, empty at first, and no others."""
     (tmp_path / "results").mkdir()
-    monkeypatch.setattr(landscape, "own_folder", lambda: tmp_path)
+    monkeypatch.setenv("GEMMLAB_DATA", str(tmp_path))
     monkeypatch.setattr(sources, "folder", lambda name="kernels", real=sources.folder: (
         tmp_path / "results" if name == "results" else real(name)
     ))  # fmt: skip
@@ -140,7 +140,7 @@ def test_a_new_landscape_goes_to_the_checkout_or_to_the_users_folder(tmp_path, m
     installed.mkdir(parents=True)
     (installed.parent / "__init__.py").touch()
     monkeypatch.setattr(sources, "folder", lambda name: installed)
-    assert landscape.home() == landscape.own_folder()
+    assert landscape.home() == sources.own_folder()
 
 
 def test_what_is_recorded_is_legal_current_and_below_the_peak():

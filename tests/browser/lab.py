@@ -87,6 +87,7 @@ class Lab:
             "IPYTHONDIR",
             "MPLCONFIGDIR",
             "XDG_CACHE_HOME",
+            "GEMMLAB_DATA",
         ):
             kept = caches if caches and name in ("MPLCONFIGDIR", "XDG_CACHE_HOME") else self.folder
             self._env[name] = str(kept / name.lower())

@@ -1,6 +1,7 @@
 """The notebooks: whole, true, and alive with the exercises unsolved and solved."""
 
 import importlib.util
+import itertools
 import json
 import math
 import os
@@ -98,7 +99,7 @@ def solve(book) -> None:
 @pytest.fixture(autouse=True)
 def a_board_of_its_own(tmp_path, monkeypatch):
     """No test writes to the reader's own files."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setenv("GEMMLAB_DATA", str(tmp_path))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -204,12 +205,6 @@ WRONG = {
     ],
     "00_3": [sources.read("01_naive.cl").replace("B[n*K + k]", f"B[{p}]") for p in ("k*N + n", "n*N + k", "n*K + ")],
     "01_1": [128, 65536, 4096, 524288, 64.5],
-    "01_2": [lambda m, n, k: 0.25, lambda m, n, k: 2 * k / (2 * k + 1), lambda m, n, k: 1 / 0],
-    "01_3": [
-        "no kernel at all",
-        sources.read("01_naive.cl"),
-        sources.read("01_naive.cl").replace("_id(0)", "_id(2)").replace("_id(1)", "_id(0)").replace("_id(2)", "_id(1)"),
-    ],
 }
 
 
@@ -273,27 +268,79 @@ def rounded_up(group, groups, tiles, steps):
     return [(t, min(s for u, s in line if u == t), sum(u == t for u, _ in line)) for t in sorted({t for t, _ in line})]
 
 
+#: Exercise 01.2: four sums, and the terms that are left.
+FOUR_SUMS = (FOLDER / "solutions" / "01_2.cl").read_text(encoding="utf-8")
+REST = "    for (; k < K; k++) {\n        sums[0] += A[k*M + m] * B[n*K + k];\n    }\n"
+
+
+def four_sums(*changes: tuple[str, str]) -> str:
+    """Kernel 1 with the solution of 01.2, and some changes of it."""
+    text = FOUR_SUMS
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    return body(1, ("    // compute\n ... }\n", text))
+
+
+#: Exercise 02.2 line by line: the tile of B as [k][n].
+HEART = (("Btile[tn][tm] = B", "Btile[tm][tn] = B"), ("Btile[tn][k]", "Btile[k][tn]"))
+#: Exercise 03.2 line by line: neighbouring columns.
+NEIGHBOURS = (("Btile[tn + j*RTS][k]", "Btile[tn*WPT + j][k]"), ("n0 + tn + j*RTS", "n0 + tn*WPT + j"))
+#: The line of exercise 04.2.
+FUSED = "acc = fma(Atile[k*WIDTH + w][tm], (floatX)(LANE(b, w)), acc);"
+
 WRONG |= {
+    "01_2": [
+        body(1, ("    for (int k = 0; ... }\n", "")),
+        body(1),
+        four_sums(("    acc = (sums[0] + sums[1]) + (sums[2] + sums[3]);\n", "")),
+        four_sums((REST, "")),
+        four_sums(("k + 4 <= K", "k < K"), (REST, "")),
+        four_sums(("(sums[0] + sums[1]) + (sums[2] + sums[3])", "sums[0]")),
+    ],
+    "01_3": [
+        body(1),
+        body(1, ("const int m = get_global_id(0);", "const int m = get_global_id(1);")),
+        body(1, ("    // accumulators\n", "    __local float shared[TS];\n\n    // accumulators\n")),
+        "no kernel at all",
+    ],
     "02_1": [524288, 16384, 8192, 131072, "many"],
     "02_2": [
-        lambda m, n, k, ts: 2 * m * n * k,
-        lambda m, n, k, ts: m * n * k // ts,
-        lambda m, n, k, ts: 2 * m * n * k // ts**2,
-        lambda m, n, k, ts: m * k + k * n,
+        body(2, *HEART, ("Btile[tm][tn] = B[(n0 + tn)*K + k0 + tm];", ""), ("acc += Atile[k][tm] * Btile[k][tn];", "")),
+        body(2),
+        body(2, ("Btile[tn][k]", "Btile[k][tn]")),
+        body(2, *HEART, ("        // barrier: the tiles are complete\n        barrier(CLK_LOCAL_MEM_FENCE);\n", "")),
+        body(2, *HEART, ("            acc += Atile[k][tm] * Btile[k][tn];\n", "")),
     ],
-    "02_3": [body(2), body(2, ("Btile[tn][k]", "Btile[k][tn]")), body(2, ("Btile[tn][tm] =", "// Btile")), "no kernel"],
-    "03_1": [1024, 256, 4, "128"],
-    "03_2": [lambda p, q: p * q / (p + q), lambda p, q: p + q, lambda p, q: 1 + 1 / q, lambda p, q: 2 / (p * q)],
-    "03_3": [body(3), body(3, ("Btile[tn + j*RTS][k]", "Btile[tn*WPT + j][k]")), "Btile[tn*WPT + j][k]"],
+    "02_3": [
+        body(2),
+        body(2, ("        // barrier: nobody needs the tiles any more\n        barrier(CLK_LOCAL_MEM_FENCE);\n", "")),
+        "no kernel",
+    ],
+    "03_1": [lambda p, q: p * q / (p + q), lambda p, q: p + q, lambda p, q: 1 + 1 / q, lambda p, q: 2 / (p * q)],
+    "03_2": [
+        body(3, ("            const float a = Atile[k][tm];    // loaded ... }\n", "")),
+        body(3),
+        body(3, ("Btile[tn + j*RTS][k]", "Btile[tn*WPT + j][k]")),
+        body(3, *NEIGHBOURS, ("acc[j] += a * Btile", "acc[0] = a * Btile")),
+        body(3, *NEIGHBOURS, ("Btile[tn*WPT + j][k]", "Btile[tn*WPT][k]")),
+    ],
+    "03_3": [{"WPT": 7}, {"TS": 64, "WPT": 2}, {"TS": 128, "WPT": 128}, {"WPT": 16}, "64"],
     "04_1": [4, 32, 64, 512],
-    "04_2": [lambda i, width: (i % width, i // width), lambda i, width: (i * width, 0), lambda i, width: i // width],
-    "04_3": [
+    "04_2": [
+        body(4, ("        for (int k = 0; k < TSV; k++) { ... \n        }\n", "")),
         body(4),
-        body(
-            4,
-            ("acc += Atile[k*WIDTH + w][tm] * LANE(b, w);", "fma(Atile[k*WIDTH + w][tm], (floatX)(LANE(b, w)), acc);"),
+        body(4, ("acc += Atile[k*WIDTH + w][tm] * LANE(b, w);", FUSED.replace("acc = ", ""))),
+        body(4, ("acc += Atile[k*WIDTH + w][tm] * LANE(b, w);", FUSED.replace("k*WIDTH + w", "k"))),
+        body(4, ("acc += Atile[k*WIDTH + w][tm] * LANE(b, w);", FUSED.replace("LANE(b, w)", "b"))),
+    ],
+    "04_3": [
+        lambda rate, choices: {name: values[0] for name, values in choices.items()},
+        lambda rate, choices: max(
+            (dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values())), key=rate
         ),
-        body(4, ("acc += Atile[k*WIDTH + w][tm] * LANE(b, w);", "acc = fma(Atile[k*WIDTH + w][tm], acc, acc);")),
+        lambda rate, choices: [32, 4],
+        lambda rate, choices: ...,
     ],
     "05_1": [16, 1, 2, 31],
     "05_2": [lambda s: 32 // math.gcd(s, 32), lambda s: min(s, 32), lambda s: s, lambda s: s % 32, lambda s: 1],

@@ -64,6 +64,13 @@ def test_a_cell_may_hold_only_a_part_of_the_kernel(shell):
     assert 'data-state="ok"' not in panel(shell, line, part.replace("acc[j][i] +=", "acc[j][i] =+"))
 
 
+def test_a_cell_may_hold_all_from_one_part_to_another(shell):
+    part = sources.part(sources.read("02_tiled.cl"), "load-compute")
+    assert part.count("barrier(") == 1 and part.lstrip().startswith("// load") and part.endswith("}")
+    assert 'data-state="ok"' in panel(shell, "2 part=load-compute TS=16 M=32", part)
+    assert "Wrong" in panel(shell, "2 part=load-compute TS=16 M=32", part.replace("acc +=", "acc -="))
+
+
 def test_a_part_that_the_kernel_does_not_have_is_said(shell, capsys):
     assert shell.run_cell_magic("gemm", "15 part=lunch", "x") is None
     assert "part=lunch" in capsys.readouterr().out

@@ -1,0 +1,115 @@
+"""How far the reader has come: a map of the series, kept in a file of the reader's own."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..catalog import sources
+from .shell import escape
+
+LEGEND = "● predicted rightly, ◐ predicted otherwise, ○ not predicted; ■ solved, □ not solved"
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A chapter as the map shows it.
+
+    Attributes:
+        file: such as "03_work_per_thread.ipynb".
+        title: such as "03 Work per thread".
+        questions: of its predictions.
+        exercises: their numbers, such as "03.1".
+    """
+
+    file: str
+    title: str
+    questions: tuple[str, ...]
+    exercises: tuple[str, ...]
+
+
+def chapters(folder: str | Path = ".") -> list[Chapter]:
+    """The chapters in a folder, in their order; what the map has to know of them stands in their cells."""
+    found = []
+    for path in sorted(Path(folder).glob("[0-9][0-9]_*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        texts = ["".join(cell["source"]) for cell in cells]
+        tags = [tag for cell in cells for tag in cell["metadata"].get("tags", [])]
+        title = next(re.findall(r"^# ([^:\n]+)", text)[0] for text in texts if text.startswith("# "))
+        questions = re.findall(r'gemmlab\.Prediction\(\s*"([^"]+)"', "\n".join(texts))
+        exercises = (tag.removeprefix("exercise-").replace("-", ".") for tag in tags if tag.startswith("exercise-"))
+        found.append(Chapter(path.name, title, tuple(questions), tuple(exercises)))
+    return found
+
+
+class Progress:
+    """What the reader has predicted and solved; a notebook shows it as a map of the series.
+
+    The checks of the exercises and the predictions keep it by `note`. Nothing is kept of an answer that was not given.
+
+    Args:
+        path: the file; by default ``progress.json`` in the user's own folder (see `sources.own_folder`).
+        folder: where the chapters lie; by default the current folder, which is that of the notebook.
+    """
+
+    def __init__(self, path: str | Path | None = None, folder: str | Path = "."):
+        self.path = Path(path or sources.own_folder() / "progress.json")
+        self.folder = Path(folder)
+
+    @property
+    def entries(self) -> dict[str, bool]:
+        """Whether it was right, by the number of an exercise ("03.1") or the question of a prediction.
+
+        Empty if there is no file, or one that cannot be read.
+        """
+        with suppress(OSError, ValueError):
+            found = json.loads(self.path.read_text(encoding="utf-8"))
+            if isinstance(found, dict):
+                return {str(name): bool(right) for name, right in found.items()}
+        return {}
+
+    def note(self, name: str, right: bool) -> None:
+        """Keep an entry; what was right once stays so. Where nothing can be written, that is said and nothing fails."""
+        known = self.entries
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            kept = json.dumps({**known, name: right or known.get(name, False)}, indent=1, ensure_ascii=False)
+            self.path.write_text(kept + "\n", encoding="utf-8")
+        except OSError as error:
+            print(f"Your progress cannot be kept: {error}")
+
+    def reset(self) -> None:
+        """Forget everything, and begin anew."""
+        self.path.unlink(missing_ok=True)
+
+    def __str__(self) -> str:
+        there = chapters(self.folder)
+        return "\n".join([*(f"{title} {marks}" for _, title, marks in self._rows(there)), "", self._summary(there)])
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+        there = chapters(self.folder)
+        lines = [f'<a href="{escape(file)}">{escape(title)}</a> {marks}' for file, title, marks in self._rows(there)]
+        text = "\n".join([*lines, "", escape(self._summary(there))])
+        return {"text/plain": str(self), "text/html": f'<pre style="line-height:1.5;max-width:860px">{text}</pre>'}
+
+    def _rows(self, there: list[Chapter]) -> Iterator[tuple[str, str, str]]:
+        """For each chapter its file, its title, all of one width, and its marks."""
+        known = self.entries
+        wide = max((len(chapter.title) for chapter in there), default=0)
+        following = next((n for chapter in there for n in chapter.exercises if not known.get(n)), None)
+        for chapter in there:
+            guesses = "".join({None: "○", False: "◐", True: "●"}[known.get(q)] for q in chapter.questions)
+            boxes = " ".join("■" if known.get(number) else "□" for number in chapter.exercises)
+            here = f"  ← {following} is next" if following in chapter.exercises else ""
+            yield chapter.file, f"{chapter.title:{wide}}", f"{guesses} {boxes}{here}"
+
+    def _summary(self, there: list[Chapter]) -> str:
+        numbers = [number for chapter in there for number in chapter.exercises]
+        if not numbers:
+            return f"There are no chapters in {self.folder.resolve()}."
+        solved = sum(self.entries.get(number, False) for number in numbers)
+        return f"{solved} of {len(numbers)} exercises are solved.\n{LEGEND}."

@@ -1,5 +1,0 @@
-def local_loads(p, q):
-    return 1 / p + 1 / q
-
-
-checks.check_03_2(local_loads)

@@ -1,0 +1,85 @@
+"""The map of the series: what is kept of the reader's answers, and what cannot be kept."""
+
+import importlib.util
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from gemmlab import Prediction, Progress
+from gemmlab.widgets import progress
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """A progress of nobody, which checks and predictions keep, over the chapters of the series."""
+    monkeypatch.setenv("GEMMLAB_DATA", str(tmp_path / "own"))
+    return Progress(folder=NOTEBOOKS)
+
+
+def marks(map_: Progress, title: str) -> str:
+    return next(line for line in str(map_).splitlines() if line.startswith(title))
+
+
+def test_the_map_shows_every_chapter_its_prediction_and_its_exercises(mine):
+    for chapter in progress.chapters(NOTEBOOKS):
+        assert chapter.title.startswith(chapter.file[:2]) and len(chapter.questions) >= 1
+        assert [number[:2] for number in chapter.exercises] == [chapter.file[:2]] * len(chapter.exercises)
+        line = marks(mine, chapter.title)
+        assert line.count("□") == len(chapter.exercises) >= 3 and line.count("○") == len(chapter.questions)
+    assert marks(mine, "00").endswith("← 00.1 is next")
+    assert f'href="{chapter.file}"' in mine._repr_mimebundle_()["text/html"]
+
+
+def test_what_is_right_once_stays_so_until_a_reset(mine):
+    for right in (True, False):
+        mine.note("00.1", right)
+    again = Progress(folder=NOTEBOOKS)
+    assert again.entries == {"00.1": True} and "■ □ □" in marks(again, "00") and "00.2 is next" in marks(again, "00")
+    again.reset()
+    again.reset()
+    assert mine.entries == {} and "■" not in marks(mine, "00")
+
+
+def test_a_prediction_is_noted_when_it_is_made(mine):
+    chapter = progress.chapters(NOTEBOOKS)[1]
+    guess = Prediction(chapter.questions[0], ["more", "less"])
+    for answer, mark in ((None, "○"), ("more", "◐"), ("less", "●")):
+        guess._buttons.value = answer
+        guess.reveal("less")
+        assert mark in marks(mine, chapter.title)
+
+
+def test_a_check_notes_what_is_solved_under_the_exercise_s_number(mine):
+    spec = importlib.util.spec_from_file_location("checks", NOTEBOOKS / "checks.py")
+    checks = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(checks)
+    assert not checks.check_00_1(7) and mine.entries == {}
+    assert checks.check_00_1(12_000_000) and checks.check_02_1(32768)
+    assert mine.entries == {"00.1": True, "02.1": True}
+
+
+@pytest.mark.parametrize("text", ["{", "[1, 2]", ""])
+def test_a_file_that_cannot_be_read_counts_as_none(mine, text):
+    mine.path.parent.mkdir()
+    mine.path.write_text(text)
+    assert mine.entries == {}
+    mine.note("00.1", True)
+    assert mine.entries == {"00.1": True}
+
+
+def test_a_folder_that_cannot_be_written_fails_nothing(tmp_path, capsys):
+    (tmp_path / "own").write_text("a file, and no folder")
+    map_ = Progress(tmp_path / "own" / "progress.json", NOTEBOOKS)
+    map_.note("00.1", True)
+    assert "cannot be kept" in capsys.readouterr().out and map_.entries == {}
+    assert "exercises are solved" in str(map_)
+
+
+def test_a_folder_without_chapters_says_so_and_titles_are_no_html(tmp_path):
+    assert "no chapters" in str(Progress(tmp_path / "progress.json", tmp_path))
+    cell = nbformat.v4.new_markdown_cell("# 00 A < B: why?")
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "00_a.ipynb")
+    assert "A &lt; B" in Progress(tmp_path / "progress.json", tmp_path)._repr_mimebundle_()["text/html"]
