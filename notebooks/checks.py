@@ -521,7 +521,7 @@ def _beside(number: int, source: str, params: dict) -> str:
 
 
 #: The text from where the next tiles are loaded; the code before it loads the first ones in much the same way.
-_NEXT = r"(?s)if \(k1 < K\)"
+_NEXT = r"(?s)if\s*\(\s*k1\s*<\s*K\s*\)"
 
 check_10_2 = _hole(
     10,
@@ -531,13 +531,13 @@ check_10_2 = _hole(
         (_NEXT + r".*Btile\[[^;]*\]\s*=[^=]", "nothing is stored to Btile yet, which wants a loop of its own."),
     ],
     [
-        (_NEXT + r"(?!.*TSK\s*\*\s*TSN)", "the loop over B's tile ends where that has no more vectors: TSK*TSN/WIDTH."),
-        (_NEXT + r"(?!.*[%/]\s*\(?\s*TSN)", "a column of B's tile has TSN/WIDTH vectors: i and j follow from these."),
-        (_NEXT + r".*\b[AB]\[\s*\(?\s*j\b", "step j of the next tiles is step k1 + j of A and of B."),
-        (_NEXT + r".*tile\[\s*now\s*\][^;]*=[^=]", "the group computes from buffer `now`: fill buffer `next`."),
+        (_NEXT + r"(?!.*TSK\s*\*\s*TSN)", "The loop over B's tile ends where that has no more vectors: TSK*TSN/WIDTH."),
+        (_NEXT + r"(?!.*[%/]\s*\(?\s*TSN)", "A column of B's tile has TSN/WIDTH vectors: i and j follow from these."),
+        (_NEXT + r".*\b[AB]\[\s*\(?\s*j\b", "Step j of the next tiles is step k1 + j of A and of B."),
+        (_NEXT + r".*tile\[\s*now\s*\][^;]*=[^=]", "The group computes from buffer `now`: fill buffer `next`."),
         (
             _NEXT + r".*\bB\[[^;]*\bM\b",
-            "the columns of the transposed B are N floats long; equal to M by accident only.",
+            "The columns of the transposed B are N floats long; equal to M by accident only.",
         ),
     ],
     "each tile is walked with its own number of vectors per column.",
@@ -578,10 +578,13 @@ check_11_2 = _hole(
         (r"(?s)\A(?!.*\(floatX\)\s*\(\s*B(?:_AT\(|\[))", "B is still loaded element by element."),
     ],
     [
-        (r"(?s)\A(?!.*acc\[[^;]*=[^;]*\ba\[)", "nothing is multiplied yet: acc[j][i] += a[i] * b, for all i and j."),
-        (r"vload4\([^;k]*;", "the four of step k begin at B[k*N + n]: there is no k in the address."),
-        (r"\.(?:x|s0)\b", "the first of the four belongs to column n; column n + j wants the j-th."),
-        (r"acc\[j\]\[i\]\s*=\s*a", "a sum is added to: += and not =."),
+        (r"(?s)\A(?!.*acc\[[^;]*=[^;]*\ba\[)", "Nothing is multiplied yet: acc[j][i] += a[i] * b, for all i and j."),
+        (r"vload4\([^;k]*;", "The four of step k begin at B[k*N + n]: there is no k in the address."),
+        (
+            r"(?s)(\.(x|s0)\b|four\[0\])(?!.*(\.(y|s1)\b|four\[1\]))",
+            "The first of the four belongs to column n; column n + j wants the j-th.",
+        ),
+        (r"acc\[j\]\[i\]\s*=\s*a", "A sum is added to: += and not =."),
     ],
     "one load instruction instead of four. It ties the kernel to RY = 4, though.",
     {"RX": 8, "RY": 4, "WIDTH": 4},
@@ -616,20 +619,21 @@ check_12_2 = _hole(
     12,
     [(33, 17, 5), (3, 40, 31), (1, 1, 1), (32, 32, 32)],
     [
-        (
-            r"Atile\[[^;]*\]\s*=[^=][\s\S]*Btile\[[^;]*\]\s*=[^=]",
-            "store to Atile[j][tm] and to Btile[j][tm], in this order.",
-        ),
+        (r"Atile\[[^;]*\]\s*=[^=]", "nothing is stored to Atile[j][tm] yet."),
+        (r"Btile\[[^;]*\]\s*=[^=]", "nothing is stored to Btile[j][tm] yet."),
         (r"\A(?![\s\S]*\?\s*[AB]\[)", "A or B is still chosen by a guard: load always, and multiply."),
     ],
     [
-        (r"(?s)\A(?!.*1\.0f)", "an element that is loaded a second time counts, unless it is multiplied by 0.0f."),
+        (
+            r"tile\[j\]\[tm\]\s*=\s*(\w+|[AB]\[[^;]*\]);",
+            "An element that is loaded a second time counts, unless it is multiplied by 0.0f.",
+        ),
         (
             r"(?s)\A(?!.*\bN\s*-\s*1)",
-            "for B it is the other way round: is column n0 + j inside N, and row k0 + tm inside K?",
+            "For B it is the other way round: is column n0 + j inside N, and row k0 + tm inside K?",
         ),
-        (r"(?s)\A(?!.*\bM\s*-\s*1)", "a load that is always made needs a place that exists: row min(m0 + tm, M - 1)."),
-        (r"(?s)\A(?!.*\bK\s*-\s*1)", "the last tiles may reach beyond K as well: min(k0 + j, K - 1)."),
+        (r"(?s)\A(?!.*\bM\s*-\s*1)", "A load that is always made needs a place that exists: row min(m0 + tm, M - 1)."),
+        (r"(?s)\A(?!.*\bK\s*-\s*1)", "The last tiles may reach beyond K as well: min(k0 + j, K - 1)."),
     ],
     "no lane goes another way. But infinity times zero is not a number: only for finite matrices.",
     {"TS": 16, "WPT": 4},
@@ -667,18 +671,18 @@ check_13_2 = _hole(
     ],
     [
         (
-            _NEXT + r"(?!.*TS[MN]\s*/\s*4)",
-            "a tile has a fourth as many vectors as floats: e0 runs to TSK*TSM/4 and TSK*TSN/4.",
+            _NEXT + r".*TSK\s*\*\s*TS[MN]\s*;",
+            "A tile has a fourth as many vectors as floats: e0 runs to TSK*TSM/4 and TSK*TSN/4.",
         ),
         (
             _NEXT + r"(?!.*(\*\s*4|4\s*\*))",
-            "a vector begins at every fourth row: i is 4 times its number in the column.",
+            "A vector begins at every fourth row: i is 4 times its number in the column.",
         ),
         (
-            _NEXT + r"(?!.*(K\b[^;]*\?|if))",
-            "beyond K the tiles want zeroes, (float4)(0.0f): a step that exists would count twice.",
+            _NEXT + r"(?!.*<\s*K\b)",
+            "Beyond K the tiles want zeroes, (float4)(0.0f): a step that exists would count twice.",
         ),
-        (_NEXT + r"(?!.*vstore4.*vstore4)", "all four go to the tile: vstore4(a, 0, &Atile[next][j][i])."),
+        (_NEXT + r"(?!.*vstore4.*vstore4)", "All four go to the tile: vstore4(a, 0, &Atile[next][j][i])."),
     ],
     "right for any M and N, though a moved tile begins anywhere.",
     {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 2},
