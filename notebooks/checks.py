@@ -6,11 +6,11 @@ import numpy as np
 
 import gemmlab
 from gemmlab import check, model, simt
-from gemmlab.bench import landscape, records
+from gemmlab.bench import edges, landscape, records
 from gemmlab.bench import tiles as rates
 from gemmlab.catalog import sources
 from gemmlab.family import Configuration, split, tiles, write
-from gemmlab.model import cluster, tf32
+from gemmlab.model import cluster, divergence, tf32
 from gemmlab.widgets import board
 
 
@@ -554,24 +554,13 @@ check_09_3 = _kernel(
     "the last turn fetches a tile that nobody needs, instead of asking whether there is one.",
     {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4},
 )
-check_10_1 = _number(
-    lambda: -(-1000 // 160) * 160,
-    "7 tiles of 160.",
-    {
-        960: "that is rounded down; the last 40 rows need a tile too.",
-        1000: "1000 is no multiple of 160.",
-        1160: "that adds a whole tile; round up to a multiple.",
-        7: "that is the number of tiles.",
-    },
-    "how many tiles of 160 rows cover 1000?",
-)
 
 
 def _whole(size, tile):
     return -(-size // tile) * tile
 
 
-check_10_2 = _function(
+check_10_1 = _function(
     lambda m, n, k, x, y, z: 1 - m * n * k / (_whole(m, x) * _whole(n, y) * _whole(k, z)),
     [(1025, 1025, 1025, 128, 128, 16), (128, 128, 16, 128, 128, 16), (1, 100, 1000, 64, 32, 16)],
     "what is not useful, over all that is computed.",
@@ -587,26 +576,87 @@ check_10_2 = _function(
         (lambda m, n, k, x, y, z: 1 - m * n / (_whole(m, x) * _whole(n, y)), "K is padded too."),
     ],
 )
-check_10_3 = _kernel(
+
+
+def _hole(number: int, sizes, must: list, typical: list, because: str, params: dict):
+    """The check of a hole in a kernel, in steps: it compiles, is right and has no race; then how fast it is.
+
+    Args:
+        number, sizes, params: the kernel, the sizes at which it must be right, and its parameters.
+        must: (pattern, hint): what the text has to contain, whatever it computes.
+        typical: (pattern, hint) for texts that are wrong: the first pattern that is found says why.
+        because: what a right text shows.
+    """
+
+    @_safely
+    def checked(source):
+        code = re.sub(r"//.*", "", source)
+        missing = next((hint for pattern, hint in must if not re.search(pattern, code)), None)
+        if missing:
+            return gemmlab.verdict(False, "", missing)
+        wrong = _right_everywhere(number, source, sizes, params)
+        if wrong:
+            hint = next((hint for pattern, hint in typical if re.search(pattern, code)), "")
+            return gemmlab.verdict(False, "", f"{wrong}. {hint}".strip())
+        return gemmlab.verdict(True, f"{because} {_beside(number, source, params)}", "")
+
+    return checked
+
+
+def _beside(number: int, source: str, params: dict) -> str:
+    """How fast a right text is beside the kernel as it was, in a sentence."""
+    size = 256 if gemmlab.default_device().kind == "CPU" else 2048
+    texts = {"your text": f"\n{source}", "the kernel as it was": None}
+    runs: dict[str, list] = {name: [] for name in texts}
+    for _ in range(3):  # in turns, so that whatever else the machine does hits both
+        for name, text in texts.items():
+            runs[name].append(gemmlab.trial(number, size, source=text, params=params, repeats=5).result)
+    if not all(all(found) for found in runs.values()):
+        return "How fast it is could not be measured."
+    return records.told_apart({name: records.pooled(found) for name, found in runs.items()}).splitlines()[-1]
+
+
+#: The text from where the next tiles are loaded; the code before it loads the first ones in much the same way.
+_NEXT = r"(?s)if\s*\(\s*k1\s*<\s*K\s*\)"
+
+check_10_2 = _hole(
     10,
-    [(64, 32, 16), (64, 64, 32), (128, 32, 48)],
-    [(r"TSK\s*\*\s*TSN\s*/\s*WIDTH", "keep the loop of B's own, up to TSK*TSN/WIDTH.")],
-    "each tile is walked with its own number of vectors a column.",
+    [(64, 64, 32), (128, 32, 48), (64, 32, 16)],
+    [
+        (_NEXT + r".*Atile\[[^;]*\]\s*=[^=]", "nothing is stored to Atile yet: Atile[next][j][i] = ..."),
+        (_NEXT + r".*Btile\[[^;]*\]\s*=[^=]", "nothing is stored to Btile yet, which wants a loop of its own."),
+    ],
+    [
+        (_NEXT + r"(?!.*TSK\s*\*\s*TSN)", "The loop over B's tile ends where that has no more vectors: TSK*TSN/WIDTH."),
+        (_NEXT + r"(?!.*[%/]\s*\(?\s*TSN)", "A column of B's tile has TSN/WIDTH vectors: i and j follow from these."),
+        (_NEXT + r".*\b[AB]\[\s*\(?\s*j\b", "Step j of the next tiles is step k1 + j of A and of B."),
+        (_NEXT + r".*tile\[\s*now\s*\][^;]*=[^=]", "The group computes from buffer `now`: fill buffer `next`."),
+        (
+            _NEXT + r".*\bB\[[^;]*\bM\b",
+            "The columns of the transposed B are N floats long; equal to M by accident only.",
+        ),
+    ],
+    "each tile is walked with its own number of vectors per column.",
     {"TSM": 64, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4},
 )
 
 
-check_11_1 = _number(
-    lambda: 16 // 8 * 8,
-    "2 vectors of A, 8 elements of B.",
-    {
-        128: "those are multiply-adds of single floats; a vector holds 8 of them.",
-        2: "those are the vectors of A; each meets 8 elements of B.",
-        8: "that is one vector of A with each element of B; how many vectors of A are there?",
-    },
-    "how many vectors has a column of the block?",
-)
-check_11_2 = _function(
+@_safely
+def check_10_3(settings):
+    spec = gemmlab.catalog[10]
+    params = spec.complete(settings)
+    spec.validate(params)  # raises where a rule is broken
+    sums, memory = params["WPTM"] * params["WPTN"], spec.local_memory(params)
+    if sums > 100:
+        return gemmlab.verdict(False, "", f"{sums} sums per work-item; at most 100 were asked for.")
+    if memory > 48 * 1024:
+        return gemmlab.verdict(False, "", f"its tiles take {memory:,} bytes; there are {48 * 1024:,}.")
+    roof = model.ceilings(10, params, model.H200, 1025)[0]
+    words = f"the lowest ceiling at 1025 is {roof.share:.1%}, that of {roof.resource}."
+    return gemmlab.verdict(roof.share >= 0.66, words, f"{words} Is that because of the tile's size or its blocks?")
+
+
+check_11_1 = _function(
     lambda rx, ry, width: rx // width * ry + rx // width + 1,
     [(48, 8, 16), (32, 12, 16), (8, 4, 4), (16, 8, 8)],
     "VX RY sums, VX of A, one of B. Does the search's choice for your device fit into 16 or 32?",
@@ -616,28 +666,39 @@ check_11_2 = _function(
         (lambda rx, ry, width: rx // width * ry + rx // width + ry, "One element of B at a time is enough."),
     ],
 )
-check_11_3 = _kernel(
+check_11_2 = _hole(
     11,
     [(64, 32, 16), (64, 64, 7), (128, 32, 33)],
     [
         (r"vload4\s*\(", "there is no vload4 in the kernel yet."),
-        (r"(?s)\A(?!.*\(floatX\)\(B(?:_AT\(|\[))", "B is still loaded element by element."),
+        (r"(?s)\A(?!.*\(floatX\)\s*\(\s*B(?:_AT\(|\[))", "B is still loaded element by element."),
+    ],
+    [
+        (r"(?s)\A(?!.*acc\[[^;]*=[^;]*\ba\[)", "Nothing is multiplied yet: acc[j][i] += a[i] * b, for all i and j."),
+        (r"vload4\([^;k]*;", "The four of step k begin at B[k*N + n]: there is no k in the address."),
+        (
+            r"(?s)(\.(x|s0)\b|four\[0\])(?!.*(\.(y|s1)\b|four\[1\]))",
+            "The first of the four belongs to column n; column n + j wants the j-th.",
+        ),
+        (r"acc\[j\]\[i\]\s*=\s*a", "A sum is added to: += and not =."),
     ],
     "one load instruction instead of four. It ties the kernel to RY = 4, though.",
     {"RX": 8, "RY": 4, "WIDTH": 4},
 )
-check_12_1 = _number(
-    lambda: 7 * 7,
-    "7 along each side.",
-    {
-        36: "that is rounded down: the last rows and columns need groups too.",
-        7: "that is one side; the grid has two.",
-        39: "tiles along each side are rounded up, before they are multiplied.",
-        40: "tiles along each side are rounded up, before they are multiplied.",
-    },
-    "how many tiles of 16 cover 100?",
-)
-check_12_2 = _function(
+
+
+@_safely
+def check_11_3(settings):
+    spec = gemmlab.catalog[11]
+    spec.validate(spec.complete(settings))  # raises where a rule is broken
+    one = board.attempt(board.fitting(), 11, settings, sources.read(spec.file))
+    words = f"{one.challenge}: {one}"
+    return gemmlab.verdict(
+        one.share >= 0.1, words, f"{words}. From a tenth on it counts: larger blocks, wider vectors?"
+    )
+
+
+check_12_1 = _function(
     lambda m, n, tile: -(-m // tile) * -(-n // tile) - (m // tile) * (n // tile),
     [(100, 100, 16), (96, 100, 16), (64, 64, 16), (3, 3, 2), (5, 40, 8)],
     "all, less those that lie wholly inside.",
@@ -650,29 +711,44 @@ check_12_2 = _function(
         (lambda m, n, tile: -(-m // tile) + -(-n // tile), "The corner is counted twice."),
     ],
 )
-check_12_3 = _kernel(
+check_12_2 = _hole(
     12,
-    [(32, 32, 32), (33, 17, 5), (3, 40, 31), (1, 1, 1)],
+    [(33, 17, 5), (3, 40, 31), (1, 1, 1), (32, 32, 32)],
     [
-        (r"min\(\s*m0\s*\+\s*tm\s*,\s*M\s*-\s*1\s*\)", "load A from min(m0 + tm, M - 1), a row that exists."),
-        (r"inside\s*\*|\*\s*inside", "multiply what was loaded by `inside`, 1.0f or 0.0f."),
-        (r"(?s)\A(?!.*\?\s*A\[)", "A is still chosen by a guard: load it always, and multiply."),
+        (r"Atile\[[^;]*\]\s*=[^=]", "nothing is stored to Atile[j][tm] yet."),
+        (r"Btile\[[^;]*\]\s*=[^=]", "nothing is stored to Btile[j][tm] yet."),
+        (r"\A(?![\s\S]*\?\s*[AB]\[)", "A or B is still chosen by a guard: load always, and multiply."),
+    ],
+    [
+        (
+            r"tile\[j\]\[tm\]\s*=\s*(\w+|[AB]\[[^;]*\]);",
+            "An element that is loaded a second time counts, unless it is multiplied by 0.0f.",
+        ),
+        (
+            r"(?s)\A(?!.*\bN\s*-\s*1)",
+            "For B it is the other way round: is column n0 + j inside N, and row k0 + tm inside K?",
+        ),
+        (r"(?s)\A(?!.*\bM\s*-\s*1)", "A load that is always made needs a place that exists: row min(m0 + tm, M - 1)."),
+        (r"(?s)\A(?!.*\bK\s*-\s*1)", "The last tiles may reach beyond K as well: min(k0 + j, K - 1)."),
     ],
     "no lane goes another way. But infinity times zero is not a number: only for finite matrices.",
     {"TS": 16, "WPT": 4},
 )
-check_13_1 = _number(
-    lambda: 32 - 100 % 32,
-    "it would begin at 96, begins at 68, and owns 4 rows.",
-    {
-        4: "those are the rows that it owns.",
-        32: "it owns some of what it computes.",
-        68: "that is where it begins.",
-        96: "that is where it would begin.",
-    },
-    "where does the last tile begin, so that it ends with row 99?",
-)
-check_13_2 = _function(
+
+
+@_safely
+def check_12_3(sizes):
+    m, n, k = sizes
+    if min(m, n, k) < 64:
+        return gemmlab.verdict(False, "", f"the smallest of {m}, {n} and {k} is below 64.")
+    share = divergence.share(m, n, k, 32)
+    counts = {x: sum(part.diverging for part in divergence.formula(x, m, n, k, 32).values()) for x in "AB"}
+    words = f"{share:.1%} of all warp-phases diverge: {counts['A']} in A and {counts['B']} in B."
+    hint = "For each of the two: which size decides whether a warp lies across its edge?"
+    return gemmlab.verdict(share >= 0.3, words, f"{words} {hint}")
+
+
+check_13_1 = _function(
     lambda t, m, rows: (min(t * rows, m - rows), min(rows, m - t * rows)),
     [(0, 100, 32), (3, 100, 32), (2, 96, 32), (2, 11, 4)],
     "moved back only if it must, and owning what nobody owned before.",
@@ -682,16 +758,47 @@ check_13_2 = _function(
         (lambda t, m, rows: (m - rows, m - t * rows), "Only a tile that would reach beyond is moved."),
     ],
 )
-check_13_3 = _kernel(
+check_13_2 = _hole(
     13,
-    [(32, 32, 16), (33, 40, 60), (64, 35, 1), (50, 50, 17)],
+    [(50, 50, 33), (33, 40, 60), (64, 35, 1)],
     [
-        (r"int\s+left\s*=\s*K\s*-\s*k1", "there is no `const int left = K - k1;` yet."),
-        (r"j\s*<\s*left[\s\S]*j\s*<\s*left", "let both loads of the loop ask j < left."),
+        (_NEXT + r".*vload4[^;]*\bA\b", "A is not loaded by vload4 yet."),
+        (_NEXT + r".*vload4[^;]*\bB\b", "B is not loaded by vload4 yet."),
     ],
-    "one subtraction a tile instead of one addition a load. Did the compiler know already?",
+    [
+        (
+            _NEXT + r".*TSK\s*\*\s*TS[MN]\s*;",
+            "A tile has a fourth as many vectors as floats: e0 runs to TSK*TSM/4 and TSK*TSN/4.",
+        ),
+        (
+            _NEXT + r"(?!.*(\*\s*4|4\s*\*))",
+            "A vector begins at every fourth row: i is 4 times its number in the column.",
+        ),
+        (
+            _NEXT + r"(?!.*<\s*K\b)",
+            "Beyond K the tiles want zeroes, (float4)(0.0f): a step that exists would count twice.",
+        ),
+        (_NEXT + r"(?!.*vstore4.*vstore4)", "All four go to the tile: vstore4(a, 0, &Atile[next][j][i])."),
+    ],
+    "right for any M and N, though a moved tile begins anywhere.",
     {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 2},
 )
+
+
+@_safely
+def check_13_3(choose):
+    ways = ("pad", "guard", "shift", "split")
+    found = next(ways for title, ways in edges.recorded().items() if "H200" in title)
+    shares = {}
+    for size in found["pad"]:
+        way = _ask(choose, size)
+        if way not in ways:
+            return gemmlab.verdict(False, "", f"for {size} it gives {way!r}, which is none of {', '.join(ways)}.")
+        shares[size] = found[way][size]["gflops"] / max(found[other][size]["gflops"] for other in ways)
+    mean, worst = sum(shares.values()) / len(shares), min(shares, key=lambda size: shares[size])
+    words = f"{mean:.3f} of the best of the four, on average."
+    why = f"It loses most at {worst}, where {choose(worst)!r} reaches {shares[worst]:.2f} of the best."
+    return gemmlab.verdict(mean >= 0.985, words, f"{words} {why}")
 
 
 @_safely
@@ -711,17 +818,17 @@ def check_14_1(tile):
 
 
 @_safely
-def check_14_2(store):
+def check_14_2(text):
     m, n, k = 16, 8, 8
     c = Configuration(beta=True, tile=(8, 8), micro_tile=(2, 2), depth=8)
-    lines = _ask(store, c)
-    if isinstance(lines, str):
-        return gemmlab.verdict(False, "", "a function of the generator returns a list of lines, not a single string.")
+    lines = text.strip("\n").splitlines()
+    if "C[" not in re.sub(r"//.*", "", text):
+        raise _Missing("nothing is stored to C yet: C[n*M + m] = ...")
     a, b = check.exact_inputs(m, n, k)
     bias = np.linspace(-20, 20, m, dtype=np.float32).round()
     flat = [x.T.ravel() for x in (a, b)]
     args = [m, n, k, 2.0, flat[0], 0, m, flat[1], 0, k, 3.0, bias, 0, 1, 0, simt.Empty(m * n)]
-    run = simt.run(write(c, store=store), None, (8, 4), None, args)
+    run = simt.run(write(c, store=lambda c: lines), None, (8, 4), None, args)
     got, plain = run.arrays["C"].reshape(n, m).T, 2 * a @ b + 3 * bias[:, None]
     hints = {
         "nothing happens to what is negative yet.": plain,

@@ -136,6 +136,24 @@ def rung(kernel: Key, chip: str = "H200", size: int = 4096) -> model.Explanation
     return model.explain(kernel, params, CHIPS[chip], result["gflops"], size)
 
 
+def roofline(
+    kernels: Iterable[Key], chip: str = "H200", size: int = 4096
+) -> tuple[model.Peaks, dict[str, tuple[float, float]]]:
+    """Recorded kernels and the roofs above them, as `draw.plot.roofline` takes them.
+
+    Returns:
+        The peaks of the chip's data sheet, and for "kernel N" the operations per requested byte and the GFLOPS.
+
+    Raises:
+        ValueError: as `rung`.
+    """
+    found = {}
+    for why in (rung(kernel, chip, size) for kernel in kernels):
+        bytes_ = model.requested_bytes(why.kernel, size, size, size, why.params)
+        found[f"kernel {why.kernel}"] = model.intensity(model.flops(size, size, size), bytes_), why.measured
+    return model.Peaks(CHIPS[chip].gflops, CHIPS[chip].bandwidth), found
+
+
 def _results(chip: str, size: int) -> dict[Key, dict]:
     """The first recorded result of each kernel."""
     if chip not in CHIPS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
 from typing import Any
 
@@ -27,6 +28,7 @@ class GemmMagics(Magics):
 
         %%gemm NUMBER [NAME=VALUE ...]   NAME: a parameter of the kernel, M, N, K, or device
         %%gemm NUMBER part=WORD ...      the cell is only the part of the kernel below the comment that begins with WORD
+                                         (or words in quotes: part="load: the next")
         %%gemm NUMBER part=ONE-TWO ...   the same, from the part ONE to the part TWO
         %gemm NUMBER                     writes such a cell with the kernel's own text
         """
@@ -89,7 +91,7 @@ def _fold(explorer: Explorer) -> w.VBox:
 
 def _parse(line: str) -> tuple[Key, dict[str, int], dict[str, str]]:
     """The kernel, numbers by the name of what they set, and the words that part and device are set to."""
-    words = line.split()
+    words = shlex.split(line)
     if not words or "=" in words[0]:
         raise ValueError("begin with the number of a kernel, as in `%%gemm 3 TS=32 WPT=8`")
     settings, named = {}, {}

@@ -1,2 +1,6 @@
-multiply_adds = 16 // 8 * 8
-checks.check_11_1(multiply_adds)
+def registers(rx, ry, width):
+    vx = rx // width
+    return vx * ry + vx + 1
+
+
+checks.check_11_1(registers)

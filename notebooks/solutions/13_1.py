@@ -1,2 +1,5 @@
-rows = 32 - 100 % 32
-checks.check_13_1(rows)
+def place(t, m, rows):
+    return min(t * rows, m - rows), min(rows, m - t * rows)
+
+
+checks.check_13_1(place)

@@ -19,7 +19,6 @@ from nbconvert import HTMLExporter
 
 from gemmlab import catalog, model
 from gemmlab.catalog import sources
-from gemmlab.family import writer
 from gemmlab.model import tf32
 from gemmlab.opencl.devices import devices
 
@@ -257,8 +256,31 @@ ONE_AT_A_TIME = (
     ("a[i] * b[j]", "a * b[j]"),
 )
 
-#: Exercise 12.3: a row and a column that exist, and no zero for those that do not.
-LAST_ROW = "A[min(k0 + j, K - 1)*M + min(m0 + tm, M - 1)]"
+
+def filled(exercise: str, part: str, *changes: tuple[str, str]) -> str:
+    """A kernel whose part is the solution of an exercise with some changes: a hole that was filled in wrongly."""
+    text = body(int(exercise[:2]))
+    lines = (FOLDER / "solutions" / f"{exercise}.cl").read_text().rstrip("\n")
+    for old, new in changes:
+        assert old in lines, old
+        lines = lines.replace(old, new)
+    return text.replace(sources.part(text, part), lines)
+
+
+#: Exercise 14.2, with what is stored.
+STORE = """// store
+for (int j = 0; j < WPTN; j++) {{
+    for (int i = 0; i < WPTM; i++) {{
+        const int m = m0 + tm + i*RTSM;
+        const int n = n0 + tn + j*RTSN;
+        const float sum = alpha*acc[j][i] + beta*C0[offset_c + m*down + n*across];
+        C[n*M + m] = {};
+    }}
+}}"""
+
+
+#: How the part begins that loads the next tiles in kernels 10 and 13.
+NEXT = "load: the next"
 
 
 def rounded_up(group, groups, tiles, steps):
@@ -382,56 +404,59 @@ WRONG |= {
         lambda tiles, load, compute, buffers: tiles * (load + compute if buffers == 1 else max(load, compute)),
     ],
     "09_3": [body(9), body(9, ("if (k1 < K) {", "{")), body(7)],
-    "10_1": [960, 1000, 1160, 7],
-    "10_2": [
+    "10_1": [
         lambda m, n, k, x, y, z: whole(m, x) * whole(n, y) * whole(k, z) / (m * n * k) - 1,
         lambda m, n, k, x, y, z: m * n * k / (whole(m, x) * whole(n, y) * whole(k, z)),
         lambda m, n, k, x, y, z: 1 - m * n / (whole(m, x) * whole(n, y)),
     ],
-    "10_3": [
-        body(10, ("% (TSN/WIDTH)", "% (TSM/WIDTH)"), ("/ (TSN/WIDTH)", "/ (TSM/WIDTH)")),
-        body(10, ("TSK*TSN/WIDTH", "TSK*TSM/WIDTH")),
-        body(10, ("Btile[next][j][i] =", "Btile[now][j][i] =")),
+    "10_2": [
+        filled("10_2", NEXT, ("Atile[next][j][i] =", "")),
+        filled("10_2", NEXT, ("Btile[next][j][i] =", "")),
+        filled("10_2", NEXT, ("(TSN/WIDTH)", "(TSM/WIDTH)")),
+        filled("10_2", NEXT, ("(k1 + j)", "j")),
     ],
-    "11_1": [128, 2, 8, 64],
-    "11_2": [
+    "10_3": [{}, {"TSM": 60}, {"TSM": 256, "TSN": 256}, {"WPTM": 16}, "64 x 64"],
+    "11_1": [
         lambda rx, ry, width: rx // width * ry,
         lambda rx, ry, width: rx * ry + rx + 1,
         lambda rx, ry, width: rx // width * ry + rx // width + ry,
     ],
-    "11_3": [
+    "11_2": [
         body(11),
-        body(11, ("// store", "// vload4(")),
-        body(11, ("(floatX)(B_AT(k, n + j))", "(floatX)(vload4(0, &B[k*N + n]).x)")),
+        body(11, ("// store", "vload4(")),
+        filled("11_2", "compute", ("four[j]", "four[0]")),
+        filled("11_2", "compute", ("&B[k*N + n]", "&B[n]")),
     ],
-    "12_1": [36, 7, 39, 48],
-    "12_2": [
+    "11_3": [{"RX": 7}, {"WIDTH": 3}, "8 x 8"],
+    "12_1": [
         lambda m, n, tile: whole(m, tile) // tile * whole(n, tile) // tile,
         lambda m, n, tile: -(-m // tile) + -(-n // tile) - 1,
         lambda m, n, tile: -(-m // tile) + -(-n // tile),
     ],
-    "12_3": [
+    "12_2": [
         body(12),
-        body(12, ("? A[(k0 + j)*M + m0 + tm]", "? A[(k0 + j)*M + min(m0 + tm, M - 1)]")),
-        body(12, ("m0 + tm < M && k0 + j < K ? A[(k0 + j)*M + m0 + tm] : 0.0f", LAST_ROW)),
+        filled("12_2", "load", ("b * inside_b", "b"), ("a * inside_a", "a")),
+        filled(
+            "12_2",
+            "load",
+            ("k0 + tm < K && n0 + j < N", "m0 + tm < M && k0 + j < K"),
+            ("min(n0 + j, N - 1)", "(n0 + j)"),
+        ),
+        filled("12_2", "load", ("Btile[j][tm] =", "")),
     ],
-    "13_1": [4, 32, 68, 96],
-    "13_2": [
+    "12_3": [(100, 100, 100), (64, 64, 95), (1, 64, 31), (64, 64), "100"],
+    "13_1": [
         lambda t, m, rows: (t * rows, min(rows, m - t * rows)),
         lambda t, m, rows: (min(t * rows, m - rows), rows),
         lambda t, m, rows: (m - rows, m - t * rows),
     ],
-    "13_3": [
+    "13_2": [
         body(13),
-        body(
-            13,
-            (
-                "// first step of the next tiles\n",
-                "// first step of the next tiles\n        const int left = K - k1;\n",
-            ),
-        ),
-        body(13, ("// first step of the next tiles\n", "\n        const int left = K - k1; // j < left, j < left\n")),
+        filled("13_2", NEXT, ("vload4(0, &B[(k1 + j)*N + n0 + i])", "(float4)(B[(k1 + j)*N + n0 + i])")),
+        filled("13_2", NEXT, ("4)*4;", "4);")),
+        filled("13_2", NEXT, ("k1 + j < K ? ", ""), (" : (float4)(0.0f)", "")),
     ],
+    "13_3": [lambda size: "pad", lambda size: "shift", lambda size: "tile", lambda size: ..., "pad"],
     "14_1": [
         {"TSM": 32, "TSN": 32, "TSK": 16},
         {"TSM": 96, "TSN": 48, "TSK": 64},
@@ -440,13 +465,12 @@ WRONG |= {
         "96 x 48",
     ],
     "14_2": [
-        writer.store,
-        lambda c: "fmax",
-        lambda c: ...,
-        lambda c: [line.replace("alpha*acc[j][i]", "fmax(alpha*acc[j][i], 0.0f)") for line in writer.store(c)],
-        lambda c: [
-            line.replace("= alpha", "= fmin(0.0f, alpha").replace("cross];", "cross]);") for line in writer.store(c)
-        ],
+        "// store",
+        STORE.format("sum"),
+        STORE.format("fmin(sum, 0.0f)"),
+        STORE.format("fmax(alpha*acc[j][i], 0.0f)"),
+        STORE.format("fmax(alpha*acc[j][i], 0.0f) + sum - alpha*acc[j][i]"),
+        STORE.format("fmax(sum, 0.0f)").replace("i*RTSM", "i"),
     ],
     "14_3": [
         ((64, 64, 64), {"TSM": 30}),

@@ -71,9 +71,19 @@ def test_a_cell_may_hold_all_from_one_part_to_another(shell):
     assert "Wrong" in panel(shell, "2 part=load-compute TS=16 M=32", part.replace("acc +=", "acc -="))
 
 
-def test_a_part_that_the_kernel_does_not_have_is_said(shell, capsys):
-    assert shell.run_cell_magic("gemm", "15 part=lunch", "x") is None
-    assert "part=lunch" in capsys.readouterr().out
+def test_a_part_whose_comment_begins_like_another_one_is_named_by_more_words(shell):
+    part = sources.part(sources.read("13_shifted.cl"), "load: the next")
+    line = '13 part="load: the next" TSM=32 TSN=32 TSK=16 WPTM=4 WPTN=2 M=33 N=40 K=37'
+    assert 'data-state="ok"' in panel(shell, line, part)
+    assert "Wrong" in panel(shell, line, part.replace("(k1 + j)*N", "j*N"))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"), [("15 part=lunch", "part=lunch"), ("13 part=load", "2 begin so"), ('13 part="load', "quot")]
+)
+def test_a_part_that_the_kernel_does_not_have_is_said(shell, capsys, line, said):
+    assert shell.run_cell_magic("gemm", line, "x") is None
+    assert said in capsys.readouterr().out
 
 
 def test_the_kernels_own_text_is_right_and_the_same(shell):
