@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
 from typing import Any
 
@@ -88,7 +89,7 @@ def _fold(explorer: Explorer) -> w.VBox:
 
 def _parse(line: str) -> tuple[Key, dict[str, int], dict[str, str]]:
     """The kernel, numbers by the name of what they set, and the words that part and device are set to."""
-    words = line.split()
+    words = shlex.split(line)
     if not words or "=" in words[0]:
         raise ValueError("begin with the number of a kernel, as in `%%gemm 3 TS=32 WPT=8`")
     settings, named = {}, {}

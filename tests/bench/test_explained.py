@@ -5,6 +5,7 @@ from dataclasses import asdict
 import pytest
 
 from gemmlab import model
+from gemmlab.bench import explained
 from gemmlab.bench.explained import allowed
 from gemmlab.model import H200, Peaks
 
@@ -26,3 +27,21 @@ def test_what_the_model_does_not_know_is_an_error():
         allowed(3, {"TS": 32, "WPT": 8}, 64, 64, 64, 1.0, chip="My card")
     with pytest.raises(ValueError, match="tensor"):
         allowed("tensor_cores", {}, 64, 64, 64, 1.0, chip="NVIDIA H200")
+
+
+def test_the_roofline_of_recorded_kernels_has_their_rates_below_the_chips_peak():
+    peaks, points, title = explained.roofline((5, 6))
+    assert list(points) == ["kernel 5", "kernel 6"] and title == H200.name and peaks.gflops == H200.gflops
+    (few, slow), (many, fast) = points.values()
+    assert few == pytest.approx(8, rel=0.01) and many == pytest.approx(32, rel=0.02)  # 2 / (4 (1/TS + 1/TS))
+    assert slow == explained.rung(5).measured < fast < peaks.gflops
+    with pytest.raises(ValueError, match="chip must be one of"):
+        explained.roofline((5,), "My card")
+
+
+def test_a_kernel_that_does_less_is_faster():
+    for kernel in (3, 6, 7):
+        parts = explained.parts(kernel)
+        assert max(parts["loaded once"], parts["computing alone"]) > parts["as it is"] > 0
+    merged = explained.merged_loads()
+    assert merged["OpenCL, tiles declared as aligned(16)"] > 1.5 * merged["OpenCL, as it is"]
