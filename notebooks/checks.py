@@ -1,5 +1,6 @@
 """The checks of the exercises. Each shows a verdict and returns True or False; none raises."""
 
+import math
 import re
 
 import numpy as np
@@ -11,6 +12,7 @@ from gemmlab.bench import tiles as rates
 from gemmlab.catalog import sources
 from gemmlab.family import Configuration, split, tiles, write
 from gemmlab.model import cluster, divergence, tf32
+from gemmlab.simt import views
 from gemmlab.widgets import board
 
 
@@ -179,17 +181,47 @@ def _kernel(number: int | str, sizes, wanted: list, because: str, params=None, s
     return checked
 
 
-def _beside(number, source, params, other) -> str:
-    """How fast a right text is beside a kernel of the ladder, in a sentence; the two are timed by turns."""
+def _hole(number: int, sizes, must: list, typical: list, because: str, params: dict):
+    """The check of a hole in a kernel, in steps: it compiles, is right and has no race; then how fast it is.
+
+    Args:
+        number, sizes, params: the kernel, the sizes at which it must be right, and its parameters.
+        must: (pattern, hint): what the text has to contain, whatever it computes.
+        typical: (pattern, hint) for texts that are wrong: the first pattern that is found says why.
+        because: what a right text shows.
+    """
+
+    @_safely
+    def checked(source):
+        code = re.sub(r"//.*", "", source)
+        missing = next((hint for pattern, hint in must if not re.search(pattern, code)), None)
+        if missing:
+            return gemmlab.verdict(False, "", missing)
+        wrong = _right_everywhere(number, source, sizes, params)
+        if wrong:
+            hint = next((hint for pattern, hint in typical if re.search(pattern, code)), "")
+            return gemmlab.verdict(False, "", f"{wrong}. {hint}".strip())
+        return gemmlab.verdict(True, f"{because} {_beside(number, source, params)}", "")
+
+    return checked
+
+
+def _beside(number: int | str, source: str, params: dict | None, other: int | str | None = None) -> str:
+    """How fast a right text is beside the kernel as it was, or beside another one, in a sentence."""
     size = 256 if gemmlab.default_device().kind == "CPU" else 2048
-    own, its = [], []
-    for _ in range(3):
-        own.append(gemmlab.trial(number, size, source=source, params=params).result)
-        its.append(gemmlab.trial(other, size).result)
-    if None in own or None in its:
-        return ""
-    both = {"Yours": records.pooled(own), f"kernel {other}": records.pooled(its)}
-    return f"It compiles, is right, and has no race. {records.told_apart(both).splitlines()[-1]}"
+    other = other or number
+    texts = {
+        "your text": {"kernel": number, "source": f"\n{source}", "params": params},
+        f"kernel {other}": {"kernel": other, "params": params if other == number else None},
+    }
+    runs: dict[str, list] = {name: [] for name in texts}
+    for _ in range(3):  # in turns, so that whatever else the machine does hits both
+        for name, text in texts.items():
+            runs[name].append(gemmlab.trial(m=size, repeats=5, **text).result)
+    if not all(all(found) for found in runs.values()):
+        return "It compiles, is right, and has no race; how fast it is could not be measured."
+    sentence = records.told_apart({name: records.pooled(found) for name, found in runs.items()}).splitlines()[-1]
+    return f"It compiles, is right, and has no race. {sentence[0].upper()}{sentence[1:]}"
 
 
 check_01_2 = _kernel(
@@ -382,17 +414,19 @@ def check_04_3(search):
     return gemmlab.verdict(True, "; ".join(words) + ".", "")
 
 
-check_05_1 = _number(
-    lambda: model.stride_turns(32),
-    "every row begins in bank 0.",
-    {
-        16: "that is TSK = 16, where rows begin in two banks.",
-        1: "that would need rows that begin in 32 different banks.",
-        2: "how many different banks do the rows begin in?",
-    },
-    "row i begins at float 32 i: in which bank is that?",
-)
-check_05_2 = _function(
+def _on_h200(kernel: int, settings: dict) -> landscape.Record:
+    """What an H200 reached with a setting of a kernel, as recorded."""
+    params = gemmlab.catalog[kernel].complete(settings)
+    gemmlab.catalog[kernel].validate(params)  # raises where a rule is broken
+    found, words = landscape.rate(kernel, params), " ".join(f"{name}={value}" for name, value in params.items())
+    if found is None:
+        raise _Missing(f"{words} is legal but was not recorded; the explorer offers what was.")
+    if found.problem:
+        raise _Missing(f"{words} does not count: {found.problem}")
+    return found
+
+
+check_05_1 = _function(
     lambda stride: model.stride_turns(stride),
     [(stride,) for stride in (1, 2, 3, 8, 12, 16, 17, 18, 24, 32, 33, 40, 64)],
     "gcd(stride, 32): an odd stride costs one turn.",
@@ -403,94 +437,152 @@ check_05_2 = _function(
         (lambda s: s % 32, "Stride 17 leaves 17, and costs one turn."),
     ],
 )
-check_05_3 = _kernel(
+check_05_2 = _hole(
     5,
     [(32, 32, 16), (32, 64, 48), (64, 32, 32)],
     [
-        (r"Btile\[TSK\]\[TS\]", "declare the tile as Btile[TSK][TS], without padding."),
-        (
-            r"(?s)\A(?!.*Btile\[\s*tm\s*\]\[)",
-            "the load stores to Btile[tm][j]: tm runs up to TS, and there are TSK rows now.",
-        ),
-        (
-            r"(?s)\A(?!.*Btile\[[^\]]*\]\[\s*k\s*\])",
-            "the compute line reads k as the second index; it is the first now.",
-        ),
+        (r"Atile\[[^;]*\]\s*=[^=]", "nothing is stored to Atile yet: Atile[j][tm] = ..., as in kernel 3."),
+        (r"Btile\[[^;]*\]\s*=[^=]", "nothing is stored to Btile yet."),
     ],
-    "no conflict, and no memory lost: kernel 7 will lay it out like this.",
+    [
+        (
+            r"\bB\[[^;]*\*\s*K\b",
+            "B comes as its transpose: element n of step k lies at B[k*N + n], as element m of A at A[k*M + m].",
+        ),
+        (
+            r"\bB\[[^;]*\*\s*M\b",
+            "A column of A is M floats long, one of the transposed B is N: equal by accident only.",
+        ),
+        (
+            r"Btile\[\s*(?!tm)\w[^]]*\]\[\s*tm\s*\]\s*=",
+            "Btile lies as [n][k], and tm counts n in it: the first index.",
+        ),
+        (r"(?s)for \(int j0 = 0;(?!.*j0 \+ tn)", "Each column of work-items loads a column of its own: j0 + tn."),
+        (r"(?s)\A(?!.*\+= RTS)", "The group loads RTS columns at a time, so the loop goes on by RTS."),
+        (r"\bB\[[^;]*\bm0\b", "The tile of B begins at column n0 of C, and not at m0."),
+    ],
+    "one loop for both tiles, at any depth.",
     {"TS": 32, "TSK": 16, "WPT": 8},
 )
-check_06_1 = _number(
-    lambda: 1 / model.loads(6, {"WPTM": 8, "WPTN": 8})["local"],
-    "64 multiply-adds for 16 loads.",
-    {
-        64: "those are the multiply-adds of a step; how many floats does it load for them?",
-        8: "each float is used 8 times, but a multiply-add needs two of them.",
-        0.25: "that is loads per multiply-add, the other way up.",
-        16: "those are the loads of a step.",
-    },
-    "count one step of k: its multiply-adds, over the floats it loads.",
-)
-check_06_2 = _function(
-    lambda items, registers: 65536 // (items * registers),
-    [(256, 128), (256, 64), (1024, 32), (256, 96), (64, 224)],
-    "whole groups only: the rest of the registers stays empty.",
+
+
+@_safely
+def check_05_3(place):
+    text = sources.read(gemmlab.catalog[5].file).replace("Btile[TS][TSK + PAD]", "Btile[TS*TSK]")
+    text = text.replace("Btile[tm][j]", "Btile[place(tm, j)]").replace(
+        "Btile[tn + j*RTS][k]", "Btile[place(tn + j*RTS, k)]"
+    )
+    text = text.replace("__kernel", f"inline int place(const int n, const int k) {{ return {place}; }}\n\n__kernel", 1)
+    found = {}
+    for depth in (8, 16, 32):
+        run = gemmlab.simulate(5, 32, 32, depth, {"TS": 32, "TSK": depth, "WPT": 8}, text)
+        if run.findings or not run.ok:
+            return gemmlab.verdict(
+                False, "", f"with TSK = {depth}: {run.verdict}. Each element needs a place of its own."
+            )
+        stored = views.touches(run, "Btile", store=True)
+        if any(set(row // depth) != set(range(32)) for row in stored):
+            return gemmlab.verdict(
+                False, "", f"with TSK = {depth} the floats of an n do not stay in a row of their own."
+            )
+        found[depth] = max(map(model.turns, stored))
+    words = ", ".join(f"{turns} turns with TSK = {depth}" for depth, turns in found.items())
+    right = f"a store takes {words}. Nothing was padded."
+    hint = "Which rows begin in the same bank? Move their floats by different amounts."
+    return gemmlab.verdict(max(found.values()) <= 4, right, f"a store takes {words}. {hint}")
+
+
+check_06_1 = _function(
+    lambda items, groups: min(255, 65536 // (items * groups)),
+    [(256, 2), (256, 4), (256, 1), (64, 4), (128, 6), (1024, 2)],
+    "all work-items of all groups share the registers, and none can have more than 255.",
     [
-        (lambda items, registers: 65536 / (items * registers), "Half a work-group cannot run."),
-        (lambda items, registers: 65536 // registers, "Those are work-items."),
-        (lambda items, registers: 2048 // items, "That is the limit by work-items; registers were asked for."),
+        (lambda items, groups: 65536 // (items * groups), "No work-item can have more than 255."),
+        (lambda items, groups: 65536 / (items * groups), "Registers come whole, and none has more than 255."),
+        (lambda items, groups: min(255, 65536 / (items * groups)), "Half a register is none."),
+        (lambda items, groups: min(255, 65536 // items), "That is for a single group."),
+        (lambda items, groups: 2048 // (items * groups), "That is the limit by work-items; registers were asked for."),
     ],
 )
-check_06_3 = _kernel(
+check_06_2 = _hole(
     6,
     [(32, 32, 16), (64, 32, 32), (32, 96, 48)],
+    [(r"acc\[j\]\[i\]\s*\+=|acc\[j\]\[i\]\s*=\s*[^0\s]", "nothing is multiplied yet: acc[j][i] += a[i] * b[j].")],
     [
-        (r"(?<!_)float\s+a\s*=", "elements of A should come one at a time, into a `const float a`."),
-        (r"(?s)\A(?!.*\ba\s*\[)", "the array a[WPTM] is still there; one `a` at a time is enough."),
+        (r"tm\s*\*\s*WPTM", "The rows of a work-item are not neighbours: they lie RTSM apart, from tm on."),
+        (r"tn\s*\*\s*WPTN", "The columns of a work-item are not neighbours: they lie RTSN apart, from tn on."),
+        (r"\ba\[j\]\s*\*\s*b\[i\]|\bb\[i\]\s*\*\s*a\[j\]", "The rows, i, belong to a, and the columns, j, to b."),
+        (r"acc\[j\]\[i\]\s*=\s*a", "A sum is added to: += and not =."),
+        (
+            r"tm\s*\+\s*i\s*\*\s*RTSN|tn\s*\+\s*j\s*\*\s*RTSM",
+            "Rows lie RTSM apart and columns RTSN; equal by accident only.",
+        ),
+        (r"Btile\[\s*k\s*\]", "Btile lies as [n][k]: k is its second index."),
     ],
-    "the same loads, the same result, and WPTM - 1 registers fewer in the text. Did the compiler care?",
+    "WPTM + WPTN loads, WPTM WPTN multiply-adds.",
     {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 2},
 )
 
 
-check_07_1 = _number(
-    lambda: 128 * 16 // 256 // 4,
-    "2048 floats over 256 work-items are 8 each: two vectors of 4.",
-    {
-        8: "those are floats; a load brings 4 of them.",
-        4: "that would be for both tiles, A's and B's.",
-        512: "that is the whole work-group.",
-    },
-    "how many floats has the tile, and how many work-items share them?",
-)
-check_07_2 = _function(
-    lambda tsm, tsn, tsk, wptm, wptn, width: tsm * tsk // ((tsm // wptm) * (tsn // wptn)) // width,
-    [(128, 128, 16, 8, 8, 4), (64, 64, 16, 4, 4, 1), (32, 32, 8, 4, 4, 2), (64, 128, 16, 8, 8, 2)],
-    "TSK WPTM WPTN / (TSN WIDTH): the rules of the kernel ask that this comes out even.",
+@_safely
+def check_06_3(settings):
+    found, best = _on_h200(6, settings), landscape.rate(6, gemmlab.catalog[6].defaults)
+    if found.registers > 64:
+        hint = "The sums alone take WPTM WPTN."
+        return gemmlab.verdict(False, "", f"the compiler gave it {found.registers} registers; at most 64. {hint}")
+    share = found.gflops / best.gflops
+    share = found.gflops / best.gflops
+    words = f"{found.registers} registers, {found.occupancy} % occupancy, {share:.0%} of the default's rate."
+    hint = "Blocks need not be square, and the loads per multiply-add are 1/WPTM + 1/WPTN."
+    return gemmlab.verdict(share >= 0.7, words, f"{words} {hint}")
+
+
+check_07_1 = _function(
+    lambda wptm, rtsm: max(1, rtsm * math.gcd(wptm, 32) // 32),
+    [(8, 16), (4, 8), (4, 16), (1, 16), (2, 32), (8, 32), (10, 16), (16, 8)],
+    "rtsm different words, over the banks that a stride of wptm hits; the other lanes want the same words.",
     [
-        (lambda tsm, tsn, tsk, wptm, wptn, width: tsm * tsk // ((tsm // wptm) * (tsn // wptn)), "Those are floats."),
-        (lambda tsm, tsn, tsk, wptm, wptn, width: tsm * tsk // width, "That is the whole work-group."),
+        (
+            lambda wptm, rtsm: math.gcd(wptm, 32),
+            "That is for 32 different words; here rtsm lanes have a tm of their own.",
+        ),
+        (lambda wptm, rtsm: wptm, "That is for 32 different words, and a stride that divides 32."),
+        (lambda wptm, rtsm: rtsm, "That would be if all words lay in one bank."),
+        (lambda wptm, rtsm: max(1, rtsm * wptm // 32), "Only what the stride has in common with 32 counts."),
+        (lambda wptm, rtsm: rtsm * math.gcd(wptm, 32) / 32, "Fewer than one turn there is not."),
     ],
 )
-check_07_3 = _kernel(
+check_07_2 = _hole(
     7,
     [(32, 32, 16), (32, 64, 32), (64, 32, 48)],
-    [(r"Af\[\s*k\s*\*\s*TSM\s*\+\s*tm\s*\*\s*WPTM\s*\+\s*i\s*\]", "keep reading Af[k*TSM + tm*WPTM + i].")],
-    "rows tm*WPTM + wm. On banks of 4 bytes this costs WPTM turns where the old order cost one.",
+    [
+        (r"Atile\[[^;]*\]\s*=[^=]", "nothing is stored to Atile yet."),
+        (r"Btile\[[^;]*\]\s*=[^=]", "nothing is stored to Btile yet."),
+    ],
+    [
+        (r"e0\s*<\s*TSK\s*\*\s*TSM\s*;", "A tile has TSK*TSM/WIDTH vectors; e0 counts those."),
+        (r"[%/]\s*\(?TS[MN]\)?\s*;", "A column of the tile has TSM/WIDTH vectors: divide by that."),
+        (r"\b[AB]\[[^;]*[mn]0\s*\+", "The tile begins at vector m0/WIDTH of its column, and n0/WIDTH."),
+        (r"\b[AB]\[[^;]*\*\s*[MN]\b", "A column of A is M floats long, which are M/WIDTH vectors."),
+        (r"\bB\[[^;]*\bM\b", "The columns of the transposed B are N floats long; equal to M by accident only."),
+        (r"Btile\[\s*i\s*\]\[\s*j\s*\]", "Btile lies as [k][n] now, like Atile."),
+        (r"(?s)\A(?!.*e0 \+ tid)", "Vector e0 + tid is this work-item's."),
+    ],
+    "WIDTH floats by each instruction.",
     {"TSM": 32, "TSN": 32, "WPTM": 4, "WPTN": 2, "WIDTH": 2},
 )
-check_08_1 = _number(
-    lambda: (8 + 1) / 64,
-    "nine loads for 64 multiply-adds, almost half of what it was.",
-    {
-        0.25: "that is the plain path.",
-        0.125: "that leaves out the one load of B.",
-        0.015625: "that is B alone; A is still loaded in full.",
-        9: "those are the loads of a step; how many multiply-adds share them?",
-    },
-    "count the loads of one step k, and divide by its multiply-adds.",
-)
-check_08_2 = _function(
+
+
+@_safely
+def check_07_3(settings):
+    rates = {width: _on_h200(7, {**settings, "WIDTH": width}).gflops for width in (1, 2, 4, 8)}
+    gain = max(rates.values()) / rates[1]
+    words = f"WIDTH {max(rates, key=rates.__getitem__)} is {gain:.2f} times as fast as WIDTH 1."
+    hint = "For which tiles are the loads of vectors many beside the multiply-adds?"
+    return gemmlab.verdict(gain >= 1.5, words, f"{words} {hint}")
+
+
+check_08_1 = _function(
     lambda lane, j, rtsm: lane // rtsm * rtsm + j,
     [(0, 3, 16), (5, 2, 8), (17, 0, 16), (31, 7, 8), (20, 1, 4)],
     "the row's first lane, plus j.",
@@ -500,29 +592,44 @@ check_08_2 = _function(
         (lambda lane, j, rtsm: lane % rtsm + j, "That is the place in the row; the row's first lane is needed."),
     ],
 )
-check_08_3 = _kernel(
+check_08_2 = _hole(
     3,
-    [(32, 32, 32), (64, 32, 64), (32, 96, 32)],
+    [(32, 32, 32), (64, 32, 96), (32, 96, 64)],
     [
         (r"async_work_group_copy\s*\(", "there is no call of async_work_group_copy yet."),
-        (r"wait_group_events\s*\(", "nobody waits for the copy: wait_group_events(1, &e)."),
+        (r"wait_group_events\s*\(", "nobody waits for the copies: wait_group_events(1, &e)."),
+        (r"Btile\[[^;]*\]\s*=[^=]", "the tile of B is to be loaded as before."),
+        (
+            r"(?s)\A(?!.*async_work_group_copy\s*\([^;]*,\s*0\s*\)\s*;\s*\}.*wait_group_events\s*\(\s*1\b)",
+            "each call with 0 makes a new event, and only the last is waited for: give a call the event before it.",
+        ),
+        (
+            r"(?s)\A(?!.*async_work_group_copy\s*\([^;]*\bt[mn]\b)",
+            "all work-items of the group must make the same call: no tm and no tn in it.",
+        ),
     ],
-    "a portable request for hardware that copies. Was it faster here?",
+    [
+        (r"async_work_group_copy\s*\([^;]*\*\s*K\b", "A column of A is M floats long."),
+        (
+            r"async_work_group_copy\s*\([^;]*TS\s*\*\s*TS",
+            "Only the floats of one column lie side by side: TS per call.",
+        ),
+    ],
+    "a portable request for hardware that copies.",
     {"TS": 32, "WPT": 8},
 )
 
 
-check_09_1 = _number(
-    lambda: 2 * 16 * (128 + 128) * 4,
-    "2 buffers, 16 steps, 128 + 128 floats, 4 bytes.",
-    {
-        16384: "that is one buffer for each tile.",
-        8192: "those are floats; a float has 4 bytes.",
-        65536: "that counts each tile four times; there are two buffers.",
-    },
-    "count the floats of one tile of A first.",
-)
-check_09_2 = _function(
+@_safely
+def check_08_3(settings):
+    plain, shuffled = (_on_h200(8, {**settings, "SHUFFLE": switch}) for switch in (0, 1))
+    gain = shuffled.gflops / plain.gflops
+    words = f"with shuffles {gain:.2f} times the rate."
+    hint = "Small blocks, small tiles, and one thing moved at a time."
+    return gemmlab.verdict(gain >= 1.05, words, f"{words} {hint}")
+
+
+check_09_1 = _function(
     lambda tiles, load, compute, buffers: max(s.end for s in model.timeline(tiles, load, compute, buffers)),
     [(4, 3, 2, 1), (4, 3, 2, 2), (6, 1, 5, 2), (1, 2, 3, 2), (8, 2, 2, 2), (5, 1, 4, 1)],
     "load + (tiles - 1) max(load, compute) + compute with two buffers.",
@@ -540,20 +647,45 @@ check_09_2 = _function(
         ),
     ],
 )
-check_09_3 = _kernel(
+check_09_2 = _hole(
     9,
     [(32, 32, 16), (32, 64, 48), (64, 32, 32)],
     [
-        (r"(?s)\A(?!.*\bif\s*\()", "there is still an `if` in the kernel."),
-        (
-            r"(?s)\A(?!.*k1\s*=\s*k0\s*\+\s*TSK\s*;.*[AB]\[\s*\(\s*k1\s*\+)(?!.*[AB]\[\s*\(\s*k0\s*\+\s*TSK)",
-            "the last turn still fetches from step k0 + TSK on, outside A and B: a right result is luck.",
-        ),
-        (r"Atile\[next\]", "keep the second buffer."),
+        (r"(?s)k1 = k0 \+ TSK;.*Atile\[[^;]*\]\s*=[^=]", "nothing is stored to a buffer of Atile yet."),
+        (r"(?s)k1 = k0 \+ TSK;.*Btile\[[^;]*\]\s*=[^=]", "nothing is stored to a buffer of Btile yet."),
     ],
-    "the last turn fetches a tile that nobody needs, instead of asking whether there is one.",
+    [
+        (r"tile\[\s*now\s*\][^;]*=[^=]", "The group computes from buffer `now`: fill buffer `next`."),
+        (r"[AB]\[\s*\(?\s*k0\b", "The next tiles begin at step k1; from k0 on is what the group computes with."),
+        (r"(?s)\A(?!.*if\s*\()", "The last round has no next tile: what lies behind A and B must not be read."),
+        (r"k1\s*<=\s*K", "If k1 is K, there is no next tile."),
+        (r"\bB\[[^;]*\bM\b", "The columns of the transposed B are N floats long; equal to M by accident only."),
+        (r"\b[AB]\[[^;]*[mn]0\s*\+", "The tile begins at vector m0/WIDTH of its column, and n0/WIDTH."),
+    ],
+    "the next tile is under way while this one is multiplied.",
     {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4},
 )
+
+
+@_safely
+def check_09_3(halves):
+    early, late = (re.sub(r"//.*", "", half) for half in halves)
+    for half, pattern, wanted, hint in (
+        (early, r"\b[AB]\[", True, "early fetches nothing from A and B yet."),
+        (early, r"[AB]tile\[", False, "early still touches local memory: keep what it fetches in registers."),
+        (late, r"[AB]tile\[\s*next\b", True, "late stores nothing to Atile[next] and Btile[next] yet."),
+        (late, r"\b[AB]\[", False, "late still reads from A or B; that was to be done before computing."),
+    ):
+        if bool(re.search(pattern, half)) != wanted:
+            return gemmlab.verdict(False, "", hint)
+    text = sources.read(gemmlab.catalog[9].file)
+    text = text.replace(sources.part(text, "load: the next"), early).replace(
+        "        now = next;", f"{late}\n        now = next;"
+    )
+    check = _hole(9, [(32, 32, 16), (32, 64, 48), (64, 32, 32)], [], [
+        (r"(?s)\A(?!.*if\s*\()", "The last round has no next tile to fetch."),
+    ], "fetched early, stored late.", {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4})  # fmt: skip
+    return check(text)
 
 
 def _whole(size, tile):
@@ -576,44 +708,6 @@ check_10_1 = _function(
         (lambda m, n, k, x, y, z: 1 - m * n / (_whole(m, x) * _whole(n, y)), "K is padded too."),
     ],
 )
-
-
-def _hole(number: int, sizes, must: list, typical: list, because: str, params: dict):
-    """The check of a hole in a kernel, in steps: it compiles, is right and has no race; then how fast it is.
-
-    Args:
-        number, sizes, params: the kernel, the sizes at which it must be right, and its parameters.
-        must: (pattern, hint): what the text has to contain, whatever it computes.
-        typical: (pattern, hint) for texts that are wrong: the first pattern that is found says why.
-        because: what a right text shows.
-    """
-
-    @_safely
-    def checked(source):
-        code = re.sub(r"//.*", "", source)
-        missing = next((hint for pattern, hint in must if not re.search(pattern, code)), None)
-        if missing:
-            return gemmlab.verdict(False, "", missing)
-        wrong = _right_everywhere(number, source, sizes, params)
-        if wrong:
-            hint = next((hint for pattern, hint in typical if re.search(pattern, code)), "")
-            return gemmlab.verdict(False, "", f"{wrong}. {hint}".strip())
-        return gemmlab.verdict(True, f"{because} {_beside(number, source, params)}", "")
-
-    return checked
-
-
-def _beside(number: int, source: str, params: dict) -> str:
-    """How fast a right text is beside the kernel as it was, in a sentence."""
-    size = 256 if gemmlab.default_device().kind == "CPU" else 2048
-    texts = {"your text": f"\n{source}", "the kernel as it was": None}
-    runs: dict[str, list] = {name: [] for name in texts}
-    for _ in range(3):  # in turns, so that whatever else the machine does hits both
-        for name, text in texts.items():
-            runs[name].append(gemmlab.trial(number, size, source=text, params=params, repeats=5).result)
-    if not all(all(found) for found in runs.values()):
-        return "How fast it is could not be measured."
-    return records.told_apart({name: records.pooled(found) for name, found in runs.items()}).splitlines()[-1]
 
 
 #: The text from where the next tiles are loaded; the code before it loads the first ones in much the same way.

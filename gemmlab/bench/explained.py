@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .. import model
 from ..caches import cached
-from ..catalog import Key, find, in_order
+from ..catalog import Key, find, in_order, sources
 from ..opencl.devices import Device, find_device
 from .peaks import peaks as peaks_of
 from .records import recorded
@@ -91,26 +92,6 @@ def rates(chip: str = "H200", size: int = 4096) -> dict[Key, float]:
     return {number: results[number]["gflops"] for number in in_order(results)}
 
 
-def points(kernels: Iterable[Key], chip: str = "H200", size: int = 4096) -> dict[str, tuple[float, float]]:
-    """Where recorded kernels stand under the roofline of their chip.
-
-    Args:
-        kernels: their numbers. chip, size: as in `ladder`.
-
-    Returns:
-        For each, such as "kernel 3": the operations per byte that it requests of global memory, and its GFLOPS.
-
-    Raises:
-        ValueError: as `rung`.
-    """
-    found = {}
-    for kernel in kernels:
-        one = rung(kernel, chip, size)
-        requested = model.requested_bytes(kernel, size, size, size, one.params)
-        found[f"kernel {kernel}"] = (model.intensity(model.flops(size, size, size), requested), one.measured)
-    return found
-
-
 def lifted(before: model.Explanation, after: model.Explanation) -> model.Ceiling | None:
     """The lowest ceiling of a kernel if it is higher for the kernel after it: the roof that this step lifted.
 
@@ -137,21 +118,58 @@ def rung(kernel: Key, chip: str = "H200", size: int = 4096) -> model.Explanation
 
 
 def roofline(
-    kernels: Iterable[Key], chip: str = "H200", size: int = 4096
-) -> tuple[model.Peaks, dict[str, tuple[float, float]]]:
-    """Recorded kernels and the roofs above them, as `draw.plot.roofline` takes them.
+    kernels: Sequence[Key], chip: str = "H200", size: int = 4096
+) -> tuple[model.Peaks, dict[str, tuple[float, float]], str]:
+    """What `draw.plot.roofline` draws of recorded kernels: the chip's peaks, the kernels below them, and a title.
 
-    Returns:
-        The peaks of the chip's data sheet, and for "kernel N" the operations per requested byte and the GFLOPS.
+    The peaks are those of the data sheet; a kernel has (operations per byte that it asks for, GFLOPS).
+
+    Args:
+        kernels: at least one.
+        chip: "H200" or "K40m".
+        size: M = N = K of the record.
 
     Raises:
         ValueError: as `rung`.
     """
-    found = {}
-    for why in (rung(kernel, chip, size) for kernel in kernels):
-        bytes_ = model.requested_bytes(why.kernel, size, size, size, why.params)
-        found[f"kernel {why.kernel}"] = model.intensity(model.flops(size, size, size), bytes_), why.measured
-    return model.Peaks(CHIPS[chip].gflops, CHIPS[chip].bandwidth), found
+    points = {}
+    for kernel in kernels:
+        found = rung(kernel, chip, size)
+        asked = model.requested_bytes(kernel, size, size, size, dict(found.params or {}))
+        points[f"kernel {kernel}"] = (model.intensity(model.flops(size, size, size), asked), found.measured)
+    known = CHIPS[chip]
+    return known.peaks, points, f"{known.name}, recorded at {size} x {size} x {size}"
+
+
+def parts(kernel: int) -> dict[str, float]:
+    """Where an H200 spends a kernel's time: GFLOPS of texts that do only a part of the work, and so are wrong.
+
+    Returns:
+        "as it is"; "loaded once", where each step computes with the first tiles; "computed twice", with each tile; and
+        from how much longer that takes, "computing alone".
+
+    Raises:
+        KeyError: if this kernel is not among those recorded, 3, 4, 6 and 7.
+    """
+    return _experiments("nvidia_h200_experiments.json")["parts of a kernel: GFLOPS"][f"kernel {kernel}"]
+
+
+def merged_loads() -> dict[str, float]:
+    """GFLOPS of kernel 3 on an H200 where its compiler could merge loads of neighbours, and where it could not."""
+    found = _experiments("nvidia_h200_ceilings.json")
+    opencl, cuda = found["kernel 3 in OpenCL"], found["through CUDA"]
+    return {
+        "OpenCL, as it is": opencl["as it is"]["gflops"],
+        "OpenCL, tiles declared as aligned(16)": opencl["aligned(16)"]["gflops"],
+        "CUDA, as it is": cuda["kernel 3"]["gflops"],
+        "CUDA, loop of k not unrolled": cuda["kernel 3, unroll 1"]["gflops"],
+    }
+
+
+@cached(2)
+def _experiments(file: str) -> dict:
+    """What `docs/experiments/ceilings.py` found, from ``results/``."""
+    return json.loads((sources.folder("results") / file).read_text(encoding="utf-8"))
 
 
 def _results(chip: str, size: int) -> dict[Key, dict]:

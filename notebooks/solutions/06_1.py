@@ -1,2 +1,5 @@
-uses = 64 / (8 + 8)
-checks.check_06_1(uses)
+def most_registers(items, groups):
+    return min(255, 65536 // (items * groups))
+
+
+checks.check_06_1(most_registers)

@@ -1,2 +1,5 @@
-loads = (8 + 1) / 64
-checks.check_08_1(loads)
+def source_lane(lane, j, rtsm):
+    return lane // rtsm * rtsm + j
+
+
+checks.check_08_1(source_lane)

@@ -1,2 +1,7 @@
-memory = 2 * 16 * (128 + 128) * 4
-checks.check_09_1(memory)
+def length_of_one(tiles, load, compute, buffers):
+    if buffers == 1:
+        return tiles * (load + compute)
+    return load + (tiles - 1) * max(load, compute) + compute
+
+
+checks.check_09_1(length_of_one)

@@ -5,7 +5,8 @@ from dataclasses import asdict
 import pytest
 
 from gemmlab import model
-from gemmlab.bench.explained import allowed, points, rates
+from gemmlab.bench import explained
+from gemmlab.bench.explained import allowed
 from gemmlab.model import H200, Peaks
 
 
@@ -28,11 +29,19 @@ def test_what_the_model_does_not_know_is_an_error():
         allowed("tensor_cores", {}, 64, 64, 64, 1.0, chip="NVIDIA H200")
 
 
-def test_recorded_kernels_stand_at_what_they_request_and_what_they_reached():
-    found = points((1, 2))
-    assert list(found) == ["kernel 1", "kernel 2"] and [rate for _, rate in found.values()] == [rates()[1], rates()[2]]
-    assert found["kernel 1"][0] == pytest.approx(0.25, rel=1e-3)  # two loads of four bytes for two operations
-    assert found["kernel 2"][0] == pytest.approx(0.25 * 32, rel=0.01)  # each load serves TS = 32 work-items
-    assert H200.peaks == Peaks(H200.gflops, H200.bandwidth)
-    with pytest.raises(ValueError, match="kernel 18 is not recorded"):
-        points([18])
+def test_the_roofline_of_recorded_kernels_has_their_rates_below_the_chips_peak():
+    peaks, points, title = explained.roofline((5, 6))
+    assert list(points) == ["kernel 5", "kernel 6"] and H200.name in title and peaks == H200.peaks
+    (few, slow), (many, fast) = points.values()
+    assert few == pytest.approx(8, rel=0.01) and many == pytest.approx(32, rel=0.02)  # 2 / (4 (1/TS + 1/TS))
+    assert slow == explained.rung(5).measured < fast < peaks.gflops
+    with pytest.raises(ValueError, match="chip must be one of"):
+        explained.roofline((5,), "My card")
+
+
+def test_a_kernel_that_does_less_is_faster():
+    for kernel in (3, 6, 7):
+        parts = explained.parts(kernel)
+        assert max(parts["loaded once"], parts["computing alone"]) > parts["as it is"] > 0
+    merged = explained.merged_loads()
+    assert merged["OpenCL, tiles declared as aligned(16)"] > 1.5 * merged["OpenCL, as it is"]

@@ -247,14 +247,44 @@ SPLIT = """for (int l = 0; l < LPTB; l++) {{
     *(__local float4*)Bsmall[to][kb][ib + l*NB] = {};
 }}"""
 
-#: Exercise 06.3 with the loops as they were: `a` is loaded once for all of them.
-ONE_AT_A_TIME = (
+#: The holes of exercises 05.2 and 07.2, 06.2, and 09.2 as they are in the chapters: nothing is done there.
+EMPTY_LOAD = ("        // load: ...         }\n", "        // your lines\n")
+EMPTY_COMPUTE = ("            float a[WPTM];  ...                 }\n            }\n", "            // your lines\n")
+EMPTY_NEXT = ("        if (k1 < K) { ...             }\n        }\n", "        // your lines\n")
+
+#: Exercise 08.2: without A's load, and the copy in its place.
+COPY = (
+    ("            Atile[j][tm] = A[(k0 + j)*M + m0 + tm];\n", "            // A\n"),
     (
-        "            float a[WPTM]; ... }\n",
-        "            const float a = Atile[k][tm];\n",
+        "        // barrier: the tiles are",
+        """        event_t e = 0;
+        for (int k = 0; k < TS; k++) {
+            e = async_work_group_copy(&Atile[k][0], &A[(k0 + k)*M + m0], TS, e);
+        }
+        wait_group_events(1, &e);
+        // the tiles are""",
     ),
-    ("a[i] * b[j]", "a * b[j]"),
 )
+
+#: Exercise 09.3: the next tiles' vectors are fetched into registers, and stored later.
+EARLY = """floatX a_next[TSK*TSM/WIDTH/ITEMS], b_next[TSK*TSM/WIDTH/ITEMS];
+if (k1 < K) {
+    for (int l = 0; l < TSK*TSM/WIDTH/ITEMS; l++) {
+        const int i = (l*ITEMS + tid) % (TSM/WIDTH), j = (l*ITEMS + tid) / (TSM/WIDTH);
+        a_next[l] = A[(k1 + j)*(M/WIDTH) + m0/WIDTH + i];
+        b_next[l] = B[(k1 + j)*(N/WIDTH) + n0/WIDTH + i];
+    }
+}"""
+LATE = """if (k1 < K) {
+    for (int l = 0; l < TSK*TSM/WIDTH/ITEMS; l++) {
+        const int i = (l*ITEMS + tid) % (TSM/WIDTH), j = (l*ITEMS + tid) / (TSM/WIDTH);
+        Atile[next][j][i] = a_next[l];
+        Btile[next][j][i] = b_next[l];
+    }
+}"""
+
+#: Exercise 12.3: a row and a column that exist, and no zero for those that do not.
+LAST_ROW = "A[min(k0 + j, K - 1)*M + min(m0 + tm, M - 1)]"
 
 
 def filled(exercise: str, part: str, *changes: tuple[str, str]) -> str:
@@ -364,46 +394,87 @@ WRONG |= {
         lambda rate, choices: [32, 4],
         lambda rate, choices: ...,
     ],
-    "05_1": [16, 1, 2, 31],
-    "05_2": [lambda s: 32 // math.gcd(s, 32), lambda s: min(s, 32), lambda s: s, lambda s: s % 32, lambda s: 1],
-    "05_3": [
-        body(5),
-        body(5, ("Btile[TS][TSK + PAD]", "Btile[TSK][TS]")),
-        body(5, ("Btile[TS][TSK + PAD]", "Btile[TSK][TS]"), ("Btile[tm][j] =", "Btile[j][tm] =")),
-        "Btile[TSK][TS]",
+    "05_1": [lambda s: 32 // math.gcd(s, 32), lambda s: min(s, 32), lambda s: s, lambda s: s % 32, lambda s: 1],
+    "05_2": [
+        body(5, EMPTY_LOAD),
+        body(5, ("Btile[tm][j] = B", "// Btile")),
+        body(5, ("B[(k0 + j)*N + n0 + tm]", "B[(n0 + j)*K + k0 + tm]")),
+        body(5, ("B[(k0 + j)*N", "B[(k0 + j)*M")),
+        body(5, ("Btile[tm][j] =", "Btile[j][tm] =")),
+        body(5, ("j = j0 + tn;", "j = j0;")),
+        body(5, ("B[(k0 + j)*N + n0 + tm]", "B[(k0 + j)*N + m0 + tm]")),
     ],
-    "06_1": [64, 8, 0.25, 16, 2],
+    "05_3": ["n*TSK + k", "k*TS + n", "n*TSK + k/2", "n*TSK + (k + n) % 8", "n*TSK +"],
+    "06_1": [
+        lambda items, groups: 65536 // (items * groups),
+        lambda items, groups: 65536 / (items * groups),
+        lambda items, groups: min(255, 65536 / (items * groups)),
+        lambda items, groups: min(255, 65536 // items),
+        lambda items, groups: 2048 // (items * groups),
+        lambda items, groups: 128,
+    ],
     "06_2": [
-        lambda items, registers: 65536 / (items * registers),
-        lambda items, registers: 65536 // registers,
-        lambda items, registers: 2048 // items,
+        body(6, EMPTY_COMPUTE),
+        body(6, ("Atile[k][tm + i*RTSM]", "Atile[k][tm*WPTM + i]")),
+        body(6, ("Btile[tn + j*RTSN][k]", "Btile[tn*WPTN + j][k]")),
+        body(6, ("Atile[k][tm + i*RTSM]", "Atile[k][tm + i*RTSN]")),
+        body(6, ("Btile[tn + j*RTSN][k]", "Btile[k][tn + j*RTSN]")),
+        body(6, ("a[i] * b[j]", "a[j] * b[i]")),
+        body(6, ("+= a[i] * b[j]", "= a[i] * b[j]")),
     ],
-    "06_3": [
-        body(6),
-        body(6, ("float a[WPTM]; ", "float a[WPTM]; const float a = 0; ")),
-        body(6, *ONE_AT_A_TIME),
+    "06_3": [{}, {"WPTM": 2, "WPTN": 2}, {"WPTM": 4, "WPTN": 4}, {"TSM": 64}, {"WPTM": 16, "WPTN": 16}, "4 x 8"],
+    "07_1": [
+        lambda wptm, rtsm: math.gcd(wptm, 32),
+        lambda wptm, rtsm: wptm,
+        lambda wptm, rtsm: rtsm,
+        lambda wptm, rtsm: max(1, rtsm * wptm // 32),
+        lambda wptm, rtsm: rtsm * math.gcd(wptm, 32) / 32,
+        lambda wptm, rtsm: 1,
     ],
-    "07_1": [8, 4, 512, 16],
     "07_2": [
-        lambda tsm, tsn, tsk, wptm, wptn, width: tsm * tsk // ((tsm // wptm) * (tsn // wptn)),
-        lambda tsm, tsn, tsk, wptm, wptn, width: tsm * tsk // width,
-        lambda tsm, tsn, tsk, wptm, wptn, width: 2,
+        body(7, EMPTY_LOAD),
+        body(7, ("Btile[j][i] = B", "// Btile")),
+        body(7, ("e0 < TSK*TSM/WIDTH;", "e0 < TSK*TSM;")),
+        body(7, ("(e0 + tid) % (TSM/WIDTH)", "(e0 + tid) % TSM"), ("(e0 + tid) / (TSM/WIDTH)", "(e0 + tid) / TSM")),
+        body(7, ("m0/WIDTH + i", "m0 + i"), ("n0/WIDTH + i", "n0 + i")),
+        body(7, ("(M/WIDTH)", "M"), ("(N/WIDTH)", "N")),
+        body(7, ("(N/WIDTH)", "(M/WIDTH)")),
+        body(7, ("Btile[j][i] =", "Btile[i][j] =")),
+        body(7, ("e0 + tid", "e0")),
     ],
-    "07_3": [body(7), body(7, ("Af[k*TSM + tm + i*RTSM]", "Af[k*TSM + tm*WPTM + i]")), "Af[k*TSM + tm*WPTM + i]"],
-    "08_1": [0.25, 0.125, 0.015625, 9],
-    "08_2": [lambda lane, j, rtsm: j, lambda lane, j, rtsm: lane + j, lambda lane, j, rtsm: lane % rtsm + j],
-    "08_3": [
+    "07_3": [{}, {"TSM": 64, "TSN": 64}, {"TSM": 32, "TSN": 32, "WPTM": 4}, {"TSM": 32}, {"TSK": 7}, 1.7],
+    "08_1": [lambda lane, j, rtsm: j, lambda lane, j, rtsm: lane + j, lambda lane, j, rtsm: lane % rtsm + j],
+    "08_2": [
         body(3),
-        body(3, ("// barrier: the tiles", "async_work_group_copy(Atile[0], A, TS, 0); // the tiles")),
-        "async_work_group_copy( wait_group_events(",
+        body(3, COPY[0]),
+        body(3, ("Atile[j][tm] = A", "async_work_group_copy(&Atile[j][0], A, TS, 0); // A")),
+        body(3, COPY[0], (COPY[1][0], COPY[1][1].replace("TS, e)", "TS, 0)"))),
+        body(3, COPY[0], (COPY[1][0], COPY[1][1].replace("(k0 + k)*M", "(k0 + k)*K"))),
+        body(3, COPY[0], (COPY[1][0], COPY[1][1].replace("m0]", "m0 + tm]"))),
     ],
-    "09_1": [16384, 8192, 65536, 4],
-    "09_2": [
+    "08_3": [{}, {"TSM": 64, "TSN": 64}, {"TSM": 32, "TSN": 32, "WPTM": 4}, {"SHUFFLE": 2, "TSM": 160}, {"TSK": 7}],
+    "09_1": [
         lambda tiles, load, compute, buffers: tiles * (load + compute),
         lambda tiles, load, compute, buffers: tiles * max(load, compute),
         lambda tiles, load, compute, buffers: tiles * (load + compute if buffers == 1 else max(load, compute)),
     ],
-    "09_3": [body(9), body(9, ("if (k1 < K) {", "{")), body(7)],
+    "09_2": [
+        body(9, EMPTY_NEXT),
+        body(9, ("Atile[next][j][i] =", "Atile[now][j][i] ="), ("Btile[next][j][i] =", "Btile[now][j][i] =")),
+        body(9, ("(k1 + j)", "(k0 + j)")),
+        body(9, ("if (k1 < K) {", "{")),
+        body(9, ("if (k1 < K) {", "if (k1 <= K) {")),
+        body(9, ("B[(k1 + j)*(N/WIDTH)", "B[(k1 + j)*(M/WIDTH)")),
+        body(9, ("Btile[next][j][i] = B", "// Btile")),
+    ],
+    "09_3": [
+        ("// your lines", "// your lines"),
+        (EARLY, ""),
+        (EARLY.replace("a_next[l] =", "Atile[next][0][l] ="), LATE),
+        (EARLY, LATE.replace("b_next[l]", "B[l]")),
+        (EARLY.replace("if (k1 < K) ", ""), LATE.replace("if (k1 < K) ", "")),
+        (EARLY.replace("(k1 + j)", "(k0 + j)"), LATE),
+    ],
     "10_1": [
         lambda m, n, k, x, y, z: whole(m, x) * whole(n, y) * whole(k, z) / (m * n * k) - 1,
         lambda m, n, k, x, y, z: m * n * k / (whole(m, x) * whole(n, y) * whole(k, z)),

@@ -1,8 +1,0 @@
-import math
-
-
-def turns(stride):
-    return math.gcd(stride, 32)
-
-
-checks.check_05_2(turns)

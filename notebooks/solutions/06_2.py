@@ -1,5 +1,0 @@
-def groups(items, registers):
-    return 65536 // (items * registers)
-
-
-checks.check_06_2(groups)

@@ -1,7 +1,0 @@
-def length_of_one(tiles, load, compute, buffers):
-    if buffers == 1:
-        return tiles * (load + compute)
-    return load + (tiles - 1) * max(load, compute) + compute
-
-
-checks.check_09_2(length_of_one)
