@@ -176,7 +176,7 @@ def _kernel(number: int | str, sizes, wanted: list, because: str, params=None, s
         wrong = _right_everywhere(number, source, sizes, params)
         hint = next((hint for words, hint in (seen or {}).items() if words in wrong), "")
         reached = _beside(number, source, params, beside) if beside and not wrong else ""
-        return gemmlab.verdict(not wrong, f"{because} {reached}".strip(), f"{wrong} {hint}".strip())
+        return gemmlab.verdict(not wrong, f"{because} {reached}".strip(), f"{wrong}. {hint}" if hint else wrong)
 
     return checked
 
@@ -239,9 +239,7 @@ check_01_2 = _kernel(
     "four chains of additions in place of one.",
     {"TS": 32},
     {
-        "of B, which has": "The last round goes on beyond the last term: four terms fit in if k + 4 <= K.",
-        "of A, which has": "The last round goes on beyond the last term: four terms fit in if k + 4 <= K.",
-        "K=7": "It is right where K is a multiple of 4. Which terms are left otherwise?",
+        "K=7": "It is right where K is a multiple of 4. Else up to three terms are left after the last whole round.",
         "K=1": "It is right for larger K. What happens if there is no whole round of four terms?",
         "elements are off": "Is every term in one of the four sums, and every sum in acc?",
     },
@@ -301,7 +299,7 @@ check_02_2 = _kernel(
 def check_02_3(source):
     wrong = _right_everywhere(2, source, [(32, 32, 64), (32, 48, 16), (16, 32, 48)], {"TS": 16})
     if wrong:
-        hint = " Two tiles in turn: which one may nobody read any more?" if "no barrier between" in wrong else ""
+        hint = ". Two tiles in turn: which one may nobody read any more?" if "no barrier between" in wrong else ""
         return gemmlab.verdict(False, "", wrong + hint)
     groups, tiles = 4, 8
     passed = gemmlab.simulate(2, 32, 32, 16 * tiles, {"TS": 16}, source).counts.barriers // groups
@@ -383,7 +381,7 @@ check_04_2 = _kernel(
         (r"\bfma\s*\(", "there is no call of fma in the kernel yet."),
         (r"acc\s*=\s*fma\s*\(", "fma returns the new sum: assign it, acc = fma(...)."),
     ],
-    "one rounding instead of two, and on most devices the instruction that was used anyway.",
+    "one rounding instead of two. A compiler may have used this instruction before; the times tell.",
     {"TS": 32, "WIDTH": 4},
     {"elements are off": "Vector k of Btile[tn] holds WIDTH steps, from k*WIDTH on: which rows of Atile are those?"},
     beside=4,

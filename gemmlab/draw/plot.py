@@ -163,16 +163,19 @@ def _draw_tries(ax, history: Sequence[Try], original: float | None) -> None:
     first = max(0, len(history) - SHOWN)
     rates = [t.gflops for t in history if t.right and t.gflops is not None]
     shown = list(enumerate(history))[first:]
+    counted = rates + ([original] if original else [])  # a kernel with a hole is fast, and would flatten the others
+    top = 1.25 * max(counted or [t.gflops or 0 for _, t in shown], default=1.0) or 1.0
     for place, attempt in shown:
         latest = place == len(history) - 1
         marker, colour = ("o", GREEN) if attempt.right else ("x", RED)
         size, strength = (9, 1.0) if latest else (6, 0.6)
-        (mark,) = ax.plot(place + 1, attempt.gflops or 0, marker, color=colour, markersize=size, alpha=strength,
+        height = min(attempt.gflops or 0, 0.85 * top)
+        (mark,) = ax.plot(place + 1, height, marker, color=colour, markersize=size, alpha=strength,
                           markeredgewidth=2 if marker == "x" else 0, clip_on=False)  # fmt: skip
         mark.set_gid(f"try-{place}")
         if latest:
-            words = "refused" if attempt.gflops is None else short(attempt.gflops)
-            ax.annotate(words, (place + 1, attempt.gflops or 0), (0, 8), textcoords="offset points", ha="center",
+            words = "refused" if attempt.gflops is None else short(attempt.gflops) if attempt.right else "wrong"
+            ax.annotate(words, (place + 1, height), (0, 8), textcoords="offset points", ha="center",
                         color=INK, fontsize=9)  # fmt: skip
     left, right = first + 0.4, first + max(len(shown), 8) + 0.6
     best = max(rates, default=None)
@@ -184,8 +187,7 @@ def _draw_tries(ax, history: Sequence[Try], original: float | None) -> None:
             ax.axhline(rate, color=colour, linewidth=1, linestyle=style, zorder=0)
             ax.annotate(f"{name} {short(rate)}", (end, rate), (0, 3), textcoords="offset points", ha=side,
                         color=INK, fontsize=8)  # fmt: skip
-    drawn = [t.gflops or 0 for _, t in shown] + [original or 0] + rates
-    ax.set(xlim=(left, right), ylim=(0, 1.25 * max(drawn, default=1.0) or 1.0))
+    ax.set(xlim=(left, right), ylim=(0, top))
     ax.set_xticks([place + 1 for place, _ in shown] or [1])
     ax.set_title("your tries", color=INK, fontsize=8)
 

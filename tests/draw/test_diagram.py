@@ -479,6 +479,16 @@ def test_every_try_is_a_group_that_can_be_clicked():
 # Any picture
 
 BOTH = {"here": {1: 10.0, 2: 25.0, 3: 150.0}, "NVIDIA H200": {1: 6399.8, 2: 7102.8}}
+
+
+def test_a_wrong_try_is_shown_but_sets_no_scale():
+    history = [plot.Try({"TS": 8}, 5000.0, False), plot.Try({"TS": 8}, 4.0, True)]
+    for shown, highest in ((history, 4.0), (history[:1], 6.0)):
+        ax = plot.tries(shown, {}, 1, original=None if len(shown) > 1 else 6.0).axes[0]
+        assert ax.get_ylim()[1] == pytest.approx(1.25 * highest)
+        assert all(0 < y <= ax.get_ylim()[1] for line in ax.lines for y in line.get_ydata())
+
+
 TRIES = [plot.Try({"TS": 8, "M": 64}, *found) for found in ((10.0, True), (12.0, False), (None, False))]
 #: One of each kind, with the largest that the chapters might ask for.
 PICTURES = {
