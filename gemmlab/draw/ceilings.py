@@ -41,7 +41,7 @@ def bars(ceilings: Sequence[Ceiling], measured: float | None = None, title: str 
         Patch(color=faint(BLUE, 0.8), label="the others"),
     ]
     if any(c.low < c.share for c in ceilings):
-        legend.append(Patch(color=faint(BLUE, 0.35), label="if caches and overlap help"))
+        legend.append(Patch(color=faint(BLUE, 0.35), label="if caches, overlap or vectors help"))
     if measured is not None:
         ax.axvline(100 * measured, color=GREEN, linewidth=2.5)
         legend.insert(0, Line2D([], [], color=GREEN, linewidth=2.5, label=f"measured: {percent(measured)}"))
