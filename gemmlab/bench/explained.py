@@ -145,8 +145,8 @@ def parts(kernel: int) -> dict[str, float]:
     """Where an H200 spends a kernel's time: GFLOPS of texts that do only a part of the work, and so are wrong.
 
     Returns:
-        "as it is"; "loaded once", where each step computes with the first tiles; "computed twice", with each tile; and
-        from how much longer that takes, "computing alone".
+        "as it is"; "loaded once", where all steps compute with the first tiles (barriers stay); "computed twice", with
+        each tile; and from how much longer that takes, "computing alone".
 
     Raises:
         KeyError: if this kernel is not among those recorded, 3, 4, 6 and 7.

@@ -29,9 +29,9 @@ def bars(ceilings: Sequence[Ceiling], measured: float | None = None, title: str 
     more = "" if measured is None else f". Measured: {percent(measured)}"
     picture = Picture(8, 1.3 + 0.36 * len(ceilings), f"{title or 'A kernel'}: {said}{more}")
     ax = picture.axes_plain()
-    lowest = min(c.share for c in ceilings)
+    lowest = min(ceilings, key=lambda c: (c.share, c.low))
     for row, c in enumerate(ceilings):
-        colour = ORANGE if c.share == lowest else BLUE
+        colour = ORANGE if c is lowest else BLUE
         ax.barh(-row, 100 * c.share, height=0.62, color=faint(colour, 0.35 if c.low < c.share else 0.8))
         ax.barh(-row, 100 * c.low, height=0.62, color=faint(colour, 0.8))
         words = percent(c.share) if c.low == c.share else f"{percent(c.low)} to {percent(c.share)}"
@@ -41,7 +41,7 @@ def bars(ceilings: Sequence[Ceiling], measured: float | None = None, title: str 
         Patch(color=faint(BLUE, 0.8), label="the others"),
     ]
     if any(c.low < c.share for c in ceilings):
-        legend.append(Patch(color=faint(BLUE, 0.35), label="if caches and overlap help"))
+        legend.append(Patch(color=faint(BLUE, 0.35), label="if caches, overlap or vectors help"))
     if measured is not None:
         ax.axvline(100 * measured, color=GREEN, linewidth=2.5)
         legend.insert(0, Line2D([], [], color=GREEN, linewidth=2.5, label=f"measured: {percent(measured)}"))

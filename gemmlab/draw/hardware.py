@@ -25,7 +25,7 @@ def banks(indices: Iterable[int], bank_bytes: int = 4, title: str = "") -> Pictu
     needed = model.turns(indices, bank_bytes)
     said = "no conflict" if needed == 1 else f"{needed}-way conflict"
     alt = f"{title}{len(indices)} lanes take {count(needed, 'turn')}: {said}"
-    picture = Picture(8, 1.4 + 0.22 * min(needed, 16), alt)
+    picture, shown = Picture(8, 4.9, alt), max(needed, 16)  # one scale, so that fewer turns look like fewer
     ax = picture.axes_plain()
     turn: dict[int, list[int]] = {}
     for lane, i in enumerate(indices):
@@ -42,7 +42,7 @@ def banks(indices: Iterable[int], bank_bytes: int = 4, title: str = "") -> Pictu
         ax.text(middle, -row - 0.55, str(lane), ha="center", va="center", fontsize=8.5 * width**0.5, color="w")
     boxes = [[(x, -needed), (x, 0.1)] for x in range(33)]
     lines(ax, boxes, linewidth=0.5, alpha=0.7)
-    ax.set(xlim=(-0.2, 32.2), ylim=(-needed - 0.2, 0.3), xlabel=f"bank ({bank_bytes} bytes wide)", ylabel="turn")
+    ax.set(xlim=(-0.2, 32.2), ylim=(-shown - 0.2, 0.3), xlabel=f"bank ({bank_bytes} bytes wide)", ylabel="turn")
     ax.set_xticks([i + 0.5 for i in range(0, 32, 4)], [str(i) for i in range(0, 32, 4)])
     marks = range(0, needed, max(1, needed // 8))
     ax.set_yticks([-i - 0.5 for i in marks], [str(i + 1) for i in marks])
