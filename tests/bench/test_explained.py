@@ -5,7 +5,7 @@ from dataclasses import asdict
 import pytest
 
 from gemmlab import model
-from gemmlab.bench.explained import allowed
+from gemmlab.bench.explained import allowed, roofline, rung
 from gemmlab.model import H200, Peaks
 
 
@@ -26,3 +26,13 @@ def test_what_the_model_does_not_know_is_an_error():
         allowed(3, {"TS": 32, "WPT": 8}, 64, 64, 64, 1.0, chip="My card")
     with pytest.raises(ValueError, match="tensor"):
         allowed("tensor_cores", {}, 64, 64, 64, 1.0, chip="NVIDIA H200")
+
+
+def test_recorded_kernels_stand_under_a_roofline_where_their_requests_put_them():
+    peaks, points = roofline((3, 12))
+    assert (peaks.gflops, peaks.bandwidth) == (H200.gflops, H200.bandwidth)
+    (intensity, rate), guarded = points["kernel 3"], points["kernel 12"]
+    assert intensity == pytest.approx(2 * 4096 / (4 * (2 * 4096 / 32 + 1)))  # 2 N³ over 4 (2 N³/32 + N²) bytes
+    assert guarded[0] == intensity and rate == rung(3).measured
+    with pytest.raises(ValueError, match="not recorded"):
+        roofline((18,))
