@@ -60,7 +60,7 @@
 #define floatX JOIN(float, WIDTH)
 #endif
 
-#define VX (RX/WIDTH) // vectors of A a step
+#define VX (RX/WIDTH) // vectors of A per step
 
 #if TRANSPOSED
 #define B_AT(k, n) B[(k)*N + (n)]

@@ -926,7 +926,7 @@ def check_14_2(text):
         "nothing happens to what is negative yet.": plain,
         "the bias comes first, and then the 0.": np.maximum(2 * a @ b, 0) + 3 * bias[:, None],
         "that keeps what is negative, and replaces the rest.": np.minimum(plain, 0),
-        "where is the bias?": np.maximum(2 * a @ b, 0),
+        "where is the bias? beta*C0[...] belongs to the sum.": np.maximum(2 * a @ b, 0),
     }
     hint = next((words for words, wrong in hints.items() if np.array_equal(got, wrong)), run.verdict)
     right = run.ok and np.array_equal(got, np.maximum(plain, 0))
