@@ -11,6 +11,7 @@ from .picture import GREEN, INK, ORANGE, RED, Picture, count
 
 #: How strongly a square is coloured: touched by the work-item, by its group in this step, shortly before.
 ITEM, GROUP, EARLIER = 1.0, 0.5, 0.22
+WIDTH = 4.4  # of the picture, in inches
 #: Widths in units of text (see `_layout`): of the whole picture, left of A, of the key, of what stands above an array.
 ACROSS, LEFT, KEY, TITLE = 40, 2.4, 12, 11.5
 
@@ -37,7 +38,7 @@ class Replay:
         """Draw what stays: matrices, arrays, axes, legend."""
         unit = self._unit
         down = max(y + rows for _, y, rows, _, _ in self._places.values()) + 2.2 * unit
-        self._picture = Picture(4.4, 4.4 * (down / unit + 2) / ACROSS, "")
+        self._picture = Picture(WIDTH, WIDTH * (down / unit + 2) / ACROSS, "")
         self._ax = ax = self._picture.sheet()
         ax.set(xlim=(-LEFT * unit, (ACROSS - LEFT) * unit), ylim=(-down, 2 * unit))
         self._titles = {}
@@ -50,6 +51,8 @@ class Replay:
             if sides and (name != "B" or self.run.transposed):  # its columns are C's
                 ax.text(x + cols / 2, -y - rows - 0.3 * unit, sides[1], color=INK, fontsize=10, ha="center", va="top")
         self._legend()
+        titles = self._titles.values()
+        self._picture.fixed = [artist for artist in (*ax.patches, *ax.lines, *ax.texts) if artist not in titles]
         self._marks: list = []
 
     def _legend(self) -> None:
@@ -72,9 +75,10 @@ class Replay:
         self._marks = []
         for name in self._places:
             self._show_accesses(name, number, item)
-        for index in self._owned[item]:
-            left, top = self._corner("C", index)
-            self._marks.append(self._ax.add_patch(Circle((left + 0.5, top - 0.5), 0.24, facecolor=GREEN)))
+        corners = [self._corner("C", index) for index in self._owned[item]]
+        middles = [x + 0.5 for x, _ in corners], [y - 0.5 for _, y in corners]
+        points = 72 * WIDTH / (ACROSS * self._unit)  # of a square
+        self._marks += self._ax.plot(*middles, "o", color=GREEN, markersize=0.48 * points, markeredgewidth=0)
         for finding in self.run.findings:
             here = finding.array in self._places and views.places(self.steps[number - 1].entries, finding.array)
             if here and finding.element in here:

@@ -23,9 +23,10 @@ from .shell import Newest, Shell, escape, on_any_thread, slider
 
 
 class Follow(anywidget.AnyWidget):
-    """Keeps the line that is carried out in view: see ``stepper.js``."""
+    """Keeps the line that is carried out in view: see ``stepper.js``; ``stepper.css`` says how the text looks."""
 
     _esm = Path(__file__).with_name("stepper.js")
+    _css = Path(__file__).with_name("stepper.css")
 
 
 class Stepper(Shell):

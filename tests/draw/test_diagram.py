@@ -150,6 +150,13 @@ def test_words_of_a_replay_are_whole_and_beside_the_matrices(name):
         assert not any(box.overlaps(other) for other in [*words[:number], *matrices]), ax.texts[number]
 
 
+def test_a_step_looks_the_same_whatever_was_shown_before():
+    """What stays is drawn once, and nothing of another step is left."""
+    film = replay.Replay(ran(2))
+    for number, item in ((4, 1), (9, 0), (1, 3), (9, 0)):
+        assert film.picture(number, item).svg() == replay.Replay(ran(2)).picture(number, item).svg()
+
+
 def test_the_element_of_a_race_is_crossed_out():
     source = sources.read("02_tiled.cl").replace("barrier(CLK_LOCAL_MEM_FENCE);", "", 1)
     r = simulate(2, 8, 8, 8, {"TS": 4}, source)
