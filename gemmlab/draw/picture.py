@@ -10,7 +10,6 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -30,17 +29,12 @@ class Picture(Figure):
     Args:
         width, height: in inches.
         alt: the description, for readers who cannot see the picture.
-
-    Attributes:
-        fixed: artists that stay as they are while others change; `svg()` draws them once, above all that changes.
     """
 
     def __init__(self, width: float, height: float, alt: str):
         super().__init__(figsize=(width, height), layout="constrained")
         self.patch.set_alpha(0)
         self.alt = alt
-        self.fixed: list[Artist] = []
-        self._fixed_svg = ""
 
     def axes_plain(self, spec: Any = 111) -> Axes:
         """Add axes in `INK`, without a box and with a transparent background."""
@@ -93,28 +87,15 @@ class Picture(Figure):
 
     def svg(self) -> str:
         """An <svg> element that takes its text colour from the page."""
-        self._settle()
-        if self.fixed and not self._fixed_svg:
-            changing = [artist for ax in self.axes for artist in ax.get_children() if artist not in self.fixed]
-            self._fixed_svg = self._svg_without(changing)[1]
-        attributes, inside = self._svg_without(self.fixed)
-        alt = self.alt.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
-        about = f'role="img" aria-label="{alt}" style="max-width:100%;height:auto"'
-        return f"<svg {about}{attributes}>{inside}{self._fixed_svg}</svg>"
-
-    def _svg_without(self, hidden: list[Artist]) -> tuple[str, str]:
-        """An SVG of all but some artists: its attributes, and what is in it."""
-        for artist in hidden:
-            artist.set_visible(False)
         out = io.StringIO()
+        self._settle()
         with _lock, matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "gemmlab"}):
             FigureCanvasSVG(self).print_svg(out, metadata={"Date": None, "Creator": None})
-        for artist in hidden:
-            artist.set_visible(True)
-        text = re.sub(r"<style.*?</style>|<metadata>.*?</metadata>", "", out.getvalue(), flags=re.S)
+        text = out.getvalue()[out.getvalue().index("<svg") :]
+        text = re.sub(r"<style.*?</style>|<metadata>.*?</metadata>", "", text, flags=re.S)
         text = text.replace(INK, "var(--jp-content-font-color1, #444)")
-        attributes, _, inside = text[text.index("<svg") + 4 : text.rindex("</svg>")].partition(">")
-        return attributes, inside
+        alt = self.alt.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+        return text.replace("<svg ", f'<svg role="img" aria-label="{alt}" style="max-width:100%;height:auto" ', 1)
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         width, height = (round(inches * 92) for inches in self.get_size_inches())

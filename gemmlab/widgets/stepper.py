@@ -124,11 +124,11 @@ class Stepper(Shell):
             picture = self._what(**values)
             return f"{picture.svg()}<p class='gemmlab-said' style='margin:2px 0'>{escape(picture.alt)}</p>"
         replay, step, item = self._moment(values)
-        picture = replay.picture(step, item)
         text = listing(replay.run, replay.steps[step - 1].line, self._heat.value)
         side = '<div style="flex:1 1 300px;min-width:0">{}</div>'
-        words = f'<p class="gemmlab-said" style="margin:2px 0;min-height:4.5em">{escape(picture.alt)}</p>'
-        return f'{words}<div style="display:flex;gap:12px">{side.format(text)}{side.format(picture.svg())}</div>'
+        words = f'<p class="gemmlab-said" style="margin:2px 0;min-height:4.5em">{escape(replay.words(step, item))}</p>'
+        svg = replay.svg(step, item)
+        return f'{words}<div style="display:flex;gap:12px">{side.format(text)}{side.format(svg)}</div>'
 
     def _show(self, values: dict) -> None:
         try:
