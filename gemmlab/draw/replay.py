@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import escape
+
 from matplotlib.patches import Circle
 
 from ..simt import ProductRun, views
@@ -11,6 +13,8 @@ from .picture import GREEN, INK, ORANGE, RED, Picture, count
 
 #: How strongly a square is coloured: touched by the work-item, by its group in this step, shortly before.
 ITEM, GROUP, EARLIER = 1.0, 0.5, 0.22
+DOT = 0.24  # the radius of what marks an element, where a square has the side 1
+WIDTH = 4.4  # of the picture, in inches
 #: Widths in units of text (see `_layout`): of the whole picture, left of A, of the key, of what stands above an array.
 ACROSS, LEFT, KEY, TITLE = 40, 2.4, 12, 11.5
 
@@ -29,6 +33,7 @@ class Replay:
         self.steps = views.steps(run, group)
         self.items = run.local_size[0] * run.local_size[1]
         self._places, self._unit = _layout(run)
+        self._side = 72 * WIDTH / (ACROSS * self._unit)  # of a square, in points
         every = [e for step in self.steps for e in step.entries]
         self._owned = {item: views.places(every, "C", item, store=True) for item in range(self.items)}
         self._base()
@@ -37,7 +42,7 @@ class Replay:
         """Draw what stays: matrices, arrays, axes, legend."""
         unit = self._unit
         down = max(y + rows for _, y, rows, _, _ in self._places.values()) + 2.2 * unit
-        self._picture = Picture(4.4, 4.4 * (down / unit + 2) / ACROSS, "")
+        self._picture = Picture(WIDTH, WIDTH * (down / unit + 2) / ACROSS, "")
         self._ax = ax = self._picture.sheet()
         ax.set(xlim=(-LEFT * unit, (ACROSS - LEFT) * unit), ylim=(-down, 2 * unit))
         self._titles = {}
@@ -50,6 +55,7 @@ class Replay:
             if sides and (name != "B" or self.run.transposed):  # its columns are C's
                 ax.text(x + cols / 2, -y - rows - 0.3 * unit, sides[1], color=INK, fontsize=10, ha="center", va="top")
         self._legend()
+        self._head, self._stays = self._picture.svg().split(">", 1)
         self._marks: list = []
 
     def _legend(self) -> None:
@@ -70,39 +76,68 @@ class Replay:
         for mark in self._marks:
             mark.remove()
         self._marks = []
-        for name in self._places:
-            self._show_accesses(name, number, item)
-        for index in self._owned[item]:
-            left, top = self._corner("C", index)
-            self._marks.append(self._ax.add_patch(Circle((left + 0.5, top - 0.5), 0.24, facecolor=GREEN)))
-        for finding in self.run.findings:
-            here = finding.array in self._places and views.places(self.steps[number - 1].entries, finding.array)
-            if here and finding.element in here:
-                left, top = self._corner(finding.array, finding.element)
-                sides = ([left, left + 1], [top, top - 1]), ([left, left + 1], [top - 1, top])
-                self._marks += [line for x, y in sides for line in self._ax.plot(x, y, color=RED)]
+        for name, (x, y, *_) in self._places.items():
+            self._titles[name].set_text(self._title(name, number))
+            for strength, squares in self._coloured(name, number, item).items():
+                some = [(x + col, -(y + row + high), 1, high) for col, row, high in squares]
+                self._marks += boxes(self._ax, some, faint(_colour(name), strength))
+        for x, y in self._own(item):
+            self._marks.append(self._ax.add_artist(Circle((x + 0.5, -y - 0.5), DOT, facecolor=GREEN)))
+        for x, y in self._crossed(number):
+            sides = ([x, x + 1], [-y, -y - 1]), ([x, x + 1], [-y - 1, -y])
+            self._marks += [line for xs, ys in sides for line in self._ax.plot(xs, ys, color=RED)]
         self._picture.alt = self.words(number, item)
         return self._picture
 
-    def _show_accesses(self, name: str, number: int, item: int) -> None:
-        """Colour what is touched of an array, and say above it whether it is read or stored."""
+    def svg(self, number: int, item: int = 0) -> str:
+        """The same as an <svg> element for a panel, without Matplotlib, so that a step comes soon after a key.
+
+        Matplotlib has drawn what stays; what changes from step to step is written below that, and into the titles.
+        """
+        marks, inside = [], self._stays
+        for name, (x, y, *_) in self._places.items():
+            inside = inside.replace(f">{name}</text>", f">{self._title(name, number)}</text>")
+            for strength, squares in self._coloured(name, number, item).items():
+                path = "".join(f"M{x + col:g} {y + row:g}h1v{high}h-1z" for col, row, high in squares)
+                marks.append(f'<path d="{path}" fill="{_colour(name)}" fill-opacity="{strength}"/>')
+        marks += [f'<circle cx="{x + 0.5:g}" cy="{y + 0.5:g}" r="{DOT}" fill="{GREEN}"/>' for x, y in self._own(item)]
+        marks += [f'<path d="M{x:g} {y:g}l1 1m0-1l-1 1" stroke="{RED}" stroke-width="{1.5 / self._side:g}"/>'
+                  for x, y in self._crossed(number)]  # fmt: skip
+        head = self._head.replace('aria-label=""', f'aria-label="{escape(self.words(number, item))}"')
+        lie = f"scale({self._side:g}) translate({LEFT * self._unit:g} {2 * self._unit:g})"  # as `_base` has it
+        return f'{head}><g transform="{lie}">{"".join(marks)}</g>{inside}'
+
+    def _coloured(self, name: str, number: int, item: int) -> dict[float, list[tuple[int, int, int]]]:
+        """The squares of an array that are touched, by how strongly they are coloured: see `diagram.runs`."""
         entries = self.steps[number - 1].entries
         told = {EARLIER: views.places(self._before(number, name), name), GROUP: views.places(entries, name),
                 ITEM: views.places(entries, name, item)}  # fmt: skip
         strongest = {index: strength for strength, indices in told.items() for index in indices}
-        x, y, *_ = self._places[name]
-        for strength in told:
-            cells = [self._cell(name, index) for index, most in strongest.items() if most == strength]
-            some = [(x + col, -(y + row + high), 1, high) for col, row, high in runs(cells)]
-            self._marks += boxes(self._ax, some, faint(_colour(name), strength))
+        cells = {strength: [self._cell(name, i) for i, most in strongest.items() if most == strength]
+                 for strength in told}  # fmt: skip
+        return {strength: runs(some) for strength, some in cells.items() if some}
+
+    def _title(self, name: str, number: int) -> str:
+        """What stands above an array: its name, and whether it is read or stored."""
+        entries = self.steps[number - 1].entries
         used = {e.site.stores for e in entries if e.memory is not None and e.memory.name == name}
         verbs = [verb for store, verb in ((False, "read"), (True, "stored")) if store in used]
-        self._titles[name].set_text(f"{name}: {', '.join(verbs)}" if verbs else name)
+        return f"{name}: {', '.join(verbs)}" if verbs else name
+
+    def _own(self, item: int) -> list[tuple[float, float]]:
+        """Where the elements of C are drawn that a work-item stores."""
+        return [self._corner("C", index) for index in self._owned[item]]
+
+    def _crossed(self, number: int) -> list[tuple[float, float]]:
+        """Where the elements are drawn that are touched in a step and about which something was found."""
+        entries = self.steps[number - 1].entries
+        return [self._corner(f.array, f.element) for f in self.run.findings
+                if f.array in self._places and f.element in views.places(entries, f.array)]  # fmt: skip
 
     def _corner(self, name: str, index: int) -> tuple[float, float]:
-        """Where the upper left corner of an element is drawn."""
+        """Where the upper left corner of an element is drawn, from the left and from above."""
         (x, y, *_), (col, row) = self._places[name], self._cell(name, index)
-        return x + col, -(y + row)
+        return x + col, y + row
 
     def _before(self, number: int, name: str) -> list[Entry]:
         """The accesses to an array before a step, in the latest phase in which there are any."""

@@ -50,7 +50,7 @@ function render({ model, el }) {
   // While a slider is held, Python shows what needs no measuring, and measures when it is let go.
   const watchHand = (panel) => {
     const hold = (held) => {
-      if (model.get("held") === held) return;
+      if ([null, held].includes(model.get("held"))) return; // null: each message delays what Python does for a move
       model.set("held", held);
       model.save_changes();
     };

@@ -93,6 +93,7 @@ class Explorer(Shell):
             below=[self._again, self._recorded],
             height=390,
         )
+        self.bridge.held = False
         self.bridge.observe(lambda change: self._wait(), "held")
         self._draw = Newest(self._show)
 

@@ -11,7 +11,6 @@ from ..catalog import ParameterError
 from ..draw.picture import BLUE, INK, Picture
 from ..family import Configuration, origins, write
 from ..family.configuration import EDGES
-from .listing import STYLE
 from .shell import Newest, Shell, escape, on_any_thread, slider
 from .stepper import Follow
 
@@ -127,7 +126,7 @@ def listing(c: Configuration, text: str, lit: set[int]) -> str:
         for number, (line, writer) in enumerate(zip(text.splitlines(), origins(c), strict=True), 1)
     )
     about = 'class="gemmlab-code" tabindex="0" aria-label="the kernel" aria-live="off"'
-    return f"{STYLE}<div {about}>{''.join(rows)}</div>"
+    return f"<div {about}>{''.join(rows)}</div>"
 
 
 def authors(c: Configuration) -> Picture:

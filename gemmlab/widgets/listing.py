@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from ..draw.picture import BLUE, RED
+from ..draw.picture import RED
 from ..simt import ProductRun, Run, views
 from ..simt.count import Counts
 from .shell import escape
@@ -17,19 +17,6 @@ HEAT: dict[str, Callable[[Counts], int]] = {
     "local turns": lambda c: c.turns,
     "multiply-adds": lambda c: c.multiply_adds,
 }
-
-STYLE = f"""<style>
-.gemmlab-code {{font-family:var(--jp-code-font-family,monospace);font-size:11px;line-height:1.35;height:330px;
-  overflow:auto;position:relative;border:1px solid #80808055}}
-.gemmlab-code div {{display:flex;min-height:1.35em}}
-.gemmlab-code i {{flex:0 0 22px;opacity:.55;text-align:right;font-style:normal}}
-.gemmlab-code b {{flex:0 0 38px;margin:0 4px;padding:0 2px;text-align:right;font-weight:normal;
-  background:linear-gradient(to left,{BLUE}66 var(--share,0%),transparent var(--share,0%))}}
-.gemmlab-code span {{white-space:pre-wrap;overflow-wrap:anywhere}}
-.gemmlab-now {{background:{BLUE}44;box-shadow:inset 3px 0 {BLUE}}}
-.gemmlab-wrong {{box-shadow:inset -4px 0 {RED}}}
-.gemmlab-wrong em {{color:{RED};margin-left:1em}}
-</style>"""
 
 
 def listing(run: ProductRun, now: int, heat: str) -> str:
@@ -51,7 +38,7 @@ def listing(run: ProductRun, now: int, heat: str) -> str:
         for f in run.findings[:3]
     )
     about = 'class="gemmlab-code" tabindex="0" aria-label="the kernel" aria-live="off"'
-    return f"{STYLE}<div {about}>{text}</div>{macros}{found}"
+    return f"<div {about}>{text}</div>{macros}{found}"
 
 
 _macros = lru_cache(maxsize=16)(views.macros)

@@ -21,12 +21,12 @@ class Bridge(anywidget.AnyWidget):
     """The part of a widget that runs in the page: see ``bridge.js``.
 
     Attributes:
-        held: whether a slider is being dragged, or a key on it is down.
+        held: whether a slider is being dragged, or a key on it is down; None for widgets that do not ask for it.
     """
 
     _esm = Path(__file__).with_name("bridge.js")
     _css = Path(__file__).with_name("bridge.css")
-    held = traitlets.Bool(False).tag(sync=True)
+    held = traitlets.Bool(None, allow_none=True).tag(sync=True)
 
 
 def slider(name: str, options, value, tooltip: str = "") -> w.SelectionSlider:

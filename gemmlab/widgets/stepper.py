@@ -14,6 +14,7 @@ from typing import Any
 
 import anywidget
 import ipywidgets as w
+import traitlets
 
 from ..draw.picture import Picture
 from ..draw.replay import Replay
@@ -23,9 +24,18 @@ from .shell import Newest, Shell, escape, on_any_thread, slider
 
 
 class Follow(anywidget.AnyWidget):
-    """Keeps the line that is carried out in view: see ``stepper.js``."""
+    """Keeps the line that is carried out in view: see ``stepper.js``; ``stepper.css`` says how the text looks."""
 
     _esm = Path(__file__).with_name("stepper.js")
+    _css = Path(__file__).with_name("stepper.css")
+
+
+class Player(anywidget.AnyWidget):
+    """Joins buttons that play to the slider that they move: see ``player.js``."""
+
+    _esm = Path(__file__).with_name("player.js")
+    play = traitlets.Instance(w.Play).tag(sync=True, **w.widget_serialization)
+    slider = traitlets.Instance(w.SelectionSlider).tag(sync=True, **w.widget_serialization)
 
 
 class Stepper(Shell):
@@ -113,7 +123,9 @@ class Stepper(Shell):
             if len(sliders[name].options) != len(there):
                 sliders[name].options = [(str(i), i) for i in there]  # this moves the slider to the first
                 sliders[name].value = values[name]
-        self._play.max = len(replay.steps) - 1
+        if self._play.max != len(replay.steps) - 1:
+            self._play.value = values["step"] - 1  # the page has not said where the slider is, and max may lower it
+            self._play.max = len(replay.steps) - 1
         self._settling = False
         return replay, values["step"], values["item"]
 
@@ -123,11 +135,11 @@ class Stepper(Shell):
             picture = self._what(**values)
             return f"{picture.svg()}<p class='gemmlab-said' style='margin:2px 0'>{escape(picture.alt)}</p>"
         replay, step, item = self._moment(values)
-        picture = replay.picture(step, item)
         text = listing(replay.run, replay.steps[step - 1].line, self._heat.value)
         side = '<div style="flex:1 1 300px;min-width:0">{}</div>'
-        words = f'<p class="gemmlab-said" style="margin:2px 0;min-height:4.5em">{escape(picture.alt)}</p>'
-        return f'{words}<div style="display:flex;gap:12px">{side.format(text)}{side.format(picture.svg())}</div>'
+        words = f'<p class="gemmlab-said" style="margin:2px 0;min-height:4.5em">{escape(replay.words(step, item))}</p>'
+        svg = replay.svg(step, item)
+        return f'{words}<div style="display:flex;gap:12px">{side.format(text)}{side.format(svg)}</div>'
 
     def _show(self, values: dict) -> None:
         try:
@@ -151,7 +163,7 @@ def _player(control: w.SelectionSlider) -> w.Play:
     """Buttons that move a slider to its end by themselves; only the page takes part in that."""
     name, last = control.description, len(control.options) - 1
     play = w.Play(min=0, max=last, value=control.index, interval=700, show_repeat=False, tooltip=f"Play through {name}")
-    w.jslink((play, "value"), (control, "index"))
+    Player(play=play, slider=control)
     return play
 
 

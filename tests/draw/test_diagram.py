@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from conftest import in_part
 from matplotlib.colors import same_color, to_rgba
-from matplotlib.patches import PathPatch, Rectangle
+from matplotlib.patches import Circle, PathPatch, Rectangle
 from matplotlib.transforms import Bbox
 from PIL import Image
 
@@ -22,6 +22,7 @@ from gemmlab.draw.picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count, 
 from gemmlab.simt import views
 
 BLOCKS = {"TSM": 8, "TSN": 8, "TSK": 4, "WPTM": 2, "WPTN": 4, "UNROLL": 1}
+SVG = "{http://www.w3.org/2000/svg}"
 #: Of every kernel small parameters, and M, N, K: several groups, two or three tiles along K.
 SMALL = {
     1: ({"TS": 4}, (8, 4, 3)),
@@ -150,6 +151,33 @@ def test_words_of_a_replay_are_whole_and_beside_the_matrices(name):
         assert not any(box.overlaps(other) for other in [*words[:number], *matrices]), ax.texts[number]
 
 
+@pytest.mark.parametrize("kernel", (2, 6))
+def test_a_panel_shows_what_the_picture_shows_whatever_was_shown_before(kernel):
+    film = replay.Replay(ran(kernel))
+    for number, item in ((4, 1), (9, 0), (len(film.steps), 3), (9, 0)):
+        svg, picture = ElementTree.fromstring(film.svg(number, item)), film.picture(number, item)
+        (ax,) = picture.axes
+        assert written_now(film, svg) == drawn_now(film, ax) and svg.get("aria-label") == picture.alt
+        said = [t.get_text() for t in ax.texts if t.get_text()]
+        assert sorted(text.text for text in svg.iter(f"{SVG}text")) == sorted(said)
+        own = [patch for patch in ax.patches if isinstance(patch, Circle)]
+        assert len(list(svg.iter(f"{SVG}circle"))) == len(own) - 1  # Matplotlib writes the one in the key as a path
+        assert film.svg(number, item) == replay.Replay(ran(kernel)).svg(number, item)
+
+
+def written_now(film, svg):
+    """The same as `drawn_now` in an SVG for a panel."""
+    found = {name: {} for name in film._places}
+    for path in svg.iter(f"{SVG}path"):
+        for left, top, high in re.findall(r"M(\S+) (\S+)h1v(\d+)h-1z", path.get("d")):
+            for name, (x, y, rows, cols, sides) in film._places.items():
+                col, first = round(float(left) - x), round(float(top) - y)
+                if 0 <= col < cols and 0 <= first < rows and path.get("fill") == diagram.COLOURS[name]:
+                    indices = {col * rows + r if sides else r * cols + col for r in range(first, first + int(high))}
+                    found[name].setdefault(float(path.get("fill-opacity")), set()).update(indices)
+    return found
+
+
 def test_the_element_of_a_race_is_crossed_out():
     source = sources.read("02_tiled.cl").replace("barrier(CLK_LOCAL_MEM_FENCE);", "", 1)
     r = simulate(2, 8, 8, 8, {"TS": 4}, source)
@@ -159,7 +187,7 @@ def test_the_element_of_a_race_is_crossed_out():
         (ax,) = film.picture(number).axes
         red = any(same_color(line.get_color(), RED) for line in ax.lines)
         touched = {name for name in r.shapes if race.element in views.places(step.entries, name)}
-        assert red == bool(touched), step
+        assert red == bool(touched) == (RED in film.svg(number)), step
 
 
 def test_a_replay_ends_where_the_kernel_had_to_stop():
