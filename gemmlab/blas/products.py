@@ -181,7 +181,7 @@ def _prepare(
         batch = batch.swapped
     if (m * n == 0 or not (problem.k or adds)) and edges == "shift":
         edges = "pad"  # there is nothing to shift
-    packs = packed.takes(kernel, params, edges, precision, a.dtype, device, (m, n, k))
+    packs = packed.takes(kernel, params, edges, precision, a.dtype, device)
     if packs and batch is not None and kernel == "auto":
         packs = m * n * k >= _PACKED_ALONE
     auto = batch is not None and kernel == "auto" and (edges, precision) == ("auto", "float32")
