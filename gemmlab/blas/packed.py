@@ -30,6 +30,8 @@ from .repeat import Recording, Repeat
 _FLAGS = ("-cl-mad-enable",)
 #: Bytes that the panels of a product take at most, as long as that is one block of k or more.
 _PANELS = 16 * 2**20
+#: Multiply-adds that are worth a work-item: waking a thread takes as long.
+_WORTH = 2**17
 #: Work-items for each compute unit: more of them share the work more evenly, fewer read the panels less often.
 _PER_UNIT = 4
 
@@ -116,7 +118,8 @@ def _in_one(session: Session, c: Packed, problem: Problem, a: View, b: View, alp
     if m < n:
         m, n, a, b, lying = n, m, b, a, lying[::-1]
         added = (*added[:3], *added[:2:-1])  # the distances of rows and columns are the last two
-    rows = round_up(tiles_over(m, _PER_UNIT * session.device.units), c.rows)
+    items = min(_PER_UNIT * session.device.units, tiles_over(m * n * k, _WORTH))
+    rows = round_up(tiles_over(m, items), c.rows)
     args = m, n, k, rows, alpha, *a, *b, *added, out, *lying
     kernel = _thin_kernel(c, session.device, session.queue.context)
     session.launch("gemm", Bound(kernel, (tiles_over(m, rows),), (1,), args))

@@ -421,12 +421,17 @@ def panel(c: Packed, operand: str, side: str, space: str = "__global") -> Lines:
         {
             const int there = min($side, size - p);
             X += (long)p*apart + (long)k0*step;
+            if (there < $side) {
+                for (int i = 0; i < $side*depth; i++) {
+                    to[i] = 0;
+                }
+            }
             if (step == 1) {
                 for (int first = 0; first < depth; first += $line) {
                     const int end = min(first + $line, depth);
-                    for (int i = 0; i < $side; i++) {
+                    for (int i = 0; i < there; i++) {
                         for (int k = first; k < end; k++) {
-                            to[k*$side + i] = i < there ? X[i*apart + k] : 0;
+                            to[k*$side + i] = X[i*apart + k];
                         }
                     }
                 }
@@ -438,8 +443,8 @@ def panel(c: Packed, operand: str, side: str, space: str = "__global") -> Lines:
                 }
             } else {
                 for (int k = 0; k < depth; k++) {
-                    for (int i = 0; i < $side; i++) {
-                        to[k*$side + i] = i < there ? X[k*step + i] : 0;
+                    for (int i = 0; i < there; i++) {
+                        to[k*$side + i] = X[k*step + i];
                     }
                 }
             }
