@@ -76,7 +76,27 @@ def calls() -> str:
     return "\n".join(rows)
 
 
-TABLES = {"chapters": chapters, "ladder": ladder, "calls": calls, "beside cublas": beside_cublas}
+def calls_on_processors() -> str:
+    """How whole calls of `matmul` on NumPy arrays compare with NumPy's own product, for each runtime."""
+    found = json.loads((ROOT / "results" / "cpu_calls.json").read_text(encoding="utf-8"))
+    rows = [f"| {found['title']} | geometric mean (slowest shape) | large products |", "|---|---:|---:|"]
+    for one in found["sets"]:
+        cells = [_mean(one[part].get("matmul of NumPy arrays")) for part in ("summary", "large")]
+        rows.append(f"| {one['title']}, {one['shapes']} | {cells[0]} | {cells[1]} |")
+    return "\n".join(rows)
+
+
+def _mean(found: dict | None) -> str:
+    return f"{found['mean']:.2f} ({found['least']:.2f})" if found else ""
+
+
+TABLES = {
+    "chapters": chapters,
+    "ladder": ladder,
+    "calls": calls,
+    "calls on processors": calls_on_processors,
+    "beside cublas": beside_cublas,
+}
 CEILINGS = {
     "ceilings h200": lambda: explained.table(explained.ladder("H200")),
     "ceilings k40m": lambda: explained.table(explained.ladder("K40m")),

@@ -595,7 +595,7 @@ def matmul(
             where it has gaps, the result is copied into it.
         kernel: "auto" for the best known kernel at that size (see `gemmlab.family`), "family" for a kernel that the
             family writes, "packed" for one with packed operands (on processors, float32 and float64; "auto" takes it
-            there unless a side is shorter than 16), or for float32 the number or name of a kernel of the catalog.
+            there), or for float32 the number or name of a kernel of the catalog.
         params: the kernel's parameters; for "family" those of `gemmlab.family.tiles.DEFAULTS`. C is computed as its
             transpose, so that parameters of the kernel's rows (such as TSM) act on columns of the result, and the
             other way round.

@@ -26,8 +26,8 @@ from .text import Lines, fill, writes
 _FIRST_CACHE = 32 * 1024
 #: Bytes that a block of B may take: half of the second cache where it is as small as 512 kB.
 _BLOCK_OF_B = 256 * 1024
-#: The same for a thin product, whose work-items keep a block of their own.
-_OWN_BLOCK_OF_B = 96 * 1024
+#: Bytes of all of B in a thin product, of which each work-item keeps a copy.
+_WHOLE_B = 96 * 1024
 #: Steps of k that are copied at once where neighbours in memory belong to neighbouring steps: a line of the cache.
 _LINE = 16
 
@@ -65,9 +65,9 @@ class Packed:
 
     @property
     def thin_block(self) -> int:
-        """Columns of a block of B in `write_thin`, a multiple of NR."""
+        """Columns that `write_thin` has room for, a multiple of NR."""
         size = PRECISIONS[self.precision].size
-        return max(1, _OWN_BLOCK_OF_B // (self.depth * size * self.columns)) * self.columns
+        return max(1, _WHOLE_B // (self.depth * size * self.columns)) * self.columns
 
     @property
     def real(self) -> str:
@@ -277,14 +277,13 @@ def _thin(c: Packed) -> Lines:
         // $name, for few columns
         //
         // Computes: C = alpha A B$added, of ${real}s, in one launch.
-        // Costs:    each work-item packs all of B for itself, and each panel of A as often as there are blocks of NC
-        //           columns; nothing packed leaves the caches.
-        // Requires: work-groups of one work-item; rows a multiple of MR; any M, N and K.
+        // Costs:    each work-item packs all of B for itself; nothing packed leaves the caches.
+        // Requires: work-groups of one work-item; rows a multiple of MR; at most NC columns; any M and K.
 
         #define MR $rows // rows of the register block
         #define NR $columns // columns of the register block
         #define KC $depth // steps of k in a block
-        #define NC $most // columns in a block of B
+        #define NC $most // columns for which there is room
 
         $panel_of_a
 
@@ -304,25 +303,22 @@ def _thin(c: Packed) -> Lines:
             const int m0 = get_group_id(0)*rows;
             const int m1 = min(m0 + rows, M);
 
-            for (int n0 = 0; n0 < N; n0 += NC) {
-                const int n1 = min(n0 + NC, N);
-                for (int k0 = 0; k0 < K; k0 += KC) {
-                    const int depth = min(KC, K - k0);
-                    const int fresh = k0 == 0; // C holds nothing yet
+            for (int k0 = 0; k0 < K; k0 += KC) {
+                const int depth = min(KC, K - k0);
+                const int fresh = k0 == 0; // C holds nothing yet
 
-                    for (int n = n0; n < n1; n += NR) {
-                        panel_of_b(N, n, k0, depth, B + offset_b, apart_b, step_b, ($real*)block + (n - n0)*depth);
-                    }
-                    for (int m = m0; m < m1; m += MR) {
-                        panel_of_a(M, m, k0, depth, A + offset_a, apart_a, step_a, ($real*)panel);
-                        for (int n = n0; n < n1; n += NR) {
-                            const $vector* a = panel;
-                            const $real* b = (const $real*)block + (n - n0)*depth;
+                for (int n = 0; n < N; n += NR) {
+                    panel_of_b(N, n, k0, depth, B + offset_b, apart_b, step_b, ($real*)block + n*depth);
+                }
+                for (int m = m0; m < m1; m += MR) {
+                    panel_of_a(M, m, k0, depth, A + offset_a, apart_a, step_a, ($real*)panel);
+                    for (int n = 0; n < N; n += NR) {
+                        const $vector* a = panel;
+                        const $real* b = (const $real*)block + n*depth;
 
-                            $compute
+                        $compute
 
-                            $store
-                        }
+                        $store
                     }
                 }
             }

@@ -91,11 +91,15 @@ def test_alpha_beta_and_transposition(on_host, processor):
             assert np.array_equal(again if on_host else again.get(), 2 * (a @ b) + beta * before)
 
 
+@pytest.mark.parametrize("launches", (1, 2))
 @pytest.mark.parametrize("precision", "sd")
-def test_every_candidate_writes_all_of_c_and_nothing_else(precision, processor):
-    """C is NaN before, and lies between two patterns; sums over k are cut into parts, and parts into blocks."""
+def test_every_candidate_writes_all_of_c_and_nothing_else(precision, launches, processor, monkeypatch):
+    """C is NaN before, and lies between two patterns; sums over k are cut into blocks, and for two launches into
+    parts."""
+    monkeypatch.setattr(Packed, "thin_block", 12 if launches == 1 else 0)
+    monkeypatch.setattr(packed, "_PANELS", 20_000)
     dtype = {"s": np.float32, "d": np.float64}[precision]
-    m, n, k = 45, 39, 100
+    m, n, k = (11 if launches == 1 else 45), 39, 100
     a, b = check.exact_inputs(m, n, k, dtype=dtype)
     frame = FRAME_BYTES // np.dtype(dtype).itemsize
     for c in candidates(precision, probe._vector(processor, precision), processor.limits):
@@ -174,6 +178,15 @@ def test_a_result_is_not_written_over_an_operand_that_is_still_read(processor):
     expected = a @ b + a
     got = gemm(1, a, b, 1, a, overwrite_c=True, kernel="packed", device=processor)
     assert np.array_equal(got, expected)
+
+
+def test_operands_that_are_read_only_and_results_that_have_to_be_mapped(processor, monkeypatch):
+    a, b = check.exact_inputs(33, 20, 40)
+    for x in (a, b):
+        x.flags.writeable = False
+    for _ in "as it is", "mapped":
+        assert check.exact(matmul(a, b, kernel="packed", device=processor), a, b).ok
+        monkeypatch.setattr(packed, "_writes_in_place", lambda queue: False)
 
 
 # The probe
