@@ -79,15 +79,12 @@ def calls() -> str:
 def calls_on_processors() -> str:
     """How whole calls of `matmul` on NumPy arrays compare with NumPy's own product, for each runtime."""
     found = json.loads((ROOT / "results" / "cpu_calls.json").read_text(encoding="utf-8"))
-    rows = [f"| {found['title']} | geometric mean (slowest shape) | large products |", "|---|---:|---:|"]
+    rows = [f"| {found['title']} | geometric mean (slowest shape) | large products | spread |", "|---|---:|---:|---:|"]
     for one in found["sets"]:
-        cells = [_mean(one[part].get("matmul of NumPy arrays")) for part in ("summary", "large")]
-        rows.append(f"| {one['title']}, {one['shapes']} | {cells[0]} | {cells[1]} |")
+        every, large = (one[part]["matmul of NumPy arrays"] for part in ("summary", "large"))
+        cells = [f"{some['mean']:.2f} ({some['least']:.2f})" for some in (every, large)]
+        rows.append(f"| {one['title']}, {one['shapes']} | {' | '.join(cells)} | {every['spread']:.0%} |")
     return "\n".join(rows)
-
-
-def _mean(found: dict | None) -> str:
-    return f"{found['mean']:.2f} ({found['least']:.2f})" if found else ""
 
 
 TABLES = {
