@@ -76,7 +76,24 @@ def calls() -> str:
     return "\n".join(rows)
 
 
-TABLES = {"chapters": chapters, "ladder": ladder, "calls": calls, "beside cublas": beside_cublas}
+def calls_on_processors() -> str:
+    """How whole calls of `matmul` on NumPy arrays compare with NumPy's own product, for each runtime."""
+    found = json.loads((ROOT / "results" / "cpu_calls.json").read_text(encoding="utf-8"))
+    rows = [f"| {found['title']} | geometric mean (slowest shape) | large products | spread |", "|---|---:|---:|---:|"]
+    for one in found["sets"]:
+        every, large = (one[part]["matmul of NumPy arrays"] for part in ("summary", "large"))
+        cells = [f"{some['mean']:.2f} ({some['least']:.2f})" for some in (every, large)]
+        rows.append(f"| {one['title']}, {one['shapes']} | {' | '.join(cells)} | {every['spread']:.0%} |")
+    return "\n".join(rows)
+
+
+TABLES = {
+    "chapters": chapters,
+    "ladder": ladder,
+    "calls": calls,
+    "calls on processors": calls_on_processors,
+    "beside cublas": beside_cublas,
+}
 CEILINGS = {
     "ceilings h200": lambda: explained.table(explained.ladder("H200")),
     "ceilings k40m": lambda: explained.table(explained.ladder("K40m")),

@@ -148,7 +148,9 @@ def _compare_options(parser) -> None:
     shapes = parser.add_argument_group("shapes of calls, beside --sizes; M x N x K is then the row-major product")
     shapes.add_argument("--random", type=int, default=0, metavar="N", help="so many random shapes")
     shapes.add_argument("--seed", type=int, default=0, help="of the random shapes (default: 0)")
-    shapes.add_argument("--most-flops", type=float, help="operations of a random shape (2e12; processors 2e10)")
+    shapes.add_argument(
+        "--most-flops", type=float, help="operations of a random shape (2e12; processors: half a second)"
+    )
     words = "of the matrices, such as float64,complex64 (default: float32)"
     shapes.add_argument("--types", type=types, default=["float32"], help=words)
     shapes.add_argument("--numpy", action="store_true", help="NumPy arrays in and out instead of device arrays")
@@ -356,19 +358,23 @@ def _compare_calls(given: Arguments, device) -> int:
         raise ValueError("--repeats is for --cublas and --clblast; a call is timed in rounds")
     shapes = [dimensions(size) for size in given.sizes]
     if given.random:
-        most = given.most_flops or calls.MOST_FLOPS.get(device.kind, calls.MOST_FLOPS["CPU"])
+        most = given.most_flops or calls.most_flops(device)
+        print(f"random shapes of at most {most:.0e} operations (--most-flops)")
         shapes += calls.random_shapes(given.random, given.seed, most)
     if not shapes:
         raise ValueError("compare what? Give --sizes, --random N, or both")
     rows = [row for dtype in given.types for row in calls.compare(shapes, device, given.numpy, dtype)]
-    for way, found in calls.summary(rows).items():
-        print(
-            f"{way}, {len(rows)} shapes: geometric mean {found['mean']:.2f}, {found['share']:.0%} above {calls.GOOD}, "
-            f"least {found['least']:.2f}, spread within a shape {found['spread']:.0%}"
-        )
+    large = calls.large(rows, device.kind)
+    words = f"{len(large)} of them with at least {calls.LARGE.get(device.kind, calls.LARGE['CPU']):.0e} operations"
+    for some, which in ((rows, f"{len(rows)} shapes"), (large, words)):
+        for way, found in calls.summary(some).items():
+            print(
+                f"{way}, {which}: geometric mean {found['mean']:.2f}, {found['share']:.0%} above {calls.GOOD}, "
+                f"least {found['least']:.2f}, spread within a shape {found['spread']:.0%}"
+            )
     if given.json:
         head = {"title": given.title or device.name, **records.origin(_command()), "device": device.facts()}
-        records.write(given.json, head | calls.recorded(rows))
+        records.write(given.json, head | calls.recorded(rows, device.kind))
         print(f"wrote {given.json}")
     return 0
 

@@ -15,7 +15,6 @@ import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 
-from .. import model
 from ..blas.products import matmul
 from ..family import choice
 from ..opencl.devices import Device, find_device
@@ -28,10 +27,25 @@ CALLS = 50  # but no more than this
 #: core from whoever comes next.
 PAUSE = 0.06
 LONGEST = 16384  # side of a random product
-MOST_FLOPS = {"GPU": 2e12, "CPU": 2e10}  # of a random product: what takes either about a second at most
+MOST_FLOPS = 2e12  # of a random product on a GPU; see `most_flops`
+LARGE = {"GPU": 1e9, "CPU": 1e8}  # operations from which on the device decides, and not the host that calls it
 GOOD = 0.9  # a ratio from which on a shape counts as served well
 
 Shape = tuple[int, int, int]
+
+
+def most_flops(device: Device) -> float:
+    """Operations of a random product on a device: on a processor what it does in half a second, as a power of ten.
+
+    The rate is that of `matmul` at 1024, and the power of ten is the next lower one, so that another run on the same
+    machine has the same shapes.
+    """
+    if device.kind == "GPU":
+        return MOST_FLOPS
+    x = np.ones((1024, 1024), np.float32)
+    way = Way(lambda: matmul(x, x, device=device), lambda: None)
+    seconds = min(_seconds(way, 1) for _ in range(4))
+    return 10.0 ** np.floor(np.log10(0.5 * 2 * 1024**3 / seconds))
 
 
 def random_shapes(number: int, seed: int, most_flops: float) -> list[Shape]:
@@ -86,14 +100,19 @@ class Row(NamedTuple):
     seconds: dict[str, list[float]]
     dtype: str = "float32"
 
+    @property
+    def flops(self) -> float:
+        """Operations of the product."""
+        each = 4 if self.dtype.startswith("complex") else 1  # real multiply-adds in one
+        return 2.0 * each * self.m * self.n * self.k
+
     def ratios(self, way: str) -> list[float]:
         """How many times as fast as the other library each round was: its time over ours, in the same round."""
         return [theirs / ours for ours, theirs in zip(self.seconds[way], [*self.seconds.values()][-1], strict=True)]
 
     def __str__(self) -> str:
         *ours, other = self.seconds
-        each = 4 if self.dtype.startswith("complex") else 1  # real multiply-adds in one
-        theirs = each * model.gflops(self.m, self.n, self.k, float(np.median(self.seconds[other])))
+        theirs = 1e-9 * self.flops / float(np.median(self.seconds[other]))
         words = [f"{self.dtype}, {self.m} x {self.n} x {self.k}: {other} {theirs:,.1f} GFLOPS"]
         for way in ours:
             ratios = self.ratios(way)
@@ -187,8 +206,8 @@ def summary(rows: list[Row]) -> dict[str, dict[str, float]]:
     A shape's ratio is the median of its rounds; the spread is the median over the shapes of the difference between
     the fastest and the slowest round, as a part of the ratio.
     """
-    found = {}
-    for way in [*rows[0].seconds][:-1]:
+    found: dict[str, dict[str, float]] = {}
+    for way in [*rows[0].seconds][:-1] if rows else []:
         each = [row.ratios(way) for row in rows]
         ratios = np.array([np.median(r) for r in each])
         found[way] = {
@@ -200,6 +219,11 @@ def summary(rows: list[Row]) -> dict[str, dict[str, float]]:
     return found
 
 
-def recorded(rows: list[Row]) -> dict:
-    """The rows and their summary for a record."""
-    return {"calls": [row._asdict() for row in rows], "summary": summary(rows)}
+def recorded(rows: list[Row], kind: str) -> dict:
+    """The rows for a record, with a summary of all and one of those that are large for a device of this kind."""
+    return {"calls": [row._asdict() for row in rows], "summary": summary(rows), "large": summary(large(rows, kind))}
+
+
+def large(rows: list[Row], kind: str) -> list[Row]:
+    """The rows of products whose operations take longer than the call."""
+    return [row for row in rows if row.flops >= LARGE.get(kind, LARGE["CPU"])]

@@ -78,7 +78,7 @@ class Job(NamedTuple):
 
 def shapes(random: int = RANDOM) -> list[tuple[int, int, int]]:
     """M, N, K of the row-major products to record, in an order in which every part has some of all kinds."""
-    found = [*dict.fromkeys([*PROMISED, *SQUARES, *THIN, *calls.random_shapes(random, SEED, calls.MOST_FLOPS["GPU"])])]
+    found = [*dict.fromkeys([*PROMISED, *SQUARES, *THIN, *calls.random_shapes(random, SEED, calls.MOST_FLOPS)])]
     np.random.default_rng(SEED).shuffle(found)
     return [(int(m), int(n), int(k)) for m, n, k in found]
 

@@ -1,5 +1,7 @@
 """Products on processors: both operands are packed into panels, then multiplied (see `gemmlab.family.packed`).
 
+That takes two launches; a product with few rows or columns takes one, whose work-items pack for themselves.
+
 A processor's OpenCL device computes in the memory of the host. So NumPy operands are not uploaded: their own memory
 becomes the buffer that is read, and the result is written straight into the array that is returned.
 """
@@ -14,8 +16,8 @@ import pyopencl as cl
 from ..caches import cached
 from ..catalog.spec import round_up, tiles_over
 from ..family.configuration import letter_of
-from ..family.packed import Packed, write, write_packing
-from ..family.written import check_double
+from ..family.packed import Packed, write, write_packing, write_thin
+from ..family.written import View, check_double
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
 from .passes import Matrix, Session, view
@@ -28,14 +30,14 @@ from .repeat import Recording, Repeat
 _FLAGS = ("-cl-mad-enable",)
 #: Bytes that the panels of a product take at most, as long as that is one block of k or more.
 _PANELS = 16 * 2**20
+#: Multiply-adds that are worth a work-item: waking a thread takes as long.
+_WORTH = 2**17
 #: Work-items for each compute unit: more of them share the work more evenly, fewer read the panels less often.
 _PER_UNIT = 4
-#: Multiply-adds from which on packing pays, and rows, columns and steps of k that it needs at least.
-_PAYS, _SIDE = 2**15, 16
 
 
-def takes(kernel, params, edges, precision, dtype: np.dtype, device: Device, sizes: tuple[int, int, int]) -> bool:
-    """Whether a product of these sizes is packed: where that is asked for, and on processors where it pays.
+def takes(kernel, params, edges, precision, dtype: np.dtype, device: Device) -> bool:
+    """Whether a product is packed: where that is asked for, and on processors where nothing else is.
 
     Raises:
         ValueError: if kernel="packed" is asked for together with what it cannot do.
@@ -44,8 +46,7 @@ def takes(kernel, params, edges, precision, dtype: np.dtype, device: Device, siz
         return False
     plain = params is None and edges == "auto" and precision == "float32"
     if kernel == "auto":
-        large = min(sizes) >= _SIDE and sizes[0] * sizes[1] * sizes[2] >= _PAYS
-        return plain and large and device.kind == "CPU" and dtype.kind == "f" and _has(dtype, device)
+        return plain and device.kind == "CPU" and dtype.kind == "f" and _has(dtype, device)
     if dtype.kind != "f":
         raise ValueError(f"kernel='packed' multiplies float32 and float64, not {dtype}; 'family' takes every type")
     if device.kind != "CPU":
@@ -77,27 +78,51 @@ def gemm(session: Session, problem: Problem, buffers, alpha, beta, before, out: 
 
 def run(session: Session, setting: Packed, problem: Problem, buffers, alpha, beta, before, out: Matrix) -> None:
     """`gemm` with these settings."""
-    m, n, k = problem[:3]
     c = replace(setting, beta=before is not None)
-    device, queue = session.device, session.queue
     (op_a, offset_a, lda), (op_b, offset_b, ldb) = problem.a.lying, problem.b.lying
-    along_k = op_a == "T", op_b == "N"
-    pack, multiply = _kernels(c, along_k, device, queue.context)
+    a = View(buffers[0], offset_a, *((1, lda) if op_a == "N" else (lda, 1)))
+    b = View(buffers[1], offset_b, *((ldb, 1) if op_b == "N" else (1, ldb)))
+    added = (beta, *view(*before)) if before is not None else ()
+    if min(problem[:2]) <= c.thin_block:
+        _in_one(session, c, problem, a, b, alpha, added, out.buffer)
+    else:
+        _in_two(session, c, problem, a, b, alpha, added, out.buffer)
+
+
+# An operand is a `View` here: memory, first element, and the distances of rows (or columns of B) and of steps of k.
+
+
+def _in_two(session: Session, c: Packed, problem: Problem, a: View, b: View, alpha, added: tuple, out) -> None:
+    """Pack both operands, or as many steps of k as fit `_PANELS`, and multiply the panels."""
+    m, n, k = problem[:3]
+    pack, multiply = _kernels(c, session.device, session.queue.context)
     panels_of = tiles_over(m, c.rows), tiles_over(n, c.columns)
     lengths = panels_of[0] * c.rows, panels_of[1] * c.columns
     part = steps_at_once(c, lengths, k)
     panels = [session.memory(length * part) for length in lengths]
-    rows, columns = shares(c, m, n, device.units)
+    rows, columns = shares(c, m, n, session.device.units)
     groups = tiles_over(m, rows), tiles_over(n, columns)
-    added = (beta, *view(*before)) if before is not None else ()
     for k0 in range(0, k, part):
         steps = min(part, k - k0)
-        a = buffers[0], offset_a + (k0 if along_k[0] else k0 * lda), lda
-        b = buffers[1], offset_b + (k0 if along_k[1] else k0 * ldb), ldb
         size = sum(panels_of), tiles_over(steps, c.depth)
-        session.launch("pack", Bound(pack, size, (1, 1), (m, n, steps, *a, *b, *panels)))
-        args = m, n, steps, rows, columns, alpha, *panels, *added, int(k0 == 0), out.buffer
+        from_a, from_b = (x._replace(offset=x.offset + k0 * x.across) for x in (a, b))
+        session.launch("pack", Bound(pack, size, (1, 1), (m, n, steps, *from_a, *from_b, *panels)))
+        args = m, n, steps, rows, columns, alpha, *panels, *added, int(k0 == 0), out
         session.launch("gemm", Bound(multiply, groups, (1, 1), args))
+
+
+def _in_one(session: Session, c: Packed, problem: Problem, a: View, b: View, alpha, added: tuple, out) -> None:
+    """Multiply in one launch. If A has fewer rows than B has columns, multiply the transposes: C' = B' A'."""
+    m, n, k = problem[:3]
+    lying = 1, m
+    if m < n:
+        m, n, a, b, lying = n, m, b, a, lying[::-1]
+        added = (*added[:3], *added[:2:-1])  # the distances of rows and columns are the last two
+    items = min(_PER_UNIT * session.device.units, tiles_over(m * n * k, _WORTH))
+    rows = round_up(tiles_over(m, items), c.rows)
+    args = m, n, k, rows, alpha, *a, *b, *added, out, *lying
+    kernel = _thin_kernel(c, session.device, session.queue.context)
+    session.launch("gemm", Bound(kernel, (tiles_over(m, rows),), (1,), args))
 
 
 def steps_at_once(c: Packed, lengths: tuple[int, int], k: int) -> int:
@@ -121,10 +146,16 @@ def shares(c: Packed, m: int, n: int, units: int) -> tuple[int, int]:
 
 
 @cached(64)
-def _kernels(c: Packed, along_k: tuple[bool, bool], device: Device, context: cl.Context) -> tuple[Built, Built]:
+def _kernels(c: Packed, device: Device, context: cl.Context) -> tuple[Built, Built]:
     """What packs, and what multiplies."""
-    packing = build(device, context, f"pack of {c.name}", write_packing(c, along_k), {}, "pack")
+    packing = build(device, context, f"pack of {c.name}", write_packing(c), {}, "pack")
     return packing, build(device, context, c.name, write(c), {}, flags=_FLAGS)
+
+
+@cached(64)
+def _thin_kernel(c: Packed, device: Device, context: cl.Context) -> Built:
+    """What packs and multiplies in one launch."""
+    return build(device, context, f"{c.name} of few columns", write_thin(c), {}, flags=_FLAGS)
 
 
 # The host's memory.
@@ -146,7 +177,7 @@ def of_numpy(
     operands = _operand(queue.context, "b", b, trans[1]), _operand(queue.context, "a", a, trans[0])
     problem = Problem(n, m, k, operands[0][1], operands[1][1])  # from here on everything is column-major
     with Session(queue, device, dtype=out.dtype) as session:
-        result = _buffer(queue.context, out, writable=True)
+        result = _buffer(queue.context, out)
         before = None
         if beta:
             own = Operand("c", Layout.compact(n, m), None)
@@ -156,16 +187,29 @@ def of_numpy(
         setting = settled(device, letter_of(session.dtype), problem[:3], run)
         known = _known(queue, setting, problem) if plain else []
         if known:
-            known[0](queue, (*buffers, result), session.allocate)
+            last = known[0](queue, (*buffers, result), session.allocate)
         else:
             session.recording = Recording() if plain else None
             run(session, setting, problem, buffers, alpha, beta, before, Matrix(result, Layout.compact(n, m)))
             if session.recording:
                 known.append(Repeat(session.recording, (*buffers, result)))
-        # mapping waits for the result; on a device with memory of its own it would be copied back now
-        mapped, _ = cl.enqueue_map_buffer(queue, result, cl.map_flags.READ, 0, out.shape, out.dtype)
-        mapped.base.release(queue)
+            last = session.events[-1][1]
+        last.wait()
+        if not _writes_in_place(queue):
+            mapped, _ = cl.enqueue_map_buffer(queue, result, cl.map_flags.READ, 0, out.shape, out.dtype)
+            mapped.base.release(queue)
     return out
+
+
+@cached(8)
+def _writes_in_place(queue: cl.CommandQueue) -> bool:
+    """Whether what a device writes to the host's memory is there at once.
+
+    OpenCL promises it only after the buffer is mapped, which takes another command and as long as a small product.
+    """
+    found = np.zeros(1024, np.int32)[1:]  # of no particular alignment
+    cl.enqueue_fill_buffer(queue, _buffer(queue.context, found), np.int32(1), 0, found.nbytes).wait()
+    return bool(found.all())
 
 
 @cached(256)
@@ -187,11 +231,15 @@ def _operand(context: cl.Context, name: str, x: np.ndarray, trans: bool = False)
     layout = Layout.compact(cols, rows, down) if by_rows else Layout.compact(rows, cols, across)
     if not x.flags.forc:  # all that lies between the first element and the last
         length = (rows - 1) * down + (cols - 1) * across + 1
-        x = np.lib.stride_tricks.as_strided(x, (length,), (x.itemsize,), writeable=False)
+        x = np.lib.stride_tricks.as_strided(x, (length,), (x.itemsize,), writeable=x.flags.writeable)
     return _buffer(context, x), Operand(name, *((layout, None) if by_rows != trans else (None, layout)))
 
 
-def _buffer(context: cl.Context, x: np.ndarray, writable: bool = False) -> cl.Buffer:
-    """A buffer that is the memory of a contiguous array."""
-    access = cl.mem_flags.READ_WRITE if writable else cl.mem_flags.READ_ONLY
+def _buffer(context: cl.Context, x: np.ndarray) -> cl.Buffer:
+    """A buffer that is the memory of a contiguous array.
+
+    It may be written where the array may: of a buffer for reading alone Intel's runtime makes a copy, unless the memory
+    begins at a multiple of 128 bytes, and that can take longer than the product.
+    """
+    access = cl.mem_flags.READ_WRITE if x.flags.writeable else cl.mem_flags.READ_ONLY
     return cl.Buffer(context, access | cl.mem_flags.USE_HOST_PTR, hostbuf=x)

@@ -39,6 +39,8 @@ Run = Callable[..., None]
 #: Names of settings by device, driver, version and precision.
 notes = Notes("processors.json")
 _settled: dict[tuple, Packed] = {}
+#: What small products take meanwhile; the file is read only once for them.
+_unsettled: dict[tuple, Packed] = {}
 _lock = threading.Lock()
 
 
@@ -48,6 +50,8 @@ def settled(device: Device, precision: str, sizes: tuple[int, int, int], run: Ru
     As long as there are none, small products take the first candidate without any probe.
     """
     key = (device, precision)
+    if key in _unsettled and key not in _settled and prod(sizes) <= _SMALL:
+        return _unsettled[key]
     if key not in _settled:
         with _lock:  # one thread tries, the others wait for what it finds
             if key not in _settled:
@@ -56,7 +60,7 @@ def settled(device: Device, precision: str, sizes: tuple[int, int, int], run: Ru
                 found = next((c for c in tried if c.name == known), None)
                 if found is None:
                     if prod(sizes) <= _SMALL:
-                        return tried[0]
+                        return _unsettled.setdefault(key, tried[0])
                     found = _fastest(device, precision, tried, run)
                     notes.write(_place(device, precision), found.name)
                 _settled[key] = found
@@ -106,3 +110,4 @@ def _place(device: Device, precision: str) -> str:
 
 
 on_clear(lambda: _settled.clear())
+on_clear(lambda: _unsettled.clear())

@@ -181,7 +181,7 @@ def _prepare(
         batch = batch.swapped
     if (m * n == 0 or not (problem.k or adds)) and edges == "shift":
         edges = "pad"  # there is nothing to shift
-    packs = packed.takes(kernel, params, edges, precision, a.dtype, device, (m, n, k))
+    packs = packed.takes(kernel, params, edges, precision, a.dtype, device)
     if packs and batch is not None and kernel == "auto":
         packs = m * n * k >= _PACKED_ALONE
     auto = batch is not None and kernel == "auto" and (edges, precision) == ("auto", "float32")
@@ -595,7 +595,7 @@ def matmul(
             where it has gaps, the result is copied into it.
         kernel: "auto" for the best known kernel at that size (see `gemmlab.family`), "family" for a kernel that the
             family writes, "packed" for one with packed operands (on processors, float32 and float64; "auto" takes it
-            there unless a side is shorter than 16), or for float32 the number or name of a kernel of the catalog.
+            there), or for float32 the number or name of a kernel of the catalog.
         params: the kernel's parameters; for "family" those of `gemmlab.family.tiles.DEFAULTS`. C is computed as its
             transpose, so that parameters of the kernel's rows (such as TSM) act on columns of the result, and the
             other way round.

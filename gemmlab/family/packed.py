@@ -7,6 +7,9 @@ block of C up in vector registers. A panel of A stays in the first cache while t
 KC steps stays in the second. This order of loops is that of K. Goto and R. van de Geijn, "Anatomy of high-performance
 matrix multiplication" (TOMS 34(3), 2008), and of BLIS.
 
+A product with few columns needs so few multiply-adds for each element of A that a copy of A in memory would cost as
+much as they do. `write_thin` writes a kernel for it that packs one panel at a time, which stays in the first cache.
+
 There are no work-groups to speak of: one work-item does the work of a thread, without local memory or barriers.
 """
 
@@ -23,6 +26,10 @@ from .text import Lines, fill, writes
 _FIRST_CACHE = 32 * 1024
 #: Bytes that a block of B may take: half of the second cache where it is as small as 512 kB.
 _BLOCK_OF_B = 256 * 1024
+#: Bytes of all of B in a thin product, of which each work-item keeps a copy.
+_WHOLE_B = 96 * 1024
+#: Steps of k that are copied at once where neighbours in memory belong to neighbouring steps: a line of the cache.
+_LINE = 16
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,12 @@ class Packed:
         """Columns of a block of B that stays in the second cache (NC), a multiple of NR."""
         size = PRECISIONS[self.precision].size
         return max(1, _BLOCK_OF_B // (self.depth * size * self.columns)) * self.columns
+
+    @property
+    def thin_block(self) -> int:
+        """Columns that `write_thin` has room for, a multiple of NR."""
+        size = PRECISIONS[self.precision].size
+        return max(1, _WHOLE_B // (self.depth * size * self.columns)) * self.columns
 
     @property
     def real(self) -> str:
@@ -215,8 +228,12 @@ def compute(c: Packed) -> Lines:
 
 
 @writes
-def store(c: Packed) -> Lines:
-    """C from the register block, as far as it exists. Compilers make vectors of the loop over rows."""
+def store(c: Packed, element: str = "C[(n + j)*M + m + i]") -> Lines:
+    """C from the register block, as far as it exists. Compilers make vectors of the loop over rows.
+
+    Args:
+        element: the element of C in row i and column j of the block.
+    """
     sums = [", ".join(f"c{j}_{i}" for i in range(c.vectors)) for j in range(c.columns)]
     before = "beta*C0[offset_c + (m + i)*down + (n + j)*across]" if c.beta else "0"
     return fill(
@@ -227,11 +244,10 @@ def store(c: Packed) -> Lines:
         };
         const int there = min(MR, M - m); // rows of this block that exist
         for (int j = 0; j < min(NR, N - n); j++) {
-            __global $real* column = C + (n + j)*M + m;
             const $real* sum = (const $real*)sums[j];
             for (int i = 0; i < there; i++) {
-                const $real before = fresh ? $before : column[i];
-                column[i] = before + alpha*sum[i];
+                const $real before = fresh ? $before : $element;
+                $element = before + alpha*sum[i];
             }
         }
         """,
@@ -240,24 +256,103 @@ def store(c: Packed) -> Lines:
         width=c.width,
         sums=[f"{{{row}}}," for row in sums],
         before=before,
+        element=element,
     )
 
 
-def write_packing(c: Packed, along_k: tuple[bool, bool]) -> str:
-    """The OpenCL C text of a kernel named ``pack`` that copies both operands into panels.
+def write_thin(c: Packed) -> str:
+    """The OpenCL C text of a kernel named ``gemm`` for few columns, which packs what it multiplies in the same launch.
 
-    Its arguments are M, N and K; each operand with the place of its first element and its leading dimension; and the
-    panels of both. A work-item copies a panel of one block of k: the first ones of A, the others of B.
-
-    Args:
-        c: how A and B are multiplied.
-        along_k: for A and for B, whether neighbours in memory belong to neighbouring steps of k.
+    Its arguments are M, N, K; the rows of C that a work-item computes, a multiple of MR; alpha; each operand as in
+    `write_packing`; with beta also beta and C0, with the place of its first element and the distances of its rows and
+    its columns; and C, with the distances of its rows and its columns.
     """
-    return "\n".join(_packing(c, along_k)) + "\n"
+    return "\n".join(_thin(c)) + "\n"
 
 
 @writes
-def _packing(c: Packed, along_k: tuple[bool, bool]) -> Lines:
+def _thin(c: Packed) -> Lines:
+    return fill(
+        """
+        // $name, for few columns
+        //
+        // Computes: C = alpha A B$added, of ${real}s, in one launch.
+        // Costs:    each work-item packs all of B for itself; nothing packed leaves the caches.
+        // Requires: work-groups of one work-item; rows a multiple of MR; at most NC columns; any M and K.
+
+        #define MR $rows // rows of the register block
+        #define NR $columns // columns of the register block
+        #define KC $depth // steps of k in a block
+        #define NC $most // columns for which there is room
+
+        $panel_of_a
+
+        $panel_of_b
+
+        __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+        void gemm(const int M, const int N, const int K, const int rows, const $real alpha,
+                  const __global $real* restrict A, const long offset_a, const int apart_a, const int step_a,
+                  const __global $real* restrict B, const long offset_b, const int apart_b, const int step_b,
+                  $beta
+                  __global $real* C, const int down_c, const int across_c)
+        {
+            $vector panel[KC*MR/$width]; // of A
+            $vector block[KC*NC/$width + 1]; // of B: panels of NR columns
+
+            // identifiers: this work-item's rows of C
+            const int m0 = get_group_id(0)*rows;
+            const int m1 = min(m0 + rows, M);
+
+            for (int k0 = 0; k0 < K; k0 += KC) {
+                const int depth = min(KC, K - k0);
+                const int fresh = k0 == 0; // C holds nothing yet
+
+                for (int n = 0; n < N; n += NR) {
+                    panel_of_b(N, n, k0, depth, B + offset_b, apart_b, step_b, ($real*)block + n*depth);
+                }
+                for (int m = m0; m < m1; m += MR) {
+                    panel_of_a(M, m, k0, depth, A + offset_a, apart_a, step_a, ($real*)panel);
+                    for (int n = 0; n < N; n += NR) {
+                        const $vector* a = panel;
+                        const $real* b = (const $real*)block + n*depth;
+
+                        $compute
+
+                        $store
+                    }
+                }
+            }
+        }
+        """,
+        name=c.name,
+        added=" + beta C0" if c.beta else "",
+        real=c.real,
+        vector=c.vector,
+        width=c.width,
+        rows=c.rows,
+        columns=c.columns,
+        depth=c.depth,
+        most=c.thin_block,
+        panel_of_a=panel(c, "a", "MR", "__private"),
+        panel_of_b=panel(c, "b", "NR", "__private"),
+        beta=_beta(c),
+        compute=compute(c),
+        store=store(c, "C[(m + i)*down_c + (n + j)*across_c]"),
+    )
+
+
+def write_packing(c: Packed) -> str:
+    """The OpenCL C text of a kernel named ``pack`` that copies both operands into panels.
+
+    Its arguments are M, N and K; each operand with the place of its first element, the distance of its rows (of A) or
+    columns (of B), and the distance of its steps of k, one of which is 1; and the panels of both. A work-item copies a
+    panel of one block of k: the first ones of A, the others of B.
+    """
+    return "\n".join(_packing(c)) + "\n"
+
+
+@writes
+def _packing(c: Packed) -> Lines:
     return fill(
         """
         // pack: MR rows of A, or NR columns of B, side by side, for one step of k after the other
@@ -276,58 +371,86 @@ def _packing(c: Packed, along_k: tuple[bool, bool]) -> Lines:
 
         __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
         void pack(const int M, const int N, const int K,
-                  const __global $real* restrict A, const long offset_a, const int lda,
-                  const __global $real* restrict B, const long offset_b, const int ldb,
+                  const __global $real* restrict A, const long offset_a, const int apart_a, const int step_a,
+                  const __global $real* restrict B, const long offset_b, const int apart_b, const int step_b,
                   __global $real* restrict Apanels, __global $real* restrict Bpanels)
         {
             const int panel = get_group_id(0);
             const int k0 = get_group_id(1)*KC; // first step of k of the block
             const int depth = min(KC, K - k0);
             if (panel < PANELS(M, MR)) {
-                panel_of_a(M, panel*MR, k0, depth, A + offset_a, lda, Apanels + k0*PANELS(M, MR)*MR);
+                const int m = panel*MR;
+                __global $real* to = Apanels + k0*PANELS(M, MR)*MR + m*depth;
+                panel_of_a(M, m, k0, depth, A + offset_a, apart_a, step_a, to);
             } else {
-                panel_of_b(N, (panel - PANELS(M, MR))*NR, k0, depth, B + offset_b, ldb, Bpanels + k0*PANELS(N, NR)*NR);
+                const int n = (panel - PANELS(M, MR))*NR;
+                __global $real* to = Bpanels + k0*PANELS(N, NR)*NR + n*depth;
+                panel_of_b(N, n, k0, depth, B + offset_b, apart_b, step_b, to);
             }
         }
         """,
         rows=c.rows,
         columns=c.columns,
         depth=c.depth,
-        panel_of_a=panel(c, "a", "MR", along_k[0]),
-        panel_of_b=panel(c, "b", "NR", along_k[1]),
+        panel_of_a=panel(c, "a", "MR"),
+        panel_of_b=panel(c, "b", "NR"),
         real=c.real,
     )
 
 
 @writes
-def panel(c: Packed, operand: str, side: str, along_k: bool) -> Lines:
-    """The function that copies one panel. A whole one asks nothing of its elements, so that it becomes vectors."""
-    element = "X[(p + i)*ld + k]" if along_k else "X[k*ld + p + i]"
+def panel(c: Packed, operand: str, side: str, space: str = "__global") -> Lines:
+    """The function that copies one panel. A whole one asks nothing of its elements, so that it becomes vectors.
+
+    Where neighbours in memory belong to neighbouring steps of k, these are read a line at a time: rows whose distance
+    is a power of two take each other's places in the first cache, and would have to be fetched again for each step.
+
+    Args:
+        operand, side: "a" and "MR", or "b" and "NR".
+        space: the address space of the panel.
+    """
     return fill(
         """
-        // $sides p, p + 1, ... of $name; zeroes where it has ended
+        // $sides p, p + 1, ... of $name, whose distance is apart, from step k0 on; zeroes where it has ended
         void panel_of_$operand(const int size, const int p, const int k0, const int depth,
-                        const __global $real* restrict X, const int ld, __global $real* restrict block)
+                        const __global $real* restrict X, const int apart, const int step, $space $real* restrict to)
         {
-            __global $real* to = block + p*depth;
-            for (int k = k0; k < k0 + depth; k++) {
-                if (p + $side <= size) {
-                    for (int i = 0; i < $side; i++) {
-                        to[i] = $element;
-                    }
-                } else {
-                    for (int i = 0; i < $side; i++) {
-                        to[i] = p + i < size ? $element : 0;
+            const int there = min($side, size - p);
+            X += (long)p*apart + (long)k0*step;
+            if (there < $side) {
+                for (int i = 0; i < $side*depth; i++) {
+                    to[i] = 0;
+                }
+            }
+            if (step == 1) {
+                for (int first = 0; first < depth; first += $line) {
+                    const int end = min(first + $line, depth);
+                    for (int i = 0; i < there; i++) {
+                        for (int k = first; k < end; k++) {
+                            to[k*$side + i] = X[i*apart + k];
+                        }
                     }
                 }
-                to += $side;
+            } else if (there == $side) {
+                for (int k = 0; k < depth; k++) {
+                    for (int i = 0; i < $side; i++) {
+                        to[k*$side + i] = X[k*step + i];
+                    }
+                }
+            } else {
+                for (int k = 0; k < depth; k++) {
+                    for (int i = 0; i < there; i++) {
+                        to[k*$side + i] = X[k*step + i];
+                    }
+                }
             }
         }
         """,
         sides="rows" if operand == "a" else "columns",
         name=operand.upper(),
         operand=operand,
-        side=side,
         real=c.real,
-        element=element,
+        side=side,
+        space=space,
+        line=_LINE,
     )

@@ -49,6 +49,19 @@ def test_the_summary():
     assert calls.summary(rows) == {"ours": pytest.approx({"mean": 0.5, "share": 0.5, "least": 0.25, "spread": 0.75})}
 
 
+def test_large_products_are_summed_up_apart():
+    rows = [calls.Row(side, side, side, {"ours": [1.0], "theirs": [2.0 * side]}) for side in (10, 1000)]
+    assert [row.flops for row in rows] == [2e3, 2e9] and calls.Row(10, 10, 10, {}, "complex64").flops == 8e3
+    assert calls.large(rows, "CPU") == calls.large(rows, "GPU") == rows[1:]
+    found = calls.recorded(rows, "CPU")
+    assert found["large"]["ours"]["mean"] == pytest.approx(2000) and calls.recorded(rows[:1], "CPU")["large"] == {}
+
+
+def test_random_products_are_as_large_as_the_device_takes(any_device, monkeypatch):
+    monkeypatch.setattr(calls, "_seconds", lambda way, number: 0.02)
+    assert calls.most_flops(any_device) == (2e12 if any_device.kind == "GPU" else pytest.approx(1e10))
+
+
 def test_calls_are_compared_and_recorded(any_device, monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(calls, "ROUND_SECONDS", 0)
     file, command = tmp_path / "calls.json", ["compare", "--device", str(any_device.index), "--sizes", "16,8x12x20"]

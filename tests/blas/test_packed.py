@@ -38,6 +38,7 @@ def folder(tmp_path, monkeypatch):
     """A cache folder that belongs to the test, and nothing settled."""
     monkeypatch.setattr(probe, "notes", Notes(str(tmp_path / "cache" / "processors.json")))
     monkeypatch.setattr(probe, "_settled", {})
+    monkeypatch.setattr(probe, "_unsettled", {})
     return tmp_path / "cache"
 
 
@@ -90,11 +91,15 @@ def test_alpha_beta_and_transposition(on_host, processor):
             assert np.array_equal(again if on_host else again.get(), 2 * (a @ b) + beta * before)
 
 
+@pytest.mark.parametrize("launches", (1, 2))
 @pytest.mark.parametrize("precision", "sd")
-def test_every_candidate_writes_all_of_c_and_nothing_else(precision, processor):
-    """C is NaN before, and lies between two patterns; sums over k are cut into parts, and parts into blocks."""
+def test_every_candidate_writes_all_of_c_and_nothing_else(precision, launches, processor, monkeypatch):
+    """C is NaN before, and lies between two patterns; sums over k are cut into blocks, and for two launches into
+    parts."""
+    monkeypatch.setattr(Packed, "thin_block", 12 if launches == 1 else 0)
+    monkeypatch.setattr(packed, "_PANELS", 20_000)
     dtype = {"s": np.float32, "d": np.float64}[precision]
-    m, n, k = 45, 39, 100
+    m, n, k = (11 if launches == 1 else 45), 39, 100
     a, b = check.exact_inputs(m, n, k, dtype=dtype)
     frame = FRAME_BYTES // np.dtype(dtype).itemsize
     for c in candidates(precision, probe._vector(processor, precision), processor.limits):
@@ -115,11 +120,11 @@ def test_every_candidate_writes_all_of_c_and_nothing_else(precision, processor):
 
 def test_a_kernel_that_is_wrong_on_purpose_is_noticed(processor, monkeypatch):
     a, b = check.exact_inputs(20, 20, 20)
-    right = packed.write
-    monkeypatch.setattr(packed, "write", lambda c: right(c).replace("min(NR, N - n)", "min(NR - 1, N - n)"))
-    packed._kernels.cache_clear()
+    right = packed.write_thin
+    monkeypatch.setattr(packed, "write_thin", lambda c: right(c).replace("min(NR, N - n)", "min(NR - 1, N - n)"))
+    packed._thin_kernel.cache_clear()
     assert not check.exact(matmul(a, b, kernel="packed", device=processor), a, b).ok
-    packed._kernels.cache_clear()
+    packed._thin_kernel.cache_clear()
 
 
 def test_a_long_sum_is_cut_so_that_its_panels_stay_small(processor, monkeypatch):
@@ -130,7 +135,7 @@ def test_a_long_sum_is_cut_so_that_its_panels_stay_small(processor, monkeypatch)
         steps = packed.steps_at_once(c, (2048, 2046), k)
         assert steps % 256 == 0 and steps * 4094 * 4 <= packed._PANELS
     monkeypatch.setattr(packed, "_PANELS", 1)
-    a, b = check.exact_inputs(20, 30, 1500)
+    a, b = check.exact_inputs(160, 170, 1500)
     assert check.exact(matmul(a, b, kernel="packed", device=processor), a, b).ok
 
 
@@ -146,17 +151,16 @@ def test_what_packing_cannot_do_is_refused_in_words(processor):
     with pytest.raises(ValueError, match="complex64"):
         matmul(x.astype(np.complex64), x.astype(np.complex64), kernel="packed", device=processor)
     with pytest.raises(ValueError, match="is none"):
-        packed.takes("packed", None, "auto", "float32", x.dtype, replace(processor, kind="GPU"), (20, 20, 20))
+        packed.takes("packed", None, "auto", "float32", x.dtype, replace(processor, kind="GPU"))
     with pytest.raises(MemoryError):
         matmul(x, x, kernel="packed", device=replace(processor, memory=100))
 
 
-def test_auto_packs_on_processors_what_is_large_enough(processor):
-    def taken(dtype, *sizes, on=processor):
-        return packed.takes("auto", None, "auto", "float32", np.dtype(dtype), on, sizes)
+def test_auto_packs_real_matrices_on_processors(processor):
+    def taken(dtype, on=processor):
+        return packed.takes("auto", None, "auto", "float32", np.dtype(dtype), on)
 
-    assert taken("f4", 100, 100, 100) and not taken("f4", 1, 1000, 1000) and not taken("c8", 100, 100, 100)
-    assert not taken("f4", 100, 100, 100, on=replace(processor, kind="GPU"))
+    assert taken("f4") and not taken("c8") and not taken("f4", on=replace(processor, kind="GPU"))
 
 
 def test_nothing_to_multiply(processor):
@@ -174,6 +178,15 @@ def test_a_result_is_not_written_over_an_operand_that_is_still_read(processor):
     expected = a @ b + a
     got = gemm(1, a, b, 1, a, overwrite_c=True, kernel="packed", device=processor)
     assert np.array_equal(got, expected)
+
+
+def test_operands_that_are_read_only_and_results_that_have_to_be_mapped(processor, monkeypatch):
+    a, b = check.exact_inputs(33, 20, 40)
+    for x in (a, b):
+        x.flags.writeable = False
+    for _ in "as it is", "mapped":
+        assert check.exact(matmul(a, b, kernel="packed", device=processor), a, b).ok
+        monkeypatch.setattr(packed, "_writes_in_place", lambda queue: False)
 
 
 # The probe
