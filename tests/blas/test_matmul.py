@@ -41,13 +41,13 @@ SMALL_TILES = {13: {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4}}
 
 
 @pytest.mark.parametrize("number", ANY_SIZE)
-def test_sizes(number, device):
+def test_sizes(number, some_device):
     wrong = []
     for count, (m, n, k) in enumerate(triples()):
         a, b = check.exact_inputs(m, n, k, seed=count)
         a = np.ascontiguousarray(a) if count % 2 else a  # both orders take turns
         b = np.ascontiguousarray(b) if count // 2 % 2 else b
-        c = matmul(a, b, kernel=number, device=device)
+        c = matmul(a, b, kernel=number, device=some_device)
         verdict = check.exact(c, a, b)
         if not verdict.ok or c.dtype != np.float32 or not c.flags.c_contiguous:
             wrong.append(f"{m} x {n} x {k}: {verdict}")
