@@ -1,7 +1,6 @@
 """The commands: each takes only what it uses, refuses in a sentence, and records what it measured."""
 
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path

@@ -25,11 +25,14 @@ NO_RESULT = ("crash", "hang")
 
 @pytest.fixture(scope="module")
 def labs(compiled):
-    """By device: one JupyterLab for all the chapters that this process tests on it, and one browser for all."""
+    """By device: one JupyterLab for all the chapters that this process tests on it, and one browser for all.
+
+    Nothing is done while nobody waits, which would take most of the time; test_explorers.py is about that.
+    """
     if browser_path() is None:
         lacking("no Chromium")
     with contextlib.ExitStack() as end:
-        options = {"caches": compiled, "browser": end.enter_context(opened())}
+        options = {"caches": compiled, "browser": end.enter_context(opened()), "idle": False}
         yield functools.cache(lambda device: end.enter_context(started(device, **options)))
 
 
