@@ -173,7 +173,9 @@ class Lab:
                     found.append(process)
         return found
 
-    def open(self, path: str | Path, width=1280, height=900, theme="light", scale: float = 1) -> Book:
+    def open(
+        self, path: str | Path, width=1280, height=900, theme="light", scale: float = 1, page: Page | None = None
+    ) -> Book:
         """Copy a notebook, and the modules beside it, into the lab and open it in a page of its own; nothing is run.
 
         Args:
@@ -181,19 +183,25 @@ class Lab:
             width, height: of the window, in CSS pixels.
             theme: "light" or "dark".
             scale: pixels of a screenshot for each CSS pixel.
+            page: one that another notebook has left, for this one; loading JupyterLab anew takes seconds.
         """
         path = Path(path)
         target = self.notebooks / path.name
         if path != target:
             for file in (path, *path.parent.glob("*.py")):
                 shutil.copy(file, self.notebooks)
-        if scale not in self._contexts:  # its pages share what the browser has loaded of JupyterLab
-            self._contexts[scale] = self.browser.new_context(device_scale_factor=scale)
-            self._end.callback(self._contexts[scale].close)
-        page = self._contexts[scale].new_page()
+        if page is None:
+            if scale not in self._contexts:  # its pages share what the browser has loaded of JupyterLab
+                self._contexts[scale] = self.browser.new_context(device_scale_factor=scale)
+                self._end.callback(self._contexts[scale].close)
+            page = self._contexts[scale].new_page()
+            page.set_default_timeout(PATIENCE)
+            page.goto(f"{self.url}/lab/tree/{target.name}?reset&token={self.token}")
+        else:
+            page.evaluate(
+                "path => jupyterapp.commands.execute('docmanager:open', { path }).then(() => null)", target.name
+            )
         page.set_viewport_size({"width": width, "height": height})
-        page.set_default_timeout(PATIENCE)
-        page.goto(f"{self.url}/lab/tree/{target.name}?reset&token={self.token}")
         book = Book(page, target)
         page.wait_for_selector(".jp-Notebook .jp-Cell")
         page.wait_for_function("!document.querySelector('.jp-Spinner')")
@@ -214,6 +222,17 @@ class Book:
             self.page.evaluate("jupyterapp.commands.execute('kernelmenu:shutdown')")
             self.page.wait_for_timeout(300)
         self.page.close()
+
+    def leave(self) -> Page:
+        """Shut the kernel down and close the notebook as it is on the disk; the page, for another one."""
+        self.command("kernelmenu:shutdown")
+        self.page.evaluate("""() => {
+            const book = jupyterapp.shell.currentWidget;
+            book.context.model.dirty = false;
+            book.close();
+        }""")
+        self.page.wait_for_function("!document.querySelector('.jp-Notebook')")
+        return self.page
 
     def command(self, name: str, **arguments) -> None:
         """Run a command of JupyterLab and wait for its end."""

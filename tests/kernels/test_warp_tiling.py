@@ -180,7 +180,6 @@ def test_a_wrong_join_is_caught(what, helper, first_device):
     text, (old, new) = sources.read("support/fixup.cl"), WRONG_JOINS[what]
     assert text.count(old) == 1, old
     helper("support/fixup.cl", text.replace(old, new))
-    wrong = []
     for groups, sizes in DIVISIONS:
         params = TINY | {"GROUPS": groups, "ORDER": 8}
         a, b = check.exact_inputs(*sizes)
@@ -196,8 +195,9 @@ def test_a_wrong_join_is_caught(what, helper, first_device):
         )
         on_device = [cla.to_device(first_device.queue, np.ascontiguousarray(x)) for x in (a.T, b)]
         built(*sizes, *on_device, out).wait()
-        wrong.append(not check.exact(out.get().T, a, b).ok)
-    assert any(wrong), wrong
+        if not check.exact(out.get().T, a, b).ok:
+            return
+    pytest.fail("every division is right")
 
 
 def test_the_untouched_join_passes_the_same_way(helper, device):
@@ -498,14 +498,16 @@ WRONG_LASTS = {
 def test_a_wrong_last_is_caught(what, first_device):
     old, new = WRONG_LASTS[what]
     assert BY_THE_LAST.count(old) == 1, old
-    text, wrong = BY_THE_LAST.replace(old, new), []
+    text = BY_THE_LAST.replace(old, new)
     for groups, sizes in DIVISIONS:
         a, b = check.exact_inputs(*sizes)
         try:
-            wrong += [not check.exact(c, a, b).ok for c in by_the_last(first_device, groups, sizes, text)]
+            found = by_the_last(first_device, groups, sizes, text)
         except AssertionError:
-            wrong.append(True)  # counters are left
-    assert any(wrong), wrong
+            return  # counters are left
+        if not all(check.exact(c, a, b).ok for c in found):
+            return
+    pytest.fail("every division is right")
 
 
 def test_join_runs_where_the_kernel_cannot_do_without():
