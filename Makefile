@@ -6,7 +6,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-# Of `make test`: one more than there are processors, as many tests wait for a child process or a time limit.
+# One more than there are processors, as many tests wait for a child process, a page or a time limit. A process takes
+# up to 3 GB of memory when it tests pages.
 JOBS ?= $(shell $(PYTHON) -c "import os; print(min(8, os.cpu_count() + 1))")
 comma := ,
 
@@ -22,7 +23,7 @@ test: $(VENV)/test.done
 
 test-all: $(VENV)/test.done
 	$(BIN)/python -m pip install --quiet -e '.[intel]'
-	GEMMLAB_NO_SKIP=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --durations 40 $(TESTS)
+	GEMMLAB_NO_SKIP=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --durations 40 $(TESTS)
 
 lint: $(VENV)/test.done
 	$(BIN)/ruff check .

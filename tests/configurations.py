@@ -53,9 +53,9 @@ def warped() -> list[Configuration]:
     return found
 
 
-def covering(configurations: list[Configuration] | None = None) -> list[Configuration]:
-    """So many of them that every pair of values that occurs, occurs: always the one with most that are new."""
-    left = {c: _pairs(c) for c in configurations or every()}
+def covering(configurations: list[Configuration] | None = None, count: int = 2) -> list[Configuration]:
+    """So many of them that whatever `count` values occur together, occur: always the one with most that are new."""
+    left = {c: _together(c, count) for c in configurations or every()}
     missing, chosen = set().union(*left.values()), []
     while missing:
         chosen.append(max(left, key=lambda c: len(left[c] & missing)))
@@ -63,9 +63,9 @@ def covering(configurations: list[Configuration] | None = None) -> list[Configur
     return chosen
 
 
-def _pairs(c: Configuration) -> set:
+def _together(c: Configuration, count: int) -> set:
     values = ((c.unit, c.precision), c.a, c.b, c.beta, c.edges, c.tail, c.widths, c.stages)
-    return set(itertools.combinations(enumerate(values), 2))
+    return set(itertools.combinations(enumerate(values), count))
 
 
 def sizes(c: Configuration) -> tuple[int, int, int]:

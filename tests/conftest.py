@@ -18,15 +18,17 @@ NO_SKIP = os.environ.get("GEMMLAB_NO_SKIP") == "1"
 FULL = os.environ.get("GEMMLAB_FULL") == "1"
 
 DEVICES = {f"{d.index}-{d.platform.split()[0]}": d for d in devices()}
-#: Whether tests go through all devices: in CI, and in full runs.
-EVERY_DEVICE = NO_SKIP or FULL
+#: The runtimes, of some of which there may be several versions.
+RUNTIMES = sorted({name.partition("-")[2] for name in DEVICES})
+#: Whether tests go through all runtimes: in CI, and in full runs.
+EVERY_RUNTIME = NO_SKIP or FULL
 ANY = "any device"
 
 
 def in_part(cases, one_in: int) -> list:
     """All cases in CI and in full runs; in `make test`, which has to stay short, one in so many."""
     cases = list(cases)
-    return cases if EVERY_DEVICE else cases[::one_in]
+    return cases if EVERY_RUNTIME else cases[::one_in]
 
 
 #: What `make test` leaves out: a browser, Oclgrind, running the notebooks, and what takes minutes.
@@ -48,15 +50,13 @@ SYSTEM = (
     "test_no_recorded_rate_is_above_its_ceiling",  # runs each kernel in the simulator at many settings
     "test_verify_passes",
     "distributed/test_workers.py::test_system",  # processes and clusters of their own
-    "test_nbval",
-    "test_exercises",
+    "test_a_run_gives_what_is_stored",
     "test_html_without",
 )
 
 
 #: Tests with many cases, of which `make test` runs one in so many; `make test-all` runs all.
 SAMPLED = {
-    "test_a_command_refuses_in_a_sentence": 2,
     "test_a_file_refuses_what_breaks_a_rule": 3,
     "test_a_kernel_is_right_by_both_checks": 3,
     "test_a_kernel_to_take_away": 2,
@@ -107,18 +107,25 @@ def lacking(what: str) -> None:
     pytest.skip(what)
 
 
+def turn(names: list[str], of: str) -> str:
+    """One of the names, the same at each run, by turns."""
+    return names[zlib.crc32(of.encode()) % len(names)]
+
+
 def _device(request):
-    """The device that the parameter names, or one that depends on the test alone."""
+    """The device that the parameter names; of several that it may mean one, which depends on the test alone."""
     if not DEVICES:
         lacking("no OpenCL device")
-    names = list(DEVICES)
-    seeded = names[zlib.crc32(request.node.nodeid.encode()) % len(names)]
-    return DEVICES[request.param if request.param in DEVICES else seeded]
+    named = [name for name in DEVICES if request.param in (name, name.partition("-")[2])]
+    return DEVICES[turn(named or list(DEVICES), request.node.nodeid)]
 
 
-@pytest.fixture(params=DEVICES if EVERY_DEVICE and DEVICES else [ANY], ids=str)
+@pytest.fixture(params=(DEVICES if FULL else RUNTIMES if NO_SKIP else []) or [ANY], ids=str)
 def device(request):
-    """In CI every OpenCL device, one after the other; in `make test` one of them, which differs from test to test."""
+    """In CI every runtime, one after the other, and of its versions one, which differs from test to test.
+
+    In `make test` one device, which differs too; in full runs all of them.
+    """
     return _device(request)
 
 

@@ -13,6 +13,7 @@ import pytest
 from conftest import DEVICES, FULL, lacking
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from texts import SMALL
 
 import gemmlab
 from gemmlab import catalog, check, matmul, sgemm
@@ -37,17 +38,16 @@ def test_the_sample_of_sizes_covers_every_pair():
 
 #: Kernels that take any size by themselves or by padding; 13 needs a whole tile (see tests/test_edges.py).
 ANY_SIZE = [number for number, spec in catalog.items() if spec.edges != "shift" and not spec.tensor]
-SMALL_TILES = {13: {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4}}
 
 
 @pytest.mark.parametrize("number", ANY_SIZE)
-def test_sizes(number, device):
+def test_sizes(number, some_device):
     wrong = []
     for count, (m, n, k) in enumerate(triples()):
         a, b = check.exact_inputs(m, n, k, seed=count)
         a = np.ascontiguousarray(a) if count % 2 else a  # both orders take turns
         b = np.ascontiguousarray(b) if count // 2 % 2 else b
-        c = matmul(a, b, kernel=number, device=device)
+        c = matmul(a, b, kernel=number, device=some_device)
         verdict = check.exact(c, a, b)
         if not verdict.ok or c.dtype != np.float32 or not c.flags.c_contiguous:
             wrong.append(f"{m} x {n} x {k}: {verdict}")
@@ -58,7 +58,7 @@ def test_accuracy_on_random_data(device):
     for number, (m, n, k) in itertools.product(ANY_SIZE, ((129, 33, 257), (31, 257, 1), (1, 1, 2000))):
         for kind in ("uniform", "normal"):
             a, b = check.random_inputs(m, n, k, kind=kind)
-            verdict = check.accuracy(matmul(a, b, kernel=number, device=device), a, b)
+            verdict = check.accuracy(matmul(a, b, kernel=number, params=SMALL[number], device=device), a, b)
             assert verdict.ok, (number, m, n, k, kind, verdict)
 
 
@@ -343,7 +343,7 @@ def test_nan_and_infinity_propagate_as_in_numpy(device):
             b[(j + 7) % 41, 42] = np.inf
             with np.errstate(invalid="ignore"):
                 want = a @ b
-            got = matmul(a, b, kernel=number, params=SMALL_TILES.get(number), device=device)
+            got = matmul(a, b, kernel=number, params=SMALL[number], device=device)
             assert np.array_equal(np.isnan(got), np.isnan(want))
             assert np.array_equal(got[np.isinf(want)], want[np.isinf(want)])
             assert np.isfinite(got[np.isfinite(want)]).all()
@@ -356,7 +356,7 @@ def test_empty_and_tiny(shape, device):
     a, b, c = np.ones((m, k), np.float32), np.ones((k, n), np.float32), np.full((m, n), 5, np.float32)
     for (a_, b_, c_), options in on_both_sides(device, a, b, c):
         for number in ANY_SIZE:
-            result = matmul(a_, b_, kernel=number, **options)
+            result = matmul(a_, b_, kernel=number, params=SMALL[number], **options)
             assert type(result) is type(a_) and result.dtype == np.float32
             assert np.array_equal(host(result), np.full((m, n), k, np.float32))
         result = sgemm(2, a_, b_, 3, c_, **options)

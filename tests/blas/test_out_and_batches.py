@@ -12,7 +12,8 @@ from configurations import SMALL_TILE
 from conftest import in_part
 from pyopencl.tools import ImmediateAllocator, MemoryPool
 from test_errors import refused
-from test_matmul import SMALL_TILES, host, laid_out, to_device
+from test_matmul import host, laid_out, to_device
+from texts import SMALL
 
 import gemmlab
 from gemmlab import check, matmul
@@ -296,7 +297,7 @@ TAKES_BATCHES = [n for n, spec in gemmlab.catalog.items() if not (spec.tensor or
 @pytest.mark.parametrize("number", in_part(TAKES_BATCHES, 5))
 def test_a_batch_of_whole_tiles_is_one_launch_of_the_ladder(number, any_device, monkeypatch):
     spec = gemmlab.catalog[number]
-    params = spec.complete({"TS": 16, "WPT": 4} if {"TS", "WPT"} <= set(spec.defaults) else SMALL_TILES.get(number))
+    params = spec.complete(SMALL[number])
     (rows, cols, depth), turned = spec.tiles(params), spec.wants_transposed(params)
     n, m, k = 2 * rows, cols, 2 * depth
     launched = noted(monkeypatch)

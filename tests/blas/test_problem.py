@@ -17,7 +17,7 @@ KERNELS = [number for number, spec in catalog.items() if not spec.tensor]
 
 
 @pytest.mark.parametrize("number", KERNELS)
-def test_the_plan_is_what_is_launched(number, device, monkeypatch):
+def test_the_plan_is_what_is_launched(number, some_device, monkeypatch):
     """For random sizes and layouts; and the product is right."""
     rng, spec, launched = random.Random(number), catalog[number], []
     multiply = passes.Session.multiply
@@ -33,7 +33,7 @@ def test_the_plan_is_what_is_launched(number, device, monkeypatch):
         m, n, k = (max(rng.choice((1, 7, 8, 16, 33)), least if spec.edges == "shift" else 1) for least in smallest)
         a, b = check.exact_inputs(n, m, k)
         a, b = (np.array(x, order=rng.choice("CF")) for x in (a, b))
-        c = matmul(a, b, kernel=number, params=SMALL[number], device=device)
+        c = matmul(a, b, kernel=number, params=SMALL[number], device=some_device)
         assert check.exact(c, a, b).ok
     assert len(launched) == 12 and all(events == planned for events, planned in launched)
 

@@ -34,6 +34,8 @@ CHROMIUM = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
+#: What a kernel runs first in which nothing is to be done while nobody waits: somebody always does.
+BUSY = 'from gemmlab.worker import client\n\nclient.worker().idle.hold("tests")\n'
 
 
 def browser_path() -> str | None:
@@ -66,9 +68,12 @@ class Lab:
         device: what GEMMLAB_DEVICE says in the notebooks; by default what it says here.
         caches: a folder that keeps what was compiled, for the next JupyterLab as well; by default all begin empty.
         browser: one that is open already and stays so; by default one of its own. Playwright allows one at a time.
+        idle: whether anything is done while nobody waits, such as compiling the next settings.
     """
 
-    def __init__(self, device: str | None = None, caches: Path | None = None, browser: Browser | None = None):
+    def __init__(
+        self, device: str | None = None, caches: Path | None = None, browser: Browser | None = None, idle=True
+    ):
         self._given = browser
         self._contexts: dict[float, BrowserContext] = {}
         self.folder = Path(tempfile.mkdtemp(prefix="gemmlab-lab-"))
@@ -94,6 +99,10 @@ class Lab:
             Path(self._env[name]).mkdir(parents=True, exist_ok=True)
         if device:
             self._env["GEMMLAB_DEVICE"] = device
+        if not idle:
+            startup = Path(self._env["IPYTHONDIR"], "profile_default", "startup")
+            startup.mkdir(parents=True)
+            (startup / "busy.py").write_text(BUSY)
 
     def __enter__(self) -> Lab:
         try:
@@ -165,7 +174,9 @@ class Lab:
                     found.append(process)
         return found
 
-    def open(self, path: str | Path, width=1280, height=900, theme="light", scale: float = 1) -> Book:
+    def open(
+        self, path: str | Path, width=1280, height=900, theme="light", scale: float = 1, page: Page | None = None
+    ) -> Book:
         """Copy a notebook, and the modules beside it, into the lab and open it in a page of its own; nothing is run.
 
         Args:
@@ -173,19 +184,25 @@ class Lab:
             width, height: of the window, in CSS pixels.
             theme: "light" or "dark".
             scale: pixels of a screenshot for each CSS pixel.
+            page: one that another notebook has left, for this one; loading JupyterLab anew takes seconds.
         """
         path = Path(path)
         target = self.notebooks / path.name
         if path != target:
             for file in (path, *path.parent.glob("*.py")):
                 shutil.copy(file, self.notebooks)
-        if scale not in self._contexts:  # its pages share what the browser has loaded of JupyterLab
-            self._contexts[scale] = self.browser.new_context(device_scale_factor=scale)
-            self._end.callback(self._contexts[scale].close)
-        page = self._contexts[scale].new_page()
+        if page is None:
+            if scale not in self._contexts:  # its pages share what the browser has loaded of JupyterLab
+                self._contexts[scale] = self.browser.new_context(device_scale_factor=scale)
+                self._end.callback(self._contexts[scale].close)
+            page = self._contexts[scale].new_page()
+            page.set_default_timeout(PATIENCE)
+            page.goto(f"{self.url}/lab/tree/{target.name}?reset&token={self.token}")
+        else:
+            page.evaluate(
+                "path => jupyterapp.commands.execute('docmanager:open', { path }).then(() => null)", target.name
+            )
         page.set_viewport_size({"width": width, "height": height})
-        page.set_default_timeout(PATIENCE)
-        page.goto(f"{self.url}/lab/tree/{target.name}?reset&token={self.token}")
         book = Book(page, target)
         page.wait_for_selector(".jp-Notebook .jp-Cell")
         page.wait_for_function("!document.querySelector('.jp-Spinner')")
@@ -206,6 +223,17 @@ class Book:
             self.page.evaluate("jupyterapp.commands.execute('kernelmenu:shutdown')")
             self.page.wait_for_timeout(300)
         self.page.close()
+
+    def leave(self) -> Page:
+        """Shut the kernel down and close the notebook as it is on the disk; the page, for another one."""
+        self.command("kernelmenu:shutdown")
+        self.page.evaluate("""() => {
+            const book = jupyterapp.shell.currentWidget;
+            book.context.model.dirty = false;
+            book.close();
+        }""")
+        self.page.wait_for_function("!document.querySelector('.jp-Notebook')")
+        return self.page
 
     def command(self, name: str, **arguments) -> None:
         """Run a command of JupyterLab and wait for its end."""
@@ -262,8 +290,8 @@ class Book:
         """Wait until the code cells `numbers` (by default all) have run. Raises at the first that fails."""
         numbers = numbers or [n for n, (kind, text) in enumerate(self.cells()) if kind == "code" and text.strip()]
         late = time.monotonic() + seconds
-        while not all(re.fullmatch(r"\[\d+\]:", self.prompt(number)) for number in numbers):
-            self.page.wait_for_timeout(50)
+        while not self.page.evaluate(RAN, numbers):
+            self.page.wait_for_timeout(200)
             if time.monotonic() > late:
                 raise TimeoutError(f"cells still at {[self.prompt(number) for number in numbers]}")
             self.raise_errors()
@@ -298,7 +326,7 @@ class Book:
 
     def values(self, number: int) -> str:
         """What all controls say, in the words of a panel's data-key."""
-        return " ".join(f"{name}={self.value(number, name)}" for name in self.names(number))
+        return self.box(number).evaluate(VALUES)
 
     def show_all(self, number: int) -> None:
         """Show an explorer's other parameters too."""
@@ -393,7 +421,7 @@ class Book:
         while not true():
             if time.monotonic() > late:
                 raise TimeoutError(f"waited {seconds:g} s in vain")
-            self.page.wait_for_timeout(20)
+            self.page.wait_for_timeout(100)  # looking all the time would slow down what is waited for
 
     def busy(self, number: int) -> bool:
         """Whether an explorer says that it is compiling or running."""
@@ -448,6 +476,23 @@ class Book:
         self.page.screenshot(path=file)
         self.resize(width)
 
+
+# Whether code cells have run, by their prompts; where the code is folded away there is none.
+RAN = """numbers => {
+    const cells = document.querySelectorAll(".jp-Notebook .jp-Cell");
+    const { model } = jupyterapp.shell.currentWidget.content;
+    return numbers.every(n => cells[n].querySelector(".jp-Placeholder-prompt")
+        ? model.cells.get(n).executionCount
+        : /^\\[\\d+\\]:$/.test(cells[n].querySelector(".jp-InputPrompt").textContent.trim()));
+}"""
+
+# What all controls of a widget say.
+VALUES = """box => [...box.querySelectorAll(".widget-hslider > .widget-label, .gemmlab-control .widget-checkbox span")]
+    .map(label => {
+        const row = label.closest(".widget-hslider, .widget-checkbox");
+        const tick = row.querySelector("input[type=checkbox]"), readout = row.querySelector(".widget-readout");
+        return `${label.textContent}=${tick ? +tick.checked : readout.textContent.trim()}`;
+    }).join(" ")"""
 
 # What is wider than its cell, or hard to tell from its ground, in one widget.
 LOOK = """box => {

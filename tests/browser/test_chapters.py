@@ -25,20 +25,30 @@ NO_RESULT = ("crash", "hang")
 
 @pytest.fixture(scope="module")
 def labs(compiled):
-    """By device: one JupyterLab for all the chapters that this process tests on it, and one browser for all."""
+    """By device: one JupyterLab for all the chapters that this process tests on it, and one browser for all.
+
+    Nothing is done while nobody waits, which would take most of the time; test_explorers.py is about that.
+    """
     if browser_path() is None:
         lacking("no Chromium")
     with contextlib.ExitStack() as end:
-        options = {"caches": compiled, "browser": end.enter_context(opened())}
+        options = {"caches": compiled, "browser": end.enter_context(opened()), "idle": False}
         yield functools.cache(lambda device: end.enter_context(started(device, **options)))
 
 
+@pytest.fixture(scope="module")
+def pages():
+    """By device: the page that the last chapter has left, if there was one."""
+    return {}
+
+
 @pytest.fixture(scope="module", params=CHAPTERS, ids=lambda path: path.stem)
-def chapter(labs, request):
+def chapter(labs, pages, request):
     """A chapter as it is stored. The tests of a chapter share it, in their order here."""
-    book = labs(browser_device(request.param.stem)).open(request.param)
+    device = browser_device(request.param.stem)
+    book = labs(device).open(request.param, page=pages.pop(device, None))
     yield book
-    book.close()
+    pages[device] = book.leave()
 
 
 @pytest.fixture(scope="module")

@@ -117,7 +117,7 @@ def test_a_file_compiles_on_its_own(file, device):
 
 
 @KERNELS
-def test_a_file_refuses_what_breaks_a_rule(number, device):
+def test_a_file_refuses_what_breaks_a_rule(number, some_device):
     """The #error of each rule fires where the catalog says that the rule is broken."""
     spec = catalog[number]
     rng = random.Random(number)
@@ -135,7 +135,7 @@ def test_a_file_refuses_what_breaks_a_rule(number, device):
         broken = min(draws, key=lambda d: sum(not _holds(r, d) for r in spec.rules))  # the fewest others
         said = re.search(rf"^#if !\({re.escape(rule.test)}\)\n#error (.+)$", text_of(number), re.M)[1]
         with pytest.raises(build.BuildError, match=re.escape(said)):
-            build.build(device, device.context, spec.file, text_of(number), broken)
+            build.build(some_device, some_device.context, spec.file, text_of(number), broken)
         with pytest.raises(ParameterError):
             spec.validate(broken)
 

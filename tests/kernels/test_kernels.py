@@ -7,7 +7,7 @@ import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 import pytest
-from conftest import DEVICES, EVERY_DEVICE, FULL, lacking
+from conftest import DEVICES, FULL, NO_SKIP, RUNTIMES, lacking, turn
 from texts import OUTSIDE, SMALL, STORE, and_store, edited, intel, without_barrier
 
 import gemmlab
@@ -101,13 +101,13 @@ WRONG |= {
 }
 
 
-def some(number: int | str, device) -> list[dict[str, int]]:
-    """All parameters on offer for a device in full runs, else a seeded few and the default."""
-    spec = catalog[number]
+def some(number: int | str, name: str) -> list[dict[str, int]]:
+    """All parameters on offer for a device in full runs, else the default and a seeded few, others on each device."""
+    spec, limits = catalog[number], DEVICES[name].limits
     if FULL:
-        return spec.sample(device.limits)
-    few = (5 if number in range(6) else 3) if EVERY_DEVICE else 2
-    return [spec.fit(device.limits), *spec.sample(device.limits, few, seed=number)]
+        return spec.sample(limits)
+    few = 1 if NO_SKIP and number not in range(6) else 2  # in CI there are more devices
+    return [spec.fit(limits), *spec.sample(limits, few, seed=f"{number} {name}")]
 
 
 def production(number: int | str) -> list[pytest.MarkDecorator]:
@@ -116,15 +116,18 @@ def production(number: int | str) -> list[pytest.MarkDecorator]:
 
 
 def devices_for(number: int | str) -> list[str]:
-    """The names of the devices on which a kernel is tested: all in CI, else one, by turns."""
-    return list(DEVICES) if EVERY_DEVICE else list(DEVICES)[list(catalog).index(number) % max(1, len(DEVICES)) :][:1]
+    """The names of the devices on which a kernel is tested: in CI one of each runtime, else one, by turns."""
+    if FULL:
+        return list(DEVICES)
+    of_one = [[name for name in DEVICES if name.endswith(runtime)] for runtime in RUNTIMES]
+    return [turn(names, str(number)) for names in (of_one if NO_SKIP else [list(DEVICES)] if DEVICES else [])]
 
 
 CASES = [
     pytest.param(name, number, params, marks=production(number) if nth else [])
     for number in catalog
     for name in devices_for(number)
-    for nth, params in enumerate(some(number, DEVICES[name]))
+    for nth, params in enumerate(some(number, name))
 ]
 
 
@@ -193,7 +196,8 @@ BARRIERS += [("warpgroups", (4,))]  # its third is for copies that nobody waits 
 def test_a_missing_barrier_is_caught(number, which):
     device, source = intel(), without_barrier(number, *which)
     few = {"GROUPS": 0} if number == 17 else {}  # with as many groups as steps nobody waits for a second tile
-    for params in (SMALL[number], catalog[number].defaults | few):
+    larger = [] if production(number) else [catalog[number].defaults]  # the others take seconds to compile
+    for params in (SMALL[number] | few, *larger):
         result = gemmlab.measure(number, 200, 170, 133, params=params, device=device, repeats=1, source=source)
         assert not result.ok, result
 
@@ -210,14 +214,14 @@ def test_the_untouched_text_passes_as_a_source(device):
 
 
 @pytest.mark.parametrize("number", catalog)
-def test_a_kernel_to_take_away(number, device):
+def test_a_kernel_to_take_away(number, some_device):
     one_launch = {"GROUPS": 0} if "GROUPS" in catalog[number].defaults else {}  # it leaves no partial tiles
     settings = {**SMALL.get(number, {}), **one_launch} or None
-    kernel = gemmlab.kernel(number, settings, device)
+    kernel = gemmlab.kernel(number, settings, some_device)
     tile = kernel.spec.tiles(kernel.params)
     m, n, k = (2 * tile[0], tile[1], 3 * tile[2])
     a, b = check.exact_inputs(m, n, k)
-    queue = device.queue
+    queue = some_device.queue
     da = cla.to_device(queue, np.ascontiguousarray(a.T))  # column-major in memory
     db = cla.to_device(queue, np.ascontiguousarray(b if kernel.b_transposed else b.T))
     dc = cla.empty(queue, (n, m), np.float32)
@@ -226,7 +230,7 @@ def test_a_kernel_to_take_away(number, device):
     # the same with nothing but PyOpenCL and what the object says
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cl.CompilerWarning)  # some compilers talk even when all is well
-        program = cl.Program(device.context, kernel.source).build(list(kernel.options))
+        program = cl.Program(some_device.context, kernel.source).build(list(kernel.options))
     dc.fill(np.float32(np.nan))
     args = [np.int32(size) for size in (m, n, k)] + [x.data for x in (da, db, dc)]
     args += [None] * (kernel.opencl.num_args - len(args))  # the pieces of Stream-K: there are none with GROUPS = 0

@@ -45,9 +45,10 @@ def cases():
         if FULL:
             offered = [p for p in spec.sample(OCLGRIND) if max(spec.tiles(p)) <= 64]
         else:
-            side, count = (16, 3) if number in range(6) else (32, 2)
+            side, depth, count = (16, 16, 3) if number in range(6) else (32, 16, 2)
             drawn = spec.sample(OCLGRIND, 1000, seed=number)
-            offered = [p for p in drawn if max(spec.tiles(p)) <= side and spec.local_size(p) > (1, 1)][:count]
+            small = [p for p in drawn if max(spec.tiles(p)) <= side and spec.tiles(p)[2] <= depth]
+            offered = [p for p in small if spec.local_size(p) > (1, 1)][:count]
         for params in offered:
             tile, least = spec.tiles(params), spec.minimum_sizes(params)
             whole = tuple(min(t * count, 64) for t, count in zip(tile, (1, 2, 2), strict=True))
@@ -97,7 +98,7 @@ ALIGNED = [
     ("tensor_cores", {"PARTS": 2, "EVERY": 2}, (33, 35, 19)),
     ("tensor_cores", {"PARTS": 1, "EVERY": 0, "TSM": 64, "WM": 64, "STAGES": 3}, (65, 3, 9)),
     ("warpgroups", {"PARTS": 2}, (5, 6, 7)),
-    ("warpgroups", {"PARTS": 1}, (3, 2, 17)),
+    ("warpgroups", {"PARTS": 1}, (3, 2, 9)),
 ]
 
 

@@ -22,9 +22,9 @@ from gemmlab.opencl import build, launch
 
 
 @pytest.fixture
-def able(device):
-    """The device, as if it had tensor cores: the kernels spell the products out."""
-    return dataclasses.replace(device, features=device.features | {"tensor"})
+def able(some_device):
+    """A device, as if it had tensor cores: the kernels spell the products out."""
+    return dataclasses.replace(some_device, features=some_device.features | {"tensor"})
 
 
 def refused(words: list[str], a, b, **options) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 import pytest
-from conftest import DEVICES, FULL
+from conftest import FULL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from texts import SMALL, edited, intel, without_barrier
@@ -23,13 +23,10 @@ SPEC = catalog["warp_tiling"]
 TINY = SPEC.complete(SMALL["warp_tiling"])
 
 
-def some(limits) -> list[dict[str, int]]:
-    """The offered parameters for a device in full runs, else a seeded few; both ways to share work among them."""
-    if FULL:
-        return SPEC.sample(limits)
-    drawn = SPEC.sample(limits, 100, seed=15)
-    alone, shared = ([p for p in drawn if bool(p["GROUPS"]) == way] for way in (False, True))
-    return [alone[0], shared[0]]
+def some(limits, shared: bool) -> list[dict[str, int]]:
+    """The offered parameters for a device with which groups share tiles, or do not; but in full runs one of them."""
+    found = [p for p in SPEC.sample(limits, None if FULL else 100, seed=15) if bool(p["GROUPS"]) == shared]
+    return found if FULL else found[:1]
 
 
 def awkward(tile: tuple[int, int, int]) -> list[tuple[int, int, int]]:
@@ -39,16 +36,15 @@ def awkward(tile: tuple[int, int, int]) -> list[tuple[int, int, int]]:
             (101, 211, 307), (2 * tm, 2 * tn, 4 * tk)]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "params"), [(name, p) for name, d in DEVICES.items() for p in some(d.limits)], ids=str
-)
-def test_awkward_sizes_are_right_and_nothing_around_c_is_touched(name, params):
+@pytest.mark.parametrize("shared", [False, True])
+def test_awkward_sizes_are_right_and_nothing_around_c_is_touched(shared, device):
     """Exact, accurate, and in a frame of exactly C's size wherever WIDTH allows the size."""
-    for m, n, k in awkward(SPEC.tiles(params)):
-        result = gemmlab.measure("warp_tiling", m, n, k, params=params, device=DEVICES[name], repeats=1)
-        assert result.ok and result.verdict == "right: every element exact", result
-        assert list(result.passes_ms)[-1] in ("gemm", "fix-up", "unpad")
-        assert ("fix-up" in result.passes_ms) == bool(params["GROUPS"])
+    for params in some(device.limits, shared):
+        for m, n, k in awkward(SPEC.tiles(params)):
+            result = gemmlab.measure("warp_tiling", m, n, k, params=params, device=device, repeats=1)
+            assert result.ok and result.verdict == "right: every element exact", result
+            assert list(result.passes_ms)[-1] in ("gemm", "fix-up", "unpad")
+            assert ("fix-up" in result.passes_ms) == shared
 
 
 #: One group; several that cut most tiles; as many as steps; more, so that some have none.
@@ -184,7 +180,6 @@ def test_a_wrong_join_is_caught(what, helper, first_device):
     text, (old, new) = sources.read("support/fixup.cl"), WRONG_JOINS[what]
     assert text.count(old) == 1, old
     helper("support/fixup.cl", text.replace(old, new))
-    wrong = []
     for groups, sizes in DIVISIONS:
         params = TINY | {"GROUPS": groups, "ORDER": 8}
         a, b = check.exact_inputs(*sizes)
@@ -200,8 +195,9 @@ def test_a_wrong_join_is_caught(what, helper, first_device):
         )
         on_device = [cla.to_device(first_device.queue, np.ascontiguousarray(x)) for x in (a.T, b)]
         built(*sizes, *on_device, out).wait()
-        wrong.append(not check.exact(out.get().T, a, b).ok)
-    assert any(wrong), wrong
+        if not check.exact(out.get().T, a, b).ok:
+            return
+    pytest.fail("every division is right")
 
 
 def test_the_untouched_join_passes_the_same_way(helper, device):
@@ -502,14 +498,16 @@ WRONG_LASTS = {
 def test_a_wrong_last_is_caught(what, first_device):
     old, new = WRONG_LASTS[what]
     assert BY_THE_LAST.count(old) == 1, old
-    text, wrong = BY_THE_LAST.replace(old, new), []
+    text = BY_THE_LAST.replace(old, new)
     for groups, sizes in DIVISIONS:
         a, b = check.exact_inputs(*sizes)
         try:
-            wrong += [not check.exact(c, a, b).ok for c in by_the_last(first_device, groups, sizes, text)]
+            found = by_the_last(first_device, groups, sizes, text)
         except AssertionError:
-            wrong.append(True)  # counters are left
-    assert any(wrong), wrong
+            return  # counters are left
+        if not all(check.exact(c, a, b).ok for c in found):
+            return
+    pytest.fail("every division is right")
 
 
 def test_join_runs_where_the_kernel_cannot_do_without():

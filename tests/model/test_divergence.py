@@ -124,10 +124,10 @@ BLOCKS = {"TSM": 16, "TSN": 8, "TSK": 8, "WPTM": 4, "WPTN": 2, "WIDTH": 2}
         ("warp_tiling", WARPS | {"GROUPS": 3}, (33, 31, 65)),
     ],
 )
-def test_the_cost_in_launches_is_what_a_product_launches(kernel, params, sizes, device):
+def test_the_cost_in_launches_is_what_a_product_launches(kernel, params, sizes, some_device):
     params = gemmlab.catalog[kernel].complete(params)
     launches, more = edges.cost(kernel, params, *sizes)
-    result = gemmlab.measure(kernel, *sizes, params=params, device=device, repeats=1)
+    result = gemmlab.measure(kernel, *sizes, params=params, device=some_device, repeats=1)
     assert (launches == 1) == (more == 0)
     assert set(result.passes_ms) >= {"gemm"} and launches >= len(result.passes_ms)
     assert (launches == 1) == (list(result.passes_ms) == ["gemm"])
