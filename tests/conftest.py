@@ -50,7 +50,7 @@ SYSTEM = (
     "test_no_recorded_rate_is_above_its_ceiling",  # runs each kernel in the simulator at many settings
     "test_verify_passes",
     "distributed/test_workers.py::test_system",  # processes and clusters of their own
-    "test_a_run_gives_what_is_stored",
+    "test_nbval",
     "test_html_without",
 )
 
