@@ -48,8 +48,8 @@ class Replay:
         self._titles = {}
         for name, (x, y, rows, cols, sides) in self._places.items():
             grid(ax, x, y, rows, cols, _colour(name), "")
-            title = ax.text(x, -y + 0.5 * unit, name, color=_colour(name), fontsize=10, fontweight="bold")
-            self._titles[name] = title
+            title = ax.text(x, -y + 0.5 * unit, f"{name}:", color=_colour(name), fontsize=10, fontweight="bold")
+            self._titles[name] = title  # with a colon, so that no other word is like it
             if sides and name != "C":  # its rows are A's
                 ax.text(x - 0.6 * unit, -y - rows / 2, sides[0], color=INK, fontsize=10, ha="right", va="center")
             if sides and (name != "B" or self.run.transposed):  # its columns are C's
@@ -96,7 +96,7 @@ class Replay:
         """
         marks, inside = [], self._stays
         for name, (x, y, *_) in self._places.items():
-            inside = inside.replace(f">{name}</text>", f">{self._title(name, number)}</text>")
+            inside = inside.replace(f">{name}:</text>", f">{self._title(name, number)}</text>")
             for strength, squares in self._coloured(name, number, item).items():
                 path = "".join(f"M{x + col:g} {y + row:g}h1v{high}h-1z" for col, row, high in squares)
                 marks.append(f'<path d="{path}" fill="{_colour(name)}" fill-opacity="{strength}"/>')
