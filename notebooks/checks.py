@@ -286,6 +286,45 @@ check_04_3 = _kernel(
 )
 
 
+def _hole(number: int, sizes, must: list, typical: list, because: str, params: dict):
+    """The check of a hole in a kernel, in steps: it compiles, is right and has no race; then how fast it is.
+
+    Args:
+        number, sizes, params: the kernel, the sizes at which it must be right, and its parameters.
+        must: (pattern, hint): what the text has to contain, whatever it computes.
+        typical: (pattern, hint) for texts that are wrong: the first pattern that is found says why.
+        because: what a right text shows.
+    """
+
+    @_safely
+    def checked(source):
+        code = re.sub(r"//.*", "", source)
+        missing = next((hint for pattern, hint in must if not re.search(pattern, code)), None)
+        if missing:
+            return gemmlab.verdict(False, "", missing)
+        wrong = _right_everywhere(number, source, sizes, params)
+        if wrong:
+            hint = next((hint for pattern, hint in typical if re.search(pattern, code)), "")
+            return gemmlab.verdict(False, "", f"{wrong}. {hint}".strip())
+        return gemmlab.verdict(True, f"{because} {_beside(number, source, params)}", "")
+
+    return checked
+
+
+def _beside(number: int, source: str, params: dict) -> str:
+    """How fast a right text is beside the kernel as it was, in a sentence."""
+    size = 256 if gemmlab.default_device().kind == "CPU" else 2048
+    texts = {"your text": f"\n{source}", "the kernel as it was": None}
+    runs: dict[str, list] = {name: [] for name in texts}
+    for _ in range(3):  # in turns, so that whatever else the machine does hits both
+        for name, text in texts.items():
+            runs[name].append(gemmlab.trial(number, size, source=text, params=params, repeats=5).result)
+    if not all(all(found) for found in runs.values()):
+        return "How fast it is could not be measured."
+    sentence = records.told_apart({name: records.pooled(found) for name, found in runs.items()}).splitlines()[-1]
+    return sentence[0].upper() + sentence[1:]
+
+
 check_05_1 = _number(
     lambda: model.stride_turns(32),
     "every row begins in bank 0.",
@@ -480,44 +519,6 @@ check_10_1 = _function(
         (lambda m, n, k, x, y, z: 1 - m * n / (_whole(m, x) * _whole(n, y)), "K is padded too."),
     ],
 )
-
-
-def _hole(number: int, sizes, must: list, typical: list, because: str, params: dict):
-    """The check of a hole in a kernel, in steps: it compiles, is right and has no race; then how fast it is.
-
-    Args:
-        number, sizes, params: the kernel, the sizes at which it must be right, and its parameters.
-        must: (pattern, hint): what the text has to contain, whatever it computes.
-        typical: (pattern, hint) for texts that are wrong: the first pattern that is found says why.
-        because: what a right text shows.
-    """
-
-    @_safely
-    def checked(source):
-        code = re.sub(r"//.*", "", source)
-        missing = next((hint for pattern, hint in must if not re.search(pattern, code)), None)
-        if missing:
-            return gemmlab.verdict(False, "", missing)
-        wrong = _right_everywhere(number, source, sizes, params)
-        if wrong:
-            hint = next((hint for pattern, hint in typical if re.search(pattern, code)), "")
-            return gemmlab.verdict(False, "", f"{wrong}. {hint}".strip())
-        return gemmlab.verdict(True, f"{because} {_beside(number, source, params)}", "")
-
-    return checked
-
-
-def _beside(number: int, source: str, params: dict) -> str:
-    """How fast a right text is beside the kernel as it was, in a sentence."""
-    size = 256 if gemmlab.default_device().kind == "CPU" else 2048
-    texts = {"your text": f"\n{source}", "the kernel as it was": None}
-    runs: dict[str, list] = {name: [] for name in texts}
-    for _ in range(3):  # in turns, so that whatever else the machine does hits both
-        for name, text in texts.items():
-            runs[name].append(gemmlab.trial(number, size, source=text, params=params, repeats=5).result)
-    if not all(all(found) for found in runs.values()):
-        return "How fast it is could not be measured."
-    return records.told_apart({name: records.pooled(found) for name, found in runs.items()}).splitlines()[-1]
 
 
 #: The text from where the next tiles are loaded; the code before it loads the first ones in much the same way.

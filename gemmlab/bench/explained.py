@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,21 +117,27 @@ def rung(kernel: Key, chip: str = "H200", size: int = 4096) -> model.Explanation
 
 
 def roofline(
-    kernels: Iterable[Key], chip: str = "H200", size: int = 4096
-) -> tuple[model.Peaks, dict[str, tuple[float, float]]]:
-    """Recorded kernels and the roofs above them, as `draw.plot.roofline` takes them.
+    kernels: Sequence[Key], chip: str = "H200", size: int = 4096
+) -> tuple[model.Peaks, dict[str, tuple[float, float]], str]:
+    """What `draw.plot.roofline` draws of recorded kernels: the chip's peaks, the kernels below them, and its name.
 
-    Returns:
-        The peaks of the chip's data sheet, and for "kernel N" the operations per requested byte and the GFLOPS.
+    The peaks are those of the data sheet; a kernel has (operations per byte that it asks for, GFLOPS).
+
+    Args:
+        kernels: at least one.
+        chip: "H200" or "K40m".
+        size: M = N = K of the record.
 
     Raises:
         ValueError: as `rung`.
     """
-    found = {}
-    for why in (rung(kernel, chip, size) for kernel in kernels):
-        bytes_ = model.requested_bytes(why.kernel, size, size, size, why.params)
-        found[f"kernel {why.kernel}"] = model.intensity(model.flops(size, size, size), bytes_), why.measured
-    return model.Peaks(CHIPS[chip].gflops, CHIPS[chip].bandwidth), found
+    points = {}
+    for kernel in kernels:
+        found = rung(kernel, chip, size)
+        asked = model.requested_bytes(kernel, size, size, size, dict(found.params or {}))
+        points[f"kernel {kernel}"] = (model.intensity(model.flops(size, size, size), asked), found.measured)
+    known = CHIPS[chip]
+    return model.Peaks(known.gflops, known.bandwidth), points, known.name
 
 
 def _results(chip: str, size: int) -> dict[Key, dict]:

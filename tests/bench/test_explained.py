@@ -5,7 +5,8 @@ from dataclasses import asdict
 import pytest
 
 from gemmlab import model
-from gemmlab.bench.explained import allowed, roofline, rung
+from gemmlab.bench import explained
+from gemmlab.bench.explained import allowed
 from gemmlab.model import H200, Peaks
 
 
@@ -28,11 +29,11 @@ def test_what_the_model_does_not_know_is_an_error():
         allowed("tensor_cores", {}, 64, 64, 64, 1.0, chip="NVIDIA H200")
 
 
-def test_recorded_kernels_stand_under_a_roofline_where_their_requests_put_them():
-    peaks, points = roofline((3, 12))
-    assert (peaks.gflops, peaks.bandwidth) == (H200.gflops, H200.bandwidth)
-    (intensity, rate), guarded = points["kernel 3"], points["kernel 12"]
-    assert intensity == pytest.approx(2 * 4096 / (4 * (2 * 4096 / 32 + 1)))  # 2 N³ over 4 (2 N³/32 + N²) bytes
-    assert guarded[0] == intensity and rate == rung(3).measured
-    with pytest.raises(ValueError, match="not recorded"):
-        roofline((18,))
+def test_the_roofline_of_recorded_kernels_has_their_rates_below_the_chips_peak():
+    peaks, points, title = explained.roofline((5, 6))
+    assert list(points) == ["kernel 5", "kernel 6"] and title == H200.name and peaks.gflops == H200.gflops
+    (few, slow), (many, fast) = points.values()
+    assert few == pytest.approx(8, rel=0.01) and many == pytest.approx(32, rel=0.02)  # 2 / (4 (1/TS + 1/TS))
+    assert slow == explained.rung(5).measured < fast < peaks.gflops
+    with pytest.raises(ValueError, match="chip must be one of"):
+        explained.roofline((5,), "My card")
