@@ -3,6 +3,7 @@
 import re
 import statistics
 import time
+from pathlib import Path
 
 import pytest
 from conftest import FULL
@@ -21,6 +22,7 @@ CELLS = (
     f"%%gemm 3 M=64 N=64 K=64\n{FOREVER}",
     "print(6 * 7)",
 )
+FIRST_CHAPTER = next((Path(__file__).resolve().parents[2] / "notebooks").glob("00_*.ipynb"))
 #: What was timed, in seconds.
 TIMES: dict[str, float] = {}
 START = "TS=32 WPT=8 M=256 N=256 K=256"
@@ -64,6 +66,16 @@ def settled(book, number: int) -> bool:
 
 def gave_way(book, number: int) -> list[str]:
     return book.box(number).locator(".gemmlab-gave-way").all_inner_texts()
+
+
+def test_times_of_the_first_chapter():
+    """From Run All to the end of the last cell, in a JupyterLab of its own, whose caches are empty."""
+    with started() as lab:
+        book = lab.open(FIRST_CHAPTER)
+        begun = time.monotonic()
+        book.run_all(300)
+        TIMES["chapter 00, Run All (aim: 15 s)"] = time.monotonic() - begun
+        book.close()
 
 
 def test_the_first_move_does_not_wait_for_other_kernels(book):
