@@ -88,24 +88,27 @@ class Progress:
 
     def __str__(self) -> str:
         there = chapters(self.folder)
-        return "\n".join([*(f"{title} {marks}" for _, title, marks in self._rows(there)), "", self._summary(there)])
+        lines = [f"{marks}  {chapter.title}{here}" for chapter, marks, here in self._rows(there)]
+        return "\n".join([*lines, "", self._summary(there)])
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
         there = chapters(self.folder)
-        lines = [f'<a href="{escape(file)}">{escape(title)}</a> {marks}' for file, title, marks in self._rows(there)]
+        lines = [
+            f'{marks}  <a href="{escape(chapter.file)}">{escape(chapter.title)}</a>{here}'
+            for chapter, marks, here in self._rows(there)
+        ]
         text = "\n".join([*lines, "", escape(self._summary(there))])
-        return {"text/plain": str(self), "text/html": f'<pre style="line-height:1.5;max-width:860px">{text}</pre>'}
+        style = "font-family:monospace;line-height:1.5;max-width:860px"
+        return {"text/plain": str(self), "text/html": f'<pre style="{style}">{text}</pre>'}
 
-    def _rows(self, there: list[Chapter]) -> Iterator[tuple[str, str, str]]:
-        """For each chapter its file, its title, all of one width, and its marks."""
+    def _rows(self, there: list[Chapter]) -> Iterator[tuple[Chapter, str, str]]:
+        """Each chapter with its marks, and with words if the next exercise is one of its own."""
         known = self.entries
-        wide = max((len(chapter.title) for chapter in there), default=0)
         following = next((n for chapter in there for n in chapter.exercises if not known.get(n)), None)
         for chapter in there:
             guesses = "".join({None: "○", False: "◐", True: "●"}[known.get(q)] for q in chapter.questions)
             boxes = " ".join("■" if known.get(number) else "□" for number in chapter.exercises)
-            here = f"  ← {following} is next" if following in chapter.exercises else ""
-            yield chapter.file, f"{chapter.title:{wide}}", f"{guesses} {boxes}{here}"
+            yield chapter, f"{guesses} {boxes}", f"  ← {following} is next" if following in chapter.exercises else ""
 
     def _summary(self, there: list[Chapter]) -> str:
         numbers = [number for chapter in there for number in chapter.exercises]
