@@ -40,14 +40,17 @@ SYSTEM = (
     "test_a_small_run_of_the_profiler",
     "test_a_landscape_is_recorded_and_continued",
     "test_a_lost_product_of_parts",
+    "test_a_record_is_continued_and_renewed",
     "test_all_settings_are_recorded",
     "test_an_interrupt_loses_nothing_and_ends_the_children",
     "test_moving_the_sum_more_or_less_often",
+    "test_chapters_of_some_kernels",  # records their sweeps
     "test_clblast",
     "test_every_size_from_1",
     "test_every_combination",  # compiles each kernel of the family
     "test_kernels_of_warps_serve",  # compiles large kernels, four for a split
     "test_no_recorded_rate_is_above_its_ceiling",  # runs each kernel in the simulator at many settings
+    "test_the_readme_s_tables_are_those_of_the_records_and_texts",  # counts all kernels in the simulator
     "test_verify_passes",
     "distributed/test_workers.py::test_system",  # processes and clusters of their own
     "test_nbval",
