@@ -85,7 +85,7 @@ class Difference:
             style = f"display:block;background:{colours[sign]}" if sign in colours else "display:block"
             parts.append(f'<span style="{style}">{text}</span>')
         title = f"{self.old.file} → {self.new.file}"
-        style = "white-space:pre;font-size:12px;line-height:1.25;overflow-x:auto;max-width:860px;margin:0"
+        style = "white-space:pre;font:12px/1.25 monospace;overflow-x:auto;max-width:860px;margin:0"
         html = f'<pre style="{style}"><b>{title}</b>{"".join(parts)}</pre>'
         display({"text/plain": f"{title}\n{self.text}", "text/html": html}, raw=True)
 
