@@ -148,4 +148,4 @@ class Board:
         return "\n".join(lines or ["No tries yet."])
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
-        return {"text/plain": str(self), "text/html": f"<pre>{escape(str(self))}</pre>"}
+        return {"text/plain": str(self), "text/html": f"<pre style='font-family:monospace'>{escape(str(self))}</pre>"}
