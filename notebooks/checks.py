@@ -182,28 +182,34 @@ def _kernel(number: int | str, sizes, wanted: list, because: str, params=None, s
 
 
 def _hole(number: int, sizes, must: list, typical: list, because: str, params: dict):
-    """The check of a hole in a kernel, in steps: it compiles, is right and has no race; then how fast it is.
+    """The check of a hole in a kernel: see `_grade`."""
+
+    @_safely
+    def checked(source):
+        return _grade(source, number, sizes, must, typical, because, params)
+
+    return checked
+
+
+def _grade(source: str, number: int, sizes, must: list, typical: list, because: str, params: dict):
+    """The verdict on a kernel with a hole, in steps: it compiles, is right and has no race; then how fast it is.
 
     Args:
+        source: the kernel's text.
         number, sizes, params: the kernel, the sizes at which it must be right, and its parameters.
         must: (pattern, hint): what the text has to contain, whatever it computes.
         typical: (pattern, hint) for texts that are wrong: the first pattern that is found says why.
         because: what a right text shows.
     """
-
-    @_safely
-    def checked(source):
-        code = re.sub(r"//.*", "", source)
-        missing = next((hint for pattern, hint in must if not re.search(pattern, code)), None)
-        if missing:
-            return gemmlab.verdict(False, "", missing)
-        wrong = _right_everywhere(number, source, sizes, params)
-        if wrong:
-            hint = next((hint for pattern, hint in typical if re.search(pattern, code)), "")
-            return gemmlab.verdict(False, "", f"{wrong}. {hint}".strip())
-        return gemmlab.verdict(True, f"{because} {_beside(number, source, params)}", "")
-
-    return checked
+    code = re.sub(r"//.*", "", source)
+    missing = next((hint for pattern, hint in must if not re.search(pattern, code)), None)
+    if missing:
+        return gemmlab.verdict(False, "", missing)
+    wrong = _right_everywhere(number, source, sizes, params)
+    if wrong:
+        hint = next((hint for pattern, hint in typical if re.search(pattern, code)), "")
+        return gemmlab.verdict(False, "", f"{wrong}. {hint}".strip())
+    return gemmlab.verdict(True, f"{because} {_beside(number, source, params)}", "")
 
 
 def _beside(number: int | str, source: str, params: dict | None, other: int | str | None = None) -> str:
@@ -680,10 +686,11 @@ def check_09_3(halves):
     text = text.replace(sources.part(text, "load: the next"), early).replace(
         "        now = next;", f"{late}\n        now = next;"
     )
-    check = _hole(9, [(32, 32, 16), (32, 64, 48), (64, 32, 32)], [], [
-        (r"(?s)\A(?!.*if\s*\()", "The last round has no next tile to fetch."),
-    ], "fetched early, stored late.", {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4})  # fmt: skip
-    return check(text)
+    once = [(r"(?s)\A(?!.*if\s*\()", "The last round has no next tile to fetch.")]
+    settings = {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4}
+    return _grade(
+        text, 9, [(32, 32, 16), (32, 64, 48), (64, 32, 32)], [], once, "fetched early, stored late.", settings
+    )
 
 
 def _whole(size, tile):
