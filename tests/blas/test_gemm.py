@@ -57,7 +57,7 @@ def products(draw):
 def test_random_products_are_exact(any_device):
     """Beside NumPy, for random sizes, layouts, operations and factors, on either side."""
 
-    @settings(max_examples=1500 if FULL else 200 if NO_SKIP else 60, deadline=None, derandomize=True,
+    @settings(max_examples=1500 if FULL else 200 if NO_SKIP else 40, deadline=None, derandomize=True,
               suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(products())
     def run(call):

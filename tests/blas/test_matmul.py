@@ -10,7 +10,7 @@ import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 import pytest
-from conftest import DEVICES, FULL, in_part, lacking
+from conftest import DEVICES, FULL, NO_SKIP, in_part, lacking
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from texts import SMALL
@@ -286,7 +286,10 @@ def test_random_calls_are_right_or_refused(capsys):
     outcomes = Counter()
 
     @settings(
-        max_examples=10_000 if FULL else 1000, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+        max_examples=10_000 if FULL else 1000 if NO_SKIP else 400,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
     )
     @given(calls())
     def run(call):
