@@ -283,14 +283,9 @@ def run_and_compare(call) -> str:
 def test_random_calls_are_right_or_refused(capsys):
     if not DEVICES:
         lacking("no OpenCL device")
-    outcomes = Counter()
+    outcomes, examples = Counter(), 10_000 if FULL else 1000 if NO_SKIP else 400
 
-    @settings(
-        max_examples=10_000 if FULL else 1000 if NO_SKIP else 400,
-        deadline=None,
-        derandomize=True,
-        suppress_health_check=list(HealthCheck),
-    )
+    @settings(max_examples=examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(calls())
     def run(call):
         outcomes[run_and_compare(call)] += 1
@@ -298,7 +293,8 @@ def test_random_calls_are_right_or_refused(capsys):
     run()
     with capsys.disabled():
         print(f"\nrandom calls: {dict(outcomes)}")
-    assert min(outcomes[kind] for kind in ("right, on a device", "right, NumPy")) >= 300 and outcomes["refused"] >= 100
+    right = min(outcomes[kind] for kind in ("right, on a device", "right, NumPy"))
+    assert right >= examples / 4 and outcomes["refused"] >= examples / 12
 
 
 # What BLAS promises
