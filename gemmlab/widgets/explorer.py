@@ -56,10 +56,11 @@ class Explorer(Shell):
         params: initial parameters; by default those that suit the device.
         device: a Device, an index or part of a name; the preferred device by default.
         source: OpenCL C text to use instead of the kernel's own, with the same parameters.
+        hole: whether the text has a hole to fill; what the kernel has there is not shown before the text is right.
     """
 
-    def __init__(self, kernel: Key = 1, m=None, n=None, k=None, *, params=None, device=None, source=None):
-        self.spec, self.device, self.source = find(kernel), find_device(device), source
+    def __init__(self, kernel: Key = 1, m=None, n=None, k=None, *, params=None, device=None, source=None, hole=False):
+        self.spec, self.device, self.source, self._hole = find(kernel), find_device(device), source, hole
         client.worker().warm()
         _leave_cells_alone()
         self.name = f"explorer of kernel {self.spec.number} ({self.spec.name})"
@@ -245,7 +246,8 @@ class Explorer(Shell):
         try:
             content = panel.outcome(outcome, self.spec, self.device.limits, values, notes, yardsticks)
             content += panel.chart(history, self._beside.best(), self.spec.number, original)
-            content += panel.changes(self.spec, self.source) if self.source is not None else ""
+            if self.source is not None and (outcome.ok or not self._hole):
+                content += panel.changes(self.spec, self.source)
         except Exception as error:  # nobody reads the log console, so the panel says it
             content = f"<p>{escape(f'{type(error).__name__}: {error}')}</p>"
         key = " ".join(f"{name}={value}" for name, value in values.items())

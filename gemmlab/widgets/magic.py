@@ -45,7 +45,8 @@ class GemmMagics(Magics):
                 text = sources.read(find(number).file)
                 source = text.replace(sources.part(text, words["part"]), cell.rstrip("\n"))
             shell.user_ns["gemm_source"] = source.split("\n", 1)[1]  # without the line that is no line of the cell
-            explorer = Explorer(number, **sizes, params=settings or None, device=words.get("device"), source=source)
+            options = {"device": words.get("device"), "source": source, "hole": "part" in words}
+            explorer = Explorer(number, **sizes, params=settings or None, **options)
             explorer.box.children += (_fold(explorer),)
             return explorer
         except (ValueError, TypeError, RuntimeError) as error:

@@ -64,6 +64,12 @@ def test_a_cell_may_hold_only_a_part_of_the_kernel(shell):
     assert 'data-state="ok"' not in panel(shell, line, part.replace("acc[j][i] +=", "acc[j][i] =+"))
 
 
+def test_what_a_hole_replaces_is_shown_only_when_the_text_is_right(shell):
+    part, line = sources.part(sources.read("02_tiled.cl"), "compute"), "2 part=compute TS=16 M=32"
+    assert "changes to the original" not in panel(shell, line, part.replace("acc +=", "acc -="))
+    assert "changes to the original" in panel(shell, line, part.replace("acc +=", "acc = acc +"))
+
+
 def test_a_cell_may_hold_all_from_one_part_to_another(shell):
     part = sources.part(sources.read("02_tiled.cl"), "load-compute")
     assert part.count("barrier(") == 1 and part.lstrip().startswith("// load") and part.endswith("}")
