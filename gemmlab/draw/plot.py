@@ -142,7 +142,7 @@ def tries(history: Sequence[Try], best: Mapping[Key, float], kernel: Key, origin
     last = f"Try {len(history)}, {history[-1]}" if history else "There are none yet"
     picture = Picture(7, 2.5, f"Chart of the last tries with kernel {kernel}. {last}.")
     picture.set_layout_engine("none")
-    _draw_tries(_bare(picture, (0.085, 0.17, 0.42, 0.7), "GFLOPS"), history, original)
+    _draw_tries(_bare(picture, (0.085, 0.17, 0.42, 0.7)), history, original)
     right = _bare(picture, (0.57, 0.17, 0.42, 0.7))
     kernels = [number for number in catalog if isinstance(number, int) or number == kernel]
     for place, number in enumerate(kernels):
@@ -189,17 +189,17 @@ def _draw_tries(ax, history: Sequence[Try], original: float | None) -> None:
                         color=INK, fontsize=8)  # fmt: skip
     ax.set(xlim=(left, right), ylim=(0, top))
     ax.set_xticks([place + 1 for place, _ in shown] or [1])
-    ax.set_title("your tries", color=INK, fontsize=8)
+    ax.yaxis.set_major_formatter(lambda rate, _: f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}")
+    ax.set_title("your tries, GFLOPS", color=INK, fontsize=8)
 
 
-def _bare(picture: Picture, place: tuple[float, float, float, float], ylabel: str = ""):
+def _bare(picture: Picture, place: tuple[float, float, float, float]):
     """Axes at a fixed place, which is much faster than a layout that Matplotlib works out."""
     ax = picture.add_axes(place)
     ax.patch.set_alpha(0)
     ax.tick_params(colors=INK, labelsize=8)
     ax.grid(axis="y", color=INK, alpha=0.25, linewidth=0.5)
     ax.set_axisbelow(True)
-    ax.set_ylabel(ylabel, color=INK, fontsize=9)
     for side, spine in ax.spines.items():
         spine.set_visible(side == "bottom")
         spine.set_color(INK)

@@ -9,8 +9,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from conftest import in_part
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import same_color, to_rgba
 from matplotlib.patches import Circle, PathPatch, Rectangle
+from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 from PIL import Image
 
@@ -517,6 +519,12 @@ def test_a_wrong_try_is_shown_but_sets_no_scale():
         assert all(0 < y <= ax.get_ylim()[1] for line in ax.lines for y in line.get_ydata())
 
 
+def slow_and_fast(rate: float) -> Picture:
+    """Two tries at about a rate, beside the original's: the numbers at the axis are as wide as they can be."""
+    return plot.tries([plot.Try({"TS": 8}, rate, True), plot.Try({"TS": 8}, 0.7 * rate, True)],
+                      {1: rate, 2: 0.9 * rate}, 1, original=0.6 * rate)  # fmt: skip
+
+
 TRIES = [plot.Try({"TS": 8, "M": 64}, *found) for found in ((10.0, True), (12.0, False), (None, False))]
 #: One of each kind, with the largest that the chapters might ask for.
 PICTURES = {
@@ -537,6 +545,7 @@ PICTURES = {
     "roofline": lambda: plot.roofline(model.Peaks(60000, 4000), {"kernel 1": (0.25, 900), "7": (32, 3e4)}, "a GPU"),
     "ladder": lambda: plot.ladder(BOTH),
     "tries": lambda: plot.tries(TRIES, {1: 12.0}, 1, original=5.0),
+    **{f"tries at {rate} GFLOPS": lambda rate=rate: slow_and_fast(rate) for rate in (1e-5, 3e-4, 0.0123, 9999, 123456)},
     "no tries": lambda: plot.tries([], {}, 1),
     "lines": lambda: plot.lines(BOTH, "WPT"),
     "ranges": lambda: plot.ranges({"on": (900.0, 850.0, 920.0), "off": (70.0, 60.0, 75.0)}, 1000.0, ["on"]),
@@ -566,6 +575,21 @@ def test_a_picture_can_be_shown(name):
     assert image.size == tuple(int(inches * 130) for inches in picture.get_size_inches())
     low, high = image.getchannel("A").getextrema()
     assert low == 0 and high > 200  # on any ground, and something is on it
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_no_word_leaves_a_picture(name):
+    picture = PICTURES[name]()
+    canvas = FigureCanvasAgg(picture)
+    canvas.draw()
+    width = picture.bbox.width
+    spans = {
+        text.get_text(): text.get_window_extent(canvas.get_renderer()).intervalx
+        for text in picture.findobj(Text)
+        if text.get_text() and text.get_visible()
+    }  # with marks of an axis beyond its ends, which are not drawn
+    drawn = {words: span for words, span in spans.items() if span[0] < width and span[1] > 0}
+    assert drawn and {words: span for words, span in drawn.items() if span[0] < -1 or span[1] > width + 1} == {}
 
 
 @pytest.mark.parametrize("name", ("banks", "replay 6", "lines"))
