@@ -115,7 +115,8 @@ def pictures(folder: Path) -> None:
     """The recorded ladder, the ladder under its ceilings, and the precisions beside cuBLAS."""
     from gemmlab.draw import ceilings, plot, tensors
 
-    (folder / "ladder.png").write_bytes(plot.ladder(records.ladders(), records.yardsticks("H200")).png())
+    ordinary = [kernel for kernel in catalog if not catalog[kernel].tensor]
+    (folder / "ladder.png").write_bytes(plot.ladder(records.ladders(ordinary), records.yardsticks("H200")).png())
     under = ceilings.ladder(explained.ladder("H200"), records.yardsticks("H200"))
     (folder / "ceilings.png").write_bytes(under.png())
     found = next(file for file in records.recorded() if "errors" in file)

@@ -121,9 +121,9 @@ def told_apart(results: Mapping[str, Result]) -> str:
         worst, *_, best = sorted(results, key=lambda name: results[name].gflops)
         if ranges[worst][1] < results[best].gflops:
             ratio = results[best].gflops / results[worst].gflops
-            lines.append(f"{best} is {ratio:.2f} times as fast as {worst}: more than the spread.")
+            lines.append(f"{best} is {ratio:.2f} times as fast as {worst}: its median lies above the other's fastest run.")
         else:
-            lines.append(f"There is no difference that can be measured here: {worst}, at its fastest, reaches {best}.")
+            lines.append(f"There is no difference that can be measured here: the fastest run of {worst} reaches the median of {best}.")
     return "\n".join(lines)
 
 

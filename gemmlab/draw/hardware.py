@@ -65,7 +65,7 @@ def occupancy(chip: model.Multiprocessor, work_items: int, registers: int, local
         share = shares[name]
         colour = ORANGE if most == groups else BLUE
         for g in range(groups):
-            ax.add_patch(Rectangle((g * share, -row - 0.8), share * 0.96, 0.7, facecolor=colour))
+            ax.add_patch(Rectangle((g * share, -row - 0.8), share - min(0.1 * share, 0.004), 0.7, facecolor=colour))
         if not most:
             ax.text(0.5, -row - 0.45, "not even one fits", ha="center", va="center", color=INK, fontsize=9)
         ax.add_patch(Rectangle((0, -row - 0.8), 1, 0.7, fill=False, edgecolor=INK))
