@@ -210,6 +210,7 @@ def lines(series: Mapping[str, Mapping[float, float]], xlabel: str, ylabel: str 
     """Curves over a few values, which are evenly spaced along the axis; rates are on linear axes from 0.
 
     Curves that differ too much for one axis have one each, so that the learner's own is not flat beside a large GPU's.
+    Where three or more share an axis, the highest and the lowest value of each place have numbers.
 
     Args:
         series: the name of each curve mapped to {value: rate}; the learner's own curve comes first.
@@ -228,7 +229,10 @@ def lines(series: Mapping[str, Mapping[float, float]], xlabel: str, ylabel: str 
             xs = [places[x] for x in values]
             ax.plot(xs, list(values.values()), style, color=colour, label=name, markersize=6)
             for x, value in values.items() if len(values) <= 9 else ():
-                above = value >= max(series[other].get(x, 0) for other in names)  # labels of others go below
+                there = [series[other][x] for other in names if x in series[other]]
+                if min(there) < value < max(there):
+                    continue  # its number would lie over those of its neighbours
+                above = value == max(there)
                 ax.annotate(short(value), (places[x], value), (0, 6 if above else -13), textcoords="offset points",
                             ha="center", color=INK, fontsize=8)  # fmt: skip
         ax.set_xticks(list(places.values())[::every], [f"{x:g}" for x in places][::every])

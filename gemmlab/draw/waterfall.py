@@ -42,7 +42,7 @@ def waterfall(
         )
         ax.text(high + 0.6, -row, f"{now / 1000:.1f}", va="center", color=INK, fontsize=9)
         ax.text(1.02, -row, words.get(names[row], ""), transform=aside, va="center", color=INK, fontsize=9)
-    lines = {f"peak of {chip.name}": chip.gflops, **(yardsticks or {})}
+    lines = {f"float32 peak of {chip.name}": chip.gflops, **(yardsticks or {})}
     for (name, rate), side in zip(lines.items(), ("left", "right", "right"), strict=False):
         ax.axvline(rate / 1000, color=ORANGE, linewidth=1.5, linestyle="--", zorder=0)
         ax.text(rate / 1000, 0.9, f" {name} ", ha=side, va="bottom", color=INK, fontsize=9)
