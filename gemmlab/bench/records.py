@@ -120,10 +120,11 @@ def told_apart(results: Mapping[str, Result]) -> str:
     if len(results) > 1:
         worst, *_, best = sorted(results, key=lambda name: results[name].gflops)
         if ranges[worst][1] < results[best].gflops:
-            ratio = results[best].gflops / results[worst].gflops
-            lines.append(f"{best} is {ratio:.2f} times as fast as {worst}: its median lies above the other's fastest run.")
+            faster = f"{best} is {results[best].gflops / results[worst].gflops:.2f} times as fast as {worst}"
+            lines.append(f"{faster}: its median lies above the other's fastest run.")
         else:
-            lines.append(f"There is no difference that can be measured here: the fastest run of {worst} reaches the median of {best}.")
+            reached = f"the fastest run of {worst} reaches the median of {best}"
+            lines.append(f"There is no difference that can be measured here: {reached}.")
     return "\n".join(lines)
 
 

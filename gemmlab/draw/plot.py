@@ -94,7 +94,8 @@ def ladder(series: Mapping[str, Mapping[Key, float]], yardsticks: Mapping[str, f
     places = {kernel: place for place, kernel in enumerate(kernels)}
     for name, values in series.items():
         style, colour = styles[name]
-        ax.semilogy([places[k] for k in in_order(values)], [values[k] for k in in_order(values)], style, color=colour, label=name, markersize=6)
+        xs, ys = zip(*((places[k], values[k]) for k in in_order(values)), strict=True) if values else ((), ())
+        ax.semilogy(xs, ys, style, color=colour, label=name, markersize=6)
         for kernel, value in values.items() if len(series) < 4 or name in list(series)[:2] else ():
             words = f"{value / 1000:.1f}k" if value >= 10_000 else short(value)  # so that neighbours do not overlap
             ax.annotate(
