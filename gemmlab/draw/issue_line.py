@@ -11,7 +11,8 @@ from ..simt import ProductRun
 from .diagram import faint
 from .picture import GREEN, INK, ORANGE, Picture, count
 
-SETTLED = 2000  # cycles that pass before the first that is drawn, so that the beginning is over
+SETTLED = 2000  # cycles that pass before the first that counts, so that the beginning is over
+MEASURED = 4000  # cycles over which the units' shares are taken: many rounds of the loop
 
 
 def issue_line(run: ProductRun, warps: int = 4, cycles: int = 160, chip: Chip = H200, shown: int = 8) -> Picture:
@@ -23,13 +24,19 @@ def issue_line(run: ProductRun, warps: int = 4, cycles: int = 160, chip: Chip = 
     Args:
         run: a simulated run of a kernel that computes from local memory.
         warps: among which the scheduler chooses.
-        cycles: how many are drawn.
+        cycles: how many are drawn: those in which the units are busy as much as on average, as nearly as there are any.
         chip: whose schedulers and local memory these are.
         shown: rows of warps at most.
     """
-    first, shown = SETTLED, min(shown, warps)
-    slots = [s for s in issue(instructions(run), warps, first + cycles, chip) if s.end > first]
-    busy = {what: _overlap(slots, what, first, first + cycles) / cycles for what in ("multiply-add", "load")}
+    shown, until = min(shown, warps), SETTLED + MEASURED
+    slots = issue(instructions(run), warps, until, chip)
+    busy = _busy(slots, SETTLED, until)
+
+    def unlike(first: int) -> float:
+        return sum(abs(share - busy[what]) for what, share in _busy(slots, first, first + cycles).items())
+
+    first = min(range(SETTLED, until - cycles + 1, max(1, cycles // 2)), key=unlike)
+    slots = [s for s in slots if s.end > first and s.cycle < first + cycles]
     alt = (
         f"Kernel {run.kernel}, {count(warps, 'warp')} on one scheduler: multiply-add units busy "
         f"{percent(busy['multiply-add'])} of the time, path to local memory {percent(busy['load'])}"
@@ -63,6 +70,9 @@ def issue_line(run: ProductRun, warps: int = 4, cycles: int = 160, chip: Chip = 
     return picture
 
 
-def _overlap(slots: list[Slot], what: str, first: int, last: int) -> int:
-    """Cycles from `first` to `last` in which a unit works."""
-    return sum(max(0, min(s.end, last) - max(s.begin, first)) for s in slots if s.what == what)
+def _busy(slots: list[Slot], first: int, last: int) -> dict[str, float]:
+    """The share of the cycles from `first` to `last` in which each unit works."""
+    worked = {"multiply-add": 0, "load": 0}
+    for s in slots:
+        worked[s.what] += max(0, min(s.end, last) - max(s.begin, first))
+    return {what: cycles / (last - first) for what, cycles in worked.items()}

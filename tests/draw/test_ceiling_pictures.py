@@ -58,9 +58,10 @@ def test_an_issue_line_says_how_busy_the_units_are(number):
     params = spec.validate(small | ({"GROUPS": 0} if number == "warp_tiling" else {}))
     run = simulate(number, 32, 32, 32, params, groups=[(0, 0)])
     picture = issue_line.issue_line(run, warps=4, cycles=100)
-    slots = [s for s in issue(instructions(run), 4, issue_line.SETTLED + 100) if s.cycle >= issue_line.SETTLED]
+    until = issue_line.SETTLED + issue_line.MEASURED
+    slots = [s for s in issue(instructions(run), 4, until) if s.cycle >= issue_line.SETTLED]
     multiplied = sum(s.what == "multiply-add" for s in slots)
-    assert f"multiply-add units busy {model.percent(multiplied / 100)}" in picture.alt
+    assert f"multiply-add units busy {model.percent(multiplied / issue_line.MEASURED)}" in picture.alt
     rows = [label.get_text() for label in picture.axes[0].get_yticklabels()]
     assert rows == [*(f"warp {w}" for w in range(4)), "multiply-adds", "local memory"]
 
