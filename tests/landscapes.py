@@ -2,13 +2,13 @@
 
 from dataclasses import asdict
 
-from gemmlab import catalog
+from gemmlab import catalog, model
 from gemmlab.bench import landscape
 from gemmlab.bench.landscape import Landscape
 from gemmlab.catalog.spec import Limits
 
 H200 = Limits("NVIDIA H200", 1024, (1024, 1024, 64), 49152)
-PEAK = 60_000.0
+PEAK = model.H200.gflops  # that of a chip which the model knows
 FACTS = {"device": "NVIDIA H200", "platform": "made up", "version": "1", "driver": "1", "kind": "GPU", "units": 132}
 
 

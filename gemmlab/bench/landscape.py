@@ -22,6 +22,7 @@ from typing import Any
 from ..caches import cached
 from ..catalog import KernelSpec, Key, find, in_order, key, sources
 from ..catalog.spec import Limits
+from .explained import CHIPS
 
 #: What a row holds behind the values of the parameters.
 MEASURED = ("gflops", "registers", "spilled", "occupancy")
@@ -104,8 +105,12 @@ class Landscape:
 
     @property
     def peak(self) -> float:
-        """The measured peak of the device in GFLOPS."""
-        return self.head["peak"]
+        """The peak of the device in GFLOPS: of a chip that the model knows the stated one, as in all charts of it.
+
+        Of another device it is the one that was measured.
+        """
+        chip = next((chip for part, chip in CHIPS.items() if part in self.title), None)
+        return chip.gflops if chip else self.head["peak"]
 
     @cached_property
     def limits(self) -> Limits:

@@ -313,8 +313,8 @@ class KernelSpec:
         """Move the other parameters as little as possible, so that `moved` may keep its value.
 
         Returns:
-            The new parameters, and one sentence for each that had to move. If nothing legal keeps the value of
-            `moved`, the parameters as they came, with the problems as sentences.
+            The new parameters, and one sentence for each that had to move, with what would be broken if it had not.
+            If nothing legal keeps the value of `moved`, the parameters as they came, with the problems as sentences.
         """
         full = self.complete(params)
         problems = self.problems(full, limits)
@@ -323,8 +323,12 @@ class KernelSpec:
         new = self._nearest(full, {moved}, limits)
         if new is None:
             return full, problems
-        why = "; ".join(problems)
-        return new, [f"{k} moved from {full[k]} to {new[k]}, because {why}" for k in new if new[k] != full[k]]
+        notes = []
+        for name in (name for name in new if new[name] != full[name]):
+            left = self.problems({**new, name: full[name]}, limits)  # if only this one had stayed
+            why = [problem for problem in problems if problem in left] or left or problems
+            notes.append(f"{name} moved from {full[name]} to {new[name]}, because {'; '.join(why)}")
+        return new, notes
 
     def fit(self, limits: Limits) -> dict[str, int]:
         """The defaults, or where a device cannot take them the nearest offered values that it can."""

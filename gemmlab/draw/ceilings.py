@@ -105,21 +105,20 @@ def strip(
         chip: whose arithmetic peak is 100 %.
     """
     shares = {kernel: 100 * rate / chip.gflops for kernel, rate in rates.items()}
+    yards = {name: 100 * rate / chip.gflops for name, rate in (yardsticks or {}).items()}
     said = [f"kernel {kernel}: {share:.0f} %" + ", this chapter" * (kernel == lit) for kernel, share in shares.items()]
-    said += [f"{name}: {100 * rate / chip.gflops:.0f} %" for name, rate in (yardsticks or {}).items()]
+    said += [f"{name}: {share:.0f} %" for name, share in yards.items()]
     picture = Picture(8, 1.7, f"The ladder in per cent of the peak of {chip.name}. " + "; ".join(said))
     ax = picture.axes_plain()
     top = max(100, *(1.15 * share for share in shares.values()))
-    lines = [100 * rate / chip.gflops for rate in (yardsticks or {}).values()]
     for place, (kernel, share) in enumerate(shares.items()):
         colour, weight = (faint(GREEN, 0.95), "bold") if kernel == lit else (faint(INK, 0.45), "normal")
         ax.bar(place, share, width=0.7, color=colour)
-        struck = [line for line in lines if 0 < line - share < 0.16 * top]  # where the number would stand in the line
-        above = max([share, *struck]) + 2
-        ax.text(place, above, f"{share:.0f}", ha="center", color=INK, fontsize=9, weight=weight)
-    for name, share in zip(yardsticks or {}, lines, strict=True):
+        across = [line for line in yards.values() if share < line < share + 0.15 * top]  # lines through the number
+        ax.text(place, max([share, *across]) + 3, f"{share:.0f}", ha="center", color=INK, fontsize=9, weight=weight)
+    for name, share in yards.items():
         ax.axhline(share, color=ORANGE, linewidth=1.5, linestyle="--")
-        ax.text(-0.45, share + 2, f"{name}: {share:.0f}", color=INK, fontsize=9)
+        ax.text(-0.45, share + 3, f"{name}: {share:.0f}", color=INK, fontsize=9)
     ax.set(ylim=(0, top), xlim=(-0.6, len(shares) - 0.4), ylabel="% of the peak")
     ax.set_xticks(range(len(shares)), [tick(kernel) for kernel in shares])
     ax.set_yticks(range(0, int(top) + 1, 50))

@@ -81,10 +81,10 @@ def launches(parts: Sequence[tuple[int, int, int, int, str]], times: Mapping[str
     across = _stretched({column + columns for _, column, _, columns, _ in parts})
     for (row, column, rows, columns, edges), word in zip(parts, words, strict=True):
         top, bottom, left, right = down[row], down[row + rows], across[column], across[column + columns]
-        ax.add_patch(Rectangle((left, -bottom), right - left, bottom - top, facecolor=faint(_WAYS[edges], 0.35),
+        ax.add_patch(Rectangle((left, -bottom), right - left, bottom - top, facecolor=faint(_WAYS[edges], 0.12),
                                edgecolor=_WAYS[edges], linewidth=1.5))  # fmt: skip
         ax.text((left + right) / 2, -(top + bottom) / 2, word.replace(", ", "\n"), ha="center", va="center", color=INK,
-                fontsize=8)  # fmt: skip
+                fontsize=9)  # fmt: skip
     ax.set_axis_off()
     ax.autoscale_view()
     return picture

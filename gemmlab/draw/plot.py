@@ -17,6 +17,8 @@ from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, RED, Picture, short
 _STYLES = (("o-", GREEN), ("^--", BLUE), ("D:", ORANGE), ("s-.", MAGENTA), ("v-", INK))
 #: Devices look alike in all chapters: how their names begin, in the order of `_STYLES`.
 _DEVICES = ("here", "NVIDIA H200", "K40m", "Intel", "PoCL")
+#: Of more kernels than this a ladder does not write the rates, which would overlap.
+_FEW = 17
 #: Curves whose largest values differ by more than this factor have axes of their own.
 _FAR = 8
 
@@ -48,6 +50,9 @@ def roofline(peaks: model.Peaks, points: Mapping[str, tuple[float, float]], titl
         side, anchor = ((7, "left"), (-7, "right"))[1 if above else place % 2]
         height = 6 if above else -12
         ax.annotate(name, (x, y), (side, height), textcoords="offset points", ha=anchor, color=INK, fontsize=9)
+    bottom, top = ax.get_ylim()
+    lowest = min([bottom, *(y for _, y in points.values())])
+    ax.set_ylim(min(bottom, lowest * (lowest / top) ** 0.12), top)  # room for a label below the lowest point
     _plain_log(ax)
     ax.text(high, peaks.gflops / 1.1, f"{peaks.gflops:,.0f} GFLOPS", ha="right", va="top", color=INK, fontsize=9)
     middle = np.sqrt(low * ridge)
@@ -94,9 +99,10 @@ def ladder(series: Mapping[str, Mapping[Key, float]], yardsticks: Mapping[str, f
     places = {kernel: place for place, kernel in enumerate(kernels)}
     for name, values in series.items():
         style, colour = styles[name]
-        xs, ys = zip(*((places[k], values[k]) for k in in_order(values)), strict=True) if values else ((), ())
-        ax.semilogy(xs, ys, style, color=colour, label=name, markersize=6)
-        for kernel, value in values.items() if len(series) < 4 or name in list(series)[:2] else ():
+        there = in_order(values)
+        ax.semilogy([places[k] for k in there], [values[k] for k in there], style, color=colour, label=name)
+        for kernel in there if len(kernels) <= _FEW and (len(series) < 4 or name in list(series)[:2]) else ():
+            value = values[kernel]
             words = f"{value / 1000:.1f}k" if value >= 10_000 else short(value)  # so that neighbours do not overlap
             ax.annotate(
                 words, (places[kernel], value), (0, 6), textcoords="offset points", ha="center", color=INK, fontsize=8
@@ -105,6 +111,9 @@ def ladder(series: Mapping[str, Mapping[Key, float]], yardsticks: Mapping[str, f
         label = f"{name}: {value / 1000:.1f}k"
         ax.axhline(value, color=INK, linewidth=1, linestyle=style, label=label)
     ax.set_xticks(range(len(kernels)), [tick(kernel) for kernel in kernels])
+    for name_below in ax.get_xticklabels():
+        if not name_below.get_text().isdigit() and len(kernels) > _FEW:  # longer than the room below its kernel
+            name_below.set(rotation=90, linespacing=0.9)
     ax.set(xlabel="kernel", ylabel="GFLOPS")
     _plain_log(ax)
     ax.legend(frameon=False, labelcolor=INK, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
@@ -151,8 +160,11 @@ def tries(history: Sequence[Try], best: Mapping[Key, float], kernel: Key, origin
         right.bar(place, best.get(number, 0), color=colour, alpha=strength, width=0.7)
     most = max((best.get(number, 0) for number in kernels), default=0)
     right.set(xlim=(-0.7, len(kernels) - 0.3), ylim=(0, 1.15 * most or 1.0))
-    right.set_xticks(range(len(kernels)), [tick(number) for number in kernels])
+    right.set_xticks(range(len(kernels)), [str(number) if isinstance(number, int) else "" for number in kernels])
     right.tick_params(axis="x", labelsize=7.5)
+    if isinstance(kernel, str):  # a name is wider than the room below its bar: it stands below the numbers
+        name = kernel.replace("_", " ")
+        right.text(1, -0.13, name, transform=right.transAxes, ha="right", va="top", color=INK, fontsize=7.5)
     if not best:
         right.set_yticks([])
         right.text(0.5, 0.5, "not measured yet", transform=right.transAxes, color=INK, fontsize=8, ha="center")

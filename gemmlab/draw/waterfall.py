@@ -34,15 +34,17 @@ def waterfall(
     picture = Picture(8, 1.2 + 0.3 * len(rates), f"TFLOPS of each rung on {chip.name}. {said}")
     ax = picture.axes_plain()
     aside = ax.get_yaxis_transform()  # beside the axes, at the height of a bar
+    lines = {f"float32 peak of {chip.name}": chip.gflops, **(yardsticks or {})}
+    room = 0.06 * max(rates.values())  # that a number takes
     for row, (before, now) in enumerate(pairwise([0.0, *rates.values()])):
         low, high = sorted((before / 1000, now / 1000))
         ax.barh(-row, high - low, left=low, height=0.7, color=faint(GREEN if now >= before else MAGENTA, 0.8))
         ax.plot(
             [now / 1000] * 2, [-row - 0.35, -row - (1.35 if row + 1 < len(names) else 0.35)], color=INK, linewidth=1
         )
-        ax.text(high + 0.6, -row, f"{now / 1000:.1f}", va="center", color=INK, fontsize=9)
+        across = [rate for rate in lines.values() if 1000 * high < rate < 1000 * high + room]  # through the number
+        ax.text(max([1000 * high, *across]) / 1000 + 0.6, -row, f"{now / 1000:.1f}", va="center", color=INK, fontsize=9)
         ax.text(1.02, -row, words.get(names[row], ""), transform=aside, va="center", color=INK, fontsize=9)
-    lines = {f"float32 peak of {chip.name}": chip.gflops, **(yardsticks or {})}
     for (name, rate), side in zip(lines.items(), ("left", "right", "right"), strict=False):
         ax.axvline(rate / 1000, color=ORANGE, linewidth=1.5, linestyle="--", zorder=0)
         ax.text(rate / 1000, 0.9, f" {name} ", ha=side, va="bottom", color=INK, fontsize=9)

@@ -90,7 +90,9 @@ class Explanation:
 
     def __str__(self) -> str:
         merged = ", neighbouring loads merged," if self.fewest else ""
-        words = f"{named(self.roof.resource)}{merged} allows {percent(self.roof.share)}, measured {percent(self.share)}"
+        allow = "allow" if self.roof.resource in ("multiply-adds", "work-groups") else "allows"
+        roof = f"{named(self.roof.resource)}{merged} {allow} {percent(self.roof.share)}"
+        words = f"{roof}, measured {percent(self.share)}"
         return " ".join([f"Kernel {self.kernel} on {self.chip.name}: {words} of the peak.", *self.why])
 
 

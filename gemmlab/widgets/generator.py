@@ -109,7 +109,7 @@ class Generator(Shell):
             lit = changed(self._text, text)
             self._text, self._listing = text, listing(c, text, lit)
             words = f"{c.name}: {len(text.splitlines())} lines; the last switch has changed {len(lit)} of them."
-        said = f'<p class="gemmlab-said">{escape(words)}</p>'
+        said = f'<p class="gemmlab-said" style="overflow-wrap:anywhere">{escape(words)}</p>'
         self.panel.value = f'<div data-key="{key}" style="{_NARROW}">{said}{self._listing}</div>'
 
     def still(self) -> Picture:

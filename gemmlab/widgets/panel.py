@@ -11,7 +11,7 @@ from ..catalog.spec import Limits
 from ..draw import plot
 from ..draw.picture import BLUE, GREEN, INK, ORANGE, RED, short
 from ..draw.plot import Try
-from ..model import gflops
+from ..model import gflops, percent
 from ..worker.client import Outcome
 from .shell import escape
 
@@ -105,17 +105,18 @@ def _head(text: str, colour: str) -> str:
 
 
 def _rate(outcome: Outcome, beside: Yardsticks) -> str:
-    """The rate in large figures, and what it is compared with."""
+    """The rate in large figures, and what it is compared with; where the result is wrong, that it does not count."""
     rate, others = outcome.result.gflops, []
-    if outcome.ok and beside.original:
-        others.append(f"{rate / beside.original:.2g} x the original ({short(beside.original)})")
-    elif outcome.ok and beside.start and beside.start != rate:
-        others.append(f"{rate / beside.start:.2g} x your start")
-    if outcome.ok and beside.peak:
-        share, roof = rate / beside.peak, f"this device's measured peak ({short(beside.peak)})"
-        others.append(f"{share:.0%} of {roof}" if share <= 1 else f"above {roof}, which was measured too low")
     if not outcome.ok:
-        others.append("which does not count, because the result is not right")
+        why = "right by luck only" if outcome.by_luck else "not right"
+        return f'<div class="gemmlab-said">Its rate does not count, because the result is {why}.</div>'
+    if beside.original:
+        others.append(f"{rate / beside.original:.2g} x the original ({short(beside.original)})")
+    elif beside.start and beside.start != rate:
+        others.append(f"{rate / beside.start:.2g} x your start")
+    if beside.peak:
+        share, roof = rate / beside.peak, f"this device's measured peak ({short(beside.peak)})"
+        others.append(f"{percent(share)} of {roof}" if share <= 1 else f"above {roof}, which was measured too low")
     said = f", {'; '.join(others)}" if others else ""
     return f'<div class="gemmlab-rate gemmlab-said"><b>{short(rate)}</b> GFLOPS{escape(said)}</div>'
 

@@ -66,7 +66,7 @@ class Outcome:
         if self.by_luck:
             return f"right here, by luck: {self.seen}"
         said = self.result.verdict if self.result else self.problem
-        return f"{said}; {self.seen}" if self.seen else said
+        return f"{said}{'' if said.endswith('?') else ';'} {self.seen}" if self.seen else said
 
     def __str__(self) -> str:
         if self.result:

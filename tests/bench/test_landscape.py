@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from landscapes import FACTS, H200, PEAK, made_up
 
-from gemmlab import catalog, clear_caches
+from gemmlab import catalog, clear_caches, model
 from gemmlab.bench import landscape
 from gemmlab.bench.landscape import Landscape
 from gemmlab.catalog import sources
@@ -81,6 +81,12 @@ def test_a_rate_is_that_of_exactly_these_settings(own):
     assert landscape.rate(3, spec.defaults, device="K40m") is None
     best = landscape.find_landscape("h200").best(3)
     assert best.gflops == max(row[0] for row in made.rows(3).values()) and best.params in landscape.choice(spec, H200)
+
+
+def test_the_peak_of_a_known_chip_is_the_one_of_all_charts():
+    """What was measured there may be a little less; of another device nothing else is known."""
+    assert made_up(3, peak=60_000.0).peak == model.H200.gflops
+    assert made_up(3, title="My card", peak=9000.0).peak == 9000.0
 
 
 def test_a_refused_setting_says_why(own):

@@ -3,6 +3,7 @@
 from functools import cache
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import same_color
 from matplotlib.text import Text
 
@@ -36,6 +37,14 @@ def test_the_bars_are_the_ceilings():
     assert [label.get_text() for label in ax.get_yticklabels()] == [c.resource for c in rung.ceilings]
     assert all(f"{c.resource} {model.percent(c.share)}" in picture.alt for c in rung.ceilings)
     assert "Measured" in picture.alt and "Measured" not in ceilings.bars(rung.ceilings).alt
+
+
+def test_no_line_of_a_library_goes_through_a_number_of_the_strip():
+    picture = ceilings.strip({number: 669.1 * number for number in range(60, 80)}, 70, {"a library": 51_000})
+    FigureCanvasAgg(picture).draw()
+    (ax,) = picture.axes
+    (line,) = (line.get_window_extent().y0 for line in ax.lines)
+    assert not any(box.y0 < line < box.y1 for box in (text.get_window_extent() for text in ax.texts))
 
 
 def test_the_ladder_has_a_bar_and_its_roofs_for_every_kernel():

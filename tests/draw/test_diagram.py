@@ -18,9 +18,10 @@ from PIL import Image
 
 from gemmlab import model, simulate
 from gemmlab.bench import sweeps
-from gemmlab.catalog import sources
+from gemmlab.catalog import catalog, in_order, sources
 from gemmlab.draw import diagram, hardware, plot, replay
 from gemmlab.draw.picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count, short
+from gemmlab.draw.waterfall import waterfall
 from gemmlab.simt import views
 
 BLOCKS = {"TSM": 8, "TSN": 8, "TSK": 4, "WPTM": 2, "WPTN": 4, "UNROLL": 1}
@@ -457,6 +458,51 @@ def test_the_recorded_sweeps_can_be_drawn(title):
     assert picture.alt.endswith(": " + ", ".join(f"{x} {short(y)}" for x, y in values.items()))
     (line,) = picture.axes[0].lines
     assert list(line.get_ydata()) == list(values.values())
+
+
+def extents(picture: Picture, texts) -> list[Bbox]:
+    """Where words stand in a picture, in its pixels; words of nothing but space are left out."""
+    FigureCanvasAgg(picture).draw()
+    return [text.get_window_extent() for text in texts if text.get_text().strip()]
+
+
+def overlapping(found: list[Bbox]) -> list[tuple[Bbox, Bbox]]:
+    """Pairs of which one covers a part of the other."""
+    return [(a, b) for a, b in itertools.combinations(found, 2) if a.overlaps(b)]
+
+
+def test_the_label_of_the_lowest_point_stands_above_the_axis():
+    points = {"kernel 1": (0.25, 1.4), "kernel 2": (40, 1.4)}
+    picture = plot.roofline(model.Peaks(200, 20), points, "a slow device")
+    (ax,) = picture.axes
+    labels = [box for box in extents(picture, ax.texts) if box.x1 < ax.bbox.x1]
+    assert len(labels) >= 2 and all(box.y0 > ax.bbox.y0 for box in labels)
+
+
+def test_a_ladder_of_all_kernels_goes_from_left_to_right():
+    """In the order of the kernels, whatever the order of the rates; no word stands on another."""
+    rates = {kernel: 100.0 + place for place, kernel in enumerate(reversed(in_order(catalog)))}
+    picture = plot.ladder({"NVIDIA H200": rates, "K40m": {1: 3.0, 2: 4.0}})
+    (ax,) = picture.axes
+    places = list(ax.lines[0].get_xdata())
+    assert places == sorted(places) and len(places) == len(rates)
+    assert overlapping(extents(picture, [*ax.texts, *ax.get_xticklabels()])) == []
+
+
+def test_the_names_below_the_kernels_of_a_chart_stand_apart():
+    for kernel in (3, "warp_tiling"):
+        picture = plot.tries(TRIES, {1: 12.0, kernel: 9.0}, kernel)
+        found = extents(picture, [*picture.axes[1].get_xticklabels(), *picture.axes[1].texts])
+        assert overlapping(found) == [] and all(box.x0 >= 0 and box.x1 <= picture.bbox.width for box in found)
+
+
+def test_a_number_of_the_waterfall_is_not_crossed_by_a_line():
+    rates = {"one": 44_000.0, "two": 64_600.0, "three": 110_000.0}
+    picture = waterfall(rates, yardsticks={"a library": 50_700.0})
+    numbers = extents(picture, [text for text in picture.axes[0].texts if text.get_text()[:1].isdigit()])
+    dashed = [line.get_window_extent().x0 for line in picture.axes[0].lines if line.get_linestyle() == "--"]
+    assert len(numbers) == 3 and len(dashed) == 2
+    assert not any(box.x0 < x < box.x1 for box in numbers for x in dashed)
 
 
 RUNS = {

@@ -118,6 +118,17 @@ def test_all_chapters_are_found():
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
+def test_formulas_are_not_taken_for_emphasis(name):
+    """Two products such as k*N and n*K in a line are formulas, and in HTML backticks are nothing but backticks."""
+    for cell in read(name).cells:
+        for line in cell.source.splitlines() if cell.cell_type == "markdown" else ():
+            if line.startswith("<"):
+                assert "`" not in line, line
+            else:
+                assert not re.search(r"\w\*\w.*\w\*\w", re.sub(r"`[^`]*`|\*\*", "", line)), line
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
 def test_anatomy(name):
     book = read(name)
     words = sum(len(c.source.split()) for c in book.cells if c.cell_type == "markdown")

@@ -128,6 +128,13 @@ def test_a_move_dims_the_panel_at_once_and_is_measured_when_it_has_settled(explo
     assert explorer._status.value == ""
 
 
+def test_a_wrong_result_has_no_rate_in_large_figures(explorer, desk):
+    move(explorer, "TS", 24)
+    assert soon(lambda: len(desk.asked) == 2)
+    desk.answer(5000.0, ok=False)
+    assert soon(lambda: shown(explorer, "state") == "wrong") and "gemmlab-rate" not in explorer.panel.value
+
+
 def test_the_whole_call_is_divided_into_its_passes(explorer):
     """As a bar, so that it can be said which of them takes most time."""
     assert "gemm 0.26 ms (50%)" in explorer.panel.value and "pad A 0.26 ms (50%)" in explorer.panel.value
@@ -286,7 +293,7 @@ def test_the_share_of_the_peak_and_the_other_kernels_arrive_later(explorer, desk
     (peak,), chart = desk.idle.plans["peaks"], desk.idle.plans["chart"]
     assert peak.job == "peaks" and 3 not in [job.arguments["kernel"] for job in chart if job.job == "measure"]
     peak.done(Outcome({}, {"gflops": 8.0}))
-    assert soon(lambda: "25% of this device" in explorer.panel.value) and shown(explorer, "count") == "1"
+    assert soon(lambda: "25 % of this device" in explorer.panel.value) and shown(explorer, "count") == "1"
     peak.done(Outcome({}, {"gflops": 1.0}))
     assert soon(lambda: "measured too low" in explorer.panel.value), "no share above all there is"
 
