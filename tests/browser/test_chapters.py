@@ -54,7 +54,7 @@ def chapter(labs, pages, request):
 @pytest.fixture(scope="module")
 def alive(chapter):
     """A chapter after Run All Cells."""
-    chapter.run_all(seconds=300)
+    chapter.run_all()
     return chapter
 
 
