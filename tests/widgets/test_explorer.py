@@ -117,8 +117,9 @@ def asked(desk) -> dict[str, int]:
 
 
 def test_a_move_dims_the_panel_at_once_and_is_measured_when_it_has_settled(explorer, desk):
-    move(explorer, "TS", 24)
-    assert stale(explorer) and len(desk.asked) == 1, "nothing is asked before the move has settled"
+    with explorer._lock:  # meanwhile nothing settles, however long this takes
+        move(explorer, "TS", 24)
+        assert stale(explorer) and len(desk.asked) == 1, "nothing is asked before the move has settled"
     assert "24 x 3 = 72" in explorer._status.value and "local memory 4,608" in explorer._status.value
     assert soon(lambda: len(desk.asked) == 2) and asked(desk) == START | {"TS": 24}
     assert shown(explorer, "key").startswith("TS=32 "), "the old answer is still headed by its own settings"
