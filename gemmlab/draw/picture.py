@@ -114,8 +114,13 @@ def time_axis(end: float) -> float:
 
 
 def short(value: float) -> str:
-    """A rate in few characters: a whole number from 100 on, one decimal below that."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+    """A rate in few characters: a whole number from 100 on, one decimal below that; two digits of what would be 0.0."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2g}" if 0 < value < 0.05 else f"{value:.1f}"
+
+
+def brief(value: float) -> str:
+    """Two digits of a time or a ratio, and all of those before the point, without a power of ten: "0.26", "150"."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def lines(ax, lines, **style) -> None:

@@ -54,9 +54,9 @@ def roofline(peaks: model.Peaks, points: Mapping[str, tuple[float, float]], titl
     lowest = min([bottom, *(y for _, y in points.values())])
     ax.set_ylim(min(bottom, lowest * (lowest / top) ** 0.12), top)  # room for a label below the lowest point
     _plain_log(ax)
-    ax.text(high, peaks.gflops / 1.1, f"{peaks.gflops:,.0f} GFLOPS", ha="right", va="top", color=INK, fontsize=9)
+    ax.text(high, peaks.gflops / 1.1, f"{short(peaks.gflops)} GFLOPS", ha="right", va="top", color=INK, fontsize=9)
     middle = np.sqrt(low * ridge)
-    ax.text(middle, middle * peaks.bandwidth * 1.5, f"{peaks.bandwidth:,.0f} GB/s", ha="right", color=INK, fontsize=9)
+    ax.text(middle, middle * peaks.bandwidth * 1.5, f"{short(peaks.bandwidth)} GB/s", ha="right", color=INK, fontsize=9)
     ax.set(xlabel="floating-point operations per byte", ylabel="GFLOPS")
     ax.set_title(title if len(title) <= 70 else title[:68] + " …", color=INK, fontsize=9)
     return picture
@@ -202,7 +202,7 @@ def _draw_tries(ax, history: Sequence[Try], original: float | None) -> None:
                         color=INK, fontsize=8)  # fmt: skip
     ax.set(xlim=(left, right), ylim=(0, top))
     ax.set_xticks([place + 1 for place, _ in shown] or [1])
-    ax.yaxis.set_major_formatter(lambda rate, _: f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}")
+    ax.yaxis.set_major_formatter(lambda rate, _: f"{rate:,.0f}" if 100 <= rate < 1e6 else f"{rate:.3g}")
     ax.set_title("your tries, GFLOPS", color=INK, fontsize=8)
 
 

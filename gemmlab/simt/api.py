@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from math import prod
 from numbers import Integral, Real
-from time import monotonic
+from time import thread_time
 from typing import NamedTuple
 
 import numpy as np
@@ -365,7 +365,7 @@ def _launch(program: Program, args: Sequence[object], global_size, local_size, o
         raise ValueError(f"order must be 'lockstep' or 'warps', not {order!r}")
     machine = Machine(program, global_size, local_size, limit)
     if seconds is not None:
-        machine.deadline = monotonic() + seconds
+        machine.deadline = thread_time() + seconds
     for group in groups or ():
         at = (*group, 0, 0)[:3]
         if any(not 0 <= g < count for g, count in zip(at, machine.num_groups, strict=True)):
@@ -437,7 +437,7 @@ def simulate(
         source: another text to run in its place.
         order, seed, groups, limit: as in `run`; seed also draws the inputs. The limit is 512 rounds of a loop, or
             twice the largest of m, n and k, unless another is given.
-        seconds: how long it may take.
+        seconds: of its thread's own time that it may take, so that other work of the machine does not count.
 
     Raises:
         TextError: (a ValueError) if the text is no kernel, with line and column.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from time import monotonic
+from time import thread_time
 
 import numpy as np
 
@@ -72,7 +72,7 @@ class Wave:
     @property
     def limit(self) -> int:
         """How often a loop may go round; asked in every round, so time is looked at here, too."""
-        if monotonic() > self.machine.deadline:
+        if thread_time() > self.machine.deadline:
             raise TimeoutError("the simulation takes longer than it may")
         return self.machine.limit
 
@@ -360,7 +360,7 @@ class Machine:
     """A launch: a program, sizes, arrays; `run` carries it out.
 
     Attributes:
-        deadline: when it has to be over, as `time.monotonic` tells it.
+        deadline: when it has to be over, as `time.thread_time` tells it.
         findings: what was wrong, as far as it is seen while the kernel runs; stop: that after which it could not go on.
         log: every step; printed: what printf said.
     """

@@ -139,15 +139,10 @@ function render({ model, el }) {
       }
     };
     name();
-    const timer = setTimeout(name, 500);
+    // controls may come later than the bridge; their numbers change, and the icons of the buttons that play
     const watcher = new MutationObserver(name);
-    for (const readout of panel.querySelectorAll(".widget-readout")) {
-      watcher.observe(readout, { childList: true, characterData: true, subtree: true });
-    }
-    for (const icon of panel.querySelectorAll(".jupyter-widget-play i, .widget-play i")) {
-      watcher.observe(icon, { attributeFilter: ["class"] });
-    }
-    undo.push(() => { clearTimeout(timer); watcher.disconnect(); });
+    watcher.observe(panel, { childList: true, characterData: true, subtree: true, attributeFilter: ["class"] });
+    undo.push(() => watcher.disconnect());
   };
 
   // A screen reader says what is new in an answer, once: the verdict and the rate, or the sentence below a picture.
@@ -182,7 +177,12 @@ function render({ model, el }) {
     listen(window, "resize", () => { result.style.minHeight = least; });
   };
 
+  let frame;
   const attach = () => {
+    if (!el.isConnected) { // a page that has much to do has not shown the widget yet
+      frame = requestAnimationFrame(attach);
+      return;
+    }
     const output = el.closest(".jp-OutputArea-child") || el.closest(".output_area");
     const panel = el.closest(".gemmlab");
     if (!output || !panel) return;
@@ -190,7 +190,8 @@ function render({ model, el }) {
     for (const part of [keepKeys, watchHand, watchTyping, watchTries, runClocks, nameAll, speak, stayTall]) part(panel);
   };
 
-  requestAnimationFrame(() => requestAnimationFrame(attach));
+  frame = requestAnimationFrame(() => { frame = requestAnimationFrame(attach); });
+  undo.push(() => cancelAnimationFrame(frame));
   return () => undo.forEach((step) => step());
 }
 export default { render };

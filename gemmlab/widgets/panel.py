@@ -9,7 +9,7 @@ from ..bench.records import Result
 from ..catalog import KernelSpec, Key, sources
 from ..catalog.spec import Limits
 from ..draw import plot
-from ..draw.picture import BLUE, GREEN, INK, ORANGE, RED, short
+from ..draw.picture import BLUE, GREEN, INK, ORANGE, RED, brief, short
 from ..draw.plot import Try
 from ..model import gflops, percent
 from ..worker.client import Outcome
@@ -111,9 +111,9 @@ def _rate(outcome: Outcome, beside: Yardsticks) -> str:
         why = "right by luck only" if outcome.by_luck else "not right"
         return f'<div class="gemmlab-said">Its rate does not count, because the result is {why}.</div>'
     if beside.original:
-        others.append(f"{rate / beside.original:.2g} x the original ({short(beside.original)})")
+        others.append(f"{brief(rate / beside.original)} x the original ({short(beside.original)})")
     elif beside.start and beside.start != rate:
-        others.append(f"{rate / beside.start:.2g} x your start")
+        others.append(f"{brief(rate / beside.start)} x your start")
     if beside.peak:
         share, roof = rate / beside.peak, f"this device's measured peak ({short(beside.peak)})"
         others.append(f"{percent(share)} of {roof}" if share <= 1 else f"above {roof}, which was measured too low")
@@ -133,7 +133,7 @@ def _facts(result: Result, spec: KernelSpec, limits: Limits) -> dict[str, str]:
     low, high = (gflops(result.m, result.n, result.k, ms * 1e-3) for ms in (result.kernel_ms[2], result.kernel_ms[1]))
     spread = f"{short(low)} to {short(high)} in {result.repeats} runs"
     return {
-        "kernel": f"{result.gflops:,.1f} GFLOPS, median ({spread}), {result.kernel_ms[0]:.3g} ms",
+        "kernel": f"{short(result.gflops)} GFLOPS, median ({spread}), {brief(result.kernel_ms[0])} ms",
         "error": f"{result.error:.1e} (at most {result.bound:.1e} is allowed)",
         "compiled in": f"{result.build_seconds:.2f} s" + (f"; path: {result.path}" if spec.switches else ""),
         **_sizes(spec, result.params, limits),
@@ -150,5 +150,5 @@ def _passes(result: Result) -> str:
     for name, ms in sorted(result.passes_ms.items(), key=lambda item: -item[1]):
         colour = next((c for word, c in PASSES.items() if name.startswith(word)), INK)
         bars += f'<div style="width:{ms / total:.1%};background:{colour}"></div>'
-        names += f'<span><i style="background:{colour}"></i>{escape(name)} {ms:.2g} ms ({ms / total:.0%})</span>'
+        names += f'<span><i style="background:{colour}"></i>{escape(name)} {brief(ms)} ms ({ms / total:.0%})</span>'
     return f'<div class="gemmlab-passes"><span>{whole}</span>{names}</div><div class="gemmlab-bar">{bars}</div>'

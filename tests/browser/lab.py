@@ -22,8 +22,10 @@ import nbformat
 import psutil
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-#: Nothing that a test does takes longer, in milliseconds.
-PATIENCE = 60_000
+#: Nothing that a test does takes longer, in seconds, on a slow machine that does much else meanwhile.
+PATIENCE = 240.0
+#: Another program may take the port that was free a moment ago: how often a JupyterLab is started.
+STARTS = 5
 SETTINGS = {
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
     # all cells are in the page, seen or not, and nothing below the last
@@ -123,11 +125,16 @@ class Lab:
             file = Path(self._env["JUPYTERLAB_SETTINGS_DIR"], "@jupyterlab", f"{name}.jupyterlab-settings")
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(settings))
+        log = self.folder / "jupyterlab.log"
+        if not any(self._serves(log) for _ in range(STARTS)):
+            raise RuntimeError(f"JupyterLab did not start:\n{log.read_text(errors='replace')[-3000:]}")
+
+    def _serves(self, log: Path) -> bool:
+        """Start the server on a free port; whether it answers."""
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
-        log = self.folder / "jupyterlab.log"
         with log.open("wb") as words:
             self._server = subprocess.Popen(
                 [
@@ -142,14 +149,13 @@ class Lab:
                 stdout=words,
                 stderr=words,
             )
-        late = time.monotonic() + PATIENCE / 1000
-        while True:
+        late = time.monotonic() + PATIENCE
+        while self._server.poll() is None and time.monotonic() < late:
             with contextlib.suppress(OSError):
                 urllib.request.urlopen(f"{self.url}/api/status?token={self.token}", timeout=5).close()
-                return
-            if self._server.poll() is not None or time.monotonic() > late:
-                raise RuntimeError(f"JupyterLab did not start:\n{log.read_text(errors='replace')[-3000:]}")
+                return True
             time.sleep(0.1)
+        return False
 
     def _stop_server(self) -> None:
         if not hasattr(self, "_server"):
@@ -196,7 +202,7 @@ class Lab:
                 self._contexts[scale] = self.browser.new_context(device_scale_factor=scale)
                 self._end.callback(self._contexts[scale].close)
             page = self._contexts[scale].new_page()
-            page.set_default_timeout(PATIENCE)
+            page.set_default_timeout(1000 * PATIENCE)
             page.goto(f"{self.url}/lab/tree/{target.name}?reset&token={self.token}")
         else:
             page.evaluate(
@@ -277,16 +283,14 @@ class Book:
 
     def wait_idle(self) -> None:
         """Wait until the kernel is ready. The execution indicator says so too early, the status bar does not."""
-        self.page.wait_for_function(
-            "/\\| Idle/.test(document.querySelector('#jp-main-statusbar')?.textContent)", timeout=PATIENCE
-        )
+        self.page.wait_for_function("/\\| Idle/.test(document.querySelector('#jp-main-statusbar')?.textContent)")
 
-    def run_all(self, seconds: float = 120) -> None:
+    def run_all(self, seconds: float = 2 * PATIENCE) -> None:
         """Run All Cells by menu; wait for the last. Raises at the first cell that fails."""
         self.menu("Run", "Run All Cells")
         self.wait_ran(seconds=seconds)
 
-    def wait_ran(self, *numbers: int, seconds: float = 120) -> None:
+    def wait_ran(self, *numbers: int, seconds: float = 2 * PATIENCE) -> None:
         """Wait until the code cells `numbers` (by default all) have run. Raises at the first that fails."""
         numbers = numbers or [n for n, (kind, text) in enumerate(self.cells()) if kind == "code" and text.strip()]
         late = time.monotonic() + seconds
@@ -357,7 +361,7 @@ class Book:
         labels = ".widget-hslider > .widget-label, .gemmlab-control .widget-checkbox span"
         return self.box(number).locator(labels).all_text_contents()
 
-    def move(self, number: int, name: str, seconds: float = 60) -> dict[str, str]:
+    def move(self, number: int, name: str) -> dict[str, str]:
         """Move a slider by one, or a box, by key; what the panel then shows.
 
         A parameter goes to the right unless it is at its end, a size to the left: a smaller product is never too slow.
@@ -378,7 +382,7 @@ class Book:
             return self.value(number, name) != old and self.shown(number)["key"] == self.values(number)
 
         try:
-            self.wait_until(arrived, seconds)
+            self.wait_until(arrived)
         except TimeoutError:
             shown, values = self.shown(number), self.values(number)
             raise TimeoutError(f"{name} was {old}; the sliders say {values!r}, the panel shows {shown}") from None
@@ -405,17 +409,22 @@ class Book:
             number,
         )
         self.page.keyboard.press(key)
-        return self.page.evaluate("window.timed"), self.shown(number)
+        return self.promised("timed"), self.shown(number)
 
-    def wait_key(self, number: int, key: str, seconds: float = 60) -> dict[str, str]:
+    def promised(self, name: str):
+        """What comes of a promise that the page keeps under this name; Playwright itself would wait for ever."""
+        late = f"new Promise((_, fail) => setTimeout(() => fail(Error('no {name}')), {1000 * PATIENCE}))"
+        return self.page.evaluate(f"Promise.race([window.{name}, {late}])")
+
+    def wait_key(self, number: int, key: str) -> dict[str, str]:
         """Wait for the result of the settings `key`; its data attributes and text."""
         try:
-            self.wait_until(lambda: self.shown(number)["key"] == key, seconds)
+            self.wait_until(lambda: self.shown(number)["key"] == key)
         except TimeoutError:
             raise TimeoutError(f"waited for {key!r}, and the panel shows {self.shown(number)}") from None
         return self.shown(number)
 
-    def wait_until(self, true, seconds: float = 30) -> None:
+    def wait_until(self, true, seconds: float = PATIENCE) -> None:
         """Wait until `true()` is."""
         late = time.monotonic() + seconds
         while not true():

@@ -48,7 +48,7 @@ def main() -> None:
     with Lab() as lab:
         for path in options.notebooks:
             book = lab.open(path)
-            book.run_all(seconds=600)
+            book.run_all()
             pictures(book, options.out, themes, widths)
             book.close()
         if options.readme:

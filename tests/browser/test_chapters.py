@@ -10,6 +10,8 @@ from lab import LOOK, browser_path, opened
 from start import started
 
 CHAPTERS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("[0-9]*.ipynb"))
+#: What makes a widget in a cell.
+WIDGETS = ("gemmlab.Explorer(", "%%gemm ", "gemmlab.Stepper(", "gemmlab.Generator(")
 #: In a hole of a kernel: it is wrong until the learner fills it.
 HOLE = "// your lines"
 #: Where a chapter's other %%gemm cells are wrong until the learner repairs them: by the settings of the sliders.
@@ -53,8 +55,15 @@ def chapter(labs, pages, request):
 
 @pytest.fixture(scope="module")
 def alive(chapter):
-    """A chapter after Run All Cells."""
-    chapter.run_all(seconds=300)
+    """A chapter after Run All Cells, when its page shows what its cells have made."""
+    chapter.run_all()
+    widgets = written(chapter, *WIDGETS)
+
+    def finished() -> bool:
+        return chapter.widgets() == widgets and all(chapter.shown(n)["key"] == chapter.values(n) for n in widgets)
+
+    with contextlib.suppress(TimeoutError):  # the tests say what is missing
+        chapter.wait_until(finished)
     return chapter
 
 
@@ -99,9 +108,8 @@ def test_chapter_reads_well_without_being_run(chapter):
 def test_chapter_runs_and_all_its_widgets_live(alive):
     alive.raise_errors()
     explorers, steppers = written(alive, "gemmlab.Explorer(", "%%gemm "), written(alive, "gemmlab.Stepper(")
-    generators = written(alive, "gemmlab.Generator(")
     assert steppers
-    assert alive.widgets() == sorted([*explorers, *steppers, *generators]), "every widget of the text is on the page"
+    assert alive.widgets() == written(alive, *WIDGETS), "every widget of the text is on the page"
     for number in alive.widgets():
         shown = alive.shown(number)
         assert shown["key"] == alive.values(number)

@@ -572,6 +572,8 @@ def slow_and_fast(rate: float) -> Picture:
 
 
 TRIES = [plot.Try({"TS": 8, "M": 64}, *found) for found in ((10.0, True), (12.0, False), (None, False))]
+#: GFLOPS of the slowest and the fastest machines that one can think of.
+RATES = (1e-5, 3e-4, 0.0123, 9999, 123456, 3e6)
 #: One of each kind, with the largest that the chapters might ask for.
 PICTURES = {
     "layout": lambda: diagram.layout(),
@@ -591,7 +593,7 @@ PICTURES = {
     "roofline": lambda: plot.roofline(model.Peaks(60000, 4000), {"kernel 1": (0.25, 900), "7": (32, 3e4)}, "a GPU"),
     "ladder": lambda: plot.ladder(BOTH),
     "tries": lambda: plot.tries(TRIES, {1: 12.0}, 1, original=5.0),
-    **{f"tries at {rate} GFLOPS": lambda rate=rate: slow_and_fast(rate) for rate in (1e-5, 3e-4, 0.0123, 9999, 123456)},
+    **{f"tries at {rate} GFLOPS": lambda rate=rate: slow_and_fast(rate) for rate in RATES},
     "no tries": lambda: plot.tries([], {}, 1),
     "lines": lambda: plot.lines(BOTH, "WPT"),
     "ranges": lambda: plot.ranges({"on": (900.0, 850.0, 920.0), "off": (70.0, 60.0, 75.0)}, 1000.0, ["on"]),
@@ -660,4 +662,4 @@ def test_a_notebook_gets_a_png_and_the_words():
 
 def test_numbers_in_words():
     assert [count(n, "turn") for n in (0, 1, 2)] == ["0 turns", "1 turn", "2 turns"]
-    assert [short(x) for x in (0.04, 9.96, 99.94, 100, 12345.6)] == ["0.0", "10.0", "99.9", "100", "12,346"]
+    assert [short(x) for x in (0.04, 9.96, 99.94, 100, 12345.6)] == ["0.04", "10.0", "99.9", "100", "12,346"]

@@ -1,5 +1,6 @@
 """An explorer's logic, with a worker that answers when it is told to: no page, and nothing is compiled."""
 
+import re
 import time
 
 import pytest
@@ -117,8 +118,9 @@ def asked(desk) -> dict[str, int]:
 
 
 def test_a_move_dims_the_panel_at_once_and_is_measured_when_it_has_settled(explorer, desk):
-    move(explorer, "TS", 24)
-    assert stale(explorer) and len(desk.asked) == 1, "nothing is asked before the move has settled"
+    with explorer._lock:  # meanwhile nothing settles, however long this takes
+        move(explorer, "TS", 24)
+        assert stale(explorer) and len(desk.asked) == 1, "nothing is asked before the move has settled"
     assert "24 x 3 = 72" in explorer._status.value and "local memory 4,608" in explorer._status.value
     assert soon(lambda: len(desk.asked) == 2) and asked(desk) == START | {"TS": 24}
     assert shown(explorer, "key").startswith("TS=32 "), "the old answer is still headed by its own settings"
@@ -139,6 +141,19 @@ def test_the_whole_call_is_divided_into_its_passes(explorer):
     """As a bar, so that it can be said which of them takes most time."""
     assert "gemm 0.26 ms (50%)" in explorer.panel.value and "pad A 0.26 ms (50%)" in explorer.panel.value
     assert explorer.panel.value.count("width:50.0%") == 2 and "whole call 1.0 GFLOPS" in explorer.panel.value
+
+
+@pytest.mark.parametrize("gflops", [1e-4, 0.002, 0.04, 6.0, 5e6])
+def test_every_rate_and_time_is_a_number_one_can_read(explorer, desk, gflops):
+    """However slow or fast the device is: none is 0.0, and only one with many zeros has a power of ten."""
+    move(explorer, "TS", 24)
+    assert soon(lambda: len(desk.asked) == 2)
+    desk.answer(gflops)
+    assert soon(lambda: shown(explorer, "key").startswith("TS=24 "))
+    said = re.sub(r"<svg.*?</svg>", "", explorer.panel.value, flags=re.S)
+    numbers = re.findall(r"([\d.,e+-]+) (?:GFLOPS|ms|x your start)", said)
+    assert len(numbers) >= 5 and all(float(number.replace(",", "")) > 0 for number in numbers), numbers
+    assert not any("e+" in number for number in numbers), numbers
 
 
 def test_nothing_is_measured_while_a_slider_is_held(explorer, desk):

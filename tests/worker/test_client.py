@@ -1,5 +1,6 @@
 """The worker process behind the widgets: newest wins, and a crash, a hang or a wrong kernel is an answer in words."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import textwrap
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from texts import and_store, edited
@@ -80,7 +82,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def gone(pid: int, seconds: float = 20) -> bool:
+def gone(pid: int, seconds: float = 60) -> bool:
     end = time.monotonic() + seconds
     while alive(pid) and time.monotonic() < end:
         time.sleep(0.02)
@@ -119,9 +121,8 @@ def test_the_newest_wins_and_results_come_in_order(worker):
     assert works(worker)
     answers = Answers()
     sizes = list(range(101, 121))
-    for size in sizes:
+    for size in sizes:  # at once: a pause of a few milliseconds may last as long as a job
         worker.submit("slider", {"kernel": 1, "m": size, "params": {"TS": 8}, "repeats": 100}, answers.done)
-        time.sleep(0.005)
     answers.wait(lambda a: a.outcomes and a.outcomes[-1].arguments["m"] == sizes[-1])
     time.sleep(0.5)  # nothing may come after the newest
     shown = [outcome.result.m for outcome in answers.outcomes]
@@ -192,19 +193,19 @@ def test_a_crash_is_reported_in_words(worker):
 
 @on_linux
 @pytest.mark.parametrize("when", ["running", "starting", "compiling"])
-def test_a_child_killed_at_work_is_reported(worker, when):
+def test_a_child_killed_at_work_is_reported(worker, when, tmp_path):
     """As by a compiler that aborts: some versions of PoCL do on some kernels."""
     answers = Answers()
     arguments = {"kernel": 1, "m": 32, "params": {"TS": 8}, "source": ENDLESS if when == "running" else NAIVE}
-    if when == "compiling":  # a large one that no cache has seen
-        arguments = {"kernel": 9, "m": 128, "source": f"// {time.time_ns()}\n{sources.read('09_prefetch.cl')}"}
-    worker.submit("test", arguments, answers.done, answers.step)
-    if when == "compiling":
-        answers.wait(lambda a: "compile" in a.steps)
-    if when == "running":
-        answers.wait(lambda a: "check" in a.steps)
-    child = worker._child.process.pid
-    os.kill(child, signal.SIGKILL)
+    if when == "compiling":  # the compiler waits for somebody who writes into the file
+        os.mkfifo(tmp_path / "endless.h")
+        arguments["source"] = f'#include "{tmp_path}/endless.h"\n{NAIVE}'
+    with worker._lock if when == "starting" else contextlib.nullcontext():  # until then it is not heard
+        worker.submit("test", arguments, answers.done, answers.step)
+        if when != "starting":
+            answers.wait(lambda a: {"compiling": "compile", "running": "check"}[when] in a.steps)
+        child = worker._child.process.pid
+        os.kill(child, signal.SIGKILL)
     answers.wait(lambda a: a.outcomes)
     outcome = answers.outcomes[0]
     assert outcome.kind == "crash" and f"was {when} the kernel died (signal SIGKILL)" in outcome.problem
@@ -224,18 +225,18 @@ def test_a_child_killed_while_idle_is_replaced(worker, noticed):
         if not noticed:
             worker.submit("test", {"kernel": 1, "m": 32, "params": {"TS": 8}}, answers.done)
     if noticed:
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while worker._child is not None and time.monotonic() < end:
             time.sleep(0.01)
         worker.submit("test", {"kernel": 1, "m": 32, "params": {"TS": 8}}, answers.done)
-    answers.wait(lambda a: a.outcomes, seconds=30)
+    answers.wait(lambda a: a.outcomes)
     assert answers.outcomes[0].ok, answers.outcomes[0]
 
 
 @on_linux
 def test_crashes_leave_no_files_threads_or_processes_behind(worker):
     def held() -> tuple[int, int]:
-        end = time.monotonic() + 10  # the thread that watched over a dead child takes a moment to notice
+        end = time.monotonic() + 60  # the thread that watched over a dead child takes a moment to notice
         while threading.active_count() > threads and time.monotonic() < end:
             time.sleep(0.05)
         return len(os.listdir("/proc/self/fd")), threading.active_count()
@@ -369,24 +370,19 @@ def test_compiling_ahead_is_a_job_too(worker):
     assert answers.outcomes[0].result["seconds"] > 0 and answers.steps == ["start", "compile", "predict"]
 
 
-@on_linux
 def test_interrupting_a_trial_frees_the_worker(monkeypatch, any_device):
     """Ctrl-C, or the notebook's button, while a cell waits for a measurement."""
     asked = []
 
-    def submit(name, *rest):
-        asked.append(name)
-        main = threading.main_thread().ident
-        threading.Timer(0.2, signal.pthread_kill, (main, signal.SIGINT)).start()
+    class Interrupted(threading.Event):
+        def wait(self, timeout=None):
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr(client.worker(), "submit", submit)
+    monkeypatch.setattr(client.worker(), "submit", lambda name, *rest: asked.append(name))
     monkeypatch.setattr(client.worker(), "stop", asked.append)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
-    try:
-        with pytest.raises(KeyboardInterrupt, match="was stopped"):
-            client.trial(1, 32)
-    finally:
-        signal.signal(signal.SIGINT, before)
+    monkeypatch.setattr(client, "threading", SimpleNamespace(Event=Interrupted, get_ident=threading.get_ident))
+    with pytest.raises(KeyboardInterrupt, match="was stopped"):
+        client.trial(1, 32)
     assert len(asked) == 2 and asked[0] == asked[1]
 
 
@@ -446,13 +442,13 @@ def test_the_child_ends_when_its_parent_is_killed(doing, any_device):
         parent.kill()
         parent.wait()
         parent.stdout.close()
-    assert gone(int(child), 10), "an orphan survives"
+    assert gone(int(child)), "an orphan survives"
 
 
 @on_linux
 def test_the_shared_worker_ends_with_its_process(any_device):
     text = "from gemmlab.worker import client; print(client.trial(1, 32).ok, client.worker()._child.process.pid)"
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=100)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=300)
     ok, child = done.stdout.split()
     assert ok == "True" and gone(int(child)) and done.stderr == ""
 

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -31,15 +32,38 @@ class Hired:
         self.closed = True
 
 
+class Clock:
+    """Stands for the timers of the module: time passes when a test says so, however long the test itself takes."""
+
+    def __init__(self):
+        self._timers = []
+
+    def Timer(self, seconds, action):
+        timer = SimpleNamespace(action=action, start=lambda: self._timers.append(timer))
+        timer.cancel = lambda: timer in self._timers and self._timers.remove(timer)
+        return timer
+
+    def pass_by(self) -> None:
+        """Every timer that runs comes to its end."""
+        timers, self._timers = self._timers, []
+        for timer in timers:
+            timer.action()
+
+
 @pytest.fixture
-def hired(monkeypatch):
-    monkeypatch.setattr(module, "GRACE", 0.05)
-    monkeypatch.setattr(module, "PAUSE", 0.05)
+def clock(monkeypatch):
+    made = Clock()
+    monkeypatch.setattr(module, "threading", SimpleNamespace(RLock=threading.RLock, Timer=made.Timer))
+    return made
+
+
+@pytest.fixture
+def hired():
     return Hired()
 
 
 @pytest.fixture
-def idle(hired):
+def idle(hired, clock):
     made = Idle(lambda: hired)
     yield made
     made.close()
@@ -78,34 +102,37 @@ def test_a_newer_plan_of_a_client_takes_the_place_of_its_older_one(idle, hired):
     assert numbers(hired) == [1, 4]
 
 
-def test_what_does_not_end_in_a_moment_is_stopped_and_runs_again_in_the_next_pause(idle, hired):
+def test_what_does_not_end_in_a_moment_is_stopped_and_runs_again_in_the_next_pause(idle, hired, clock):
     heard = []
     idle.plan("slider", jobs(1, 2, done=heard.append))
     idle.hold("request")
     assert hired.stopped == 0, "it has a moment to end"
-    assert soon(lambda: hired.stopped == 1)
-    assert numbers(hired) == [1] and heard == []
+    clock.pass_by()
+    assert hired.stopped == 1 and numbers(hired) == [1] and heard == []
     idle.release("request")
-    assert soon(lambda: numbers(hired) == [1, 1])
+    assert numbers(hired) == [1], "there is a pause first"
+    clock.pass_by()
+    assert numbers(hired) == [1, 1]
 
 
-def test_what_ends_in_time_is_not_stopped(idle, hired):
+def test_what_ends_in_time_is_not_stopped(idle, hired, clock):
     idle.plan("slider", jobs(1, 2))
     idle.hold("request")
     hired.answer()
-    time.sleep(0.3)
+    clock.pass_by()
     assert hired.stopped == 0 and numbers(hired) == [1], "and nothing new begins"
 
 
-def test_nothing_runs_as_long_as_there_is_any_reason(idle, hired):
+def test_nothing_runs_as_long_as_there_is_any_reason(idle, hired, clock):
     idle.hold("cell")
     idle.hold("request")
     idle.plan("slider", jobs(1))
     idle.release("request")
-    time.sleep(0.3)
+    clock.pass_by()
     assert hired.given == []
     idle.release("cell")
-    assert soon(lambda: numbers(hired) == [1])
+    clock.pass_by()
+    assert numbers(hired) == [1]
 
 
 def test_after_its_end_nothing_runs(idle, hired):

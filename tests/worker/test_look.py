@@ -8,6 +8,7 @@ from texts import SMALL, edited, without_barrier
 import gemmlab
 from gemmlab import catalog
 from gemmlab.catalog import sources
+from gemmlab.simt.machine import Machine
 from gemmlab.worker import look as module
 from gemmlab.worker.client import Outcome
 from gemmlab.worker.look import Seen, look
@@ -22,12 +23,10 @@ def test_the_kernels_own_texts_are_clean(number):
 
 @pytest.mark.parametrize("number", [n for n in catalog if n not in (1, 11) and isinstance(n, int) and n < 15])
 def test_every_missing_barrier_is_seen(number):
-    """With the reader's own parameters, and in less than no time."""
+    """With the reader's own parameters."""
     for which in (1,) if number in (9, 10, 13) else (1, 2):
-        start = time.monotonic()
         seen = look(number, 256, params=SMALL[number], source=without_barrier(number, which))
         assert seen is not None and "no barrier between" in seen.why, number
-        assert time.monotonic() - start < 5
 
 
 def test_the_line_is_that_of_the_text():
@@ -58,7 +57,20 @@ def test_an_error_inside_the_simulator_never_hurts(monkeypatch):
 def test_what_takes_too_long_is_given_up():
     start = time.monotonic()
     assert look("warp_tiling", 1024, source=sources.read("production/warp_tiling.cl"), seconds=0.02) is None
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 60
+
+
+def test_what_else_the_machine_does_hides_no_race(monkeypatch):
+    """It may take the processor away for longer than a look may take by itself."""
+    run = Machine.run
+
+    def later(self, *args):
+        time.sleep(module.SECONDS + 0.1)
+        run(self, *args)
+
+    monkeypatch.setattr(Machine, "run", later)
+    seen = look(2, 64, params={"TS": 8}, source=RACE)
+    assert seen is not None and "no barrier between" in seen.why
 
 
 def test_a_guard_that_is_missing_is_seen_where_sizes_ask_for_it():
