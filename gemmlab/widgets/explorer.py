@@ -27,7 +27,7 @@ from .shell import Newest, Shell, escape, free, on_any_thread
 #: A job (check and timing) that is predicted to take longer than this many seconds is refused.
 MOST_SECONDS = 2.0
 #: Seconds after the last move of a slider in which another may follow, before the settings are measured.
-SETTLE = 0.12
+SETTLE = 0.06
 #: Settings next to the present ones that are compiled while nobody waits; so many of them before the peak of the device
 #: is measured, which is needed once: those that the slider moved last leads to, and another one.
 AHEAD, FIRST = 12, 4
@@ -155,6 +155,7 @@ class Explorer(Shell):
     # A move: what needs no measuring is shown at once; what has settled is measured.
 
     def _moved(self) -> None:
+        client.worker().idle.hold("request")  # one follows in a moment
         self.answer.add_class("gemmlab-stale")
         self._recorded.show(self.values)
         self._say("")
