@@ -147,15 +147,18 @@ class Session:
 
     def pad(self, x: Matrix, out: Layout) -> Matrix:
         """`x` as the corner of a compact matrix of that layout, zeroes elsewhere."""
-        made, y = self.new(out), x.layout
-        args = y.rows, y.cols, y.ld, y.offset, x.buffer, out.rows, out.cols, made.buffer
-        self._launch("pad.cl", "pad", _moving(out), _MOVED[:2], *args)
-        return made
+        return self._into_corner("pad", x, self.new(out), x.layout.rows, x.layout.cols)
 
     def unpad(self, x: Matrix, out: Matrix) -> Matrix:
-        """The corner of a compact matrix."""
-        args = x.layout.rows, x.buffer, out.layout.rows, out.layout.cols, out.buffer
-        self._launch("pad.cl", "unpad", _moving(out.layout), _MOVED[:2], *args)
+        """The corner of a larger matrix."""
+        return self._into_corner("unpad", x, out, out.layout.rows, out.layout.cols)
+
+    def _into_corner(self, name: str, x: Matrix, out: Matrix, rows: int, cols: int) -> Matrix:
+        """Copy rows x cols elements of `x` into `out`, with zeroes around them; one kernel for both, compiled once."""
+        y, z = x.layout, out.layout
+        args = rows, cols, y.ld, y.offset, x.buffer, z.rows, z.cols, out.buffer
+        helper = _helper(self.device, self.queue.context, "support/pad.cl", "pad")
+        self.launch(name, Bound(helper, _moving(z), _MOVED[:2], args))
         return out
 
     def axpby(self, alpha: float, x: Matrix, beta: float, y: Matrix, out: Matrix) -> Matrix:

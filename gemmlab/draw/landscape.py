@@ -41,7 +41,8 @@ def landscape(
 ) -> Picture:
     """The recorded share of a device's peak over two parameters of a kernel.
 
-    Each setting is a rectangle whose group in the SVG is called as `name_of` says, so that a widget can find it.
+    Each setting is a rectangle whose group in the SVG is called as `name_of` says, so that a widget can find it; the
+    groups of the ring begin with "ring", so that it can be moved.
 
     Args:
         across, down: the parameters of the two axes; an empty `down` for a kernel with a single parameter.
@@ -54,7 +55,7 @@ def landscape(
     best = best or max(cell.share for cell in cells.values()) or 1.0
     above, below, middle = 0.62, 0.5, 0.42 * max(len(rows), 2)  # inches
     height = above + middle + below
-    picture = Picture(7, height, _said(across, down, cells, here, title))
+    picture = Picture(7, height, in_words(across, down, cells, here, title))
     picture.set_layout_engine("none")  # fixed margins: the layout would take longer than the rest of the drawing
     wide, legend = picture.axes_plain(), picture.axes_plain()
     for ax, left, width in ((wide, 0.1, 0.76), (legend, 0.88, 0.035)):
@@ -64,7 +65,9 @@ def landscape(
     if here is not None and here in cells:
         place = [columns.index(here[0])], [rows.index(here[1])]
         for colour, width in (("black", 5), ("white", 2)):  # seen on every colour, in both themes
-            wide.plot(*place, "o", markersize=25, markerfacecolor="none", markeredgecolor=colour, markeredgewidth=width)
+            (ring,) = wide.plot(*place, "o", markersize=25, markerfacecolor="none", markeredgecolor=colour,
+                                markeredgewidth=width, clip_on=False)  # fmt: skip
+            ring.set_gid(f"ring-{colour}")
     _axes(wide, across, down, columns, rows)
     wide.set_title(title, color=INK, fontsize=10, loc="left", pad=24)
     _key(wide, {cell.state for cell in cells.values()}, here in cells)
@@ -109,8 +112,8 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f}" if share >= 0.0995 else f"{100 * share:.1f}"
 
 
-def _said(across: str, down: str, cells: Mapping[tuple[int, int], Cell], here, title: str) -> str:
-    """The description in words: the best setting, the reader's, and how many are illegal."""
+def in_words(across: str, down: str, cells: Mapping[tuple[int, int], Cell], here, title: str) -> str:
+    """The description of a `landscape`: the best setting, the reader's, and how many are illegal."""
     recorded = {key: cell.share for key, cell in cells.items() if cell.state == "recorded"}
     said = [f"Share of the peak by {across}" + (f" and {down}" if down else "") + (f", {title}" if title else "")]
     if recorded:

@@ -27,7 +27,7 @@ from .shell import Newest, Shell, escape, free, on_any_thread
 #: A job (check and timing) that is predicted to take longer than this many seconds is refused.
 MOST_SECONDS = 2.0
 #: Seconds after the last move of a slider in which another may follow, before the settings are measured.
-SETTLE = 0.12
+SETTLE = 0.06
 #: Settings next to the present ones that are compiled while nobody waits; so many of them before the peak of the device
 #: is measured, which is needed once: those that the slider moved last leads to, and another one.
 AHEAD, FIRST = 12, 4
@@ -84,6 +84,7 @@ class Explorer(Shell):
             self.spec, source, lambda found, params: self._beside.allowed_on(found, self.spec.number, params)
         )
         self._recorded.on_choose(lambda params: self.set({**self.values, **params}))
+        self._chart, self._changes = w.HTML(), w.HTML()
         self._make_buttons()
         controls = self.settings.controls
         super().__init__(
@@ -91,12 +92,13 @@ class Explorer(Shell):
             [controls[name].box for name in sizes],
             buttons=[*self.settings.boxes, self._reset, self._to_best, self._stop],
             above=[self._status],
+            pictures=[self._chart, *[self._changes] * (source is not None)],
             below=[self._again, self._recorded],
             height=390,
         )
         self.bridge.held = False
         self.bridge.observe(lambda change: self._wait(), "held")
-        self._draw = Newest(self._show)
+        self._draw = Newest(self._show_chart)
 
     def _make_buttons(self) -> None:
         self._reset = w.Button(description="Reset", tooltip="Return to the initial settings")
@@ -153,7 +155,8 @@ class Explorer(Shell):
     # A move: what needs no measuring is shown at once; what has settled is measured.
 
     def _moved(self) -> None:
-        self.panel.add_class("gemmlab-stale")
+        client.worker().idle.hold("request")  # one follows in a moment
+        self.answer.add_class("gemmlab-stale")
         self._recorded.show(self.values)
         self._say("")
         self._wait()
@@ -187,7 +190,7 @@ class Explorer(Shell):
         self._asked = asked = {**self._arguments(self.settings.commit()), "most_seconds": MOST_SECONDS}
         notes = self.settings.notes
         self._recorded.show(self.values)
-        self.panel.add_class("gemmlab-stale")
+        self.answer.add_class("gemmlab-stale")
         self._offer_stop(True)
         self._say("start")
         client.worker().submit(
@@ -232,41 +235,52 @@ class Explorer(Shell):
             self._plan()
 
     def _redraw(self) -> None:
-        """Draw the newest outcome again, with what has arrived to compare it with."""
+        """Show the newest outcome again, with what has arrived to compare it with: at once in words, then the chart."""
         with self._lock:
             if self._shown:
-                self._draw((*self._shown, list(self._history), self._count))
+                self._show(*self._shown)
+                self._draw(list(self._history))
 
-    def _show(self, shown) -> None:
-        """Draw an answer; runs on a thread of its own."""
-        outcome, notes, history, count = shown
-        values = _values(outcome)
-        original = self._beside.original(self.spec.number, values) if self.source is not None else None
-        yardsticks = panel.Yardsticks(self._begin, original, self._beside.peak)
+    def _show(self, outcome: client.Outcome, notes: list[str]) -> None:
+        """Say what came out."""
+        values, result = _values(outcome), outcome.result
+        yardsticks = panel.Yardsticks(self._begin, self._original(), self._beside.peak)
         try:
             content = panel.outcome(outcome, self.spec, self.device.limits, values, notes, yardsticks)
-            content += panel.chart(history, self._beside.best(), self.spec.number, original)
-            if self.source is not None and (outcome.ok or not self._hole):
-                content += panel.changes(self.spec, self.source)
-        except Exception as error:  # nobody reads the log console, so the panel says it
-            content = f"<p>{escape(f'{type(error).__name__}: {error}')}</p>"
+        except Exception as error:
+            content = _in_words(error)
         key = " ".join(f"{name}={value}" for name, value in values.items())
-        result = outcome.result
         state = "ok" if outcome.ok else "luck" if outcome.by_luck else "wrong" if result else outcome.kind or "error"
-        data = f'data-key="{key}" data-state="{state}" data-count="{count}"'
+        data = f'data-key="{key}" data-state="{state}" data-count="{self._count}"'
+        self.panel.value = f'<div {data} style="line-height:1.5">{content}</div>'
+        if self.source is not None and (outcome.ok or not self._hole):
+            self._changes.value = panel.changes(self.spec, self.source)
+        if outcome.arguments is self._asked:
+            self._offer_stop(False)
+            if not self.settings.touched:
+                self.answer.remove_class("gemmlab-stale")
+                self._status.value = ""
+                self._recorded.show(values, self._here(values, result.gflops) if outcome.ok else None)
+        self._arrived.set()
+
+    def _show_chart(self, history: list[Try]) -> None:
+        """Draw the tries; this takes longer than all that is said, so it runs on a thread of its own."""
+        try:
+            content = panel.chart(history, self._beside.best(), self.spec.number, self._original())
+        except Exception as error:
+            content = _in_words(error)
         with self._lock:
-            self.panel.value = f'<div {data} style="line-height:1.5">{content}</div>'
-            if outcome.arguments is self._asked:
-                self._offer_stop(False)
-                if not self.settings.touched:
-                    self.panel.remove_class("gemmlab-stale")
-                    self._status.value = ""
-                    self._recorded.show(values, self._here(values, result.gflops) if outcome.ok else None)
+            self._chart.value = content
             places = range(len(history))[: -plot.SHOWN - 1 : -1]
             tries = ("choose one to return to", -1), *((f"{place + 1}: {history[place]}", place) for place in places)
             if tries != tuple(self._again.options):
                 self._again.options = tries  # this chooses the first
-        self._arrived.set()
+
+    def _original(self) -> float | None:
+        """The rate of the kernel's own text where a text of the reader's own was measured last."""
+        if self.source is None or self._shown is None:
+            return None
+        return self._beside.original(self.spec.number, _values(self._shown[0]))
 
     def _here(self, values: dict[str, int], gflops: float) -> Measured:
         """The rate on the reader's device, with what is known to compare it with."""
@@ -328,6 +342,11 @@ class Explorer(Shell):
 def _values(outcome: client.Outcome) -> dict[str, int]:
     """The parameters and sizes that an outcome is about."""
     return {**outcome.arguments["params"], **{size: outcome.arguments[size.lower()] for size in "MNK"}}
+
+
+def _in_words(error: Exception) -> str:
+    """What the panel says of an error of ours: nobody reads the log console."""
+    return f"<p>{escape(f'{type(error).__name__}: {error}')}</p>"
 
 
 def _leave_cells_alone() -> None:

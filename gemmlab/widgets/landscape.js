@@ -1,5 +1,6 @@
 // A picture whose cells can be chosen, which no control of ipywidgets can do: with the mouse, or with the arrow keys and
 // Enter. The picture is an SVG in which each cell is a group with an id; `cells` says what each is called and where it is.
+// Where only the reader's setting is another, the picture stays, and its ring moves.
 const STYLE = `
   .gemmlab-landscape svg * { pointer-events: none; }
   .gemmlab-landscape svg [role=button] path { pointer-events: all; cursor: pointer; }
@@ -36,35 +37,59 @@ function render({ model, el }) {
     event.stopPropagation();  // JupyterLab would move to another notebook cell
   };
 
+  // Say what each cell is, and put the ring around the reader's.
+  const mark = () => {
+    el.querySelector("svg")?.setAttribute("aria-label", model.get("words"));
+    for (const cell of model.get("cells")) {
+      const group = el.querySelector(`#${cell.id}`);
+      if (!group) continue;
+      group.setAttribute("aria-label", cell.label);
+      group.setAttribute("aria-current", String(cell.here));
+      group.querySelector("title").textContent = cell.label;
+      if (!cell.here) continue;
+      moveRing(group);
+      if (!el.contains(document.activeElement)) reach(cell); // Tab begins where the sliders are
+    }
+  };
+
+  let drawnIn = null; // the corner of the cell in which the picture has the ring
+  const moveRing = (group) => {
+    const corner = group.querySelector("path").getAttribute("d").match(/[\d.]+/g).slice(0, 2).map(Number);
+    drawnIn ??= corner;
+    const way = corner.map((to, axis) => to - drawnIn[axis]);
+    el.querySelectorAll("[id^=ring]").forEach((ring) => ring.setAttribute("transform", `translate(${way})`));
+  };
+
   const draw = () => {
     const focused = document.activeElement && el.contains(document.activeElement) && document.activeElement.id;
     el.innerHTML = `<style>${STYLE}</style>${model.get("svg")}`;
     groups = new Map();
+    drawnIn = null;
     const svg = el.querySelector("svg");
     if (!svg) return;
     svg.setAttribute("role", "group");  // an image would hide its parts from a screen reader
-    let start = null;
     for (const cell of model.get("cells")) {
       const group = el.querySelector(`#${cell.id}`);
       if (!group) continue;
       group.setAttribute("role", "button");
-      group.setAttribute("aria-label", cell.label);
       group.setAttribute("aria-disabled", String(!cell.legal));
-      if (cell.here) group.setAttribute("aria-current", "true");
-      const title = document.createElementNS("http://www.w3.org/2000/svg", "title");
-      title.textContent = cell.label;
-      group.prepend(title);
+      group.prepend(document.createElementNS("http://www.w3.org/2000/svg", "title"));
       group.addEventListener("click", () => choose(cell));
       group.addEventListener("keydown", press(cell));
       groups.set(`${cell.column},${cell.row}`, { cell, group });
-      if (!start || cell.here || cell.id === focused) start = cell;
     }
-    if (start) reach(start);
-    if (focused && start) el.querySelector(`#${focused}`)?.focus();
+    const [first] = groups.values(), before = [...groups.values()].find(({ cell }) => cell.id === focused);
+    if (first) reach(first.cell);
+    mark();
+    if (before) {
+      reach(before.cell);
+      before.group.focus();
+    }
   };
 
   model.on("change:svg", draw);
+  model.on("change:cells", mark);
   draw();
-  return () => model.off("change:svg", draw);
+  return () => { model.off("change:svg", draw); model.off("change:cells", mark); };
 }
 export default { render };

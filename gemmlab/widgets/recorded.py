@@ -17,7 +17,7 @@ from ..bench import records
 from ..bench.explained import Allowed
 from ..bench.landscape import Landscape, Record, recorded
 from ..catalog import KernelSpec, find
-from ..draw.landscape import Cell, landscape, name_of
+from ..draw.landscape import Cell, in_words, landscape, name_of
 from ..draw.picture import BLUE, GREEN, Picture, short
 from ..model.ceilings import named
 from .settings import in_view
@@ -43,17 +43,35 @@ class Measured(NamedTuple):
     allowed: Allowed | None = None
 
 
+class View(NamedTuple):
+    """What a landscape shows: the arguments of `draw.landscape.landscape`."""
+
+    across: str
+    down: str
+    cells: dict[tuple[int, int], Cell]
+    here: tuple[int, int]
+    best: float | None
+    title: str
+
+    def differs_from(self, other: View | None) -> bool:
+        """Whether it takes another picture, and not only another place for the ring of the reader's setting."""
+        inside = self.here in self.cells
+        return other is None or inside != (other.here in other.cells) or self._replace(here=other.here) != other
+
+
 class Grid(anywidget.AnyWidget):
     """The picture of a landscape, whose cells can be chosen: see ``landscape.js``.
 
     Attributes:
-        svg: the picture.
+        svg: the picture. The page moves its ring to the cell that is "here".
+        words: its description.
         cells: for each cell its "id" in the picture, "column" and "row", the values "x" and "y" of the two parameters,
             the "label" to say, and whether it is "legal" and "here".
     """
 
     _esm = Path(__file__).with_name("landscape.js")
     svg = traitlets.Unicode().tag(sync=True)
+    words = traitlets.Unicode().tag(sync=True)
     cells: Any = traitlets.List().tag(sync=True)
 
 
@@ -91,6 +109,7 @@ class Recorded(w.VBox):
         self._across = _choose("across", names, axes[0])
         self._down = _choose("up", names, axes[-1])
         self._grid = Grid()
+        self._drawn: View | None = None
         self._grid.on_msg(self._heard)
         self._draw = Newest(self._show_picture)
         controls = [self._chip] * (len(self._found) > 1) + [self._across, self._down] * (len(names) > 1)
@@ -174,16 +193,18 @@ class Recorded(w.VBox):
         return _bar(f"{found.title}, recorded", cell.share, BLUE, escape(cell.words), lines)
 
     def _show_picture(self, axes: tuple[str, str]) -> None:
+        """Show where the reader is; draw the landscape only if it is another one, as this takes a tenth of a second."""
         try:
-            picture, cells = self._picture(*axes)
+            view = self._view(*axes)
             with self._grid.hold_sync():
-                self._grid.cells = cells
-                self._grid.svg = picture.svg()
+                self._grid.cells = _described(view)
+                self._grid.words = in_words(view.across, view.down, view.cells, view.here, view.title)
+                if view.differs_from(self._drawn):
+                    self._grid.svg, self._drawn = landscape(*view).svg(), view
         except Exception as error:  # nobody reads the log console, so the panel says it
             self._say(f"{type(error).__name__}: {error}")
 
-    def _picture(self, across: str, down: str) -> tuple[Picture, list[dict[str, Any]]]:
-        """The landscape over two parameters, and what the page must know of its cells."""
+    def _view(self, across: str, down: str) -> View:
         with self._lock:
             found, values = self._chip.value, dict(self._values)
         cells = slice_of(found, self.spec, values, across, down)
@@ -191,12 +212,11 @@ class Recorded(w.VBox):
         kept = ", ".join(f"{name}={value}" for name, value in values.items() if name not in (across, down))
         title = f"{found.title}, kernel {self.spec.number}" + (f", {kept}" if 0 < len(kept) < 60 else "")
         best = found.best(self.spec.number)
-        picture = landscape(across, down, cells, here, best.share if best else None, title)
-        return picture, _described(cells, across, down, here)
+        return View(across, down, cells, here, best.share if best else None, title)
 
     def still(self) -> Picture | None:
         """The landscape for readers without a running kernel, None if nothing was recorded."""
-        return self._picture(*self._axes())[0] if self._found else None
+        return landscape(*self._view(*self._axes())) if self._found else None
 
 
 def slice_of(
@@ -231,14 +251,15 @@ def _cell(found: Landscape, spec: KernelSpec, setting: dict[str, int]) -> Cell:
     return Cell("recorded", record.share, _rate(record.gflops, record.share))
 
 
-def _described(cells: Mapping[tuple[int, int], Cell], across: str, down: str, here) -> list[dict[str, Any]]:
+def _described(view: View) -> list[dict[str, Any]]:
     """What the page must know of each cell."""
+    across, down, cells = view[:3]
     columns, rows = (sorted({key[axis] for key in cells}) for axis in (0, 1))
     found = []
     for (x, y), cell in cells.items():
         column, row = columns.index(x), rows.index(y)
         place = f"{across}={x}" + (f", {down}={y}" if down else "")
-        mine = "your setting: " if (x, y) == here else ""
+        mine = "your setting: " if (x, y) == view.here else ""
         found.append({
             "id": name_of(column, row), "column": column, "row": row, "x": x, "y": y,
             "label": f"{mine}{place}: {cell.words}", "legal": cell.state != "illegal", "here": bool(mine),

@@ -149,7 +149,11 @@ class Shell:
         rows: groups of controls; each is laid out as a grid of its own.
         buttons: what stands in a line below them.
         above, below: what stands above and below the panel.
-        height: the least height of the panel, in CSS pixels.
+        pictures: what belongs to the panel's answer, but may come a moment later.
+        height: the least height of the answer, in CSS pixels.
+
+    Attributes:
+        answer: the panel, and its pictures.
     """
 
     name = "widget"
@@ -160,18 +164,21 @@ class Shell:
         buttons: Sequence[w.Widget] = (),
         above: Sequence[w.Widget] = (),
         below: Sequence[w.Widget] = (),
+        pictures: Sequence[w.Widget] = (),
         height: int = 0,
     ):
         grid = w.Layout(grid_template_columns="repeat(auto-fill, minmax(min(300px, 100%), 1fr))", max_width="860px")
-        self.panel = w.HTML(layout=w.Layout(min_height=f"{height}px", max_width="860px", margin="6px 0"))
-        self.panel.add_class("gemmlab-result")
+        self.panel = w.HTML()
+        self.answer: w.DOMWidget = w.VBox([self.panel, *pictures]) if pictures else self.panel
+        self.answer.layout = w.Layout(min_height=f"{height}px", max_width="860px", margin="6px 0")
+        self.answer.add_class("gemmlab-result")
         self.bridge = Bridge()
         self.bridge.on_msg(lambda bridge, message, buffers: self.said(message))
         boxes: list[w.Widget] = [w.GridBox(row, layout=grid) for row in rows if row]
         if buttons:
             line = w.Layout(flex_flow="row wrap", align_items="center", grid_gap="0 16px", max_width="860px")
             boxes.append(w.HBox(buttons, layout=line))
-        self.box = w.VBox([*boxes, *above, self.panel, *below, self.bridge])
+        self.box = w.VBox([*boxes, *above, self.answer, *below, self.bridge])
         self.box.add_class("gemmlab")
 
     def said(self, message: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .client import Outcome, Worker
 
 #: Seconds that a job of this kind may still run after somebody has asked for something.
-GRACE = 0.2
+GRACE = 0.1
 #: Seconds without a request after which such jobs go on.
 PAUSE = 0.5
 
@@ -55,9 +55,10 @@ class Idle:
     def hold(self, reason: str) -> None:
         """Somebody asks for something, or a cell runs: begin nothing new, and stop in a moment."""
         with self._lock:
+            if not self._reasons:
+                self._after(GRACE, self._interrupt)
             self._reasons.add(reason)
             self._quiet = False
-            self._after(GRACE, self._interrupt)
 
     def release(self, reason: str) -> None:
         """That reason is no more: if there is no other, go on in a moment."""

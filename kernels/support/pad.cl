@@ -1,7 +1,8 @@
-// pad, unpad: enlarge a matrix with zeroes, and cut the original size out again.
+// pad: copy a matrix into the corner of another one: a larger one, with zeroes around it,
+//      or one of its own size, which cuts a block out of a larger matrix.
 //
 // Idea:     padding gives whole tiles to the kernels that need them. Zeroes add nothing
-//           to a product, and unpad cuts off what they produce beyond C.
+//           to a product, and cutting takes off what they produce beyond C.
 // Costs:    one load and one store per element. A work-item does PE of each, in neighbouring
 //           columns, and all its loads are under way at the same time.
 // Requires: nothing. LD is the leading dimension of the input, and offset is the index of
@@ -33,24 +34,6 @@ void pad(const int P, const int Q, const int LD, const long offset,
     for (int e = 0; e < PE; e++) {
         if (p < P_XL && q0 + e < Q_XL) {
             out[(long)(q0 + e)*P_XL + p] = value[e];
-        }
-    }
-}
-
-// the P x Q corner of a matrix with P_XL rows  ->  P x Q
-__kernel __attribute__((reqd_work_group_size(PX, PY, 1)))
-void unpad(const int P_XL, const __global float* restrict in,
-           const int P, const int Q, __global float* restrict out)
-{
-    const int p = get_group_id(0)*PX + get_local_id(0);
-    const int q0 = (get_group_id(1)*PY + get_local_id(1))*PE;
-    float value[PE];
-    for (int e = 0; e < PE; e++) {
-        value[e] = p < P && q0 + e < Q ? in[(long)(q0 + e)*P_XL + p] : 0.0f;
-    }
-    for (int e = 0; e < PE; e++) {
-        if (p < P && q0 + e < Q) {
-            out[(long)(q0 + e)*P + p] = value[e];
         }
     }
 }

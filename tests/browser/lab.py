@@ -391,23 +391,7 @@ class Book:
     def time(self, number: int, name: str, key: str) -> tuple[float, dict[str, str]]:
         """Press a key with a slider focused: milliseconds until its result is painted, and that result."""
         self.control(number, name).focus()
-        self.page.evaluate(
-            """n => {
-                const box = document.querySelectorAll(".jp-Notebook .jp-Cell")[n].querySelector(".gemmlab");
-                const shown = () => JSON.stringify(box.querySelector("[data-key]").dataset);
-                const old = shown();
-                window.timed = new Promise(done => {
-                    let pressed;
-                    addEventListener("keydown", () => pressed = performance.now(), { capture: true, once: true });
-                    new MutationObserver((changes, me) => {
-                        if (shown() === old) return;
-                        me.disconnect();
-                        requestAnimationFrame(() => setTimeout(() => done(performance.now() - pressed)));
-                    }).observe(box, { subtree: true, childList: true });
-                });
-            }""",
-            number,
-        )
+        self.box(number).evaluate(WATCH)
         self.page.keyboard.press(key)
         return self.promised("timed"), self.shown(number)
 
@@ -415,6 +399,10 @@ class Book:
         """What comes of a promise that the page keeps under this name; Playwright itself would wait for ever."""
         late = f"new Promise((_, fail) => setTimeout(() => fail(Error('no {name}')), {1000 * PATIENCE}))"
         return self.page.evaluate(f"Promise.race([window.{name}, {late}])")
+
+    def moments(self) -> dict[str, float]:
+        """Milliseconds from the key of the last `time` to what was seen in the page so far, by name (see `WATCH`)."""
+        return self.page.evaluate("window.moments")
 
     def wait_key(self, number: int, key: str) -> dict[str, str]:
         """Wait for the result of the settings `key`; its data attributes and text."""
@@ -493,6 +481,40 @@ RAN = """numbers => {
     return numbers.every(n => cells[n].querySelector(".jp-Placeholder-prompt")
         ? model.cells.get(n).executionCount
         : /^\\[\\d+\\]:$/.test(cells[n].querySelector(".jp-InputPrompt").textContent.trim()));
+}"""
+
+# Notes when what follows the next key appears in a widget: in `moments` the recorded "needle", the "landscape", each
+# step of the job ("start", "compile", ...), the "answer", its "paint", and after it the picture of the "tries".
+WATCH = """box => {
+    const shown = () => JSON.stringify(box.querySelector("[data-key]").dataset);
+    const parts = {
+        needle: () => box.querySelector(".gemmlab-recorded [data-share]"),
+        landscape: () => box.querySelector(".gemmlab-landscape svg")?.getAttribute("aria-label"),
+        answer: shown,
+        tries: () => box.querySelector("[id^=try-]")?.closest("svg"),
+    };
+    const old = Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, part()]));
+    const moments = window.moments = {};
+    let pressed;
+    addEventListener("keydown", () => pressed = performance.now(), { capture: true, once: true });
+    window.watcher?.disconnect();
+    window.timed = new Promise(done => {
+        window.watcher = new MutationObserver(() => {
+            const now = performance.now() - pressed;
+            const step = box.querySelector(".gemmlab-clock")?.dataset.step;
+            if (step) moments[step] ??= now;
+            for (const [name, part] of Object.entries(parts)) {
+                if (name === "tries" && !moments.answer) old.tries = part();
+                if (name in moments || part() === old[name]) continue;
+                moments[name] = now;
+                if (name === "answer") requestAnimationFrame(() => setTimeout(() => {
+                    moments.paint = performance.now() - pressed;
+                    done(moments.paint);
+                }));
+            }
+        });
+        window.watcher.observe(box, { subtree: true, childList: true, attributes: true });
+    });
 }"""
 
 # What all controls of a widget say.

@@ -25,6 +25,9 @@ CELLS = (
 FIRST_CHAPTER = next((Path(__file__).resolve().parents[2] / "notebooks").glob("00_*.ipynb"))
 #: What was timed, in seconds.
 TIMES: dict[str, float] = {}
+#: Where the time of moves goes: for each, the milliseconds from the key to what the page then shows (see lab.WATCH).
+MOVES: dict[str, list[dict[str, float]]] = {}
+PARTS = ("needle", "landscape", "start", "compile", "predict", "check", "time", "answer", "paint", "tries")
 START = "TS=32 WPT=8 M=256 N=256 K=256"
 
 
@@ -228,19 +231,16 @@ def test_times_of_new_settings(lab, kernel):
     """Settings that nobody has compiled, and settings that were compiled while nobody waited; it prints them."""
     book = lab.open(notebook(lab.notebooks / f"times_{kernel}.ipynb", f"import gemmlab\ngemmlab.Explorer({kernel})"))
     book.run_all()
-    new, ahead = [], []
+    new, ahead = f"kernel {kernel}, new", f"kernel {kernel}, compiled ahead"
     for name, key in NEW[kernel]:
-        ms, shown = book.time(0, name, key)
-        assert shown["state"] == "ok", shown
-        new.append((round(ms), shown["key"], compile_seconds(shown)))
+        time_move(book, new, name, key)
     book.page.wait_for_timeout(8_000)  # nobody waits, and what is next to these settings is compiled
-    for place, key in ((0, "ArrowRight"), (0, "ArrowLeft"), (1, "ArrowRight")):
-        ms, shown = book.time(0, book.names(0)[place], key)
-        if key == "ArrowRight":  # the other way leads back to what was measured before
-            ahead.append((round(ms), shown["key"], compile_seconds(shown)))
-    for what, aim, times in (("new", NEW_AIM[kernel], new), ("compiled ahead", 0.5, ahead)):
-        TIMES[f"kernel {kernel}, {what} (aim: {aim} s)"] = statistics.median(ms for ms, *_ in times) / 1000
-        print(f"\nkernel {kernel}, {what}: {times}")
+    first, second = book.names(0)[:2]
+    time_move(book, ahead, first, "ArrowRight")
+    book.time(0, first, "ArrowLeft")  # back to what was measured before
+    time_move(book, ahead, second, "ArrowRight")
+    for what, aim in ((new, NEW_AIM[kernel]), (ahead, 0.5)):
+        TIMES[f"{what} (aim: {aim} s)"] = statistics.median(moments["paint"] for moments in MOVES[what]) / 1000
     ms = needle_ms(book)
     TIMES[f"kernel {kernel}, recorded needle (aim: 0.1 s)"] = ms / 1000
     book.close()
@@ -250,8 +250,14 @@ def test_times_of_new_settings(lab, kernel):
 NEW_AIM = {3: 1.0, 6: 2.5, 10: 2.5}
 
 
-def compile_seconds(shown) -> float:
-    return float(re.search(r"compiled in ([\d.]+) s", shown["text"])[1])
+def time_move(book, what: str, name: str, key: str) -> None:
+    """Press a key with a slider focused; note when the page shows what, to the last picture."""
+    ms, shown = book.time(0, name, key)
+    assert shown["state"] == "ok", shown
+    compiled = re.search(r"compiled in ([\d.]+) s", shown["text"])[1]
+    print(f"\n{what}: {ms:.0f} ms, of which the compiler took {compiled} s, for {shown['key']}")
+    book.wait_until(lambda: "tries" in book.moments())
+    MOVES.setdefault(what, []).append(book.moments())
 
 
 def needle_ms(book) -> float:
@@ -279,6 +285,11 @@ def test_times_in_one_block():
     print(
         "\nSeconds, empty caches, medians:", *(f"{name}: {seconds:.2f}" for name, seconds in TIMES.items()), sep="\n  "
     )
+    print("\nMilliseconds from the key to what the page shows, medians:")
+    print(" " * 26, *(f"{part:>9}" for part in PARTS))
+    for what, moves in MOVES.items():
+        seen = [[moments[part] for moments in moves if part in moments] for part in PARTS]
+        print(f"  {what:24}", *(f"{statistics.median(times):9.0f}" if times else f"{'-':>9}" for times in seen))
 
 
 def test_without_a_kernel_the_explorer_says_so(book):

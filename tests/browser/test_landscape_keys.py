@@ -18,14 +18,14 @@ PAGE = """
 <script type="module">
   const source = %s;
   const widget = (await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })))).default;
-  const actions = [];
+  const actions = {};
   window.sent = [];
   window.escaped = [];
   window.state = %s;
   document.getElementById("cell").addEventListener("keydown", (event) => window.escaped.push(event.key));
   const model = { get: (name) => window.state[name], send: (message) => window.sent.push(message.choose),
-                  on: (name, action) => actions.push(action), off: () => {} };
-  window.redraw = () => actions.forEach((action) => action());
+                  on: (name, action) => actions[name] = action, off: () => {} };
+  window.redraw = (what = "svg") => actions[`change:${what}`]();
   widget.render({ model, el: document.getElementById("grid") });
   window.ready = true;
 </script>
@@ -48,7 +48,7 @@ def page():
     with sync_playwright() as player:
         browser = player.chromium.launch(executable_path=browser_path(), args=CHROMIUM)
         page = browser.new_page()
-        page.set_content(PAGE % (json.dumps(SCRIPT), json.dumps({"svg": svg, "cells": cells})))
+        page.set_content(PAGE % (json.dumps(SCRIPT), json.dumps({"svg": svg, "cells": cells, "words": "two axes"})))
         page.wait_for_function("window.ready")
         yield page
         browser.close()
@@ -88,7 +88,22 @@ def test_tab_stops_once_and_arrows_and_enter_do_the_rest(page):
 def test_a_new_picture_keeps_the_focus(page):
     page.locator("#cell-0-1").focus()
     page.evaluate("window.redraw()")
-    assert focused(page) == "cell-0-1"
+    assert focused(page) == "cell-0-1" and page.locator("[tabindex='0']").get_attribute("id") == "cell-0-1"
+
+
+def test_the_ring_moves_to_the_readers_cell_in_the_same_picture(page):
+    """Its middle is the middle of that cell, and the page says where it is."""
+    middle = """name => {
+        const box = document.querySelector(`#${name}`).getBoundingClientRect();
+        return [box.x + box.width / 2, box.y + box.height / 2];
+    }"""
+    mark = "id => { state.cells.forEach(cell => cell.here = cell.id === id); redraw('cells'); }"
+    for name in ("cell-2-1", "cell-0-0", "cell-1-0"):
+        page.evaluate(mark, name)
+        for ring in ("ring-black", "ring-white"):
+            assert page.evaluate(middle, ring) == pytest.approx(page.evaluate(middle, name), abs=0.1)
+        assert page.locator("[aria-current=true]").get_attribute("id") == name
+    assert page.get_by_role("group", name="two axes").count() == 1
 
 
 def test_every_cell_has_a_name_and_says_what_it_is(page):

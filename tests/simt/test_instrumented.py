@@ -93,7 +93,6 @@ SUPPORT = (
     ("transpose", "transpose", (64, 8), [33, 7, 35, 2, X, 9, simt.Empty(297)]),
     ("transpose_naive", "transpose_naive", (16, 32), [10, 20, X, simt.Empty(200)]),
     ("pad", "pad", (32, 16), [7, 30, 8, 3, X, 12, 33, simt.Empty(396)]),
-    ("pad", "unpad", (32, 8), [10, X, 8, 20, simt.Empty(160)]),
     ("axpby", "axpby", (128,), [100, 2.0, X, 3.0, X[:100], simt.Empty(100)]),
 )
 

@@ -1,13 +1,14 @@
 """An explorer's logic, with a worker that answers when it is told to: no page, and nothing is compiled."""
 
 import re
+import threading
 import time
 
 import pytest
 
 from gemmlab import Result
 from gemmlab.catalog import sources
-from gemmlab.widgets import beside
+from gemmlab.widgets import beside, panel
 from gemmlab.widgets import explorer as explorer_module
 from gemmlab.widgets.settings import in_view
 from gemmlab.worker import client
@@ -103,7 +104,7 @@ def state(explorer) -> str:
 
 
 def stale(explorer) -> bool:
-    return "gemmlab-stale" in explorer.panel._dom_classes
+    return "gemmlab-stale" in explorer.answer._dom_classes
 
 
 def move(explorer, name: str, value: int) -> None:
@@ -135,6 +136,17 @@ def test_a_wrong_result_has_no_rate_in_large_figures(explorer, desk):
     assert soon(lambda: len(desk.asked) == 2)
     desk.answer(5000.0, ok=False)
     assert soon(lambda: shown(explorer, "state") == "wrong") and "gemmlab-rate" not in explorer.panel.value
+
+
+def test_the_answer_is_said_before_its_chart_is_drawn(explorer, desk, monkeypatch):
+    drawn = threading.Event()
+    monkeypatch.setattr(panel, "chart", lambda *given: drawn.wait(30) and "the chart")
+    move(explorer, "TS", 24)
+    assert soon(lambda: len(desk.asked) == 2)
+    desk.answer(3.0)
+    assert shown(explorer, "key").startswith("TS=24 ") and not stale(explorer) and explorer._chart.value != "the chart"
+    drawn.set()
+    assert soon(lambda: explorer._chart.value == "the chart")
 
 
 def test_the_whole_call_is_divided_into_its_passes(explorer):
@@ -209,7 +221,7 @@ def test_refused_settings_are_a_try_without_a_rate(explorer, desk):
     assert soon(lambda: state(explorer) == "ParameterError")
     assert explorer.panel.value.count("is not a multiple") == explorer.panel.value.count("TS=20 is not"), "once each"
     assert shown(explorer, "count") == "1" and [t.gflops for t in explorer._history] == [pytest.approx(2.0), None]
-    assert 'id="try-1"' in explorer.panel.value and "refused" in explorer.panel.value
+    assert soon(lambda: 'id="try-1"' in explorer._chart.value) and "refused" in explorer._chart.value
 
 
 def test_reset_returns_the_boxes_too(explorer, desk):
@@ -349,7 +361,7 @@ def test_a_text_of_the_readers_own_keeps_its_tries_and_is_compared_with_the_orig
     desk.asked.append((job.arguments, job.done, None))
     desk.answer(2.5)
     assert soon(lambda: "1.2 x the original (2.5)" in made.panel.value)
-    assert "original 2.5" in made.panel.value, "and a line in the chart"
+    assert soon(lambda: "original 2.5" in made._chart.value), "and a line in the chart"
 
 
 def test_many_parameters_are_four_and_the_rest_on_request(desk):

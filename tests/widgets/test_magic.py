@@ -48,10 +48,10 @@ def shell():
 
 
 def panel(shell, line: str, cell: str) -> str:
-    """What the panel shows for a cell."""
+    """What the panel shows for a cell, and below it."""
     explorer = shell.run_cell_magic("gemm", line, cell)
     explorer.ready()
-    return explorer.panel.value
+    return explorer.panel.value + explorer._changes.value
 
 
 def test_a_cell_may_hold_only_a_part_of_the_kernel(shell):

@@ -117,6 +117,21 @@ def test_the_cell_of_the_reader_follows_the_sliders(h200):
     assert all(cell["id"] in box._grid.svg for cell in box._grid.cells)
 
 
+def test_a_move_in_the_landscape_moves_the_ring_and_draws_nothing(h200, monkeypatch):
+    """Another landscape is drawn: with another value of a parameter that is no axis."""
+    drawn, draw = [], recorded.landscape
+    monkeypatch.setattr(recorded, "landscape", lambda *view: drawn.append(view) or draw(*view))
+    box, start = Recorded(catalog[10]), catalog[10].defaults
+    box.show(start)
+    box._across.value, box._down.value = "WPTM", "WPTN"
+    count, words = len(drawn), box._grid.words
+    box.show({**start, "WPTM": 4})
+    assert len(drawn) == count and mine(box) == [(4, start["WPTN"])]
+    assert words != box._grid.words and "you are at WPTM=4" in box._grid.words
+    box.show({**start, "TSK": 8})
+    assert len(drawn) == count + 1
+
+
 def test_a_chosen_cell_is_told_and_an_illegal_one_explained(h200):
     box, chosen = Recorded(catalog[10]), []
     box.on_choose(chosen.append)
