@@ -1,10 +1,9 @@
 // 17 Stream-K: equal work for all work-groups, and tiles in an order that suits the L2 cache.
 //
-// Before:   16_async_copies. There a work-group computes one tile, and the last tiles leave most
-//           of the chip idle. Here GROUPS work-groups, as many as it holds, share the steps of k
-//           of all tiles equally (Stream-K, Osama et al. 2023). Of a tile that was cut they store
-//           parts, which a fix-up adds up (support/fixup.cl). ORDER rows of tiles form a band,
-//           which is gone through column by column, so that neighbours load the same data.
+// Before:   16_async_copies. There the last tiles leave most of the chip idle. Here GROUPS
+//           work-groups, as many as it holds, share the steps of k of all tiles equally
+//           (Stream-K, Osama et al. 2023), and support/fixup.cl adds up the parts of a tile. Bands
+//           of ORDER rows of tiles are gone through by columns: neighbours load the same data.
 // Costs:    as before; and a workspace of 2*GROUPS*TSM*TSN floats for parts of tiles.
 // Requires: M, N and K multiples of TSM, TSN and 8 (padded to them).
 //
@@ -159,8 +158,6 @@ void gemm(const int M, const int N, const int K,
             }
         }
         step += count;
-
-        // barrier: nobody reads the stages any more
-        barrier(CLK_LOCAL_MEM_FENCE);
+        barrier(CLK_LOCAL_MEM_FENCE);        // nobody reads the stages any more
     }
 }

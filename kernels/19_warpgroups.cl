@@ -1,16 +1,15 @@
 // 19 warpgroups: four warps multiply with one instruction, and go on while it runs.
 //
-// Before:   18_tensor_cores. Its instruction makes the warp wait, and reads both matrices from
-//           registers. This one (wgmma, on Hopper) adds 64 x 8 times 8 x 128 to the sums of the
-//           128 work-items of a warpgroup, reads B from local memory by itself, and does not make
-//           them wait: meanwhile they split the next tile of B into its parts, once for all, and
-//           load what comes after it. Elements of A go straight into registers.
+// Before:   18_tensor_cores. Its instruction makes the warp wait. This one (wgmma, on Hopper)
+//           adds 64 x 8 times 8 x 128 to the sums of the 128 work-items of a warpgroup, reads B
+//           from local memory by itself, and makes nobody wait: meanwhile they split the next tile
+//           of B, once for all, and load what comes after it. A goes straight into registers.
 // Costs:    4*TSK*130 floats of local memory, 128 accumulators, 64 sums in the tensor cores;
 //           1/TSM + 1/128 global loads per multiply-add, and local ones by the hardware.
 // Requires: M, N and K multiples of TSM, 128 and TSK (padded to them); B as it lies, K x N.
-//           OpenCL's compiler does not know the instruction: it is hidden in comments with //@,
-//           and revealed in the PTX (gemmlab/opencl/build.py), without which C is NaN.
-//           Without such tensor cores the same products are spelled out, which is slow.
+//           OpenCL's compiler does not know the instruction: comments with //@ hide it, and
+//           gemmlab/opencl/build.py reveals it in the PTX, without which C is NaN. Devices
+//           without it spell the products out, which is slow.
 //
 //    Work-item 4g + t of warp w has rows 32w + 4g ... 4g + 3, two for each of two instructions,
 //    and columns 8j + 2t, 8j + 2t + 1. In B's tile 4 steps of k lie side by side: [k/4][n][k%4].
@@ -49,10 +48,9 @@
 #if TENSOR && defined(__NV_CL_C_VERSION)
 // what was stored in local memory becomes visible to the tensor cores
 #define SHOW() asm volatile("fence.proxy.async.shared::cta;" ::: "memory")
-// BEGIN() comes before the first instruction, END() closes a batch, FINISH() waits for it
-#define BEGIN() asm volatile("//@ wgmma.fence.sync.aligned;" ::: "memory")
-#define END() asm volatile("//@ wgmma.commit_group.sync.aligned;" ::: "memory")
-#define FINISH() asm volatile("//@ wgmma.wait_group.sync.aligned 0;" ::: "memory")
+#define BEGIN() asm volatile("//@ wgmma.fence.sync.aligned;" ::: "memory")         // before the first instruction
+#define END() asm volatile("//@ wgmma.commit_group.sync.aligned;" ::: "memory")    // closes a batch
+#define FINISH() asm volatile("//@ wgmma.wait_group.sync.aligned 0;" ::: "memory") // waits for it
 #define REVEALED(x) asm volatile("//@ mov.f32 %0, 0f00000000;" : "+f"(x))
 // where 8 steps of k of B's tile are: the address, and how far the next 4 steps and the next 8 columns are, by 16 bytes
 #define AT(b) ((ulong)((uint)(size_t)(b) >> 4 & 0x3fff) | (ulong)ROW << 16 | (ulong)8 << 32)

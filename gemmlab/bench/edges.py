@@ -122,6 +122,34 @@ def recorded() -> dict[str, dict]:
     return found
 
 
+def shares(low: int, high: int, title: str = "NVIDIA H200") -> dict[str, dict[int, float]]:
+    """What sizes cost: every rate as per cent of the best one from `low` to `high`, ours beside AutoGEMM's.
+
+    Both comparisons are within one device. What is missing from 100 per cent is the price of a size that does not
+    suit the tiles, whatever was done about it.
+
+    Args:
+        low, high: the first and the last size of square matrices.
+        title: of the record in ``results/`` (see `recorded`).
+
+    Returns:
+        {"AutoGEMM" or a strategy of `compare`: {size: per cent}}; what has no such sizes is left out.
+
+    Source of AutoGEMM's rates: those published with clBLAS 2.7.1 (``results/published_autogemm.json``).
+    """
+    data = json.loads((sources.folder("results") / "published_autogemm.json").read_text(encoding="utf-8"))
+    published = {"AutoGEMM": {int(size): rate for size, rate in data["gflops"].items()}}
+    own = {way: {size: r["gflops"] for size, r in rates.items()} for way, rates in recorded()[title].items()}
+    return _of_the_best(published, low, high) | _of_the_best(own, low, high)
+
+
+def _of_the_best(rates: dict[str, dict[int, float]], low: int, high: int) -> dict[str, dict[int, float]]:
+    """Rates by name and size as per cent of the best of them all."""
+    within = {name: {s: rate for s, rate in by_size.items() if low <= s <= high} for name, by_size in rates.items()}
+    best = max((rate for by_size in within.values() for rate in by_size.values()), default=1.0)
+    return {name: {s: 100 * rate / best for s, rate in by_size.items()} for name, by_size in within.items() if by_size}
+
+
 def launch_times(
     m: int,
     n: int,

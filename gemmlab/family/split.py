@@ -12,7 +12,8 @@ us guards along k, where AutoGEMM takes a loop that is not unrolled; and below t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -93,6 +94,17 @@ def launches(sizes: tuple[int, int, int], rules: Sequence[Rule]) -> list[Launch]
     tiles = [complete_tile(tile) for tile in rule["tiles"]]
     alone = next((tile for tile in tiles if divides(tile, sizes)), None)
     return cut(sizes, alone or complete_tile(rule.get("fallback") or tiles[0]))
+
+
+def counts(shapes: Iterable[tuple[int, int, int]], rules: Sequence[Rule]) -> dict[int, int]:
+    """How many of the shapes take one launch, how many two, and how many four.
+
+    Args:
+        shapes: M, N and K of each column-major product, from 1 on.
+        rules: as `launches` takes them.
+    """
+    found = Counter(len(launches(sizes, rules)) for sizes in shapes)
+    return {number: found[number] for number in (1, 2, 4)}
 
 
 def cut(sizes: tuple[int, int, int], tile: Params) -> list[Launch]:

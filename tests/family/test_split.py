@@ -55,6 +55,21 @@ def test_every_element_of_c_is_computed_once():
         assert (c == 1).all(), (m, n)
 
 
+def test_launches_are_counted():
+    shapes = [(160, 480, 80), (80, 480, 7), (81, 480, 80), (81, 481, 80), (5, 5, 80), (1025, 1023, 9)]
+    assert split.counts(shapes, RULES) == {1: 2, 2: 2, 4: 2}
+    assert split.counts([], RULES) == {1: 0, 2: 0, 4: 0}
+
+
+def test_nearly_all_random_shapes_take_four_launches():
+    """With the table of the H200 in float64: a side has a chance of 1 in 64 or 128 to consist of whole tiles."""
+    shapes = np.random.default_rng(19).integers(1, 4097, (200, 3)).tolist()
+    found = split.counts(shapes, table()["nvidia"]["d"])
+    assert sum(found.values()) == 200 and found[4] > 180
+    whole = [(128 * m, 128 * n, 128 * k) for m, n, k in shapes]
+    assert split.counts(whole, table()["nvidia"]["d"])[1] == 200
+
+
 def test_strips_narrower_than_a_micro_tile_get_a_kernel_that_can_guard_them():
     direct = complete_tile({"TSM": 16, "TSN": 8, "TSK": 1, "WPTM": 8, "WPTN": 8, "UNROLL": 1, "WIDTH": 8, "STAGES": 0})
     main, rows, columns, corner = split.cut((37, 23, 5), direct)
