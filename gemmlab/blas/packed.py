@@ -1,9 +1,6 @@
 """Products on processors: both operands are packed into panels, then multiplied (see `gemmlab.family.packed`).
 
 That takes two launches; a product with few rows or columns takes one, whose work-items pack for themselves.
-
-A processor's OpenCL device computes in the memory of the host. So NumPy operands are not uploaded: their own memory
-becomes the buffer that is read, and the result is written straight into the array that is returned.
 """
 
 from __future__ import annotations
@@ -22,8 +19,7 @@ from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
 from .passes import Matrix, Session, view
 from .probe import settled
-from .problem import Layout, Operand, Problem
-from .repeat import Recording, Repeat
+from .problem import Problem
 
 #: Relaxations that the compiler may make: a*b + c in one instruction, rounded once. `fma` would ask for the same, but
 #: is a function call on some runtimes.
@@ -156,90 +152,3 @@ def _kernels(c: Packed, device: Device, context: cl.Context) -> tuple[Built, Bui
 def _thin_kernel(c: Packed, device: Device, context: cl.Context) -> Built:
     """What packs and multiplies in one launch."""
     return build(device, context, f"{c.name} of few columns", write_thin(c), {}, flags=_FLAGS)
-
-
-# The host's memory.
-
-
-def of_numpy(
-    queue: cl.CommandQueue, device: Device, a, b, trans: tuple[bool, bool], alpha, beta, c, out: np.ndarray
-) -> np.ndarray:
-    """alpha op(a) op(b) + beta c for arrays of the host, row-major, in the host's own memory.
-
-    Args:
-        a, b: matrices of one type and of any layout; what has no contiguous dimension is copied first.
-        trans: whether each of them is transposed.
-        c: added if beta is not 0.
-        out: where the result goes: by rows, without gaps. It may be c.
-    """
-    m, n = out.shape
-    k = a.shape[0 if trans[0] else 1]
-    operands = _operand(queue.context, "b", b, trans[1]), _operand(queue.context, "a", a, trans[0])
-    problem = Problem(n, m, k, operands[0][1], operands[1][1])  # from here on everything is column-major
-    with Session(queue, device, dtype=out.dtype) as session:
-        result = _buffer(queue.context, out)
-        before = None
-        if beta:
-            own = Operand("c", Layout.compact(n, m), None)
-            before = (result, own) if c is out else _operand(queue.context, "c", c)
-        buffers = operands[0][0], operands[1][0]
-        plain = alpha == 1 and before is None
-        setting = settled(device, letter_of(session.dtype), problem[:3], run)
-        known = _known(queue, setting, problem) if plain else []
-        if known:
-            last = known[0](queue, (*buffers, result), session.allocate)
-        else:
-            session.recording = Recording() if plain else None
-            run(session, setting, problem, buffers, alpha, beta, before, Matrix(result, Layout.compact(n, m)))
-            if session.recording:
-                known.append(Repeat(session.recording, (*buffers, result)))
-            last = session.events[-1][1]
-        last.wait()
-        if not _writes_in_place(queue):
-            mapped, _ = cl.enqueue_map_buffer(queue, result, cl.map_flags.READ, 0, out.shape, out.dtype)
-            mapped.base.release(queue)
-    return out
-
-
-@cached(8)
-def _writes_in_place(queue: cl.CommandQueue) -> bool:
-    """Whether what a device writes to the host's memory is there at once.
-
-    OpenCL promises it only after the buffer is mapped, which takes another command and as long as a small product.
-    """
-    found = np.zeros(1024, np.int32)[1:]  # of no particular alignment
-    cl.enqueue_fill_buffer(queue, _buffer(queue.context, found), np.int32(1), 0, found.nbytes).wait()
-    return bool(found.all())
-
-
-@cached(256)
-def _known(queue: cl.CommandQueue, setting: Packed, problem: Problem) -> list[Repeat]:
-    """The launches of a product like this one, to be repeated on other memory; none before the first."""
-    return []
-
-
-def _operand(context: cl.Context, name: str, x: np.ndarray, trans: bool = False) -> tuple[cl.Buffer, Operand]:
-    """A buffer that is the array's memory, and how its transpose (or, where `trans`, itself) lies there.
-
-    A matrix by rows is in memory its transpose by columns: see `operands.swapped`. But here parts of larger arrays
-    are read where they are.
-    """
-    (rows, cols), (down, across) = x.shape, (stride // x.itemsize for stride in x.strides)
-    if not x.flags.aligned or not (across == 1 and down >= cols or down == 1 and across >= rows):
-        x, down, across = np.ascontiguousarray(x), cols, 1
-    by_rows = across == 1 and down >= cols
-    layout = Layout.compact(cols, rows, down) if by_rows else Layout.compact(rows, cols, across)
-    if not x.flags.forc:  # all that lies between the first element and the last
-        length = (rows - 1) * down + (cols - 1) * across + 1
-        x = np.lib.stride_tricks.as_strided(x, (length,), (x.itemsize,), writeable=x.flags.writeable)
-    return _buffer(context, x), Operand(name, *((layout, None) if by_rows != trans else (None, layout)))
-
-
-def _buffer(context: cl.Context, x: np.ndarray) -> cl.Buffer:
-    """A buffer that is the memory of a contiguous array.
-
-    It may be written where the array may: of a buffer for reading alone Intel's runtime makes a copy, unless the memory
-    begins at a multiple of 128 bytes, and that can take longer than the product.
-    """
-    access = cl.mem_flags.READ_WRITE if x.flags.writeable else cl.mem_flags.READ_ONLY
-    return cl.Buffer(context, access | cl.mem_flags.USE_HOST_PTR, hostbuf=x)

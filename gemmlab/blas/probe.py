@@ -41,6 +41,7 @@ notes = Notes("processors.json")
 _settled: dict[tuple, Packed] = {}
 #: What small products take meanwhile; the file is read only once for them.
 _unsettled: dict[tuple, Packed] = {}
+_forgetting: list[Callable[[], None]] = []
 _lock = threading.Lock()
 
 
@@ -64,7 +65,14 @@ def settled(device: Device, precision: str, sizes: tuple[int, int, int], run: Ru
                     found = _fastest(device, precision, tried, run)
                     notes.write(_place(device, precision), found.name)
                 _settled[key] = found
+                for forget in _forgetting:
+                    forget()
     return _settled[key]
+
+
+def when_settled(forget: Callable[[], None]) -> None:
+    """Have `forget` called when settings are found: small products have been worked out with others until then."""
+    _forgetting.append(forget)
 
 
 def _vector(device: Device, precision: str) -> int:

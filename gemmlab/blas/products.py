@@ -27,9 +27,9 @@ from ..catalog.spec import Params
 from ..family import choice, selection, tiles
 from ..family.configuration import letter_of
 from ..family.written import check_double
-from ..opencl.devices import Device
+from ..opencl.devices import Device, find_device
 from ..opencl.launch import Kernel
-from . import packed, split, staging, trials
+from . import host, packed, probe, split, staging, trials
 from .operands import (
     DTYPES,
     Form,
@@ -318,7 +318,7 @@ def _product(
         out = c
     if on_device:
         return _on_device(prepared, queue, device, alpha, a, b, beta, c, out, known)
-    return _from_numpy(prepared, queue, device, alpha, a, b, beta, c, out, ta, tb)
+    return _from_numpy(prepared, queue, device, alpha, a, b, beta, c, out, ta, tb, known)
 
 
 def _on_device(prepared: Prepared, queue, device, alpha, a, b, beta, c, out, known) -> cla.Array:
@@ -348,18 +348,22 @@ def _on_device(prepared: Prepared, queue, device, alpha, a, b, beta, c, out, kno
 
 
 def _known(a, b, out, kernel, params, device, edges, precision) -> list[Repeat] | None:
-    """A list for the launches of calls on device arrays like this one, which the first of them fills.
+    """A list for the launches of calls like this one, on device arrays or NumPy's, which the first of them fills.
 
     None stands for calls that are always worked out: on other arrays, and with options of types that could be mistaken
     for others (1, 1.0 and True are the same key).
     """
-    device_arrays = type(a) is type(b) is cla.Array and (out is None or type(out) is cla.Array)
-    if not device_arrays or device is not None or not (params is None or type(params) is dict):
+    if not (params is None or type(params) is dict):
         return None
     given = None if params is None else tuple(params.items())
     if given and not all(type(value) is int for _, value in given):
         return None
     if not (type(edges) is type(precision) is str and type(kernel) in (str, int)):
+        return None
+    if type(a) is type(b) is np.ndarray and out is None:
+        forms = host.form(a), host.form(b)
+        return _kept(*forms, find_device(device), kernel, given, edges, precision) if all(forms) else None
+    if device is not None or not (type(a) is type(b) is cla.Array and (out is None or type(out) is cla.Array)):
         return None
     x, y, z = a.base_data, b.base_data, None if out is None else out.base_data
     shared = x is y, y is z, z is x
@@ -379,6 +383,7 @@ def _kept(*call) -> list[Repeat]:
 
 choice.when_settled(_remembered.cache_clear)  # type: ignore[attr-defined]
 choice.when_settled(_kept.cache_clear)  # type: ignore[attr-defined]
+probe.when_settled(_kept.cache_clear)  # type: ignore[attr-defined]
 
 
 def _again(repeat: Repeat, a: cla.Array, b: cla.Array, out: cla.Array | None) -> cla.Array:
@@ -399,13 +404,14 @@ def _again(repeat: Repeat, a: cla.Array, b: cla.Array, out: cla.Array | None) ->
     return out
 
 
-def _from_numpy(prepared: Prepared, queue, device, alpha, a, b, beta, c, out, ta, tb) -> np.ndarray:
-    """The product of NumPy arrays."""
+def _from_numpy(prepared: Prepared, queue, device, alpha, a, b, beta, c, out, ta, tb, known) -> np.ndarray:
+    """The product of NumPy arrays. In the host's own memory its launches are left in `known`, if that is a list."""
     result = np.empty(prepared.shape, a.dtype) if out is None else out
     if not prepared.elements:
         return result
     if _in_place(prepared, a, b, result):
-        return packed.of_numpy(queue, device, a, b, (ta != "N", tb != "N"), alpha, beta, c, result)
+        host.multiply(queue, device, a, b, (ta != "N", tb != "N"), alpha, beta, c, result, known)
+        return result
     ring = staging.staging_of(queue.context, device) if staging.pays(device, a, b, result) else None
     if ring and _in_strips(prepared, a, b, ta, tb, result):
         _by_strips(prepared, queue, device, alpha, a.T if ta == "T" else a, b.T if tb == "T" else b, result, ring)
@@ -627,6 +633,8 @@ def matmul(
         MemoryError: if the device cannot hold the matrices.
     """
     known = _known(a, b, out, kernel, params, device, edges, precision)
+    if known and isinstance(a, np.ndarray):
+        return host.again(known[0], find_device(device).queue, a, b)
     if known:
         return _again(known[0], a, b, out)
     a = checked("a", a, DTYPES, least=1)

@@ -12,7 +12,7 @@ from conftest import DEVICES, lacking
 
 import gemmlab
 from gemmlab import check, gemm, matmul
-from gemmlab.blas import packed, passes, probe
+from gemmlab.blas import host, packed, passes, probe
 from gemmlab.blas.passes import Matrix, Session
 from gemmlab.blas.problem import Layout, Operand, Problem
 from gemmlab.caches import Notes
@@ -186,7 +186,7 @@ def test_operands_that_are_read_only_and_results_that_have_to_be_mapped(processo
         x.flags.writeable = False
     for _ in "as it is", "mapped":
         assert check.exact(matmul(a, b, kernel="packed", device=processor), a, b).ok
-        monkeypatch.setattr(packed, "_writes_in_place", lambda queue: False)
+        monkeypatch.setattr(host, "_writes_in_place", lambda queue: False)
 
 
 # The probe
@@ -253,6 +253,6 @@ def test_a_real_probe(processor):
 
 def test_views_are_read_where_they_are(processor):
     x = np.arange(200, dtype=np.float32).reshape(10, 20)[2:7, 3:9]
-    buffer, operand = packed._operand(processor.context, "x", x)
+    buffer, operand = host._operand(processor.context, "x", x)
     assert operand == Operand("x", Layout.compact(6, 5, 20), None)
     assert buffer.size == 4 * (4 * 20 + 6)

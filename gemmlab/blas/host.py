@@ -1,0 +1,108 @@
+"""Products of NumPy arrays on processors, in the arrays' own memory.
+
+A processor's OpenCL device computes in the memory of the host. So NumPy operands are not uploaded: their own memory
+becomes the buffer that is read, and the result is written straight into the array that is returned.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyopencl as cl
+
+from ..caches import cached
+from ..opencl.devices import Device
+from . import packed
+from .passes import Matrix, Session, pool_of, trim
+from .problem import Layout, Operand, Problem
+from .repeat import Recording, Repeat
+
+
+def multiply(
+    queue: cl.CommandQueue, device: Device, a, b, trans: tuple[bool, bool], alpha, beta, c, out: np.ndarray, known=None
+) -> None:
+    """out = alpha op(a) op(b) + beta c, row-major, on a processor.
+
+    Args:
+        a, b: matrices of one type and of any layout; what has no contiguous dimension is copied first.
+        trans: whether each of them is transposed.
+        c: added if beta is not 0.
+        out: where the result goes: by rows, without gaps. It may be c.
+        known: a list where the launches are left for calls like this one, or None.
+    """
+    m, n = out.shape
+    k = a.shape[0 if trans[0] else 1]
+    operands = _operand(queue.context, "b", b, trans[1]), _operand(queue.context, "a", a, trans[0])
+    problem = Problem(n, m, k, operands[0][1], operands[1][1])  # from here on everything is column-major
+    result, before = _buffer(queue.context, out), None
+    if beta:
+        own = Operand("c", Layout.compact(n, m), None)
+        before = (result, own) if c is out else _operand(queue.context, "c", c)
+    buffers = operands[0][0], operands[1][0]
+    with Session(queue, device, dtype=out.dtype) as session:
+        session.recording = None if known is None else Recording()
+        packed.gemm(session, problem, buffers, alpha, beta, before, Matrix(result, Layout.compact(n, m)))
+        if session.recording:
+            known.append(Repeat(session.recording, (*buffers, result)))
+        session.events[-1][1].wait()
+    _bring_back(queue, result, out)
+
+
+def form(x: np.ndarray) -> tuple | None:
+    """All that launches depend on, if they can be repeated on other memory: none for arrays with gaps, or unaligned."""
+    flags = x.flags
+    return (x.dtype, x.shape, x.strides) if flags.forc and flags.aligned else None
+
+
+def again(repeat: Repeat, queue: cl.CommandQueue, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The product of arrays of the same forms as in an earlier call to `multiply`, by its launches."""
+    context, out = queue.context, np.empty((a.shape[0], b.shape[1]), a.dtype)
+    pool, result = pool_of(queue), _buffer(context, out)
+    repeat(queue, (_buffer(context, b), _buffer(context, a), result), pool.allocate).wait()
+    trim(pool, repeat.size_bytes)
+    _bring_back(queue, result, out)
+    return out
+
+
+def _bring_back(queue: cl.CommandQueue, result: cl.Buffer, out: np.ndarray) -> None:
+    """Make sure that what the device has written to an array's memory is there.
+
+    OpenCL promises it only after the buffer is mapped, which takes another command and as long as a small product.
+    """
+    if not _writes_in_place(queue):
+        mapped, _ = cl.enqueue_map_buffer(queue, result, cl.map_flags.READ, 0, out.shape, out.dtype)
+        mapped.base.release(queue)
+
+
+@cached(8)
+def _writes_in_place(queue: cl.CommandQueue) -> bool:
+    """Whether what a device writes to the host's memory is there at once."""
+    found = np.zeros(1024, np.int32)[1:]  # of no particular alignment
+    cl.enqueue_fill_buffer(queue, _buffer(queue.context, found), np.int32(1), 0, found.nbytes).wait()
+    return bool(found.all())
+
+
+def _operand(context: cl.Context, name: str, x: np.ndarray, trans: bool = False) -> tuple[cl.Buffer, Operand]:
+    """A buffer that is the array's memory, and how its transpose (or, where `trans`, itself) lies there.
+
+    A matrix by rows is in memory its transpose by columns: see `operands.swapped`. But here parts of larger arrays
+    are read where they are.
+    """
+    (rows, cols), (down, across) = x.shape, (stride // x.itemsize for stride in x.strides)
+    if not x.flags.aligned or not (across == 1 and down >= cols or down == 1 and across >= rows):
+        x, down, across = np.ascontiguousarray(x), cols, 1
+    by_rows = across == 1 and down >= cols
+    layout = Layout.compact(cols, rows, down) if by_rows else Layout.compact(rows, cols, across)
+    if not x.flags.forc:  # all that lies between the first element and the last
+        length = (rows - 1) * down + (cols - 1) * across + 1
+        x = np.lib.stride_tricks.as_strided(x, (length,), (x.itemsize,), writeable=x.flags.writeable)
+    return _buffer(context, x), Operand(name, *((layout, None) if by_rows != trans else (None, layout)))
+
+
+def _buffer(context: cl.Context, x: np.ndarray) -> cl.Buffer:
+    """A buffer that is the memory of a contiguous array.
+
+    It may be written where the array may: of a buffer for reading alone Intel's runtime makes a copy, unless the memory
+    begins at a multiple of 128 bytes, and that can take longer than the product.
+    """
+    access = cl.mem_flags.READ_WRITE if x.flags.writeable else cl.mem_flags.READ_ONLY
+    return cl.Buffer(context, access | cl.mem_flags.USE_HOST_PTR, hostbuf=x)
