@@ -108,17 +108,19 @@ def strip(
     yards = {name: 100 * rate / chip.gflops for name, rate in (yardsticks or {}).items()}
     said = [f"kernel {kernel}: {share:.0f} %" + ", this chapter" * (kernel == lit) for kernel, share in shares.items()]
     said += [f"{name}: {share:.0f} %" for name, share in yards.items()]
+    top = max(100, *(1.15 * share for share in shares.values()))
     picture = Picture(8, 1.7, f"The ladder in per cent of the peak of {chip.name}. " + "; ".join(said))
     ax = picture.axes_plain()
-    top = max(100, *(1.15 * share for share in shares.values()))
     for place, (kernel, share) in enumerate(shares.items()):
         colour, weight = (faint(GREEN, 0.95), "bold") if kernel == lit else (faint(INK, 0.45), "normal")
         ax.bar(place, share, width=0.7, color=colour)
-        across = [line for line in yards.values() if share < line < share + 0.15 * top]  # lines through the number
-        ax.text(place, max([share, *across]) + 3, f"{share:.0f}", ha="center", color=INK, fontsize=9, weight=weight)
+        ax.text(place, share + 0.03 * top, f"{share:.0f}", ha="center", color=INK, fontsize=9, weight=weight)
     for name, share in yards.items():
-        ax.axhline(share, color=ORANGE, linewidth=1.5, linestyle="--")
-        ax.text(-0.45, share + 3, f"{name}: {share:.0f}", color=INK, fontsize=9)
+        # the line leaves room for the numbers that stand at its height
+        at = [place for place, own in enumerate(shares.values()) if own < share < own + 0.18 * top]
+        ends = [-0.6, *(place + side for place in at for side in (-0.4, 0.4)), len(shares) - 0.4]
+        ax.hlines([share] * (len(at) + 1), ends[::2], ends[1::2], color=ORANGE, linewidth=1.5, linestyle="--")
+        ax.text(-0.45, share + 0.03 * top, f"{name}: {share:.0f}", color=INK, fontsize=9)
     ax.set(ylim=(0, top), xlim=(-0.6, len(shares) - 0.4), ylabel="% of the peak")
     ax.set_xticks(range(len(shares)), [tick(kernel) for kernel in shares])
     ax.set_yticks(range(0, int(top) + 1, 50))

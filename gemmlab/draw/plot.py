@@ -242,10 +242,10 @@ def lines(series: Mapping[str, Mapping[float, float]], xlabel: str, ylabel: str 
             xs = [places[x] for x in values]
             ax.plot(xs, list(values.values()), style, color=colour, label=name, markersize=6)
             for x, value in values.items() if len(values) <= 9 else ():
-                there = [series[other][x] for other in names if x in series[other]]
-                if min(there) < value < max(there):
-                    continue  # its number would lie over those of its neighbours
-                above = value == max(there)
+                rates = [series[other][x] for other in names if x in series[other]]
+                above = value >= max(rates)  # the label of the lowest goes below, and between them is no room
+                if not above and value > min(rates):
+                    continue
                 ax.annotate(short(value), (places[x], value), (0, 6 if above else -13), textcoords="offset points",
                             ha="center", color=INK, fontsize=8)  # fmt: skip
         ax.set_xticks(list(places.values())[::every], [f"{x:g}" for x in places][::every])

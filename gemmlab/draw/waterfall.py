@@ -35,7 +35,7 @@ def waterfall(
     ax = picture.axes_plain()
     aside = ax.get_yaxis_transform()  # beside the axes, at the height of a bar
     lines = {f"float32 peak of {chip.name}": chip.gflops, **(yardsticks or {})}
-    room = 0.06 * max(rates.values())  # that a number takes
+    room = 0.065 * max(rates.values())  # that a number takes
     for row, (before, now) in enumerate(pairwise([0.0, *rates.values()])):
         low, high = sorted((before / 1000, now / 1000))
         ax.barh(-row, high - low, left=low, height=0.7, color=faint(GREEN if now >= before else MAGENTA, 0.8))

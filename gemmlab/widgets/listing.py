@@ -30,7 +30,7 @@ def listing(run: ProductRun, now: int, heat: str) -> str:
     code = run.text.split("\n")[now - 1].partition("//")[0]
     sizes = {name: size for name, size in zip("MNK", (run.m, run.n, run.k), strict=True)
              if re.search(rf"\b{name}\b", code)}  # fmt: skip
-    shown = "; ".join(f"{name} is {value}" for name, value in (_macros(run).get(now, {}) | sizes).items())
+    shown = "; ".join(f"{name} is {_brief(str(value))}" for name, value in (_macros(run).get(now, {}) | sizes).items())
     macros = f'<div style="font-size:12px;min-height:1.5em">{f"Line {now}: {escape(shown)}" if shown else ""}</div>'
     found = "".join(
         f'<div style="border-left:4px solid {RED};padding-left:6px;font-size:12px">'
@@ -39,6 +39,11 @@ def listing(run: ProductRun, now: int, heat: str) -> str:
     )
     about = 'class="gemmlab-code" tabindex="0" aria-label="the kernel" aria-live="off"'
     return f"<div {about}>{text}</div>{macros}{found}"
+
+
+def _brief(text: str, most: int = 80) -> str:
+    """The beginning of a macro that stands for several statements; the listing above has all of it."""
+    return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + " …"
 
 
 _macros = lru_cache(maxsize=16)(views.macros)

@@ -62,7 +62,10 @@ class Stepper(Shell):
         self._drawing = threading.Lock()  # a replay draws all its steps in one picture
         first = self._what(**self.values)
         self._film = isinstance(first, ProductRun)
-        buttons: list[w.Widget] = [_player(self._sliders[n]) for n, v in choices.items() if isinstance(v, range)]
+        played = [name for name, values in choices.items() if isinstance(values, range)]
+        buttons: list[w.Widget] = [_player(self._sliders[name]) for name in played]
+        if len(played) > 1:  # which buttons play what
+            buttons = [w.HBox([w.Label(name), play]) for name, play in zip(played, buttons, strict=True)]
         if self._film:
             buttons += self._add_film(first, {"step": 1, "item": 0, **(start or {})})
         elif start:

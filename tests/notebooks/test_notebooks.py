@@ -1,5 +1,6 @@
 """The notebooks: whole, true, and alive with the exercises unsolved and solved."""
 
+import html
 import importlib.util
 import itertools
 import json
@@ -775,6 +776,14 @@ def test_html_without_a_kernel_shows_the_pictures(name):
     page, _ = HTMLExporter().from_filename(str(FOLDER / name))
     assert pictures >= 4
     assert page.count('src="data:image/png;base64,') == pictures
+
+
+def test_html_describes_its_pictures_in_words():
+    """By the classic template: that of JupyterLab leaves out the description of every picture."""
+    book = read("01_naive.ipynb")
+    said = [o.metadata["image/png"]["alt"] for c in code(book) for o in c.outputs if "image/png" in o.get("data", {})]
+    page, _ = HTMLExporter(template_name="classic").from_notebook_node(book)
+    assert len(said) >= 4 and all(f'alt="{html.escape(words)}"' in page for words in said)
 
 
 def test_stored_outputs_name_the_device():
