@@ -13,7 +13,7 @@ import pyopencl as cl
 
 from ..caches import cached
 from ..catalog.spec import round_up, tiles_over
-from ..family.configuration import letter_of
+from ..family.configuration import PRECISIONS, letter_of
 from ..family.in_place import InPlace, shaped
 from ..family.in_place import write as write_in_place
 from ..family.packed import Packed, write, write_packing
@@ -31,8 +31,8 @@ _FLAGS = ("-cl-mad-enable",)
 _PANELS = 16 * 2**20
 #: Multiply-adds that are worth a work-item: waking a thread takes as long.
 _WORTH = 2**17
-#: Columns up to which operands are not packed, however long the sum over k is.
-_FEW = 64
+#: Bytes of the second cache: what processors have at least.
+_SECOND_CACHE = 512 * 1024
 #: Work-items for each compute unit: more of them share the work more evenly, fewer read the panels less often.
 _PER_UNIT = 4
 
@@ -89,14 +89,20 @@ def _views(problem: Problem, buffers) -> tuple[View, View]:
 
 
 def suited(device: Device, precision: str, problem: Problem) -> InPlace | None:
-    """The kernel that reads the operands where they lie, or None if packing them pays."""
+    """The kernel that reads the operands where they lie, or None if packing them pays.
+
+    A panel of A that several blocks of columns use is copied first; transposing it costs more. If it is too long, it is
+    read again for each block. That suits an A that stays in the second cache, or a C of one or two columns, whose
+    register block is so tall that it uses several lines of the cache for each step of k.
+    """
     m, n, k = problem[:3]
     c, rows_adjoin = shaped(precision, vector_of(device, precision), m, n), problem.a.lying[0] == "N"
-    if rows_adjoin and n <= c.columns:
+    if rows_adjoin and n <= c.columns and k <= c.most_steps:
         return c
-    if k <= c.most_steps:
+    if k <= (c.most_steps if rows_adjoin else c.most_steps // 2):
         return replace(c, copies=True)
-    return c if rows_adjoin and n <= _FEW else None
+    fits = m * k * PRECISIONS[precision].size <= _SECOND_CACHE
+    return c if rows_adjoin and (fits or c.columns <= 2) else None
 
 
 def _in_one(session: Session, c: InPlace, problem: Problem, buffers, alpha, out) -> None:

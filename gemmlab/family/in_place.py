@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from .configuration import PRECISIONS
 from .text import Lines, fill, writes
 
-#: Bytes that a copied panel of A takes at most: it stays in the second cache.
-_PANEL = 64 * 1024
+#: Bytes that a copied panel of A takes at most: it stays in the first cache, or hardly leaves it.
+_PANEL = 32 * 1024
 #: Bytes that a block of B may take: half of the second cache where it is as small as 512 kB.
 _BLOCK_OF_B = 256 * 1024
 #: Columns of the register block at most, where a single vector of rows is all there is: as many sums as a processor
