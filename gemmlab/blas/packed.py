@@ -1,6 +1,7 @@
 """Products on processors: both operands are packed into panels, then multiplied (see `gemmlab.family.packed`).
 
-That takes two launches; a product with few rows or columns takes one, whose work-items pack for themselves.
+That takes two launches. A small or thin product takes one, whose operands stay where they are (see
+`gemmlab.family.in_place`).
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ import pyopencl as cl
 
 from ..caches import cached
 from ..catalog.spec import round_up, tiles_over
-from ..family.configuration import letter_of
-from ..family.packed import Packed, write, write_packing, write_thin
+from ..family.configuration import PRECISIONS, letter_of
+from ..family.in_place import InPlace, shaped
+from ..family.in_place import write as write_in_place
+from ..family.packed import Packed, write, write_packing
 from ..family.written import View, check_double
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
 from .passes import Matrix, Session, view
-from .probe import settled
+from .probe import settled, vector_of
 from .problem import Problem
 
 #: Relaxations that the compiler may make: a*b + c in one instruction, rounded once. `fma` would ask for the same, but
@@ -28,6 +31,8 @@ _FLAGS = ("-cl-mad-enable",)
 _PANELS = 16 * 2**20
 #: Multiply-adds that are worth a work-item: waking a thread takes as long.
 _WORTH = 2**17
+#: Bytes of the second cache: what processors have at least.
+_SECOND_CACHE = 512 * 1024
 #: Work-items for each compute unit: more of them share the work more evenly, fewer read the panels less often.
 _PER_UNIT = 4
 
@@ -68,24 +73,63 @@ def gemm(session: Session, problem: Problem, buffers, alpha, beta, before, out: 
         before: the buffer of C0 and how it lies (an `Operand`), or None where beta is 0. C0 may be C itself.
         out: M x N, compact; overwritten.
     """
-    c = settled(session.device, letter_of(session.dtype), problem[:3], run)
-    run(session, c, problem, buffers, alpha, beta, before, out)
+    c = None if before else suited(session.device, letter_of(session.dtype), problem)
+    if c:
+        _in_one(session, c, problem, buffers, alpha, out.buffer)
+    else:
+        setting = settled(session.device, letter_of(session.dtype), problem[:3], run)
+        run(session, setting, problem, buffers, alpha, beta, before, out)
+
+
+def _views(problem: Problem, buffers) -> tuple[View, View]:
+    """The operands: memory, first element, and the distances of rows of A (columns of B) and of steps of k."""
+    (op_a, offset_a, lda), (op_b, offset_b, ldb) = problem.a.lying, problem.b.lying
+    a = View(buffers[0], offset_a, *((1, lda) if op_a == "N" else (lda, 1)))
+    return a, View(buffers[1], offset_b, *((ldb, 1) if op_b == "N" else (1, ldb)))
+
+
+def suited(device: Device, precision: str, problem: Problem) -> InPlace | None:
+    """The kernel that reads the operands where they lie, or None if packing them pays.
+
+    A panel of A that several blocks of columns use is copied first; transposing it costs more. If it is too long, it is
+    read again for each block. That suits an A that stays in the second cache, or a C of one or two columns, whose
+    register block is so tall that it uses several lines of the cache for each step of k.
+    """
+    m, n, k = problem[:3]
+    c, rows_adjoin = shaped(precision, vector_of(device, precision), m, n), problem.a.lying[0] == "N"
+    if rows_adjoin and n <= c.columns and k <= c.most_steps:
+        return c
+    if k <= (c.most_steps if rows_adjoin else c.most_steps // 2):
+        return replace(c, copies=True)
+    fits = m * k * PRECISIONS[precision].size <= _SECOND_CACHE
+    return c if rows_adjoin and (fits or c.columns <= 2) else None
+
+
+def _in_one(session: Session, c: InPlace, problem: Problem, buffers, alpha, out) -> None:
+    """Multiply in a single launch, without packing."""
+    m, n, k = problem[:3]
+    rows, columns = parts(c, m, n, k, session.device.units)
+    groups = tiles_over(m, rows), tiles_over(n, columns)
+    a, b = _views(problem, buffers)
+    kernel = build(session.device, session.queue.context, c.name, write_in_place(c), {}, flags=_FLAGS)
+    session.launch("gemm", Bound(kernel, groups, (1, 1), (m, n, k, rows, columns, alpha, *a, *b, out)))
+
+
+def parts(c: InPlace, m: int, n: int, k: int, units: int) -> tuple[int, int]:
+    """Rows and columns of C for a work-item: columns whose part of B stays in the second cache, and rows, or else
+    columns, for an even share of the work, where there is enough of it."""
+    wanted = min(_PER_UNIT * units, tiles_over(m * n * k, _WORTH))
+    across = tiles_over(n, c.block(k))
+    down = min(tiles_over(m, c.rows), tiles_over(wanted, across))
+    across = max(across, min(tiles_over(n, c.columns), tiles_over(wanted, down)))
+    return round_up(tiles_over(m, down), c.rows), round_up(tiles_over(n, across), c.columns)
 
 
 def run(session: Session, setting: Packed, problem: Problem, buffers, alpha, beta, before, out: Matrix) -> None:
-    """`gemm` with these settings."""
-    c = replace(setting, beta=before is not None)
-    (op_a, offset_a, lda), (op_b, offset_b, ldb) = problem.a.lying, problem.b.lying
-    a = View(buffers[0], offset_a, *((1, lda) if op_a == "N" else (lda, 1)))
-    b = View(buffers[1], offset_b, *((ldb, 1) if op_b == "N" else (1, ldb)))
+    """Pack the operands with these settings, and multiply."""
+    a, b = _views(problem, buffers)
     added = (beta, *view(*before)) if before is not None else ()
-    if min(problem[:2]) <= c.thin_block:
-        _in_one(session, c, problem, a, b, alpha, added, out.buffer)
-    else:
-        _in_two(session, c, problem, a, b, alpha, added, out.buffer)
-
-
-# An operand is a `View` here: memory, first element, and the distances of rows (or columns of B) and of steps of k.
+    _in_two(session, replace(setting, beta=before is not None), problem, a, b, alpha, added, out.buffer)
 
 
 def _in_two(session: Session, c: Packed, problem: Problem, a: View, b: View, alpha, added: tuple, out) -> None:
@@ -105,20 +149,6 @@ def _in_two(session: Session, c: Packed, problem: Problem, a: View, b: View, alp
         session.launch("pack", Bound(pack, size, (1, 1), (m, n, steps, *from_a, *from_b, *panels)))
         args = m, n, steps, rows, columns, alpha, *panels, *added, int(k0 == 0), out
         session.launch("gemm", Bound(multiply, groups, (1, 1), args))
-
-
-def _in_one(session: Session, c: Packed, problem: Problem, a: View, b: View, alpha, added: tuple, out) -> None:
-    """Multiply in one launch. If A has fewer rows than B has columns, multiply the transposes: C' = B' A'."""
-    m, n, k = problem[:3]
-    lying = 1, m
-    if m < n:
-        m, n, a, b, lying = n, m, b, a, lying[::-1]
-        added = (*added[:3], *added[:2:-1])  # the distances of rows and columns are the last two
-    items = min(_PER_UNIT * session.device.units, tiles_over(m * n * k, _WORTH))
-    rows = round_up(tiles_over(m, items), c.rows)
-    args = m, n, k, rows, alpha, *a, *b, *added, out, *lying
-    kernel = _thin_kernel(c, session.device, session.queue.context)
-    session.launch("gemm", Bound(kernel, (tiles_over(m, rows),), (1,), args))
 
 
 def steps_at_once(c: Packed, lengths: tuple[int, int], k: int) -> int:
@@ -146,9 +176,3 @@ def _kernels(c: Packed, device: Device, context: cl.Context) -> tuple[Built, Bui
     """What packs, and what multiplies."""
     packing = build(device, context, f"pack of {c.name}", write_packing(c), {}, "pack")
     return packing, build(device, context, c.name, write(c), {}, flags=_FLAGS)
-
-
-@cached(64)
-def _thin_kernel(c: Packed, device: Device, context: cl.Context) -> Built:
-    """What packs and multiplies in one launch."""
-    return build(device, context, f"{c.name} of few columns", write_thin(c), {}, flags=_FLAGS)

@@ -56,7 +56,7 @@ def settled(device: Device, precision: str, sizes: tuple[int, int, int], run: Ru
     if key not in _settled:
         with _lock:  # one thread tries, the others wait for what it finds
             if key not in _settled:
-                tried = candidates(precision, _vector(device, precision), device.limits)
+                tried = candidates(precision, vector_of(device, precision), device.limits)
                 known = notes.read().get(_place(device, precision))
                 found = next((c for c in tried if c.name == known), None)
                 if found is None:
@@ -75,9 +75,10 @@ def when_settled(forget: Callable[[], None]) -> None:
     _forgetting.append(forget)
 
 
-def _vector(device: Device, precision: str) -> int:
+def vector_of(device: Device, precision: str) -> int:
     """Elements of the device's own vectors. ("Preferred" ones are 1 where the compiler makes vectors by itself.)"""
-    return device.cl.native_vector_width_float * 4 // PRECISIONS[precision].size
+    width = device.cl.native_vector_width_float * 4 // PRECISIONS[precision].size
+    return max(1, min(width, device.limits.vector))
 
 
 def _fastest(device: Device, precision: str, tried: list[Packed], run: Run) -> Packed:

@@ -7,8 +7,8 @@ block of C up in vector registers. A panel of A stays in the first cache while t
 KC steps stays in the second. This order of loops is that of K. Goto and R. van de Geijn, "Anatomy of high-performance
 matrix multiplication" (TOMS 34(3), 2008), and of BLIS.
 
-A product with few columns needs so few multiply-adds for each element of A that a copy of A in memory would cost as
-much as they do. `write_thin` writes a kernel for it that packs one panel at a time, which stays in the first cache.
+A small or thin product needs so few multiply-adds for each element that packing would cost more than they do: see
+`gemmlab.family.in_place`.
 
 There are no work-groups to speak of: one work-item does the work of a thread, without local memory or barriers.
 """
@@ -26,8 +26,6 @@ from .text import Lines, fill, writes
 _FIRST_CACHE = 32 * 1024
 #: Bytes that a block of B may take: half of the second cache where it is as small as 512 kB.
 _BLOCK_OF_B = 256 * 1024
-#: Bytes of all of B in a thin product, of which each work-item keeps a copy.
-_WHOLE_B = 96 * 1024
 #: Steps of k that are copied at once where neighbours in memory belong to neighbouring steps: a line of the cache.
 _LINE = 16
 
@@ -62,12 +60,6 @@ class Packed:
         """Columns of a block of B that stays in the second cache (NC), a multiple of NR."""
         size = PRECISIONS[self.precision].size
         return max(1, _BLOCK_OF_B // (self.depth * size * self.columns)) * self.columns
-
-    @property
-    def thin_block(self) -> int:
-        """Columns that `write_thin` has room for, a multiple of NR."""
-        size = PRECISIONS[self.precision].size
-        return max(1, _WHOLE_B // (self.depth * size * self.columns)) * self.columns
 
     @property
     def real(self) -> str:
@@ -228,12 +220,9 @@ def compute(c: Packed) -> Lines:
 
 
 @writes
-def store(c: Packed, element: str = "C[(n + j)*M + m + i]") -> Lines:
-    """C from the register block, as far as it exists. Compilers make vectors of the loop over rows.
-
-    Args:
-        element: the element of C in row i and column j of the block.
-    """
+def store(c: Packed) -> Lines:
+    """C from the register block, as far as it exists. Compilers make vectors of the loop over rows."""
+    element = "C[(n + j)*M + m + i]"
     sums = [", ".join(f"c{j}_{i}" for i in range(c.vectors)) for j in range(c.columns)]
     before = "beta*C0[offset_c + (m + i)*down + (n + j)*across]" if c.beta else "0"
     return fill(
@@ -257,87 +246,6 @@ def store(c: Packed, element: str = "C[(n + j)*M + m + i]") -> Lines:
         sums=[f"{{{row}}}," for row in sums],
         before=before,
         element=element,
-    )
-
-
-def write_thin(c: Packed) -> str:
-    """The OpenCL C text of a kernel named ``gemm`` for few columns, which packs what it multiplies in the same launch.
-
-    Its arguments are M, N, K; the rows of C that a work-item computes, a multiple of MR; alpha; each operand as in
-    `write_packing`; with beta also beta and C0, with the place of its first element and the distances of its rows and
-    its columns; and C, with the distances of its rows and its columns.
-    """
-    return "\n".join(_thin(c)) + "\n"
-
-
-@writes
-def _thin(c: Packed) -> Lines:
-    return fill(
-        """
-        // $name, for few columns
-        //
-        // Computes: C = alpha A B$added, of ${real}s, in one launch.
-        // Costs:    each work-item packs all of B for itself; nothing packed leaves the caches.
-        // Requires: work-groups of one work-item; rows a multiple of MR; at most NC columns; any M and K.
-
-        #define MR $rows // rows of the register block
-        #define NR $columns // columns of the register block
-        #define KC $depth // steps of k in a block
-        #define NC $most // columns for which there is room
-
-        $panel_of_a
-
-        $panel_of_b
-
-        __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-        void gemm(const int M, const int N, const int K, const int rows, const $real alpha,
-                  const __global $real* restrict A, const long offset_a, const int apart_a, const int step_a,
-                  const __global $real* restrict B, const long offset_b, const int apart_b, const int step_b,
-                  $beta
-                  __global $real* C, const int down_c, const int across_c)
-        {
-            $vector panel[KC*MR/$width]; // of A
-            $vector block[KC*NC/$width + 1]; // of B: panels of NR columns
-
-            // identifiers: this work-item's rows of C
-            const int m0 = get_group_id(0)*rows;
-            const int m1 = min(m0 + rows, M);
-
-            for (int k0 = 0; k0 < K; k0 += KC) {
-                const int depth = min(KC, K - k0);
-                const int fresh = k0 == 0; // C holds nothing yet
-
-                for (int n = 0; n < N; n += NR) {
-                    panel_of_b(N, n, k0, depth, B + offset_b, apart_b, step_b, ($real*)block + n*depth);
-                }
-                for (int m = m0; m < m1; m += MR) {
-                    panel_of_a(M, m, k0, depth, A + offset_a, apart_a, step_a, ($real*)panel);
-                    for (int n = 0; n < N; n += NR) {
-                        const $vector* a = panel;
-                        const $real* b = (const $real*)block + n*depth;
-
-                        $compute
-
-                        $store
-                    }
-                }
-            }
-        }
-        """,
-        name=c.name,
-        added=" + beta C0" if c.beta else "",
-        real=c.real,
-        vector=c.vector,
-        width=c.width,
-        rows=c.rows,
-        columns=c.columns,
-        depth=c.depth,
-        most=c.thin_block,
-        panel_of_a=panel(c, "a", "MR", "__private"),
-        panel_of_b=panel(c, "b", "NR", "__private"),
-        beta=_beta(c),
-        compute=compute(c),
-        store=store(c, "C[(m + i)*down_c + (n + j)*across_c]"),
     )
 
 
@@ -399,7 +307,7 @@ def _packing(c: Packed) -> Lines:
 
 
 @writes
-def panel(c: Packed, operand: str, side: str, space: str = "__global") -> Lines:
+def panel(c: Packed, operand: str, side: str) -> Lines:
     """The function that copies one panel. A whole one asks nothing of its elements, so that it becomes vectors.
 
     Where neighbours in memory belong to neighbouring steps of k, these are read a line at a time: rows whose distance
@@ -407,13 +315,12 @@ def panel(c: Packed, operand: str, side: str, space: str = "__global") -> Lines:
 
     Args:
         operand, side: "a" and "MR", or "b" and "NR".
-        space: the address space of the panel.
     """
     return fill(
         """
         // $sides p, p + 1, ... of $name, whose distance is apart, from step k0 on; zeroes where it has ended
         void panel_of_$operand(const int size, const int p, const int k0, const int depth,
-                        const __global $real* restrict X, const int apart, const int step, $space $real* restrict to)
+                        const __global $real* restrict X, const int apart, const int step, __global $real* restrict to)
         {
             const int there = min($side, size - p);
             X += (long)p*apart + (long)k0*step;
@@ -451,6 +358,5 @@ def panel(c: Packed, operand: str, side: str, space: str = "__global") -> Lines:
         operand=operand,
         real=c.real,
         side=side,
-        space=space,
         line=_LINE,
     )

@@ -12,10 +12,11 @@ from conftest import DEVICES, lacking
 
 import gemmlab
 from gemmlab import check, gemm, matmul
-from gemmlab.blas import host, packed, passes, probe
+from gemmlab.blas import host, packed, passes, probe, products
 from gemmlab.blas.passes import Matrix, Session
 from gemmlab.blas.problem import Layout, Operand, Problem
 from gemmlab.caches import Notes
+from gemmlab.family.in_place import InPlace
 from gemmlab.family.packed import Packed, candidates
 
 SIZES = (1, 5, 6, 7, 15, 16, 17, 33, 100)
@@ -91,40 +92,69 @@ def test_alpha_beta_and_transposition(on_host, processor):
             assert np.array_equal(again if on_host else again.get(), 2 * (a @ b) + beta * before)
 
 
-@pytest.mark.parametrize("launches", (1, 2))
-@pytest.mark.parametrize("precision", "sd")
-def test_every_candidate_writes_all_of_c_and_nothing_else(precision, launches, processor, monkeypatch):
-    """C is NaN before, and lies between two patterns; sums over k are cut into blocks, and for two launches into
-    parts."""
-    monkeypatch.setattr(Packed, "thin_block", 12 if launches == 1 else 0)
-    monkeypatch.setattr(packed, "_PANELS", 20_000)
-    dtype = {"s": np.float32, "d": np.float64}[precision]
-    m, n, k = (11 if launches == 1 else 45), 39, 100
+def framed_product(device, m, n, k, dtype, multiply):
+    """C of column-major operands by `multiply(session, problem, buffers, out)`: NaN before, between two patterns."""
     a, b = check.exact_inputs(m, n, k, dtype=dtype)
     frame = FRAME_BYTES // np.dtype(dtype).itemsize
-    for c in candidates(precision, probe._vector(processor, precision), processor.limits):
-        memory = np.full(m * n + 2 * frame, 7, dtype)
-        memory[frame:-frame] = np.nan
-        framed = on_device(processor, memory)
-        out = framed.get_sub_region(FRAME_BYTES, m * n * dtype().itemsize)
-        buffers = [on_device(processor, np.ravel(x, order="F")) for x in (a, b)]
-        with Session(processor.queue, processor, dtype=dtype) as session:
-            problem = Problem.compact(m, n, k)
-            packed.run(
-                session, replace(c, depth=32), problem, buffers, 1.0, 0.0, None, Matrix(out, Layout.compact(m, n))
-            )
-        passes.cl.enqueue_copy(processor.queue, memory, framed)
-        assert np.array_equal(memory[frame:-frame].reshape(n, m).T, a @ b), c.name
-        assert (memory[:frame] == 7).all() and (memory[-frame:] == 7).all(), c.name
+    memory = np.full(m * n + 2 * frame, 7, dtype)
+    memory[frame:-frame] = np.nan
+    framed = on_device(device, memory)
+    out = framed.get_sub_region(FRAME_BYTES, m * n * dtype().itemsize)
+    buffers = [on_device(device, np.ravel(x, order="F")) for x in (a, b)]
+    with Session(device.queue, device, dtype=dtype) as session:
+        multiply(session, Problem.compact(m, n, k), buffers, Matrix(out, Layout.compact(m, n)))
+    passes.cl.enqueue_copy(device.queue, memory, framed)
+    assert (memory[:frame] == 7).all() and (memory[-frame:] == 7).all(), (m, n, k)
+    return np.array_equal(memory[frame:-frame].reshape(n, m).T, a @ b)
+
+
+@pytest.mark.parametrize("precision", "sd")
+def test_every_candidate_writes_all_of_c_and_nothing_else(precision, processor, monkeypatch):
+    """Sums over k are cut into blocks and into parts."""
+    monkeypatch.setattr(packed, "_PANELS", 20_000)
+    dtype = {"s": np.float32, "d": np.float64}[precision]
+    for c in candidates(precision, probe.vector_of(processor, precision), processor.limits):
+
+        def multiply(session, problem, buffers, out, c=c):
+            packed.run(session, replace(c, depth=32), problem, buffers, 1.0, 0.0, None, out)
+
+        assert framed_product(processor, 45, 39, 100, dtype, multiply), c.name
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(45, 39, 100), (11, 2, 3), (3, 19, 700), (70, 1, 600)])
+def test_one_launch_writes_all_of_c_and_nothing_else(m, n, k, processor):
+    def multiply(session, problem, buffers, out):
+        packed.gemm(session, problem, buffers, 1.0, 0.0, None, out)
+        assert len(session.events) == 1
+
+    assert framed_product(processor, m, n, k, np.float32, multiply)
+
+
+def test_work_items_share_what_there_is():
+    c = InPlace()
+    for m, n, k in ((1, 1, 1), (64, 2048, 64), (512, 512, 512), (5000, 7, 30), (17, 3, 10_000)):
+        rows, columns = packed.parts(c, m, n, k, units=2)
+        assert rows % c.rows == columns % c.columns == 0
+        items = -(-m // rows) * -(-n // columns)
+        assert items == 1 if m * n * k < packed._WORTH else items <= 16
 
 
 def test_a_kernel_that_is_wrong_on_purpose_is_noticed(processor, monkeypatch):
     a, b = check.exact_inputs(20, 20, 20)
-    right = packed.write_thin
-    monkeypatch.setattr(packed, "write_thin", lambda c: right(c).replace("min(NR, N - n)", "min(NR - 1, N - n)"))
-    packed._thin_kernel.cache_clear()
+    right = packed.write_in_place
+    monkeypatch.setattr(packed, "write_in_place", lambda c: right(c).replace("N - NR)", "N - NR - 1)"))
     assert not check.exact(matmul(a, b, kernel="packed", device=processor), a, b).ok
-    packed._thin_kernel.cache_clear()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_repeated_product_of_numpy_arrays_works_nothing_out(dtype, processor, monkeypatch):
+    cases = [check.exact_inputs(*sizes, seed=sizes[0], dtype=dtype) for sizes in ((30, 40, 20), (1, 50, 30))]
+    for a, b in cases:
+        matmul(a, b, device=processor)
+    monkeypatch.setattr(products, "_product", lambda *_, **__: pytest.fail("it was worked out again"))
+    for a, b in cases:
+        assert check.exact(matmul(a, b, device=processor), a, b).ok
+        assert check.exact(matmul(3 * a, b.copy(order="K"), device=processor), 3 * a, b).ok
 
 
 def test_a_long_sum_is_cut_so_that_its_panels_stay_small(processor, monkeypatch):
@@ -201,7 +231,7 @@ def test_the_fastest_candidate_is_remembered_on_disk_and_forgotten_on_request(pr
 
     monkeypatch.setattr(probe, "_seconds", seconds)
     small, large = (20, 20, 20), (400, 400, 400)
-    tried = candidates("s", probe._vector(processor, "s"), processor.limits)
+    tried = candidates("s", probe.vector_of(processor, "s"), processor.limits)
     assert probe.settled(processor, "s", small, None) == tried[0] and not asked  # not worth a probe
     assert probe.settled(processor, "s", large, None) == tried[-1] and asked == tried
     assert len(capsys.readouterr().err.splitlines()) == 1
@@ -234,7 +264,7 @@ def test_without_a_folder_to_write_to_it_still_works(processor, tmp_path, monkey
 
 
 def test_candidates_that_fail_are_passed_over(processor, monkeypatch):
-    tried = candidates("s", probe._vector(processor, "s"), processor.limits)
+    tried = candidates("s", probe.vector_of(processor, "s"), processor.limits)
 
     def seconds(device, c, run):
         if c != tried[1]:
@@ -246,7 +276,7 @@ def test_candidates_that_fail_are_passed_over(processor, monkeypatch):
 
 
 def test_a_real_probe(processor):
-    a, b = check.exact_inputs(257, 300, 256)
+    a, b = check.exact_inputs(257, 300, 700)
     assert check.exact(matmul(a, b, device=processor), a, b).ok
     assert probe.notes.file.exists()
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from gemmlab.catalog import Limits
-from gemmlab.family.packed import Packed, candidates, depth, write, write_packing, write_thin
+from gemmlab.family.packed import Packed, candidates, depth, write, write_packing
 
 LIMITS = Limits("a processor", 4096, (4096, 4096, 4096), 2**18, vector=16)
 OLD = Limits("a processor of an old PoCL", 4096, (4096, 4096, 4096), 2**18, vector=8)
@@ -36,14 +36,13 @@ def test_candidates_suit_the_vectors_and_the_registers(precision, vector, limits
 def test_the_loop_calls_no_function():
     """A call would spill all sums: fma and vload are calls on some runtimes."""
     for c in candidates("s", 8, LIMITS) + candidates("d", 4, LIMITS):
-        for text in (write(c), write_thin(c)):
-            loop = text[text.index("// compute") : text.index("// store")]
-            calls = re.findall(r"(\w+)\(", loop.replace("for (", ""))
-            assert calls == [] and loop.count("+=") == 2 + c.vectors * c.columns
+        text = write(c)
+        loop = text[text.index("// compute") : text.index("// store")]
+        calls = re.findall(r"(\w+)\(", loop.replace("for (", ""))
+        assert calls == [] and loop.count("+=") == 2 + c.vectors * c.columns
 
 
 def test_texts_say_what_was_asked_for():
     c = Packed()
     assert "beta" not in write(c) and "beta*C0" in write(Packed(beta=True))
-    assert "beta" not in write_thin(c) and "beta*C0" in write_thin(Packed(beta=True))
     assert "double" in write_packing(Packed("d")) and len({write(Packed(depth=d)) for d in (64, 128)}) == 2

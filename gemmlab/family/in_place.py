@@ -1,0 +1,232 @@
+"""Kernels for small and thin products on processors: operands are read where they lie, in a single launch.
+
+Packing both operands, as `gemmlab.family.packed` does, pays when each element of a panel is used often. Otherwise it
+takes longer than the product. Here the columns of C are computed from vectors of A and single elements of B, both
+straight from memory. Only a panel of A, which several columns use, may be copied first: where its columns lie far
+apart, or where it has to be transposed.
+
+No block is partial: the last ones are moved back until they end with the matrix. So they compute some elements twice,
+and store the same numbers twice, which is quicker than asking for each element whether it exists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .configuration import PRECISIONS
+from .text import Lines, fill, writes
+
+#: Bytes that a copied panel of A takes at most: it stays in the first cache, or hardly leaves it.
+_PANEL = 32 * 1024
+#: Bytes that a block of B may take: half of the second cache where it is as small as 512 kB.
+_BLOCK_OF_B = 256 * 1024
+#: Columns of the register block at most, where a single vector of rows is all there is: as many sums as a processor
+#: needs that starts two multiply-adds a cycle, each of which takes four.
+_SUMS = 8
+
+
+@dataclass(frozen=True)
+class InPlace:
+    """One kernel for C = alpha A B, column-major, with operands where they lie.
+
+    Attributes:
+        precision: "s" or "d": float32 or float64.
+        width: elements of a vector: 1, 2, 4, 8 or 16.
+        vectors: vectors of neighbouring rows in the register block.
+        columns: columns of the register block (NR).
+        copies: whether panels of A are copied first. Then A may lie in any way, but K is limited to `most_steps`.
+    """
+
+    precision: str = "s"
+    width: int = 8
+    vectors: int = 2
+    columns: int = 6
+    copies: bool = False
+
+    @property
+    def rows(self) -> int:
+        """Rows of the register block (MR)."""
+        return self.width * self.vectors
+
+    @property
+    def most_steps(self) -> int:
+        """Steps of k for which a copied panel has room."""
+        return _PANEL // (self.rows * PRECISIONS[self.precision].size)
+
+    def block(self, k: int) -> int:
+        """Columns of B, of K elements, that stay in the second cache: a multiple of NR."""
+        return max(1, _BLOCK_OF_B // (k * PRECISIONS[self.precision].size * self.columns)) * self.columns
+
+    @property
+    def name(self) -> str:
+        """All that it says, in one word."""
+        return f"{self.precision}gemm_in_place_{self.width}x{self.vectors}x{self.columns}" + "_copies" * self.copies
+
+
+def shaped(precision: str, vector: int, m: int, n: int) -> InPlace:
+    """The kernel whose register block suits an M x N result: none of its sides is longer than the result's.
+
+    Args:
+        precision: "s" or "d".
+        vector: elements of this precision in the device's own vectors.
+        m, n: rows and columns of C.
+    """
+    width = min(vector, _power_of_two(m))
+    if m >= 2 * width and n >= 6:
+        return InPlace(precision, width, 2, 6)
+    columns = min(_SUMS, _power_of_two(n))
+    vectors = min(_SUMS // columns, _power_of_two(m // width))
+    return InPlace(precision, width, vectors, columns)
+
+
+def _power_of_two(most: int) -> int:
+    return 1 << (most.bit_length() - 1)
+
+
+def write(c: InPlace) -> str:
+    """The OpenCL C text of a kernel named ``gemm`` that multiplies operands where they lie.
+
+    Its arguments are M, N, K; the rows and columns of C that a work-item computes, multiples of MR and NR; alpha; each
+    operand with the place of its first element, the distance of its rows (of A) or columns (of B), and the distance of
+    its steps of k; and C, which has no gaps.
+    """
+    return "\n".join(_multiplication(c)) + "\n"
+
+
+@writes
+def _multiplication(c: InPlace) -> Lines:
+    real = PRECISIONS[c.precision].real
+    return fill(
+        """
+        // $name
+        //
+        // Computes: C = alpha A B, of ${real}s, column-major.
+        // Costs:    MR*NR accumulators; 1/MR + 1/NR loads per multiply-add.
+        // Requires: work-groups of one work-item; rows and columns multiples of MR and NR; M >= MR and N >= NR;
+        //           $requires.
+
+        #define MR $rows // rows of the register block
+        #define NR $columns // columns of the register block
+
+        typedef $vector vector;
+        typedef $vector anywhere __attribute__((aligned($size))); // a vector that may begin at any element
+
+        __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+        void gemm(const int M, const int N, const int K, const int rows, const int columns, const $real alpha,
+                  const __global $real* restrict A, const long offset_a, const int apart_a, const int step_a,
+                  const __global $real* restrict B, const long offset_b, const int apart_b, const int step_b,
+                  __global $real* restrict C)
+        {
+            $panel
+
+            // identifiers: this work-item's part of C
+            const int m0 = get_group_id(0)*rows;
+            const int n0 = get_group_id(1)*columns;
+            const int m1 = min(m0 + rows, M);
+            const int n1 = min(n0 + columns, N);
+
+            for (int row = m0; row < m1; row += MR) {
+                const int m = min(row, M - MR); // the last block is moved back
+
+                $load
+
+                for (int column = n0; column < n1; column += NR) {
+                    const int n = min(column, N - NR);
+                    $operands
+
+                    $compute
+
+                    $store
+                }
+            }
+        }
+        """,
+        name=c.name,
+        real=real,
+        vector=PRECISIONS[c.precision].vector(c.width),
+        size=PRECISIONS[c.precision].size,
+        rows=c.rows,
+        columns=c.columns,
+        requires=f"K <= {c.most_steps}" if c.copies else "rows of A side by side",
+        panel=[f"vector panel[{c.most_steps * c.vectors}]; // MR rows of A, one step of k after the other"]
+        if c.copies
+        else [],
+        load=_load(c, real) if c.copies else [],
+        operands=_operands(c, real),
+        compute=_compute(c),
+        store=_store(c),
+    )
+
+
+@writes
+def _load(c: InPlace, real: str) -> Lines:
+    return fill(
+        """
+        // load: copy a panel of A
+        const __global $real* from = A + offset_a + (long)m*apart_a;
+        if (apart_a == 1) {
+            for (int k = 0; k < K; k++) {
+                const __global anywhere* a = (const __global anywhere*)(from + (long)k*step_a);
+                $copies
+            }
+        } else {
+            $real* to = ($real*)panel;
+            for (int i = 0; i < MR; i++) {
+                for (int k = 0; k < K; k++) {
+                    to[k*MR + i] = from[(long)i*apart_a + (long)k*step_a];
+                }
+            }
+        }
+        """,
+        real=real,
+        copies=[f"panel[k*{c.vectors} + {i}] = a[{i}];" for i in range(c.vectors)],
+    )
+
+
+@writes
+def _operands(c: InPlace, real: str) -> Lines:
+    """Where the block of A and each column of B begin: compilers keep so many pointers in registers."""
+    first = "const vector* a = panel;" if c.copies else f"const __global {real}* a = A + offset_a + m;"
+    return [first] + [
+        f"const __global {real}* b{j} = B + offset_b + (long)(n + {j})*apart_b;" for j in range(c.columns)
+    ]
+
+
+def _sums(c: InPlace) -> list[list[str]]:
+    return [[f"c{j}_{i}" for i in range(c.vectors)] for j in range(c.columns)]
+
+
+@writes
+def _compute(c: InPlace) -> Lines:
+    """The register block. Every vector has a name, and nothing in the loop may be a function call: see
+    `gemmlab.family.packed.compute`."""
+    vectors = "a" if c.copies else "((const __global anywhere*)a)"
+    return fill(
+        """
+        // accumulators: cJ_I is vector I of column J
+        $zeroes
+
+        // compute
+        for (int k = 0; k < K; k++) {
+            const vector $loads;
+            const long at = (long)k*step_b;
+            $products
+            a += $next;
+        }
+        """,
+        zeroes=["vector " + ", ".join(f"{name} = 0" for name in column) + ";" for column in _sums(c)],
+        loads=", ".join(f"a{i} = {vectors}[{i}]" for i in range(c.vectors)),
+        products=[
+            " ".join(f"{name} += a{i}*b{j}[at];" for i, name in enumerate(column)) for j, column in enumerate(_sums(c))
+        ],
+        next=c.vectors if c.copies else "step_a",
+    )
+
+
+@writes
+def _store(c: InPlace) -> Lines:
+    lines = ["// store", "__global anywhere* to;"]
+    for j, column in enumerate(_sums(c)):
+        lines.append(f"to = (__global anywhere*)(C + (long)(n + {j})*M + m);")
+        lines.append(" ".join(f"to[{i}] = alpha*{name};" for i, name in enumerate(column)))
+    return lines

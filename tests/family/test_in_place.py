@@ -1,0 +1,33 @@
+"""Kernels with operands where they lie, on paper: shapes and loops; on devices see tests/blas/test_packed.py."""
+
+import itertools
+import re
+
+import pytest
+
+from gemmlab.family.in_place import InPlace, shaped, write
+
+
+@pytest.mark.parametrize("vector", (1, 2, 4, 8, 16))
+def test_a_block_is_never_larger_than_the_result_and_fits_the_registers(vector):
+    for m, n in itertools.product((1, 2, 3, 5, 7, 8, 15, 16, 31, 100, 5000), repeat=2):
+        c = shaped("s", vector, m, n)
+        assert c.rows <= m and c.columns <= n and c.width <= vector
+        assert c.vectors * c.columns + min(c.vectors, c.columns) + 1 <= 16
+
+
+def test_a_copied_panel_has_room_for_its_steps():
+    for precision, size in (("s", 4), ("d", 8)):
+        c = shaped(precision, 8, 100, 100)
+        assert c.most_steps * c.rows * size <= 32 * 1024
+        assert c.block(10**9) == c.columns and c.block(100) % c.columns == 0
+
+
+@pytest.mark.parametrize("copies", (False, True))
+def test_the_loop_calls_no_function(copies):
+    """A call would spill all sums: fma and vload are calls on some runtimes."""
+    for c in (InPlace(copies=copies), InPlace("d", 4, 1, 8, copies), InPlace("s", 1, 8, 1, copies)):
+        text = write(c)
+        loop = text[text.index("// compute") : text.index("// store")]
+        calls = re.findall(r"(\w+)\(", loop.replace("for (", "").replace("aligned(", ""))
+        assert calls == [] and loop.count("+=") == 1 + c.vectors * c.columns
