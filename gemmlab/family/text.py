@@ -28,6 +28,18 @@ class Line(str):
 Lines = list[str]
 
 
+class Text(str):
+    """A kernel's text; `writers` has for each of its lines the function that wrote it, as "module.function"."""
+
+    writers: tuple[str, ...]
+
+    @classmethod
+    def of(cls, lines: Lines) -> Text:
+        made = cls("\n".join(lines) + "\n")
+        made.writers = tuple(Line.by("", line).writer for line in lines)
+        return made
+
+
 def fill(block: str, **gaps: str | int | Iterable[str]) -> Lines:
     """The lines of a block, with its gaps filled.
 

@@ -18,6 +18,7 @@ from .text import Lines, fill, writes
 _STEP = 4  # steps of k of the tensor cores' instruction
 
 
+@writes
 def tools(c: Configuration) -> Lines:
     """What stands before the kernel: copies, places in local memory, loads, and the instruction."""
     found = [*copies(c), "", *places(c), "", *load(c, "a"), "", *load(c, "b"), ""]
@@ -279,6 +280,7 @@ def steps(c: Configuration) -> Lines:
     )
 
 
+@writes
 def _loads(stage: str, k0: str) -> Lines:
     return [
         f"load_a(Atile[{stage}], A, lda, m0, {k0}, M, K);",
@@ -365,6 +367,7 @@ def _signs(c: Configuration) -> tuple[int, int]:
     return -1 if c.conjugates("a") else 1, -1 if c.conjugates("b") else 1
 
 
+@writes
 def _by_parts(c: Configuration) -> Lines:
     """Complex numbers: the real parts of a column of A, then the imaginary parts, so that no sum waits for itself."""
     of_a, of_b = _signs(c)
@@ -388,6 +391,7 @@ def _by_parts(c: Configuration) -> Lines:
     )
 
 
+@writes
 def _by_tensor_cores(c: Configuration) -> Lines:
     """Complex numbers take an instruction for each product of parts; signs conjugate."""
     names = "a[of][i]", "a[of][i + 1]", "b[of][j/2]"

@@ -23,10 +23,10 @@ from ..caches import cached
 from . import direct, warps
 from .configuration import PRECISIONS, Configuration
 from .shared import beginnings, factors, stored
-from .text import Line, Lines, fill, writes
+from .text import Lines, Text, fill, writes
 
 
-def write(configuration: Configuration, **instead: Callable[[Configuration], Lines]) -> str:
+def write(configuration: Configuration, **instead: Callable[[Configuration], Lines]) -> Text:
     """The OpenCL C text of a kernel named ``gemm`` that does what the configuration says, and nothing else.
 
     Its arguments are M, N, K; alpha; A, B, and with beta also C0, each with the place of its first element and the
@@ -40,13 +40,14 @@ def write(configuration: Configuration, **instead: Callable[[Configuration], Lin
     Raises:
         TypeError: for a part that no text has.
     """
-    lines = _kernel(configuration, parts(configuration) | _known(instead)) if instead else _lines(configuration)
-    return "\n".join(lines) + "\n"
+    if instead:
+        return Text.of(_kernel(configuration, parts(configuration) | _known(instead)))
+    return _written(configuration)
 
 
 def origins(configuration: Configuration) -> tuple[str, ...]:
     """For each line of `write(configuration)` the function that wrote it, as "module.function" of this package."""
-    return tuple(line.writer for line in _lines(configuration))
+    return write(configuration).writers
 
 
 def parts(c: Configuration) -> dict[str, Callable[[Configuration], Lines]]:
@@ -79,8 +80,8 @@ def _known(instead: dict) -> dict:
 
 
 @cached(512)
-def _lines(c: Configuration) -> tuple[Line, ...]:
-    return tuple(Line.by("writer.write", line) for line in _kernel(c, parts(c)))
+def _written(c: Configuration) -> Text:
+    return Text.of(_kernel(c, parts(c)))
 
 
 @writes
@@ -151,7 +152,7 @@ def header(c: Configuration) -> Lines:
         a="M x K" if c.a in "NR" else "K x M",
         b="K x N" if c.b in "NR" else "N x K",
         costs=_costs(c),
-        requires=_requirements(c),
+        requires=_requires(c),
     )
 
 
@@ -159,6 +160,7 @@ def _operand_in_words(name: str, operation: str) -> str:
     return {"N": name, "T": f"{name}^T", "C": f"{name}^H", "R": f"conj({name})"}[operation]
 
 
+@writes
 def _costs(c: Configuration) -> Lines:
     if c.stages == 0:
         return ["// Costs:    WPTM*WPTN accumulators; 1/WPTM + 1/WPTN global loads per multiply-add."]
@@ -169,7 +171,8 @@ def _costs(c: Configuration) -> Lines:
     ]
 
 
-def _requirements(c: Configuration) -> Lines:
+@writes
+def _requires(c: Configuration) -> Lines:
     if c.stages == 0:
         return [f"// Requires: {direct.requirements(c)}."]
     whole = [name for name, guarded in zip("MNK", (c.guards("a"), c.guards("b"), c.tail), strict=True) if not guarded]
@@ -219,6 +222,7 @@ _WARP = [
 ]
 
 
+@writes
 def _depth(c: Configuration) -> Lines:
     """How the steps of k are laid out."""
     depth = f"#define TSK {c.depth} // depth of the tiles of A and B, in steps of k"
@@ -227,6 +231,7 @@ def _depth(c: Configuration) -> Lines:
     return [depth, stages if c.unit != "items" else unroll] if c.stages else []
 
 
+@writes
 def arithmetic(c: Configuration) -> Lines:
     """The functions for complex numbers. Without stages sums are kept in another form, and need no multiply-add."""
     own = warps.tools(c) if c.unit != "items" else []
@@ -299,6 +304,7 @@ def signature(c: Configuration) -> Lines:
     )
 
 
+@writes
 def _factor(c: Configuration, name: str) -> Lines:
     real = PRECISIONS[c.precision].real
     parts = (f"{name}_re", f"{name}_im") if c.parts == 2 else (name,)

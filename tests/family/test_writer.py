@@ -1,5 +1,6 @@
 """The texts: short, holding only what they need, traced to the functions that wrote them, right in the microscope."""
 
+import inspect
 import re
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +12,7 @@ from conftest import in_part
 
 from gemmlab import simt
 from gemmlab.catalog.spec import tiles_over
-from gemmlab.family import Configuration, origins, write
+from gemmlab.family import Configuration, direct, origins, packed, shared, warps, write, writer
 from gemmlab.family.configuration import PRECISIONS
 
 #: Of the kernels of warps: for texts differ little from one to the next.
@@ -71,6 +72,30 @@ def test_every_line_has_a_function_that_wrote_it():
         assert "cp.async" in by["warps.copies"] and "_AT(" in by["warps.places"] and "barrier(" in by["warps.steps"]
         assert "COPY_" in by["warps.load"] and "volatile" in by["warps.fragments"] and "C[" in by["shared.stored"]
         assert ("warps.instruction" in by) == (c.unit == "tensor")
+
+
+def test_every_function_that_returns_lines_signs_them():
+    for module in (direct, packed, shared, warps, writer):
+        for name, function in vars(module).items():
+            here = inspect.isfunction(function) and function.__module__ == module.__name__
+            if here and function.__annotations__.get("return") == "Lines":
+                assert inspect.unwrap(function) is not function, f"{module.__name__}.{name} has no @writes"
+
+
+def test_a_text_remembers_its_writers():
+    c = Configuration("d", a="T", beta=True, tile=(64, 32), micro_tile=(4, 4), depth=8, edges="rows", tail=True)
+    assert write(c).writers == origins(c)
+    own = write(c, store=lambda c: ["// store", "C[0] = 1.0;"])
+    number = own.splitlines().index("    C[0] = 1.0;")
+    assert len(own.writers) == own.count("\n") and own.writers[number] == "writer._kernel"
+
+
+def test_texts_for_packed_operands_remember_their_writers():
+    text, packing = packed.write(packed.Packed(beta=True)), packed.write_packing(packed.Packed())
+    by = dict(zip(text.splitlines(), text.writers, strict=True))
+    assert {by[line] for line in by if "C0[" in line} == {"packed.store"}
+    assert {by[line] for line in by if "const float beta" in line} == {"packed._beta"}
+    assert len(packing.writers) == packing.count("\n") and "packed.panel" in packing.writers
 
 
 def launch_arguments(c: Configuration, given):
@@ -176,8 +201,8 @@ def test_the_examples_of_the_page_about_the_family_run(capsys):
         exec(block, names)
     printed = capsys.readouterr().out.splitlines()
     promised = re.findall(r"print\([^#\n]*# (\S+)\n", "".join(blocks))
-    assert len(blocks) == 2 and len(promised) == 2
-    assert [printed[0], printed[-1]] == promised
+    assert len(blocks) == 2 and len(promised) == 3
+    assert [printed[0], *printed[-2:]] == promised
 
 
 def test_a_part_of_ones_own():
