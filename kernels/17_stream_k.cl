@@ -81,7 +81,8 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void gemm(const int M, const int N, const int K,
           const __global float* restrict A,
           const __global float* restrict B,
-          __global float* restrict C, __global float* restrict pieces)
+          __global float* restrict C,
+          __global float* restrict pieces)
 {
     // identifiers
     const int id = 4*get_local_id(0);        // first float of each tile that it copies

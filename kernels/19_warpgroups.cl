@@ -46,7 +46,8 @@
 #define CUT(x) as_float(as_uint(x) & 0xffffe000u)
 
 #if TENSOR && defined(__NV_CL_C_VERSION)
-#define SHOW() asm volatile("fence.proxy.async.shared::cta;" ::: "memory")         // stores, to the tensor cores
+// what was stored in local memory becomes visible to the tensor cores
+#define SHOW() asm volatile("fence.proxy.async.shared::cta;" ::: "memory")
 #define BEGIN() asm volatile("//@ wgmma.fence.sync.aligned;" ::: "memory")         // before the first instruction
 #define END() asm volatile("//@ wgmma.commit_group.sync.aligned;" ::: "memory")    // closes a batch
 #define FINISH() asm volatile("//@ wgmma.wait_group.sync.aligned 0;" ::: "memory") // waits for it
