@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from ..catalog import Limits
 from .configuration import PRECISIONS
-from .text import Lines, fill, writes
+from .text import Lines, Text, fill, writes
 
 #: Bytes of the first cache for data: what nearly every processor since 2010 has at least. OpenCL reports only the
 #: size of one cache, which is the second on some runtimes and the third on others.
@@ -116,14 +116,14 @@ def candidates(precision: str, vector: int, limits: Limits) -> list[Packed]:
     return [*modelled, replace(modelled[0], depth=modelled[0].depth * 3 // 2)]
 
 
-def write(c: Packed) -> str:
+def write(c: Packed) -> Text:
     """The OpenCL C text of a kernel named ``gemm`` that multiplies packed operands.
 
     Its arguments are M, N, K; the rows and columns of C that a work-item computes, multiples of MR and NR; alpha; the
     panels of A and of B; with beta also beta and C0, with the place of its first element and the distances of its rows
     and its columns; whether this is the first part of the sum over k; and C, which has no gaps.
     """
-    return "\n".join(_multiplication(c)) + "\n"
+    return Text.of(_multiplication(c))
 
 
 @writes
@@ -185,6 +185,7 @@ def _multiplication(c: Packed) -> Lines:
     )
 
 
+@writes
 def _beta(c: Packed) -> Lines:
     if not c.beta:
         return []
@@ -256,7 +257,7 @@ def write_packing(c: Packed) -> str:
     columns (of B), and the distance of its steps of k, one of which is 1; and the panels of both. A work-item copies a
     panel of one block of k: the first ones of A, the others of B.
     """
-    return "\n".join(_packing(c)) + "\n"
+    return Text.of(_packing(c))
 
 
 @writes

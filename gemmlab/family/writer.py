@@ -152,7 +152,7 @@ def header(c: Configuration) -> Lines:
         a="M x K" if c.a in "NR" else "K x M",
         b="K x N" if c.b in "NR" else "N x K",
         costs=_costs(c),
-        requires=_requirements(c),
+        requires=_requires(c),
     )
 
 
@@ -172,7 +172,7 @@ def _costs(c: Configuration) -> Lines:
 
 
 @writes
-def _requirements(c: Configuration) -> Lines:
+def _requires(c: Configuration) -> Lines:
     if c.stages == 0:
         return [f"// Requires: {direct.requirements(c)}."]
     whole = [name for name, guarded in zip("MNK", (c.guards("a"), c.guards("b"), c.tail), strict=True) if not guarded]

@@ -90,6 +90,14 @@ def test_a_text_remembers_its_writers():
     assert len(own.writers) == own.count("\n") and own.writers[number] == "writer._kernel"
 
 
+def test_texts_for_packed_operands_remember_their_writers():
+    text, packing = packed.write(packed.Packed(beta=True)), packed.write_packing(packed.Packed())
+    by = dict(zip(text.splitlines(), text.writers, strict=True))
+    assert {by[line] for line in by if "C0[" in line} == {"packed.store"}
+    assert {by[line] for line in by if "const float beta" in line} == {"packed._beta"}
+    assert len(packing.writers) == packing.count("\n") and "packed.panel" in packing.writers
+
+
 def launch_arguments(c: Configuration, given):
     """What `simt.run` takes: the size of the launch and the arguments, complex numbers as pairs."""
     real = np.empty(0, PRECISIONS[c.precision].dtype).real.dtype
