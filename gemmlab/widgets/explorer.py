@@ -255,6 +255,7 @@ class Explorer(Shell):
         self.panel.value = f'<div {data} style="line-height:1.5">{content}</div>'
         if self.source is not None and (outcome.ok or not self._hole):
             self._changes.value = panel.changes(self.spec, self.source)
+        self._list_tries()
         if outcome.arguments is self._asked:
             self._offer_stop(False)
             if not self.settings.touched:
@@ -269,12 +270,14 @@ class Explorer(Shell):
             content = panel.chart(history, self._beside.best(), self.spec.number, self._original())
         except Exception as error:
             content = _in_words(error)
-        with self._lock:
-            self._chart.value = content
-            places = range(len(history))[: -plot.SHOWN - 1 : -1]
-            tries = ("choose one to return to", -1), *((f"{place + 1}: {history[place]}", place) for place in places)
-            if tries != tuple(self._again.options):
-                self._again.options = tries  # this chooses the first
+        self._chart.value = content
+
+    def _list_tries(self) -> None:
+        """Offer the tries to return to, the latest first."""
+        places = range(len(self._history))[: -plot.SHOWN - 1 : -1]
+        tries = ("choose one to return to", -1), *((f"{place + 1}: {self._history[place]}", place) for place in places)
+        if tries != tuple(self._again.options):
+            self._again.options = tries  # this chooses the first
 
     def _original(self) -> float | None:
         """The rate of the kernel's own text where a text of the reader's own was measured last."""

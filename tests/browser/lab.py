@@ -427,7 +427,10 @@ class Book:
     def shown(self, number: int) -> dict[str, str]:
         """The data attributes of the result shown, and its text (empty before the first)."""
         found = self.box(number).evaluate(
-            "box => { const p = box.querySelector('[data-key]'); return p ? {...p.dataset, text: p.innerText} : {}; }"
+            """box => {
+                const said = box.querySelector("[data-key]");
+                return said ? {...said.dataset, text: said.closest(".gemmlab-result").innerText} : {};
+            }"""
         )
         return {"key": "", "state": "", "count": "0", "text": "", **found}
 

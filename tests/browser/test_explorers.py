@@ -182,7 +182,7 @@ def test_an_edited_cell_keeps_its_tries_beside_the_original(book):
     book.wait_until(lambda: book.prompt(GEMM) not in (old, "[*]:"))
     book.wait_until(lambda: book.box(GEMM).locator("[id^=try-]").count() == 2)
     book.wait_until(lambda: "the original" in book.shown(GEMM)["text"] and "x the original" in book.shown(GEMM)["text"])
-    assert "original" in book.box(GEMM).locator("svg").text_content()
+    book.wait_until(lambda: "original" in book.box(GEMM).locator("svg").text_content())
     assert "changes to the original" in book.shown(GEMM)["text"]
 
 
