@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .configuration import PRECISIONS
-from .text import Lines, fill, writes
+from .text import Lines, Text, fill, writes
 
 #: Bytes that a copied panel of A takes at most: it stays in the first cache, or hardly leaves it.
 _PANEL = 32 * 1024
@@ -83,14 +83,14 @@ def _power_of_two(most: int) -> int:
     return 1 << (most.bit_length() - 1)
 
 
-def write(c: InPlace) -> str:
+def write(c: InPlace) -> Text:
     """The OpenCL C text of a kernel named ``gemm`` that multiplies operands where they lie.
 
     Its arguments are M, N, K; the rows and columns of C that a work-item computes, multiples of MR and NR; alpha; each
     operand with the place of its first element, the distance of its rows (of A) or columns (of B), and the distance of
     its steps of k; and C, which has no gaps.
     """
-    return "\n".join(_multiplication(c)) + "\n"
+    return Text.of(_multiplication(c))
 
 
 @writes

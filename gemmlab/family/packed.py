@@ -250,7 +250,7 @@ def store(c: Packed) -> Lines:
     )
 
 
-def write_packing(c: Packed) -> str:
+def write_packing(c: Packed) -> Text:
     """The OpenCL C text of a kernel named ``pack`` that copies both operands into panels.
 
     Its arguments are M, N and K; each operand with the place of its first element, the distance of its rows (of A) or
