@@ -12,7 +12,7 @@ from conftest import in_part
 
 from gemmlab import simt
 from gemmlab.catalog.spec import tiles_over
-from gemmlab.family import Configuration, direct, origins, packed, shared, warps, write, writer
+from gemmlab.family import Configuration, direct, in_place, origins, packed, shared, warps, write, writer
 from gemmlab.family.configuration import PRECISIONS
 
 #: Of the kernels of warps: for texts differ little from one to the next.
