@@ -90,7 +90,7 @@ def test_key_press_to_result(book):
     seen, cold, warm = {START}, [], []
     for _ in range(4):  # TS = 24, 20, 16, 12, each compiled for the first time
         ms, shown = book.time(EXPLORER, "TS", "ArrowLeft")
-        assert shown["state"] == "ok" and shown["key"] not in seen
+        assert shown["state"] == "ok" and shown["key"] not in seen, shown
         assert shown["key"] == book.values(EXPLORER)
         seen.add(shown["key"])
         cold.append(ms)
