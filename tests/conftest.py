@@ -5,12 +5,14 @@ import zlib
 from collections import Counter
 from pathlib import Path
 
+import patient
 import pytest
 
 from gemmlab.blas import probe
 from gemmlab.caches import Notes
 from gemmlab.family import choice
 from gemmlab.opencl.devices import devices
+from gemmlab.worker import client
 
 #: In CI nothing may be skipped for what a machine lacks: GEMMLAB_NO_SKIP=1 turns such a skip into a failure.
 NO_SKIP = os.environ.get("GEMMLAB_NO_SKIP") == "1"
@@ -169,11 +171,16 @@ def compiled(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def remembered(compiled):
-    """What probes and trials find is kept for this run alone: the user's own files stay as they are."""
+    """What probes and trials find is kept for this run alone: the user's own files stay as they are.
+
+    Kernels have time enough.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(probe, "notes", Notes(str(compiled / "processors.json")))
         patch.setattr(choice, "winners", Notes(str(compiled / "choices.json")))
         patch.setenv("GEMMLAB_DATA", str(compiled / "own"))
+        for step, seconds in patient.LIMITS.items():
+            patch.setitem(client.LIMITS, step, seconds)
         yield
 
 

@@ -205,10 +205,11 @@ class Worker:
     def limit(self, step: str, arguments: dict) -> float:
         """Seconds that a step may take.
 
-        Some runtimes compile at the first launch. That of a kernel's own text, which is known to end, may take as long
-        as compiling; a text of the reader's own may loop for ever.
+        Some runtimes compile at the first launch, in whichever step that is. With a kernel's own text, which is known
+        to end, it may take as long as compiling; a text of the reader's own may loop for ever.
         """
-        return self.limits["compile" if step == "predict" and arguments.get("source") is None else step]
+        launches = step in ("predict", "check")
+        return self.limits["compile" if launches and arguments.get("source") is None else step]
 
     def close(self) -> None:
         """End the child."""

@@ -36,8 +36,6 @@ CHROMIUM = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
-#: What a kernel runs first in which nothing is to be done while nobody waits: somebody always does.
-BUSY = 'from gemmlab.worker import client\n\nclient.worker().idle.hold("tests")\n'
 
 
 def browser_path() -> str | None:
@@ -70,11 +68,11 @@ class Lab:
         device: what GEMMLAB_DEVICE says in the notebooks; by default what it says here.
         caches: a folder that keeps what was compiled, for the next JupyterLab as well; by default all begin empty.
         browser: one that is open already and stays so; by default one of its own. Playwright allows one at a time.
-        idle: whether anything is done while nobody waits, such as compiling the next settings.
+        startup: Python that the kernel of a notebook runs before the first cell.
     """
 
     def __init__(
-        self, device: str | None = None, caches: Path | None = None, browser: Browser | None = None, idle=True
+        self, device: str | None = None, caches: Path | None = None, browser: Browser | None = None, startup: str = ""
     ):
         self._given = browser
         self._contexts: dict[float, BrowserContext] = {}
@@ -101,10 +99,10 @@ class Lab:
             Path(self._env[name]).mkdir(parents=True, exist_ok=True)
         if device:
             self._env["GEMMLAB_DEVICE"] = device
-        if not idle:
-            startup = Path(self._env["IPYTHONDIR"], "profile_default", "startup")
-            startup.mkdir(parents=True)
-            (startup / "busy.py").write_text(BUSY)
+        if startup:
+            folder = Path(self._env["IPYTHONDIR"], "profile_default", "startup")
+            folder.mkdir(parents=True)
+            (folder / "first.py").write_text(startup)
 
     def __enter__(self) -> Lab:
         try:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import nbformat
 import numpy as np
+import patient
 import pytest
 from conftest import DEVICES, browser_device, lacking
 from nbconvert import HTMLExporter
@@ -183,7 +184,11 @@ def test_nbval(name, tmp_path):
     The solutions run behind the last cell. Where there are several runtimes, it is another one than in the browser.
     """
     other = "intel" if browser_device(name) == "pocl" else "pocl"
-    environment = {**os.environ, **({"GEMMLAB_DEVICE": other} if len(DEVICES) > 1 else {})}
+    startup = tmp_path / "ipython" / "profile_default" / "startup"
+    startup.mkdir(parents=True)
+    (startup / "first.py").write_text(patient.STARTUP)
+    environment = {**os.environ, "IPYTHONDIR": str(tmp_path / "ipython")}
+    environment |= {"GEMMLAB_DEVICE": other} if len(DEVICES) > 1 else {}
     book = read(name)
     compared = [cell for cell in code(book) if IGNORED not in cell.metadata.get("tags", [])]
     with_text = [sum(any(texts(cell)) for cell in cells) for cells in (compared, code(book))]
@@ -197,7 +202,10 @@ def test_nbval(name, tmp_path):
     folder = shutil.copytree(FOLDER, tmp_path / "notebooks")
     nbformat.write(book, folder / name)
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", name],
+        [
+            *(sys.executable, "-m", "pytest", "--nbval", "--nbval-kernel-startup-timeout", "300"),
+            *("-q", "-p", "no:cacheprovider", name),
+        ],
         cwd=folder,
         capture_output=True,
         text=True,

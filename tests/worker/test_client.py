@@ -341,8 +341,8 @@ def test_a_newer_request_does_not_wait_for_a_hang(worker):
 def test_only_a_text_of_the_readers_own_may_be_endless():
     """A kernel's own text ends, but a runtime may compile it at its first launch."""
     worker = Worker({"compile": 60.0, "predict": 20.0, "check": 10.0})
-    assert worker.limit("predict", {"source": "a text"}) == 20 and worker.limit("predict", {}) == 60
-    assert worker.limit("check", {}) == worker.limit("check", {"source": "a text"}) == 10
+    assert worker.limit("predict", {"source": "a text"}) == 20 and worker.limit("check", {"source": "a text"}) == 10
+    assert worker.limit("predict", {}) == worker.limit("check", {}) == 60
 
 
 @on_linux
