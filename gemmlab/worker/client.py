@@ -208,7 +208,8 @@ class Worker:
         Some runtimes compile at the first launch. That of a kernel's own text, which is known to end, may take as long
         as compiling; a text of the reader's own may loop for ever.
         """
-        return self.limits["compile" if step == "predict" and arguments.get("source") is None else step]
+        first = step in ("predict", "check")  # a product too small to predict is launched first when it is checked
+        return self.limits["compile" if first and arguments.get("source") is None else step]
 
     def close(self) -> None:
         """End the child."""
