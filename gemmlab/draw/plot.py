@@ -104,9 +104,9 @@ def ladder(series: Mapping[str, Mapping[Key, float]], yardsticks: Mapping[str, f
         for kernel in there if len(kernels) <= _FEW and (len(series) < 4 or name in list(series)[:2]) else ():
             value = values[kernel]
             words = f"{value / 1000:.1f}k" if value >= 10_000 else short(value)  # so that neighbours do not overlap
-            ax.annotate(
-                words, (places[kernel], value), (0, 6), textcoords="offset points", ha="center", color=INK, fontsize=8
-            )
+            crossed = any(1.5 * value < line < 3.5 * value for line in yardsticks.values())  # a number above the mark
+            ax.annotate(words, (places[kernel], value), (0, -13 if crossed else 6), textcoords="offset points",
+                        ha="center", color=INK, fontsize=8)  # fmt: skip
     for style, (name, value) in zip(itertools.cycle((":", "-.")), yardsticks.items(), strict=False):
         label = f"{name}: {value / 1000:.1f}k"
         ax.axhline(value, color=INK, linewidth=1, linestyle=style, label=label)
