@@ -27,7 +27,8 @@ from .repeat import Recording
 
 _MOVED = 32, 8, 4  # PX, PY and PE of pad.cl
 _TURNED = 32, 8  # TT and TR of transpose.cl
-_LINE = 64  # WG of axpby.cl and range.cl
+_LINE = 64  # WG of range.cl
+_ADDED = 128, 4  # WG and EACH of axpby.cl
 _COMPLETE = cl.command_execution_status.COMPLETE
 
 #: Bytes that a pool of device memory may hold back for the next call, beside twice what the last call needed.
@@ -165,7 +166,8 @@ class Session:
         """out = alpha x + beta y, all compact."""
         size = out.layout.room
         args = size, alpha, x.buffer, beta, y.buffer, out.buffer
-        self._launch("axpby.cl", "axpby", (round_up(size, _LINE),), (_LINE,), *args)
+        group, each = _ADDED
+        self._launch("axpby.cl", "axpby", (tiles_over(size, group * each) * group,), (group,), *args)
         return out
 
     def compact(self, x: Matrix) -> Matrix:

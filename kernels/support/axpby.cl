@@ -7,7 +7,10 @@
 //           read at all, so a NaN or an infinity in it does no harm.
 
 #ifndef WG
-#define WG 64 // work-items in a work-group
+#define WG 128 // work-items in a work-group
+#endif
+#ifndef EACH
+#define EACH 4 // elements of a work-item: their loads are all under way at once
 #endif
 
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
@@ -15,11 +18,30 @@ void axpby(const int size, const float alpha, const __global float* restrict x,
            const float beta, const __global float* restrict y,
            __global float* restrict out)
 {
-    const int i = get_global_id(0);
-    if (i < size) {
-        float value = 0.0f;
-        if (alpha != 0.0f) value += alpha * x[i];
-        if (beta != 0.0f) value += beta * y[i];
-        out[i] = value;
+    // identifiers: this work-item's elements are WG apart, so that neighbours read neighbours
+    const int first = get_group_id(0)*WG*EACH + get_local_id(0);
+
+    float value[EACH];
+    #pragma unroll
+    for (int e = 0; e < EACH; e++) {
+        value[e] = 0.0f;
+    }
+    if (alpha != 0.0f) {
+        #pragma unroll
+        for (int e = 0; e < EACH; e++) {
+            if (first + e*WG < size) value[e] += alpha * x[first + e*WG];
+        }
+    }
+    if (beta != 0.0f) {
+        #pragma unroll
+        for (int e = 0; e < EACH; e++) {
+            if (first + e*WG < size) value[e] += beta * y[first + e*WG];
+        }
+    }
+
+    // store
+    #pragma unroll
+    for (int e = 0; e < EACH; e++) {
+        if (first + e*WG < size) out[first + e*WG] = value[e];
     }
 }
