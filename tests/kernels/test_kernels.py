@@ -318,7 +318,7 @@ def test_helpers_do_not_change_what_they_get(device):
     assert np.array_equal(x, kept) and np.array_equal(on_device.get(), kept)
 
 
-@pytest.mark.parametrize("size", (1, 63, 64, 65, 1000))
+@pytest.mark.parametrize("size", (1, 65, 512, 513, 1000))
 @pytest.mark.parametrize(("alpha", "beta"), [(1, 0), (2, 3), (0, 1), (0, 0), (-1, 0.5)])
 def test_axpby(size, alpha, beta, device):
     rng = np.random.default_rng(size)
