@@ -275,9 +275,12 @@ def test_candidates_that_fail_are_passed_over(processor, monkeypatch):
     assert probe.settled(processor, "s", (400, 400, 400), None) == tried[1]
 
 
-def test_a_real_probe(processor):
+def test_a_real_probe(processor, monkeypatch):
+    timed, seconds = [], probe._seconds
+    monkeypatch.setattr(probe, "_seconds", lambda *args: timed.append(seconds(*args)) or timed[-1])
     a, b = check.exact_inputs(257, 300, 700)
     assert check.exact(matmul(a, b, device=processor), a, b).ok
+    assert timed and all(0 < found < 60 for found in timed)
     assert probe.notes.file.exists()
 
 
