@@ -109,7 +109,7 @@ def _in_one(session: Session, c: InPlace, problem: Problem, buffers, alpha, out)
     """Multiply in a single launch, without packing."""
     m, n, k = problem[:3]
     rows, columns = parts(c, m, n, k, session.device.units)
-    groups = tiles_over(m, rows), tiles_over(n, columns)
+    groups = c.groups(m, n, rows, columns)
     a, b = _views(problem, buffers)
     kernel = build(session.device, session.queue.context, c.name, write_in_place(c), {}, flags=_FLAGS)
     session.launch("gemm", Bound(kernel, groups, (1, 1), (m, n, k, rows, columns, alpha, *a, *b, out)))
