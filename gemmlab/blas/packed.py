@@ -16,6 +16,8 @@ from ..catalog.spec import round_up, tiles_over
 from ..family.configuration import PRECISIONS, letter_of
 from ..family.in_place import InPlace, shaped
 from ..family.in_place import write as write_in_place
+from ..family.matrix_vector import MatrixVector
+from ..family.matrix_vector import write as write_vector
 from ..family.packed import Packed, write, write_packing
 from ..family.written import View, check_double
 from ..opencl.build import Bound, Built, build
@@ -31,6 +33,8 @@ _FLAGS = ("-cl-mad-enable",)
 _PANELS = 16 * 2**20
 #: Multiply-adds that are worth a work-item: waking a thread takes as long.
 _WORTH = 2**17
+#: Rows side by side that are worth a work-item of their own: pieces of a kilobyte are read as fast as whole columns.
+_PIECE = 256
 #: Bytes of the second cache: what processors have at least.
 _SECOND_CACHE = 512 * 1024
 #: Work-items for each compute unit: more of them share the work more evenly, fewer read the panels less often.
@@ -73,7 +77,10 @@ def gemm(session: Session, problem: Problem, buffers, alpha, beta, before, out: 
         before: the buffer of C0 and how it lies (an `Operand`), or None where beta is 0. C0 may be C itself.
         out: M x N, compact; overwritten.
     """
-    c = None if before else suited(session.device, letter_of(session.dtype), problem)
+    precision, a, b = letter_of(session.dtype), *_views(problem, buffers)
+    if not before and _by_vector(session, precision, problem, a, b, alpha, out.buffer):
+        return
+    c = None if before else suited(session.device, precision, problem)
     if c:
         _in_one(session, c, problem, buffers, alpha, out.buffer)
     else:
@@ -86,6 +93,26 @@ def _views(problem: Problem, buffers) -> tuple[View, View]:
     (op_a, offset_a, lda), (op_b, offset_b, ldb) = problem.a.lying, problem.b.lying
     a = View(buffers[0], offset_a, *((1, lda) if op_a == "N" else (lda, 1)))
     return a, View(buffers[1], offset_b, *((ldb, 1) if op_b == "N" else (1, ldb)))
+
+
+def _by_vector(session: Session, precision: str, problem: Problem, a: View, x: View, alpha, out) -> bool:
+    """Multiply a matrix by a vector if one of the operands is one; return whether that was done.
+
+    Few rows side by side are left to `_in_one`: its sums stay in registers.
+    """
+    m, n, k = problem[:3]
+    if m == 1:  # the transpose of a product is that of the exchanged operands, and a vector lies like its transpose
+        m, n, a, x = n, m, x, a
+    c = MatrixVector(precision, vector_of(session.device, precision), a.down == 1)
+    least = _PIECE if c.rows_adjoin else c.streams  # rows that are worth a work-item
+    if n > 1 or m < least or not (c.rows_adjoin or a.across == x.across == 1):
+        return False
+    wanted = session.device.units * (1 if c.rows_adjoin else _PER_UNIT)
+    items = min(wanted, tiles_over(m * k, _WORTH), m // least)
+    kernel = build(session.device, session.queue.context, c.name, write_vector(c), {}, flags=_FLAGS)
+    args = m, k, m // items, alpha, *a, x.buffer, x.offset, x.across, out
+    session.launch("gemm", Bound(kernel, (items, 1), (1, 1), args))
+    return True
 
 
 def suited(device: Device, precision: str, problem: Problem) -> InPlace | None:

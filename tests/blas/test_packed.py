@@ -92,6 +92,15 @@ def test_alpha_beta_and_transposition(on_host, processor):
             assert np.array_equal(again if on_host else again.get(), 2 * (a @ b) + beta * before)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_matrix_times_a_vector_is_exact_and_lies_as_it_likes(dtype, processor):
+    for m, k in (600, 3), (777, 301), (2050, 64), (5, 20_003):
+        a, x = check.exact_inputs(m, 1, k, dtype=dtype)
+        for matrix, vector in itertools.product(list(views(a))[:5], list(views(x))[:5]):
+            assert np.array_equal(matmul(matrix, vector, device=processor), a @ x), (m, k)
+            assert np.array_equal(gemm(2, vector, matrix, trans_a="T", trans_b="T", device=processor), 2 * (a @ x).T)
+
+
 def framed_product(device, m, n, k, dtype, multiply):
     """C of column-major operands by `multiply(session, problem, buffers, out)`: NaN before, between two patterns."""
     a, b = check.exact_inputs(m, n, k, dtype=dtype)
@@ -121,7 +130,9 @@ def test_every_candidate_writes_all_of_c_and_nothing_else(precision, processor, 
         assert framed_product(processor, 45, 39, 100, dtype, multiply), c.name
 
 
-@pytest.mark.parametrize(("m", "n", "k"), [(45, 39, 100), (11, 2, 3), (3, 19, 700), (70, 1, 600)])
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [(45, 39, 100), (11, 2, 3), (3, 19, 700), (70, 1, 600), (1203, 1, 310), (1, 47, 8005)]
+)
 def test_one_launch_writes_all_of_c_and_nothing_else(m, n, k, processor):
     def multiply(session, problem, buffers, out):
         packed.gemm(session, problem, buffers, 1.0, 0.0, None, out)
