@@ -123,7 +123,8 @@ def suited(device: Device, precision: str, problem: Problem) -> InPlace | None:
     register block is so tall that it uses several lines of the cache for each step of k.
     """
     m, n, k = problem[:3]
-    c, rows_adjoin = shaped(precision, vector_of(device, precision), m, n), problem.a.lying[0] == "N"
+    width = min(vector_of(device, precision), settled(device, precision, (m, n, k), run).width)
+    c, rows_adjoin = shaped(precision, width, m, n), problem.a.lying[0] == "N"
     if rows_adjoin and n <= c.columns and k <= c.most_steps:
         return c
     if k <= (c.most_steps if rows_adjoin else c.most_steps // 2):

@@ -36,7 +36,8 @@ def _processors():
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """A cache folder that belongs to the test, and nothing settled."""
+    """A cache folder that belongs to the test, and nothing settled. A probe tries each candidate once."""
+    monkeypatch.setattr(probe, "_TURNS_SECONDS", 0)
     monkeypatch.setattr(probe, "notes", Notes(str(tmp_path / "cache" / "processors.json")))
     monkeypatch.setattr(probe, "_settled", {})
     monkeypatch.setattr(probe, "_unsettled", {})
@@ -288,6 +289,7 @@ def test_candidates_that_fail_are_passed_over(processor, monkeypatch):
 
 def test_a_real_probe(processor, monkeypatch):
     timed, seconds = [], probe._seconds
+    monkeypatch.setattr(probe, "_TURNS_SECONDS", 0.1)
     monkeypatch.setattr(probe, "_seconds", lambda *args: timed.append(seconds(*args)) or timed[-1])
     a, b = check.exact_inputs(257, 300, 700)
     assert check.exact(matmul(a, b, device=processor), a, b).ok
