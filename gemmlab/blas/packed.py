@@ -35,6 +35,9 @@ _PANELS = 16 * 2**20
 _WORTH = 2**17
 #: Rows side by side that are worth a work-item of their own: pieces of a kilobyte are read as fast as whole columns.
 _PIECE = 256
+#: Columns of C, or rows, that are few, and steps of k from which on A is not copied for them: a panel of it would not
+#: stay in the first cache.
+_FEW, _LONG = 16, 512
 #: Bytes of the second cache: what processors have at least.
 _SECOND_CACHE = 512 * 1024
 #: Work-items for each compute unit: more of them share the work more evenly, fewer read the panels less often.
@@ -78,7 +81,7 @@ def gemm(session: Session, problem: Problem, buffers, alpha, beta, before, out: 
         out: M x N, compact; overwritten.
     """
     precision, a, b = letter_of(session.dtype), *_views(problem, buffers)
-    if not before and _by_vector(session, precision, problem, a, b, alpha, out.buffer):
+    if not before and _few(session, precision, problem, a, b, alpha, out.buffer):
         return
     c = None if before else suited(session.device, precision, problem)
     if c:
@@ -95,22 +98,22 @@ def _views(problem: Problem, buffers) -> tuple[View, View]:
     return a, View(buffers[1], offset_b, *((ldb, 1) if op_b == "N" else (1, ldb)))
 
 
-def _by_vector(session: Session, precision: str, problem: Problem, a: View, x: View, alpha, out) -> bool:
-    """Multiply a matrix by a vector if one of the operands is one; return whether that was done.
+def _few(session: Session, precision: str, problem: Problem, a: View, b: View, alpha, out) -> bool:
+    """Multiply by reading A once, where C has one column (or row) or A is long and C has a few; return whether it was.
 
     Few rows side by side are left to `_in_one`: its sums stay in registers.
     """
     m, n, k = problem[:3]
     if m == 1:  # the transpose of a product is that of the exchanged operands, and a vector lies like its transpose
-        m, n, a, x = n, m, x, a
+        m, n, a, b = n, m, b, a
     c = MatrixVector(precision, vector_of(session.device, precision), a.down == 1)
     least = _PIECE if c.rows_adjoin else c.streams  # rows that are worth a work-item
-    if n > 1 or m < least or not (c.rows_adjoin or a.across == x.across == 1):
+    if n > 1 and (n > _FEW or k <= _LONG) or m < least or not (c.rows_adjoin or a.across == b.across == 1):
         return False
     wanted = session.device.units * (1 if c.rows_adjoin else _PER_UNIT)
-    items = min(wanted, tiles_over(m * k, _WORTH), m // least)
+    items = min(wanted, tiles_over(m * n * k, _WORTH), m // least)
     kernel = build(session.device, session.queue.context, c.name, write_vector(c), {}, flags=_FLAGS)
-    args = m, k, m // items, alpha, *a, x.buffer, x.offset, x.across, out
+    args = m, n, k, m // items, alpha, *a, *b, out
     session.launch("gemm", Bound(kernel, (items, 1), (1, 1), args))
     return True
 

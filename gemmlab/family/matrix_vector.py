@@ -1,8 +1,8 @@
-"""Kernels for a matrix times a vector on processors: each element of the matrix is read once, where it lies.
+"""Kernels for a matrix times a vector, or a few, on processors: each element of the matrix is read once, where it lies.
 
-There is one multiply-add for each of them, so that memory decides, and a processor fetches ahead what is read in the
-order of memory. Where the rows of A lie side by side, a few columns at once are added to y, which stays in a cache.
-Where the steps of k do, a few rows at once are multiplied by x, and summed up in vectors.
+There are so few multiply-adds for each of them that memory decides, and a processor fetches ahead what is read in the
+order of memory. Where the rows of A lie side by side, a few columns at once are added to Y, which stays in a cache.
+Where the steps of k do, a few rows at once are multiplied by X, and summed up in vectors.
 """
 
 from __future__ import annotations
@@ -12,20 +12,22 @@ from dataclasses import dataclass
 from .configuration import PRECISIONS
 from .text import Lines, Text, fill, writes
 
-#: Columns at once: so many multiply-adds for each time that y is read and written.
+#: Columns at once: so many multiply-adds for each time that an element of Y is read and written.
 _COLUMNS = 8
+#: Bytes of a piece of a column: those of all columns at once stay in the first cache, for the next column of Y.
+_PIECE = 2048
 #: Rows at once. Those whose distance is a power of two take each other's places in the first cache, if they are eight.
 _ROWS = 4
 
 
 @dataclass(frozen=True)
 class MatrixVector:
-    """One kernel for y = alpha A x.
+    """One kernel for Y = alpha A X, column-major, where X has one column or a few.
 
     Attributes:
         precision: "s" or "d": float32 or float64.
         width: elements of a vector: 1, 2, 4, 8 or 16.
-        rows_adjoin: whether rows of A lie side by side in memory; if not, steps of k do, in A and in x.
+        rows_adjoin: whether rows of A lie side by side in memory; if not, steps of k do, in A and in X.
     """
 
     precision: str = "s"
@@ -44,11 +46,11 @@ class MatrixVector:
 
 
 def write(c: MatrixVector) -> Text:
-    """The OpenCL C text of a kernel named ``gemm`` that multiplies a matrix by a vector.
+    """The OpenCL C text of a kernel named ``gemm`` that multiplies a matrix by a vector, or by a few.
 
-    Its arguments are M and K; the rows that a work-item computes, of which the last one also takes what is left over;
-    alpha; A with the place of its first element, the distance of its rows and that of its steps of k; x with the place
-    of its first element and the distance of its steps; and y, which has no gaps.
+    Its arguments are M, N, K; the rows that a work-item computes, of which the last one also takes what is left over;
+    alpha; A and X, each with the place of its first element, the distance of rows of A (columns of X), and the distance
+    of its steps of k; and Y, M x N, which has no gaps.
     """
     return Text.of(_product(c))
 
@@ -60,21 +62,21 @@ def _product(c: MatrixVector) -> Lines:
         """
         // $name
         //
-        // Computes: y = alpha A x, of ${real}s.
-        // Costs:    one load from memory per multiply-add.
+        // Computes: Y = alpha A X, of ${real}s, column-major.
+        // Costs:    A is read from memory once, in its order.
         // Requires: work-groups of one work-item; $requires.
 
         $types
 
         __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-        void gemm(const int M, const int K, const int rows, const $real alpha,
+        void gemm(const int M, const int N, const int K, const int rows, const $real alpha,
                   const __global $real* restrict A, const long offset_a, const int apart_a, const int step_a,
-                  const __global $real* restrict X, const long offset_x, const int step_x, __global $real* restrict Y)
+                  const __global $real* restrict X, const long offset_x, const int apart_x, const int step_x,
+                  __global $real* restrict Y)
         {
-            // identifiers: this work-item's part of y
+            // identifiers: this work-item's rows of Y
             const int m0 = get_group_id(0)*rows;
             const int m1 = get_group_id(0) + 1 < get_num_groups(0) ? m0 + rows : M; // the last one takes the rest
-            const __global $real* x = X + offset_x;
 
             $body
         }
@@ -94,30 +96,42 @@ def _by_columns(c: MatrixVector, real: str) -> Lines:
     return fill(
         """
         const int there = m1 - m0;
-        __global $real* y = Y + m0;
-        for (int i = 0; i < there; i++) {
-            y[i] = 0;
+        for (int n = 0; n < N; n++) {
+            for (int i = 0; i < there; i++) {
+                Y[(long)n*M + m0 + i] = 0;
+            }
         }
         int k = 0;
         for (; k + $streams <= K; k += $streams) {
             $columns
-            $factors
-            for (int i = 0; i < there; i++) {
-                y[i] += $sum;
+            for (int first = 0; first < there; first += $piece) { // rows that stay in the first cache
+                const int end = min(first + $piece, there);
+                for (int n = 0; n < N; n++) {
+                    const __global $real* x = X + offset_x + (long)n*apart_x + (long)k*step_x;
+                    __global $real* y = Y + (long)n*M + m0;
+                    $factors
+                    for (int i = first; i < end; i++) {
+                        y[i] += $sum;
+                    }
+                }
             }
         }
         for (; k < K; k++) { // columns left over
             const __global $real* a = A + offset_a + m0 + (long)k*step_a;
-            const $real x0 = alpha*x[(long)k*step_x];
-            for (int i = 0; i < there; i++) {
-                y[i] += x0*a[i];
+            for (int n = 0; n < N; n++) {
+                const $real x = alpha*X[offset_x + (long)n*apart_x + (long)k*step_x];
+                __global $real* y = Y + (long)n*M + m0;
+                for (int i = 0; i < there; i++) {
+                    y[i] += x*a[i];
+                }
             }
         }
         """,
         real=real,
         streams=c.streams,
+        piece=_PIECE // PRECISIONS[c.precision].size,
         columns=[f"const __global {real}* a{j} = A + offset_a + m0 + (long)(k + {j})*step_a;" for j in at_once],
-        factors=[f"const {real} x{j} = alpha*x[(long)(k + {j})*step_x];" for j in at_once],
+        factors=[f"const {real} x{j} = alpha*x[(long){j}*step_x];" for j in at_once],
         sum=" + ".join(f"x{j}*a{j}[i]" for j in at_once),
     )
 
@@ -145,22 +159,25 @@ def _by_rows(c: MatrixVector, real: str) -> Lines:
         for (int row = m0; row < m1; row += $streams) {
             const int m = min(row, m1 - $streams); // the last rows at once are moved back
             $rows
+            for (int n = 0; n < N; n++) {
+                const __global $real* x = X + offset_x + (long)n*apart_x;
 
-            $zeroes
-            for (int k = 0; k < whole; k += $width) {
-                const vector there = *(const __global anywhere*)(x + k);
-                $products
-            }
+                $zeroes
+                for (int k = 0; k < whole; k += $width) {
+                    const vector there = *(const __global anywhere*)(x + k);
+                    $products
+                }
 
-            $real sums[$streams] = {0};
-            for (int k = whole; k < K; k++) { // steps left over
-                $rest
-            }
-            for (int i = 0; i < $width; i++) {
-                $totals
-            }
-            for (int i = 0; i < $streams; i++) {
-                Y[m + i] = alpha*sums[i];
+                $real sums[$streams] = {0};
+                for (int k = whole; k < K; k++) { // steps left over
+                    $rest
+                }
+                for (int i = 0; i < $width; i++) {
+                    $totals
+                }
+                for (int i = 0; i < $streams; i++) {
+                    Y[(long)n*M + m + i] = alpha*sums[i];
+                }
             }
         }
         """,

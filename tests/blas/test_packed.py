@@ -94,11 +94,11 @@ def test_alpha_beta_and_transposition(on_host, processor):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_matrix_times_a_vector_is_exact_and_lies_as_it_likes(dtype, processor):
-    for m, k in (600, 3), (777, 301), (2050, 64), (5, 20_003):
-        a, x = check.exact_inputs(m, 1, k, dtype=dtype)
+def test_a_matrix_times_a_few_vectors_is_exact_and_lies_as_it_likes(dtype, processor):
+    for m, n, k in (600, 1, 3), (777, 1, 301), (2050, 1, 64), (5, 1, 20_003), (601, 3, 517), (9, 16, 530):
+        a, x = check.exact_inputs(m, n, k, dtype=dtype)
         for matrix, vector in itertools.product(list(views(a))[:5], list(views(x))[:5]):
-            assert np.array_equal(matmul(matrix, vector, device=processor), a @ x), (m, k)
+            assert np.array_equal(matmul(matrix, vector, device=processor), a @ x), (m, n, k)
             assert np.array_equal(gemm(2, vector, matrix, trans_a="T", trans_b="T", device=processor), 2 * (a @ x).T)
 
 
@@ -132,7 +132,8 @@ def test_every_candidate_writes_all_of_c_and_nothing_else(precision, processor, 
 
 
 @pytest.mark.parametrize(
-    ("m", "n", "k"), [(45, 39, 100), (11, 2, 3), (3, 19, 700), (70, 1, 600), (1203, 1, 310), (1, 47, 8005)]
+    ("m", "n", "k"),
+    [(45, 39, 100), (11, 2, 3), (3, 19, 700), (70, 1, 600), (1203, 1, 310), (1, 47, 8005), (700, 5, 605)],
 )
 def test_one_launch_writes_all_of_c_and_nothing_else(m, n, k, processor):
     def multiply(session, problem, buffers, out):
