@@ -33,8 +33,8 @@ _FLAGS = ("-cl-mad-enable",)
 _PANELS = 16 * 2**20
 #: Multiply-adds that are worth a work-item: waking a thread takes as long.
 _WORTH = 2**17
-#: Rows side by side that are worth a work-item of their own: pieces of a kilobyte are read as fast as whole columns.
-_PIECE = 256
+#: Rows side by side that are worth a work-item: shorter pieces of columns take longer to read.
+_PIECE = 128
 #: Columns of C, or rows, that are few, and steps of k from which on A is not copied for them: a panel of it would not
 #: stay in the first cache.
 _FEW, _LONG = 16, 512
@@ -107,10 +107,13 @@ def _few(session: Session, precision: str, problem: Problem, a: View, b: View, a
     if m == 1:  # the transpose of a product is that of the exchanged operands, and a vector lies like its transpose
         m, n, a, b = n, m, b, a
     c = MatrixVector(precision, vector_of(session.device, precision), a.down == 1)
-    least = _PIECE if c.rows_adjoin else c.streams  # rows that are worth a work-item
-    if n > 1 and (n > _FEW or k <= _LONG) or m < least or not (c.rows_adjoin or a.across == b.across == 1):
+    units = session.device.units
+    if c.rows_adjoin:
+        serves, wanted, least = m >= 2 * _PIECE, units, _PIECE
+    else:
+        serves, wanted, least = m >= c.streams and a.across == b.across == 1, _PER_UNIT * units, c.streams
+    if not serves or n > 1 and (n > _FEW or k <= _LONG):
         return False
-    wanted = session.device.units * (1 if c.rows_adjoin else _PER_UNIT)
     items = min(wanted, tiles_over(m * n * k, _WORTH), m // least)
     kernel = build(session.device, session.queue.context, c.name, write_vector(c), {}, flags=_FLAGS)
     args = m, n, k, m // items, alpha, *a, *b, out
