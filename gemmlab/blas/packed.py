@@ -80,12 +80,10 @@ def gemm(session: Session, problem: Problem, buffers, alpha, beta, before, out: 
         before: the buffer of C0 and how it lies (an `Operand`), or None where beta is 0. C0 may be C itself.
         out: M x N, compact; overwritten.
     """
-    precision, a, b = letter_of(session.dtype), *_views(problem, buffers)
-    if not before and _few(session, precision, problem, a, b, alpha, out.buffer):
-        return
-    c = None if before else suited(session.device, precision, problem)
-    if c:
-        _in_one(session, c, problem, buffers, alpha, out.buffer)
+    where_they_lie = session, problem, *_views(problem, buffers), alpha, out.buffer
+    alone = None if before else _few(*where_they_lie) or _in_place(*where_they_lie)
+    if alone:
+        session.launch("gemm", alone)
     else:
         setting = settled(session.device, letter_of(session.dtype), problem[:3], run)
         run(session, setting, problem, buffers, alpha, beta, before, out)
@@ -98,27 +96,37 @@ def _views(problem: Problem, buffers) -> tuple[View, View]:
     return a, View(buffers[1], offset_b, *((ldb, 1) if op_b == "N" else (1, ldb)))
 
 
-def _few(session: Session, precision: str, problem: Problem, a: View, b: View, alpha, out) -> bool:
-    """Multiply by reading A once, where C has one column (or row) or A is long and C has a few; return whether it was.
+def _few(session: Session, problem: Problem, a: View, b: View, alpha, out) -> Bound | None:
+    """The launch that reads A once, where C has one column (or row), or a few and A is long; None otherwise.
 
-    Few rows side by side are left to `_in_one`: its sums stay in registers.
+    Few rows side by side are left to `_in_place`: its sums stay in registers.
     """
-    m, n, k = problem[:3]
+    (m, n, k), device = problem[:3], session.device
     if m == 1:  # the transpose of a product is that of the exchanged operands, and a vector lies like its transpose
         m, n, a, b = n, m, b, a
-    c = MatrixVector(precision, vector_of(session.device, precision), a.down == 1)
-    units = session.device.units
+    precision = letter_of(session.dtype)
+    c = MatrixVector(precision, vector_of(device, precision), a.down == 1)
     if c.rows_adjoin:
-        serves, wanted, least = m >= 2 * _PIECE, units, _PIECE
+        serves, wanted, least = m >= 2 * _PIECE, device.units, _PIECE
     else:
-        serves, wanted, least = m >= c.streams and a.across == b.across == 1, _PER_UNIT * units, c.streams
+        serves, wanted, least = m >= c.streams and a.across == b.across == 1, _PER_UNIT * device.units, c.streams
     if not serves or n > 1 and (n > _FEW or k <= _LONG):
-        return False
+        return None
     items = min(wanted, tiles_over(m * n * k, _WORTH), m // least)
-    kernel = build(session.device, session.queue.context, c.name, write_vector(c), {}, flags=_FLAGS)
-    args = m, n, k, m // items, alpha, *a, *b, out
-    session.launch("gemm", Bound(kernel, (items, 1), (1, 1), args))
-    return True
+    kernel = build(device, session.queue.context, c.name, write_vector(c), {}, flags=_FLAGS)
+    return Bound(kernel, (items, 1), (1, 1), (m, n, k, m // items, alpha, *a, *b, out))
+
+
+def _in_place(session: Session, problem: Problem, a: View, b: View, alpha, out) -> Bound | None:
+    """The launch that reads the operands where they lie, if that pays."""
+    (m, n, k), device = problem[:3], session.device
+    c = suited(device, letter_of(session.dtype), problem)
+    if c is None:
+        return None
+    rows, columns = parts(c, m, n, k, device.units)
+    kernel = build(device, session.queue.context, c.name, write_in_place(c), {}, flags=_FLAGS)
+    args = m, n, k, rows, columns, alpha, *a, *b, out
+    return Bound(kernel, c.groups(m, n, rows, columns), (1, 1), args)
 
 
 def suited(device: Device, precision: str, problem: Problem) -> InPlace | None:
@@ -137,16 +145,6 @@ def suited(device: Device, precision: str, problem: Problem) -> InPlace | None:
         return replace(c, copies=True)
     fits = m * k * PRECISIONS[precision].size <= _SECOND_CACHE
     return c if rows_adjoin and (fits or c.columns <= 2) else None
-
-
-def _in_one(session: Session, c: InPlace, problem: Problem, buffers, alpha, out) -> None:
-    """Multiply in a single launch, without packing."""
-    m, n, k = problem[:3]
-    rows, columns = parts(c, m, n, k, session.device.units)
-    groups = c.groups(m, n, rows, columns)
-    a, b = _views(problem, buffers)
-    kernel = build(session.device, session.queue.context, c.name, write_in_place(c), {}, flags=_FLAGS)
-    session.launch("gemm", Bound(kernel, groups, (1, 1), (m, n, k, rows, columns, alpha, *a, *b, out)))
 
 
 def parts(c: InPlace, m: int, n: int, k: int, units: int) -> tuple[int, int]:
