@@ -23,9 +23,8 @@ from . import tuning
 ROUNDS = 5  # the median of them counts
 ROUND_SECONDS = 0.05  # as many calls make up a round
 CALLS = 50  # but no more than this
-#: Seconds between two ways on a processor: NumPy's threads wait busily for some 30 ms after a product, and would take a
-#: core from whoever comes next.
-PAUSE = 0.06
+#: Seconds at a time in which a processor's threads are watched until they sleep, and seconds in all, at most.
+WATCHED, LONGEST_PAUSE = 0.05, 2.0
 LONGEST = 16384  # side of a random product
 MOST_FLOPS = 2e12  # of a random product on a GPU; see `most_flops`
 LARGE = {"GPU": 1e9, "CPU": 1e8}  # operations from which on the device decides, and not the host that calls it
@@ -185,9 +184,24 @@ def _alternating(ways: dict[str, Way]) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(ROUNDS):
         for name, way in ways.items():
-            time.sleep(PAUSE if "NumPy" in ways else 0)
+            if "NumPy" in ways:
+                _let_threads_sleep()
             found[name].append(_seconds(way, calls))
     return found
+
+
+def _let_threads_sleep() -> None:
+    """Wait until this process computes nothing any more.
+
+    After a product a library's threads wait busily for the next one, and take a core from whoever comes then. Those of
+    OpenBLAS, which multiplies for NumPy, do so for 2**28 cycles of the clock: a tenth of a second or more.
+    """
+    end = time.perf_counter() + LONGEST_PAUSE
+    busy = True
+    while busy and time.perf_counter() < end:
+        before = time.process_time()
+        time.sleep(WATCHED)
+        busy = time.process_time() - before > 0.02 * WATCHED
 
 
 def _seconds(way: Way, calls: int) -> float:

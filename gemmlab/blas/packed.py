@@ -16,6 +16,8 @@ from ..catalog.spec import round_up, tiles_over
 from ..family.configuration import PRECISIONS, letter_of
 from ..family.in_place import InPlace, shaped
 from ..family.in_place import write as write_in_place
+from ..family.matrix_vector import MatrixVector
+from ..family.matrix_vector import write as write_vector
 from ..family.packed import Packed, write, write_packing
 from ..family.written import View, check_double
 from ..opencl.build import Bound, Built, build
@@ -31,6 +33,11 @@ _FLAGS = ("-cl-mad-enable",)
 _PANELS = 16 * 2**20
 #: Multiply-adds that are worth a work-item: waking a thread takes as long.
 _WORTH = 2**17
+#: Rows side by side that are worth a work-item: shorter pieces of columns take longer to read.
+_PIECE = 128
+#: Columns of C, or rows, that are few, and steps of k from which on A is not copied for them: a panel of it would not
+#: stay in the first cache.
+_FEW, _LONG = 16, 512
 #: Bytes of the second cache: what processors have at least.
 _SECOND_CACHE = 512 * 1024
 #: Work-items for each compute unit: more of them share the work more evenly, fewer read the panels less often.
@@ -73,9 +80,10 @@ def gemm(session: Session, problem: Problem, buffers, alpha, beta, before, out: 
         before: the buffer of C0 and how it lies (an `Operand`), or None where beta is 0. C0 may be C itself.
         out: M x N, compact; overwritten.
     """
-    c = None if before else suited(session.device, letter_of(session.dtype), problem)
-    if c:
-        _in_one(session, c, problem, buffers, alpha, out.buffer)
+    where_they_lie = session, problem, *_views(problem, buffers), alpha, out.buffer
+    alone = None if before else _few(*where_they_lie) or _in_place(*where_they_lie)
+    if alone:
+        session.launch("gemm", alone)
     else:
         setting = settled(session.device, letter_of(session.dtype), problem[:3], run)
         run(session, setting, problem, buffers, alpha, beta, before, out)
@@ -88,6 +96,39 @@ def _views(problem: Problem, buffers) -> tuple[View, View]:
     return a, View(buffers[1], offset_b, *((ldb, 1) if op_b == "N" else (1, ldb)))
 
 
+def _few(session: Session, problem: Problem, a: View, b: View, alpha, out) -> Bound | None:
+    """The launch that reads A once, where C has one column (or row), or a few and A is long; None otherwise.
+
+    Few rows side by side are left to `_in_place`: its sums stay in registers.
+    """
+    (m, n, k), device = problem[:3], session.device
+    if m == 1:  # the transpose of a product is that of the exchanged operands, and a vector lies like its transpose
+        m, n, a, b = n, m, b, a
+    precision = letter_of(session.dtype)
+    c = MatrixVector(precision, vector_of(device, precision), a.down == 1)
+    if c.rows_adjoin:
+        serves, wanted, least = m >= 2 * _PIECE, device.units, _PIECE
+    else:
+        serves, wanted, least = m >= c.streams and a.across == b.across == 1, _PER_UNIT * device.units, c.streams
+    if not serves or n > 1 and (n > _FEW or k <= _LONG):
+        return None
+    items = min(wanted, tiles_over(m * n * k, _WORTH), m // least)
+    kernel = build(device, session.queue.context, c.name, write_vector(c), {}, flags=_FLAGS)
+    return Bound(kernel, (items, 1), (1, 1), (m, n, k, m // items, alpha, *a, *b, out))
+
+
+def _in_place(session: Session, problem: Problem, a: View, b: View, alpha, out) -> Bound | None:
+    """The launch that reads the operands where they lie, if that pays."""
+    (m, n, k), device = problem[:3], session.device
+    c = suited(device, letter_of(session.dtype), problem)
+    if c is None:
+        return None
+    rows, columns = parts(c, m, n, k, device.units)
+    kernel = build(device, session.queue.context, c.name, write_in_place(c), {}, flags=_FLAGS)
+    args = m, n, k, rows, columns, alpha, *a, *b, out
+    return Bound(kernel, c.groups(m, n, rows, columns), (1, 1), args)
+
+
 def suited(device: Device, precision: str, problem: Problem) -> InPlace | None:
     """The kernel that reads the operands where they lie, or None if packing them pays.
 
@@ -96,23 +137,14 @@ def suited(device: Device, precision: str, problem: Problem) -> InPlace | None:
     register block is so tall that it uses several lines of the cache for each step of k.
     """
     m, n, k = problem[:3]
-    c, rows_adjoin = shaped(precision, vector_of(device, precision), m, n), problem.a.lying[0] == "N"
+    width = min(vector_of(device, precision), settled(device, precision, (m, n, k), run).width)
+    c, rows_adjoin = shaped(precision, width, m, n), problem.a.lying[0] == "N"
     if rows_adjoin and n <= c.columns and k <= c.most_steps:
         return c
     if k <= (c.most_steps if rows_adjoin else c.most_steps // 2):
         return replace(c, copies=True)
     fits = m * k * PRECISIONS[precision].size <= _SECOND_CACHE
     return c if rows_adjoin and (fits or c.columns <= 2) else None
-
-
-def _in_one(session: Session, c: InPlace, problem: Problem, buffers, alpha, out) -> None:
-    """Multiply in a single launch, without packing."""
-    m, n, k = problem[:3]
-    rows, columns = parts(c, m, n, k, session.device.units)
-    groups = tiles_over(m, rows), tiles_over(n, columns)
-    a, b = _views(problem, buffers)
-    kernel = build(session.device, session.queue.context, c.name, write_in_place(c), {}, flags=_FLAGS)
-    session.launch("gemm", Bound(kernel, groups, (1, 1), (m, n, k, rows, columns, alpha, *a, *b, out)))
 
 
 def parts(c: InPlace, m: int, n: int, k: int, units: int) -> tuple[int, int]:

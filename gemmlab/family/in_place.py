@@ -6,7 +6,8 @@ straight from memory. Only a panel of A, which several columns use, may be copie
 apart, or where it has to be transposed.
 
 No block is partial: the last ones are moved back until they end with the matrix. So they compute some elements twice,
-and store the same numbers twice, which is quicker than asking for each element whether it exists.
+and store the same numbers twice, which is quicker than asking for each element whether it exists. They stay within the
+part of their work-item: the last one takes what is left over, if that is less than a block.
 """
 
 from __future__ import annotations
@@ -56,6 +57,10 @@ class InPlace:
     def block(self, k: int) -> int:
         """Columns of B, of K elements, that stay in the second cache: a multiple of NR."""
         return max(1, _BLOCK_OF_B // (k * PRECISIONS[self.precision].size * self.columns)) * self.columns
+
+    def groups(self, m: int, n: int, rows: int, columns: int) -> tuple[int, int]:
+        """Work-items for an M x N result if each computes so many rows and columns, and none less than a block."""
+        return (m - self.rows) // rows + 1, (n - self.columns) // columns + 1
 
     @property
     def name(self) -> str:
@@ -122,8 +127,8 @@ def _multiplication(c: InPlace) -> Lines:
             // identifiers: this work-item's part of C
             const int m0 = get_group_id(0)*rows;
             const int n0 = get_group_id(1)*columns;
-            const int m1 = min(m0 + rows, M);
-            const int n1 = min(n0 + columns, N);
+            const int m1 = get_group_id(0) + 1 < get_num_groups(0) ? m0 + rows : M; // the last one takes the rest
+            const int n1 = get_group_id(1) + 1 < get_num_groups(1) ? n0 + columns : N;
 
             for (int row = m0; row < m1; row += MR) {
                 const int m = min(row, M - MR); // the last block is moved back

@@ -17,6 +17,7 @@ import pyopencl as cl
 from pyopencl import CommandQueue, Context, command_queue_properties
 
 from ..catalog.spec import Limits
+from . import cores
 
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 
@@ -175,6 +176,7 @@ def trouble(d: cl.Device) -> str:
 @lru_cache(maxsize=1)
 def listed() -> tuple[cl.Device, ...]:
     """Every device that any runtime lists, whether or not it can be used."""
+    before = cores.threads()
     with _intel_registered():
         try:
             platforms = cl.get_platforms()
@@ -186,6 +188,8 @@ def listed() -> tuple[cl.Device, ...]:
             found += platform.get_devices()
         except cl.Error as error:
             warnings.warn(f"platform {platform.name} reports no devices: {error}", stacklevel=3)
+    if any(platform.name == "Portable Computing Language" for platform in platforms):
+        cores.keep_apart(cores.threads() - before)
     return tuple(found)
 
 

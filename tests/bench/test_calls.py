@@ -40,6 +40,23 @@ def test_rounds_alternate_and_are_of_equal_length(monkeypatch):
     assert asked[4 : 4 + calls.CALLS] == calls.CALLS * ["ours"]
 
 
+@pytest.mark.parametrize(("busy", "watched"), [(0, 1), (3, 4), (1000, 40)])
+def test_a_round_waits_until_threads_sleep(busy, watched, monkeypatch):
+    spent = [0.0]  # seconds slept so far
+
+    def sleep(seconds):
+        spent[0] += seconds
+
+    clocks = types.SimpleNamespace(
+        sleep=sleep,
+        perf_counter=lambda: spent[0],
+        process_time=lambda: min(spent[0], busy * calls.WATCHED),  # a thread is busy for so long
+    )
+    monkeypatch.setattr(calls, "time", clocks)
+    calls._let_threads_sleep()
+    assert spent[0] == pytest.approx(watched * calls.WATCHED)
+
+
 def test_the_summary():
     rows = [
         calls.Row(8, 8, 8, {"ours": [1.0, 2.0, 4.0], "theirs": [2.0, 2.0, 2.0]}),

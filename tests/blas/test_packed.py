@@ -36,7 +36,8 @@ def _processors():
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """A cache folder that belongs to the test, and nothing settled."""
+    """A cache folder that belongs to the test, and nothing settled. A probe tries each candidate once."""
+    monkeypatch.setattr(probe, "_TURNS_SECONDS", 0)
     monkeypatch.setattr(probe, "notes", Notes(str(tmp_path / "cache" / "processors.json")))
     monkeypatch.setattr(probe, "_settled", {})
     monkeypatch.setattr(probe, "_unsettled", {})
@@ -92,6 +93,15 @@ def test_alpha_beta_and_transposition(on_host, processor):
             assert np.array_equal(again if on_host else again.get(), 2 * (a @ b) + beta * before)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_matrix_times_a_few_vectors_is_exact_and_lies_as_it_likes(dtype, processor):
+    for m, n, k in (600, 1, 3), (777, 1, 301), (2050, 1, 64), (5, 1, 20_003), (601, 3, 517), (9, 16, 530):
+        a, x = check.exact_inputs(m, n, k, dtype=dtype)
+        for matrix, vector in itertools.product(list(views(a))[:5], list(views(x))[:5]):
+            assert np.array_equal(matmul(matrix, vector, device=processor), a @ x), (m, n, k)
+            assert np.array_equal(gemm(2, vector, matrix, trans_a="T", trans_b="T", device=processor), 2 * (a @ x).T)
+
+
 def framed_product(device, m, n, k, dtype, multiply):
     """C of column-major operands by `multiply(session, problem, buffers, out)`: NaN before, between two patterns."""
     a, b = check.exact_inputs(m, n, k, dtype=dtype)
@@ -121,7 +131,10 @@ def test_every_candidate_writes_all_of_c_and_nothing_else(precision, processor, 
         assert framed_product(processor, 45, 39, 100, dtype, multiply), c.name
 
 
-@pytest.mark.parametrize(("m", "n", "k"), [(45, 39, 100), (11, 2, 3), (3, 19, 700), (70, 1, 600)])
+@pytest.mark.parametrize(
+    ("m", "n", "k"),
+    [(45, 39, 100), (11, 2, 3), (3, 19, 700), (70, 1, 600), (1203, 1, 310), (1, 47, 8005), (700, 5, 605)],
+)
 def test_one_launch_writes_all_of_c_and_nothing_else(m, n, k, processor):
     def multiply(session, problem, buffers, out):
         packed.gemm(session, problem, buffers, 1.0, 0.0, None, out)
@@ -275,9 +288,13 @@ def test_candidates_that_fail_are_passed_over(processor, monkeypatch):
     assert probe.settled(processor, "s", (400, 400, 400), None) == tried[1]
 
 
-def test_a_real_probe(processor):
+def test_a_real_probe(processor, monkeypatch):
+    timed, seconds = [], probe._seconds
+    monkeypatch.setattr(probe, "_TURNS_SECONDS", 0.1)
+    monkeypatch.setattr(probe, "_seconds", lambda *args: timed.append(seconds(*args)) or timed[-1])
     a, b = check.exact_inputs(257, 300, 700)
     assert check.exact(matmul(a, b, device=processor), a, b).ok
+    assert timed and all(0 < found < 60 for found in timed)
     assert probe.notes.file.exists()
 
 

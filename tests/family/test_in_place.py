@@ -16,6 +16,16 @@ def test_a_block_is_never_larger_than_the_result_and_fits_the_registers(vector):
         assert c.vectors * c.columns + min(c.vectors, c.columns) + 1 <= 16
 
 
+@pytest.mark.parametrize("rows", (16, 32, 160))
+def test_no_two_work_items_share_an_element_of_c(rows):
+    c = InPlace()
+    assert c.rows == 16 and c.columns == 6
+    for m in range(16, 200):
+        items, across = c.groups(m, 6, rows, 6)
+        last = m - (items - 1) * rows  # what the last one has to do: it can move a block back without leaving it
+        assert 16 <= last < rows + 16 and across == 1
+
+
 def test_a_copied_panel_has_room_for_its_steps():
     for precision, size in (("s", 4), ("d", 8)):
         c = shaped(precision, 8, 100, 100)
