@@ -9,14 +9,14 @@ from ..bench.records import Result
 from ..catalog import KernelSpec, Key, sources
 from ..catalog.spec import Limits
 from ..draw import plot
-from ..draw.picture import BLUE, GREEN, INK, ORANGE, RED, brief, short
+from ..draw.picture import BLUE, GREEN, INK, MAGENTA, ORANGE, RED, brief, short
 from ..draw.plot import Try
 from ..model import gflops, percent
 from ..worker.client import Outcome
 from .shell import escape
 
 #: Colours of the passes of a call; red is left to what is wrong.
-PASSES = {"gemm": GREEN, "pad": BLUE, "transpose": ORANGE, "unpad": INK}
+PASSES = {"gemm": GREEN, "fix-up": MAGENTA, "pad": BLUE, "transpose": ORANGE, "unpad": INK}
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def chart(history: Sequence[Try], best: Mapping[Key, float], kernel: Key, origin
     svg = plot.tries(history, best, kernel, original).svg()
     for place, attempt in enumerate(history):
         svg = svg.replace(f'<g id="try-{place}">', f'<g id="try-{place}"><title>{escape(str(attempt))}</title>')
-    return svg
+    return f'<div class="gemmlab-wide">{svg}</div>'
 
 
 def changes(spec: KernelSpec, source: str) -> str:

@@ -82,7 +82,7 @@ def too_wide(book, number: int) -> list[str]:
     return book.cell(number).evaluate("""cell => [...cell.querySelectorAll(".jp-OutputArea-output")].flatMap(area => {
         const right = area.getBoundingClientRect().right + 1, found = [];
         for (const e of area.querySelectorAll(".gemmlab, .gemmlab-result, .gemmlab-result > *, svg, img"))
-            if (e.getBoundingClientRect().right > right) found.push(`${e.tagName}.${e.getAttribute("class")}`);
+            if (!e.closest(".gemmlab-wide") && e.getBoundingClientRect().right > right) found.push(`${e.tagName}.${e.getAttribute("class")}`);
         const picture = area.querySelector("svg, img");
         if (picture && area.scrollWidth > area.clientWidth + 1) found.push(`${area.scrollWidth} > ${area.clientWidth}`);
         return found;
