@@ -556,8 +556,9 @@ LOOK = """box => {
         const name = `${element.tagName}.${element.getAttribute("class")} "${element.textContent.trim().slice(0, 30)}"`;
         const out = r.left < area.left - 1 || r.right > area.right + 1;
         if (!scrolls && out) wide.push(`${name}: ${r.left} to ${r.right}`);
-        if (!scrolls && element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).overflowX !== "visible"
-            && element.clientWidth) wide.push(`${name}: cut, ${element.scrollWidth} > ${element.clientWidth}`);
+        const cut = element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).overflowX !== "visible";
+        if (!scrolls && cut && element.clientWidth)
+            wide.push(`${name}: cut, ${element.scrollWidth} > ${element.clientWidth}`);
         if (![...element.childNodes].some(n => n.nodeType === 3 && /[^\\s\\u200b]/.test(n.textContent))) continue;
         const below = ground(element, r.left + r.width / 2, r.top + r.height / 2);
         const style = getComputedStyle(element);
