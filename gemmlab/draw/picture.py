@@ -87,7 +87,7 @@ class Picture(Figure):
         return out.getvalue()
 
     def svg(self) -> str:
-        """An <svg> element that takes its text colour from the page, and shrinks as long as it can be read (`LEAST`)."""
+        """An <svg> element that takes its text colour from the page, and shrinks as long as it can be read."""
         out = io.StringIO()
         self._settle()
         with _lock, matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "gemmlab"}):
