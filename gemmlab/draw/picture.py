@@ -19,6 +19,7 @@ from PIL import Image
 INK = "#808080"  # text and lines: readable on white and on black; in an SVG the page's text colour replaces it
 BLUE, ORANGE, GREEN, RED = "#3f8ad8", "#cf7519", "#3fa26a", "#d9534f"  # A, B, C, and what is wrong
 MAGENTA = "#c542b4"  # what a picture points out
+GREY = "#8a8a8c"  # in an SVG, too: what is neither good nor bad
 COLOURS = {"A": BLUE, "B": ORANGE, "C": GREEN}
 LEAST = 0.75  # of its width that an SVG keeps in a narrow cell: text of 9 points is 9 pixels high then
 _lock = threading.Lock()  # rc_context changes the settings of the whole process

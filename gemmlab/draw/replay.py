@@ -15,7 +15,7 @@ from .picture import GREEN, INK, ORANGE, RED, Picture, count
 ITEM, GROUP, EARLIER = 1.0, 0.5, 0.22
 DOT = 0.24  # the radius of what marks an element, where a square has the side 1
 WIDTH = 4.4  # of the picture, in inches
-#: A square that is smaller, in points, has no lines around it, which would hide its colour: only every so many have one.
+#: Points of a side below which lines around every square would hide its colour: then one line in so many is drawn.
 SMALLEST, LINES = 2.5, 8
 #: Widths in units of text (see `_layout`): of the whole picture, left of A, of the key, of what stands above an array.
 ACROSS, LEFT, KEY, TITLE = 40, 2.4, 12, 11.5

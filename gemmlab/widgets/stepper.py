@@ -140,10 +140,10 @@ class Stepper(Shell):
             return f"<div class='gemmlab-wide'>{picture.svg()}</div>{words}"
         replay, step, item = self._moment(values)
         text = listing(replay.run, replay.steps[step - 1].line, self._heat.value)
-        side = '<div class="gemmlab-wide" style="flex:1 1 220px;min-width:0">{}</div>'
+        side = '<div class="gemmlab-wide" style="flex:1 1 {}px;min-width:0">{}</div>'
         words = f'<p class="gemmlab-said" style="margin:2px 0;min-height:4.5em">{escape(replay.words(step, item))}</p>'
-        svg = replay.svg(step, item)
-        return f'{words}<div style="display:flex;flex-wrap:wrap;gap:12px">{side.format(text)}{side.format(svg)}</div>'
+        both = side.format(220, text) + side.format(320, replay.svg(step, item))
+        return f'{words}<div style="display:flex;flex-wrap:wrap;gap:12px">{both}</div>'
 
     def _show(self, values: dict) -> None:
         try:
