@@ -580,9 +580,13 @@ check_07_2 = _hole(
 
 @_safely
 def check_07_3(settings):
+    if settings == {}:
+        raise _Missing
     rates = {width: _on_h200(7, {**settings, "WIDTH": width}).gflops for width in (1, 2, 4, 8)}
-    gain = max(rates.values()) / rates[1]
-    words = f"WIDTH {max(rates, key=rates.__getitem__)} is {gain:.2f} times as fast as WIDTH 1."
+    best = max(rates, key=rates.__getitem__)
+    gain = rates[best] / rates[1]
+    words = f"WIDTH {best} is {gain:.2f} times as fast as WIDTH 1."
+    words = words if best > 1 else "With these settings no WIDTH is faster than WIDTH 1."
     hint = "For which tiles are the loads of vectors many beside the multiply-adds?"
     return gemmlab.verdict(gain >= 1.5, words, f"{words} {hint}")
 

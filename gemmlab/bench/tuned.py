@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+from numpy.typing import DTypeLike
 from tqdm import tqdm
 
-from ..blas import trials
-from ..family import choice
+from ..blas import packed, trials
+from ..blas.probe import settled
+from ..blas.problem import Problem
+from ..family import choice, tiles
+from ..family.configuration import letter_of
+from ..family.in_place import InPlace
+from ..family.packed import Packed
 from ..opencl.devices import Device, find_device
 from . import tuning
 
@@ -53,19 +60,51 @@ def tune(
 
 
 def auto(
-    m: int, n: int, k: int, device: Device | int | str | None = None, precision: str = "float32"
+    m: int,
+    n: int,
+    k: int,
+    device: Device | int | str | None = None,
+    precision: str = "float32",
+    dtype: DTypeLike = np.float32,
 ) -> choice.Explanation:
-    """Which kernel `matmul` takes for an m x k by k x n product of float32 matrices, and why; print it.
+    """Which kernel `matmul` takes for an m x k by k x n product of matrices without gaps, and why; print it.
+
+    On a processor of which nothing is known yet this tries kernels, as the first `matmul` would: about two seconds.
 
     Args:
         m, n, k: sizes of the row-major product.
         device: a Device, an index or part of a name; the preferred device by default.
         precision: "float32", "tf32" or "tf32x3".
+        dtype: of the elements: float32 or float64.
 
     Raises:
-        ValueError: for sizes below 1.
+        ValueError: for sizes below 1, another dtype, or a precision other than "float32" for float64.
     """
     for name, size in (("m", m), ("n", n), ("k", k)):
         if size < 1:
             raise ValueError(f"{name} must be at least 1, not {size}")
-    return choice.explain(find_device(device), m, n, k, precision)
+    device, dtype = find_device(device), np.dtype(dtype)
+    if dtype not in (np.float32, np.float64):
+        raise ValueError(f"dtype must be float32 or float64, not {dtype}")
+    if packed.takes("auto", None, "auto", precision, dtype, device):
+        return _on_a_processor(device, m, n, k, dtype)
+    if dtype == np.float32:
+        return choice.explain(device, m, n, k, precision)
+    if precision != "float32":
+        raise ValueError(f"precision={precision!r} is for float32, not for {dtype}")
+    tile = tiles.choose(device, letter_of(dtype), (n, m, k))
+    why = "It is the family's tile for these sizes; for float64 no other kernels are ranked."
+    return choice.Explanation(m, n, k, dtype.name, "family", tile, why)
+
+
+def _on_a_processor(device: Device, m: int, n: int, k: int, dtype: np.dtype) -> choice.Explanation:
+    """What `matmul` takes on a processor, with the name of the kernel's text."""
+    letter, problem = letter_of(dtype), Problem.compact(n, m, k)  # the operands swapped, column-major
+    found: InPlace | Packed | None = packed.suited(device, letter, problem)
+    if found:
+        why = f"Its text is {found.name}: the product is so small or thin that the operands are read where they lie."
+    else:
+        found = settled(device, letter, problem[:3], packed.run)
+        why = f"Its text is {found.name}: both operands are packed into panels first, which pays at these sizes."
+    params = {name: getattr(found, name) for name in ("width", "vectors", "columns")}
+    return choice.Explanation(m, n, k, dtype.name, "packed", params, why)

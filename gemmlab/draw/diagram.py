@@ -15,15 +15,21 @@ from ..simt import Empty, ProductRun, Run, views
 from ..simt import run as run_kernel
 from .picture import BLUE, GREEN, INK, ORANGE, Picture, count, lines
 
-COLOURS = {"A": BLUE, "B": ORANGE, "C": GREEN, "Atile": BLUE, "Btile": ORANGE, "in": BLUE, "out": GREEN, "tile": ORANGE}
+COLOURS = {
+    **{"A": BLUE, "B": ORANGE, "C": GREEN, "Atile": BLUE, "Btile": ORANGE},
+    **{"pieces": GREEN, "in": BLUE, "out": GREEN, "tile": ORANGE},
+}
 
 
 #: A marked element of a matrix: row, column, colour, text.
 Mark = tuple[int, int, Any, str]
 
 
-def grid(ax, x, y, rows, cols, colour, name, marks=()) -> None:
-    """Draw a matrix as squares, with its top left corner at (x, y); `marks` are (row, column, colour, text)."""
+def grid(ax, x, y, rows, cols, colour, name, marks=(), every=(1, 1)) -> None:
+    """Draw a matrix as squares, with its top left corner at (x, y); `marks` are (row, column, colour, text).
+
+    Of the lines between rows and between columns one in `every` is drawn.
+    """
     by_face: dict = {}
     for row, col, face, text in {(r, c): (r, c, f, t) for r, c, f, t in marks}.values():
         by_face.setdefault(face if isinstance(face, str) else tuple(face), []).append((col, row))
@@ -33,8 +39,8 @@ def grid(ax, x, y, rows, cols, colour, name, marks=()) -> None:
             ax.text(x + col + 0.5, -(y + row + 0.5), text, ha="center", va="center", fontsize=7.5, color=ink)
     for face, cells in by_face.items():
         boxes(ax, [(x + col, -(y + row + high), 1, high) for col, row, high in runs(cells)], face)
-    rules = [[(x + i, -y), (x + i, -(y + rows))] for i in range(cols + 1)]
-    rules += [[(x, -(y + i)), (x + cols, -(y + i))] for i in range(rows + 1)]
+    rules = [[(x + i, -y), (x + i, -(y + rows))] for i in range(0, cols + 1, every[1])]
+    rules += [[(x, -(y + i)), (x + cols, -(y + i))] for i in range(0, rows + 1, every[0])]
     lines(ax, rules, linewidth=0.3, alpha=0.6)
     ax.add_patch(Rectangle((x, -(y + rows)), cols, rows, fill=False, edgecolor=colour, linewidth=1.5))
     ax.text(x + 0.1, -y + 0.3, name, color=colour, fontsize=11, fontweight="bold", va="bottom")

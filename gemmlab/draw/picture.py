@@ -19,7 +19,9 @@ from PIL import Image
 INK = "#808080"  # text and lines: readable on white and on black; in an SVG the page's text colour replaces it
 BLUE, ORANGE, GREEN, RED = "#3f8ad8", "#cf7519", "#3fa26a", "#d9534f"  # A, B, C, and what is wrong
 MAGENTA = "#c542b4"  # what a picture points out
+GREY = "#8a8a8c"  # in an SVG, too: what is neither good nor bad
 COLOURS = {"A": BLUE, "B": ORANGE, "C": GREEN}
+LEAST = 0.75  # of its width that an SVG keeps in a narrow cell: text of 9 points is 9 pixels high then
 _lock = threading.Lock()  # rc_context changes the settings of the whole process
 
 
@@ -86,7 +88,7 @@ class Picture(Figure):
         return out.getvalue()
 
     def svg(self) -> str:
-        """An <svg> element that takes its text colour from the page."""
+        """An <svg> element that takes its text colour from the page, and shrinks as long as it can be read."""
         out = io.StringIO()
         self._settle()
         with _lock, matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "gemmlab"}):
@@ -95,7 +97,9 @@ class Picture(Figure):
         text = re.sub(r"<style.*?</style>|<metadata>.*?</metadata>", "", text, flags=re.S)
         text = text.replace(INK, "var(--jp-content-font-color1, #444)")
         alt = self.alt.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
-        return text.replace("<svg ", f'<svg role="img" aria-label="{alt}" style="max-width:100%;height:auto" ', 1)
+        least = round(96 * LEAST * self.get_figwidth())
+        style = f"max-width:100%;min-width:{least}px;height:auto"
+        return text.replace("<svg ", f'<svg role="img" aria-label="{alt}" style="{style}" ', 1)
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         width, height = (round(inches * 92) for inches in self.get_size_inches())

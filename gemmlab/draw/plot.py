@@ -12,9 +12,11 @@ import numpy as np
 
 from .. import model
 from ..catalog import Key, catalog, in_order
-from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, RED, Picture, short
+from .picture import BLUE, GREEN, GREY, INK, MAGENTA, ORANGE, RED, Picture, short
 
 _STYLES = (("o-", GREEN), ("^--", BLUE), ("D:", ORANGE), ("s-.", MAGENTA), ("v-", INK))
+#: Colours of the passes of a call; red is left to what is wrong.
+PASSES = {"gemm": GREEN, "fix-up": MAGENTA, "pad": BLUE, "transpose": ORANGE, "unpad": GREY}
 #: Devices look alike in all chapters: how their names begin, in the order of `_STYLES`.
 _DEVICES = ("here", "NVIDIA H200", "K40m", "Intel", "PoCL")
 #: Of more kernels than this a ladder does not write the rates, which would overlap.
@@ -314,7 +316,6 @@ def _alike(series: Mapping[str, Mapping[float, float]]) -> list[list[str]]:
 def shares(runs: Mapping[str, Mapping[str, float]]) -> Picture:
     """How the time of a call is divided among its passes; `runs` maps a label to {pass: milliseconds}."""
     names = list(dict.fromkeys(name for passes in runs.values() for name in passes))
-    colours = {"gemm": GREEN, "pad": BLUE, "transpose": ORANGE, "unpad": INK}
     said = "; ".join(f"{label}: gemm {p['gemm'] / sum(p.values()):.0%}" for label, p in runs.items())
     picture = Picture(7, 0.9 + 0.4 * len(runs), f"Shares of the time by pass. {said}")
     ax = picture.axes_plain()
@@ -325,7 +326,7 @@ def shares(runs: Mapping[str, Mapping[str, float]]) -> Picture:
             share = 100 * passes[name] / total
             new = name not in named  # name each pass in the legend only once
             named.add(name)
-            ax.barh(-row, share, left=start, color=colours.get(name, INK), label=name if new else None)
+            ax.barh(-row, share, left=start, color=PASSES.get(name.split()[0], GREY), label=name if new else None)
             if share > 6:
                 ax.text(start + share / 2, -row, f"{share:.0f} %", ha="center", va="center", fontsize=8, color="w")
             start += share

@@ -15,6 +15,8 @@ from .picture import GREEN, INK, ORANGE, RED, Picture, count
 ITEM, GROUP, EARLIER = 1.0, 0.5, 0.22
 DOT = 0.24  # the radius of what marks an element, where a square has the side 1
 WIDTH = 4.4  # of the picture, in inches
+#: Points of a side below which lines around every square would hide its colour: then one line in so many is drawn.
+SMALLEST, LINES = 2.5, 8
 #: Widths in units of text (see `_layout`): of the whole picture, left of A, of the key, of what stands above an array.
 ACROSS, LEFT, KEY, TITLE = 40, 2.4, 12, 11.5
 
@@ -25,7 +27,8 @@ class Replay:
     Attributes:
         run: the product. steps: see `simt.views.steps`. items: how many work-items the group has.
 
-    A and B, C and the arrays in local memory stay where they are, so that only the colours change from step to step.
+    A and B, C and the arrays in local memory stay where they are, so that only the colours change from step to step. So
+    do parts of tiles in global memory: those of a work-group, its first and its last, are drawn one below the other.
     """
 
     def __init__(self, run: ProductRun, group: int = 0):
@@ -47,7 +50,8 @@ class Replay:
         ax.set(xlim=(-LEFT * unit, (ACROSS - LEFT) * unit), ylim=(-down, 2 * unit))
         self._titles = {}
         for name, (x, y, rows, cols, sides) in self._places.items():
-            grid(ax, x, y, rows, cols, _colour(name), "")
+            every = self.run.tile if name == self.run.pieces else (LINES, LINES) if self._side < SMALLEST else (1, 1)
+            grid(ax, x, y, rows, cols, _colour(name), "", every=every)
             title = ax.text(x, -y + 0.5 * unit, f"{name}:", color=_colour(name), fontsize=10, fontweight="bold")
             self._titles[name] = title  # with a colon, so that no other word is like it
             if sides and name != "C":  # its rows are A's
@@ -151,8 +155,12 @@ class Replay:
         return found
 
     def _cell(self, name: str, index: int) -> tuple[int, int]:
-        """Column and row of an element: matrices lie column by column, local arrays row by row."""
+        """Column and row of an element: matrices and parts of tiles lie column by column, local arrays row by row."""
         _, _, rows, cols, sides = self._places[name]
+        if name == self.run.pieces:
+            high, wide = self.run.tile
+            piece, inside = divmod(index, high * wide)
+            return piece // 2 * wide + inside // high, piece % 2 * high + inside % high
         return divmod(index, rows) if sides else divmod(index, cols)[::-1]
 
     def words(self, number: int, item: int = 0) -> str:
@@ -182,6 +190,8 @@ class Replay:
         """The first of some elements, as one writes it, and how many more there are."""
         col, row = self._cell(name, indices[0])
         first = f"{name}({row}, {col})" if name in "ABC" else f"{name}[{row}][{col}]"
+        if name == self.run.pieces:
+            first = f"{name}[{indices[0]}]"
         return f"{first} (and {len(indices) - 1} more)" if len(indices) > 1 else first
 
 
@@ -244,6 +254,10 @@ def _placed(run: ProductRun, unit: float) -> tuple[dict, float]:
     for name, (rows, cols) in run.shapes.items():
         found[name] = (x, y, rows, cols, None)
         y += rows + 2.4 * unit
+    if run.pieces:
+        high, wide = run.tile
+        lowest = max(y + rows for _, y, rows, _, _ in found.values())
+        found[run.pieces] = (0.0, lowest + 3.6 * unit, 2 * high, run.params["GROUPS"] * wide, None)
     end = max(x + cols for x, _, _, cols, _ in found.values()) + unit
     return found, LEFT * unit + (max(end, x + TITLE * unit) if run.shapes else end)
 

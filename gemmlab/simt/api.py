@@ -200,6 +200,8 @@ class ProductRun(Run):
         exact: whether c is expected, bit for bit (of the groups that ran).
         transposed: whether the kernel reads B as its transpose.
         b_shape: rows and columns of B as it lies in memory, column-major.
+        pieces: what the text calls the memory for parts of tiles, "" if it has no use for any.
+        tile: rows and columns of a tile of C.
     """
 
     def __init__(self, machine: Machine, memories: Mapping[str, Memory], spec: KernelSpec, params: dict[str, int],
@@ -210,6 +212,8 @@ class ProductRun(Run):
         (self.m, self.k), self.n = a.shape, b.shape[1]
         self.transposed = spec.wants_transposed(params)
         self.b_shape = (self.n, self.k) if self.transposed else (self.k, self.n)
+        self.pieces = list(memories)[3] if spec.workspace(params) else ""
+        self.tile = spec.tiles(params)[:2]
         self.c = self.arrays[memory.name].reshape(self.n, self.m).T
         self.expected = (a.astype(np.float64) @ b.astype(np.float64)).astype(self.c.dtype)
         marks = memory.marks(memory.scalar.size)

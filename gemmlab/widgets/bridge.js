@@ -47,12 +47,19 @@ function render({ model, el }) {
     if (!passes) event.stopPropagation();
   });
 
-  // While a slider is held, Python shows what needs no measuring, and measures when it is let go.
+  // While a slider is held, Python shows what needs no measuring, and measures when it is let go. It hears of a hand
+  // after the move itself, since each message delays what follows it; a key that is down for a moment says nothing.
   const watchHand = (panel) => {
-    const hold = (held) => {
-      if ([null, held].includes(model.get("held"))) return; // null: each message delays what Python does for a move
-      model.set("held", held);
+    let wanted = false;
+    const tell = () => {
+      if ([null, wanted].includes(model.get("held"))) return; // null: this widget does not ask for it
+      model.set("held", wanted);
       model.save_changes();
+    };
+    const hold = (held) => {
+      if (held === wanted) return;
+      wanted = held;
+      setTimeout(tell);
     };
     const onSlider = (event) => event.target.closest?.(".noUi-target");
     listen(panel, "pointerdown", (event) => { if (onSlider(event)) hold(true); }, { capture: true });

@@ -155,9 +155,9 @@ class Explorer(Shell):
     # A move: what needs no measuring is shown at once; what has settled is measured.
 
     def _moved(self) -> None:
-        client.worker().idle.hold("request")  # one follows in a moment
-        self.answer.add_class("gemmlab-stale")
         self._recorded.show(self.values)
+        self.answer.add_class("gemmlab-stale")
+        client.worker().idle.hold("request")  # one follows in a moment
         self._say("")
         self._wait()
 

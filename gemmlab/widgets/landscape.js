@@ -11,7 +11,7 @@ const STYLE = `
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1] };
 
 function render({ model, el }) {
-  el.classList.add("gemmlab-landscape");
+  el.classList.add("gemmlab-landscape", "gemmlab-wide");
   let groups = new Map();
 
   const choose = (cell) => model.send({ choose: [cell.x, cell.y] });

@@ -9,14 +9,11 @@ from ..bench.records import Result
 from ..catalog import KernelSpec, Key, sources
 from ..catalog.spec import Limits
 from ..draw import plot
-from ..draw.picture import BLUE, GREEN, INK, ORANGE, RED, brief, short
+from ..draw.picture import GREEN, GREY, ORANGE, RED, brief, short
 from ..draw.plot import Try
 from ..model import gflops, percent
 from ..worker.client import Outcome
 from .shell import escape
-
-#: Colours of the passes of a call; red is left to what is wrong.
-PASSES = {"gemm": GREEN, "pad": BLUE, "transpose": ORANGE, "unpad": INK}
 
 
 @dataclass(frozen=True)
@@ -86,7 +83,7 @@ def chart(history: Sequence[Try], best: Mapping[Key, float], kernel: Key, origin
     svg = plot.tries(history, best, kernel, original).svg()
     for place, attempt in enumerate(history):
         svg = svg.replace(f'<g id="try-{place}">', f'<g id="try-{place}"><title>{escape(str(attempt))}</title>')
-    return svg
+    return f'<div class="gemmlab-wide">{svg}</div>'
 
 
 def changes(spec: KernelSpec, source: str) -> str:
@@ -148,7 +145,7 @@ def _passes(result: Result) -> str:
         return f'<div class="gemmlab-passes">{whole} the kernel alone, nothing to pad or to transpose</div>'
     bars, names = "", ""
     for name, ms in sorted(result.passes_ms.items(), key=lambda item: -item[1]):
-        colour = next((c for word, c in PASSES.items() if name.startswith(word)), INK)
+        colour = plot.PASSES.get(name.split()[0], GREY)
         bars += f'<div style="width:{ms / total:.1%};background:{colour}"></div>'
         names += f'<span><i style="background:{colour}"></i>{escape(name)} {brief(ms)} ms ({ms / total:.0%})</span>'
     return f'<div class="gemmlab-passes"><span>{whole}</span>{names}</div><div class="gemmlab-bar">{bars}</div>'

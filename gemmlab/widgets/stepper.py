@@ -136,13 +136,14 @@ class Stepper(Shell):
         """The panel's HTML: a picture and its words; or words, and below them the kernel's text beside a picture."""
         if not self._film:
             picture = self._what(**values)
-            return f"{picture.svg()}<p class='gemmlab-said' style='margin:2px 0'>{escape(picture.alt)}</p>"
+            words = f"<p class='gemmlab-said' style='margin:2px 0'>{escape(picture.alt)}</p>"
+            return f"<div class='gemmlab-wide'>{picture.svg()}</div>{words}"
         replay, step, item = self._moment(values)
         text = listing(replay.run, replay.steps[step - 1].line, self._heat.value)
-        side = '<div style="flex:1 1 220px;min-width:0">{}</div>'
+        side = '<div class="gemmlab-wide" style="flex:1 1 {}px;min-width:0">{}</div>'
         words = f'<p class="gemmlab-said" style="margin:2px 0;min-height:4.5em">{escape(replay.words(step, item))}</p>'
-        svg = replay.svg(step, item)
-        return f'{words}<div style="display:flex;flex-wrap:wrap;gap:12px">{side.format(text)}{side.format(svg)}</div>'
+        both = side.format(220, text) + side.format(320, replay.svg(step, item))
+        return f'{words}<div style="display:flex;flex-wrap:wrap;gap:12px">{both}</div>'
 
     def _show(self, values: dict) -> None:
         try:

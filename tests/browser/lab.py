@@ -550,12 +550,15 @@ LOOK = """box => {
         const inside = element.closest("svg") && element.tagName !== "svg" && element.tagName !== "text";
         const list = element.closest(".gemmlab-code")?.getBoundingClientRect();  // of which only a part is in view
         if (element.closest(".gemmlab-spoken")) continue;  // for a screen reader: nothing of it is seen
+        const scrolls = element.closest(".gemmlab-wide");  // since nobody could read a smaller picture
         if (list && (r.top < list.top || r.bottom > list.bottom)) continue;
         if (!r.width || !r.height || inside || getComputedStyle(element).visibility === "hidden") continue;
         const name = `${element.tagName}.${element.getAttribute("class")} "${element.textContent.trim().slice(0, 30)}"`;
-        if (r.left < area.left - 1 || r.right > area.right + 1) wide.push(`${name}: ${r.left} to ${r.right}`);
-        if (element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).overflowX !== "visible"
-            && element.clientWidth) wide.push(`${name}: cut, ${element.scrollWidth} > ${element.clientWidth}`);
+        const out = r.left < area.left - 1 || r.right > area.right + 1;
+        if (!scrolls && out) wide.push(`${name}: ${r.left} to ${r.right}`);
+        const cut = element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).overflowX !== "visible";
+        if (!scrolls && cut && element.clientWidth)
+            wide.push(`${name}: cut, ${element.scrollWidth} > ${element.clientWidth}`);
         if (![...element.childNodes].some(n => n.nodeType === 3 && /[^\\s\\u200b]/.test(n.textContent))) continue;
         const below = ground(element, r.left + r.width / 2, r.top + r.height / 2);
         const style = getComputedStyle(element);

@@ -22,10 +22,12 @@ def pictures(book: Book, folder: Path, themes: list[str], widths: list[int]) -> 
 def readme(lab: Lab, file: Path) -> None:
     """An explorer after a few moves, as the README shows it."""
     book = lab.open(notebook(lab.notebooks / "readme.ipynb", "import gemmlab\ngemmlab.Explorer(kernel=3)"), scale=2)
+    book.resize(1280, 1600)  # all of it is in the window
     book.run_all()
     for name, keys in (("WPT", "LLR"), ("TS", "LLLLRRRR"), ("WPT", "RR"), ("TS", "LR")):
         for key in keys:
             book.time(0, name, {"L": "ArrowLeft", "R": "ArrowRight"}[key])
+    book.wait_until(lambda: "tries" in book.moments() and "measured peak" in book.shown(0)["text"])
     book.select(0)
     book.page.evaluate("document.activeElement.blur()")
     book.settle()

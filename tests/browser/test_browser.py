@@ -308,8 +308,7 @@ def test_nothing_is_too_wide_or_unreadable(book, theme):
                 assert len(found["texts"]) > 5
                 assert found["wide"] == [], where
                 assert least["contrast"] > 3, f"{where}: {least}"
-                if not (sidebar and width == 800):  # there everything shrinks with the cell
-                    assert smallest["size"] > 7, f"{where}: {smallest}"
+                assert smallest["size"] > 7, f"{where}: {smallest}"
     finally:
         book.sidebar(True)
         book.resize(1280)

@@ -78,13 +78,16 @@ def error_text(text: str) -> str | None:
 
 
 def too_wide(book, number: int) -> list[str]:
-    """What of a cell's output sticks out of it."""
+    """What of a cell's output sticks out of it, but for pictures that scroll in a cell too narrow for them."""
     return book.cell(number).evaluate("""cell => [...cell.querySelectorAll(".jp-OutputArea-output")].flatMap(area => {
         const right = area.getBoundingClientRect().right + 1, found = [];
+        const scrolls = e => e.closest(".gemmlab-wide") || (e.closest(".jp-RenderedImage") && area.clientWidth < 520);
         for (const e of area.querySelectorAll(".gemmlab, .gemmlab-result, .gemmlab-result > *, svg, img"))
-            if (e.getBoundingClientRect().right > right) found.push(`${e.tagName}.${e.getAttribute("class")}`);
+            if (!scrolls(e) && e.getBoundingClientRect().right > right)
+                found.push(`${e.tagName}.${e.getAttribute("class")}`);
         const picture = area.querySelector("svg, img");
-        if (picture && area.scrollWidth > area.clientWidth + 1) found.push(`${area.scrollWidth} > ${area.clientWidth}`);
+        if (picture && !scrolls(picture) && area.scrollWidth > area.clientWidth + 1)
+            found.push(`${area.scrollWidth} > ${area.clientWidth}`);
         return found;
     })""")
 

@@ -29,12 +29,19 @@ TIMES: dict[str, float] = {}
 MOVES: dict[str, list[dict[str, float]]] = {}
 PARTS = ("needle", "landscape", "start", "compile", "predict", "check", "time", "answer", "paint", "tries")
 START = "TS=32 WPT=8 M=256 N=256 K=256"
+WARM = "warm cache: "
 
 
 @pytest.fixture(scope="module")
-def lab():
+def caches(tmp_path_factory):
+    """The folder for what is compiled, empty at first."""
+    return tmp_path_factory.mktemp("caches")
+
+
+@pytest.fixture(scope="module")
+def lab(caches):
     """A JupyterLab on PoCL with empty caches."""
-    with started() as lab:
+    with started(caches=caches) as lab:
         yield lab
 
 
@@ -42,14 +49,19 @@ def lab():
 def book(lab):
     """The notebook after its first two cells have run."""
     book = lab.open(notebook(lab.notebooks / "explorers.ipynb", *CELLS))
+    TIMES["first answer of the first explorer (aim: 4 s)"] = first_answer(book)
+    yield book
+    book.close()
+
+
+def first_answer(book) -> float:
+    """Run the first two cells: seconds until the explorer has answered."""
     book.run(0)
     book.wait_ran(0)
     begun = time.monotonic()
     book.run(EXPLORER)
     book.wait_until(lambda: book.shown(EXPLORER)["key"] == START)
-    TIMES["first answer of the first explorer (aim: 4 s)"] = time.monotonic() - begun
-    yield book
-    book.close()
+    return time.monotonic() - begun
 
 
 #: The name of what has the focus.
@@ -71,14 +83,15 @@ def gave_way(book, number: int) -> list[str]:
     return book.box(number).locator(".gemmlab-gave-way").all_inner_texts()
 
 
-def test_times_of_the_first_chapter():
-    """From Run All to the end of the last cell, in a JupyterLab of its own, whose caches are empty."""
-    with started() as lab:
-        book = lab.open(FIRST_CHAPTER)
-        begun = time.monotonic()
-        book.run_all()
-        TIMES["chapter 00, Run All (aim: 15 s)"] = time.monotonic() - begun
-        book.close()
+def test_times_of_the_first_chapter(tmp_path):
+    """From Run All to the end of the last cell, in a JupyterLab with empty caches, and in one with filled ones."""
+    for name in ("chapter 00, Run All (aim: 15 s)", f"{WARM}chapter 00, Run All"):
+        with started(caches=tmp_path) as lab:
+            book = lab.open(FIRST_CHAPTER)
+            begun = time.monotonic()
+            book.run_all()
+            TIMES[name] = time.monotonic() - begun
+            book.close()
 
 
 def test_the_first_move_does_not_wait_for_other_kernels(book):
@@ -226,7 +239,10 @@ NEW = {
 }
 
 
-@pytest.mark.parametrize("kernel", NEW if FULL else [3])
+TIMED = list(NEW) if FULL else [3]
+
+
+@pytest.mark.parametrize("kernel", TIMED)
 def test_times_of_new_settings(lab, kernel):
     """Settings that nobody has compiled, and settings that were compiled while nobody waited; it prints them."""
     book = lab.open(notebook(lab.notebooks / f"times_{kernel}.ipynb", f"import gemmlab\ngemmlab.Explorer({kernel})"))
@@ -250,9 +266,29 @@ def test_times_of_new_settings(lab, kernel):
 NEW_AIM = {3: 1.0, 6: 2.5, 10: 2.5}
 
 
-def time_move(book, what: str, name: str, key: str) -> None:
+def test_times_with_a_warm_cache(lab, caches):
+    """The first answer, the first move and settings that are new to this process, all of them compiled once before."""
+    with started(caches=caches, browser=lab.browser) as warm:
+        book = warm.open(notebook(warm.notebooks / "warm.ipynb", *CELLS[:2]))
+        TIMES[f"{WARM}first answer"] = first_answer(book)
+        time_move(book, f"{WARM}first move", "TS", "ArrowLeft", EXPLORER)
+        TIMES[f"{WARM}first move"] = MOVES[f"{WARM}first move"][0]["paint"] / 1000
+        book.close()
+        for kernel in TIMED:
+            cell = f"import gemmlab\ngemmlab.Explorer({kernel})"
+            book = warm.open(notebook(warm.notebooks / f"{kernel}.ipynb", cell))
+            book.run_all()
+            what = f"{WARM}kernel {kernel}"
+            for name, key in NEW[kernel]:
+                time_move(book, what, name, key)
+            TIMES[f"{what}, new settings"] = statistics.median(moments["paint"] for moments in MOVES[what]) / 1000
+            TIMES[f"{what}, recorded needle"] = needle_ms(book) / 1000
+            book.close()
+
+
+def time_move(book, what: str, name: str, key: str, cell: int = 0) -> None:
     """Press a key with a slider focused; note when the page shows what, to the last picture."""
-    ms, shown = book.time(0, name, key)
+    ms, shown = book.time(cell, name, key)
     assert shown["state"] == "ok", shown
     compiled = re.search(r"compiled in ([\d.]+) s", shown["text"])[1]
     print(f"\n{what}: {ms:.0f} ms, of which the compiler took {compiled} s, for {shown['key']}")
@@ -282,9 +318,9 @@ def needle_ms(book) -> float:
 
 def test_times_in_one_block():
     """Prints what the others found; nothing is asserted, as machines differ."""
-    print(
-        "\nSeconds, empty caches, medians:", *(f"{name}: {seconds:.2f}" for name, seconds in TIMES.items()), sep="\n  "
-    )
+    print("\nSeconds, with empty caches unless said otherwise, medians:")
+    for what, seconds in TIMES.items():
+        print(f"  {what}: {seconds:.2f}")
     print("\nMilliseconds from the key to what the page shows, medians:")
     print(" " * 26, *(f"{part:>9}" for part in PARTS))
     for what, moves in MOVES.items():

@@ -130,7 +130,7 @@ def drawn_now(film, ax):
     return found
 
 
-@pytest.mark.parametrize("name", ("2", "2 of many", "7, narrow", "12, tiny", "11"))
+@pytest.mark.parametrize("name", ("2", "2 of many", "7, narrow", "12, tiny", "11", "17"))
 def test_words_of_a_replay_are_whole_and_beside_the_matrices(name):
     """Whatever the sizes: nothing is cut, nothing is written over something else."""
     run = {
@@ -139,6 +139,7 @@ def test_words_of_a_replay_are_whole_and_beside_the_matrices(name):
         "7, narrow": lambda: simulate(7, 32, 32, 8, {**SMALL[7][0], "TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4}),
         "12, tiny": lambda: simulate(12, 3, 2, 3, {"TS": 2, "WPT": 1}),
         "11": lambda: ran(11),
+        "17": lambda: simulate(17, 64, 64, 16, {"TSM": 64, "TSN": 64, "ORDER": 1, "GROUPS": 2}),
     }[name]()
     film = replay.Replay(run)
     picture = film.picture(2)
@@ -191,6 +192,23 @@ def test_the_element_of_a_race_is_crossed_out():
         red = any(same_color(line.get_color(), RED) for line in ax.lines)
         touched = {name for name in r.shapes if race.element in views.places(step.entries, name)}
         assert red == bool(touched) == (RED in film.svg(number)), step
+
+
+def test_parts_of_tiles_are_drawn_in_the_blocks_of_their_work_group():
+    """Those of group 1 in the second column of blocks, its second part below its first."""
+    r = simulate(17, 64, 128, 16, {"TSM": 64, "TSN": 64, "ORDER": 1, "GROUPS": 3})
+    film, (high, wide) = replay.Replay(r, 1), r.tile
+    seen = set()
+    for number in range(1, len(film.steps) + 1):
+        faces = film._coloured("pieces", number, 5)
+        places = {(col, row + i) for strength in (replay.GROUP, replay.ITEM)
+                  for col, row, many in faces.get(strength, ()) for i in range(many)}  # fmt: skip
+        seen |= places
+        assert ("pieces" in film.words(number)) == bool(places)
+    indices = set(touched(r, "pieces", True, group=1))
+    assert {index // (high * wide) for index in indices} == {2}, "it has one part to store"
+    assert seen == {film._cell("pieces", index) for index in indices} and len(seen) == len(indices)
+    assert {(col // wide, row // high) for col, row in seen} == {(1, 0)}
 
 
 def test_a_replay_ends_where_the_kernel_had_to_stop():

@@ -96,7 +96,7 @@ def test_devices_without_constants_take_the_table(any_device):
     for sizes in SHAPES:
         assert choice.ranked(any_device, sizes) == []
         assert choice.choose(any_device, sizes) == selection.choose(any_device, sizes)
-    told = gemmlab.auto(100, 200, 300, device=any_device)
+    told = choice.explain(any_device, 100, 200, 300)
     assert (told.kernel, tuple(told.params.items())) == selection.choose(any_device, (200, 100, 300))
     assert "100 x 200 x 300" in str(told) and str(any_device) in told.why
     with pytest.raises(ValueError, match="no constants"):
