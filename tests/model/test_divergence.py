@@ -165,6 +165,15 @@ def test_the_recorded_strategies_are_whole():
             assert set(results) == sizes and all(r["ok"] and r["gflops"] > 0 for r in results.values()), (title, way)
 
 
+def test_recorded_sizes_are_cut_into_neighbourhoods(monkeypatch):
+    """So that a chart has no line across sizes that were not measured; a record with more of them gives more charts."""
+    rates = {size: {"gflops": float(size)} for size in (4000, 1440, 1007, 1000, 1448)}
+    monkeypatch.setattr(edges, "recorded", lambda: {"a card": {"pad": rates, "guard": rates}})
+    found = edges.neighbourhoods("a card")
+    assert [sorted(near["guard"]) for near in found] == [[1000, 1007], [1440, 1448], [4000]]
+    assert found[1]["pad"] == {1440: 1440.0, 1448: 1448.0}
+
+
 def test_sizes_with_a_step():
     assert cli.size_list("64,1000-1020:7,5-6") == [64, 1000, 1007, 1014, 5, 6]
     assert re.match(r"\[\d+", str(cli.size_list("256,512")))
