@@ -13,6 +13,7 @@ import gemmlab
 from gemmlab import check, cli, model
 from gemmlab.bench import edges
 from gemmlab.draw import hardware
+from gemmlab.family import selection
 from gemmlab.model import divergence
 from gemmlab.simt import views
 
@@ -163,6 +164,15 @@ def test_the_recorded_strategies_are_whole():
         assert sizes >= set(range(1000, 1101, 7)), title
         for way, results in ways.items():
             assert set(results) == sizes and all(r["ok"] and r["gflops"] > 0 for r in results.values()), (title, way)
+
+
+def test_padding_was_recorded_with_the_tiles_of_the_table():
+    """Chapter 13 counts work-groups by the table's tiles; the record has the memory that these take."""
+    row = next(row for row in selection.table()["nvidia"]["pad"] if row["size"] == 1024)
+    for size in (1021, 1028):
+        found = edges.recorded()["NVIDIA H200"]["pad"][size]
+        memory = edges.cost(row["kernel"], row["params"], size, size, size)[1]
+        assert (found["kernel"], found["bytes"]) == (row["kernel"], memory)
 
 
 def test_recorded_sizes_are_cut_into_neighbourhoods(monkeypatch):
