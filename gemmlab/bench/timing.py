@@ -82,7 +82,7 @@ def measure(
         on_step("predict")
         bench.refuse_slow(most_seconds)
     on_step("check")
-    data = (_kept_data if m * n * k <= 2**28 else _Data)(int(m), int(n), int(k))
+    data = _data(int(m), int(n), int(k))
     verdict, c_error, framed = bench.check(data)
     on_step("time")
     runs = bench.time(data, repeats)
@@ -288,7 +288,17 @@ class _Data:
         return check.compare(c[self.rows], self.product, self.bounds[product_error])
 
 
-_kept_data = cached(4)(_Data)
+_small_data = cached(4)(_Data)
+_large_data = cached(1)(_Data)
+
+
+def _data(m: int, n: int, k: int) -> _Data:
+    """Those of a size; kept for the next measurement, since at 4096 it takes seconds to make them.
+
+    The last large ones stay, if they are not larger than at 4096, where they take 256 MB.
+    """
+    work = m * n * k
+    return (_small_data if work <= 2**28 else _large_data if work <= 2**36 else _Data)(m, n, k)
 
 
 class _Frame:
