@@ -892,17 +892,18 @@ check_13_2 = _hole(
 @_safely
 def check_13_3(choose):
     ways = ("pad", "guard", "shift", "split")
-    found = next(ways for title, ways in edges.recorded().items() if "H200" in title)
-    shares = {}
-    for size in found["pad"]:
+    near = [x for x in edges.neighbourhoods("NVIDIA H200") if min(x["pad"]) in (1000, 4000)]
+    rates = {size: {way: found[way][size] for way in ways} for found in near for size in found["pad"]}
+    shares, padded = {}, [rate["pad"] / max(rate.values()) for rate in rates.values()]
+    for size, rate in rates.items():
         way = _ask(choose, size)
         if way not in ways:
             return gemmlab.verdict(False, "", f"for {size} it gives {way!r}, which is none of {', '.join(ways)}.")
-        shares[size] = found[way][size]["gflops"] / max(found[other][size]["gflops"] for other in ways)
+        shares[size] = rate[way] / max(rate.values())
     mean, worst = sum(shares.values()) / len(shares), min(shares, key=lambda size: shares[size])
-    words = f"{mean:.3f} of the best of the four, on average."
+    words = f"{mean:.3f} of the best of the four, on average; always 'pad' is {sum(padded) / len(padded):.3f}."
     why = f"It loses most at {worst}, where {choose(worst)!r} reaches {shares[worst]:.2f} of the best."
-    return gemmlab.verdict(mean >= 0.985, words, f"{words} {why}")
+    return gemmlab.verdict(mean >= 0.99, words, f"{words} {why}")
 
 
 @_safely

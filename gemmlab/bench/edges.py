@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
+from itertools import pairwise
 
 import numpy as np
 import pyopencl.array as cla
@@ -120,6 +121,25 @@ def recorded() -> dict[str, dict]:
         data = json.loads(path.read_text(encoding="utf-8"))
         found[data["title"]] = {way: {int(s): x for s, x in r.items()} for way, r in data["strategies"].items()}
     return found
+
+
+def neighbourhoods(title: str = "NVIDIA H200", apart: int = 100) -> list[dict[str, dict[int, float]]]:
+    """The recorded rates of every strategy, cut where two sizes that follow each other lie far apart.
+
+    Args:
+        title: of the record in ``results/`` (see `recorded`).
+        apart: sizes that differ by more than this are no neighbours.
+
+    Returns:
+        For each neighbourhood, the one of the smallest sizes first, {strategy: {size: GFLOPS}}.
+    """
+    ways = recorded()[title]
+    sizes = sorted(ways["pad"])
+    starts = [0, *(i for i in range(1, len(sizes)) if sizes[i] - sizes[i - 1] > apart), len(sizes)]
+    return [
+        {way: {size: rates[size]["gflops"] for size in sizes[start:end]} for way, rates in ways.items()}
+        for start, end in pairwise(starts)
+    ]
 
 
 def shares(low: int, high: int, title: str = "NVIDIA H200") -> dict[str, dict[int, float]]:

@@ -103,7 +103,7 @@ def told_apart(results: Mapping[str, Result]) -> str:
     """Measured rates with their spread, and whether the best and the worst of them can be told apart.
 
     They can if even the fastest run of the worst is slower than the median run of the best. Slow runs say little, since
-    whatever else the machine does makes a run slower, and nothing makes it faster.
+    whatever else the machine does makes a run slower, and little makes it faster.
 
     Args:
         results: at least one, by what sets it apart from the others, such as "WPT 4".

@@ -21,6 +21,8 @@ PASSES = {"gemm": GREEN, "fix-up": MAGENTA, "pad": BLUE, "transpose": ORANGE, "u
 _DEVICES = ("here", "NVIDIA H200", "K40m", "Intel", "PoCL")
 #: Of more kernels than this a ladder does not write the rates, which would overlap.
 _FEW = 17
+#: Up to so many values along an axis are evenly spaced.
+FEW_VALUES = 12
 #: Curves whose largest values differ by more than this factor have axes of their own.
 _FAR = 8
 
@@ -224,6 +226,7 @@ def _bare(picture: Picture, place: tuple[float, float, float, float]):
 def lines(series: Mapping[str, Mapping[float, float]], xlabel: str, ylabel: str = "GFLOPS", title: str = "") -> Picture:
     """Curves over a few values, which are evenly spaced along the axis; rates are on linear axes from 0.
 
+    More than `FEW_VALUES` are places on a scale, so that sizes of different records lie where they belong.
     Curves that differ too much for one axis have one each, so that the learner's own is not flat beside a large GPU's.
     Where three or more share an axis, the highest and the lowest value of each place have numbers.
 
@@ -236,8 +239,11 @@ def lines(series: Mapping[str, Mapping[float, float]], xlabel: str, ylabel: str 
     said = "; ".join(f"{name}: " + ", ".join(f"{x:g} {short(y)}" for x, y in v.items()) for name, v in series.items())
     panels = _alike(series)
     picture = Picture(7, 1.6 + 1.6 * len(panels), f"{ylabel} by {xlabel}. {said}")
-    places = {x: i for i, x in enumerate(sorted({x for values in series.values() for x in values}))}
-    styles, every = _styles(series), max(1, len(places) // 12)
+    found = sorted({x for values in series.values() for x in values})
+    places: dict[float, float] = {x: i if len(found) <= FEW_VALUES else x for i, x in enumerate(found)}
+    first, last = places[found[0]], places[found[-1]]
+    margin = 0.3 if len(found) <= FEW_VALUES else 0.02 * (last - first)
+    styles, every = _styles(series), max(1, len(places) // FEW_VALUES)
     for ax, names in zip(picture.panels(len(panels), 1), panels, strict=True):
         for name in names:
             values, (style, colour) = series[name], styles[name]
@@ -252,7 +258,7 @@ def lines(series: Mapping[str, Mapping[float, float]], xlabel: str, ylabel: str 
                             ha="center", color=INK, fontsize=8)  # fmt: skip
         ax.set_xticks(list(places.values())[::every], [f"{x:g}" for x in places][::every])
         highest = max(max(series[name].values()) for name in names)
-        ax.set(ylabel=ylabel, xlim=(-0.3, len(places) - 0.7), ylim=(0, 1.2 * highest))
+        ax.set(ylabel=ylabel, xlim=(first - margin, last + margin), ylim=(0, 1.2 * highest))
         ax.yaxis.set_major_formatter(lambda value, place: f"{value:,g}")
         ax.legend(frameon=False, labelcolor=INK, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     ax.set(xlabel=f"{xlabel} ({title})" if title else xlabel)

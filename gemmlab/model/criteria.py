@@ -76,6 +76,6 @@ def criteria(
         Criterion("5 whole tiles", 100 * inside, None, "per cent of C"),
         Criterion("6 multiply-adds", 100 * p * q / (p * q + p + q), None, "per cent of these and local loads"),
         Criterion("7 small M x N", groups / units, 1, "work-groups per compute unit"),
-        Criterion("8 small K", whole, needed, "operations per element of A, B and C"),
+        Criterion("8 small K", whole, needed, "operations per element, C counted twice"),
         Criterion("9 skinny", there, needed, per_element + ", as much of the tile as there is"),
     ]  # fmt: skip

@@ -454,6 +454,13 @@ def test_lines_draw_and_say_their_values():
     assert plot.lines({"a": {1: 2.0}}, "x", "GB/s").alt == "GB/s by x. a: 1 2.0"
 
 
+def test_many_sizes_lie_on_a_scale_so_that_two_records_can_be_compared():
+    """Evenly spaced, a rate at 1021 looked as if it were one at 1020."""
+    ours, theirs = ({s: 1.0 for s in range(1000, 1100, step)} for step in (7, 8))
+    line, other = plot.lines({"ours": ours, "theirs": theirs}, "size").axes[0].lines
+    assert list(line.get_xdata()) == list(ours) and list(other.get_xdata()) == list(theirs)
+
+
 def test_curves_that_differ_much_have_axes_of_their_own():
     """The learner's first; a device looks the same in every chart, however many others there are."""
     series = {"here": {4: 3.0, 8: 30.0}, "NVIDIA H200 at 4096": {4: 1000.0, 8: 7000.0}, "twice": {4: 5.0, 8: 20.0}}

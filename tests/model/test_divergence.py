@@ -13,6 +13,7 @@ import gemmlab
 from gemmlab import check, cli, model
 from gemmlab.bench import edges
 from gemmlab.draw import hardware
+from gemmlab.family import selection
 from gemmlab.model import divergence
 from gemmlab.simt import views
 
@@ -163,6 +164,24 @@ def test_the_recorded_strategies_are_whole():
         assert sizes >= set(range(1000, 1101, 7)), title
         for way, results in ways.items():
             assert set(results) == sizes and all(r["ok"] and r["gflops"] > 0 for r in results.values()), (title, way)
+
+
+def test_padding_was_recorded_with_the_tiles_of_the_table():
+    """Chapter 13 counts work-groups by the table's tiles; the record has the memory that these take."""
+    row = next(row for row in selection.table()["nvidia"]["pad"] if row["size"] == 1024)
+    for size in (1021, 1028):
+        found = edges.recorded()["NVIDIA H200"]["pad"][size]
+        memory = edges.cost(row["kernel"], row["params"], size, size, size)[1]
+        assert (found["kernel"], found["bytes"]) == (row["kernel"], memory)
+
+
+def test_recorded_sizes_are_cut_into_neighbourhoods(monkeypatch):
+    """So that a chart has no line across sizes that were not measured; a record with more of them gives more charts."""
+    rates = {size: {"gflops": float(size)} for size in (4000, 1440, 1007, 1000, 1448)}
+    monkeypatch.setattr(edges, "recorded", lambda: {"a card": {"pad": rates, "guard": rates}})
+    found = edges.neighbourhoods("a card")
+    assert [sorted(near["guard"]) for near in found] == [[1000, 1007], [1440, 1448], [4000]]
+    assert found[1]["pad"] == {1440: 1440.0, 1448: 1448.0}
 
 
 def test_sizes_with_a_step():
