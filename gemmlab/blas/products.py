@@ -108,10 +108,16 @@ def _with_precision(spec, params, precision: str) -> dict[str, int]:
 
 
 def multiply(session: Session, chosen: Kernel, problem: Problem, a, b, out: Matrix) -> None:
-    """C = A B on buffers, column-major; numbers that TF32 parts cannot stand for are multiplied in float32."""
-    if chosen.spec.tensor and session.has_unsplittable(placed(a, problem.a), placed(b, problem.b)):
-        chosen = select("auto", None, "auto", session.device, session.queue.context, problem[:3])
+    """C = A B on buffers, column-major; numbers that TF32 parts cannot stand for are multiplied in float32.
+
+    Tensor cores multiply before the host knows whether there are such numbers: the device would be idle while it asks.
+    """
+    operands = placed(a, problem.a), placed(b, problem.b)
+    unsuited = session.look_for_unsplittable(*operands) if chosen.spec.tensor else None
     session.multiply(chosen, problem, a, b, out)
+    if unsuited and unsuited():
+        chosen = select("auto", None, "auto", session.device, session.queue.context, problem[:3])
+        session.multiply(chosen, problem, a, b, out)
 
 
 class Prepared(NamedTuple):

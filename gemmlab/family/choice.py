@@ -111,6 +111,8 @@ def choose(device: Device, sizes: Sizes, edges: str = "auto", precision: str = "
         if timed:
             return timed
         best = ranked(device, sizes, precision)
+        if best and precision != "float32" and not find(best[0].choice[0]).tensor:
+            return choose(device, sizes)  # also by trials and records, as without any precision
         if best:
             return best[0].choice
     return selection.choose(device, sizes, edges, precision)
