@@ -3,6 +3,7 @@
 import json
 import types
 
+import numpy as np
 import pytest
 
 from gemmlab import cli
@@ -38,6 +39,53 @@ def test_rounds_alternate_and_are_of_equal_length(monkeypatch):
     assert {name: len(rounds) for name, rounds in found.items()} == {"ours": calls.ROUNDS, "theirs": calls.ROUNDS}
     assert asked.count("ours") == asked.count("theirs") == 2 + calls.ROUNDS * calls.CALLS
     assert asked[4 : 4 + calls.CALLS] == calls.CALLS * ["ours"]
+
+
+def test_device_time_leaves_out_what_the_host_takes(monkeypatch):
+    """On a host that needs 1 per call, and a device that needs 2 per call and 10 per long product."""
+    now, until = 0.0, 0.0  # of the host; the device's end of all that it was given
+
+    def given(host, device):
+        nonlocal now, until
+        now += host
+        until = max(now, until) + device
+
+    def wait(end=None):
+        nonlocal now
+        now = max(now, until if end is None else end)
+
+    def occupy(count):
+        given(0, 10 * count)
+        end = until
+        return calls.Long(lambda: now >= end, lambda: wait(end))
+
+    monkeypatch.setattr(calls, "time", types.SimpleNamespace(perf_counter=lambda: now))
+    way = calls.Way(lambda: given(1, 2), wait, occupy)
+    assert calls._device_seconds(way, 25) == 2.0
+    monkeypatch.setattr(calls, "MOST_BUSY", 2)
+    with pytest.raises(RuntimeError, match="25 calls"):
+        calls._device_seconds(way, 25)
+
+
+def test_a_queue_is_kept_busy_by_long_products(any_device, monkeypatch):
+    monkeypatch.setattr(calls, "BUSY", 64)
+    way = calls._on(any_device.queue, *(calls._normal(8, 8, np.dtype(np.float32), seed) for seed in (0, 1)))
+    products = way.occupy(2)
+    products.wait()
+    assert products.over() and calls._device_seconds(way, 2) > 0
+
+
+def test_precisions_are_compared_with_float32(any_device, monkeypatch):
+    asked = []
+    monkeypatch.setattr(calls, "matmul", lambda x, y, precision: asked.append(precision))
+    monkeypatch.setattr(calls.tuning, "compile_ahead", lambda device, settings: None)
+    (row,) = calls.compare([(8, 9, 10)], any_device, precisions=("tf32x3", "tf32"))
+    assert [*row.seconds] == ["tf32x3", "tf32", "float32"] and len(row.ratios("tf32")) == calls.PRECISION_ROUNDS
+    assert asked.count("tf32x3") == asked.count("tf32") == asked.count("float32") > 0
+    with pytest.raises(ValueError, match="float64"):
+        calls.compare([(8, 9, 10)], any_device, dtype="float64", precisions=("tf32",))
+    with pytest.raises(ValueError, match="device_time"):
+        calls.compare([(8, 9, 10)], any_device, precisions=("tf32",), device_time=True)
 
 
 def test_the_summary():
@@ -79,4 +127,7 @@ def test_calls_are_compared_and_recorded(any_device, monkeypatch, capsys, tmp_pa
     with pytest.raises(SystemExit):
         cli.main([*command, "--types", "float16"])
     assert "float16" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cli.main([*command, "--precision", "tf16"])
+    assert "tf16" in capsys.readouterr().err
     assert cli.main([*command, "--numpy"]) == 0 and "matmul of NumPy arrays" in capsys.readouterr().out
