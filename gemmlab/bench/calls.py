@@ -23,15 +23,14 @@ from ..opencl.devices import Device, find_device
 from . import tuning
 
 ROUNDS = 5  # the median of them counts
-PRECISION_ROUNDS = 15  # the same between precisions, which often launch the same
 ROUND_SECONDS = 0.05  # as many calls make up a round
 CALLS = 50  # but no more than this
 #: Seconds between two ways on a processor: NumPy's threads wait busily for some 30 ms after a product, and would take a
 #: core from whoever comes next.
 PAUSE = 0.06
-QUEUED = 200  # calls of a round in device time, but no more than take `ROUND_SECONDS`
+MOST_ROUNDS, ROUNDS_SECONDS = 25, 0.25  # between precisions, which often launch the same: as many as take so long
+QUEUED = 50  # calls of a round in device time: a driver does not take any number before the first one begins
 BUSY = 4096  # side of the products that keep a device busy while calls are queued
-MOST_BUSY = 256  # of these products; a host that takes longer than they do is too slow
 RANDOM = 2**24  # random numbers of which matrices consist, again and again: making them takes longer than multiplying
 LONGEST = 16384  # side of a random product
 MOST_FLOPS = 2e12  # of a random product on a GPU; see `most_flops`
@@ -51,7 +50,7 @@ def most_flops(device: Device) -> float:
         return MOST_FLOPS
     x = np.ones((1024, 1024), np.float32)
     way = Way(lambda: matmul(x, x, device=device), lambda: None)
-    seconds = min(_seconds(way, 1) for _ in range(4))
+    seconds = min(wall_seconds(way, 1) for _ in range(4))
     return 10.0 ** np.floor(np.log10(0.5 * 2 * 1024**3 / seconds))
 
 
@@ -160,7 +159,7 @@ def compare(
         dtype: "float32", "float64", "complex64" or "complex128".
         precisions: "tf32", "tf32x3" or both, to time `matmul` with these beside `matmul` in float32, on a queue of the
             user's own.
-        device_time: whether to time the device alone, without what a call costs the host (see `_device_seconds`).
+        device_time: whether to time the device alone, without what a call costs the host (see `device_seconds`).
 
     Raises:
         ValueError: for precisions of other types or of NumPy arrays, and for device time of a processor, of NumPy
@@ -183,7 +182,7 @@ def compare(
             ways = _precisions(a, b, device, precisions)
         else:
             ways = {**_ours(a, b, device, numpy, device_time), **_theirs(a, b, device, numpy)}
-        seconds = _alternating(ways, PRECISION_ROUNDS if precisions else ROUNDS, device_time)
+        seconds = _alternating(ways, MOST_ROUNDS if precisions else ROUNDS, device_time)
         rows.append(Row(m, n, k, seconds, dtype))
         print(rows[-1], flush=True)
     return rows
@@ -211,7 +210,12 @@ def _ours(a: np.ndarray, b: np.ndarray, device: Device, numpy: bool, device_time
 
 def _on(queue: cl.CommandQueue, a: np.ndarray, b: np.ndarray) -> Way:
     x, y = (cla.to_device(queue, z) for z in (a, b))
-    return Way(lambda: matmul(x, y), queue.finish, lambda count: _occupied(queue, count))
+    return on_queue(queue, lambda: matmul(x, y))
+
+
+def on_queue(queue: cl.CommandQueue, call: Callable[[], object]) -> Way:
+    """A way to multiply by calls on an OpenCL queue."""
+    return Way(call, queue.finish, partial(_occupied, queue))
 
 
 def _occupied(queue: cl.CommandQueue, count: int) -> Long:
@@ -234,7 +238,7 @@ def _precisions(a: np.ndarray, b: np.ndarray, device: Device, precisions: Sequen
     """`matmul` in each precision, and in float32."""
     queue = cl.CommandQueue(device.context, device.cl)
     x, y = (cla.to_device(queue, z) for z in (a, b))
-    return {name: Way(partial(matmul, x, y, precision=name), queue.finish) for name in (*precisions, "float32")}
+    return {name: on_queue(queue, partial(matmul, x, y, precision=name)) for name in (*precisions, "float32")}
 
 
 def _theirs(a: np.ndarray, b: np.ndarray, device: Device, numpy: bool) -> dict[str, Way]:
@@ -259,12 +263,17 @@ def _theirs(a: np.ndarray, b: np.ndarray, device: Device, numpy: bool) -> dict[s
     return {"PyTorch": Way(lambda: torch.matmul(x, y), torch.cuda.synchronize, occupy)}
 
 
-def _alternating(ways: dict[str, Way], rounds: int = ROUNDS, device_time: bool = False) -> dict[str, list[float]]:
-    """Seconds per call of each round, by the way's name. All ways make the same number of calls."""
+def _alternating(ways: dict[str, Way], most: int = ROUNDS, device_time: bool = False) -> dict[str, list[float]]:
+    """Seconds per call of each round, by the way's name. All ways make the same number of calls.
+
+    There are `ROUNDS` rounds, or up to `most` where they are short.
+    """
     for way in ways.values():
-        _seconds(way, 1)  # compiles
-    timed, most = (_device_seconds, QUEUED) if device_time else (_seconds, CALLS)
-    calls = int(np.clip(ROUND_SECONDS / max(_seconds(way, 1) for way in ways.values()), 1, most))
+        wall_seconds(way, 1)  # compiles
+    slowest = max(wall_seconds(way, 1) for way in ways.values())
+    calls = int(np.clip(ROUND_SECONDS / slowest, 1, QUEUED if device_time else CALLS))
+    rounds = int(np.clip(ROUNDS_SECONDS / (calls * slowest), ROUNDS, most))
+    timed = device_seconds if device_time else wall_seconds
     found: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name, way in ways.items():
@@ -273,7 +282,7 @@ def _alternating(ways: dict[str, Way], rounds: int = ROUNDS, device_time: bool =
     return found
 
 
-def _seconds(way: Way, calls: int) -> float:
+def wall_seconds(way: Way, calls: int) -> float:
     """Seconds per call, from before the first one until all results are there."""
     way.wait()
     start = time.perf_counter()
@@ -283,28 +292,28 @@ def _seconds(way: Way, calls: int) -> float:
     return (time.perf_counter() - start) / calls
 
 
-def _device_seconds(way: Way, calls: int) -> float:
+def device_seconds(way: Way, calls: int) -> float:
     """Seconds per call of a device that never waits for the host: calls queued behind long products, from the end of
-    these until all results are there. With more long products if they were over before all calls were queued.
+    these until all results are there. With more products and fewer calls if they were over before all were queued.
 
     Raises:
-        RuntimeError: if the host is slower than so many products that it must have waited for the device.
+        RuntimeError: if not even a single call could be queued in time: it must have waited for the device.
     """
     assert way.occupy is not None, "calls of NumPy arrays wait for the device"
-    count = 1
-    while count <= MOST_BUSY:
+    count, left = 1, calls
+    while left:
         way.wait()
         products = way.occupy(count)
-        for _ in range(calls):
+        for _ in range(left):
             way.call()
         late = products.over()
         products.wait()
         start = time.perf_counter()
         way.wait()
         if not late:
-            return (time.perf_counter() - start) / calls
-        count *= 2
-    raise RuntimeError(f"{calls} calls took the host longer than {MOST_BUSY} products of {BUSY}: do they wait?")
+            return (time.perf_counter() - start) / left
+        count, left = 2 * count, left // 2
+    raise RuntimeError(f"even one of {calls} calls returned only after {count // 2} products of {BUSY} were done")
 
 
 def summary(rows: list[Row]) -> dict[str, dict[str, float]]:

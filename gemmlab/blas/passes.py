@@ -29,6 +29,7 @@ from .repeat import Recording
 _MOVED = 32, 8, 4  # PX, PY and PE of pad.cl
 _TURNED = 32, 8  # TT and TR of transpose.cl
 _LINE = 64  # WG of axpby.cl and range.cl
+_AHEAD, _COLUMNS = 8, 512  # AHEAD of range.cl, and columns of its work-items at most
 _COMPLETE = cl.command_execution_status.COMPLETE
 
 #: Bytes that a pool of device memory may hold back for the next call, beside twice what the last call needed.
@@ -184,8 +185,8 @@ class Session:
         found, self.recording = self.memory(1), None
         cl.enqueue_fill_buffer(self.queue, found, np.int32(0), 0, 4)
         for buffer, x in matrices:
-            size, args = (round_up(x.rows, _LINE), min(x.cols, 512)), (x.rows, x.cols, x.ld, x.offset, buffer)
-            self._launch("range.cl", "range", size, (_LINE, 1), *args, found)
+            size = round_up(x.rows, _LINE), min(tiles_over(x.cols, _AHEAD), _COLUMNS)
+            self._launch("range.cl", "range", size, (_LINE, 1), x.rows, x.cols, x.ld, x.offset, buffer, found)
         _, looked = self.events[-1]
 
         def answer() -> bool:
