@@ -621,8 +621,10 @@ def matmul(
             element of a and b to 10 bits after the point (relative errors of about 3e-4), "tf32x3" cuts it into two
             such numbers and multiplies three times. On normal data that is more accurate than a chain of float32
             multiply-adds: "tensor_cores" and its chapter have the figures. Matrices with infinities, NaN, or magnitudes
-            that do not split (not zero, but below 2^-100; from 2^127 on) are found first and multiplied as
-            "float32"; looking for them waits for the device. Other types than float32 have no such choice.
+            that do not split (not zero, but below 2^-100; from 2^127 on) are found and multiplied as "float32"; the
+            call waits until the device has looked for them, which it does before it multiplies. At sizes where
+            "float32" is quicker it multiplies anyway, and nothing is looked for. Other types than float32 have no such
+            choice.
 
     Returns:
         `out`, or a new array, m x n of the operands' type, row-major: a NumPy array, or a device array on the
