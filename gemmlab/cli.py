@@ -89,6 +89,14 @@ def types(text: str) -> list[str]:
     return found
 
 
+def tensor_precisions(text: str) -> list[str]:
+    """Such as tf32,tf32x3."""
+    found = text.split(",")
+    if unknown := [name for name in found if name not in ("tf32", "tf32x3")]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of the precisions tf32 and tf32x3")
+    return found
+
+
 def _device(parser) -> None:
     parser.add_argument("--device", help="an index or part of a name (default: the preferred device)")
 
@@ -154,6 +162,10 @@ def _compare_options(parser) -> None:
     words = "of the matrices, such as float64,complex64 (default: float32)"
     shapes.add_argument("--types", type=types, default=["float32"], help=words)
     shapes.add_argument("--numpy", action="store_true", help="NumPy arrays in and out instead of device arrays")
+    words = "tf32, tf32x3 or both (tf32,tf32x3), beside float32 instead of another library"
+    shapes.add_argument("--precision", type=tensor_precisions, default=[], dest="precisions", help=words)
+    words = "time the device alone, which never waits for the host (on a GPU)"
+    shapes.add_argument("--device-time", action="store_true", help=words)
     kernels = parser.add_argument_group("launches alone beside a library's, without what a call costs")
     kernels.add_argument("--cublas", action="store_true", help="cuBLAS SGEMM, by PyTorch")
     kernels.add_argument("--clblast", metavar="LIBRARY", default="", help="CLBlast's shared library: libclblast.so.1")
@@ -333,8 +345,9 @@ def run_compare(given: Arguments) -> int:
     _needs_json(given, "repeats")
     if not (given.cublas or given.clblast):
         return _compare_calls(given, device)
-    if given.random or given.numpy:
-        raise ValueError("--random and --numpy are for calls; they go without --cublas and --clblast")
+    if given.random or given.numpy or given.precisions or given.device_time:
+        words = "--random, --numpy, --precision and --device-time are for calls"
+        raise ValueError(f"{words}; they go without --cublas and --clblast")
     if not given.sizes:
         raise ValueError("compare what? Give --sizes")
     more = libraries.recorded(given.sizes, device, given.clblast, given.cublas)
@@ -363,7 +376,8 @@ def _compare_calls(given: Arguments, device) -> int:
         shapes += calls.random_shapes(given.random, given.seed, most)
     if not shapes:
         raise ValueError("compare what? Give --sizes, --random N, or both")
-    rows = [row for dtype in given.types for row in calls.compare(shapes, device, given.numpy, dtype)]
+    how = given.precisions, given.device_time
+    rows = [row for dtype in given.types for row in calls.compare(shapes, device, given.numpy, dtype, *how)]
     large = calls.large(rows, device.kind)
     words = f"{len(large)} of them with at least {calls.LARGE.get(device.kind, calls.LARGE['CPU']):.0e} operations"
     for some, which in ((rows, f"{len(rows)} shapes"), (large, words)):

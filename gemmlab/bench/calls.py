@@ -2,13 +2,15 @@
 
 A round calls each way of multiplying in turn, so that what slows the machine for a while slows all of them. A call
 includes all that it costs the host; what is counted is the time from before the first call of a round until the last
-result is there.
+result is there. In device time, calls are queued behind long products, so that the device never waits for the host:
+what is counted then is the time from the end of those products to the last result.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +27,10 @@ ROUND_SECONDS = 0.05  # as many calls make up a round
 CALLS = 50  # but no more than this
 #: Seconds at a time in which a processor's threads are watched until they sleep, and seconds in all, at most.
 WATCHED, LONGEST_PAUSE = 0.05, 2.0
+MOST_ROUNDS, ROUNDS_SECONDS = 25, 0.25  # between precisions, which often launch the same: as many as take so long
+QUEUED = 50  # calls of a round in device time: a driver does not take any number before the first one begins
+BUSY = 4096  # side of the products that keep a device busy while calls are queued
+RANDOM = 2**24  # random numbers of which matrices consist, again and again: making them takes longer than multiplying
 LONGEST = 16384  # side of a random product
 MOST_FLOPS = 2e12  # of a random product on a GPU; see `most_flops`
 LARGE = {"GPU": 1e9, "CPU": 1e8}  # operations from which on the device decides, and not the host that calls it
@@ -43,7 +49,7 @@ def most_flops(device: Device) -> float:
         return MOST_FLOPS
     x = np.ones((1024, 1024), np.float32)
     way = Way(lambda: matmul(x, x, device=device), lambda: None)
-    seconds = min(_seconds(way, 1) for _ in range(4))
+    seconds = min(wall_seconds(way, 1) for _ in range(4))
     return 10.0 ** np.floor(np.log10(0.5 * 2 * 1024**3 / seconds))
 
 
@@ -72,16 +78,30 @@ def random_shapes(number: int, seed: int, most_flops: float) -> list[Shape]:
     return found
 
 
+class Long(NamedTuple):
+    """Long products that were begun on a device.
+
+    Attributes:
+        over: whether they are done.
+        wait: waits for them.
+    """
+
+    over: Callable[[], bool]
+    wait: Callable[[], object]
+
+
 class Way(NamedTuple):
     """A way to multiply two given matrices.
 
     Attributes:
         call: multiplies; it need not wait for the result.
         wait: waits for all results.
+        occupy: begins so many long products, where the calls will be queued behind them.
     """
 
     call: Callable[[], object]
     wait: Callable[[], object]
+    occupy: Callable[[int], Long] | None = None
 
 
 class Row(NamedTuple):
@@ -89,7 +109,8 @@ class Row(NamedTuple):
 
     Attributes:
         m, n, k: sizes of the row-major product: a is m x k, b is k x n.
-        seconds: by the way's name, the seconds per call of each round; the last one is the other library's.
+        seconds: by the way's name, the seconds per call of each round; the last one is the other library's, or that of
+            float32 where precisions are compared.
         dtype: the type of the matrices.
     """
 
@@ -106,7 +127,7 @@ class Row(NamedTuple):
         return 2.0 * each * self.m * self.n * self.k
 
     def ratios(self, way: str) -> list[float]:
-        """How many times as fast as the other library each round was: its time over ours, in the same round."""
+        """How many times as fast as the last way each round was: its time over this one's, in the same round."""
         return [theirs / ours for ours, theirs in zip(self.seconds[way], [*self.seconds.values()][-1], strict=True)]
 
     def __str__(self) -> str:
@@ -120,7 +141,12 @@ class Row(NamedTuple):
 
 
 def compare(
-    shapes: list[Shape], device: Device | int | str | None = None, numpy: bool = False, dtype: str = "float32"
+    shapes: list[Shape],
+    device: Device | int | str | None = None,
+    numpy: bool = False,
+    dtype: str = "float32",
+    precisions: Sequence[str] = (),
+    device_time: bool = False,
 ) -> list[Row]:
     """Time `matmul` beside PyTorch (on a GPU, without TF32) or NumPy (on a processor), and print each shape.
 
@@ -130,36 +156,88 @@ def compare(
         numpy: whether operands and results are NumPy arrays. Otherwise they stay on the device: on its default queue,
             and on a queue of the user's own.
         dtype: "float32", "float64", "complex64" or "complex128".
+        precisions: "tf32", "tf32x3" or both, to time `matmul` with these beside `matmul` in float32, on a queue of the
+            user's own.
+        device_time: whether to time the device alone, without what a call costs the host (see `device_seconds`).
+
+    Raises:
+        ValueError: for precisions of other types or of NumPy arrays, and for device time of a processor, of NumPy
+            arrays, or of precisions, whose calls wait for the device.
     """
     device, rows = find_device(device), []
+    if precisions and (numpy or dtype != "float32"):
+        given = f"numpy={numpy}, dtype={dtype!r}"
+        raise ValueError(f"precisions={tuple(precisions)} are compared on device arrays of float32, but got {given}")
+    if device_time and (numpy or precisions or device.kind != "GPU"):
+        given = f"numpy={numpy}, precisions={tuple(precisions)}, device={device}"
+        raise ValueError(f"device_time is for calls that return before a GPU is done, but got {given}")
     if device.kind == "GPU":  # the compiler runs on one core, and takes longer than the products
-        chosen = dict.fromkeys(choice.choose(device, (n, m, k)) for m, n, k in shapes)
+        each = [(shape, way) for shape in shapes for way in (*precisions, "float32")]
+        chosen = dict.fromkeys(choice.choose(device, (n, m, k), precision=way) for (m, n, k), way in each)
         tuning.compile_ahead(device, [(kernel, dict(params)) for kernel, params in chosen])
     for m, n, k in shapes:
-        rng = np.random.default_rng(0)
-        a, b = _normal(rng, m, k, np.dtype(dtype)), _normal(rng, k, n, np.dtype(dtype))
-        ways = {**_ours(a, b, device, numpy), **_theirs(a, b, device, numpy)}
-        rows.append(Row(m, n, k, _alternating(ways), dtype))
+        a, b = _normal(m, k, np.dtype(dtype), 0), _normal(k, n, np.dtype(dtype), 1)
+        if precisions:
+            ways = _precisions(a, b, device, precisions)
+        else:
+            ways = {**_ours(a, b, device, numpy, device_time), **_theirs(a, b, device, numpy)}
+        seconds = _alternating(ways, MOST_ROUNDS if precisions else ROUNDS, device_time)
+        rows.append(Row(m, n, k, seconds, dtype))
         print(rows[-1], flush=True)
     return rows
 
 
-def _normal(rng: np.random.Generator, rows: int, columns: int, dtype: np.dtype) -> np.ndarray:
+def _normal(rows: int, columns: int, dtype: np.dtype, seed: int) -> np.ndarray:
     """A matrix of standard normal numbers; a complex one has two in each element."""
     real = np.empty(0, dtype).real.dtype
-    return rng.standard_normal((rows, columns * (dtype.itemsize // real.itemsize)), real).view(dtype)
+    return np.resize(_numbers(real, seed), (rows, columns * (dtype.itemsize // real.itemsize))).view(dtype)
 
 
-def _ours(a: np.ndarray, b: np.ndarray, device: Device, numpy: bool) -> dict[str, Way]:
+@lru_cache(2)
+def _numbers(real: np.dtype, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(RANDOM, real)
+
+
+def _ours(a: np.ndarray, b: np.ndarray, device: Device, numpy: bool, device_time: bool) -> dict[str, Way]:
     if numpy:
         return {"matmul of NumPy arrays": Way(lambda: matmul(a, b, device=device), lambda: None)}
-    queues = {"default queue": device.queue, "own queue": cl.CommandQueue(device.context, device.cl)}
+    queues = {"own queue": cl.CommandQueue(device.context, device.cl)}
+    if not device_time:  # the default queue keeps the time of each launch, which takes the device microseconds
+        queues = {"default queue": device.queue, **queues}
     return {name: _on(queue, a, b) for name, queue in queues.items()}
 
 
 def _on(queue: cl.CommandQueue, a: np.ndarray, b: np.ndarray) -> Way:
     x, y = (cla.to_device(queue, z) for z in (a, b))
-    return Way(lambda: matmul(x, y), queue.finish)
+    return on_queue(queue, lambda: matmul(x, y))
+
+
+def on_queue(queue: cl.CommandQueue, call: Callable[[], object]) -> Way:
+    """A way to multiply by calls on an OpenCL queue."""
+    return Way(call, queue.finish, partial(_occupied, queue))
+
+
+def _occupied(queue: cl.CommandQueue, count: int) -> Long:
+    """Begin so many long products on a queue."""
+    x, out = _long(queue)
+    for _ in range(count):
+        (event,) = matmul(x, x, out).events
+    complete = cl.command_execution_status.COMPLETE
+    return Long(lambda: event.command_execution_status == complete, event.wait)
+
+
+@lru_cache(2)
+def _long(queue: cl.CommandQueue) -> tuple[cla.Array, cla.Array]:
+    """A matrix of zeroes and memory for its square, kept: freeing memory would wait for the device."""
+    x = cla.zeros(queue, (BUSY, BUSY), np.float32)
+    return x, cla.empty_like(x)
+
+
+def _precisions(a: np.ndarray, b: np.ndarray, device: Device, precisions: Sequence[str]) -> dict[str, Way]:
+    """`matmul` in each precision, and in float32."""
+    queue = cl.CommandQueue(device.context, device.cl)
+    x, y = (cla.to_device(queue, z) for z in (a, b))
+    return {name: on_queue(queue, partial(matmul, x, y, precision=name)) for name in (*precisions, "float32")}
 
 
 def _theirs(a: np.ndarray, b: np.ndarray, device: Device, numpy: bool) -> dict[str, Way]:
@@ -173,20 +251,34 @@ def _theirs(a: np.ndarray, b: np.ndarray, device: Device, numpy: bool) -> dict[s
     if numpy:
         return {"PyTorch": Way(lambda: torch.matmul(x.cuda(), y.cuda()).cpu(), torch.cuda.synchronize)}
     x, y = x.cuda(), y.cuda()
-    return {"PyTorch": Way(lambda: torch.matmul(x, y), torch.cuda.synchronize)}
+
+    def occupy(count: int) -> Long:
+        z, event = torch.zeros(BUSY, BUSY, device="cuda"), torch.cuda.Event()
+        for _ in range(count):
+            torch.matmul(z, z)
+        event.record()
+        return Long(event.query, event.synchronize)
+
+    return {"PyTorch": Way(lambda: torch.matmul(x, y), torch.cuda.synchronize, occupy)}
 
 
-def _alternating(ways: dict[str, Way]) -> dict[str, list[float]]:
-    """Seconds per call of each round, by the way's name. All ways make the same number of calls."""
+def _alternating(ways: dict[str, Way], most: int = ROUNDS, device_time: bool = False) -> dict[str, list[float]]:
+    """Seconds per call of each round, by the way's name. All ways make the same number of calls.
+
+    There are `ROUNDS` rounds, or up to `most` where they are short.
+    """
     for way in ways.values():
-        _seconds(way, 1)  # compiles
-    calls = int(np.clip(ROUND_SECONDS / max(_seconds(way, 1) for way in ways.values()), 1, CALLS))
+        wall_seconds(way, 1)  # compiles
+    slowest = max(wall_seconds(way, 1) for way in ways.values())
+    calls = int(np.clip(ROUND_SECONDS / slowest, 1, QUEUED if device_time else CALLS))
+    rounds = int(np.clip(ROUNDS_SECONDS / (calls * slowest), ROUNDS, most))
+    timed = device_seconds if device_time else wall_seconds
     found: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for name, way in ways.items():
             if "NumPy" in ways:
                 _let_threads_sleep()
-            found[name].append(_seconds(way, calls))
+            found[name].append(timed(way, calls))
     return found
 
 
@@ -204,7 +296,7 @@ def _let_threads_sleep() -> None:
         busy = time.process_time() - before > 0.02 * WATCHED
 
 
-def _seconds(way: Way, calls: int) -> float:
+def wall_seconds(way: Way, calls: int) -> float:
     """Seconds per call, from before the first one until all results are there."""
     way.wait()
     start = time.perf_counter()
@@ -212,6 +304,30 @@ def _seconds(way: Way, calls: int) -> float:
         way.call()
     way.wait()
     return (time.perf_counter() - start) / calls
+
+
+def device_seconds(way: Way, calls: int) -> float:
+    """Seconds per call of a device that never waits for the host: calls queued behind long products, from the end of
+    these until all results are there. With more products and fewer calls if they were over before all were queued.
+
+    Raises:
+        RuntimeError: if not even a single call could be queued in time: it must have waited for the device.
+    """
+    assert way.occupy is not None, "calls of NumPy arrays wait for the device"
+    count, left = 1, calls
+    while left:
+        way.wait()
+        products = way.occupy(count)
+        for _ in range(left):
+            way.call()
+        late = products.over()
+        products.wait()
+        start = time.perf_counter()
+        way.wait()
+        if not late:
+            return (time.perf_counter() - start) / left
+        count, left = 2 * count, left // 2
+    raise RuntimeError(f"even one of {calls} calls returned only after {count // 2} products of {BUSY} were done")
 
 
 def summary(rows: list[Row]) -> dict[str, dict[str, float]]:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, TimeoutError, as_completed
 from contextlib import suppress
+from functools import partial
 from math import inf, prod
 from multiprocessing import get_context
 from pathlib import Path
@@ -20,10 +21,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyopencl as cl
+import pyopencl.array as cla
 from tqdm import tqdm
 
 from ..blas.passes import Matrix, Session
 from ..blas.problem import Layout, Problem
+from ..blas.products import matmul
 from ..catalog import find
 from ..catalog.spec import tiles_over
 from ..family import candidates
@@ -52,6 +55,7 @@ THIN = (
 SEED, RANDOM = 20101, 240
 #: Sides of the squares at which the look at operands for TF32 is timed.
 RANGE_SIDES = (64, 1024, 4096, 8192)
+_AWKWARD = 65  # side of the square whose whole call is timed with that look
 #: Precisions that are recorded, and of how many random shapes for those on tensor cores.
 TENSOR_SHAPES = 60
 #: Seconds that timing a candidate at a shape should take, and the fewest and the most runs besides the first one.
@@ -129,7 +133,9 @@ def record(
     missing = [group for group in missing if group]
     ready = _compiled(device, missing, start + min(compiling, seconds))
     bench = _Bench(device)
-    data.setdefault("range_us", [bench.range_check(side) for side in RANGE_SIDES])
+    if "tensor" in device.features and "range_call_us" not in data:
+        data["range_us"] = [bench.range_check(side) for side in RANGE_SIDES]
+        data["range_call_us"] = bench.call_with_range_check()
     saved = time.monotonic()
     try:
         for group in tqdm(missing, unit="shape", disable=None):
@@ -268,15 +274,25 @@ class _Bench:
                 found["cublas_us"] = [_short(1e6 * s) for s in cublas_seconds(n, m, k)]
 
     def range_check(self, side: int) -> list[float]:
-        """Elements of two square matrices, and microseconds by the host's clock to see whether TF32 suits them."""
+        """Elements of two square matrices, and microseconds of the device to see whether TF32 suits them."""
         matrices = [Matrix(buffer, Layout.compact(side, side)) for buffer in self._operands(side**2, side**2)]
-        seconds = []
-        for _ in range(4):
-            with Session(self.queue, self.device) as session:
-                start = time.perf_counter()
-                session.has_unsplittable(*matrices)
-                seconds.append(time.perf_counter() - start)
-        return [2 * side**2, _short(1e6 * min(seconds))]
+        queue = cl.CommandQueue(self.device.context, self.device.cl)  # without profiling, which takes time
+
+        def look() -> None:
+            with Session(queue, self.device) as session:
+                session.look_for_unsplittable(*matrices)
+
+        look()  # compiles
+        way = calls.on_queue(queue, look)
+        return [2 * side**2, _short(1e6 * min(calls.device_seconds(way, 20) for _ in range(3)))]
+
+    def call_with_range_check(self) -> float:
+        """Microseconds of a whole call in TF32 that the host decides, not the device: a small one, nothing aligned."""
+        queue = cl.CommandQueue(self.device.context, self.device.cl)
+        x = cla.to_device(queue, self._random[: _AWKWARD**2].reshape(_AWKWARD, _AWKWARD))
+        way = calls.on_queue(queue, partial(matmul, x, x, kernel=candidates.TENSOR_CORES, precision="tf32"))
+        way.call()  # compiles
+        return _short(1e6 * min(calls.wall_seconds(way, calls.CALLS) for _ in range(3)))
 
     def _operands(self, *elements: int) -> list[cl.Buffer]:
         """Buffers of at least so many random numbers."""

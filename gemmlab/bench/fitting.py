@@ -217,14 +217,12 @@ def constants(record: dict[str, Any], command: str) -> dict[str, Any]:
     chip, texts = fit(timed(record), record["device"]["units"])
     ways = menu(record)
     names = {key: name for name, key in KERNELS.items()}
-    elements, waits = np.array(record["range_us"]).T
-    element, start = np.polyfit(elements, waits * 1e3, 1, w=1 / waits)
     return {
         **record["device"],
         "date": record["date"],
         "commands": [command],
         "chip": {name: _nanoseconds(value) for name, value in chip._asdict().items() if name != "units"},
-        "check": [_nanoseconds(1e-9 * start), _nanoseconds(1e-9 * element)],
+        "check": check(record),
         "texts": [
             [names[text[0]], dict(text[1]), [_nanoseconds(c) for c in own], [*map(list, sorted(ways[text]))]]
             for text, own in texts.items()
@@ -236,6 +234,16 @@ def constants(record: dict[str, Any], command: str) -> dict[str, Any]:
             for best in _quickest(record, sizes, chip)
         ],
     }
+
+
+def check(record: dict[str, Any]) -> list[float]:
+    """Nanoseconds of the look at operands for TF32: its start, each element, and the host between two of them."""
+    if "range_call_us" not in record:
+        return []  # no tensor cores
+    elements, looks = np.array(record["range_us"]).T
+    element, start = np.polyfit(elements, looks * 1e3, 1, w=1 / looks)
+    host = 1e3 * record["range_call_us"] - start
+    return [_nanoseconds(1e-9 * value) for value in (start, element, host)]
 
 
 def _quickest(record: dict[str, Any], sizes: tuple[int, int, int], chip: Chip) -> list[Timed]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
@@ -29,6 +30,7 @@ _MOVED = 32, 8, 4  # PX, PY and PE of pad.cl
 _TURNED = 32, 8  # TT and TR of transpose.cl
 _LINE = 64  # WG of range.cl
 _ADDED = 128, 4  # WG and EACH of axpby.cl
+_AHEAD, _COLUMNS = 8, 512  # AHEAD of range.cl, and columns of its work-items at most
 _COMPLETE = cl.command_execution_status.COMPLETE
 
 #: Bytes that a pool of device memory may hold back for the next call, beside twice what the last call needed.
@@ -175,14 +177,27 @@ class Session:
 
     def has_unsplittable(self, *matrices: Matrix) -> bool:
         """Whether any holds a number that two TF32 numbers cannot stand for (see ``range.cl``); waits for it."""
+        return self.look_for_unsplittable(*matrices)()
+
+    def look_for_unsplittable(self, *matrices: Matrix) -> Callable[[], bool]:
+        """Enqueue what `has_unsplittable` needs; the function returned waits for its answer.
+
+        The answer comes by a queue of its own, so that the device goes on meanwhile with what this one has been given.
+        """
         found, self.recording = self.memory(1), None
         cl.enqueue_fill_buffer(self.queue, found, np.int32(0), 0, 4)
         for buffer, x in matrices:
-            size, args = (round_up(x.rows, _LINE), min(x.cols, 512)), (x.rows, x.cols, x.ld, x.offset, buffer)
-            self._launch("range.cl", "range", size, (_LINE, 1), *args, found)
-        answer = np.empty(1, np.int32)
-        cl.enqueue_copy(self.queue, answer, found)
-        return bool(answer[0])
+            size = round_up(x.rows, _LINE), min(tiles_over(x.cols, _AHEAD), _COLUMNS)
+            self._launch("range.cl", "range", size, (_LINE, 1), x.rows, x.cols, x.ld, x.offset, buffer, found)
+        _, looked = self.events[-1]
+
+        def answer() -> bool:
+            said = np.empty(1, np.int32)
+            self.queue.flush()  # another queue waits for it
+            cl.enqueue_copy(_queue_beside(self.queue), said, found, wait_for=[looked])
+            return bool(said[0])
+
+        return answer
 
     def multiply(self, kernel: Kernel, problem: Problem, a, b, out: Matrix, scratch=None) -> Matrix:
         """C = A B, by the passes that `plan` lists.
@@ -316,6 +331,12 @@ def _moving(out: Layout) -> tuple[int, int]:
 @cached(64)
 def _helper(device: Device, context: cl.Context, file: str, name: str) -> Built:
     return build(device, context, file, sources.read(file), {}, name)
+
+
+@cached(8)
+def _queue_beside(queue: cl.CommandQueue) -> cl.CommandQueue:
+    """A second queue of the same device, for what need not wait for the first."""
+    return cl.CommandQueue(queue.context, queue.device)
 
 
 @cached(8)

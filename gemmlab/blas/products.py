@@ -108,10 +108,16 @@ def _with_precision(spec, params, precision: str) -> dict[str, int]:
 
 
 def multiply(session: Session, chosen: Kernel, problem: Problem, a, b, out: Matrix) -> None:
-    """C = A B on buffers, column-major; numbers that TF32 parts cannot stand for are multiplied in float32."""
-    if chosen.spec.tensor and session.has_unsplittable(placed(a, problem.a), placed(b, problem.b)):
-        chosen = select("auto", None, "auto", session.device, session.queue.context, problem[:3])
+    """C = A B on buffers, column-major; numbers that TF32 parts cannot stand for are multiplied in float32.
+
+    Tensor cores multiply before the host knows whether there are such numbers: the device would be idle while it asks.
+    """
+    operands = placed(a, problem.a), placed(b, problem.b)
+    unsuited = session.look_for_unsplittable(*operands) if chosen.spec.tensor else None
     session.multiply(chosen, problem, a, b, out)
+    if unsuited and unsuited():
+        chosen = select("auto", None, "auto", session.device, session.queue.context, problem[:3])
+        session.multiply(chosen, problem, a, b, out)
 
 
 class Prepared(NamedTuple):
@@ -615,8 +621,10 @@ def matmul(
             element of a and b to 10 bits after the point (relative errors of about 3e-4), "tf32x3" cuts it into two
             such numbers and multiplies three times. On normal data that is more accurate than a chain of float32
             multiply-adds: "tensor_cores" and its chapter have the figures. Matrices with infinities, NaN, or magnitudes
-            that do not split (not zero, but below 2^-100; from 2^127 on) are found first and multiplied as
-            "float32"; looking for them waits for the device. Other types than float32 have no such choice.
+            that do not split (not zero, but below 2^-100; from 2^127 on) are found and multiplied as "float32"; the
+            call waits until the device has looked for them, which it does before it multiplies. At sizes where
+            "float32" is quicker it multiplies anyway, and nothing is looked for. Other types than float32 have no such
+            choice.
 
     Returns:
         `out`, or a new array, m x n of the operands' type, row-major: a NumPy array, or a device array on the

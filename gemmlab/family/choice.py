@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from math import log2
+from math import inf, log2
 from typing import NamedTuple
 
 from ..caches import Notes, cached
@@ -24,6 +24,10 @@ from .selection import Choice, kind
 
 Sizes = tuple[int, int, int]
 
+#: The model is wrong by a fifth at times. TF32 has to be so much quicker than float32 to multiply instead, and so has a
+#: way to share work that is not on the menu (`Known.ways`), which has to be compiled first.
+_CLEARLY = 1.2
+
 #: Winners of trials on the device at hand (see `settle`), by device, driver, version, precision and class of shapes.
 winners = Notes("choices.json")
 _forgetting: list[Callable[[], None]] = []
@@ -36,10 +40,11 @@ class Known(NamedTuple):
         device, units: on which they were found: its name and its compute units.
         chip: what all texts share.
         texts: those of each text (`ranking.text_of`).
-        ways: how the work of each text may be shared (`ranking.sharing`). A few texts and ways serve all shapes; with
-            more of them, nearly every shape would have to wait for the compiler.
+        ways: how the work of each text is mostly shared (`ranking.sharing`). A few texts and ways serve nearly all
+            shapes; with more of them, nearly every shape would have to wait for the compiler.
         timed: the quickest candidate of the record at usual sizes in float32, by M, N, K.
-        check: seconds to see whether TF32 suits the operands, and further seconds per element.
+        check: seconds of the device to see whether TF32 suits the operands, further ones per element, and those of the
+            host until the next call can look; nothing where there are no tensor cores.
     """
 
     device: str
@@ -48,7 +53,7 @@ class Known(NamedTuple):
     texts: dict[tuple, Constants]
     ways: dict[tuple, frozenset[Shared]]
     timed: dict[Sizes, Choice]
-    check: tuple[float, float]
+    check: tuple[float, ...]
 
 
 class Ranked(NamedTuple):
@@ -76,8 +81,8 @@ def known(device: Device) -> Known | None:
         for m, n, k, name, params in found.get("timed", ())
     }
     chip = Chip(**{name: 1e-9 * value for name, value in found["chip"].items()}, units=device.units)
-    start, element = (1e-9 * value for value in found["check"])
-    return Known(found["device"], found["units"], chip, texts, ways, timed, (start, element))
+    check = tuple(1e-9 * value for value in found["check"])
+    return Known(found["device"], found["units"], chip, texts, ways, timed, check)
 
 
 def ranked(device: Device, sizes: Sizes, precision: str = "float32") -> list[Ranked]:
@@ -85,18 +90,33 @@ def ranked(device: Device, sizes: Sizes, precision: str = "float32") -> list[Ran
 
     For "tf32" and "tf32x3" those in float32 are among them: they are more accurate, and at small sizes quicker.
     """
-    facts, (m, n, k) = known(device), sizes
+    facts = known(device)
     if facts is None:
         return []
     found: list[Ranked] = []
     for way in dict.fromkeys((precision, "float32")):
-        check = facts.check[0] + facts.check[1] * (m * k + k * n) if way != "float32" else 0.0
-        able = [choice for choice in candidates(device, sizes, way) if text_of(choice) in facts.texts]
-        few = [choice for choice in able if sharing(choice, device.units) in facts.ways[text_of(choice)]]
-        for choice in few or able:
-            does = work(choice, sizes)
-            found.append(Ranked(choice, seconds(does, facts.texts[text_of(choice)], facts.chip) + check, does))
+        able: list[Ranked] = []
+        for choice in candidates(device, sizes, way):
+            if text_of(choice) in facts.texts:
+                does = work(choice, sizes)
+                takes = seconds(does, facts.texts[text_of(choice)], facts.chip)
+                able.append(Ranked(choice, takes if way == "float32" else _checked(takes, sizes, facts), does))
+        found += _on_the_menu(able, facts, device.units)
     return sorted(found, key=lambda one: one.seconds)
+
+
+def _on_the_menu(able: list[Ranked], facts: Known, units: int) -> list[Ranked]:
+    """Those that share work as the menu has it, and others that are clearly quicker than all of these."""
+    usual = [sharing(one.choice, units) in facts.ways[text_of(one.choice)] for one in able]
+    best = min((one.seconds for one, on_it in zip(able, usual, strict=True) if on_it), default=inf)
+    return [one for one, on_it in zip(able, usual, strict=True) if on_it or _CLEARLY * one.seconds < best]
+
+
+def _checked(takes: float, sizes: Sizes, facts: Known) -> float:
+    """Seconds per call of a product in TF32, if calls follow each other: the device looks at the operands, and then it
+    multiplies while the host comes back and works the next call out, if that takes no longer."""
+    (m, n, k), (start, element, host) = sizes, facts.check
+    return start + element * (m * k + k * n) + max(takes, host)
 
 
 @cached(4096)
@@ -110,10 +130,22 @@ def choose(device: Device, sizes: Sizes, edges: str = "auto", precision: str = "
         timed = settled(device, sizes, precision) or _recorded(device, sizes, precision)
         if timed:
             return timed
-        best = ranked(device, sizes, precision)
-        if best:
-            return best[0].choice
+        order = ranked(device, sizes, precision)
+        if order:
+            best = _best(order).choice
+            # in float32 also by trials and records, as without any precision
+            return best if precision == "float32" or find(best[0]).tensor else choose(device, sizes)
     return selection.choose(device, sizes, edges, precision)
+
+
+def _best(order: list[Ranked]) -> Ranked:
+    """The quickest candidate, but one in TF32 only if it is clearly quicker than those in float32."""
+    plain = _quickest(order, tensor=False) or order[0]
+    return plain if _CLEARLY * order[0].seconds > plain.seconds else order[0]
+
+
+def _quickest(order: list[Ranked], tensor: bool) -> Ranked | None:
+    return next((one for one in order if find(one.choice[0]).tensor == tensor), None)
 
 
 def settled(device: Device, sizes: Sizes, precision: str) -> Choice | None:
@@ -211,16 +243,18 @@ def _why(device: Device, sizes: Sizes, precision: str, taken: Choice) -> str:
     order = ranked(device, sizes, precision)
     if not order:
         return f"No constants are known for {device}: it is the row of the table that is nearest to these sizes."
-    facts, best = known(device), order[0]
+    facts, best = known(device), _best(order)
     assert facts is not None
+    rivals = order if best is order[0] else [one for one in order if not find(one.choice[0]).tensor]
     sentences = [
-        f"Of {len(order)} candidates it should be the quickest, with {_microseconds(best.seconds)} on {device}"
+        f"Of {len(rivals)} candidates{'' if rivals is order else ' in float32'} it should be the quickest, with "
+        f"{_microseconds(best.seconds)} on {device}"
         f"{'' if facts.device in device.name else f' as far as constants of {facts.device} tell'}.",
         _shape_of(best, sizes, device),
     ]
     if precision != "float32":
         sentences.append(_beside_float32(order, precision))
-    others = [one for one in order[1:] if text_of(one.choice) != text_of(taken)]
+    others = [one for one in rivals[1:] if text_of(one.choice) != text_of(taken)]
     if others:
         sentences.append(f"Next comes {_in_words(others[0], sizes)} with {_microseconds(others[0].seconds)}.")
     return " ".join(sentences)
@@ -245,14 +279,18 @@ def _in_words(one: Ranked, sizes: Sizes) -> str:
 
 
 def _beside_float32(order: list[Ranked], precision: str) -> str:
-    tensor = next((one for one in order if find(one.choice[0]).tensor), None)
-    plain = next((one for one in order if not find(one.choice[0]).tensor), None)
+    tensor, plain = (_quickest(order, tensor) for tensor in (True, False))
     if tensor is None or plain is None:
         return ""
-    faster = "float32 is quicker here, so that it multiplies" if plain.seconds < tensor.seconds else "tensor cores are"
+    if _best(order) is tensor:
+        which = "tensor cores are quicker"
+    elif tensor.seconds < plain.seconds:
+        which = "that is too close to be sure, so that float32 multiplies"
+    else:
+        which = "float32 is quicker here, so that it multiplies"
     return (
         f"In {precision} it would take {_microseconds(tensor.seconds)}, a look at the operands included, and in "
-        f"float32 {_microseconds(plain.seconds)}: {faster}{'' if plain.seconds < tensor.seconds else ' quicker'}."
+        f"float32 {_microseconds(plain.seconds)}: {which}."
     )
 
 

@@ -2,7 +2,9 @@
 //
 // Idea:     every work-item inspects some elements, neighbouring work-items neighbouring
 //           elements, and sets *found to 1 if one of them is unsplittable. All work-items
-//           would write the same value, so none has to wait for another.
+//           would write the same value, so none has to wait for another. Each loads AHEAD
+//           elements before it looks at the first, since memory answers late; beyond the last
+//           column it takes that one again.
 // Costs:    one load per element.
 // Requires: *found is 0 before the launch. LD is the leading dimension of the P x Q matrix,
 //           and offset is the index of its first element. Unsplittable are infinities, NaN,
@@ -11,6 +13,10 @@
 
 #ifndef WG
 #define WG 64 // work-items in a work-group, all in dimension 0
+#endif
+
+#ifndef AHEAD
+#define AHEAD 8 // elements that a work-item loads at a time
 #endif
 
 #define SMALLEST 0x0d800000u // 2^-100
@@ -22,10 +28,19 @@ void range(const int P, const int Q, const int LD, const long offset,
            __global int* restrict found)
 {
     const int p = get_global_id(0);
+    const int columns = get_global_size(1);
     int strange = 0;
-    for (int q = get_global_id(1); q < Q && p < P; q += get_global_size(1)) {
-        const uint bits = in[offset + (long)q*LD + p] & 0x7fffffffu; // without the sign
-        strange |= bits >= LARGEST || (bits > 0 && bits < SMALLEST);
+    for (int q = get_global_id(1); q < Q && p < P; q += AHEAD*columns) {
+        uint bits[AHEAD];
+        #pragma unroll
+        for (int i = 0; i < AHEAD; i++) {
+            bits[i] = in[offset + min((long)q + (long)i*columns, Q - 1L)*LD + p];
+        }
+        #pragma unroll
+        for (int i = 0; i < AHEAD; i++) {
+            const uint size = bits[i] & 0x7fffffffu; // without the sign
+            strange |= size >= LARGEST || (size > 0 && size < SMALLEST);
+        }
     }
     if (strange) {
         *found = 1;

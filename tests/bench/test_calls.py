@@ -3,6 +3,7 @@
 import json
 import types
 
+import numpy as np
 import pytest
 
 from gemmlab import cli
@@ -28,7 +29,7 @@ def test_a_round_lasts_until_all_results_are_there(monkeypatch):
 
     monkeypatch.setattr(calls, "time", types.SimpleNamespace(perf_counter=lambda: now[0]))
     way = calls.Way(lambda: later(2), lambda: later(10))
-    assert calls._seconds(way, 5) == pytest.approx((5 * 2 + 10) / 5)
+    assert calls.wall_seconds(way, 5) == pytest.approx((5 * 2 + 10) / 5)
 
 
 def test_rounds_alternate_and_are_of_equal_length(monkeypatch):
@@ -57,6 +58,53 @@ def test_a_round_waits_until_threads_sleep(busy, watched, monkeypatch):
     assert spent[0] == pytest.approx(watched * calls.WATCHED)
 
 
+def test_device_time_leaves_out_what_the_host_takes(monkeypatch):
+    """On a host that needs 1 per call, and a device that needs 2 per call and 10 per long product."""
+    now, until = 0.0, 0.0  # of the host; the device's end of all that it was given
+
+    def given(host, device):
+        nonlocal now, until
+        now += host
+        until = max(now, until) + device
+
+    def wait(end=None):
+        nonlocal now
+        now = max(now, until if end is None else end)
+
+    def occupy(count):
+        given(0, 10 * count)
+        end = until
+        return calls.Long(lambda: now >= end, lambda: wait(end))
+
+    monkeypatch.setattr(calls, "time", types.SimpleNamespace(perf_counter=lambda: now))
+    assert calls.device_seconds(calls.Way(lambda: given(1, 2), wait, occupy), 25) == 2.0
+    with pytest.raises(RuntimeError, match="25 calls"):
+        calls.device_seconds(calls.Way(lambda: [given(1, 2), wait()], wait, occupy), 25)
+
+
+def test_a_queue_is_kept_busy_by_long_products(any_device, monkeypatch):
+    monkeypatch.setattr(calls, "BUSY", 64)
+    way = calls._on(any_device.queue, *(calls._normal(8, 8, np.dtype(np.float32), seed) for seed in (0, 1)))
+    products = way.occupy(2)
+    way.call()
+    products.wait()
+    assert products.over()
+    way.wait()
+
+
+def test_precisions_are_compared_with_float32(any_device, monkeypatch):
+    asked = []
+    monkeypatch.setattr(calls, "matmul", lambda x, y, precision: asked.append(precision))
+    monkeypatch.setattr(calls.tuning, "compile_ahead", lambda device, settings: None)
+    (row,) = calls.compare([(8, 9, 10)], any_device, precisions=("tf32x3", "tf32"))
+    assert [*row.seconds] == ["tf32x3", "tf32", "float32"] and len(row.ratios("tf32")) == calls.MOST_ROUNDS
+    assert asked.count("tf32x3") == asked.count("tf32") == asked.count("float32") > 0
+    with pytest.raises(ValueError, match="float64"):
+        calls.compare([(8, 9, 10)], any_device, dtype="float64", precisions=("tf32",))
+    with pytest.raises(ValueError, match="device_time"):
+        calls.compare([(8, 9, 10)], any_device, precisions=("tf32",), device_time=True)
+
+
 def test_the_summary():
     rows = [
         calls.Row(8, 8, 8, {"ours": [1.0, 2.0, 4.0], "theirs": [2.0, 2.0, 2.0]}),
@@ -75,7 +123,7 @@ def test_large_products_are_summed_up_apart():
 
 
 def test_random_products_are_as_large_as_the_device_takes(any_device, monkeypatch):
-    monkeypatch.setattr(calls, "_seconds", lambda way, number: 0.02)
+    monkeypatch.setattr(calls, "wall_seconds", lambda way, number: 0.02)
     assert calls.most_flops(any_device) == (2e12 if any_device.kind == "GPU" else pytest.approx(1e10))
 
 
@@ -96,4 +144,7 @@ def test_calls_are_compared_and_recorded(any_device, monkeypatch, capsys, tmp_pa
     with pytest.raises(SystemExit):
         cli.main([*command, "--types", "float16"])
     assert "float16" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cli.main([*command, "--precision", "tf16"])
+    assert "tf16" in capsys.readouterr().err
     assert cli.main([*command, "--numpy"]) == 0 and "matmul of NumPy arrays" in capsys.readouterr().out

@@ -24,7 +24,6 @@ def tiny(monkeypatch):
     monkeypatch.setattr(candidates, "shapes", lambda random: [(2, 40, 100), (1, 33, 130)][: random or None])
     monkeypatch.setattr(candidates.candidates, "candidates", few)
     monkeypatch.setattr(candidates, "peaks", lambda device: type("Peaks", (), {"gflops": 1000.0}))
-    monkeypatch.setattr(candidates, "RANGE_SIDES", (16, 32))
 
 
 def test_the_shapes_to_record_are_no_shapes_of_comparisons():
@@ -35,12 +34,21 @@ def test_the_shapes_to_record_are_no_shapes_of_comparisons():
         assert not compared & set(found)
 
 
+def test_the_look_at_operands_is_timed(any_device, monkeypatch):
+    monkeypatch.setattr(calls, "BUSY", 512)
+    bench, asked = candidates._Bench(any_device), []
+    elements, microseconds = bench.range_check(16)
+    assert elements == 2 * 16**2 and 0 < microseconds < 1e7
+    monkeypatch.setattr(candidates, "matmul", lambda *given, **options: asked.append(options["precision"]))
+    assert bench.call_with_range_check() > 0 and {*asked} == {"tf32"} and len(asked) > calls.CALLS
+
+
 def test_a_record_is_continued_and_renewed(any_device, tiny, tmp_path):
     path = tmp_path / "candidates.json"
     candidates.record(any_device, path, "python -m gemmlab record candidates", random=1)
     first = json.loads(path.read_text())
     assert [s["sizes"] for s in first["shapes"]] == [[40, 2, 100]]
-    assert first["kernels"] == [["narrow", TILE | {"GROUPS": g}] for g in (0, 2)] and len(first["range_us"]) > 1
+    assert first["kernels"] == [["narrow", TILE | {"GROUPS": g}] for g in (0, 2)]
     (one,) = first["shapes"]
     assert {run[0] for run in one["float32"]["runs"]} == {0, 1} and one["float32"]["failed"] == []
     assert all(0 < least <= median < 1e7 and launches == 1 for _, least, median, launches in one["float32"]["runs"])
@@ -81,7 +89,8 @@ def made(units: int = 20) -> tuple[dict, dict]:
         shapes.append({"sizes": [m, n, k], "float32": {"runs": runs}, "cublas_us": [10.0, 10.0]})
     device = {"device": "made up", "platform": "NVIDIA CUDA", "driver": "1.0", "units": units}
     record = {"device": device, "date": "2026-11-23", "kernels": kernels, "shapes": shapes}
-    return record | {"range_us": [[100, 20.0], [10**6, 30.0], [10**7, 120.0]]}, texts
+    looks = {"range_us": [[100, 20.0], [10**6, 30.0], [10**7, 120.0]], "range_call_us": 100.0}
+    return record | looks, texts
 
 
 def test_constants_are_found_again(tmp_path, any_device, monkeypatch):
@@ -94,7 +103,8 @@ def test_constants_are_found_again(tmp_path, any_device, monkeypatch):
     found = fitting.write(file, table, "python -m gemmlab record choice")
     assert re.fullmatch(r"20\d\d-\d\d-\d\d", found["date"]) and found["held_out"] == {"mean": 1.0}
     assert json.loads(table.read_text()) == {"gpu": {"device": "another", "texts": []}, "nvidia": found}
-    assert 5e3 < found["check"][0] < 3e4 and 5 < 1e3 * found["check"][1] < 20
+    start, element, host = found["check"]
+    assert 5e3 < start < 3e4 and 5 < 1e3 * element < 20 and start + host == pytest.approx(1e5, rel=1e-3)
     assert {KERNELS[name] for name, *_ in found["texts"]} == {NARROW.number}
     assert {ranking.text_of((KERNELS[name], tuple(p.items()))) for name, p, *_ in found["texts"]} <= texts.keys()
     chip = ranking.Chip(**{name: 1e-9 * value for name, value in found["chip"].items()}, units=20)

@@ -47,8 +47,9 @@ def test_every_shape_has_a_legal_kernel(gpu, sizes, precision):
     order = choice.ranked(gpu, sizes, precision)
     assert order and all(one.seconds > 0 for one in order)
     assert [one.seconds for one in order] == sorted(one.seconds for one in order)
-    recorded = choice.known(gpu).timed.get(sizes) if precision == "float32" else None
-    assert choice.choose(gpu, sizes, precision=precision) == (recorded or order[0].choice)
+    best = choice._best(order).choice
+    plain = best if find(best[0]).tensor else choice.known(gpu).timed.get(sizes, best)
+    assert choice.choose(gpu, sizes, precision=precision) == plain
     assert {one.choice for one in order} <= {*offered, *candidates(gpu, sizes)}
 
 
@@ -90,6 +91,44 @@ def test_small_products_in_tf32_are_multiplied_in_float32(gpu):
         assert choice.choose(gpu, (300, 300, 300), precision=precision) == choice.choose(gpu, (300, 300, 300))
         assert find(choice.choose(gpu, (4096, 4096, 4096), precision=precision)[0]).tensor
         assert "float32" in str(choice.explain(gpu, 300, 300, 300, precision))
+
+
+def test_no_product_in_tf32_takes_less_than_the_look_and_the_host(gpu):
+    start, element, host = choice.known(gpu).check
+    for m, n, k in ((300, 300, 300), (4096, 4096, 4096)):
+        look = start + element * (m + n) * k
+        order = choice.ranked(gpu, (m, n, k), "tf32x3")
+        assert all(one.seconds >= look + host for one in order if find(one.choice[0]).tensor)
+        assert order[0].seconds > 2 * look or not find(order[0].choice[0]).tensor
+
+
+def test_tf32_has_to_be_clearly_quicker(gpu):
+    """At these sizes the model says by how much, and a call on an H200 was slower."""
+    order = choice.ranked(gpu, (4939, 627, 760), "tf32")
+    plain = choice.ranked(gpu, (4939, 627, 760))[0]
+    assert find(order[0].choice[0]).tensor and order[0].seconds < plain.seconds
+    assert choice.choose(gpu, (4939, 627, 760), precision="tf32") == plain.choice
+    assert "too close" in choice.explain(gpu, 627, 4939, 760, "tf32").why
+
+
+def test_work_is_shared_as_the_menu_has_it_unless_that_is_clearly_slower(gpu):
+    known = choice.known(gpu)
+
+    def on_the_menu(one):
+        return ranking.sharing(one.choice, gpu.units) in known.ways[ranking.text_of(one.choice)]
+
+    few, long = choice.ranked(gpu, (1000, 1000, 1001)), choice.ranked(gpu, (27, 1, 1742))
+    assert all(map(on_the_menu, few)) and not on_the_menu(long[0])
+    assert long[0].seconds < 0.5 * min(one.seconds for one in long if on_the_menu(one))
+
+
+def test_where_float32_is_quicker_a_precision_changes_nothing(gpu, monkeypatch):
+    """Trials and records of float32 count there, too."""
+    sizes = (512, 512, 512)
+    assert choice.known(gpu).timed[sizes] == choice.choose(gpu, sizes, precision="tf32x3") == choice.choose(gpu, sizes)
+    winner = choice.ranked(gpu, sizes)[1].choice
+    choice.settle(gpu, sizes, "float32", winner)
+    assert choice.choose(gpu, sizes, precision="tf32x3") == choice.choose(gpu, sizes) == winner
 
 
 def test_devices_without_constants_take_the_table(any_device):

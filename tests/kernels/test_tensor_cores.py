@@ -98,7 +98,7 @@ def test_numbers_that_do_not_split_are_found(value, device):
     def uploaded(x):
         return Matrix(session.upload(x), Layout.compact(*x.shape[::-1]))
 
-    for shape in ((1, 1), (65, 3), (7, 600)):
+    for shape in ((1, 1), (65, 3), (7, 600), (5000, 2)):
         for place in ((0, 0), (-1, -1)):
             x = np.ones(shape, np.float32)
             x[place] = value
