@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+import numpy as np
 from tqdm import tqdm
 
-from ..blas import trials
+from ..blas import packed, products, trials
+from ..catalog.spec import positive
 from ..family import choice
 from ..opencl.devices import Device, find_device
 from . import tuning
@@ -37,9 +39,11 @@ def tune(
         What `matmul` takes for each shape, with the reason (see `gemmlab.auto`).
 
     Raises:
-        ValueError: for a device of which no constants are recorded, so that there are no candidates to begin with.
+        ValueError: for shapes that are not three whole numbers from 1 on, a precision that the device does not have,
+            and a device of which no constants are recorded, so that there are no candidates to begin with.
     """
-    device, shapes = find_device(device), [(int(m), int(n), int(k)) for m, n, k in shapes]
+    device, shapes = find_device(device), [_sizes(*_three(shape)) for shape in shapes]
+    products.check_precision(precision, device)
     if choice.known(device) is None:
         raise ValueError(
             f"no constants are recorded for {device}, so that there are no candidates to time; on a processor matmul "
@@ -63,9 +67,20 @@ def auto(
         precision: "float32", "tf32" or "tf32x3".
 
     Raises:
-        ValueError: for sizes below 1.
+        ValueError: for sizes that are no whole numbers from 1 on, and a precision that the device does not have.
     """
-    for name, size in (("m", m), ("n", n), ("k", k)):
-        if size < 1:
-            raise ValueError(f"{name} must be at least 1, not {size}")
-    return choice.explain(find_device(device), m, n, k, precision)
+    (m, n, k), device = _sizes(m, n, k), find_device(device)
+    products.check_precision(precision, device)
+    if packed.takes("auto", None, "auto", precision, np.dtype(np.float32), device):
+        return choice.Explanation(m, n, k, precision, "packed", {}, packed.why(device, n, m, k))
+    return choice.explain(device, m, n, k, precision)
+
+
+def _sizes(m: int, n: int, k: int) -> tuple[int, int, int]:
+    return positive("m", m), positive("n", n), positive("k", k)
+
+
+def _three(shape) -> tuple[int, int, int]:
+    if not isinstance(shape, Sequence) or isinstance(shape, str) or len(shape) != 3:
+        raise ValueError(f"shapes must hold m, n and k of each product, such as (300, 5000, 128), not {shape!r}")
+    return tuple(shape)

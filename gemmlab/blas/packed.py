@@ -45,7 +45,8 @@ def takes(kernel, params, edges, precision, dtype: np.dtype, device: Device) -> 
     """
     if not isinstance(kernel, str) or kernel not in ("auto", "packed"):
         return False
-    plain = params is None and edges == "auto" and precision == "float32"
+    words = isinstance(edges, str) and isinstance(precision, str)  # an array would be compared element by element
+    plain = params is None and words and (edges, precision) == ("auto", "float32")
     if kernel == "auto":
         return plain and device.kind == "CPU" and dtype.kind == "f" and _has(dtype, device)
     if dtype.kind != "f":
@@ -103,6 +104,14 @@ def suited(device: Device, precision: str, problem: Problem) -> InPlace | None:
         return replace(c, copies=True)
     fits = m * k * PRECISIONS[precision].size <= _SECOND_CACHE
     return c if rows_adjoin and (fits or c.columns <= 2) else None
+
+
+def why(device: Device, m: int, n: int, k: int) -> str:
+    """How M x K by K x N is multiplied in float32, column-major and without gaps, in sentences."""
+    begin = f"{device} is a processor: "
+    if suited(device, "s", Problem.compact(m, n, k)):
+        return begin + "the operands are read where they lie, in one launch, since packing them would take longer."
+    return begin + "both operands are packed into panels, so that what is read together lies together, and multiplied."
 
 
 def _in_one(session: Session, c: InPlace, problem: Problem, buffers, alpha, out) -> None:
