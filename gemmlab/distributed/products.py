@@ -187,7 +187,7 @@ def choose_blocks(
         workers: how many there are.
 
     Raises:
-        ValueError: if a size is not a whole number of 1 or more, or if the memory is too small for blocks of 64.
+        ValueError: if a size is not a positive whole number, or if the memory is too small for blocks of 64.
     """
     for name, size in (("m", m), ("n", n), ("k", k), ("workers", workers)):
         positive(name, size)

@@ -126,6 +126,7 @@ def _build(device: Device, context: cl.Context, title: str, text: str, flags: tu
         warnings.simplefilter("ignore", cl.CompilerWarning)  # NVIDIA prints messages even when all is well
         try:
             folder: Any = None if _keeps_binaries() else False
+            _remove_old_lock()
             program = cl.Program(context, text).build(list(flags), devices=[device.cl], cache_dir=folder)
         except cl.Error as error:
             log = str(error)
@@ -152,12 +153,27 @@ def _keeps_binaries() -> bool:
     If it cannot, it takes that for another process at work there, and waits a minute for each kernel.
     """
     with suppress(OSError):
-        folder = user_cache_path("pyopencl")
+        folder = user_cache_path("pyopencl", "pyopencl")
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(bytes(4096))
         return True
     return False
+
+
+def _remove_old_lock() -> None:
+    """Remove what an interrupted or killed process left in PyOpenCL's folder: each kernel would wait a minute for it.
+
+    The lock is held for milliseconds. One that stays the same for two seconds is nobody's.
+    """
+    for lock in user_cache_path("pyopencl", "pyopencl").glob("*/lock"):
+        with suppress(OSError):  # it is gone
+            since = lock.stat().st_mtime_ns
+            for _ in range(40):
+                time.sleep(0.05)
+                if lock.stat().st_mtime_ns != since:
+                    return
+            lock.unlink()
 
 
 #: Hides instructions that OpenCL's compiler does not know: it reads them as comments.

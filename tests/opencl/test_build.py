@@ -1,5 +1,6 @@
 """Compiling where PyOpenCL can keep nothing, and errors that travel."""
 
+import os
 import pickle
 
 import pyopencl.cache
@@ -40,7 +41,7 @@ def full_disk(monkeypatch):
 
 def test_kernels_compile_without_a_folder_for_binaries(any_device, full_disk, tmp_path, monkeypatch, recwarn):
     (tmp_path / "blocked").write_text("no folder")
-    monkeypatch.setattr(build, "user_cache_path", lambda name: tmp_path / "blocked" / name)
+    monkeypatch.setattr(build, "user_cache_path", lambda *names: tmp_path / "blocked")
     assert gemmlab.kernel(1, {"TS": 4}, any_device).local_size == (4, 4)
     assert not [w for w in recwarn if "caching failed" in str(w.message)]
 
@@ -49,3 +50,17 @@ def test_a_disk_that_is_full_costs_a_warning(any_device, full_disk, monkeypatch)
     monkeypatch.setattr(build, "_keeps_binaries", lambda: True)
     with pytest.warns(UserWarning, match="caching failed"):
         assert gemmlab.kernel(1, {"TS": 4}, any_device).local_size == (4, 4)
+
+
+def test_a_lock_that_a_killed_process_left_is_removed(any_device, tmp_path, monkeypatch):
+    """And one that is another's is left alone: it is not the same for long."""
+    lock, slept = tmp_path / "a version" / "lock", []
+    lock.parent.mkdir()
+    lock.touch()
+    monkeypatch.setattr(build, "user_cache_path", lambda *names: tmp_path)
+    monkeypatch.setattr(build.time, "sleep", lambda seconds: (slept.append(seconds), os.utime(lock, (1, 1))))
+    build._remove_old_lock()
+    assert lock.exists() and slept == [0.05]
+    monkeypatch.setattr(build.time, "sleep", slept.append)
+    assert gemmlab.kernel(1, {"TS": 7}, any_device).local_size == (7, 7)
+    assert not lock.exists() and sum(slept) < 5
