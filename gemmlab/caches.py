@@ -68,9 +68,12 @@ class Notes:
         with suppress(OSError):
             self.file.parent.mkdir(parents=True, exist_ok=True)
             handle, made = tempfile.mkstemp(dir=self.file.parent, suffix=".json")
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                json.dump({**self.read(), key: entry}, stream, indent=1)
-            os.replace(made, self.file)
+            try:
+                with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                    json.dump({**self.read(), key: entry}, stream, indent=1)
+                os.replace(made, self.file)
+            finally:
+                Path(made).unlink(missing_ok=True)  # what a full disk, or an interrupt, left of it
 
     def forget(self) -> None:
         with suppress(OSError):

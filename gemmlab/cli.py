@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import platform
 import sys
+from contextlib import suppress
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -29,7 +30,18 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         return given.run(given)
-    except (ValueError, TypeError, MemoryError, RuntimeError, OSError) as error:  # what the package refuses in words
+    except ModuleNotFoundError as error:
+        missing = f"this needs {error.name}, which is not installed: pip install {error.name}"
+        print(f"{parser.prog}: {missing}", file=sys.stderr)
+        return 2
+    except (
+        ValueError,
+        TypeError,
+        MemoryError,
+        RuntimeError,
+        OSError,
+        ImportError,
+    ) as error:  # what the package refuses in words
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 2
 
@@ -37,12 +49,37 @@ def main(arguments: list[str] | None = None) -> int:
 # What the options say.
 
 
+def count(text: str) -> int:
+    """A whole number from 1 on."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a positive whole number, not {text!r}")
+    return int(text)
+
+
+def amount(text: str) -> float:
+    """A number above 0."""
+    with suppress(ValueError):
+        if float(text) > 0:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"must be a positive number, not {text!r}")
+
+
+def _range(text: str, such_as: str) -> range:
+    """The whole numbers of 7, 1-3 or 10-20:5; `such_as` says what was expected."""
+    ends, _, step = text.partition(":")
+    first, _, last = ends.partition("-")
+    with suppress(argparse.ArgumentTypeError):
+        found = range(count(first), count(last or first) + 1, count(step or "1"))
+        if found:
+            return found
+    raise argparse.ArgumentTypeError(f"{text!r} is no positive whole number and no range of them; give {such_as}")
+
+
 def kernel_numbers(text: str) -> list[Key]:
     """Such as 1-3,10,warp_tiling."""
     numbers: list[Key] = []
     for part in text.split(","):
-        first, _, last = part.partition("-")
-        numbers += [part] if part in catalog else range(int(first), int(last or first) + 1)
+        numbers += [part] if part in catalog else _range(part, "kernels such as 1-3,10,warp_tiling")
     unknown = [n for n in numbers if n not in catalog]
     if unknown:
         raise argparse.ArgumentTypeError(f"there is no kernel {unknown[0]}; there are {', '.join(map(str, catalog))}")
@@ -60,19 +97,19 @@ def size_list(text: str) -> list:
     """Such as 256,512, or 1000-1100:7 for a range with a step; 64x8192x8192 for M, N and K that differ."""
     sizes: list = []
     for part in text.split(","):
-        if "x" in part:
-            m, n, k = part.split("x")
-            sizes.append((int(m), int(n), int(k)))
-            continue
-        ends, _, step = part.partition(":")
-        first, _, last = ends.partition("-")
-        sizes += range(int(first), int(last or first) + 1, int(step or 1))
+        sides = part.split("x")
+        if len(sides) not in (1, 3):
+            raise argparse.ArgumentTypeError(f"{part!r} is no size; give M, N and K as in 64x8192x1024, or one number")
+        sizes += [tuple(map(count, sides))] if len(sides) == 3 else _range(part, "sizes such as 256,512,1000-1100:7")
     return sizes
 
 
 def settings(text: str) -> dict[str, int]:
     """Such as TS=32,WPT=8."""
-    return {name.strip(): int(value) for name, _, value in (part.partition("=") for part in text.split(","))}
+    try:
+        return {name.strip(): int(value) for name, _, value in (part.partition("=") for part in text.split(","))}
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} are no settings; give them as in TS=32,WPT=8") from None
 
 
 def several_settings(text: str) -> list[dict[str, int]]:
@@ -129,7 +166,7 @@ def _bench_options(parser) -> None:
     parser.add_argument("--params", type=settings, default={}, help="such as TS=32,WPT=8, for kernels that have them")
     _strategy(parser, None, None)
     _device(parser)
-    parser.add_argument("--repeats", type=int, help="timed runs (default: as many as fit 80 ms)")
+    parser.add_argument("--repeats", type=count, help="timed runs (default: as many as fit 80 ms)")
     _record(parser)
 
 
@@ -144,7 +181,7 @@ def _tune_options(parser) -> None:
     parser.add_argument("--family", choices=["s", "d", "c", "z"], help=words)
     words = "the family's tiles, whole and split at the size minus one; goes on where it stopped"
     parser.add_argument("--profile", action="store_true", help=words)
-    parser.add_argument("--tries", type=int, default=6, help="parameter sets of each kernel to begin with")
+    parser.add_argument("--tries", type=count, default=6, help="parameter sets of each kernel to begin with")
     parser.add_argument("--starts", type=several_settings, default=[], help="more of them: TSM=96,TSN=96:TSM=32")
     parser.add_argument("--steps", type=int, default=100, help="how often at most the best move on to a neighbour")
     parser.add_argument("--calls", action="store_true", help="rate whole calls (quicker; nothing stops a slow one)")
@@ -154,10 +191,10 @@ def _tune_options(parser) -> None:
 def _compare_options(parser) -> None:
     _sizes(parser, [])
     shapes = parser.add_argument_group("shapes of calls, beside --sizes; M x N x K is then the row-major product")
-    shapes.add_argument("--random", type=int, default=0, metavar="N", help="so many random shapes")
+    shapes.add_argument("--random", type=count, default=0, metavar="N", help="so many random shapes")
     shapes.add_argument("--seed", type=int, default=0, help="of the random shapes (default: 0)")
     shapes.add_argument(
-        "--most-flops", type=float, help="operations of a random shape (2e12; processors: half a second)"
+        "--most-flops", type=amount, help="operations of a random shape (2e12; processors: half a second)"
     )
     words = "of the matrices, such as float64,complex64 (default: float32)"
     shapes.add_argument("--types", type=types, default=["float32"], help=words)
@@ -169,7 +206,7 @@ def _compare_options(parser) -> None:
     kernels = parser.add_argument_group("launches alone beside a library's, without what a call costs")
     kernels.add_argument("--cublas", action="store_true", help="cuBLAS SGEMM, by PyTorch")
     kernels.add_argument("--clblast", metavar="LIBRARY", default="", help="CLBlast's shared library: libclblast.so.1")
-    kernels.add_argument("--repeats", type=int, help="with --json: timed runs of each kernel that is recorded")
+    kernels.add_argument("--repeats", type=count, help="with --json: timed runs of each kernel that is recorded")
     _device(parser)
     _record(parser)
 
@@ -179,21 +216,21 @@ def _record_options(parser) -> None:
     parser.add_argument("--landscape", action="store_true", help=words)
     only = parser.add_argument_group("with --landscape")
     only.add_argument("--kernel", type=kernel_numbers, default=list(catalog), metavar="N", help="such as 1-3,10 (all)")
-    only.add_argument("--seconds", type=float, default=inf, help="begin nothing more after that time")
-    only.add_argument("--size", type=int, default=4096, help="of the square matrices (default: 4096)")
+    only.add_argument("--seconds", type=amount, default=inf, help="begin nothing more after that time")
+    only.add_argument("--size", type=count, default=4096, help="of the square matrices (default: 4096)")
     only.add_argument("--out", metavar="FILE", help="the file to write (default: landscape_DEVICE.json in results/)")
     _device(only)
     what = parser.add_subparsers(dest="what")
     chapters = what.add_parser("chapters", help="the sweeps that the chapters show of other devices")
-    chapters.add_argument("--size", type=int, default=4096, help="of the square matrices (default: 4096)")
+    chapters.add_argument("--size", type=count, default=4096, help="of the square matrices (default: 4096)")
     chapters.add_argument("--kernels", type=kernel_numbers, default=[], help="only the sweeps of these kernels")
     edges = what.add_parser("edges", help="the ways to treat sizes that are not whole tiles, side by side")
     _sizes(edges)
-    edges.add_argument("--repeats", type=int, help="timed runs (default: as many as fit 80 ms)")
+    edges.add_argument("--repeats", type=count, help="timed runs (default: as many as fit 80 ms)")
     several = what.add_parser("candidates", help="every kernel that 'auto' may choose, at many shapes; is continued")
-    several.add_argument("--seconds", type=float, default=inf, help="begin no more shapes after that time")
-    several.add_argument("--compiling", type=float, default=inf, help="compile no more after that time")
-    several.add_argument("--random", type=int, default=240, metavar="N", help="so many random shapes (default: 240)")
+    several.add_argument("--seconds", type=amount, default=inf, help="begin no more shapes after that time")
+    several.add_argument("--compiling", type=amount, default=inf, help="compile no more after that time")
+    several.add_argument("--random", type=count, default=240, metavar="N", help="so many random shapes (default: 240)")
     several.add_argument("--anew", default="", choices=["warp_tiling", "narrow", "tensor_cores", "warpgroups"],
                          help="time this kernel again, whose text has changed")  # fmt: skip
     constants = what.add_parser("choice", help="the constants by which 'auto' chooses, from a record of candidates")
@@ -220,7 +257,7 @@ def _worker_options(parser) -> None:
     parser.add_argument("scheduler", metavar="ADDRESS:PORT", help="where Dask's scheduler listens")
     words = "an index or part of a name, repeated for several (default: all graphics processors, or the preferred one)"
     parser.add_argument("--device", action="append", help=words)
-    parser.add_argument("--memory-gib", type=float, help="of the host's memory for each worker (default: equal parts)")
+    parser.add_argument("--memory-gib", type=amount, help="of the host's memory for each worker (default: equal parts)")
 
 
 # What the commands do.
@@ -273,6 +310,10 @@ def run_bench(given: Arguments) -> int:
         unused = [f"--{name}" for name in ("edges", "precision") if getattr(given, name)]
         if unused:
             raise ValueError(f"{unused[0]} says what 'auto' chooses from, but --kernels does not contain 'auto'")
+    known = {name for number in given.kernels if number != "auto" for name in catalog[number].defaults}
+    for name in given.params:
+        if name not in known:
+            raise ValueError(f"--params has {name}, which is a parameter of none of these kernels")
     _needs_json(given)
     own, chosen = _measured(given, device)
     if given.json:

@@ -73,7 +73,7 @@ def test_bench_records_what_it_measured(tmp_path, any_device):
         (["bench", "--title", "mine"], "--title is about the record"),
         (["bench", "--tries", "3"], "unrecognized arguments: --tries"),
         (["compare"], "compare what?"),
-        (["compare", "--random", "-1"], "number must be at least 1, not -1"),
+        (["compare", "--random", "-1"], "argument --random: must be a positive whole number"),
         (["compare", "--cublas", "--random", "3"], "--random and --numpy"),
         (["compare", "--sizes", "8", "--clblast", "no-such-library.so"], "no-such-library.so"),
         (["compare", "--cublas"], "--sizes"),
@@ -85,7 +85,19 @@ def test_bench_records_what_it_measured(tmp_path, any_device):
         (["record", "--landscape", "edges", "x.json", "--sizes", "64"], "record what?"),
         (["record", "--landscape", "--kernel", "99"], "there is no kernel 99"),
         (["record", "--landscape", "--seconds", "soon"], "--seconds"),
-        (["bench", "--sizes", "0"], "positive whole number"),
+        (["bench", "--sizes", "0"], "'0' is no positive whole number"),
+        (["bench", "--sizes", "8-4"], "'8-4' is no positive whole number and no range"),
+        (["bench", "--sizes", "8-16:0"], "sizes such as 256,512"),
+        (["bench", "--sizes", "4x0x5"], "must be a positive whole number, not '0'"),
+        (["bench", "--kernels", "3-1"], "'3-1' is no positive whole number and no range"),
+        (["bench", "--kernels", ""], "kernels such as 1-3,10,warp_tiling"),
+        (["bench", "--kernels", "1,3", "--params", "TSM=8"], "--params has TSM"),
+        (["bench", "--params", "TS=a"], "'TS=a' are no settings"),
+        (["bench", "--repeats", "0"], "argument --repeats: must be a positive whole number, not '0'"),
+        (["compare", "--sizes", "0"], "'0' is no positive whole number"),
+        (["compare", "--random", "3", "--most-flops", "0"], "--most-flops: must be a positive number, not '0'"),
+        (["record", "--landscape", "--size", "0"], "--size: must be a positive whole number"),
+        (["worker", "here:1", "--memory-gib", "-1"], "--memory-gib: must be a positive number"),
         (["dance"], "invalid choice: 'dance'"),
     ],
 )
@@ -97,6 +109,26 @@ def test_a_command_refuses_in_a_sentence(arguments, said, tmp_path, monkeypatch,
         code = end.code
     told = capsys.readouterr()
     assert code and said in told.err + told.out
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]"])
+def test_a_file_that_is_no_table_is_refused_before_the_search(text, tmp_path, capsys, any_device):
+    (tmp_path / "x.json").write_text(text)
+    assert cli.main(["tune", str(tmp_path / "x.json"), "--sizes", "8", "--kernels", "1"]) == 2
+    told = capsys.readouterr()
+    assert "is no table" in told.err and not told.out and (tmp_path / "x.json").read_text() == text
+
+
+def test_candidates_are_not_for_processors(tmp_path, capsys, any_device):
+    if any_device.kind == "CPU":
+        assert cli.main(["record", "candidates", str(tmp_path / "x.json"), "--device", str(any_device.index)]) == 2
+        assert "has no candidates" in capsys.readouterr().err
+
+
+def test_cublas_needs_pytorch(monkeypatch, capsys, any_device):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert cli.main(["compare", "--sizes", "8", "--cublas", "--device", str(any_device.index)]) == 2
+    assert "pip install torch" in capsys.readouterr().err
 
 
 def test_a_refusal_ends_the_process_without_a_traceback(tmp_path):

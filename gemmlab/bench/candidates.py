@@ -121,12 +121,18 @@ def record(
 
     Returns:
         The file; it is up to date whenever this function ends.
+
+    Raises:
+        ValueError: for a device without candidates, such as a processor.
     """
     start, path = time.monotonic(), Path(path)
     data = _begun(path, device, command)
     known = {tuple(shape["sizes"]): shape for shape in data["shapes"]}
     missing = []
-    for group in jobs(device, random):
+    groups = jobs(device, random)
+    if not all(groups):
+        raise ValueError(f"{device} has no candidates to time; on a processor matmul packs the operands instead")
+    for group in groups:
         shape = known.get(group[0].sizes, {})
         _forget(shape, group, data["kernels"], anew)
         missing.append([job for job in group if not _has(shape, job, data["kernels"])])

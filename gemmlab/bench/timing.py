@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable
 from math import prod
+from numbers import Real
 
 import numpy as np
 import pyopencl as cl
@@ -15,6 +16,7 @@ from ..blas.passes import Matrix, Session, check_memory
 from ..blas.problem import Layout, Problem, footprint, plan
 from ..caches import cached
 from ..catalog import Key, find
+from ..catalog.spec import positive
 from ..opencl.devices import Device, find_device
 from ..opencl.launch import Kernel, whole
 from . import peaks
@@ -61,28 +63,30 @@ def measure(
             give up.
 
     Raises:
-        ValueError: if a size is less than 1.
+        ValueError: for sizes or repeats that are no whole numbers from 1 on, and for a limit of no time.
         ParameterError: if the kernel or the device refuses the parameters.
         MemoryError: if the device has too little memory.
         BuildError: if the kernel does not compile.
         TooSlow: see most_seconds.
     """
     n, k = (m if size is None else size for size in (n, k))
-    for name, size in (("m", m), ("n", n), ("k", k)):
-        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
-            raise ValueError(f"{name} must be a positive whole number, not {size!r}")
+    m, n, k = (positive(name, size) for name, size in (("m", m), ("n", n), ("k", k)))
+    if repeats is not None:
+        repeats = positive("repeats", repeats)
+    if most_seconds is not None and (not isinstance(most_seconds, Real) or not most_seconds > 0):
+        raise ValueError(f"most_seconds must be a positive number, not {most_seconds!r}")
     device, spec = find_device(device), find(kernel)
     params = spec.validate(params, device.limits) if params is not None else spec.fit(device.limits)
-    problem = Problem.compact(int(m), int(n), int(k))
+    problem = Problem.compact(m, n, k)
     check_memory(device, footprint(problem, plan(spec, params, problem, device.features)), spec.wide)
     on_step("compile")
     built = Kernel(spec, params, device, device.context, source)
-    bench = _Bench(built, device, (problem.m, problem.n, problem.k))
+    bench = _Bench(built, device, (m, n, k))
     if most_seconds is not None:
         on_step("predict")
         bench.refuse_slow(most_seconds)
     on_step("check")
-    data = _data(int(m), int(n), int(k))
+    data = _data(m, n, k)
     verdict, c_error, framed = bench.check(data)
     on_step("time")
     runs = bench.time(data, repeats)
@@ -90,9 +94,9 @@ def measure(
     result = Result(
         kernel=spec.number,
         params=built.params,
-        m=int(m),
-        n=int(n),
-        k=int(k),
+        m=m,
+        n=n,
+        k=k,
         ok=verdict.ok and c_error.ok and framed,
         verdict=words if c_error.ok or not verdict.ok else f"{words}, but inaccurate: {c_error}",
         error=c_error.error,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import DTypeLike
 from tqdm import tqdm
 
-from ..blas import packed, trials
+from ..blas import packed, products, trials
 from ..blas.probe import settled
 from ..blas.problem import Problem
+from ..catalog.spec import positive
 from ..family import choice, tiles
 from ..family.configuration import letter_of
 from ..family.in_place import InPlace
@@ -44,9 +45,11 @@ def tune(
         What `matmul` takes for each shape, with the reason (see `gemmlab.auto`).
 
     Raises:
-        ValueError: for a device of which no constants are recorded, so that there are no candidates to begin with.
+        ValueError: for shapes that are not three whole numbers from 1 on, a precision that the device does not have,
+            and a device of which no constants are recorded, so that there are no candidates to begin with.
     """
-    device, shapes = find_device(device), [(int(m), int(n), int(k)) for m, n, k in shapes]
+    device, shapes = find_device(device), [_sizes(*_three(shape)) for shape in shapes]
+    products.check_precision(precision, device)
     if choice.known(device) is None:
         raise ValueError(
             f"no constants are recorded for {device}, so that there are no candidates to time; on a processor matmul "
@@ -78,12 +81,11 @@ def auto(
         dtype: of the elements: float32 or float64.
 
     Raises:
-        ValueError: for sizes below 1, another dtype, or a precision other than "float32" for float64.
+        ValueError: for sizes that are no whole numbers from 1 on, another dtype, a precision that the device does not
+            have, or one other than "float32" for float64.
     """
-    for name, size in (("m", m), ("n", n), ("k", k)):
-        if size < 1:
-            raise ValueError(f"{name} must be at least 1, not {size}")
-    device, dtype = find_device(device), np.dtype(dtype)
+    (m, n, k), device, dtype = _sizes(m, n, k), find_device(device), np.dtype(dtype)
+    products.check_precision(precision, device)
     if dtype not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32 or float64, not {dtype}")
     if packed.takes("auto", None, "auto", precision, dtype, device):
@@ -108,3 +110,13 @@ def _on_a_processor(device: Device, m: int, n: int, k: int, dtype: np.dtype) -> 
         why = f"Its text is {found.name}: both operands are packed into panels first, which pays at these sizes."
     params = {name: getattr(found, name) for name in ("width", "vectors", "columns")}
     return choice.Explanation(m, n, k, dtype.name, "packed", params, why)
+
+
+def _sizes(m: int, n: int, k: int) -> tuple[int, int, int]:
+    return positive("m", m), positive("n", n), positive("k", k)
+
+
+def _three(shape) -> tuple[int, int, int]:
+    if not isinstance(shape, Sequence) or isinstance(shape, str) or len(shape) != 3:
+        raise ValueError(f"shapes must hold m, n and k of each product, such as (300, 5000, 128), not {shape!r}")
+    return tuple(shape)

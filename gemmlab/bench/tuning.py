@@ -206,15 +206,27 @@ def fill(file: str | Path, sizes: Iterable, search: Search, command: str) -> Non
     Args:
         command: what was typed, for the record.
     """
+    _table(Path(file))  # before a long search, whose result would have no place
     for size in sizes:
         search.say(f"{' x '.join(map(str, selection.dimensions(size)))} on {search.device}:")
         row = search.best(size)
         _add(Path(file), search.device, command, row, list_of(size, search.edges, search.precision))
 
 
+def _table(path: Path) -> dict[str, dict]:
+    """The table in a file, or an empty one where there is none. Raises ValueError for a file of something else."""
+    if not path.exists():
+        return {}
+    with suppress(ValueError):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(found, dict):
+            return found
+    raise ValueError(f"{path} is there but is no table like results/auto.json; name another file, or remove this one")
+
+
 def _add(path: Path, device: Device, command: str, row: dict, name: str) -> None:
     """Into the file at once: a search may take long, and somebody may lose patience."""
-    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    known = _table(path)
     entry = known.setdefault(selection.kind(device), {})
     entry |= {"device": str(device), "date": date.today().isoformat()}
     entry["commands"] = [*(c for c in entry.get("commands", []) if c != command), command]

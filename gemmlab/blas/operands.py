@@ -129,6 +129,25 @@ def compact_strides(shape: tuple[int, ...], each: int) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+def check_inside(name: str, lies: Form) -> None:
+    """Refuse a device array that is not what its buffer holds: PyOpenCL makes one of any shape, offset and strides.
+
+    Raises:
+        ValueError: if elements lie outside the buffer, or at bytes that are no multiples of their size.
+    """
+    if 0 in lies.shape:
+        return
+    first, last = _reach(lies)
+    if first < 0 or last >= lies.size_bytes:
+        raise ValueError(f"{name} takes bytes {first:,} to {last:,} of its buffer, which has only {lies.size_bytes:,}")
+    each, steps = lies.dtype.itemsize, [s for size, s in zip(lies.shape, lies.strides, strict=True) if size > 1]
+    if any(distance % each for distance in (lies.offset, *steps)):
+        raise ValueError(
+            f"{name} has the offset {lies.offset} and the strides {lies.strides}, in bytes; "
+            f"they must be multiples of the {each} bytes of an element"
+        )
+
+
 def check_out(out, a, b) -> None:
     """Refuse a result's array that is read-only, or that shares memory with an operand."""
     if isinstance(out, np.ndarray) and not out.flags.writeable:
@@ -150,7 +169,7 @@ def _overlap(x, y) -> bool:
     return first <= end and begin <= last
 
 
-def _reach(x: cla.Array) -> tuple[int, int]:
+def _reach(x: cla.Array | Form) -> tuple[int, int]:
     """The first and the last byte of a device array's elements in its buffer."""
     steps = [(size - 1) * stride for size, stride in zip(x.shape, x.strides, strict=True)]
     return x.offset + sum(s for s in steps if s < 0), x.offset + sum(s for s in steps if s > 0) + x.dtype.itemsize - 1

@@ -52,7 +52,8 @@ def takes(kernel, params, edges, precision, dtype: np.dtype, device: Device) -> 
     """
     if not isinstance(kernel, str) or kernel not in ("auto", "packed"):
         return False
-    plain = params is None and edges == "auto" and precision == "float32"
+    words = isinstance(edges, str) and isinstance(precision, str)  # an array would be compared element by element
+    plain = params is None and words and (edges, precision) == ("auto", "float32")
     if kernel == "auto":
         return plain and device.kind == "CPU" and dtype.kind == "f" and _has(dtype, device)
     if dtype.kind != "f":

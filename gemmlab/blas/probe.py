@@ -51,24 +51,24 @@ def settled(device: Device, precision: str, sizes: tuple[int, int, int], run: Ru
 
     As long as there are none, small products take the first candidate without any probe.
     """
-    key = (device, precision)
-    if key in _unsettled and key not in _settled and prod(sizes) <= _SMALL:
-        return _unsettled[key]
-    if key not in _settled:
+    key, small = (device, precision), prod(sizes) <= _SMALL
+    found = _settled.get(key) or (_unsettled.get(key) if small else None)
+    if found is None:
         with _lock:  # one thread tries, the others wait for what it finds
-            if key not in _settled:
+            found = _settled.get(key)
+            if found is None:
                 tried = candidates(precision, vector_of(device, precision), device.limits)
                 known = notes.read().get(_place(device, precision))
                 found = next((c for c in tried if c.name == known), None)
                 if found is None:
-                    if prod(sizes) <= _SMALL:
+                    if small:
                         return _unsettled.setdefault(key, tried[0])
                     found = _fastest(device, precision, tried, run)
                     notes.write(_place(device, precision), found.name)
                 _settled[key] = found
                 for forget in _forgetting:
                     forget()
-    return _settled[key]
+    return found
 
 
 def when_settled(forget: Callable[[], None]) -> None:

@@ -33,6 +33,7 @@ from . import host, packed, probe, split, staging, trials
 from .operands import (
     DTYPES,
     Form,
+    check_inside,
     check_out,
     checked,
     compact_strides,
@@ -61,14 +62,8 @@ def select(
     if not isinstance(edges, str) or edges not in selection.EDGES:
         words = ", ".join(map(repr, selection.EDGES))
         raise ValueError(f"edges must be one of {words} (or of the family 'split'), not {edges!r}")
-    if not isinstance(precision, str) or precision not in selection.PRECISIONS:
-        raise ValueError(f"precision must be one of {', '.join(map(repr, selection.PRECISIONS))}, not {precision!r}")
+    check_precision(precision, device)
     tensor = precision != "float32"
-    if tensor and "tensor" not in device.features:
-        raise ValueError(
-            f"precision={precision!r} needs tensor cores that take TF32 (NVIDIA's, compute capability 8.0 or later); "
-            f"{device} has none: precision='float32' runs everywhere"
-        )
     if tensor and edges not in ("auto", "guard"):
         raise ValueError(f"edges={edges!r}, but precision={precision!r} is for edges='auto' or 'guard'")
     if isinstance(kernel, str) and kernel == "auto":
@@ -89,6 +84,17 @@ def select(
         raise ValueError(f"edges={edges!r}, but kernel {spec.number} is for edges={spec.edges!r}; kernel={others} fits")
     full = None if params is None else tuple(spec.complete(params).items())
     return _kernel(spec.number, full, device, context)
+
+
+def check_precision(precision, device: Device) -> None:
+    """Refuse what is no precision of float32 products, and TF32 where a device has no tensor cores."""
+    if not isinstance(precision, str) or precision not in selection.PRECISIONS:
+        raise ValueError(f"precision must be one of {', '.join(map(repr, selection.PRECISIONS))}, not {precision!r}")
+    if precision != "float32" and "tensor" not in device.features:
+        raise ValueError(
+            f"precision={precision!r} needs tensor cores that take TF32 (NVIDIA's, compute capability 8.0 or later); "
+            f"{device} has none: precision='float32' runs everywhere"
+        )
 
 
 def _with_precision(spec, params, precision: str) -> dict[str, int]:
@@ -162,6 +168,9 @@ def _prepare(
     kernel, params, edges, precision, device: Device, context: cl.Context,
 ) -> Prepared:  # fmt: skip
     """Work out a product of arrays of these forms; `reads` if a and b are, `adds` if c is."""
+    for name, lies in (("a", a), ("b", b), ("c", c), ("out", out)):
+        if lies is not None:
+            check_inside(name, lies)
     vectors = len(a.shape) == 1, len(b.shape) == 1
     a, b = a.with_axis(0) if vectors[0] else a, b.with_axis(1) if vectors[1] else b
     m, n, k = _sizes(a, b, c, ta, tb)
@@ -694,20 +703,20 @@ def _gemm(
 
 
 def sgemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):
-    """`gemm` for float32, as ``scipy.linalg.blas.sgemm``; options are `kernel`, `params` and `device`."""
+    """`gemm` for float32, as ``scipy.linalg.blas.sgemm``; options are those of `gemm`."""
     return _gemm(DTYPES[0], alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, **options)
 
 
 def dgemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):
-    """`gemm` for float64, as ``scipy.linalg.blas.dgemm``; options are `kernel`, `params` and `device`."""
+    """`gemm` for float64, as ``scipy.linalg.blas.dgemm``; options are those of `gemm`."""
     return _gemm(DTYPES[1], alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, **options)
 
 
 def cgemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):
-    """`gemm` for complex64, as ``scipy.linalg.blas.cgemm``; options are `kernel`, `params` and `device`."""
+    """`gemm` for complex64, as ``scipy.linalg.blas.cgemm``; options are those of `gemm`."""
     return _gemm(DTYPES[2], alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, **options)
 
 
 def zgemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):
-    """`gemm` for complex128, as ``scipy.linalg.blas.zgemm``; options are `kernel`, `params` and `device`."""
+    """`gemm` for complex128, as ``scipy.linalg.blas.zgemm``; options are those of `gemm`."""
     return _gemm(DTYPES[3], alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, **options)

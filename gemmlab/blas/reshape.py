@@ -8,7 +8,7 @@ from numbers import Integral
 import numpy as np
 import pyopencl.array as cla
 
-from .operands import checked, form, shared_queue, swapped
+from .operands import check_inside, checked, form, shared_queue, swapped
 from .passes import Matrix, Session, check_memory, placed, wait_for_others
 from .problem import Layout
 
@@ -24,7 +24,9 @@ def _reshaped(x, shape: tuple[int, int], device, work: Callable[[Session, Matrix
         return cla.zeros(queue, shape, np.float32) if on_device else np.zeros(shape, np.float32)
     if on_device:
         wait_for_others(queue, x)
-    operand = swapped("x", form(x))
+    lies = form(x)
+    check_inside("x", lies)
+    operand = swapped("x", lies)
     with Session(queue, device) as session:
         matrix = placed(x.base_data if on_device else session.upload(x), operand)
         if not operand.plain:

@@ -38,9 +38,9 @@ def find(kernel: Key | KernelSpec) -> KernelSpec:
     """The record of a kernel by its number or name. Raises ValueError with the known ones."""
     if isinstance(kernel, KernelSpec):
         return kernel
-    if kernel == NARROW.number:
-        return NARROW
     key = int(kernel) if isinstance(kernel, Integral) and not isinstance(kernel, bool) else kernel
+    if isinstance(key, str) and key == NARROW.number:
+        return NARROW
     if isinstance(key, bool) or not isinstance(key, int | str) or key not in catalog:
         raise ValueError(f"kernel must be one of {', '.join(map(repr, catalog))}, not {kernel!r}")
     return catalog[key]

@@ -466,6 +466,13 @@ def _place(choices: tuple[int, ...], value: int) -> float:
     return sum(choice < value for choice in choices) + (0 if value in choices else 0.5)
 
 
+def positive(name: str, value: object) -> int:
+    """A size or a count, if it is a whole number from 1 on. Raises ValueError."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be a positive whole number, not {value!r}")
+    return int(value)
+
+
 def round_up(size: int, multiple: int) -> int:
     """The next multiple of `multiple` from `size` on."""
     return -(-size // multiple) * multiple

@@ -14,6 +14,7 @@ from distributed import get_client
 from distributed.system import MEMORY_LIMIT
 
 from ..blas.operands import DTYPES
+from ..catalog.spec import positive
 from ..opencl.devices import default_device
 from . import blocks, stored
 
@@ -186,11 +187,10 @@ def choose_blocks(
         workers: how many there are.
 
     Raises:
-        ValueError: if a size is not a whole number of 1 or more, or if the memory is too small for blocks of 64.
+        ValueError: if a size is not a positive whole number, or if the memory is too small for blocks of 64.
     """
     for name, size in (("m", m), ("n", n), ("k", k), ("workers", workers)):
-        if not isinstance(size, (int, np.integer)) or size < 1:
-            raise ValueError(f"{name} must be a whole number of 1 or more, not {size!r}")
+        positive(name, size)
     if memory_bytes is None:
         memory_bytes = min(default_device().memory, MEMORY_LIMIT / workers)
     elements = SHARE * memory_bytes / np.dtype(dtype).itemsize

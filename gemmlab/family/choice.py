@@ -209,8 +209,8 @@ class Explanation(NamedTuple):
     Attributes:
         m, n, k: of the row-major product.
         precision: as asked for.
-        kernel: the kernel's key.
-        params: all its parameters.
+        kernel: the kernel's key, or "packed" (see `gemmlab.blas.packed`).
+        params: all its parameters; of "packed" none.
         why: sentences.
     """
 
@@ -224,8 +224,9 @@ class Explanation(NamedTuple):
 
     def __str__(self) -> str:
         words = ", ".join(f"{name}={value}" for name, value in self.params.items())
+        taken = f"kernel {self.kernel} with {words}" if words else f"kernel {self.kernel!r}"
         asked = "" if self.precision == "float32" else f" in {self.precision}"
-        return f"{self.m} x {self.n} x {self.k}{asked}: kernel {self.kernel} with {words}. {self.why}"
+        return f"{self.m} x {self.n} x {self.k}{asked}: {taken}. {self.why}"
 
 
 def explain(device: Device, m: int, n: int, k: int, precision: str = "float32") -> Explanation:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ..catalog import Key, find
-from ..catalog.spec import round_up, tiles_over
+from ..catalog.spec import positive, round_up, tiles_over
 from ..simt.machine import WARP
 from .chip import H200, Chip, occupancy
 from .costs import Costs, Phase, costs
@@ -113,13 +113,10 @@ def ceilings(
 def _launch(kernel, params, chip, sizes, registers, fewest, source) -> _Launch:
     if not isinstance(chip, Chip):
         raise TypeError(f"chip must be a gemmlab.model.Chip, such as model.H200, not {type(chip).__name__}: {chip!r}")
-    for name, size in zip("mnk", sizes, strict=True):
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise ValueError(f"{name} must be a positive whole number, not {size!r}")
+    m, n, k = (positive(name, size) for name, size in zip("mnk", sizes, strict=True))
     spec = find(kernel)
     full = spec.validate(params)
     cost = costs(spec.number, full, source, chip.bank_bytes, fewest)
-    m, n, k = sizes
     rows, cols, depth = cost.tile
     groups = math.prod(spec.tile_grid(m, n, full))
     steps = round_up(k, depth) if spec.multiples(full)[2] > 1 else k  # a kernel that guards its last tile may do less

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
+import os
 import re
+import tempfile
 import threading
 import time
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyopencl as cl
+from platformdirs import user_cache_path
 
 from ..caches import cached
 from .devices import Device
+
+# PyOpenCL means to warn and go on if it cannot use its cache, but asks for this variable as if it were always set.
+os.environ.setdefault("PYOPENCL_CACHE_FAILURE_FATAL", "")
 
 #: Build options of every kernel: plain OpenCL C 1.2, and no relaxed arithmetic.
 OPTIONS = ("-cl-std=CL1.2",)
@@ -24,8 +31,12 @@ class BuildError(RuntimeError):
     """The compiler refused a kernel. `log` is its whole output; the message shows the lines that it names."""
 
     def __init__(self, title: str, log: str, source: str):
+        super().__init__(title, log, source)  # all of it, so that it can be sent to another process
         self.log = log
-        super().__init__(f"{title} does not compile:\n{_explain(log, source)}")
+        self._words = f"{title} does not compile:\n{_explain(log, source)}"
+
+    def __str__(self) -> str:
+        return self._words
 
 
 class Built:
@@ -96,7 +107,10 @@ def build(device: Device, context: cl.Context, title: str, text: str, params: di
 
     Raises:
         BuildError: with the compiler's messages beside the lines that they are about.
+        TypeError: if `text` is no text.
     """
+    if not isinstance(text, str):
+        raise TypeError(f"source must be OpenCL C text, not {type(text).__name__}: {text!r}")
     return _build(device, context, title, text, (*options(params), *flags), name)
 
 
@@ -111,7 +125,9 @@ def _build(device: Device, context: cl.Context, title: str, text: str, flags: tu
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cl.CompilerWarning)  # NVIDIA prints messages even when all is well
         try:
-            program = cl.Program(context, text).build(list(flags), devices=[device.cl])
+            folder: Any = None if _keeps_binaries() else False
+            _remove_old_lock()
+            program = cl.Program(context, text).build(list(flags), devices=[device.cl], cache_dir=folder)
         except cl.Error as error:
             log = str(error)
             saved = re.search(r"\(source saved as (.+)\)", log)
@@ -128,6 +144,36 @@ def _build(device: Device, context: cl.Context, title: str, text: str, flags: tu
     types = _types(text, name) or [None] * kernel.num_args
     kernel.set_scalar_arg_dtypes(types)
     return Built(program, kernel, device, time.perf_counter() - start, types)
+
+
+@cached(1)
+def _keeps_binaries() -> bool:
+    """Whether PyOpenCL can write its folder of compiled kernels, which it has for runtimes that keep none themselves.
+
+    If it cannot, it takes that for another process at work there, and waits a minute for each kernel.
+    """
+    with suppress(OSError):
+        folder = user_cache_path("pyopencl", "pyopencl")
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(4096))
+        return True
+    return False
+
+
+def _remove_old_lock() -> None:
+    """Remove what an interrupted or killed process left in PyOpenCL's folder: each kernel would wait a minute for it.
+
+    The lock is held for milliseconds. One that stays the same for two seconds is nobody's.
+    """
+    for lock in user_cache_path("pyopencl", "pyopencl").glob("*/lock"):
+        with suppress(OSError):  # it is gone
+            since = lock.stat().st_mtime_ns
+            for _ in range(40):
+                time.sleep(0.05)
+                if lock.stat().st_mtime_ns != since:
+                    return
+            lock.unlink()
 
 
 #: Hides instructions that OpenCL's compiler does not know: it reads them as comments.

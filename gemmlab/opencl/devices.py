@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib import metadata
+from numbers import Integral
 from pathlib import Path
 
 import pyopencl as cl
@@ -173,10 +174,25 @@ def trouble(d: cl.Device) -> str:
     return ""
 
 
+#: The process that looked for devices.
+_looked: list[int] = []
+
+
+def _refuse_copies() -> None:
+    """Refuse to compute in a copy of the process that looked for devices: a fork copies a runtime's memory but none of
+    its threads, so that most runtimes would wait for them for ever."""
+    if _looked and _looked[0] != os.getpid():
+        raise RuntimeError(
+            "this process was forked after OpenCL had started, and OpenCL does not work in such a copy: start "
+            "processes by multiprocessing.get_context('spawn'), or use gemmlab for the first time in the child"
+        )
+
+
 @lru_cache(maxsize=1)
 def listed() -> tuple[cl.Device, ...]:
     """Every device that any runtime lists, whether or not it can be used."""
     before = cores.threads()
+    _looked[:] = [os.getpid()]
     with _intel_registered():
         try:
             platforms = cl.get_platforms()
@@ -220,7 +236,9 @@ def find_device(device: Device | int | str | None = None) -> Device:
     Raises:
         NoDeviceError: if there is no device at all, or none that fits; the message lists the devices.
         TypeError: if `device` is none of these.
+        RuntimeError: in a process that was forked after its parent had found the devices.
     """
+    _refuse_copies()
     if isinstance(device, Device):
         return device
     found = devices()
@@ -228,11 +246,11 @@ def find_device(device: Device | int | str | None = None) -> Device:
         raise NoDeviceError("no OpenCL device was found; `python -m gemmlab doctor` says what is missing")
     if device is None:
         return default_device() if os.environ.get("GEMMLAB_DEVICE") else found[0]
-    if isinstance(device, str) and device.isdigit():
+    if isinstance(device, str) and device.isdecimal():
         device = int(device)
     if isinstance(device, str):
         fits = [d for d in found if device.lower() in f"{d.name} {d.platform} {d.version}".lower()]
-    elif isinstance(device, int) and not isinstance(device, bool):
+    elif isinstance(device, Integral) and not isinstance(device, bool):
         fits = [d for d in found if d.index == device]
     else:
         raise TypeError(f"device must be a Device, an index or part of a name, not {device!r}")

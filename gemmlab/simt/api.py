@@ -13,6 +13,7 @@ import numpy as np
 
 from ..catalog import KernelSpec, Key, find
 from ..catalog.sources import read
+from ..catalog.spec import positive
 from ..check import exact_inputs
 from . import count
 from .machine import Machine
@@ -266,6 +267,8 @@ def _program(text: str, name: str | None, defines: tuple[tuple[str, object], ...
 
 def program_of(text: str, name: str | None, defines: Mapping[str, object] | None) -> Program:
     """The translated kernel, remembered."""
+    if not isinstance(text, str):
+        raise TypeError(f"source must be OpenCL C text, not {type(text).__name__}: {text!r}")
     return _program(text, name, tuple((defines or {}).items()))
 
 
@@ -449,9 +452,7 @@ def simulate(
         ValueError, ParameterError: for sizes and parameters that do not fit.
     """
     spec = find(kernel)
-    for name, size in zip("mnk", (m, n, k), strict=True):
-        if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
-            raise ValueError(f"{name} must be a whole number from 1 on, not {size!r}")
+    m, n, k = (positive(name, size) for name, size in zip("mnk", (m, n, k), strict=True))
     full = settings(spec, m, n, k, params)
     program = program_of(read(spec.file) if source is None else source, None if source is None else "gemm", full)
     local, launch = spec.local_size(full), spec.global_size(m, n, full)

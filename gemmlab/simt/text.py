@@ -29,7 +29,7 @@ class TextError(ValueError):
     kind = "syntax"
 
     def __init__(self, message: str, spot: Spot):
-        super().__init__(message)
+        super().__init__(message, spot)  # both, so that it can be sent to another process
         self.message, self.spot, self.source = message, spot, ""
         self.line, self.column = spot.line, spot.column
 

@@ -201,9 +201,20 @@ def test_params_without_a_kernel(any_device):
 
 @pytest.mark.parametrize("size", [0, -3, 1.0, "8", True, [8]], ids=repr)
 def test_measure_wants_positive_sizes(size, any_device):
-    for name in "mnk":
+    for name in ("m", "n", "k", "repeats"):
         words = [f"{name} must be a positive whole number", repr(size)]
         refused(ValueError, words, gemmlab.measure, 1, **{"m": 8, name: size})
+
+
+@pytest.mark.parametrize("limit", [0, -1.0, "8", float("nan"), [8]], ids=repr)
+def test_measure_wants_time(limit, any_device):
+    words = ["most_seconds must be a positive number", repr(limit)]
+    refused(ValueError, words, gemmlab.measure, 1, 8, most_seconds=limit)
+
+
+@pytest.mark.parametrize("name", ["kernel", "edges", "precision"])
+def test_an_array_is_no_choice(name, any_device):
+    refused(ValueError, [f"{name} must be one of", "array("], matmul, GOOD, GOOD.T, **{name: np.array(["a", "b"])})
 
 
 # Devices
@@ -271,6 +282,33 @@ def test_device_arrays_without_a_contiguous_dimension(device):
     for name, a, b in (("a", x[:, ::2], x[:4]), ("b", x, x[:, ::2])):
         words = [f"{name} has the strides (32, 8)", "one dimension of a device array must be contiguous"]
         refused(ValueError, words, matmul, a, b)
+
+
+def test_device_arrays_that_are_not_what_their_buffer_holds(any_device):
+    """PyOpenCL makes them of any shape, offset and strides, and a kernel would read, or write, other memory."""
+    buffer = cl.Buffer(any_device.context, cl.mem_flags.READ_WRITE, 60)  # of 3 x 5 floats
+    good = cla.to_device(any_device.queue, np.ones((3, 3), F32))
+
+    def lying(shape, offset=0, strides=None):
+        return cla.Array(any_device.queue, shape, F32, data=buffer, offset=offset, strides=strides)
+
+    for wrong, *words in (
+        (lying((3, 6)), "bytes 0 to 71", "60"),
+        (lying((3, 5), offset=4), "bytes 4 to 63", "60"),
+        (lying((3, 3), strides=(-12, 4)), "bytes -24 to 11", "60"),
+        (lying((3, 3), offset=2), "offset 2", "multiples of the 4 bytes"),
+        (lying((3, 3), strides=(14, 4)), "strides (14, 4)", "multiples of the 4 bytes"),
+        (lying((2, 3, 3), strides=(38, 12, 4)), "bytes 0 to 73", "60"),
+    ):
+        same = cla.to_device(any_device.queue, np.ones(wrong.shape, F32))
+        refused(ValueError, ["b ", *words], matmul, good, wrong)
+        refused(ValueError, ["out ", *words], matmul, good, same, wrong)
+        if wrong.ndim == 2:
+            refused(ValueError, ["x ", *words], gemmlab.transpose, wrong)
+        if wrong.shape == (3, 3):
+            refused(ValueError, ["a ", *words], matmul, wrong, good)
+            refused(ValueError, ["c ", *words], sgemm, 1, good, good, 1, wrong)
+    assert np.array_equal(matmul(good, good).get(), np.full((3, 3), 3))
 
 
 # Sizes

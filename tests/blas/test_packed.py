@@ -206,6 +206,19 @@ def test_auto_packs_real_matrices_on_processors(processor):
     assert taken("f4") and not taken("c8") and not taken("f4", on=replace(processor, kind="GPU"))
 
 
+@pytest.mark.parametrize("sizes", [(4, 5, 6), (400, 500, 600), (1, 2000, 2000), (300, 300, 300)])
+def test_auto_says_what_matmul_does(sizes, processor, monkeypatch):
+    """Two launches where the operands are packed first, one where they are read as they lie."""
+    (m, n, k), names, launch = sizes, [], Session.launch
+    monkeypatch.setattr(Session, "launch", lambda self, name, bound: (names.append(name), launch(self, name, bound)))
+    monkeypatch.setattr(probe, "_seconds", lambda device, c, run: 1.0)
+    products._kept.cache_clear()
+    gemmlab.matmul(np.ones((m, k), np.float32), np.ones((k, n), np.float32), device=processor)
+    told = gemmlab.auto(m, n, k, processor)
+    assert told.kernel == "packed" and f"{m} x {n} x {k}: kernel 'packed'." in str(told)
+    assert names == (["pack", "gemm"] if "panels" in told.why else ["gemm"])
+
+
 def test_nothing_to_multiply(processor):
     x, y = np.ones((20, 0), np.float32), np.ones((0, 30), np.float32)
     assert not matmul(x, y, kernel="packed", device=processor).any()

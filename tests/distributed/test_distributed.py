@@ -204,7 +204,11 @@ def test_a_product_of_files_chooses_blocks_by_itself(tmp_path):
 
 @pytest.mark.parametrize(
     ("given", "words"),
-    [({"m": 0}, "m must be a whole number"), ({"workers": 1.5}, "workers must"), ({"memory_bytes": 99}, "not enough")],
+    [
+        ({"m": 0}, "m must be a positive whole number"),
+        ({"workers": 1.5}, "workers must"),
+        ({"memory_bytes": 99}, "not enough"),
+    ],
 )
 def test_block_sizes_refuse_what_makes_no_sense(given, words):
     with pytest.raises(ValueError, match=words):

@@ -140,8 +140,32 @@ def test_devices_without_constants_take_the_table(any_device):
     assert "100 x 200 x 300" in str(told) and str(any_device) in told.why
     with pytest.raises(ValueError, match="no constants"):
         gemmlab.tune([(8, 8, 8)], device=any_device)
-    with pytest.raises(ValueError, match="k must be at least 1"):
-        gemmlab.auto(8, 8, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((8, 8, 0), "k must be a positive whole number, not 0"),
+        ((8, 8.5, 8), "n must be a positive whole number, not 8.5"),
+        (("8", 8, 8), "m must be a positive whole number, not '8'"),
+        ((8, 8, 8, None, "tf16"), "precision must be one of"),
+        ((8, 8, 8, None, "tf32"), "tensor cores"),
+    ],
+)
+def test_what_cannot_be_chosen_or_tuned(arguments, said, any_device):
+    m, n, k, device, precision = (*arguments, None, "float32")[:5]
+    if precision == "tf32":
+        any_device = dataclasses.replace(any_device, features=any_device.features - {"tensor"})
+    with pytest.raises(ValueError, match=said):
+        gemmlab.auto(m, n, k, any_device, precision)
+    with pytest.raises(ValueError, match=said):
+        gemmlab.tune([(m, n, k)], any_device, precision)
+
+
+@pytest.mark.parametrize("shape", [(4, 5), 4, "abc", (4, 5, 6, 7)])
+def test_what_is_no_shape(shape, any_device):
+    with pytest.raises(ValueError, match="shapes must hold m, n and k"):
+        gemmlab.tune([shape], any_device)
 
 
 def test_the_winner_of_a_trial_is_remembered(gpu, monkeypatch):

@@ -100,8 +100,9 @@ def test_without_parameters_the_defaults_or_tiles_of_8():
     "arguments, error, part",
     [
         ({"m": 15}, ValueError, "m=15 is not a multiple of 8"),
-        ({"m": 0}, ValueError, "m must be a whole number from 1 on, not 0"),
-        ({"k": "x"}, ValueError, "k must be a whole number from 1 on, not 'x'"),
+        ({"m": 0}, ValueError, "m must be a positive whole number, not 0"),
+        ({"k": "x"}, ValueError, "k must be a positive whole number, not 'x'"),
+        ({"source": 3}, TypeError, "source must be OpenCL C text, not int: 3"),
         ({"kernel": 99}, ValueError, "kernel must be one of"),
         ({"params": {"TSX": 1}}, ParameterError, "no parameter 'TSX'"),
         ({"order": "backward"}, ValueError, "order must be 'lockstep' or 'warps', not 'backward'"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from simt.cases import product
 
@@ -68,6 +70,12 @@ def test_mistakes(old, new, message, at):
         line = source.split("\n")[error.line - 1]
         assert line.strip().startswith(at.replace("|", "").strip()) and error.column - 1 == (
             line.index(at.replace("|", "").strip()) + len(at.strip().split("|")[0]))  # fmt: skip
+
+
+def test_an_error_travels_to_another_process():
+    error = refused("x")
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.line) == (str(error), error.line)
 
 
 def test_a_block_without_end_points_to_its_begin():

@@ -1,0 +1,42 @@
+"""Which device is meant, and in which process it can be used."""
+
+import os
+import signal
+import warnings
+
+import numpy as np
+import pytest
+
+import gemmlab
+from gemmlab.opencl.devices import find_device
+
+
+def test_an_index_of_any_type(any_device):
+    for index in (any_device.index, np.int64(any_device.index), str(any_device.index)):
+        assert find_device(index) is any_device
+
+
+@pytest.mark.parametrize("name", ["\u00b2", "no such thing", 99, -1])
+def test_what_fits_no_device(name, any_device):
+    with pytest.raises(gemmlab.NoDeviceError, match=f"no device fits {name!r}"):
+        find_device(name)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_process_is_told_and_does_not_hang(any_device):
+    """PoCL's threads are not in the copy, which would wait for them for ever."""
+    a = np.ones((40, 40), np.float32)
+    gemmlab.matmul(a, a, device=any_device)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python warns of threads, too
+        child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        try:
+            gemmlab.matmul(a, a, device=any_device)
+        except RuntimeError as error:
+            os._exit(0 if "forked" in str(error) else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert np.array_equal(gemmlab.matmul(a, a, device=any_device), a @ a)
