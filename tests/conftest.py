@@ -1,5 +1,6 @@
 """What the tests share: devices, skips that fail in CI, and which tests `make test` leaves to `make test-all`."""
 
+import contextlib
 import os
 import zlib
 from collections import Counter
@@ -162,23 +163,36 @@ def browser_device(chapter: str) -> str:
     return ("pocl", "intel")[int(chapter[:2]) % 2]
 
 
+#: Where programs of this user keep what they have compiled.
+USER_CACHES = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
 @pytest.fixture(scope="session")
-def compiled(tmp_path_factory) -> Path:
-    """A folder for compile caches that all processes of this run share; empty when it begins."""
+def caches(tmp_path_factory) -> Path:
+    """A folder for XDG_CACHE_HOME, which JupyterLabs and notebooks of this run share.
+
+    What compilers keep is in it for all, tests included, so that nothing is compiled twice; all else begins empty.
+    """
     base = tmp_path_factory.getbasetemp()
-    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled"
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "caches"
+    folder.mkdir(exist_ok=True)
+    for name in ("pocl", "pyopencl", "pytools"):
+        (USER_CACHES / name).mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):  # another process was faster
+            (folder / name).symlink_to(USER_CACHES / name)
+    return folder
 
 
 @pytest.fixture(scope="session", autouse=True)
-def remembered(compiled):
+def remembered(caches):
     """What probes and trials find is kept for this run alone: the user's own files stay as they are.
 
     Kernels have time enough.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(probe, "notes", Notes(str(compiled / "processors.json")))
-        patch.setattr(choice, "winners", Notes(str(compiled / "choices.json")))
-        patch.setenv("GEMMLAB_DATA", str(compiled / "own"))
+        patch.setattr(probe, "notes", Notes(str(caches / "processors.json")))
+        patch.setattr(choice, "winners", Notes(str(caches / "choices.json")))
+        patch.setenv("GEMMLAB_DATA", str(caches / "own"))
         for step, seconds in patient.LIMITS.items():
             patch.setitem(client.LIMITS, step, seconds)
         yield
