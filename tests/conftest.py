@@ -10,7 +10,7 @@ import patient
 import pytest
 
 from gemmlab.blas import probe
-from gemmlab.caches import Notes
+from gemmlab.caches import Notes, clear_caches
 from gemmlab.family import choice
 from gemmlab.opencl.devices import devices
 from gemmlab.worker import client
@@ -92,6 +92,41 @@ SAMPLED = {
 }
 
 
+#: Tests whose subject is not what a compiler makes of a kernel: calls, layouts, memory, errors, and kernels that are
+#: wrong on purpose, all of small products. Optimising takes compilers most of the time of these tests, so here they do
+#: without, unless a test is marked as `optimised`. Whether kernels are right as users compile them is for the others.
+UNOPTIMISED = (
+    "blas/test_errors.py",
+    "blas/test_out_and_batches.py",
+    "blas/test_problem.py",
+    "blas/test_repeat.py",
+    "kernels/test_warp_tiling.py",
+    "simt/test_instrumented.py",
+    "simt/test_random.py",
+    "test_a_kernel_to_take_away",
+    "test_a_lost_product_of_parts",
+    "test_a_store_into_the_last_element",
+    "test_a_store_outside_c_is_caught",
+    "test_a_wrong_kernel_is_caught",
+    "test_empty_and_tiny",
+    "test_every_combination_of_launches",
+    "test_every_combination_of_three",
+    "test_kernels_of_warps_serve",
+    "test_moving_the_sum_more_or_less_often",
+    "test_the_cost_in_launches",
+    "test_the_untouched_text_passes",
+)
+#: What PyOpenCL adds to the options of every build, in child processes, too.
+_BUILD_OPTIONS = os.environ.get("PYOPENCL_BUILD_OPTIONS", "")
+
+
+def is_optimised(item) -> bool:
+    """Whether compilers optimise for a test: in full runs, where a GPU would take very long without, and as above."""
+    if FULL or any(d.kind != "CPU" for d in DEVICES.values()) or item.get_closest_marker("optimised"):
+        return True
+    return not any(part in item.nodeid for part in UNOPTIMISED)
+
+
 def pytest_collection_modifyitems(items) -> None:
     seen: Counter[str] = Counter()
     for item in items:
@@ -100,6 +135,16 @@ def pytest_collection_modifyitems(items) -> None:
         if any(part in item.nodeid for part in SYSTEM) or seen[name] % one_in:
             item.add_marker(pytest.mark.system)
         seen[name] += 1
+    items.sort(key=is_optimised, reverse=True)  # so that a process changes over once
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item) -> None:
+    """Have kernels compiled as this test wants it; what was compiled otherwise is forgotten."""
+    wanted = _BUILD_OPTIONS if is_optimised(item) else f"{_BUILD_OPTIONS} -cl-opt-disable"
+    if os.environ.get("PYOPENCL_BUILD_OPTIONS", "") != wanted:
+        os.environ["PYOPENCL_BUILD_OPTIONS"] = wanted
+        clear_caches()
 
 
 @pytest.hookimpl(optionalhook=True)
