@@ -6,9 +6,12 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-# One more than there are processors, as many tests wait for a child process, a page or a time limit. A process takes
-# up to 3 GB of memory when it tests pages.
+# One more than there are processors, as many tests wait for a child process, a page or a time limit.
 JOBS ?= $(shell $(PYTHON) -c "import os; print(min(8, os.cpu_count() + 1))")
+# For test-all two more, since pages wait more than they compute: three processes kept two processors busy for three
+# quarters of the time. A process takes up to 3 GB of memory when it tests pages.
+JOBS_ALL ?= $(shell $(PYTHON) -c "import os; \
+  gb = os.sysconf('SC_PAGE_SIZE')*os.sysconf('SC_PHYS_PAGES')//10**9; print(max(1, min(8, os.cpu_count() + 2, gb//3)))")
 comma := ,
 
 .PHONY: lab test test-all lint notebooks pictures tables bench clean
@@ -23,7 +26,7 @@ test: $(VENV)/test.done
 
 test-all: $(VENV)/test.done
 	$(BIN)/python -m pip install --quiet -e '.[intel]'
-	GEMMLAB_NO_SKIP=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --durations 40 $(TESTS)
+	GEMMLAB_NO_SKIP=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS_ALL) --durations 40 $(TESTS)
 
 lint: $(VENV)/test.done
 	$(BIN)/ruff check .

@@ -1,5 +1,6 @@
 """What the tests share: devices, skips that fail in CI, and which tests `make test` leaves to `make test-all`."""
 
+import contextlib
 import os
 import zlib
 from collections import Counter
@@ -9,7 +10,7 @@ import patient
 import pytest
 
 from gemmlab.blas import probe
-from gemmlab.caches import Notes
+from gemmlab.caches import Notes, clear_caches
 from gemmlab.family import choice
 from gemmlab.opencl.devices import devices
 from gemmlab.worker import client
@@ -91,6 +92,41 @@ SAMPLED = {
 }
 
 
+#: Tests whose subject is not what a compiler makes of a kernel: calls, layouts, memory, errors, and kernels that are
+#: wrong on purpose, all of small products. Optimising takes compilers most of the time of these tests, so here they do
+#: without, unless a test is marked as `optimised`. Whether kernels are right as users compile them is for the others.
+UNOPTIMISED = (
+    "blas/test_errors.py",
+    "blas/test_out_and_batches.py",
+    "blas/test_problem.py",
+    "blas/test_repeat.py",
+    "kernels/test_warp_tiling.py",
+    "simt/test_instrumented.py",
+    "simt/test_random.py",
+    "test_a_kernel_to_take_away",
+    "test_a_lost_product_of_parts",
+    "test_a_store_into_the_last_element",
+    "test_a_store_outside_c_is_caught",
+    "test_a_wrong_kernel_is_caught",
+    "test_empty_and_tiny",
+    "test_every_combination_of_launches",
+    "test_every_combination_of_three",
+    "test_kernels_of_warps_serve",
+    "test_moving_the_sum_more_or_less_often",
+    "test_the_cost_in_launches",
+    "test_the_untouched_text_passes",
+)
+#: What PyOpenCL adds to the options of every build, in child processes, too.
+_BUILD_OPTIONS = os.environ.get("PYOPENCL_BUILD_OPTIONS", "")
+
+
+def is_optimised(item) -> bool:
+    """Whether compilers optimise for a test: always in full runs, and where there is a GPU; else as listed above."""
+    if FULL or any(d.kind != "CPU" for d in DEVICES.values()) or item.get_closest_marker("optimised"):
+        return True
+    return not any(part in item.nodeid for part in UNOPTIMISED)
+
+
 def pytest_collection_modifyitems(items) -> None:
     seen: Counter[str] = Counter()
     for item in items:
@@ -99,6 +135,16 @@ def pytest_collection_modifyitems(items) -> None:
         if any(part in item.nodeid for part in SYSTEM) or seen[name] % one_in:
             item.add_marker(pytest.mark.system)
         seen[name] += 1
+    items.sort(key=is_optimised, reverse=True)  # so that a process changes over once
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item) -> None:
+    """Have kernels compiled as this test wants it; what was compiled otherwise is forgotten."""
+    wanted = _BUILD_OPTIONS if is_optimised(item) else f"{_BUILD_OPTIONS} -cl-opt-disable"
+    if os.environ.get("PYOPENCL_BUILD_OPTIONS", "") != wanted:
+        os.environ["PYOPENCL_BUILD_OPTIONS"] = wanted
+        clear_caches()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -162,23 +208,36 @@ def browser_device(chapter: str) -> str:
     return ("pocl", "intel")[int(chapter[:2]) % 2]
 
 
+#: Where programs of this user keep what they have compiled.
+USER_CACHES = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
 @pytest.fixture(scope="session")
-def compiled(tmp_path_factory) -> Path:
-    """A folder for compile caches that all processes of this run share; empty when it begins."""
+def caches(tmp_path_factory) -> Path:
+    """A folder for XDG_CACHE_HOME, which JupyterLabs and notebooks of this run share.
+
+    What compilers keep is in it for all, tests included, so that nothing is compiled twice; all else begins empty.
+    """
     base = tmp_path_factory.getbasetemp()
-    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled"
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "caches"
+    folder.mkdir(exist_ok=True)
+    for name in ("pocl", "pyopencl", "pytools"):
+        with contextlib.suppress(OSError):  # another process was faster, or there are no links here
+            (USER_CACHES / name).mkdir(parents=True, exist_ok=True)
+            (folder / name).symlink_to(USER_CACHES / name)
+    return folder
 
 
 @pytest.fixture(scope="session", autouse=True)
-def remembered(compiled):
+def remembered(caches):
     """What probes and trials find is kept for this run alone: the user's own files stay as they are.
 
     Kernels have time enough.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(probe, "notes", Notes(str(compiled / "processors.json")))
-        patch.setattr(choice, "winners", Notes(str(compiled / "choices.json")))
-        patch.setenv("GEMMLAB_DATA", str(compiled / "own"))
+        patch.setattr(probe, "notes", Notes(str(caches / "processors.json")))
+        patch.setattr(choice, "winners", Notes(str(caches / "choices.json")))
+        patch.setenv("GEMMLAB_DATA", str(caches / "own"))
         for step, seconds in patient.LIMITS.items():
             patch.setitem(client.LIMITS, step, seconds)
         yield

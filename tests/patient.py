@@ -4,3 +4,13 @@
 LIMITS = {"start": 240.0, "compile": 240.0, "predict": 60.0, "check": 60.0, "time": 60.0, "look": 60.0}
 #: For the kernel of a notebook, which runs it before the first cell.
 STARTUP = f"from gemmlab.worker import client\n\nclient.worker().limits |= {LIMITS}\ndel client\n"
+#: After it: nothing is done while nobody waits, since somebody always does, and no product is refused because it would
+#: take long.
+BUSY = """
+from gemmlab.widgets import explorer
+from gemmlab.worker import client
+
+client.worker().idle.hold("tests")
+explorer.MOST_SECONDS = 60.0
+del client, explorer
+"""

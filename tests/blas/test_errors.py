@@ -519,6 +519,7 @@ needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="memory in use 
 
 
 @needs_linux
+@pytest.mark.optimised  # large enough for a leak to show
 @pytest.mark.parametrize("where", ["shape", "type", "parameters", "build", "axpby", "unpad", "launch"])
 def test_a_failed_call_leaks_no_memory(where, some_device, monkeypatch):
     """Three matrices of 17 MB a call, ten times: one leaked buffer of each call would be 168 MB."""

@@ -66,15 +66,12 @@ class Lab:
 
     Args:
         device: what GEMMLAB_DEVICE says in the notebooks; by default what it says here.
-        caches: a folder that keeps what was compiled, for the next JupyterLab as well; by default all begin empty.
-        browser: one that is open already and stays so; by default one of its own. Playwright allows one at a time.
+        caches: a folder for XDG_CACHE_HOME and Matplotlib's fonts, for the next JupyterLab as well; by default both
+            begin empty.
         startup: Python that the kernel of a notebook runs before the first cell.
     """
 
-    def __init__(
-        self, device: str | None = None, caches: Path | None = None, browser: Browser | None = None, startup: str = ""
-    ):
-        self._given = browser
+    def __init__(self, device: str | None = None, caches: Path | None = None, startup: str = ""):
         self._contexts: dict[float, BrowserContext] = {}
         self.folder = Path(tempfile.mkdtemp(prefix="gemmlab-lab-"))
         self.notebooks = self.folder / "notebooks"
@@ -94,9 +91,10 @@ class Lab:
             "XDG_CACHE_HOME",
             "GEMMLAB_DATA",
         ):
-            kept = caches if caches and name in ("MPLCONFIGDIR", "XDG_CACHE_HOME") else self.folder
-            self._env[name] = str(kept / name.lower())
+            self._env[name] = str(self.folder / name.lower())
             Path(self._env[name]).mkdir(parents=True, exist_ok=True)
+        if caches:
+            self._env |= {"XDG_CACHE_HOME": str(caches), "MPLCONFIGDIR": str(caches / "matplotlib")}
         if device:
             self._env["GEMMLAB_DEVICE"] = device
         if startup:
@@ -109,7 +107,7 @@ class Lab:
             self._end.callback(shutil.rmtree, self.folder, ignore_errors=True)
             self._end.callback(self._stop_server)
             self._start_server()
-            self.browser = self._given or self._end.enter_context(opened())
+            self.browser = self._end.enter_context(opened())
         except BaseException:
             self._end.close()
             raise

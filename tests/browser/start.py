@@ -6,30 +6,23 @@ from lab import Lab, browser_path
 
 from gemmlab.opencl.devices import NoDeviceError, find_device
 
-#: Nothing is done while nobody waits, since somebody always does, and no product is refused because it would take long.
-BUSY = """
-from gemmlab.widgets import explorer
-from gemmlab.worker import client
 
-client.worker().idle.hold("tests")
-explorer.MOST_SECONDS = 60.0
-del client, explorer
-"""
-
-
-def started(device: str = "pocl", idle: bool = True, **options) -> Lab:
-    """A JupyterLab as `Lab` makes it, to be entered by `with`; without a browser or the device the test is skipped.
+def started(*devices: str, idle: bool = True, startup: str = "", **options) -> Lab:
+    """A JupyterLab as `Lab` makes it, to be entered by `with`; without a browser or a device the test is skipped.
 
     Args:
-        device: what GEMMLAB_DEVICE says in the notebooks.
+        devices: those that are needed, PoCL by default; GEMMLAB_DEVICE says the first in the notebooks.
         idle: whether anything is done while nobody waits, such as compiling the next settings; if not, slow kernels
             have time enough.
+        startup: Python that the kernel of a notebook runs before the first cell.
         options: those of `Lab`.
     """
     if browser_path() is None:
         lacking("no Chromium")
-    try:
-        find_device(device)
-    except NoDeviceError:
-        lacking(f"no {device} device")
-    return Lab(device, startup="" if idle else patient.STARTUP + BUSY, **options)
+    devices = devices or ("pocl",)
+    for device in devices:
+        try:
+            find_device(device)
+        except NoDeviceError:
+            lacking(f"no {device} device")
+    return Lab(devices[0], startup=startup + ("" if idle else patient.STARTUP + patient.BUSY), **options)

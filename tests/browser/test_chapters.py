@@ -1,15 +1,16 @@
 """Every chapter in a real JupyterLab: as it is stored, after Run All, its widgets moved, and in both themes."""
 
 import contextlib
-import functools
 from pathlib import Path
 
 import pytest
-from conftest import FULL, browser_device, lacking
-from lab import LOOK, browser_path, opened
+from conftest import FULL, browser_device
+from lab import LOOK
 from start import started
 
 CHAPTERS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("[0-9]*.ipynb"))
+#: By file: the runtime on which a chapter runs here.
+DEVICE_OF = {path.name: browser_device(path.stem) for path in CHAPTERS}
 #: What makes a widget in a cell.
 WIDGETS = ("gemmlab.Explorer(", "%%gemm ", "gemmlab.Stepper(", "gemmlab.Generator(")
 #: In a hole of a kernel: it is wrong until the learner fills it.
@@ -25,32 +26,37 @@ WRONG = {
 NO_RESULT = ("crash", "hang")
 
 
+#: For the kernel of a notebook, which runs it before the first cell: the chapter's device.
+OF_CHAPTER = f"""
+import os
+
+os.environ["GEMMLAB_DEVICE"] = {DEVICE_OF}[os.path.basename(os.environ["JPY_SESSION_NAME"])]
+del os
+"""
+
+
 @pytest.fixture(scope="module")
-def labs(compiled):
-    """By device: one JupyterLab for all the chapters that this process tests on it, and one browser for all.
+def lab(caches):
+    """One JupyterLab for all the chapters that this process tests.
 
     Nothing is done while nobody waits, which would take most of the time; test_explorers.py is about that.
     """
-    if browser_path() is None:
-        lacking("no Chromium")
-    with contextlib.ExitStack() as end:
-        options = {"caches": compiled, "browser": end.enter_context(opened()), "idle": False}
-        yield functools.cache(lambda device: end.enter_context(started(device, **options)))
+    with started(*sorted(set(DEVICE_OF.values())), caches=caches, idle=False, startup=OF_CHAPTER) as lab:
+        yield lab
 
 
 @pytest.fixture(scope="module")
 def pages():
-    """By device: the page that the last chapter has left, if there was one."""
-    return {}
+    """The page that the last chapter has left, if there was one."""
+    return []
 
 
 @pytest.fixture(scope="module", params=CHAPTERS, ids=lambda path: path.stem)
-def chapter(labs, pages, request):
+def chapter(lab, pages, request):
     """A chapter as it is stored. The tests of a chapter share it, in their order here."""
-    device = browser_device(request.param.stem)
-    book = labs(device).open(request.param, page=pages.pop(device, None))
+    book = lab.open(request.param, page=pages.pop() if pages else None)
     yield book
-    pages[device] = book.leave()
+    pages.append(book.leave())
 
 
 @pytest.fixture(scope="module")

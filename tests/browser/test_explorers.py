@@ -83,15 +83,17 @@ def gave_way(book, number: int) -> list[str]:
     return book.box(number).locator(".gemmlab-gave-way").all_inner_texts()
 
 
-def test_times_of_the_first_chapter(tmp_path):
-    """From Run All to the end of the last cell, in a JupyterLab with empty caches, and in one with filled ones."""
-    for name in ("chapter 00, Run All (aim: 15 s)", f"{WARM}chapter 00, Run All"):
-        with started(caches=tmp_path) as lab:
-            book = lab.open(FIRST_CHAPTER)
-            begun = time.monotonic()
-            book.run_all()
-            TIMES[name] = time.monotonic() - begun
-            book.close()
+if FULL:  # it is there for its figures: that the chapter runs, test_chapters.py says too
+
+    def test_times_of_the_first_chapter(tmp_path):
+        """From Run All to the end of the last cell, in a JupyterLab with empty caches, and in one with filled ones."""
+        for name in ("chapter 00, Run All (aim: 15 s)", f"{WARM}chapter 00, Run All"):
+            with started(caches=tmp_path) as lab:
+                book = lab.open(FIRST_CHAPTER)
+                begun = time.monotonic()
+                book.run_all()
+                TIMES[name] = time.monotonic() - begun
+                book.close()
 
 
 def test_the_first_move_does_not_wait_for_other_kernels(book):
@@ -244,17 +246,21 @@ TIMED = list(NEW) if FULL else [3]
 
 @pytest.mark.parametrize("kernel", TIMED)
 def test_times_of_new_settings(lab, kernel):
-    """Settings that nobody has compiled, and settings that were compiled while nobody waited; it prints them."""
+    """Settings that nobody has compiled, and settings that were compiled while nobody waited; it prints them.
+
+    In full runs: else a move of each kind is enough, for nobody reads the figures.
+    """
     book = lab.open(notebook(lab.notebooks / f"times_{kernel}.ipynb", f"import gemmlab\ngemmlab.Explorer({kernel})"))
     book.run_all()
     new, ahead = f"kernel {kernel}, new", f"kernel {kernel}, compiled ahead"
-    for name, key in NEW[kernel]:
+    for name, key in NEW[kernel] if FULL else NEW[kernel][:1]:
         time_move(book, new, name, key)
-    book.page.wait_for_timeout(8_000)  # nobody waits, and what is next to these settings is compiled
+    book.page.wait_for_timeout(8_000 if FULL else 1_000)  # nobody waits, and the settings next to these are compiled
     first, second = book.names(0)[:2]
     time_move(book, ahead, first, "ArrowRight")
-    book.time(0, first, "ArrowLeft")  # back to what was measured before
-    time_move(book, ahead, second, "ArrowRight")
+    if FULL:
+        book.time(0, first, "ArrowLeft")  # back to what was measured before
+        time_move(book, ahead, second, "ArrowRight")
     for what, aim in ((new, NEW_AIM[kernel]), (ahead, 0.5)):
         TIMES[f"{what} (aim: {aim} s)"] = statistics.median(moments["paint"] for moments in MOVES[what]) / 1000
     ms = needle_ms(book)

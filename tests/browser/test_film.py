@@ -28,9 +28,9 @@ SEEN = """cell => {
 
 
 @pytest.fixture(scope="module")
-def ran(compiled):
+def ran(caches):
     """The notebook after it has been run."""
-    with started(caches=compiled) as lab:
+    with started(caches=caches) as lab:
         book = lab.open(notebook(lab.notebooks / "stepper.ipynb", *CELLS), height=800)
         book.run_all()
         yield book

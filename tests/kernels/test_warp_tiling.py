@@ -36,6 +36,7 @@ def awkward(tile: tuple[int, int, int]) -> list[tuple[int, int, int]]:
             (101, 211, 307), (2 * tm, 2 * tn, 4 * tk)]  # fmt: skip
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("shared", [False, True])
 def test_awkward_sizes_are_right_and_nothing_around_c_is_touched(shared, device):
     """Exact, accurate, and in a frame of exactly C's size wherever WIDTH allows the size."""
@@ -465,7 +466,7 @@ def test_the_last_to_come_stores_through_local_memory():
 
 
 def test_a_product_has_the_same_bits_whoever_comes_last(device):
-    m, n, k = 64, 64, 4000
+    m, n, k = 64, 64, 1000
     a, b = check.random_inputs(m, n, k)
     built = Kernel(SPEC, TINY | {"GROUPS": 60}, device, device.context, BY_THE_LAST)
     built._fixup = None
