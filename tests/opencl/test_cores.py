@@ -14,7 +14,7 @@ import pyopencl
 threads = lambda: set(map(int, os.listdir("/proc/self/task")))
 before = threads()
 from gemmlab.opencl.devices import listed
-names = {d.platform.name for d in listed()}
+listed()
 print(json.dumps([sorted(os.sched_getaffinity(thread)) for thread in threads() - before]))
 """
 
@@ -23,10 +23,11 @@ print(json.dumps([sorted(os.sched_getaffinity(thread)) for thread in threads() -
 def test_each_thread_of_pocl_has_a_core_of_its_own(variable):
     if not sys.platform.startswith("linux") or not any("Portable" in d.platform for d in DEVICES.values()):
         lacking("no PoCL on Linux")
-    environment = {name: value for name, value in os.environ.items() if name != "POCL_AFFINITY"}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("POCL_")}
     environment.update({"POCL_AFFINITY": variable} if variable else {})
     done = subprocess.run([sys.executable, "-c", CHILD], env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     found, cores = json.loads(done.stdout.splitlines()[-1]), sorted(os.sched_getaffinity(0))
     apart = [[core] for core in cores if [core] in found]
-    assert apart == ([[core] for core in cores] if variable is None or len(cores) == 1 else [])
+    alone = len(found) % len(cores) == 0  # no other runtime has started threads
+    assert apart == ([[core] for core in cores] if variable is None and alone or len(cores) == 1 else [])
