@@ -15,6 +15,7 @@ from ..catalog.spec import positive
 from ..family import choice, tiles
 from ..family.configuration import letter_of
 from ..family.in_place import InPlace
+from ..family.matrix_vector import MatrixVector
 from ..family.packed import Packed
 from ..opencl.devices import Device, find_device
 from . import tuning
@@ -102,14 +103,15 @@ def auto(
 def _on_a_processor(device: Device, m: int, n: int, k: int, dtype: np.dtype) -> choice.Explanation:
     """What `matmul` takes on a processor, with the name of the kernel's text."""
     letter, problem = letter_of(dtype), Problem.compact(n, m, k)  # the operands swapped, column-major
-    found: InPlace | Packed | None = packed.suited(device, letter, problem)
-    if found:
-        why = f"Its text is {found.name}: the product is so small or thin that the operands are read where they lie."
+    few = packed.suited_to_few(device, letter, problem)
+    alone = few[0] if few else packed.suited(device, letter, problem)
+    if alone:
+        why = "the product is so small or thin that the operands are read where they lie"
     else:
-        found = settled(device, letter, problem[:3], packed.run)
-        why = f"Its text is {found.name}: both operands are packed into panels first, which pays at these sizes."
-    params = {name: getattr(found, name) for name in ("width", "vectors", "columns")}
-    return choice.Explanation(m, n, k, dtype.name, "packed", params, why)
+        why = "both operands are packed into panels first, which pays at these sizes"
+    found: MatrixVector | InPlace | Packed = alone or settled(device, letter, problem[:3], packed.run)
+    params = {name: getattr(found, name) for name in ("width", "vectors", "columns", "streams") if hasattr(found, name)}
+    return choice.Explanation(m, n, k, dtype.name, "packed", params, f"Its text is {found.name}: {why}.")
 
 
 def _sizes(m: int, n: int, k: int) -> tuple[int, int, int]:

@@ -81,7 +81,7 @@ def gemm(session: Session, problem: Problem, buffers, alpha, beta, before, out: 
         before: the buffer of C0 and how it lies (an `Operand`), or None where beta is 0. C0 may be C itself.
         out: M x N, compact; overwritten.
     """
-    where_they_lie = session, problem, *_views(problem, buffers), alpha, out.buffer
+    where_they_lie = session, problem, buffers, alpha, out.buffer
     alone = None if before else _few(*where_they_lie) or _in_place(*where_they_lie)
     if alone:
         session.launch("gemm", alone)
@@ -97,30 +97,40 @@ def _views(problem: Problem, buffers) -> tuple[View, View]:
     return a, View(buffers[1], offset_b, *((ldb, 1) if op_b == "N" else (1, ldb)))
 
 
-def _few(session: Session, problem: Problem, a: View, b: View, alpha, out) -> Bound | None:
-    """The launch that reads A once, where C has one column (or row), or a few and A is long; None otherwise.
+def suited_to_few(
+    device: Device, precision: str, problem: Problem, buffers=(None, None)
+) -> tuple[MatrixVector, View, View] | None:
+    """The kernel that reads A once, where C has one column (or row), or a few and A is long; None where none does.
 
-    Few rows side by side are left to `_in_place`: its sums stay in registers.
+    With it come A and B as it takes them: exchanged if C is a row, since the transpose of a product is that of the
+    exchanged operands, and a vector lies like its transpose. Few rows side by side are left to `suited`, whose sums
+    stay in registers.
     """
-    (m, n, k), device = problem[:3], session.device
-    if m == 1:  # the transpose of a product is that of the exchanged operands, and a vector lies like its transpose
+    (m, n, k), (a, b) = problem[:3], _views(problem, buffers)
+    if m == 1:
         m, n, a, b = n, m, b, a
-    precision = letter_of(session.dtype)
     c = MatrixVector(precision, vector_of(device, precision), a.down == 1)
-    if c.rows_adjoin:
-        serves, wanted, least = m >= 2 * _PIECE, device.units, _PIECE
-    else:
-        serves, wanted, least = m >= c.streams and a.across == b.across == 1, _PER_UNIT * device.units, c.streams
-    if not serves or n > 1 and (n > _FEW or k <= _LONG):
+    serves = m >= 2 * _PIECE if c.rows_adjoin else m >= c.streams and a.across == b.across == 1
+    return (c, a, b) if serves and (n == 1 or n <= _FEW and k > _LONG) else None
+
+
+def _few(session: Session, problem: Problem, buffers, alpha, out) -> Bound | None:
+    """The launch of the kernel that `suited_to_few` names, if it does."""
+    device = session.device
+    found = suited_to_few(device, letter_of(session.dtype), problem, buffers)
+    if found is None:
         return None
+    (c, a, b), (m, n, k) = found, problem[:3]
+    m, n = (n, m) if m == 1 else (m, n)
+    wanted, least = (device.units, _PIECE) if c.rows_adjoin else (_PER_UNIT * device.units, c.streams)
     items = min(wanted, tiles_over(m * n * k, _WORTH), m // least)
     kernel = build(device, session.queue.context, c.name, write_vector(c), {}, flags=_FLAGS)
     return Bound(kernel, (items, 1), (1, 1), (m, n, k, m // items, alpha, *a, *b, out))
 
 
-def _in_place(session: Session, problem: Problem, a: View, b: View, alpha, out) -> Bound | None:
+def _in_place(session: Session, problem: Problem, buffers, alpha, out) -> Bound | None:
     """The launch that reads the operands where they lie, if that pays."""
-    (m, n, k), device = problem[:3], session.device
+    (m, n, k), (a, b), device = problem[:3], _views(problem, buffers), session.device
     c = suited(device, letter_of(session.dtype), problem)
     if c is None:
         return None

