@@ -172,7 +172,8 @@ def instruction() -> Lines:
 @writes
 def begin(c: Configuration) -> Lines:
     """Who am I; and what a work-group and a work-item keep."""
-    g, t = ("lane/4", "lane%4") if c.unit == "tensor" else ("lane%8", "lane/8")
+    # Neighbouring lanes share a row, and lanes two apart a column: then wide loads are served for a warp at once.
+    g, t = ("lane/4", "lane%4") if c.unit == "tensor" else ("lane/2%8", "lane/16*2 + lane%2")
     return fill(
         """
         // identifiers
@@ -197,11 +198,8 @@ def begin(c: Configuration) -> Lines:
 
         // accumulators
         $number $sums;
-        for (int j = 0; j < WPTN; j++) {
-            for (int i = 0; i < WPTM; i++) {
-                $zeroes = $zero;
-            }
-        }
+        for (int j = 0; j < WPTN; j++)
+            for (int i = 0; i < WPTM; i++) $zeroes = $zero;
         """,
         g=g,
         t=t,
@@ -245,21 +243,20 @@ def steps(c: Configuration) -> Lines:
         $declared
         $fragments
 
-        for (int k0 = 0; k0 < K; k0 += TSK) {
-            const int now = k0/TSK%STAGES;              // the stage to compute from
-            const int last = (now + STAGES - 1)%STAGES; // the stage to fill, whose tiles nobody needs any more
-            const int k1 = k0 + (STAGES - 1)*TSK;       // the first step of the tiles for it
+        for (int k0 = 0, now = 0; k0 < K; k0 += TSK) { // now is the stage to compute from
+            const int following = now + 1 < STAGES ? now + 1 : 0; // the stage after it
+            const int last = now > 0 ? now - 1 : STAGES - 1; // the stage to fill, whose tiles nobody needs any more
+            const int k1 = k0 + (STAGES - 1)*TSK;            // the first step of the tiles for it
 
             #pragma unroll
             for (int k = 0; k < TSK; k += $step) {
                 const int of = k/$step%2, next = 1 - of; // which fragments to multiply, and which to fill
                 const int ahead = (k + $step)%TSK; // the step to fill them for: at last the first of the next tiles
-                int stage = now;
+                const int stage = ahead > 0 || k0 + TSK >= K ? now : following; // in the end nobody needs them
                 if (ahead == 0) {
                     // barrier: the next tiles are complete, and nobody needs these any more
                     AWAIT(STAGES - 2);
                     barrier(CLK_LOCAL_MEM_FENCE);
-                    stage = k0 + TSK < K ? (now + 1)%STAGES : now; // in the end nobody needs them
                 }
                 $ahead
                 if (k == 0 && k1 < K) {
@@ -268,6 +265,7 @@ def steps(c: Configuration) -> Lines:
                 if (k == 0) COPIED();
                 $multiply
             }
+            now = following;
         }
         """,
         first=_loads("k0/TSK", "k0"),
@@ -369,48 +367,59 @@ def _signs(c: Configuration) -> tuple[int, int]:
 
 @writes
 def _by_parts(c: Configuration) -> Lines:
-    """Complex numbers: the real parts of a column of A, then the imaginary parts, so that no sum waits for itself."""
+    """Complex numbers: each part of a number of B, real or imaginary, meets all rows before the next part does.
+
+    Registers are read from two banks, and a multiply-add takes another cycle if its three operands lie in one of them.
+    One that stays in its place need not be read again. And no sum waits for itself.
+    """
     of_a, of_b = _signs(c)
-    sign = {1: "+", -1: "-"}
     return fill(
         """
         for (int j = 0; j < WPTN; j++) {
-            for (int i = 0; i < WPTM; i++) { // with the real parts of a
-                acc[j][i].x += a[of][i].x*b[of][j].x;
-                acc[j][i].y $xy= a[of][i].x*b[of][j].y;
-            }
-            for (int i = WPTM - 1; i >= 0; i--) { // and back, with the imaginary parts
-                acc[j][i].y $yx= a[of][i].y*b[of][j].x;
-                acc[j][i].x $yy= a[of][i].y*b[of][j].y;
-            }
+            for (int i = 0; i < WPTM; i++) acc[j][i].x += a[of][i].x*b[of][j].x;
+            for (int i = 0; i < WPTM; i++) acc[j][i].y $yx= a[of][i].y*b[of][j].x;
+            for (int i = WPTM - 1; i >= 0; i--) acc[j][i].x $yy= a[of][i].y*b[of][j].y;
+            for (int i = WPTM - 1; i >= 0; i--) acc[j][i].y $xy= a[of][i].x*b[of][j].y;
         }
         """,
-        xy=sign[of_b],
-        yx=sign[of_a],
-        yy=sign[-of_a * of_b],
+        yx=_signed(of_a),
+        yy=_signed(-of_a * of_b),
+        xy=_signed(of_b),
     )
+
+
+def _signed(sign: int) -> str:
+    return "-" if sign < 0 else "+"
 
 
 @writes
 def _by_tensor_cores(c: Configuration) -> Lines:
-    """Complex numbers take an instruction for each product of parts; signs conjugate."""
-    names = "a[of][i]", "a[of][i + 1]", "b[of][j/2]"
+    """Complex numbers take an instruction for each product of parts; signs conjugate.
+
+    The two that add to the same sums are far apart, so that the second need not wait for the first.
+    """
     if c.parts == 1:
-        products = [f"MMA(acc, i, j, {', '.join(names)});"]
-    else:
-        of_a, of_b = _signs(c)
-        parts = (("re", "x", "x", 1), ("re", "y", "y", -of_a * of_b), ("im", "x", "y", of_b), ("im", "y", "x", of_a))
-        products = []
-        for total, x, y, sign in parts:
-            upper, lower = (f"{'-' * (sign < 0)}{name}.{x}" for name in names[:2])
-            products.append(f"MMA({total}, i, j, {upper}, {lower}, {names[2]}.{y});")
+        return _for_all_blocks(["MMA(acc, i, j, a[of][i], a[of][i + 1], b[of][j/2]);"])
+    of_a, of_b = _signs(c)
+    with_real = [_product("re", "x", "x", 1), _product("im", "x", "y", of_b)]
+    with_imaginary = [_product("re", "y", "y", -of_a * of_b), _product("im", "y", "x", of_a)]
+    return [*_for_all_blocks(with_real), *_for_all_blocks(with_imaginary)]
+
+
+def _product(sums: str, of_a: str, of_b: str, sign: int) -> str:
+    """Add (or subtract) the product of a part of A, "x" or "y", and one of B."""
+    upper, lower = (f"{'-' * (sign < 0)}a[of][{i}].{of_a}" for i in ("i", "i + 1"))
+    return f"MMA({sums}, i, j, {upper}, {lower}, b[of][j/2].{of_b});"
+
+
+@writes
+def _for_all_blocks(products: Lines) -> Lines:
     return fill(
         """
-        for (int j = 0; j < WPTN; j += 2) {
+        for (int j = 0; j < WPTN; j += 2)
             for (int i = 0; i < WPTM; i += 2) {
                 $products
             }
-        }
         """,
         products=products,
     )

@@ -146,7 +146,7 @@ def test_the_microscope_finds_what_is_wrong_with_warps():
     text = write(c)
     mistakes = {
         "barrier": (r"(AWAIT\(STAGES - 2\);\n\s+)barrier\(CLK_LOCAL_MEM_FENCE\);", r"\1;"),
-        "stage": (r"\(now \+ STAGES - 1\)%STAGES", "now"),
+        "stage": (r"now > 0 \? now - 1 : STAGES - 1", "now"),
         "place": (r"tile\[B_AT\(k, n\)\]", "tile[n*TSK + k]"),
         "rows": (r"m0 \+ m < M && ", ""),
         "tail": (r" && k0 \+ k < K", ""),
