@@ -34,14 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
         missing = f"this needs {error.name}, which is not installed: pip install {error.name}"
         print(f"{parser.prog}: {missing}", file=sys.stderr)
         return 2
-    except (
-        ValueError,
-        TypeError,
-        MemoryError,
-        RuntimeError,
-        OSError,
-        ImportError,
-    ) as error:  # what the package refuses in words
+    except (ImportError, ValueError, TypeError, MemoryError, RuntimeError, OSError) as error:  # refused in words
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 2
 

@@ -12,7 +12,7 @@ import pyopencl as cl
 
 from ..caches import cached
 from ..catalog import Key, ParameterError, catalog, find, sources
-from ..catalog.spec import round_up
+from ..catalog.spec import positive, round_up
 from ..opencl import launch, ptx
 from ..opencl.build import build
 from ..opencl.devices import Device, find_device
@@ -72,7 +72,7 @@ def sweep(
     Returns:
         The result for each value that was measured.
     """
-    spec, device = find(kernel), find_device(device)
+    spec, device, rounds = find(kernel), find_device(device), positive("rounds", rounds)
     base = spec.complete(params) if params or name != "size" else spec.fit(device.limits)
     found: dict[int, list[Result]] = {value: [] for value in values}
     for _ in range(rounds):

@@ -438,7 +438,10 @@ def _from_numpy(prepared: Prepared, queue, device, alpha, a, b, beta, c, out, ta
         memory = session.memory(prepared.elements)
         buffers = (upload(a), upload(b)) if prepared.problem.k else (memory, memory)
         _multiply(session, prepared, alpha, buffers, beta, upload(c) if prepared.added else None, memory)
-        download(memory, result)
+        landed = np.empty(prepared.shape, a.dtype) if prepared.places else result
+        download(memory, landed)
+        if landed is not result:  # vectors of a batch, which lie side by side there and not one after the other
+            result[...] = landed
     return result if result.ndim or out is not None else result[()]
 
 

@@ -12,6 +12,7 @@ from IPython import get_ipython
 from pyopencl.characterize import has_src_build_cache
 
 from ..catalog import Key, find
+from ..catalog.spec import positive
 from ..draw import plot
 from ..draw.picture import INK, Picture
 from ..draw.plot import Try
@@ -64,8 +65,11 @@ class Explorer(Shell):
         client.worker().warm()
         _leave_cells_alone()
         self.name = f"explorer of kernel {self.spec.number} ({self.spec.name})"
-        start = m or (256 if self.device.kind == "CPU" else 1024)
-        sizes = {"M": start, "N": n or start, "K": k or start}
+        if source is not None and not isinstance(source, str):
+            raise TypeError(f"source must be OpenCL C text, not {type(source).__name__}: {source!r}")
+        m = (256 if self.device.kind == "CPU" else 1024) if m is None else m
+        given = {"m": m, "n": m if n is None else n, "k": m if k is None else k}
+        sizes = {name.upper(): positive(name, size) for name, size in given.items()}
         chosen = self.spec.complete(params) if params else self.spec.fit(self.device.limits)
         self._start = {**chosen, **sizes}
         self.settings = Settings(self.spec, self.device.limits, self._start, self._moved)

@@ -26,6 +26,8 @@ class Prediction:
     """
 
     def __init__(self, question: str, choices: list[str]):
+        if isinstance(choices, str) or not choices:
+            raise ValueError(f"choices must be a list of answers, not {choices!r}")
         self.question, self.choices = question, list(choices)
         self._buttons = w.RadioButtons(options=self.choices, value=None, layout=w.Layout(width="auto"))
 
@@ -70,7 +72,10 @@ class Difference:
     """
 
     def __init__(self, kernel: Key, before: Key | None = None):
-        self.new, self.old = find(kernel), find(before or find(kernel).before)
+        self.new = find(kernel)
+        if before is None and not self.new.before:
+            raise ValueError(f"kernel {self.new.number} starts from no other; name one to compare with as before=")
+        self.old = find(self.new.before if before is None else before)
         old, new = (sources.without_rules(sources.read(spec.file)) for spec in (self.old, self.new))
         self.text = sources.diff(old, new)
 

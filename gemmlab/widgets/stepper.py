@@ -7,7 +7,7 @@ of what the line touches.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from numbers import Number
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,9 @@ class Stepper(Shell):
     """
 
     def __init__(self, show: ProductRun | Callable[..., Any], /, start: dict[str, int] | None = None, **choices):
+        if not callable(show) and (not isinstance(show, ProductRun) or choices):
+            wanted = "a function of the choices" if choices else "a simulated run, or a function that returns one"
+            raise TypeError(f"show must be {wanted}, not {type(show).__name__}")
         self._what: Callable[..., Any] = show if callable(show) else lambda: show
         self._sliders = {name: _in_order(name, values) for name, values in choices.items()}
         self._choices = list(choices)
@@ -85,6 +88,9 @@ class Stepper(Shell):
         group = start.get("group", 0)
         key = (*self.values.values(), group)
         replay = self._replays[key] = Replay(run, group)
+        unknown = start.keys() - {"step", "item", "group"}
+        if unknown:
+            raise ValueError(f"start has {min(unknown)!r}; sliders of a simulated run are step, item and group")
         ranges = {"step": range(1, len(replay.steps) + 1), "item": range(replay.items)}
         if "group" in start:
             ranges["group"] = range(run.global_size[0] * run.global_size[1] // replay.items)
@@ -176,7 +182,8 @@ def _in_order(name: str, values) -> w.SelectionSlider:
 
     A value that comes twice has one place.
     """
-    given = list(values)
+    if isinstance(values, str) or not isinstance(values, Iterable) or not (given := list(values)):
+        raise ValueError(f"{name} must be some values to choose from, not {values!r}")
     values = [value for place, value in enumerate(given) if value not in given[:place]]
     ordered = sorted(values) if all(isinstance(value, Number) for value in values) else values
     return slider(name, ordered, values[0])

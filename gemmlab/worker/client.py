@@ -21,6 +21,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from numbers import Integral
 from typing import IO, Any
 
 from ..bench.records import Result
@@ -165,9 +166,9 @@ class Worker:
         with self._lock:
             if self.closed:
                 raise RuntimeError("the worker has been closed")
-            self.idle.hold("request")
             number = next(self._numbers)
-            message = json.dumps({"id": number, "client": client, "job": job, "arguments": arguments})
+            message = json.dumps({"id": number, "client": client, "job": job, "arguments": arguments}, default=_plain)
+            self.idle.hold("request")
             self._waiting[client] = _Request(number, client, message, arguments, done, step)
             if self._child is None:
                 self._start()
@@ -370,6 +371,13 @@ def worker() -> Worker:
     shared = Worker()
     atexit.register(shared.close)
     return shared
+
+
+def _plain(value: object) -> int:
+    """A whole number of another type, such as NumPy's, as JSON can hold it."""
+    if isinstance(value, Integral):
+        return int(value)
+    raise TypeError(f"{value!r} cannot be sent to another process")
 
 
 def trial(kernel: Key = 1, m: int = 256, n: int | None = None, k: int | None = None, **options: Any) -> Outcome:

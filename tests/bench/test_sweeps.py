@@ -37,6 +37,11 @@ def test_a_difference_tells_both_texts(number):
     assert sources.diff(texts[0], texts[0]) == ""
 
 
+def test_no_rounds(any_device):
+    with pytest.raises(ValueError, match="rounds must be a positive whole number, not 0"):
+        sweeps.sweep(1, "TS", (4,), 16, device=any_device, rounds=0)
+
+
 PTX = """
     ld.param.u64  %rd1, [gemm_param_3];
     ld.global.nc.v2.f32  {%f1, %f2}, [%rd1];

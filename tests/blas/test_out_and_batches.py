@@ -159,6 +159,19 @@ def test_batches_and_vectors_are_as_in_numpy(options, device):
         assert matmul(a, b, out, device=device, **options) is out and np.array_equal(out, want), (left, right)
 
 
+@pytest.mark.parametrize("kernel", ["auto", "family", 1])
+def test_vectors_of_a_batch_into_an_out_by_columns(kernel, device):
+    """The last two dimensions of such a result are no matrix of the product."""
+    (a, b), v = check.exact_inputs(6, 8, 7), check.exact_inputs(1, 1, 7)[0][0]
+    many = [np.stack([x, 3 * x, -x]) for x in (a, b)]
+    for x, y in ((many[0], v), (v, many[1])):
+        out = np.full(np.matmul(x, y).shape, np.nan, np.float32, order="F")
+        assert matmul(x, y, out, kernel=kernel, device=device) is out and np.array_equal(out, np.matmul(x, y))
+        there = cla.to_device(device.queue, np.full(out.shape, np.nan, np.float32, order="F"))
+        matmul(*(cla.to_device(device.queue, np.ascontiguousarray(z)) for z in (x, y)), there, kernel=kernel)
+        assert np.array_equal(there.get(), np.matmul(x, y))
+
+
 def test_batches_of_every_layout(device):
     """Matrices by columns, parts of larger ones, and steps that no vector load divides."""
     for (m, n, k), options in itertools.product(((8, 4, 4), (9, 7, 5)), ({}, FAMILY, LADDER)):

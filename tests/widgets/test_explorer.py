@@ -386,3 +386,17 @@ def test_what_the_device_cannot_take_is_not_offered(desk):
     offered = [value for _, value in control.widget.options]
     assert max(offered) <= most
     assert ("not on this device" in control._words.value) == (max(made.spec.params[-1].choices) > most)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "words"),
+    [
+        ({"m": 0}, ValueError, "m must be a positive whole number, not 0"),
+        ({"n": 1.5}, ValueError, "n must be a positive whole number, not 1.5"),
+        ({"k": "64"}, ValueError, "k must be a positive whole number, not '64'"),
+        ({"source": 3}, TypeError, "source must be OpenCL C text, not int: 3"),
+    ],
+)
+def test_what_cannot_be_explored_is_refused_by_name(given, kind, words, desk):
+    with pytest.raises(kind, match=words):
+        explorer_module.Explorer(3, **given)

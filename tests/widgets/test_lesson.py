@@ -21,6 +21,19 @@ def test_every_answer_is_told_the_right_one(choice, capsys):
     assert ("That is right" in said, "That is wrong" in said) == (choice == "less", choice in ("more", "as much"))
 
 
+@pytest.mark.parametrize("choices", [[], "more"])
+def test_a_question_without_answers_is_refused(choices):
+    with pytest.raises(ValueError, match="choices must be a list of answers"):
+        Prediction("What will happen?", choices)
+
+
+def test_the_first_kernel_differs_from_one_that_is_named():
+    assert Difference(1, 2).text
+    for nothing in ((1,), (1, 0)):
+        with pytest.raises(ValueError, match="starts from no other|not 0"):
+            Difference(*nothing)
+
+
 @pytest.mark.parametrize("kernel", [None, 3])
 def test_the_goal_shows_every_recorded_kernel_and_one_in_colour(kernel):
     picture, rates = goal(kernel), explained.rates()

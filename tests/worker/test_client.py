@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from texts import and_store, edited
 
@@ -115,6 +116,14 @@ def test_the_work_is_done_in_one_other_process(worker):
     assert works(worker)
     child = worker._child.process.pid
     assert child != os.getpid() and works(worker) and worker._child.process.pid == child
+
+
+def test_whole_numbers_of_every_type_are_sent_and_nothing_else(worker):
+    outcome = ask(worker, kernel=np.int64(1), m=np.int32(16), params={"TS": np.int8(4)})
+    assert outcome.ok and outcome.result.params == {"TS": 4}
+    with pytest.raises(TypeError, match="cannot be sent"):
+        ask(worker, source=object())
+    assert works(worker)
 
 
 def test_the_newest_wins_and_results_come_in_order(worker):
