@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from time import thread_time
 
 import numpy as np
 
 from .memory import Cells, Memory
 from .translate import Program
-from .types import Scalar, scalar_of, stride
-from .values import Lanes, Mask, Partly, array, quotient_of
+from .types import INT, Scalar, scalar_of, stride
+from .values import ATOMICS, Lanes, Mask, Partly, array, cut, quotient_of
 from .watch import Entry, Finding, Stop, WorkItem
 from .writer import Site
 
@@ -18,20 +18,6 @@ from .writer import Site
 #: pointer which has walked a little in front of its array still belongs to it.
 SHIFT, MIDDLE = 40, 1 << 39
 WARP = 32
-#: What atomic functions store, from the old value and their arguments.
-ATOMICS: dict[str, Callable] = {
-    "add": lambda old, x: old + x,
-    "sub": lambda old, x: old - x,
-    "inc": lambda old, _: old + 1,
-    "dec": lambda old, _: old - 1,
-    "min": min,
-    "max": max,
-    "and": lambda old, x: old & x,
-    "or": lambda old, x: old | x,
-    "xor": lambda old, x: old ^ x,
-    "xchg": lambda old, x: x,
-    "cmpxchg": lambda old, compare, x: x if old == compare else old,
-}
 ORDINAL = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
@@ -209,7 +195,7 @@ class Wave:
 
     def atomic(self, site: Site, base, op: str, args, mask):
         """A load, an operation and a store that nobody comes between: one lane after the other."""
-        result = np.zeros(self.lanes, np.int64 if site.scalar.whole else site.scalar.dtype)
+        result: np.ndarray = np.zeros(self.lanes, site.scalar.held)
         args = [np.broadcast_to(a, self.lanes) for a in args]
         for memory, first, theirs in self.behind(site, base, mask):
             assert isinstance(memory, Memory)
@@ -259,22 +245,22 @@ class Wave:
         return value
 
     def fits(self, x, mask, site: Site):
-        """An int, which must fit its 32 bits."""
+        """The result of an operation of ints, which must fit 32 bits."""
         if x.__class__ is not array:
             if -(2**31) <= x < 2**31:
                 return x
             bad: Lanes = True
         else:
-            if int(x.max()) < 2**31 and int(x.min()) >= -(2**31):
+            large = (x + 2**31).view(np.uint64) >> 32
+            if not large.any():
                 return x
-            large = (x >= 2**31) | (x < -(2**31))
-            bad = large.any(0) if large.ndim == 2 else large
+            bad = large.any(0) if large.ndim == 2 else large != 0
             if not (bad & self.active(mask)).any():
                 return x
         value = self.at_first(x if x.__class__ is not array or x.ndim == 1 else x[0], bad, mask)
         self.find("overflow", site, f"{site.text} is {value:,} for {{}}: too large for an int, which holds up to "
                   "2,147,483,647", bad, mask)  # fmt: skip
-        return ((x + 2**31) & (2**32 - 1)) - 2**31
+        return cut(x, INT)
 
     def divide(self, a, b, mask, site: Site):
         return quotient_of(a, self.divisor(b, mask, site))

@@ -165,14 +165,14 @@ class Cells:
             # each lane asks for a cell of its own: make a table, and let it choose
             wanted = np.unique(index if mask is None else index[mask])
             known = {int(w) + i for w in wanted for i in range(site.width)}
-            table = np.zeros((len(self.cells), wave.lanes), np.int64 if site.scalar.whole else site.scalar.dtype)
+            table: np.ndarray = np.zeros((len(self.cells), wave.lanes), site.scalar.held)
             for i in known:
                 table[i] = self.cell(wave, site, i, (index <= i) & (index + site.width > i) & wave.active(mask))
             lanes = np.arange(wave.lanes)
             found = [table[index + i, lanes] for i in range(site.width)]
         if site.width == 1:
             return found[0]
-        return vector(found, np.int64 if site.scalar.whole else site.scalar.dtype)
+        return vector(found, site.scalar)
 
     def cell(self, wave: Wave, site: Site, i: int, mask):
         value = self.cells[i]

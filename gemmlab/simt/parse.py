@@ -190,7 +190,7 @@ class Parser:
     def expression(self) -> Node:
         left = self.assignment()
         while self.text == ",":
-            left = tree.Comma(self.next().spot, left, self.assignment())
+            left = tree.Binary(self.next().spot, ",", left, self.assignment())
         return left
 
     def assignment(self) -> Node:
@@ -380,13 +380,12 @@ class Parser:
     def _return(self, spot: Spot) -> Node:
         value = None if self.text == ";" else self.expression()
         self.expect(";", "after 'return'")
-        return tree.Return(spot, value)
+        return tree.Jump(spot, "return", value)
 
     def expression_statement(self) -> Node:
-        spot = self.token.spot
         value = self.expression()
         self.expect(";", "after this statement")
-        return tree.Expression(spot, value)
+        return value
 
     def declaration(self) -> Node:
         """One or more variables of a type, or a typedef."""
@@ -463,9 +462,9 @@ class Parser:
             functions[name.text] = tree.Function(name.spot, name.text, of, params, self.block(), specified.kernel, size)
         return functions, constants
 
-    def parameters(self, of: str) -> list[Node]:
+    def parameters(self, of: str) -> list[tree.Declaration]:
         self.expect("(")
-        params: list[Node] = []
+        params: list[tree.Declaration] = []
         if self.text == "void" and self.ahead().text == ")":
             self.at += 1
         while self.text != ")":

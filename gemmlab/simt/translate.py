@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import tree, values
-from .calls import TYPES, Calls
+from .calls import Calls
 from .parse import Parser, constant
 from .text import Macro, Preprocessor, Spot, TextError
 from .tree import Node, written
@@ -80,15 +80,14 @@ def _compiled(text: str, name: str | None, defines: Mapping[str, object] | None)
     translator = Translator(functions, constants, preprocessor.macros)
     python = translator.program(chosen)
     names = {n: getattr(values, n) for n in dir(values) if not n.startswith("_")}
-    names |= values.FUNCTIONS | TYPES | translator.constants | {"int64": values.np.int64}
+    names |= values.FUNCTIONS | translator.constants
     names |= {f"{s.name}_type": s for s in SCALARS.values()}
     names |= {f"s{site.number}": site for site in translator.sites}
     exec(compile(python, f"<{chosen.name}>", "exec"), names)
-    params = [p for p in chosen.params if isinstance(p, tree.Declaration)]
     size = tuple(constant(n) for n in chosen.size)
     code = names[f"f_{chosen.name}"]
-    return Program(chosen.name, params, size, python, code, translator.sites, translator.locals, text, chosen.spot,
-                   preprocessor.macros)  # fmt: skip
+    return Program(chosen.name, chosen.params, size, python, code, translator.sites, translator.locals, text,
+                   chosen.spot, preprocessor.macros)  # fmt: skip
 
 
 @dataclass
@@ -144,12 +143,11 @@ class Translator(Calls):
         self.scopes.append({})
         names = []
         for param in function.params:
-            assert isinstance(param, tree.Declaration)
             if param.name in self.addressed:
                 names.append(f"given_{param.name}")
                 self.cells(param, Value(f"given_{param.name}", param.type))
                 continue
-            variable = self.declare(param, param.name, param.type, "value", const=param.const)
+            variable = self.declare(param, param.name, param.type, const=param.const)
             names.append(variable.python)
             if param.name in self.assigned:
                 self.emit(f"mask_{variable.python} = mask")
@@ -162,7 +160,7 @@ class Translator(Calls):
         if not isinstance(node.type, Scalar) or node.value is None:
             self.fail(node, f"{node.name!r}: outside of functions only constants of one number are known here")
         value = self.convert(self.expression(node.value), node.type, node)
-        variable = self.declare(node, node.name, node.type, "constant", const=True)
+        variable = self.declare(node, node.name, node.type, const=True)
         variable.python = value.code
 
     def exits(self, node: Node) -> frozenset[str]:
@@ -170,8 +168,8 @@ class Translator(Calls):
         known = self._exits.get(id(node))
         if known is None:
             known = frozenset().union(*(self.exits(child) for child in node.children()))
-            if isinstance(node, (tree.Return, tree.Jump)):
-                known |= {"return" if isinstance(node, tree.Return) else node.word}
+            if isinstance(node, tree.Jump):
+                known |= {node.word}
             self._exits[id(node)] = known
         return known
 
@@ -189,7 +187,11 @@ class Translator(Calls):
         self.depth = depth
 
     def statement(self, node: Node) -> None:
-        getattr(self, f"do_{type(node).__name__.lower()}")(node)
+        known = getattr(self, f"do_{type(node).__name__.lower()}", None)
+        if known is not None:
+            known(node)
+        else:
+            self.named(self.expression(node))
 
     def inner(self, node: Node) -> None:
         """A statement with names of its own."""
@@ -206,11 +208,6 @@ class Translator(Calls):
         for item in node.items:
             self.statement(item)
 
-    def do_expression(self, node: tree.Expression) -> None:
-        value = self.expression(node.value)
-        if not value.code.isidentifier():
-            self.emit(value.code)
-
     def do_declaration(self, node: tree.Declaration) -> None:
         if isinstance(node.type, Void):
             self.fail(node, f"{node.name!r} cannot be void")
@@ -224,7 +221,7 @@ class Translator(Calls):
                 value = self.convert(self.expression(node.value), node.type, node.value)
             elif node.const:
                 self.fail(node, f"{node.name!r} is const, but has no value")
-            variable = self.declare(node, node.name, node.type, "value", const=node.const, unset=value is None)
+            variable = self.declare(node, node.name, node.type, const=node.const, unset=value is None)
             self.emit(f"{variable.python} = {value.code if value else None}")
             if node.name in self.assigned:
                 self.emit(f"mask_{variable.python} = mask")
@@ -236,7 +233,7 @@ class Translator(Calls):
         of = node.type if isinstance(node.type, Array) else Array(node.type, 1)
         if not isinstance(of.leaf[0], (Scalar, Vector)):
             self.fail(node, f"a local array of {of.leaf[0]} is not known to this simulator")
-        variable = self.declare(node, node.name, node.type, "local", space="local")
+        variable = self.declare(node, node.name, node.type, in_memory=True, space="local")
         self.locals.append(LocalArray(node.name, of, node.spot.line))
         self.emit(f"{variable.python} = wave.local_arrays[{len(self.locals) - 1}]")
 
@@ -254,7 +251,7 @@ class Translator(Calls):
             if isinstance(of, Array):
                 self.fail(node, f"{node.name!r} is an array: its values stand in {{ }}")
             given.append((0, self.keep(self.convert(self.expression(node.value), of, node.value).code)))
-        variable = self.declare(node, node.name, of, "cells", const=node.const)
+        variable = self.declare(node, node.name, of, in_memory=True, const=node.const)
         zeroes = isinstance(node.value, tree.Braces)
         scalar = f"{scalar_of(leaf).name}_type"
         self.emit(f"{variable.python} = wave.cells({node.name!r}, {scalar}, {sizes}, {length(leaf)}, mask, {zeroes})")
@@ -291,10 +288,8 @@ class Translator(Calls):
             if chosen is not None:
                 self.inner(chosen)
             return
-        yes, no, before = self.fresh("yes"), self.fresh("no"), self.fresh("before")
-        site = self.site("branch", node.spot, written(node.condition))
-        self.emit(f"{before} = mask")
-        self.emit(f"{yes}, {no} = wave.branch(mask, {condition.code}, {site})")
+        before = self.keep("mask", "before")
+        yes, no = self.branch(condition.code, node, written(node.condition))
         jumps = self.exits(node)
         for side, body in ((yes, node.yes), (no, node.no)):
             if body is not None:
@@ -323,7 +318,7 @@ class Translator(Calls):
                 self.emit(f"{skipped} = False")
                 self.emit("if mask is False: break")
             if node.step is not None:
-                self.do_expression(tree.Expression(node.step.spot, node.step))
+                self.statement(node.step)
             if not node.first:
                 self.leave_unless(node.condition, site)
         self.around.pop()
@@ -370,6 +365,9 @@ class Translator(Calls):
 
     def do_jump(self, node: tree.Jump) -> None:
         """The lanes are gone from here; those of `continue`, and of a switch's `break`, are collected."""
+        if node.word == "return":
+            self.finish(node)
+            return
         if not self.around:
             self.fail(node, f"{node.word!r} stands in a loop")
         around = self.around[-1]
@@ -380,7 +378,7 @@ class Translator(Calls):
             self.emit(f"{collects} = union(None, {collects}, mask)")
         self.emit("mask = False")
 
-    def do_return(self, node: tree.Return) -> None:
+    def finish(self, node: tree.Jump) -> None:
         assert self.function is not None
         if node.value is not None:
             if isinstance(self.function.type, Void):

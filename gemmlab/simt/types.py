@@ -30,6 +30,21 @@ class Scalar:
     def bits(self) -> int:
         return 8 * self.size
 
+    @property
+    def least(self) -> int:
+        """The smallest whole number of this type."""
+        return -(2 ** (self.bits - 1)) if self.kind == "int" else 0
+
+    @property
+    def most(self) -> int:
+        """The largest whole number of this type."""
+        return 2 ** (self.bits - (self.kind == "int")) - 1
+
+    @property
+    def held(self) -> type:
+        """As what an array over work-items holds such numbers."""
+        return np.int64 if self.whole else self.dtype.type
+
 
 @dataclass(frozen=True)
 class Vector:

@@ -54,14 +54,14 @@ class Site:
 class Variable:
     """A name of the kernel.
 
-    kind: "value" (a Python variable), "cells" (a private array, or something whose address is taken), "local" (an
-    array in local memory), or "constant". `unset`: it was declared without a value, so reading it is looked at.
+    `python` is the Python text for its value; `in_memory`, for a `Memory`: it is an array, or its address is taken.
+    `unset`: it was declared without a value, so reading it is looked at.
     """
 
     name: str
     python: str
     type: Type
-    kind: str
+    in_memory: bool = False
     const: bool = False
     unset: bool = False
     space: str = "private"
@@ -71,14 +71,12 @@ class Variable:
 class Value:
     """A translated expression: Python text and type.
 
-    constant is its value if that is known already. bits: the magnitude of a whole number is at most 2**bits, so with
-    31 it fits an int.
+    constant is its value if that is known already.
     """
 
     code: str
     type: Type
     constant: float | None = None
-    bits: int = 64
 
 
 @dataclass
@@ -152,10 +150,10 @@ class Writer:
         return f"s{found.number}"
 
     # ---- names
-    def declare(self, node: Node, name: str, of: Type, kind: str, **more) -> Variable:
+    def declare(self, node: Node, name: str, of: Type, **more) -> Variable:
         if name in self.scopes[-1]:
             self.fail(node, f"{name!r} is declared twice")
-        variable = Variable(name, self.fresh(name), of, kind, **more)
+        variable = Variable(name, self.fresh(name), of, **more)
         self.scopes[-1][name] = variable
         return variable
 
@@ -165,6 +163,6 @@ class Writer:
     def lookup(self, node: Node, name: str) -> Variable:
         found = self.find(name)
         if found is None:
-            known = {n for scope in self.scopes for n in scope} | set(self.macros)
+            known = [*(n for scope in self.scopes for n in scope), *self.macros]
             self.fail(node, f"{name!r} is not declared{near(name, known)}")
         return found

@@ -120,9 +120,6 @@ class Instrument:
     def _binary(self, node) -> str:
         return f"({self.value(node.left)} {node.op} {self.value(node.right)})"
 
-    def _comma(self, node) -> str:
-        return f"({self.value(node.left)}, {self.value(node.right)})"
-
     def _choice(self, node) -> str:
         return f"({self.value(node.condition)} ? {self.value(node.yes)} : {self.value(node.no)})"
 
@@ -157,7 +154,8 @@ class Instrument:
 
     # ---- statements
     def statement(self, node) -> str:
-        return getattr(self, f"do_{type(node).__name__.lower()}")(node)
+        known = getattr(self, f"do_{type(node).__name__.lower()}", None)
+        return known(node) if known else f"{self.value(node)};"
 
     def declared(self, node) -> str:
         """A declaration without its semicolon."""
@@ -174,9 +172,6 @@ class Instrument:
 
     def do_declarations(self, node) -> str:
         return " ".join(map(self.statement, node.items))
-
-    def do_expression(self, node) -> str:
-        return f"{self.value(node.value)};"
 
     def do_block(self, node) -> str:
         self.names.append({})
@@ -197,10 +192,7 @@ class Instrument:
         return f"{{ {start} for (; {condition}; {step}) {body} }}" if node.first else f"do {body} while ({condition});"
 
     def do_jump(self, node) -> str:
-        return f"{node.word};"
-
-    def do_return(self, node) -> str:
-        return f"return {self.value(node.value) if node.value else ''};"
+        return f"{node.word} {self.value(node.value) if node.value else ''};"
 
     def function(self, node: tree.Function) -> str:
         """A function; the kernel gets the counters. Functions that it calls may not touch shared arrays."""
