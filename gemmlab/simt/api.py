@@ -20,7 +20,7 @@ from .memory import Memory
 from .text import TextError
 from .translate import Program, compile_kernel
 from .tree import Declaration
-from .types import SCALARS, Pointer, Scalar, an, scalar_of, stride
+from .types import FLOAT, Pointer, Scalar, an, leaf_of, scalar_of, stride
 from .values import over
 from .watch import Entry, Finding, distinct, races, two_writers
 
@@ -212,9 +212,8 @@ class ProductRun(Run):
         self.b_shape = (self.n, self.k) if self.transposed else (self.k, self.n)
         self.c = self.arrays[memory.name].reshape(self.n, self.m).T
         self.expected = (a.astype(np.float64) @ b.astype(np.float64)).astype(self.c.dtype)
-        marks = memory.marks(memory.scalar.size)
-        assert marks is not None
-        self._stored = (marks[: self.m * self.n] != 0).reshape(self.n, self.m).T
+        stored = memory.known(memory.scalar.size)[: self.m * self.n]
+        self._stored = stored.reshape(self.n, self.m).T
         self._wrong = (self.c != self.expected) & (self._stored | every)
         self.exact = not self._wrong.any()
         self.findings = distinct([*self.findings, *two_writers(self.log, memory)])
@@ -249,7 +248,7 @@ def _shapes(program: Program) -> dict[str, tuple[int, int]]:
     """Rows and numbers of a row of each local array."""
     found = {}
     for a in program.locals:
-        leaf, sizes = a.type.leaf
+        leaf, sizes = leaf_of(a.type)
         *rows, row = sizes or (1,)
         found[a.name] = (prod(rows), row * (stride(leaf) // scalar_of(leaf).size))
     return found
@@ -505,12 +504,8 @@ def _pieces(spec: KernelSpec, params: dict[str, int], name: str) -> Memory:
     rows, cols, _ = spec.tiles(params)
     size = spec.workspace(params)
     counters = size - 2 * params["GROUPS"] * rows * cols
-    memory = Memory(name, "global", SCALARS["float"], (max(1, size),))
-    marks = memory.marks(4)
-    assert marks is not None
-    if counters:
-        memory.view(SCALARS["float"])[size - counters : size] = 0
-        marks[size - counters : size] = 1
+    memory = Memory(name, "global", FLOAT, (max(1, size),))
+    memory.put(FLOAT, slice(size - counters, size), 0)
     return memory
 
 

@@ -7,9 +7,9 @@ from time import thread_time
 
 import numpy as np
 
-from .memory import Cells, Memory
+from .memory import Memory
 from .translate import Program
-from .types import INT, Scalar, scalar_of, stride
+from .types import INT, Scalar, layout
 from .values import ATOMICS, Lanes, Mask, Partly, array, cut, quotient_of
 from .watch import Entry, Finding, Stop, WorkItem
 from .writer import Site
@@ -43,7 +43,7 @@ class Wave:
         self.group_number = np.repeat(numbers, per)
         self.number = self.group_number * machine.work_items + self.items
         slots = np.repeat([machine.slots[g] for g in self.groups], per)
-        self.slot = one_for_all(slots)
+        self.slot, self.every = one_for_all(slots), np.arange(self.lanes)
         local = (self.items % size[0], self.items // size[0] % size[1], self.items // (size[0] * size[1]))
         group = [np.repeat([g[d] for g in self.groups], per) for d in range(3)]
         self.local_id = [one_for_all(x) for x in local]
@@ -93,93 +93,78 @@ class Wave:
             self.machine.findings.append(finding)
 
     # ---- accesses
-    def load(self, site: Site, memory, indices, mask):
+    def load(self, site: Site, memory: Memory, indices, mask: Mask) -> Lanes:
         """An element of an array that the text names, by its indices."""
         return memory.load(self, site, self.flat(site, memory, indices, mask), mask)
 
-    def store(self, site: Site, memory, indices, mask, value) -> None:
+    def store(self, site: Site, memory: Memory, indices, mask: Mask, value: Lanes) -> None:
         memory.store(self, site, self.flat(site, memory, indices, mask), value, mask)
 
-    def flat(self, site: Site, memory, indices, mask):
+    def flat(self, site: Site, memory: Memory, indices, mask: Mask) -> Lanes:
         """The element's number. Each index is checked by itself: beyond the end of a row lies the next one."""
         total = 0
         for which, (index, size, step) in enumerate(zip(indices, site.sizes, site.steps, strict=True)):
-            if index.__class__ is int:
-                bad = not 0 <= index < size
-            else:
-                index = index if mask is None else np.where(mask, index, 0)
-                bad = int(index.view(np.uint64).max()) >= size
-            if bad:
-                wrong = np.asarray((index < 0) | (index >= size))
-                value = self.at_first(index, wrong, mask)
-                does = "stores to" if site.stores else "reads"
+            index, bad = self.between(index, size - 1, mask)
+            if bad is not None:
                 shape = memory.name + "".join(f"[{n}]" for n in site.sizes)
                 position = f"its {ORDINAL[which]} index" if len(site.sizes) > 1 else "its index"
-                text = f"{site.text}: {{}} {does} {shape} with {value} as {position}, which must be 0 to {size - 1}"
-                self.find("out of bounds", site, text, wrong, mask, stop=True)
+                self.find("out of bounds", site, f"{site.text}: {{}} {site.does} {shape} with "
+                          f"{self.at_first(index, bad, mask)} as {position}, which must be 0 to {size - 1}",
+                          bad, mask, stop=True)  # fmt: skip
             total = total + (index * step if step != 1 else index)
         return total
 
-    def at_first(self, x, bad, mask) -> int:
-        """The value that x has in the first bad lane."""
-        if x.__class__ is not array:
-            return int(x)
-        return int(x[np.argmax(np.broadcast_to(bad, self.lanes) & self.active(mask))])
-
-    def inside(self, site: Site, memory, index, mask):
+    def inside(self, site: Site, memory: Memory, index: Lanes, mask: Mask) -> Lanes:
         """The index, which must lie in the array; for lanes outside the mask it becomes 0."""
         last = memory.size_bytes // site.scalar.size - site.width
-        if index.__class__ is int:
-            fine = 0 <= index <= last
-        else:
-            if mask is not None:
-                index = np.where(mask, index, 0)
-            fine = int(index.view(np.uint64).max()) <= last
-        if not fine:
-            wrong = np.asarray((index < 0) | (index > last))
-            value = self.at_first(index, wrong, mask)
-            does, kind = "stores to" if site.stores else "reads", site.scalar.name + (
-                str(site.width) if site.width > 1 else "")  # fmt: skip
-            if site.width > 1 and not site.packed:
+        index, bad = self.between(index, last, mask)
+        wide = 1 if site.packed else 4 if site.width == 3 else site.width
+        if bad is not None:
+            value = self.at_first(index, bad, mask)
+            kind = f"{site.scalar}{site.width}" if site.width > 1 else site.scalar
+            if wide > 1:
                 value, last = value // site.width, (last + site.width) // site.width - 1
             note = "; a 32-bit int cannot hold that index" if abs(value) >= 2**31 else ""
             has = f"elements 0 to {last} of type {kind}" if last >= 0 else f"no room for one {kind}"
-            text = f"{site.text}: {{}} {does} element {value} of {memory.name}, which has {has}{note}"
-            self.find("out of bounds", site, text, wrong, mask, stop=True)
-        if site.width > 1 and not site.packed:
-            self.aligned(site, memory, index, mask)
+            self.find("out of bounds", site, f"{site.text}: {{}} {site.does} element {value} of {memory.name}, which "
+                      f"has {has}{note}", bad, mask, stop=True)  # fmt: skip
+        if wide > 1 and np.any(index % wide) and (memory.space != "private" or wide * site.scalar.size > 8):
+            value = self.at_first(index, index % wide != 0, mask)
+            self.find("misaligned", site, f"{site.text}: {{}} uses {memory.name} as {site.scalar}{site.width} from "
+                      f"number {value} on, which is no multiple of {wide}", index % wide != 0, mask)  # fmt: skip
         return index
 
-    def aligned(self, site: Site, memory, index, mask) -> None:
-        wide = 4 if site.width == 3 else site.width
-        off = index % wide
-        if (off.any() if off.__class__ is array else off) and (
-            memory.space != "private" or wide * site.scalar.size > 8
-        ):
-            value = self.at_first(index, off != 0, mask)
-            uses = f"uses {memory.name} as {site.scalar}{site.width} from number {value} on"
-            self.find("misaligned", site, f"{site.text}: {{}} {uses}, which is no multiple of {wide}", off != 0, mask)
+    def between(self, index: Lanes, last: int, mask: Mask) -> tuple[Lanes, Lanes]:
+        """The index (0 for lanes outside the mask), and in which lanes it is not from 0 to `last`: None if in none."""
+        if index.__class__ is int:
+            return index, None if 0 <= index <= last else True
+        if mask is not None:
+            index = np.where(mask, index, 0)
+        # as an unsigned number a negative one is very large
+        return index, None if int(index.view(np.uint64).max()) <= last else (index < 0) | (index > last)
 
-    def address(self, memory) -> int:
+    def at_first(self, x: Lanes, bad: Lanes, mask: Mask) -> int:
+        """The value that x has in the first bad lane."""
+        return int(np.broadcast_to(x, self.lanes)[np.argmax(np.broadcast_to(bad, self.lanes) & self.active(mask))])
+
+    def address(self, memory: Memory) -> int:
         """Where an array begins, as a pointer."""
         return memory.address or self.machine.address(memory)
 
-    def behind(self, site: Site, base, mask) -> Iterator[tuple[Memory | Cells, Lanes, Mask]]:
+    def behind(self, site: Site, base: Lanes, mask: Mask) -> Iterator[tuple[Memory, Lanes, Mask]]:
         """The arrays that pointers point into: each with the number of the element and the lanes that want it."""
         which = base >> SHIFT
         numbers = [which] if which.__class__ is int else np.unique(which if mask is None else which[mask]).tolist()
-        size = site.scalar.size
         for number in numbers:
-            if not 0 < number <= len(self.machine.pointed):
-                self.find("out of bounds", site, f"{site.text}: the pointer of {{}} points to nothing", which == number,
-                          mask, stop=True)  # fmt: skip
-            offset = base - ((number << SHIFT) + MIDDLE)
-            odd = offset % size
-            if odd.any() if odd.__class__ is array else odd:
-                self.find("misaligned", site, f"{site.text}: the pointer of {{}} points between two numbers of type "
-                          f"{site.scalar}", odd != 0, mask, stop=True)  # fmt: skip
             theirs = mask if len(numbers) == 1 else (which == number) & self.active(mask)
-            yield self.machine.pointed[number - 1], offset // size, theirs
+            if not 0 < number <= len(self.machine.pointed):
+                self.find("out of bounds", site, f"{site.text}: the pointer of {{}} points to nothing", mask=theirs,
+                          stop=True)  # fmt: skip
+            offset = base - ((number << SHIFT) + MIDDLE)
+            if np.any(offset % site.scalar.size):
+                self.find("misaligned", site, f"{site.text}: the pointer of {{}} points between two numbers of type "
+                          f"{site.scalar}", offset % site.scalar.size != 0, mask, stop=True)  # fmt: skip
+            yield self.machine.pointed[number - 1], offset // site.scalar.size, theirs
 
     def load_at(self, site: Site, base, index, mask):
         """What a pointer points to, `index` numbers further on."""
@@ -193,56 +178,48 @@ class Wave:
         for memory, first, theirs in self.behind(site, base, mask):
             memory.store(self, site, first + index, value, theirs)
 
-    def atomic(self, site: Site, base, op: str, args, mask):
+    def atomic(self, site: Site, base: Lanes, op: str, args, mask: Mask) -> np.ndarray:
         """A load, an operation and a store that nobody comes between: one lane after the other."""
         result: np.ndarray = np.zeros(self.lanes, site.scalar.held)
-        args = [np.broadcast_to(a, self.lanes) for a in args]
+        args = [np.broadcast_to(a, self.lanes).tolist() for a in args]
         for memory, first, theirs in self.behind(site, base, mask):
-            assert isinstance(memory, Memory)
             index = np.broadcast_to(self.inside(site, memory, first, theirs), self.lanes)
             self.log.append(Entry(site, memory, index, theirs, self.phase, self))
-            places = index + memory.begin(self, site.scalar.size)
-            view, marks = memory.view(site.scalar), memory.marks(site.scalar.size)
+            places, known = memory.places(self, site, index), memory.known(site.scalar.size)
             for lane in np.flatnonzero(self.active(theirs)).tolist():
-                place = places[lane]
-                if marks is not None and not marks[place] and op != "xchg":
-                    self.uninitialised(site, memory, index, np.arange(self.lanes) != lane, theirs)
-                old = int(view[place]) if site.scalar.whole else view[place]
-                new = ATOMICS[op](old, *(a[lane] for a in args))
-                result[lane] = old
-                view[place] = memory.held(new, site.scalar)
-                if marks is not None:
-                    marks[place] = 1
+                if op != "xchg":
+                    self.uninitialised(site, memory, index, known[places], np.arange(self.lanes) == lane)
+                result[lane] = memory.view(site.scalar)[places[lane]]
+                memory.put(site.scalar, places[lane], ATOMICS[op](result[lane].item(), *(a[lane] for a in args)))
         return result
 
-    def cells(self, name: str, scalar: Scalar, sizes, width: int, mask, zeroes: bool) -> Cells:
-        return Cells(name, scalar, sizes, width, mask, zeroes)
+    def private(self, name: str, scalar: Scalar, sizes, zeroes: bool) -> Memory:
+        """An array that each lane has to itself."""
+        data = np.zeros(self.lanes * int(np.prod(sizes)), scalar.dtype) if zeroes else None
+        return Memory(name, "private", scalar, sizes, self.lanes, data)
 
-    def multiply_add(self, site: Site, mask) -> None:
+    def multiply_add(self, site: Site, mask: Mask) -> None:
         self.log.append(Entry(site, None, None, mask, self.phase, self))
 
     # ---- checks
-    def uninitialised(self, site: Site, memory: Memory, index, known, mask) -> None:
-        """Some of the numbers that are read here have never been stored; `known` says which have."""
-        known = np.broadcast_to(known, (site.width, self.lanes) if known.ndim == 2 else (self.lanes,))
-        bad = ~(known.all(0) if known.ndim == 2 else known) & self.active(mask)
+    def uninitialised(self, site: Site, memory: Memory, index: Lanes, known: Lanes, mask: Mask) -> None:
+        """Some of the numbers that are read here may have no value; `known` says which have."""
+        bad = ~np.broadcast_to(known.all(0) if known.ndim == 2 else known, self.lanes) & self.active(mask)
         if bad.any():
-            at = self.at_first(index, bad, mask) * site.scalar.size
-            text = f"{site.text}: {{}} reads {memory.element(at)}, which nobody has stored to"
+            element = memory.element(self.at_first(index, bad, mask) * site.scalar.size)
+            text = f"{site.text}: {{}} reads {element}, which nobody has stored to"
+            if memory.space == "private":
+                text = f"{element} is read by {{}} before it has a value"
             self.find("uninitialised", site, text, bad, mask)
 
-    def given(self, value, mask, site: Site, name: str = ""):
-        """The value of something that was declared without one."""
-        if value is None or value.__class__ is Partly:
-            missing: Lanes = True if value is None else ~value.given
-            value = (
-                np.float32(np.nan) if value is None and not site.scalar.whole else 0 if value is None else value.value
-            )
-            if (np.broadcast_to(missing, self.lanes) & self.active(mask)).any():
-                self.find(
-                    "uninitialised", site, f"{name or site.text} is read by {{}} before it has a value", missing, mask
-                )
-        return value
+    def given(self, value: Lanes, mask: Mask, site: Site) -> Lanes:
+        """The value of a variable that was declared without one."""
+        if value is not None and value.__class__ is not Partly:
+            return value
+        missing = True if value is None else ~value.given
+        if np.any(missing & self.active(mask)):
+            self.find("uninitialised", site, f"{site.text} is read by {{}} before it has a value", missing, mask)
+        return value.value if value is not None else 0 if site.scalar.whole else np.float32(np.nan)
 
     def fits(self, x, mask, site: Site):
         """The result of an operation of ints, which must fit 32 bits."""
@@ -257,7 +234,7 @@ class Wave:
             bad = large.any(0) if large.ndim == 2 else large != 0
             if not (bad & self.active(mask)).any():
                 return x
-        value = self.at_first(x if x.__class__ is not array or x.ndim == 1 else x[0], bad, mask)
+        value = self.at_first(x[0] if np.ndim(x) == 2 else x, bad, mask)
         self.find("overflow", site, f"{site.text} is {value:,} for {{}}: too large for an int, which holds up to "
                   "2,147,483,647", bad, mask)  # fmt: skip
         return cut(x, INT)
@@ -362,12 +339,12 @@ class Machine:
         self.seen: set[tuple[str, int]] = set()
         self.log: list[Entry] = []
         self.printed: list[str] = []
-        self.pointed: list[Memory | Cells] = []
+        self.pointed: list[Memory] = []
         self.local_arrays: list[Memory] = []
         self.slots: dict[tuple[int, ...], int] = {}
         self.stop: Finding | None = None
 
-    def address(self, memory: Memory | Cells) -> int:
+    def address(self, memory: Memory) -> int:
         """Give an array an address."""
         self.pointed.append(memory)
         memory.address = (len(self.pointed) << SHIFT) + MIDDLE
@@ -401,11 +378,7 @@ class Machine:
         self.slots = {group: i for i, group in enumerate(groups)}
         self.local_arrays = []
         for a in self.program.locals:
-            leaf, sizes = a.type.leaf
-            scalar = scalar_of(leaf)
-            wide = stride(leaf) // scalar.size
-            shape = sizes if wide == 1 else (*sizes, wide)
-            self.local_arrays.append(Memory(a.name, "local", scalar, shape, len(groups), line=a.line))
+            self.local_arrays.append(Memory(a.name, "local", *layout(a.type), len(groups)))
 
     def go(self, waves: list[Wave], args: Sequence[object], rng: np.random.Generator) -> None:
         """Let waves run from barrier to barrier, in an order that nobody may rely on."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from . import tree, values
@@ -25,8 +26,8 @@ from .calls import Calls
 from .parse import Parser, constant
 from .text import Macro, Preprocessor, Spot, TextError
 from .tree import Node, written
-from .types import SCALARS, Array, Scalar, Type, Vector, Void, an, length, scalar_of
-from .writer import LocalArray, Site, Value
+from .types import SCALARS, Array, Scalar, Type, Vector, Void, an, layout, leaf_of, length, stride
+from .writer import Site, Value
 
 
 @dataclass(eq=False)
@@ -47,7 +48,7 @@ class Program:
     python: str
     code: Callable[..., Any]
     sites: list[Site]
-    locals: list[LocalArray]
+    locals: list[tree.Declaration]
     text: str
     spot: Spot
     macros: dict[str, Macro]
@@ -145,7 +146,7 @@ class Translator(Calls):
         for param in function.params:
             if param.name in self.addressed:
                 names.append(f"given_{param.name}")
-                self.cells(param, Value(f"given_{param.name}", param.type))
+                self.private(param, Value(f"given_{param.name}", param.type))
                 continue
             variable = self.declare(param, param.name, param.type, const=param.const)
             names.append(variable.python)
@@ -214,7 +215,7 @@ class Translator(Calls):
         if node.space == "local":
             self.local(node)
         elif isinstance(node.type, Array) or node.name in self.addressed:
-            self.cells(node, None)
+            self.private(node, None)
         else:
             value = None
             if node.value is not None:
@@ -230,33 +231,33 @@ class Translator(Calls):
         """An array that the work-items of a group share."""
         if node.value is not None:
             self.fail(node, f"{node.name!r} is in local memory, which cannot be given values where it is declared")
-        of = node.type if isinstance(node.type, Array) else Array(node.type, 1)
-        if not isinstance(of.leaf[0], (Scalar, Vector)):
-            self.fail(node, f"a local array of {of.leaf[0]} is not known to this simulator")
+        leaf, _ = leaf_of(node.type)
+        if not isinstance(leaf, (Scalar, Vector)):
+            self.fail(node, f"a local array of {leaf} is not known to this simulator")
         variable = self.declare(node, node.name, node.type, in_memory=True, space="local")
-        self.locals.append(LocalArray(node.name, of, node.spot.line))
+        self.locals.append(node)
         self.emit(f"{variable.python} = wave.local_arrays[{len(self.locals) - 1}]")
 
-    def cells(self, node: tree.Declaration, value: Value | None) -> None:
-        """A private array, or a variable whose address is taken: a cell for each number."""
-        of = node.type
-        leaf: Type = of.leaf[0] if isinstance(of, Array) else of
-        sizes = of.leaf[1] if isinstance(of, Array) else ()
+    def private(self, node: tree.Declaration, value: Value | None) -> None:
+        """A private array, or a variable whose address is taken: it lies in memory, too."""
+        leaf, _ = leaf_of(node.type)
         given: list[tuple[int, str]] = []
         if value is not None:
             given.append((0, value.code))
-        elif isinstance(node.value, tree.Braces) and isinstance(of, Array):
-            given = [(i, self.convert(self.expression(n), leaf, n).code) for i, n in self.places(node.value, of, 0)]
+        elif isinstance(node.value, tree.Braces) and isinstance(node.type, Array):
+            given = [(i, self.convert(self.expression(n), leaf, n).code)
+                     for i, n in self.places(node.value, node.type, 0)]  # fmt: skip
         elif node.value is not None:
-            if isinstance(of, Array):
+            if isinstance(node.type, Array):
                 self.fail(node, f"{node.name!r} is an array: its values stand in {{ }}")
-            given.append((0, self.keep(self.convert(self.expression(node.value), of, node.value).code)))
-        variable = self.declare(node, node.name, of, in_memory=True, const=node.const)
+            given.append((0, self.keep(self.convert(self.expression(node.value), leaf, node.value).code)))
+        variable = self.declare(node, node.name, node.type, in_memory=True, const=node.const)
+        scalar, sizes = layout(node.type)
         zeroes = isinstance(node.value, tree.Braces)
-        scalar = f"{scalar_of(leaf).name}_type"
-        self.emit(f"{variable.python} = wave.cells({node.name!r}, {scalar}, {sizes}, {length(leaf)}, mask, {zeroes})")
+        self.emit(f"{variable.python} = wave.private({node.name!r}, {scalar}_type, {sizes}, {zeroes})")
+        each = stride(leaf) // scalar.size
         for place, code in given:
-            self.emit(f"{variable.python}.give({place * length(leaf)}, {length(leaf)}, {code})")
+            self.emit(f"{variable.python}.give(wave, {place * each}, {length(leaf)}, {code})")
 
     def places(self, node: Node, of: Type, first: int) -> list[tuple[int, Node]]:
         """Which element each value between { and } belongs to; those without one become 0."""
@@ -268,9 +269,7 @@ class Translator(Calls):
             return [(first, node)]
         if not isinstance(node, tree.Braces):
             return [(first, node)]  # brackets left out: the values go on in order
-        each = 1
-        for size in of.leaf[1][1:]:
-            each *= size
+        each = prod(leaf_of(of.of)[1])
         found: list[tuple[int, Node]] = []
         at = first
         for item in node.items:

@@ -13,7 +13,7 @@ from .writer import Site
 
 if TYPE_CHECKING:
     from .machine import Wave
-    from .memory import Cells, Memory
+    from .memory import Memory
 
 
 class WorkItem(NamedTuple):
@@ -70,7 +70,7 @@ class Entry(NamedTuple):
     Attributes:
         site: the place; `site.kind` says what happens: "load", "store", "atomic", "multiply-add", "branch", "loop" or
             "barrier".
-        memory: the array, for an access; a `Memory` or `Cells`.
+        memory: the array, for an access.
         at: the first number that each lane touches, counted from the begin of the array (of its group's own, if it
             is local); an int if it is the same for all. Entries of lanes outside the mask mean nothing.
         mask: which lanes, None for all.
@@ -80,7 +80,7 @@ class Entry(NamedTuple):
     """
 
     site: Site
-    memory: Memory | Cells | None
+    memory: Memory | None
     at: Lanes
     mask: Mask
     phase: Lanes
@@ -105,7 +105,7 @@ def touches(entries: Sequence[Entry], grain: int) -> Touches:
         assert e.memory is not None
         lanes = np.arange(e.wave.lanes) if e.mask is None else np.flatnonzero(e.mask)
         size = e.site.scalar.size
-        start = (over(e.wave.lanes, e.at)[lanes] + e.memory.begin(e.wave, size, lanes)) * (size // grain)
+        start = over(e.wave.lanes, e.at + e.memory.begin(e.wave, size))[lanes] * (size // grain)
         wide = e.site.width * (size // grain)
         place = (start[:, None] + np.arange(wide)).ravel() if wide > 1 else start
         store, value = e.site.kind == "store", np.zeros(len(place))
@@ -172,7 +172,7 @@ def races(log: Iterable[Entry]) -> list[Finding]:
         if not stores(entries):
             continue
         grain = min(e.site.scalar.size for e in entries)
-        size = memory.size_bytes * memory.groups // grain
+        size = memory.size_bytes * memory.copies // grain
         if memory.space == "global":
             every = touches(entries, grain)
             if conflict(every, every.lane, size) is None:
@@ -212,7 +212,7 @@ def two_writers(log: Iterable[Entry], memory: Memory) -> list[Finding]:
         return []
     grain = min(e.site.scalar.size for e in entries)
     t = touches(entries, grain)
-    pair = conflict(t, t.lane, memory.size_bytes * memory.groups // grain, same_value=True)
+    pair = conflict(t, t.lane, memory.size_bytes * memory.copies // grain, same_value=True)
     if pair is None:
         return []
     (i, j), (one, other) = pair, (entries[t.entry[p]] for p in pair)

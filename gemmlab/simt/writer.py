@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from .text import Spot, TextError, near
-from .tree import Node
+from .tree import Declaration, Node
 from .types import INT, Array, Scalar, Type, length, scalar_of, stride
 
 
@@ -49,6 +49,10 @@ class Site:
     def stores(self) -> bool:
         return self.kind in ("store", "atomic")
 
+    @property
+    def does(self) -> str:
+        return "stores to" if self.stores else "reads"
+
 
 @dataclass(eq=False)
 class Variable:
@@ -79,22 +83,13 @@ class Value:
     constant: float | None = None
 
 
-@dataclass
-class LocalArray:
-    """An array in local memory, as the kernel declares it."""
-
-    name: str
-    type: Array
-    line: int
-
-
 class Writer:
     """Collects the lines of the Python text, and the sites and names that they use."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.sites: list[Site] = []
-        self.locals: list[LocalArray] = []
+        self.locals: list[Declaration] = []  # the arrays in local memory
         self.constants: dict[str, object] = {}  # names of the Python text that stand for floats
         self.scopes: list[dict[str, Variable]] = []
         self.macros: Iterable[str] = ()
@@ -138,14 +133,10 @@ class Writer:
              packed: bool = False) -> str:  # fmt: skip
         """A new site, and its name in the Python text; `array` is the type of an array that is named directly."""
         found = Site(len(self.sites), kind, spot, text, scalar_of(of), length(of), packed=packed)
-        if isinstance(array, Array):
-            leaf, found.sizes = array.leaf
-            step = stride(leaf) // found.scalar.size
-            steps = []
-            for size in reversed(found.sizes):
-                steps.append(step)
-                step *= size
-            found.steps = tuple(reversed(steps))
+        while isinstance(array, Array):
+            found.sizes += (array.n,)
+            array = array.of
+            found.steps += (stride(array) // found.scalar.size,)
         self.sites.append(found)
         return f"s{found.number}"
 

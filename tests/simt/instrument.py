@@ -11,7 +11,7 @@ import re
 from gemmlab.simt import tree
 from gemmlab.simt.parse import Parser
 from gemmlab.simt.text import Preprocessor
-from gemmlab.simt.types import Array, Pointer, Type, Vector, length
+from gemmlab.simt.types import Array, Pointer, Type, Vector, leaf_of, length
 
 
 def instrumented(text: str, defines: dict[str, int]) -> tuple[str, list[tuple[str, bool]]]:
@@ -163,7 +163,7 @@ class Instrument:
         into = self.array(node.value) if isinstance(node.type, Pointer) and node.value is not None else ""
         code = self.value(node.value) if node.value is not None else ""
         self.names[-1][node.name] = (node.type, node.name if shared else into)
-        leaf, sizes = node.type.leaf if isinstance(node.type, Array) else (node.type, ())
+        leaf, sizes = leaf_of(node.type)
         space = "local " if node.space == "local" else ""
         return f"{space}{leaf} {node.name}{''.join(f'[{n}]' for n in sizes)}{' = ' * bool(code)}{code}"
 
