@@ -11,7 +11,7 @@ from .memory import Memory
 from .translate import Program
 from .types import INT, Scalar, layout
 from .values import ATOMICS, Lanes, Mask, Partly, array, cut, quotient_of
-from .watch import Entry, Finding, Stop, WorkItem
+from .watch import Entry, Finding, Stop, WorkItem, found_at
 from .writer import Site
 
 #: A pointer is a number: which array, times 2**SHIFT, and how many bytes from its first, plus MIDDLE, so that a
@@ -25,35 +25,29 @@ class Wave:
     """Work-items that go in step: those of some work-groups, or one warp.
 
     Attributes:
-        lanes: how many; groups: which work-groups.
+        lanes: how many; per: how many of each group.
         items: each lane's number in its group; group_number: its group's number in the launch; number: its own.
+        slot: the number of its group in this wave; every: its own number in this wave.
         phase: how many barriers the lanes have passed.
         log: what they have done (of all waves).
         global_id, local_id, group_id, ...: as OpenCL C's functions say it, in three dimensions.
     """
 
-    def __init__(self, machine: Machine, groups: Sequence[tuple[int, ...]], items: np.ndarray):
-        self.machine, self.groups, self.log = machine, list(groups), machine.log
-        size, count = machine.local_size, machine.num_groups
-        per, among = len(items), len(self.groups)
-        self.lanes, self.per = per * among, per
-        self.items = np.tile(items, among)
-        self.slot_of = np.repeat(np.arange(among), per)
-        numbers = np.array([x + count[0] * (y + count[1] * z) for x, y, z in self.groups])
-        self.group_number = np.repeat(numbers, per)
+    def __init__(self, machine: Machine, groups: np.ndarray, items: np.ndarray):
+        self.machine, self.log, self.local_arrays = machine, machine.log, machine.local_arrays
+        self.lanes, self.per = len(groups) * len(items), len(items)
+        self.items, self.group_number = np.tile(items, len(groups)), np.repeat(groups, self.per)
         self.number = self.group_number * machine.work_items + self.items
-        slots = np.repeat([machine.slots[g] for g in self.groups], per)
-        self.slot, self.every = one_for_all(slots), np.arange(self.lanes)
-        local = (self.items % size[0], self.items // size[0] % size[1], self.items // (size[0] * size[1]))
-        group = [np.repeat([g[d] for g in self.groups], per) for d in range(3)]
-        self.local_id = [one_for_all(x) for x in local]
-        self.group_id = [one_for_all(x) for x in group]
+        self.every, self.slot = np.arange(self.lanes), np.repeat(np.arange(len(groups)), self.per)
+        size, count = machine.local_size, machine.num_groups
+        local = np.unravel_index(self.items, size, order="F")
+        group = np.unravel_index(self.group_number, count, order="F")
+        self.local_id, self.group_id = [one_for_all(x) for x in local], [one_for_all(x) for x in group]
         self.global_id = [one_for_all(g * s + x) for g, s, x in zip(group, size, local, strict=True)]
         self.local_size, self.num_groups, self.global_offset = size, count, (0, 0, 0)
         self.global_size = tuple(a * b for a, b in zip(size, count, strict=True))
         self.dimensions = machine.dimensions
-        self.phase: int | np.ndarray = 0
-        self.local_arrays = machine.local_arrays
+        self.phase: Lanes = 0
 
     @property
     def limit(self) -> int:
@@ -63,29 +57,21 @@ class Wave:
         return self.machine.limit
 
     # ---- who
-    def item(self, number: int) -> WorkItem:
-        """A work-item by its number in the launch."""
-        m = self.machine
-        group, item = divmod(number, m.work_items)
-        x, y, z = m.num_groups
-        where = (group % x, group // x % y, group // (x * y))
-        mine = (item % self.local_size[0], item // self.local_size[0] % self.local_size[1],
-                item // (self.local_size[0] * self.local_size[1]))  # fmt: skip
-        used = max(self.dimensions, 2)
-        return WorkItem(where[:used], mine[:used])
+    def item(self, lane: int) -> WorkItem:
+        return self.machine.item(int(self.number[lane]))
 
-    def active(self, mask) -> np.ndarray:
+    def active(self, mask: Mask) -> np.ndarray:
         return np.ones(self.lanes, bool) if mask is None else mask
 
-    def find(self, kind: str, site: Site, message: str, bad=True, mask=None, stop: bool = False) -> None:
+    def find(self, kind: str, site: Site, message: str, bad: Lanes = True, mask: Mask = None,
+             stop: bool = False) -> None:  # fmt: skip
         """Something is wrong in the lanes `bad`; `message` has {} where the first of them is named."""
         lanes = np.flatnonzero(np.broadcast_to(bad, self.lanes) & self.active(mask))
-        items = tuple(self.item(int(self.number[i])) for i in lanes[:16])
+        items = tuple(self.item(i) for i in lanes[:16])
         others = len(lanes) - 1
         more = f" (and {others:,} more work-item{'s' * (others > 1)})" if others > 0 else ""
-        spot = site.spot
         text = message.replace("{}", str(items[0]) if items else "a work-item") + more
-        finding = Finding(kind, text, spot.line, spot.column, items, len(lanes), spot.macro)
+        finding = found_at(site, kind, text, items, len(lanes))
         if stop:
             raise Stop(finding)
         if (kind, site.number) not in self.machine.seen:
@@ -248,13 +234,14 @@ class Wave:
             return a & (b - 1) if b & (b - 1) == 0 else a % b
         return a - b * quotient_of(a, b)
 
-    def divisor(self, b, mask, site: Site):
+    def divisor(self, b: Lanes, mask: Mask, site: Site) -> Lanes:
+        """A number that something is divided by; for lanes outside the mask it may be 0, and becomes 1."""
         zero = b == 0
-        if zero.any() if zero.__class__ is array else zero:
-            if b.__class__ is not array or (zero & self.active(mask)).any():
-                self.find("division by zero", site, f"{site.text}: {{}} divides by zero", zero, mask, stop=True)
-            return np.where(zero, np.ones_like(b), b)
-        return b
+        if not np.any(zero):
+            return b
+        if np.any(zero & self.active(mask)):
+            self.find("division by zero", site, f"{site.text}: {{}} divides by zero", zero, mask, stop=True)
+        return np.where(zero, np.ones_like(b), b)
 
     def endless(self, site: Site, mask) -> None:
         text = f"this loop has gone round {self.limit:,} times for {{}} and does not end"
@@ -285,28 +272,27 @@ class Wave:
         if mask is None:
             self.phase = self.phase + 1
             return
-        come = np.bincount(self.slot_of, mask, len(self.groups))
+        come = np.bincount(self.slot, mask)
         partly = (come > 0) & (come < self.per)
         if partly.any():
-            group = int(np.argmax(partly))
-            mine = self.slot_of == group
+            count = int(come[np.argmax(partly)])
+            mine = self.slot == np.argmax(partly)
             missing = int(np.argmax(mine & ~mask))
-            away = self.item(int(self.number[missing]))
-            ended = gone is None or (gone is not False and bool(gone[missing]))
-            others = self.per - int(come[group]) - 1
-            also = f" and {others} more {'have' if ended else 'do'}" if others else " has" if ended else " does"
-            does = f"{away}{also} {'returned before' if ended else 'not'}"
-            text = (f"barrier: {int(come[group])} of the {self.per} work-items come here, such as "
-                    f"{self.item(int(self.number[np.argmax(mine & mask)]))}; {does}. "
-                    f"{'It' if come[group] == 1 else 'They'} would wait for ever")  # fmt: skip
-            raise Stop(Finding("divergent barrier", text, site.line, site.column, (away,), others + 1, site.spot.macro))
+            others = self.per - count - 1
+            if gone is None or (gone is not False and gone[missing]):
+                does = f"{f'and {others} more have' if others else 'has'} returned before"
+            else:
+                does = f"{f'and {others} more do' if others else 'does'} not"
+            who = self.item(int(np.argmax(mine & mask)))
+            text = (f"barrier: {count} of the {self.per} work-items come here, such as {who}; {self.item(missing)} {does}"
+                    f". {'It' if count == 1 else 'They'} would wait for ever")  # fmt: skip
+            raise Stop(found_at(site, "divergent barrier", text, (self.item(missing),), others + 1))
         self.phase = self.phase + mask.astype(np.int64)
 
-    def printf(self, form: str, args, mask) -> None:
+    def printf(self, form: str, args: Sequence[Lanes], mask: Mask) -> None:
         text = form[1:-1].encode().decode("unicode_escape")
         for lane in np.flatnonzero(self.active(mask)).tolist():
-            values = tuple(float(x) if isinstance(x, np.floating) else int(x) for x in (
-                a[lane] if a.__class__ is array else a for a in args))  # fmt: skip
+            values = tuple(np.broadcast_to(a, self.lanes)[lane].item() for a in args)
             try:
                 self.machine.printed.append(text % values)
             except (TypeError, ValueError):
@@ -341,7 +327,6 @@ class Machine:
         self.printed: list[str] = []
         self.pointed: list[Memory] = []
         self.local_arrays: list[Memory] = []
-        self.slots: dict[tuple[int, ...], int] = {}
         self.stop: Finding | None = None
 
     def address(self, memory: Memory) -> int:
@@ -350,53 +335,54 @@ class Machine:
         memory.address = (len(self.pointed) << SHIFT) + MIDDLE
         return memory.address
 
+    def item(self, number: int) -> WorkItem:
+        """A work-item by its number in the launch."""
+        group, item = divmod(number, self.work_items)
+        used = max(self.dimensions, 2)
+        where, own = (np.unravel_index(x, s, order="F") for x, s in ((group, self.num_groups), (item, self.local_size)))
+        return WorkItem(tuple(map(int, where[:used])), tuple(map(int, own[:used])))
+
     def run(self, args: Sequence[object], groups: Sequence[tuple[int, ...]] | None, order: str, seed: int) -> None:
         """Run all groups (or some), `order` "lockstep" or "warps"."""
-        nx, ny, nz = self.num_groups
-        chosen = [(*g, 0, 0)[:3] for g in groups] if groups is not None else [
-            (x, y, z) for z in range(nz) for y in range(ny) for x in range(nx)]  # fmt: skip
-        together = max(1, 16384 // self.work_items)
+        chosen = np.arange(np.prod(self.num_groups))
+        if groups is not None:
+            chosen = np.array([np.ravel_multi_index((*g, 0, 0)[:3], self.num_groups, order="F") for g in groups])
         everyone = np.arange(self.work_items)
         rng = np.random.default_rng(seed)
-        with np.errstate(all="ignore"):
-            try:
-                for first in range(0, len(chosen), together):
-                    some = chosen[first : first + together]
-                    self.place_locals(some)
-                    if order == "lockstep":
-                        self.go([Wave(self, some, everyone)], args, rng)
-                        continue
-                    for group in rng.permutation(len(some)).tolist():
-                        warps = np.split(everyone, range(WARP, self.work_items, WARP))
-                        self.go([Wave(self, [some[group]], warp) for warp in warps], args, rng)
-            except Stop as stop:
-                self.findings.append(stop.finding)
-                self.stop = stop.finding
+        try:
+            with np.errstate(all="ignore"):
+                if order == "lockstep":
+                    together = max(1, 16384 // self.work_items)
+                    for some in np.split(chosen, range(together, len(chosen), together)):
+                        self.go(some, [everyone], args, rng)
+                else:
+                    warps = np.split(everyone, range(WARP, self.work_items, WARP))
+                    for group in rng.permutation(chosen):
+                        self.go(np.array([group]), warps, args, rng)
+        except Stop as stop:
+            self.findings.append(stop.finding)
+            self.stop = stop.finding
 
-    def place_locals(self, groups: Sequence[tuple[int, ...]]) -> None:
-        """Local memory for these groups, as nobody has stored to it."""
-        self.slots = {group: i for i, group in enumerate(groups)}
-        self.local_arrays = []
-        for a in self.program.locals:
-            self.local_arrays.append(Memory(a.name, "local", *layout(a.type), len(groups)))
-
-    def go(self, waves: list[Wave], args: Sequence[object], rng: np.random.Generator) -> None:
-        """Let waves run from barrier to barrier, in an order that nobody may rely on."""
+    def go(self, groups: np.ndarray, warps: list[np.ndarray], args: Sequence[object], rng: np.random.Generator) -> None:
+        """Let waves of some groups run from barrier to barrier, in an order that nobody may rely on."""
+        self.local_arrays = [Memory(a.name, "local", *layout(a.type), len(groups)) for a in self.program.locals]
+        waves = [Wave(self, groups, items) for items in warps]
         running = [(wave, self.program.code(wave, None, *args)) for wave in waves]
         while running:
             waiting: list[tuple[Wave, Generator]] = []
-            ended: list[tuple[Wave, Generator]] = []
-            sites: set[Site | None] = set()
+            sites: dict[Site | None, Wave] = {}  # where they stop, None for the end, and one wave that does
             for i in rng.permutation(len(running)).tolist():
                 wave, steps = running[i]
                 site = next(steps, None)
-                (ended if site is None else waiting).append(running[i])
-                sites.add(site)
-            if waiting and len(sites) > 1:
-                wave = waiting[0][0]
-                site = next(s for s in sites if s is not None)
-                other = ended[0][0] if ended else waiting[1][0]
-                who, whom = (w.item(int(w.number[0])) for w in (wave, other))
-                text = f"barrier: {who} waits here, and {whom} {'has ended' if ended else 'waits at another barrier'}"
-                raise Stop(Finding("divergent barrier", text, site.line, site.column, (who, whom), 2, site.spot.macro))
+                sites.setdefault(site, wave)
+                if site is not None:
+                    waiting.append(running[i])
+            if len(sites) > 1:
+                (site, wave), (elsewhere, other) = sorted(sites.items(), key=lambda x: x[0] is None)[:2]
+                assert site is not None
+                who, whom = wave.item(0), other.item(0)
+                text = (
+                    f"barrier: {who} waits here, and {whom} {'waits at another barrier' if elsewhere else 'has ended'}"
+                )
+                raise Stop(found_at(site, "divergent barrier", text, (who, whom), 2))
             running = waiting

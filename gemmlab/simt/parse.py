@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
@@ -34,12 +36,12 @@ SPACES = {
 QUALIFIERS = {"const", "volatile", "restrict", "__restrict", "__restrict__", "static", "inline", "__inline", "extern",
               "register", "__kernel", "kernel"}  # fmt: skip
 UNKNOWN = {"struct", "union", "enum", "goto", "asm", "__asm__"}
+JUMPS = ("break", "continue", "return")
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
 #: Operators by how tightly they bind, the loosest first.
 LEVELS = [["||"], ["&&"], ["|"], ["^"], ["&"], ["==", "!="], ["<", ">", "<=", ">="], ["<<", ">>"], ["+", "-"],
           ["*", "/", "%"]]  # fmt: skip
 LEVEL = {op: level for level, ops in enumerate(LEVELS) for op in ops}
-END = Token("end", "", Spot(1))
 
 
 @dataclass
@@ -57,27 +59,31 @@ class Parser:
     """Reads a list of tokens from its beginning to its end."""
 
     def __init__(self, tokens: list[Token]):
-        self.tokens, self.at = tokens, 0
+        self.tokens = [*tokens, Token("end", "", tokens[-1].spot if tokens else Spot(1))]
+        self.at = 0
         self.typedefs: dict[str, Type] = {}
 
     # ---- tokens
+    def ahead(self, steps: int = 1) -> Token:
+        return self.tokens[min(self.at + steps, len(self.tokens) - 1)]
+
     @property
     def token(self) -> Token:
-        return self.tokens[self.at] if self.at < len(self.tokens) else END
+        return self.ahead(0)
 
     @property
     def text(self) -> str:
         return self.token.text
 
-    def ahead(self, steps: int = 1) -> Token:
-        return self.tokens[self.at + steps] if self.at + steps < len(self.tokens) else END
+    @property
+    def at_end(self) -> bool:
+        return self.token.kind == "end"
 
     def fail(self, message: str, spot: Spot | None = None) -> NoReturn:
-        last = self.tokens[-1].spot if self.tokens else Spot(1)
-        raise TextError(message, spot or (self.token.spot if self.token is not END else last))
+        raise TextError(message, spot or self.token.spot)
 
     def found(self) -> str:
-        return f"found {self.text!r}" if self.token is not END else "found the end of the text"
+        return "found the end of the text" if self.at_end else f"found {self.text!r}"
 
     def next(self) -> Token:
         token = self.token
@@ -95,7 +101,7 @@ class Parser:
             return self.next()
         message = f"expected {text!r}{' ' + after if after else ''}"
         before = self.tokens[self.at - 1] if self.at else self.token
-        if text in ";)]}" and (self.token is END or before.spot.line != self.token.spot.line):
+        if text in ";)]}" and (self.at_end or before.spot.line != self.token.spot.line):
             # where it is missing, and not at the beginning of the next line
             self.fail(message, replace(before.spot, column=before.spot.column + len(before.text)))
         self.fail(f"{message}, {self.found()}")
@@ -152,7 +158,7 @@ class Parser:
         size: list[Node] = []
         depth = 1
         while depth:
-            if self.token is END:
+            if self.at_end:
                 self.fail("this __attribute__ has no ')'", start.spot)
             token = self.next()
             depth += (token.text == "(") - (token.text == ")")
@@ -183,7 +189,7 @@ class Parser:
     def whole_expression(self) -> Node:
         """An expression behind which nothing comes."""
         found = self.expression()
-        if self.token is not END:
+        if not self.at_end:
             self.fail(f"{self.text!r} was not expected here")
         return found
 
@@ -218,17 +224,14 @@ class Parser:
 
     def unary(self) -> Node:
         token = self.token
-        if token.kind == "mark":
-            if token.text in ("++", "--"):
-                self.at += 1
-                return tree.Step(token.spot, token.text, self.unary(), before=True)
-            if token.text in ("+", "-", "!", "~", "*", "&"):
-                self.at += 1
-                return tree.Unary(token.spot, token.text, self.unary())
-            if token.text == "(" and self.is_type(self.ahead()):
-                return self.cast()
-        elif token.text == "sizeof":
-            self.at += 1
+        if token.text in ("++", "--"):
+            return tree.Step(self.next().spot, token.text, self.unary(), before=True)
+        if token.text in ("+", "-", "!", "~", "*", "&"):
+            return tree.Unary(self.next().spot, token.text, self.unary())
+        if token.text == "(" and self.is_type(self.ahead()):
+            return self.cast()
+        if token.text == "sizeof":
+            self.next()
             self.expect("(", "after sizeof")
             if not self.is_type():
                 self.fail("sizeof is only known of types")
@@ -247,10 +250,7 @@ class Parser:
 
     def arguments(self, of: str) -> list[Node]:
         """What stands between brackets, the first of which has been read."""
-        args: list[Node] = []
-        if self.accept(")"):
-            return args
-        args.append(self.assignment())
+        args = [] if self.text == ")" else [self.assignment()]
         while self.accept(","):
             args.append(self.assignment())
         self.expect(")", f"after the arguments of {of}")
@@ -258,27 +258,25 @@ class Parser:
 
     def primary(self) -> Node:
         token = self.token
-        if token.kind == "number":
-            self.at += 1
-            return number(token)
-        if token.kind == "name" and token.text not in UNKNOWN:
-            self.at += 1
-            if self.accept("("):
-                return tree.Call(token.spot, token.text, self.arguments(token.text))
-            return tree.Name(token.spot, token.text)
-        if token.kind == "string":
-            self.at += 1
-            return tree.Text(token.spot, token.text)
+        if token.text in UNKNOWN:
+            self.fail(f"{token.text} is not known to this simulator")
         if self.accept("("):
             inner = self.expression()
             self.expect(")")
             return inner
-        if token.text in UNKNOWN:
-            self.fail(f"{token.text} is not known to this simulator")
-        self.fail(f"expected an expression, {self.found()}")
+        if token.kind not in ("number", "name", "string"):
+            self.fail(f"expected an expression, {self.found()}")
+        self.next()
+        if token.kind == "number":
+            return number(token)
+        if token.kind == "string":
+            return tree.Text(token.spot, token.text)
+        if self.accept("("):
+            return tree.Call(token.spot, token.text, self.arguments(token.text))
+        return tree.Name(token.spot, token.text)
 
     def postfix(self, left: Node) -> Node:
-        while self.token.kind == "mark":
+        while True:
             token = self.token
             if self.accept("["):
                 left = tree.Index(token.spot, left, self.expression())
@@ -289,15 +287,14 @@ class Parser:
                 self.at += 1
                 left = tree.Step(token.spot, token.text, left, before=False)
             else:
-                break
-        return left
+                return left
 
     # ---- statements
     def block(self) -> tree.Block:
         spot = self.expect("{").spot
         body: list[Node] = []
         while self.text != "}":
-            if self.token is END:
+            if self.at_end:
                 self.fail("this block has no '}'", spot)
             body.append(self.statement())
         self.at += 1
@@ -305,10 +302,12 @@ class Parser:
 
     def statement(self) -> Node:
         token, word = self.token, self.text
-        reader = getattr(self, f"_{word}", None) if word in STATEMENTS else None
-        if reader is not None:
-            self.at += 1
-            return reader(token.spot)
+        if word in STATEMENTS:
+            return STATEMENTS[word](self, self.next().spot)
+        if word in JUMPS:
+            return self.jump()
+        if word in ("case", "default"):
+            return self.label()
         if word == "{":
             return self.block()
         if self.accept(";"):
@@ -360,27 +359,17 @@ class Parser:
         value = self.condition("switch")
         return tree.Switch(spot, value, self.block().body)
 
-    def _case(self, spot: Spot) -> Node:
-        value = self.choice()
-        self.expect(":", "after 'case'")
-        return tree.Case(spot, value)
+    def label(self) -> Node:
+        token = self.next()
+        value = self.choice() if token.text == "case" else None
+        self.expect(":", f"after {token.text!r}")
+        return tree.Case(token.spot, value)
 
-    def _default(self, spot: Spot) -> Node:
-        self.expect(":", "after 'default'")
-        return tree.Case(spot, None)
-
-    def _break(self, spot: Spot) -> Node:
-        self.expect(";", "after 'break'")
-        return tree.Jump(spot, "break")
-
-    def _continue(self, spot: Spot) -> Node:
-        self.expect(";", "after 'continue'")
-        return tree.Jump(spot, "continue")
-
-    def _return(self, spot: Spot) -> Node:
-        value = None if self.text == ";" else self.expression()
-        self.expect(";", "after 'return'")
-        return tree.Jump(spot, "return", value)
+    def jump(self) -> Node:
+        token = self.next()
+        value = self.expression() if token.text == "return" and self.text != ";" else None
+        self.expect(";", f"after {token.text!r}")
+        return tree.Jump(token.spot, token.text, value)
 
     def expression_statement(self) -> Node:
         value = self.expression()
@@ -440,7 +429,7 @@ class Parser:
         """The functions by name, and the variables outside of them."""
         functions: dict[str, tree.Function] = {}
         constants: list[tree.Declaration] = []
-        while self.token is not END:
+        while not self.at_end:
             if self.accept(";"):
                 continue
             start = self.at
@@ -485,7 +474,10 @@ class Parser:
         return params
 
 
-STATEMENTS = {"if", "else", "for", "while", "do", "switch", "case", "default", "break", "continue", "return"}
+STATEMENTS: dict[str, Callable[[Parser, Spot], Node]] = {
+    "if": Parser._if, "else": Parser._else, "for": Parser._for, "while": Parser._while, "do": Parser._do,
+    "switch": Parser._switch,
+}  # fmt: skip
 
 
 def number(token: Token) -> tree.Number:
@@ -501,23 +493,20 @@ def number(token: Token) -> tree.Number:
         value = int(digits, 8 if octal else 0)
     except ValueError:
         raise TextError(f"{token.text} is no number", token.spot) from None
-    if value >= 2**64:
+    if value > ULONG.most:
         raise TextError(f"{token.text} is too large for any type", token.spot)
-    candidates = [UINT, ULONG] if "u" in suffix else [INT, UINT, LONG, ULONG] if text[0] == "0" else [INT, LONG, ULONG]
-    for kind in candidates:
-        fits = value < 2 ** (kind.bits - (kind.kind == "int"))
-        if fits and ("l" not in suffix or kind.size == 8):
-            break
+    kinds = [UINT, ULONG] if "u" in suffix else [INT, UINT, LONG, ULONG] if text[0] == "0" else [INT, LONG, ULONG]
+    kind = next(k for k in kinds if value <= k.most and (k.size == 8 or "l" not in suffix))
     return tree.Number(token.spot, value, kind)
 
 
 #: What operators do to whole numbers that are known before the kernel runs; in C's way, and no divisor is 0.
-CONSTANT = {
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": quotient_of,
+CONSTANT: dict[str, Callable] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": quotient_of,
     "%": lambda a, b: a - b * quotient_of(a, b), "<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63),
-    "<": lambda a, b: a < b, ">": lambda a, b: a > b, "<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b,
-    "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "&": lambda a, b: a & b, "|": lambda a, b: a | b,
-    "^": lambda a, b: a ^ b, "&&": lambda a, b: bool(a and b), "||": lambda a, b: bool(a or b),
+    "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+    "&": operator.and_, "|": operator.or_, "^": operator.xor,
+    "&&": lambda a, b: bool(a and b), "||": lambda a, b: bool(a or b),
 }  # fmt: skip
 
 
