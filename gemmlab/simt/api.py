@@ -20,8 +20,8 @@ from .memory import Memory
 from .text import TextError
 from .translate import Program, compile_kernel
 from .tree import Declaration
-from .types import FLOAT, Pointer, Scalar, an, leaf_of, scalar_of, stride
-from .values import over
+from .types import FLOAT, Pointer, Scalar, Type, an, leaf_of, scalar_of, stride
+from .values import cut, over
 from .watch import Entry, Finding, distinct, races, two_writers
 
 #: One access of `width` neighbouring numbers by one work-item. `step` counts a work-item's own accesses, `phase` the
@@ -80,14 +80,15 @@ class Run:
         shapes: of each local array its rows, and the numbers of a row, padding included.
     """
 
-    def __init__(self, machine: Machine, memories: Mapping[str, Memory]):
+    def __init__(self, machine: Machine, args: Sequence[object]):
+        memories = (a for a in args if isinstance(a, Memory))
+        self.arrays = {m.name: m.view(m.scalar)[: m.sizes[0]] for m in memories}
         self.text, self.python, self.macros = machine.program.text, machine.program.python, machine.program.macros
-        self.arrays = {name: m.view(m.scalar)[: m.sizes[0]] for name, m in memories.items()}
         self.log: list[Entry] = machine.log
         self.findings: list[Finding] = distinct([*races(machine.log), *machine.findings])
         self.stop, self.printed = machine.stop, machine.printed
         self.global_size, self.local_size = machine.global_size, machine.local_size[: len(machine.global_size)]
-        self.shapes = _shapes(machine.program)
+        self.shapes = {a.name: _rows(a.type) for a in machine.program.locals}
 
     @property
     def ok(self) -> bool:
@@ -115,10 +116,6 @@ class Run:
     def counts(self) -> count.Counts:
         """What all lines have cost together."""
         return count.total(self.lines)
-
-    def count_lines(self, bank_bytes: int = 4) -> dict[int, count.Counts]:
-        """The same as `lines` for local memory with banks of 4 or 8 bytes."""
-        return count.by_line(self.log, bank_bytes)
 
     def events(self, array: str | None = None, *, group: int | None = None, line: int | None = None,
                store: bool | None = None, private: bool = False) -> np.ndarray:  # fmt: skip
@@ -171,22 +168,18 @@ class Run:
         """
         steps = []
         for number, e in enumerate(self.log):
-            space = e.memory.space if e.memory else ""
-            chosen = (e.wave.group_number == group) & (e.wave.items // count.WARP == warp)
-            if (space == "private" and not private) or not chosen.any():
+            if e.memory is not None and e.memory.space == "private" and not private:
                 continue
-            active = e.wave.active(e.mask)[chosen]
+            chosen = (e.wave.group_number == group) & (e.wave.items // count.WARP == warp)
+            active = chosen & e.wave.active(e.mask)
             if not active.any():
                 continue
-            at = np.where(active, over(e.wave.lanes, e.at)[chosen], -1) if e.memory else np.full(len(active), -1)
-            asked = np.full((1, count.WARP), -1)
-            asked[0, : len(at)] = np.where(at >= 0, at * e.site.scalar.size, -1)
-            size = e.site.scalar.size * e.site.width
+            cost = count.cost([e._replace(mask=active)], 4)
+            at = np.where(active, e.at if e.memory else -1, -1)[chosen]
             phase = int(over(e.wave.lanes, e.phase)[chosen][0])
             steps.append(
-                WarpStep(number, e.site.kind, e.site.line, e.memory.name if e.memory else "", phase, active, at,
-                         e.site.width, count.transactions(asked, size) if space == "global" else 0,
-                         count.turns(asked, size) if space == "local" else 0)
+                WarpStep(number, e.site.kind, e.site.line, e.memory.name if e.memory else "", phase, active[chosen], at,
+                         e.site.width, cost.transactions, cost.turns)
             )  # fmt: skip
         return steps
 
@@ -202,10 +195,11 @@ class ProductRun(Run):
         b_shape: rows and columns of B as it lies in memory, column-major.
     """
 
-    def __init__(self, machine: Machine, memories: Mapping[str, Memory], spec: KernelSpec, params: dict[str, int],
+    def __init__(self, machine: Machine, args: Sequence[object], spec: KernelSpec, params: dict[str, int],
                  a: np.ndarray, b: np.ndarray, every: bool):  # fmt: skip
-        super().__init__(machine, memories)
-        memory = list(memories.values())[2]
+        super().__init__(machine, args)
+        memory = args[5]
+        assert isinstance(memory, Memory)
         self.kernel, self.params, self.a, self.b = spec.number, params, a, b
         (self.m, self.k), self.n = a.shape, b.shape[1]
         self.transposed = spec.wants_transposed(params)
@@ -244,14 +238,11 @@ class ProductRun(Run):
         return f"{text}; {super().verdict}" if self.findings else text
 
 
-def _shapes(program: Program) -> dict[str, tuple[int, int]]:
-    """Rows and numbers of a row of each local array."""
-    found = {}
-    for a in program.locals:
-        leaf, sizes = leaf_of(a.type)
-        *rows, row = sizes or (1,)
-        found[a.name] = (prod(rows), row * (stride(leaf) // scalar_of(leaf).size))
-    return found
+def _rows(array: Type) -> tuple[int, int]:
+    """Rows, and the numbers of a row."""
+    leaf, sizes = leaf_of(array)
+    *rows, row = sizes or (1,)
+    return prod(rows), row * (stride(leaf) // scalar_of(leaf).size)
 
 
 @lru_cache(maxsize=64)
@@ -301,8 +292,7 @@ def run(
             f"args has {len(args)} entries, but {program.name} has {len(program.params)} parameters: {wanted}"
         )
     given = [_argument(p, a) for p, a in zip(program.params, args, strict=True)]
-    machine = _launch(program, given, sizes[0], sizes[1], order, seed, groups, limit)
-    return Run(machine, _memories(program, given))
+    return Run(_launch(program, given, *sizes, order, seed, groups, limit), given)
 
 
 def _sizes(
@@ -333,10 +323,9 @@ def _argument(param: Declaration, value: object) -> object:
         if param.type.whole:
             if not isinstance(value, Integral):
                 raise TypeError(f"{param.name} is {an(param.type)} and needs a whole number, not {value!r}")
-            if not _least(param.type) <= int(value) < _least(param.type) + 2**param.type.bits:
+            if not param.type.least <= int(value) <= param.type.most:
                 raise ValueError(f"{param.name}={value} does not fit {an(param.type)}")
-            number = int(value)
-            return number - 2**64 if number >= 2**63 else number
+            return cut(int(value), param.type)
         if not isinstance(value, Real):
             raise TypeError(f"{param.name} is {an(param.type)} and needs a number, not {value!r}")
         return param.type.dtype.type(value)
@@ -353,12 +342,8 @@ def _argument(param: Declaration, value: object) -> object:
     return Memory(param.name, "global", scalar, (value.size,), data=data)
 
 
-def _least(scalar: Scalar) -> int:
-    return -(2 ** (scalar.bits - 1)) if scalar.kind == "int" else 0
-
-
-def _launch(program: Program, args: Sequence[object], global_size, local_size, order, seed, groups, limit,
-            seconds: float | None = None) -> Machine:  # fmt: skip
+def _launch(program: Program, args: Sequence[object], global_size, local_size, order="lockstep", seed=0, groups=None,
+            limit=5_000, seconds: float | None = None) -> Machine:  # fmt: skip
     """Run a program whose arguments are numbers and `Memory`."""
     if order not in ("lockstep", "warps"):
         raise ValueError(f"order must be 'lockstep' or 'warps', not {order!r}")
@@ -373,11 +358,6 @@ def _launch(program: Program, args: Sequence[object], global_size, local_size, o
     values = [machine.address(a) if isinstance(a, Memory) else a for a in args]
     machine.run(values, groups, order, seed)
     return machine
-
-
-def _memories(program: Program, args: Sequence[object]) -> dict[str, Memory]:
-    """The arrays among the arguments, by the names of the parameters."""
-    return {p.name: a for p, a in zip(program.params, args, strict=True) if isinstance(a, Memory)}
 
 
 def settings(spec: KernelSpec, m: int, n: int, k: int, params: Mapping[str, int] | None) -> dict[str, int]:
@@ -470,7 +450,7 @@ def simulate(
         fixed = _fixup(spec, full, (m, n, k), args)
         machine.findings += [*fixed.findings, *races(fixed.log)]
         machine.stop = fixed.stop
-    return ProductRun(machine, _memories(program, args), spec, full, a, b, every=groups is None)
+    return ProductRun(machine, args, spec, full, a, b, every=groups is None)
 
 
 def _as_a_product(program: Program, spec: KernelSpec, local: tuple[int, int]) -> None:
@@ -518,4 +498,4 @@ def _fixup(spec: KernelSpec, params: dict[str, int], sizes: tuple[int, int, int]
     program = program_of(read("support/fixup.cl"), "fixup", {**params, "TSM": rows, "TSN": cols, "TSK": depth})
     launch = 256 * min(down * across, cuts), -(-rows * cols // (4 * 256))
     values = [m, n, k, params["GROUPS"], int(down * across <= cuts), args[6], args[5]]
-    return _launch(program, values, launch, (256, 1), "lockstep", 0, None, 5_000)
+    return _launch(program, values, launch, (256, 1))

@@ -283,10 +283,10 @@ class Wave:
                 does = f"{f'and {others} more have' if others else 'has'} returned before"
             else:
                 does = f"{f'and {others} more do' if others else 'does'} not"
-            who = self.item(int(np.argmax(mine & mask)))
-            text = (f"barrier: {count} of the {self.per} work-items come here, such as {who}; {self.item(missing)} {does}"
-                    f". {'It' if count == 1 else 'They'} would wait for ever")  # fmt: skip
-            raise Stop(found_at(site, "divergent barrier", text, (self.item(missing),), others + 1))
+            who, away = self.item(int(np.argmax(mine & mask))), self.item(missing)
+            text = (f"barrier: {count} of the {self.per} work-items come here, such as {who}; {away} {does}. "
+                    f"{'It' if count == 1 else 'They'} would wait for ever")  # fmt: skip
+            raise Stop(found_at(site, "divergent barrier", text, (away,), others + 1))
         self.phase = self.phase + mask.astype(np.int64)
 
     def printf(self, form: str, args: Sequence[Lanes], mask: Mask) -> None:
