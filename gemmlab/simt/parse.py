@@ -132,45 +132,41 @@ class Parser:
                 found.const |= word == "const"
                 found.kernel |= word in ("__kernel", "kernel")
             elif word == "__attribute__":
-                found.size = self.attribute() or found.size
+                found.size = self.attributes() or found.size
                 continue
             elif word in UNKNOWN:
                 self.fail(f"{word} is not known to this simulator")
-            elif known is None and word in ("unsigned", "signed"):
-                after = named(self.ahead().text)
-                if self.ahead().text in ("int", "long", "char", "short"):
-                    self.next()
-                known = named(("u" if word == "unsigned" else "") + (self.text if after is not None else "int"))
-            elif known is None and (known := self.typedefs.get(word) or named(word)) is not None:
-                pass
-            else:
+            elif known is not None:
                 break
+            elif word in ("unsigned", "signed"):
+                after = self.ahead().text if self.ahead().text in ("int", "long", "char", "short") else ""
+                self.at += bool(after)
+                known = named("u" * (word == "unsigned") + (after or "int"))
+            else:
+                known = self.typedefs.get(word) or named(word)
+                if known is None:
+                    break
             self.at += 1
         if known is None:
             self.fail(f"expected a type, {self.found()}")
         found.type = known
         return found
 
-    def attribute(self) -> list[Node]:
-        """__attribute__((...)): of all of them only reqd_work_group_size matters here."""
-        start = self.expect("__attribute__")
-        self.expect("(")
-        size: list[Node] = []
-        depth = 1
-        while depth:
-            if self.at_end:
-                self.fail("this __attribute__ has no ')'", start.spot)
-            token = self.next()
-            depth += (token.text == "(") - (token.text == ")")
-            if token.text == "reqd_work_group_size":
-                self.expect("(", "after reqd_work_group_size")
-                size = self.arguments("reqd_work_group_size")
-        return size
-
     def attributes(self) -> list[Node]:
+        """__attribute__((...)), any number of them; only the sizes of reqd_work_group_size matter here."""
         size: list[Node] = []
         while self.text == "__attribute__":
-            size = self.attribute() or size
+            start = self.next()
+            self.expect("(")
+            depth = 1
+            while depth:
+                if self.at_end:
+                    self.fail("this __attribute__ has no ')'", start.spot)
+                token = self.next()
+                depth += (token.text == "(") - (token.text == ")")
+                if token.text == "reqd_work_group_size":
+                    self.expect("(", "after reqd_work_group_size")
+                    size = self.arguments("reqd_work_group_size")
         return size
 
     def pointers(self, of: Type, space: str) -> tuple[Type, str]:
@@ -376,20 +372,18 @@ class Parser:
         self.expect(";", "after this statement")
         return value
 
-    def declaration(self) -> Node:
+    def declaration(self) -> tree.Declarations:
         """One or more variables of a type, or a typedef."""
         spot = self.token.spot
         is_name = self.accept("typedef")
         specified = self.specifiers()
-        items: list[Node] = []
+        items: list[tree.Declaration] = []
         while True:
             of, space = self.pointers(specified.type, specified.space)
             name = self.name("a variable")
             of = self.sizes(of)
             self.attributes()
-            value: Node | None = None
-            if self.accept("="):
-                value = self.braces() if self.text == "{" else self.assignment()
+            value = self.initial() if self.accept("=") else None
             const = specified.const and not isinstance(of, (Pointer, Array))
             if is_name:
                 self.typedefs[name.text] = of
@@ -414,11 +408,14 @@ class Parser:
             of = Array(of, size)
         return of
 
-    def braces(self) -> Node:
-        spot = self.expect("{").spot
+    def initial(self) -> Node:
+        """What stands behind the = of a declaration, or one of the values between its { and }."""
+        if self.text != "{":
+            return self.assignment()
+        spot = self.next().spot
         items: list[Node] = []
         while self.text != "}":
-            items.append(self.braces() if self.text == "{" else self.assignment())
+            items.append(self.initial())
             if not self.accept(","):
                 break
         self.expect("}", "after the values of an array")
@@ -433,22 +430,20 @@ class Parser:
             if self.accept(";"):
                 continue
             start = self.at
-            if self.text == "typedef":
-                self.declaration()
-                continue
-            specified = self.specifiers()
-            of, _ = self.pointers(specified.type, specified.space)
-            size = self.attributes() or specified.size
-            name = self.name("a function")
+            if self.text != "typedef":
+                specified = self.specifiers()
+                of, _ = self.pointers(specified.type, specified.space)
+                size = self.attributes() or specified.size
+                name = self.name("a function")
             if self.text != "(":
                 self.at = start
-                constants += [d for d in self.declaration().children() if isinstance(d, tree.Declaration)]
+                constants += self.declaration().items
                 continue
             params = self.parameters(name.text)
             size = self.attributes() or size
-            if self.accept(";"):
-                continue
-            functions[name.text] = tree.Function(name.spot, name.text, of, params, self.block(), specified.kernel, size)
+            if not self.accept(";"):  # a body, not only what the function looks like
+                body = self.block()
+                functions[name.text] = tree.Function(name.spot, name.text, of, params, body, specified.kernel, size)
         return functions, constants
 
     def parameters(self, of: str) -> list[tree.Declaration]:

@@ -130,22 +130,15 @@ class Preprocessor:
         out: list[Token] = []
         pending: list[Token] = []  # since the last line with #: a macro's arguments may go over several lines
         conditions: list[_Condition] = []
-        lines = tokens_of(text)
-        at = 0
-        while at < len(lines):
-            token = lines[at]
-            if token.first and token.text == "#":
-                end = at + 1
-                while end < len(lines) and not lines[end].first:
-                    end += 1
+        tokens = tokens_of(text)
+        starts = [i for i, token in enumerate(tokens) if token.first]
+        for start, end in zip(starts, [*starts[1:], len(tokens)], strict=True):
+            if tokens[start].text == "#":
                 out += self.expand(pending)
                 pending = []
-                self._directive(token, lines[at + 1 : end], conditions)
-                at = end
-            else:
-                if all(c.counts for c in conditions):
-                    pending.append(token)
-                at += 1
+                self._directive(tokens[start], tokens[start + 1 : end], conditions)
+            elif all(c.counts for c in conditions):
+                pending += tokens[start:end]
         if conditions:
             raise TextError("this #if has no #endif", conditions[-1].spot)
         return out + self.expand(pending)

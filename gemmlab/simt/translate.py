@@ -132,9 +132,9 @@ class Translator(Calls):
         targets = [n.target for n in function.body.walk() if isinstance(n, (tree.Assign, tree.Step))]
         self.assigned = {_root(t) for t in targets}
         self.addressed = {_root(n.operand) for n in function.body.walk() if isinstance(n, tree.Unary) and n.op == "&"}
+        given = [f"given_{param.name}" for param in function.params]
         self.depth = 0
-        head = len(self.lines)
-        self.emit("")
+        self.emit(f"def f_{function.name}({', '.join(['wave', 'mask', *given])}):")
         self.depth = 1
         self.emit("gone, result = False, None")
         if function.kernel:
@@ -142,17 +142,8 @@ class Translator(Calls):
         for declaration in self.globals:
             self.constant(declaration)
         self.scopes.append({})
-        names = []
-        for param in function.params:
-            if param.name in self.addressed:
-                names.append(f"given_{param.name}")
-                self.private(param, Value(f"given_{param.name}", param.type))
-                continue
-            variable = self.declare(param, param.name, param.type, const=param.const)
-            names.append(variable.python)
-            if param.name in self.assigned:
-                self.emit(f"mask_{variable.python} = mask")
-        self.lines[head] = f"def f_{function.name}(wave, mask{''.join(f', {n}' for n in names)}):"
+        for param, name in zip(function.params, given, strict=True):
+            self.variable(param, Value(name, param.type))
         self.statements(function.body.body)
         self.emit("return finished(result)")
 
@@ -214,18 +205,26 @@ class Translator(Calls):
             self.fail(node, f"{node.name!r} cannot be void")
         if node.space == "local":
             self.local(node)
-        elif isinstance(node.type, Array) or node.name in self.addressed:
-            self.private(node, None)
+        elif node.value is None or isinstance(node.value, tree.Braces):
+            self.variable(node, None)
+        elif isinstance(node.type, Array):
+            self.fail(node, f"{node.name!r} is an array: its values stand in {{ }}")
         else:
-            value = None
-            if node.value is not None:
-                value = self.convert(self.expression(node.value), node.type, node.value)
-            elif node.const:
-                self.fail(node, f"{node.name!r} is const, but has no value")
-            variable = self.declare(node, node.name, node.type, const=node.const, unset=value is None)
-            self.emit(f"{variable.python} = {value.code if value else None}")
-            if node.name in self.assigned:
-                self.emit(f"mask_{variable.python} = mask")
+            self.variable(node, self.convert(self.expression(node.value), node.type, node.value))
+
+    def variable(self, node: tree.Declaration, value: Value | None) -> None:
+        """A private variable with its first value, if there is one."""
+        if isinstance(node.type, Array) or node.name in self.addressed:
+            self.private(node, value)
+            return
+        if node.value is not None and value is None:
+            self.expression(node.value)  # values in braces are for arrays
+        if node.const and value is None:
+            self.fail(node, f"{node.name!r} is const, but has no value")
+        variable = self.declare(node, node.name, node.type, const=node.const, unset=value is None)
+        self.emit(f"{variable.python} = {value.code if value else None}")
+        if node.name in self.assigned:
+            self.emit(f"mask_{variable.python} = mask")
 
     def local(self, node: tree.Declaration) -> None:
         """An array that the work-items of a group share."""
@@ -241,19 +240,13 @@ class Translator(Calls):
     def private(self, node: tree.Declaration, value: Value | None) -> None:
         """A private array, or a variable whose address is taken: it lies in memory, too."""
         leaf, _ = leaf_of(node.type)
-        given: list[tuple[int, str]] = []
-        if value is not None:
-            given.append((0, value.code))
-        elif isinstance(node.value, tree.Braces) and isinstance(node.type, Array):
-            given = [(i, self.convert(self.expression(n), leaf, n).code)
-                     for i, n in self.places(node.value, node.type, 0)]  # fmt: skip
-        elif node.value is not None:
-            if isinstance(node.type, Array):
-                self.fail(node, f"{node.name!r} is an array: its values stand in {{ }}")
-            given.append((0, self.keep(self.convert(self.expression(node.value), leaf, node.value).code)))
-        variable = self.declare(node, node.name, node.type, in_memory=True, const=node.const)
         scalar, sizes = layout(node.type)
+        given = [] if value is None else [(0, self.keep(value.code))]
         zeroes = isinstance(node.value, tree.Braces)
+        if isinstance(node.value, tree.Braces):
+            places = self.places(node.value, node.type, 0)
+            given = [(i, self.convert(self.expression(n), leaf, n).code) for i, n in places]
+        variable = self.declare(node, node.name, node.type, in_memory=True, const=node.const)
         self.emit(f"{variable.python} = wave.private({node.name!r}, {scalar}_type, {sizes}, {zeroes})")
         each = stride(leaf) // scalar.size
         for place, code in given:

@@ -135,7 +135,7 @@ class Declaration(Node):
 class Declarations(Node):
     """Several variables in one statement; unlike a block they stay."""
 
-    items: list[Node]
+    items: list[Declaration]
 
 
 @dataclass(slots=True)
