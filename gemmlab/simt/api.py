@@ -364,10 +364,8 @@ def settings(spec: KernelSpec, m: int, n: int, k: int, params: Mapping[str, int]
     """Complete parameters that suit these sizes: those given, else the defaults, or tiles of 8. Raises ValueError."""
     full = spec.validate(params)
     problem = _unsuited(spec, m, n, k, full)
-    if problem and params is None:
-        small = {name: value for name, value in SMALL.items() if name in full}
-        if not spec.problems({**full, **small}) and not _unsuited(spec, m, n, k, {**full, **small}):
-            return spec.validate(small)
+    if problem and params is None and not _unsuited(spec, m, n, k, shrunk(spec, None)):
+        return shrunk(spec, None)
     if problem:
         raise ValueError(problem)
     return full

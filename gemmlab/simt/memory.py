@@ -74,11 +74,10 @@ class Memory:
         """The numbers from element `index` on, of the site's type."""
         index = wave.inside(site, self, index, mask)
         places = self.places(wave, site, index)
+        if self.stored is not None and self.stored.all():
+            self.stored = None
         if self.stored is not None:
-            if self.stored.all():
-                self.stored = None
-            else:
-                wave.uninitialised(site, self, index, self.known(site.scalar.size)[places], mask)
+            wave.uninitialised(site, self, index, self.known(site.scalar.size)[places], mask)
         wave.log.append(Entry(site, self, index, mask, wave.phase, wave))
         values = self.view(site.scalar)[places]
         if not site.scalar.whole:
