@@ -361,7 +361,7 @@ def _launch(program: Program, args: Sequence[object], global_size, local_size, o
 
 
 def settings(spec: KernelSpec, m: int, n: int, k: int, params: Mapping[str, int] | None) -> dict[str, int]:
-    """Complete parameters that suit these sizes: those given, else the defaults, or tiles of 8. Raises ValueError."""
+    """Complete parameters that suit these sizes: those given, else the defaults, or small tiles. Raises ValueError."""
     full = spec.validate(params)
     problem = _unsuited(spec, m, n, k, full)
     if problem and params is None and not _unsuited(spec, m, n, k, shrunk(spec, None)):
@@ -410,7 +410,7 @@ def simulate(
 
     Args:
         kernel: its number; it says how large work-groups and tiles are. m, n, k: sizes that it takes, a few tiles.
-        params: its parameters; None for the defaults, or tiles of 8 where the sizes are too small for these.
+        params: its parameters; None for the defaults, or small tiles where the sizes are too small for these.
         source: another text to run in its place.
         order, seed, groups, limit: as in `run`; seed also draws the inputs. The limit is 512 rounds of a loop, or
             twice the largest of m, n and k, unless another is given.

@@ -390,9 +390,9 @@ class Expressions(Writer):
     def pointer_operation(self, op: str, left: Value, right: Value, node: Node) -> Value | None:
         """Two pointers are compared and subtracted, and a pointer moves; None for anything else."""
         a, b = left.type, right.type
-        if op in COMPARISONS and (isinstance(a, Pointer) or left.constant == 0) and (
-            isinstance(b, Pointer) or right.constant == 0
-        ) and (isinstance(a, Pointer) or isinstance(b, Pointer)):  # fmt: skip
+        both = isinstance(a, Pointer) and isinstance(b, Pointer)
+        either = isinstance(a, Pointer) or isinstance(b, Pointer)
+        if op in COMPARISONS and (both or (either and 0 in (left.constant, right.constant))):
             return Value(f"({left.code} {op} {right.code})", BOOL)
         if isinstance(a, Pointer) and isinstance(b, Pointer) and op == "-":
             return Value(f"(({left.code} - {right.code})//{stride(a.to)})", LONG)

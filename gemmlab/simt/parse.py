@@ -69,7 +69,7 @@ class Parser:
 
     @property
     def token(self) -> Token:
-        return self.ahead(0)
+        return self.tokens[self.at]
 
     @property
     def text(self) -> str:
