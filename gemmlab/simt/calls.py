@@ -74,15 +74,18 @@ class Calls(Expressions):
         function = self.functions[node.name]
         values = self.args(node, len(function.params))
         given = [self.convert(v, p.type, a).code for v, p, a in zip(values, function.params, node.args, strict=True)]
-        wait = "yield from " if self.waits(function) else ""
+        wait = "yield from " if self.waits(node.name) else ""
         return Value(self.keep(f"{wait}f_{node.name}({', '.join(['wave', 'mask', *given])})"), function.type)
 
-    def waits(self, function: tree.Function) -> bool:
-        """Whether a function, or one that it calls, has a barrier."""
-        calls = {n.name for n in function.body.walk() if isinstance(n, tree.Call)}
-        return bool(calls & {"barrier", "work_group_barrier"}) or any(
-            self.waits(self.functions[name]) for name in calls if name in self.functions
-        )
+    def calls(self, name: str) -> list[str]:
+        """What a function of the text calls, each once, in order."""
+        return list(dict.fromkeys(n.name for n in self.functions[name].body.walk() if isinstance(n, tree.Call)))
+
+    def waits(self, name: str) -> bool:
+        """Whether this is a barrier, or a function that comes to one."""
+        if name not in self.functions:
+            return name in ("barrier", "work_group_barrier")
+        return any(self.waits(callee) for callee in self.calls(name))
 
     # ---- by name
     def call_barrier(self, node: tree.Call) -> Value:

@@ -117,9 +117,9 @@ class Translator(Calls):
             if name in callers:
                 self.fail(self.functions[name], f"{name} calls itself, which OpenCL C does not allow")
             if name not in needed:
-                for node in self.functions[name].body.walk():
-                    if isinstance(node, tree.Call) and node.name in self.functions:
-                        need(node.name, (*callers, name))
+                for callee in self.calls(name):
+                    if callee in self.functions:
+                        need(callee, (*callers, name))
                 needed.append(name)
 
         need(kernel.name, ())
@@ -129,9 +129,9 @@ class Translator(Calls):
 
     def define(self, function: tree.Function) -> None:
         self.function, self.scopes, self.around = function, [{}], []
-        targets = [n.target for n in function.body.walk() if isinstance(n, (tree.Assign, tree.Step))]
-        self.assigned = {_root(t) for t in targets}
-        self.addressed = {_root(n.operand) for n in function.body.walk() if isinstance(n, tree.Unary) and n.op == "&"}
+        nodes = list(function.body.walk())
+        self.assigned = {_root(n.target) for n in nodes if isinstance(n, (tree.Assign, tree.Step))}
+        self.addressed = {_root(n.operand) for n in nodes if isinstance(n, tree.Unary) and n.op == "&"}
         given = [f"given_{param.name}" for param in function.params]
         self.depth = 0
         self.emit(f"def f_{function.name}({', '.join(['wave', 'mask', *given])}):")
