@@ -10,7 +10,7 @@ import numpy as np
 from .memory import Memory
 from .translate import Program
 from .types import INT, Scalar, layout
-from .values import ATOMICS, Lanes, Mask, Partly, array, cut, quotient_of
+from .values import ATOMICS, Lanes, Mask, Partly, array, cut
 from .watch import Entry, Finding, Stop, WorkItem, found_at
 from .writer import Site
 
@@ -224,15 +224,6 @@ class Wave:
         self.find("overflow", site, f"{site.text} is {value:,} for {{}}: too large for an int, which holds up to "
                   "2,147,483,647", bad, mask)  # fmt: skip
         return cut(x, INT)
-
-    def divide(self, a, b, mask, site: Site):
-        return quotient_of(a, self.divisor(b, mask, site))
-
-    def remainder(self, a, b, mask, site: Site):
-        b = self.divisor(b, mask, site)
-        if b.__class__ is int and b > 0 and a.__class__ is array and a.dtype == np.int64 and a.min() >= 0:
-            return a & (b - 1) if b & (b - 1) == 0 else a % b
-        return a - b * quotient_of(a, b)
 
     def divisor(self, b: Lanes, mask: Mask, site: Site) -> Lanes:
         """A number that something is divided by; for lanes outside the mask it may be 0, and becomes 1."""

@@ -27,7 +27,7 @@ from .types import (
     named,
     stride,
 )
-from .values import quotient_of
+from .values import quotient_of, remainder_of
 
 SPACES = {
     "__global": "global", "global": "global", "__constant": "global", "constant": "global",
@@ -498,7 +498,7 @@ def number(token: Token) -> tree.Number:
 #: What operators do to whole numbers that are known before the kernel runs; in C's way, and no divisor is 0.
 CONSTANT: dict[str, Callable] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": quotient_of,
-    "%": lambda a, b: a - b * quotient_of(a, b), "<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63),
+    "%": remainder_of, "<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63),
     "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
     "&": operator.and_, "|": operator.or_, "^": operator.xor,
     "&&": lambda a, b: bool(a and b), "||": lambda a, b: bool(a or b),
@@ -516,7 +516,7 @@ def constant(node: Node) -> int:
         return constant(node.operand)
     if isinstance(node, tree.Choice):
         return constant(node.yes if constant(node.condition) else node.no)
-    if isinstance(node, tree.Binary):
+    if isinstance(node, tree.Binary) and node.op in CONSTANT:
         left = constant(node.left)
         if (node.op == "&&" and not left) or (node.op == "||" and left):
             return int(bool(left))

@@ -122,17 +122,10 @@ def converted(x, of: Scalar, to: Scalar):
 
 def bits_as(x, of: Scalar, to: Scalar):
     """The same bits as another type of the same size: as_uint(x)."""
-    if of is to:
-        return x
-    held = np.asarray(x)
-    if of.whole:
-        held = held.astype(f"i{of.size}") if of.kind == "int" else held.astype("u8").astype(f"u{of.size}")
-    new = np.ascontiguousarray(held, of.dtype).view(to.dtype)
-    if to.whole:
-        new = new.view(np.int64) if to.size == 8 else new.astype(np.int64)
+    new = np.asarray(x).astype(of.dtype).view(to.dtype)
     if x.__class__ is array:
-        return new
-    return int(new.flat[0]) if to.whole else new.flat[0]
+        return new.astype(to.held)
+    return cut(new.item(), to) if to.whole else new[()]
 
 
 # ---- vectors
@@ -175,13 +168,13 @@ def changed(old, at, new, n, of: Scalar):
 # ---- arithmetic
 def quotient_of(a, b):
     """a / b of whole numbers, rounded towards zero as in C; no b is 0."""
-    if a.__class__ is not array and b.__class__ is not array:
-        return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-    if b.__class__ is int and b > 0 and a.dtype == np.int64 and a.min() >= 0:
-        return a >> (b.bit_length() - 1) if b & (b - 1) == 0 else a // b
-    if np.result_type(a).kind == "u" or np.result_type(b).kind == "u":
-        return np.asarray(a, np.uint64) // np.asarray(b, np.uint64)
-    return np.where((np.asarray(a) < 0) == (np.asarray(b) < 0), 1, -1) * (np.abs(a) // np.abs(b))
+    down = a // b
+    return down + ((down < 0) & (down * b != a))
+
+
+def remainder_of(a, b):
+    """What is left of a, with the sign of a."""
+    return a - b * quotient_of(a, b)
 
 
 def fma(a, b, c):
