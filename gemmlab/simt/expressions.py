@@ -238,7 +238,8 @@ class Expressions(Writer):
         if isinstance(place, Named):
             code = place.variable.python
             if place.variable.unset:
-                code = f"wave.given({code}, mask, {self.site('unset', node.spot, place.variable.name)})"
+                site = self.site("unset", node.spot, place.variable.name, place.type)
+                code = f"wave.given({code}, mask, {site})"
             return Value(code, place.type)
         if isinstance(place, Part):
             return self.part(self.read(place.vector, node), place.at)

@@ -205,7 +205,9 @@ class Wave:
         missing = True if value is None else ~value.given
         if np.any(missing & self.active(mask)):
             self.find("uninitialised", site, f"{site.text} is read by {{}} before it has a value", missing, mask)
-        return value.value if value is not None else 0 if site.scalar.whole else np.float32(np.nan)
+        if value is not None:
+            return value.value
+        return np.zeros((site.width, 1), site.scalar.held) if site.width > 1 else 0
 
     def fits(self, x, mask, site: Site):
         """The result of an operation of ints, which must fit 32 bits."""
