@@ -27,7 +27,7 @@ from .parse import Parser, constant
 from .text import Macro, Preprocessor, Spot, TextError
 from .tree import Node, written
 from .types import SCALARS, Array, Scalar, Type, Vector, Void, an, layout, leaf_of, length, stride
-from .writer import Site, Value
+from .writer import Value
 
 
 @dataclass(eq=False)
@@ -38,7 +38,7 @@ class Program:
         name: of its `__kernel` function; params: its parameters.
         size: what it requires of a work-group, or an empty tuple.
         python: the text that it became; code: the function.
-        sites, locals: the places in its text, and its arrays in local memory.
+        locals: its arrays in local memory.
         text: the kernel's own text; spot: where its name stands; macros: those that hold at its end, by name.
     """
 
@@ -47,7 +47,6 @@ class Program:
     size: tuple[int, ...]
     python: str
     code: Callable[..., Any]
-    sites: list[Site]
     locals: list[tree.Declaration]
     text: str
     spot: Spot
@@ -87,8 +86,8 @@ def _compiled(text: str, name: str | None, defines: Mapping[str, object] | None)
     exec(compile(python, f"<{chosen.name}>", "exec"), names)
     size = tuple(constant(n) for n in chosen.size)
     code = names[f"f_{chosen.name}"]
-    return Program(chosen.name, chosen.params, size, python, code, translator.sites, translator.locals, text,
-                   chosen.spot, preprocessor.macros)  # fmt: skip
+    return Program(chosen.name, chosen.params, size, python, code, translator.locals, text, chosen.spot,
+                   preprocessor.macros)  # fmt: skip
 
 
 @dataclass
