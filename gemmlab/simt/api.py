@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from math import prod
 from numbers import Integral, Real
@@ -117,6 +117,20 @@ class Run:
         """What all lines have cost together."""
         return count.total(self.lines)
 
+    def entries(self, group: int | None = None, private: bool = False) -> Iterator[tuple[int, Entry]]:
+        """Entries of the log with their numbers; with a work-group's number those in which it takes part, for it alone.
+
+        Accesses to private arrays are left out unless `private` asks for them.
+        """
+        for number, e in enumerate(self.log):
+            if e.memory is not None and e.memory.space == "private" and not private:
+                continue
+            if group is not None:
+                e = e._replace(mask=(e.wave.group_number == group) & e.wave.active(e.mask))
+                if not e.mask.any():
+                    continue
+            yield number, e
+
     def events(self, array: str | None = None, *, group: int | None = None, line: int | None = None,
                store: bool | None = None, private: bool = False) -> np.ndarray:  # fmt: skip
         """Accesses as a table with the fields of `EVENT`, one row per work-item, in the order in which they happened.
@@ -127,17 +141,14 @@ class Run:
         """
         steps: dict[int, np.ndarray] = {}
         parts = [np.empty(0, EVENT)]
-        for number, e in enumerate(self.log):
-            if e.memory is None or (e.memory.space == "private" and not private):
+        for number, e in self.entries(group, private):
+            if e.memory is None:
                 continue
-            lanes = np.arange(e.wave.lanes) if e.mask is None else np.flatnonzero(e.mask)
+            lanes = np.flatnonzero(e.wave.active(e.mask))
             step = steps.setdefault(id(e.wave), np.zeros(e.wave.lanes, np.int32))
             step[lanes] += 1
-            wanted = (array in (None, e.memory.name) and line in (None, e.site.line)
-                      and store in (None, e.site.stores))  # fmt: skip
-            if group is not None:
-                lanes = lanes[e.wave.group_number[lanes] == group]
-            if not wanted or not len(lanes):
+            asked = (array, e.memory.name), (line, e.site.line), (store, e.site.stores)
+            if any(wanted not in (None, this) for wanted, this in asked):
                 continue
             rows = np.empty(len(lanes), EVENT)
             rows["group"], rows["item"], rows["step"] = e.wave.group_number[lanes], e.wave.items[lanes], step[lanes] - 1
@@ -167,11 +178,9 @@ class Run:
             private: also accesses to private arrays, which are left out otherwise.
         """
         steps = []
-        for number, e in enumerate(self.log):
-            if e.memory is not None and e.memory.space == "private" and not private:
-                continue
+        for number, e in self.entries(group, private):
             chosen = (e.wave.group_number == group) & (e.wave.items // count.WARP == warp)
-            active = chosen & e.wave.active(e.mask)
+            active = chosen & e.mask
             if not active.any():
                 continue
             cost = count.cost([e._replace(mask=active)], 4)
