@@ -146,7 +146,7 @@ def _phase(places: Mapping[tuple, list[Entry]], bank_bytes: int, fewest: bool, a
     for entries in places.values():
         e = entries[0]
         size = e.site.scalar.size * e.site.width
-        taking_part = count.rows(entries, [True] * len(entries))
+        taking_part = count.rows(entries)
         warps = int((taking_part >= 0).any(1).sum())
         if e.site.kind == "multiply-add":
             sums["multiply_adds"] += int((taking_part >= 0).sum()) * e.site.width
@@ -155,7 +155,7 @@ def _phase(places: Mapping[tuple, list[Entry]], bank_bytes: int, fewest: bool, a
             sums["barriers"] += warps
         elif e.memory is not None:
             scalar = e.site.scalar.size
-            asked = count.rows(entries, [True] * len(entries), [np.asarray(x.at) * scalar for x in entries])
+            asked = count.rows(entries, scalar)
             asked = asked[(asked >= 0).any(1)]
             sums["loads"] += warps * -(-size // LOAD_BYTES)
             sums["bytes"] += _different_bytes(asked, size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from math import prod
 from numbers import Integral, Real
@@ -21,8 +21,8 @@ from .memory import Memory
 from .text import TextError
 from .translate import Program, compile_kernel
 from .tree import Declaration
-from .types import SCALARS, Pointer, Scalar, an, scalar_of, stride
-from .values import over
+from .types import FLOAT, Pointer, Scalar, Type, an, leaf_of, scalar_of, stride
+from .values import cut, over
 from .watch import Entry, Finding, distinct, races, two_writers
 
 #: One access of `width` neighbouring numbers by one work-item. `step` counts a work-item's own accesses, `phase` the
@@ -81,14 +81,15 @@ class Run:
         shapes: of each local array its rows, and the numbers of a row, padding included.
     """
 
-    def __init__(self, machine: Machine, memories: Mapping[str, Memory]):
+    def __init__(self, machine: Machine, args: Sequence[object]):
+        memories = (a for a in args if isinstance(a, Memory))
+        self.arrays = {m.name: m.view(m.scalar)[: m.sizes[0]] for m in memories}
         self.text, self.python, self.macros = machine.program.text, machine.program.python, machine.program.macros
-        self.arrays = {name: m.view(m.scalar)[: m.sizes[0]] for name, m in memories.items()}
         self.log: list[Entry] = machine.log
         self.findings: list[Finding] = distinct([*races(machine.log), *machine.findings])
         self.stop, self.printed = machine.stop, machine.printed
         self.global_size, self.local_size = machine.global_size, machine.local_size[: len(machine.global_size)]
-        self.shapes = _shapes(machine.program)
+        self.shapes = {a.name: _rows(a.type) for a in machine.program.locals}
 
     @property
     def ok(self) -> bool:
@@ -117,9 +118,19 @@ class Run:
         """What all lines have cost together."""
         return count.total(self.lines)
 
-    def count_lines(self, bank_bytes: int = 4) -> dict[int, count.Counts]:
-        """The same as `lines` for local memory with banks of 4 or 8 bytes."""
-        return count.by_line(self.log, bank_bytes)
+    def entries(self, group: int | None = None, private: bool = False) -> Iterator[tuple[int, Entry]]:
+        """Entries of the log with their numbers; with a work-group's number those in which it takes part, for it alone.
+
+        Accesses to private arrays are left out unless `private` asks for them.
+        """
+        for number, e in enumerate(self.log):
+            if e.memory is not None and e.memory.space == "private" and not private:
+                continue
+            if group is not None:
+                e = e._replace(mask=(e.wave.group_number == group) & e.wave.active(e.mask))
+                if not e.mask.any():
+                    continue
+            yield number, e
 
     def events(self, array: str | None = None, *, group: int | None = None, line: int | None = None,
                store: bool | None = None, private: bool = False) -> np.ndarray:  # fmt: skip
@@ -131,17 +142,14 @@ class Run:
         """
         steps: dict[int, np.ndarray] = {}
         parts = [np.empty(0, EVENT)]
-        for number, e in enumerate(self.log):
-            if e.memory is None or (e.memory.space == "private" and not private):
+        for number, e in self.entries(group, private):
+            if e.memory is None:
                 continue
-            lanes = np.arange(e.wave.lanes) if e.mask is None else np.flatnonzero(e.mask)
+            lanes = np.flatnonzero(e.wave.active(e.mask))
             step = steps.setdefault(id(e.wave), np.zeros(e.wave.lanes, np.int32))
             step[lanes] += 1
-            wanted = (array in (None, e.memory.name) and line in (None, e.site.line)
-                      and store in (None, e.site.stores))  # fmt: skip
-            if group is not None:
-                lanes = lanes[e.wave.group_number[lanes] == group]
-            if not wanted or not len(lanes):
+            asked = (array, e.memory.name), (line, e.site.line), (store, e.site.stores)
+            if any(wanted not in (None, this) for wanted, this in asked):
                 continue
             rows = np.empty(len(lanes), EVENT)
             rows["group"], rows["item"], rows["step"] = e.wave.group_number[lanes], e.wave.items[lanes], step[lanes] - 1
@@ -171,23 +179,17 @@ class Run:
             private: also accesses to private arrays, which are left out otherwise.
         """
         steps = []
-        for number, e in enumerate(self.log):
-            space = e.memory.space if e.memory else ""
+        for number, e in self.entries(group, private):
             chosen = (e.wave.group_number == group) & (e.wave.items // count.WARP == warp)
-            if (space == "private" and not private) or not chosen.any():
-                continue
-            active = e.wave.active(e.mask)[chosen]
+            active = chosen & e.mask
             if not active.any():
                 continue
-            at = np.where(active, over(e.wave.lanes, e.at)[chosen], -1) if e.memory else np.full(len(active), -1)
-            asked = np.full((1, count.WARP), -1)
-            asked[0, : len(at)] = np.where(at >= 0, at * e.site.scalar.size, -1)
-            size = e.site.scalar.size * e.site.width
+            cost = count.cost([e._replace(mask=active)], 4)
+            at = np.where(active, e.at if e.memory else -1, -1)[chosen]
             phase = int(over(e.wave.lanes, e.phase)[chosen][0])
             steps.append(
-                WarpStep(number, e.site.kind, e.site.line, e.memory.name if e.memory else "", phase, active, at,
-                         e.site.width, count.transactions(asked, size) if space == "global" else 0,
-                         count.turns(asked, size) if space == "local" else 0)
+                WarpStep(number, e.site.kind, e.site.line, e.memory.name if e.memory else "", phase, active[chosen], at,
+                         e.site.width, cost.transactions, cost.turns)
             )  # fmt: skip
         return steps
 
@@ -205,10 +207,11 @@ class ProductRun(Run):
         tile: rows and columns of a tile of C.
     """
 
-    def __init__(self, machine: Machine, memories: Mapping[str, Memory], spec: KernelSpec, params: dict[str, int],
+    def __init__(self, machine: Machine, args: Sequence[object], spec: KernelSpec, params: dict[str, int],
                  a: np.ndarray, b: np.ndarray, every: bool):  # fmt: skip
-        super().__init__(machine, memories)
-        memory = list(memories.values())[2]
+        super().__init__(machine, args)
+        memory = args[5]
+        assert isinstance(memory, Memory)
         self.kernel, self.params, self.a, self.b = spec.number, params, a, b
         (self.m, self.k), self.n = a.shape, b.shape[1]
         self.transposed = spec.wants_transposed(params)
@@ -217,9 +220,8 @@ class ProductRun(Run):
         self.tile = spec.tiles(params)[:2]
         self.c = self.arrays[memory.name].reshape(self.n, self.m).T
         self.expected = (a.astype(np.float64) @ b.astype(np.float64)).astype(self.c.dtype)
-        marks = memory.marks(memory.scalar.size)
-        assert marks is not None
-        self._stored = (marks[: self.m * self.n] != 0).reshape(self.n, self.m).T
+        stored = memory.known(memory.scalar.size)[: self.m * self.n]
+        self._stored = stored.reshape(self.n, self.m).T
         self._wrong = (self.c != self.expected) & (self._stored | every)
         self.exact = not self._wrong.any()
         self.findings = distinct([*self.findings, *two_writers(self.log, memory)])
@@ -250,14 +252,11 @@ class ProductRun(Run):
         return f"{text}; {super().verdict}" if self.findings else text
 
 
-def _shapes(program: Program) -> dict[str, tuple[int, int]]:
-    """Rows and numbers of a row of each local array."""
-    found = {}
-    for a in program.locals:
-        leaf, sizes = a.type.leaf
-        *rows, row = sizes or (1,)
-        found[a.name] = (prod(rows), row * (stride(leaf) // scalar_of(leaf).size))
-    return found
+def _rows(array: Type) -> tuple[int, int]:
+    """Rows, and the numbers of a row."""
+    leaf, sizes = leaf_of(array)
+    *rows, row = sizes or (1,)
+    return prod(rows), row * (stride(leaf) // scalar_of(leaf).size)
 
 
 @lru_cache(maxsize=64)
@@ -309,8 +308,7 @@ def run(
             f"args has {len(args)} entries, but {program.name} has {len(program.params)} parameters: {wanted}"
         )
     given = [_argument(p, a) for p, a in zip(program.params, args, strict=True)]
-    machine = _launch(program, given, sizes[0], sizes[1], order, seed, groups, limit)
-    return Run(machine, _memories(program, given))
+    return Run(_launch(program, given, *sizes, order, seed, groups, limit), given)
 
 
 def _sizes(
@@ -341,10 +339,9 @@ def _argument(param: Declaration, value: object) -> object:
         if param.type.whole:
             if not isinstance(value, Integral):
                 raise TypeError(f"{param.name} is {an(param.type)} and needs a whole number, not {value!r}")
-            if not _least(param.type) <= int(value) < _least(param.type) + 2**param.type.bits:
+            if not param.type.least <= int(value) <= param.type.most:
                 raise ValueError(f"{param.name}={value} does not fit {an(param.type)}")
-            number = int(value)
-            return number - 2**64 if number >= 2**63 else number
+            return cut(int(value), param.type)
         if not isinstance(value, Real):
             raise TypeError(f"{param.name} is {an(param.type)} and needs a number, not {value!r}")
         return param.type.dtype.type(value)
@@ -361,12 +358,8 @@ def _argument(param: Declaration, value: object) -> object:
     return Memory(param.name, "global", scalar, (value.size,), data=data)
 
 
-def _least(scalar: Scalar) -> int:
-    return -(2 ** (scalar.bits - 1)) if scalar.kind == "int" else 0
-
-
-def _launch(program: Program, args: Sequence[object], global_size, local_size, order, seed, groups, limit,
-            seconds: float | None = None) -> Machine:  # fmt: skip
+def _launch(program: Program, args: Sequence[object], global_size, local_size, order="lockstep", seed=0, groups=None,
+            limit=5_000, seconds: float | None = None) -> Machine:  # fmt: skip
     """Run a program whose arguments are numbers and `Memory`."""
     if order not in ("lockstep", "warps"):
         raise ValueError(f"order must be 'lockstep' or 'warps', not {order!r}")
@@ -383,19 +376,12 @@ def _launch(program: Program, args: Sequence[object], global_size, local_size, o
     return machine
 
 
-def _memories(program: Program, args: Sequence[object]) -> dict[str, Memory]:
-    """The arrays among the arguments, by the names of the parameters."""
-    return {p.name: a for p, a in zip(program.params, args, strict=True) if isinstance(a, Memory)}
-
-
 def settings(spec: KernelSpec, m: int, n: int, k: int, params: Mapping[str, int] | None) -> dict[str, int]:
-    """Complete parameters that suit these sizes: those given, else the defaults, or tiles of 8. Raises ValueError."""
+    """Complete parameters that suit these sizes: those given, else the defaults, or small tiles. Raises ValueError."""
     full = spec.validate(params)
     problem = _unsuited(spec, m, n, k, full)
-    if problem and params is None:
-        small = {name: value for name, value in SMALL.items() if name in full}
-        if not spec.problems({**full, **small}) and not _unsuited(spec, m, n, k, {**full, **small}):
-            return spec.validate(small)
+    if problem and params is None and not _unsuited(spec, m, n, k, shrunk(spec, None)):
+        return shrunk(spec, None)
     if problem:
         raise ValueError(problem)
     return full
@@ -440,7 +426,7 @@ def simulate(
 
     Args:
         kernel: its number; it says how large work-groups and tiles are. m, n, k: sizes that it takes, a few tiles.
-        params: its parameters; None for the defaults, or tiles of 8 where the sizes are too small for these.
+        params: its parameters; None for the defaults, or small tiles where the sizes are too small for these.
         source: another text to run in its place.
         order, seed, groups, limit: as in `run`; seed also draws the inputs. The limit is 512 rounds of a loop, or
             twice the largest of m, n and k, unless another is given.
@@ -476,7 +462,7 @@ def simulate(
         fixed = _fixup(spec, full, (m, n, k), args)
         machine.findings += [*fixed.findings, *races(fixed.log)]
         machine.stop = fixed.stop
-    return ProductRun(machine, _memories(program, args), spec, full, a, b, every=groups is None)
+    return ProductRun(machine, args, spec, full, a, b, every=groups is None)
 
 
 def _as_a_product(program: Program, spec: KernelSpec, local: tuple[int, int]) -> None:
@@ -510,12 +496,8 @@ def _pieces(spec: KernelSpec, params: dict[str, int], name: str) -> Memory:
     rows, cols, _ = spec.tiles(params)
     size = spec.workspace(params)
     counters = size - 2 * params["GROUPS"] * rows * cols
-    memory = Memory(name, "global", SCALARS["float"], (max(1, size),))
-    marks = memory.marks(4)
-    assert marks is not None
-    if counters:
-        memory.view(SCALARS["float"])[size - counters : size] = 0
-        marks[size - counters : size] = 1
+    memory = Memory(name, "global", FLOAT, (max(1, size),))
+    memory.put(FLOAT, slice(size - counters, size), 0)
     return memory
 
 
@@ -528,4 +510,4 @@ def _fixup(spec: KernelSpec, params: dict[str, int], sizes: tuple[int, int, int]
     program = program_of(read("support/fixup.cl"), "fixup", {**params, "TSM": rows, "TSN": cols, "TSK": depth})
     launch = 256 * min(down * across, cuts), -(-rows * cols // (4 * 256))
     values = [m, n, k, params["GROUPS"], int(down * across <= cuts), args[6], args[5]]
-    return _launch(program, values, launch, (256, 1), "lockstep", 0, None, 5_000)
+    return _launch(program, values, launch, (256, 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -79,12 +79,12 @@ def cost(entries: list[Entry], bank_bytes: int) -> Counts:
     lanes = sum(wave.lanes if e.mask is None else int(np.count_nonzero(e.mask)) for e in entries)
     if site.kind == "multiply-add":
         return Counts(multiply_adds=lanes * site.width)
-    if site.kind == "barrier":
-        return Counts(barriers=lanes // wave.per if wave.per == wave.machine.work_items else int(wave.items[0] == 0)
-                      * len(entries))  # fmt: skip
+    if site.kind == "barrier":  # of a group that runs as warps, the first one counts
+        whole_groups = wave.per == wave.machine.work_items
+        return Counts(barriers=lanes // wave.per if whole_groups else int(wave.items[0] == 0) * len(entries))
     if site.kind in ("branch", "loop"):
-        yes = rows(entries, [e.value for e in entries]) >= 0
-        come = rows(entries, [True] * len(entries)) >= 0
+        yes = rows([e._replace(mask=e.value) for e in entries]) >= 0
+        come = rows(entries) >= 0
         both = yes.any(1) & (come & ~yes).any(1)
         return Counts(branches=int(come.any(1).sum()), divergent=int(both.sum()))
     if e.memory is None or e.memory.space == "private":
@@ -94,7 +94,7 @@ def cost(entries: list[Entry], bank_bytes: int) -> Counts:
         if site.kind in (kind, "atomic"):
             counted[e.memory.name] = lanes * site.width
     size = site.scalar.size
-    asked = rows(entries, [True] * len(entries), [np.asarray(e.at) * size for e in entries])
+    asked = rows(entries, size)
     asked = asked[(asked >= 0).any(1)]
     found.requests = len(asked)
     if e.memory.space == "global":
@@ -104,25 +104,20 @@ def cost(entries: list[Entry], bank_bytes: int) -> Counts:
     return found
 
 
-def rows(entries: list[Entry], chosen: list, values: list | None = None) -> np.ndarray:
-    """A row of 32 lanes for each warp of each entry: the lane's value (0 if none are given), -1 where it is not chosen.
+def rows(entries: list[Entry], size: int = 0) -> np.ndarray:
+    """A row of 32 lanes for each warp of each entry, -1 for those that take no part.
 
-    A lane takes part if it is in the entry's mask and in `chosen`.
+    The others have the first byte that they touch, if numbers have `size` bytes; without a size, 0.
     """
     wave = entries[0].wave
-    table = np.full((len(entries), wave.lanes), -1, np.int64)
-    for row, (e, chosen_lanes) in enumerate(zip(entries, chosen, strict=True)):
-        part = chosen_lanes if e.mask is None else e.mask & chosen_lanes
-        table[row] = np.where(part, 0 if values is None else values[row], -1)
-    table = table.reshape(-1, wave.per)
+    at = [np.where(wave.active(e.mask), np.asarray(e.at) * size if size else 0, -1) for e in entries]
+    table = np.array(at, np.int64).reshape(-1, wave.per)
     return np.pad(table, ((0, 0), (0, -wave.per % WARP)), constant_values=-1).reshape(-1, WARP)
 
 
 def transactions(asked: np.ndarray, size: int) -> int:
     """Sectors that warps touch: each lane's first byte in a row per warp (-1: none), and how many bytes it wants."""
-    offsets = np.array([*range(0, size, SECTOR), size - 1])
-    sectors = np.where(asked[:, :, None] >= 0, (asked[:, :, None] + offsets) // SECTOR, -1)
-    return int(_first_of_each(sectors.reshape(len(asked), -1))[1].sum())
+    return int(_first_of_each(_units(asked, [*range(0, size, SECTOR), size - 1], SECTOR))[1].sum())
 
 
 def turns(asked: np.ndarray, size: int, bank_bytes: int = 4) -> int:
@@ -132,9 +127,22 @@ def turns(asked: np.ndarray, size: int, bank_bytes: int = 4) -> int:
     """
     parts = min(WARP, max(1, size // bank_bytes))
     asked = asked.reshape(len(asked) * parts, WARP // parts)
-    offsets = np.arange(0, size, min(size, bank_bytes))
-    words = np.where(asked[:, :, None] >= 0, (asked[:, :, None] + offsets) // bank_bytes, -1).reshape(len(asked), -1)
-    return _most_of_a_bank(words)
+    return _most_of_a_bank(_units(asked, range(0, size, min(size, bank_bytes)), bank_bytes))
+
+
+def fewest_turns(asked: np.ndarray, size: int, bank_bytes: int = 4) -> int:
+    """The fewest turns for the same accesses: each word is delivered once, however many lanes or parts want it."""
+    turns_of_all, most = 0, bank_bytes * WARP  # a bank cannot deliver more than one word per turn
+    for first in range(0, size, most):
+        offsets = range(first, min(size, first + most), min(size, bank_bytes))
+        turns_of_all += _most_of_a_bank(_units(asked, offsets, bank_bytes))
+    return turns_of_all
+
+
+def _units(asked: np.ndarray, offsets: Sequence[int], size: int) -> np.ndarray:
+    """The aligned pieces of `size` bytes that lie so many bytes behind those that lanes ask for; -1 for no lane."""
+    pieces = np.where(asked[:, :, None] >= 0, (asked[:, :, None] + np.array(offsets)) // size, -1)
+    return pieces.reshape(len(asked), -1) if len(asked) else np.empty((0, 1), np.int64)
 
 
 def _most_of_a_bank(words: np.ndarray) -> int:
@@ -142,20 +150,7 @@ def _most_of_a_bank(words: np.ndarray) -> int:
     words, first = _first_of_each(words)
     row, column = np.nonzero(first)
     wanted = np.bincount(row * BANKS + words[row, column] % BANKS, minlength=len(words) * BANKS)
-    return int(wanted.reshape(-1, BANKS).max(1).sum()) if len(words) else 0
-
-
-def fewest_turns(asked: np.ndarray, size: int, bank_bytes: int = 4) -> int:
-    """The fewest turns for the same accesses: each word is delivered once, however many lanes or parts want it."""
-    turns_of_all = 0
-    if not len(asked):
-        return 0
-    for first in range(0, size, bank_bytes * WARP):  # a bank cannot deliver more than one word per turn
-        part = min(size - first, bank_bytes * WARP)
-        offsets = first + np.arange(0, part, min(part, bank_bytes))
-        words = np.where(asked[:, :, None] >= 0, (asked[:, :, None] + offsets) // bank_bytes, -1)
-        turns_of_all += _most_of_a_bank(words.reshape(len(asked), -1))
-    return turns_of_all
+    return int(wanted.reshape(-1, BANKS).max(1).sum())
 
 
 def merged(log: Iterable[Entry]) -> list[Entry]:

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from time import thread_time
 
 import numpy as np
 
-from .memory import Cells, Memory
+from .memory import Memory
 from .translate import Program
-from .types import Scalar, scalar_of, stride
-from .values import Lanes, Mask, Partly, array, quotient_of
-from .watch import Entry, Finding, Stop, WorkItem
+from .types import INT, Scalar, layout
+from .values import ATOMICS, Lanes, Mask, Partly, array, cut
+from .watch import Entry, Finding, Stop, WorkItem, found_at
 from .writer import Site
 
 #: A pointer is a number: which array, times 2**SHIFT, and how many bytes from its first, plus MIDDLE, so that a
 #: pointer which has walked a little in front of its array still belongs to it.
 SHIFT, MIDDLE = 40, 1 << 39
 WARP = 32
-#: What atomic functions store, from the old value and their arguments.
-ATOMICS: dict[str, Callable] = {
-    "add": lambda old, x: old + x,
-    "sub": lambda old, x: old - x,
-    "inc": lambda old, _: old + 1,
-    "dec": lambda old, _: old - 1,
-    "min": min,
-    "max": max,
-    "and": lambda old, x: old & x,
-    "or": lambda old, x: old | x,
-    "xor": lambda old, x: old ^ x,
-    "xchg": lambda old, x: x,
-    "cmpxchg": lambda old, compare, x: x if old == compare else old,
-}
 ORDINAL = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
@@ -39,35 +25,29 @@ class Wave:
     """Work-items that go in step: those of some work-groups, or one warp.
 
     Attributes:
-        lanes: how many; groups: which work-groups.
+        lanes: how many; per: how many of each group.
         items: each lane's number in its group; group_number: its group's number in the launch; number: its own.
+        slot: the number of its group in this wave; every: its own number in this wave.
         phase: how many barriers the lanes have passed.
         log: what they have done (of all waves).
         global_id, local_id, group_id, ...: as OpenCL C's functions say it, in three dimensions.
     """
 
-    def __init__(self, machine: Machine, groups: Sequence[tuple[int, ...]], items: np.ndarray):
-        self.machine, self.groups, self.log = machine, list(groups), machine.log
-        size, count = machine.local_size, machine.num_groups
-        per, among = len(items), len(self.groups)
-        self.lanes, self.per = per * among, per
-        self.items = np.tile(items, among)
-        self.slot_of = np.repeat(np.arange(among), per)
-        numbers = np.array([x + count[0] * (y + count[1] * z) for x, y, z in self.groups])
-        self.group_number = np.repeat(numbers, per)
+    def __init__(self, machine: Machine, groups: np.ndarray, items: np.ndarray):
+        self.machine, self.log, self.local_arrays = machine, machine.log, machine.local_arrays
+        self.lanes, self.per = len(groups) * len(items), len(items)
+        self.items, self.group_number = np.tile(items, len(groups)), np.repeat(groups, self.per)
         self.number = self.group_number * machine.work_items + self.items
-        slots = np.repeat([machine.slots[g] for g in self.groups], per)
-        self.slot = one_for_all(slots)
-        local = (self.items % size[0], self.items // size[0] % size[1], self.items // (size[0] * size[1]))
-        group = [np.repeat([g[d] for g in self.groups], per) for d in range(3)]
-        self.local_id = [one_for_all(x) for x in local]
-        self.group_id = [one_for_all(x) for x in group]
+        self.every, self.slot = np.arange(self.lanes), np.repeat(np.arange(len(groups)), self.per)
+        size, count = machine.local_size, machine.num_groups
+        local = np.unravel_index(self.items, size, order="F")
+        group = np.unravel_index(self.group_number, count, order="F")
+        self.local_id, self.group_id = [one_for_all(x) for x in local], [one_for_all(x) for x in group]
         self.global_id = [one_for_all(g * s + x) for g, s, x in zip(group, size, local, strict=True)]
         self.local_size, self.num_groups, self.global_offset = size, count, (0, 0, 0)
         self.global_size = tuple(a * b for a, b in zip(size, count, strict=True))
         self.dimensions = machine.dimensions
-        self.phase: int | np.ndarray = 0
-        self.local_arrays = machine.local_arrays
+        self.phase: Lanes = 0
 
     @property
     def limit(self) -> int:
@@ -77,29 +57,21 @@ class Wave:
         return self.machine.limit
 
     # ---- who
-    def item(self, number: int) -> WorkItem:
-        """A work-item by its number in the launch."""
-        m = self.machine
-        group, item = divmod(number, m.work_items)
-        x, y, z = m.num_groups
-        where = (group % x, group // x % y, group // (x * y))
-        mine = (item % self.local_size[0], item // self.local_size[0] % self.local_size[1],
-                item // (self.local_size[0] * self.local_size[1]))  # fmt: skip
-        used = max(self.dimensions, 2)
-        return WorkItem(where[:used], mine[:used])
+    def item(self, lane: int) -> WorkItem:
+        return self.machine.item(int(self.number[lane]))
 
-    def active(self, mask) -> np.ndarray:
+    def active(self, mask: Mask) -> np.ndarray:
         return np.ones(self.lanes, bool) if mask is None else mask
 
-    def find(self, kind: str, site: Site, message: str, bad=True, mask=None, stop: bool = False) -> None:
+    def find(self, kind: str, site: Site, message: str, bad: Lanes = True, mask: Mask = None,
+             stop: bool = False) -> None:  # fmt: skip
         """Something is wrong in the lanes `bad`; `message` has {} where the first of them is named."""
         lanes = np.flatnonzero(np.broadcast_to(bad, self.lanes) & self.active(mask))
-        items = tuple(self.item(int(self.number[i])) for i in lanes[:16])
+        items = tuple(self.item(i) for i in lanes[:16])
         others = len(lanes) - 1
         more = f" (and {others:,} more work-item{'s' * (others > 1)})" if others > 0 else ""
-        spot = site.spot
         text = message.replace("{}", str(items[0]) if items else "a work-item") + more
-        finding = Finding(kind, text, spot.line, spot.column, items, len(lanes), spot.macro)
+        finding = found_at(site, kind, text, items, len(lanes))
         if stop:
             raise Stop(finding)
         if (kind, site.number) not in self.machine.seen:
@@ -107,93 +79,78 @@ class Wave:
             self.machine.findings.append(finding)
 
     # ---- accesses
-    def load(self, site: Site, memory, indices, mask):
+    def load(self, site: Site, memory: Memory, indices, mask: Mask) -> Lanes:
         """An element of an array that the text names, by its indices."""
         return memory.load(self, site, self.flat(site, memory, indices, mask), mask)
 
-    def store(self, site: Site, memory, indices, mask, value) -> None:
+    def store(self, site: Site, memory: Memory, indices, mask: Mask, value: Lanes) -> None:
         memory.store(self, site, self.flat(site, memory, indices, mask), value, mask)
 
-    def flat(self, site: Site, memory, indices, mask):
+    def flat(self, site: Site, memory: Memory, indices, mask: Mask) -> Lanes:
         """The element's number. Each index is checked by itself: beyond the end of a row lies the next one."""
         total = 0
         for which, (index, size, step) in enumerate(zip(indices, site.sizes, site.steps, strict=True)):
-            if index.__class__ is int:
-                bad = not 0 <= index < size
-            else:
-                index = index if mask is None else np.where(mask, index, 0)
-                bad = int(index.view(np.uint64).max()) >= size
-            if bad:
-                wrong = np.asarray((index < 0) | (index >= size))
-                value = self.at_first(index, wrong, mask)
-                does = "stores to" if site.stores else "reads"
+            index, bad = self.between(index, size - 1, mask)
+            if bad is not None:
                 shape = memory.name + "".join(f"[{n}]" for n in site.sizes)
                 position = f"its {ORDINAL[which]} index" if len(site.sizes) > 1 else "its index"
-                text = f"{site.text}: {{}} {does} {shape} with {value} as {position}, which must be 0 to {size - 1}"
-                self.find("out of bounds", site, text, wrong, mask, stop=True)
+                self.find("out of bounds", site, f"{site.text}: {{}} {site.does} {shape} with "
+                          f"{self.at_first(index, bad, mask)} as {position}, which must be 0 to {size - 1}",
+                          bad, mask, stop=True)  # fmt: skip
             total = total + (index * step if step != 1 else index)
         return total
 
-    def at_first(self, x, bad, mask) -> int:
-        """The value that x has in the first bad lane."""
-        if x.__class__ is not array:
-            return int(x)
-        return int(x[np.argmax(np.broadcast_to(bad, self.lanes) & self.active(mask))])
-
-    def inside(self, site: Site, memory, index, mask):
+    def inside(self, site: Site, memory: Memory, index: Lanes, mask: Mask) -> Lanes:
         """The index, which must lie in the array; for lanes outside the mask it becomes 0."""
         last = memory.size_bytes // site.scalar.size - site.width
-        if index.__class__ is int:
-            fine = 0 <= index <= last
-        else:
-            if mask is not None:
-                index = np.where(mask, index, 0)
-            fine = int(index.view(np.uint64).max()) <= last
-        if not fine:
-            wrong = np.asarray((index < 0) | (index > last))
-            value = self.at_first(index, wrong, mask)
-            does, kind = "stores to" if site.stores else "reads", site.scalar.name + (
-                str(site.width) if site.width > 1 else "")  # fmt: skip
-            if site.width > 1 and not site.packed:
+        index, bad = self.between(index, last, mask)
+        wide = 1 if site.packed else 4 if site.width == 3 else site.width
+        if bad is not None:
+            value = self.at_first(index, bad, mask)
+            kind = f"{site.scalar}{site.width}" if site.width > 1 else site.scalar
+            if wide > 1:
                 value, last = value // site.width, (last + site.width) // site.width - 1
             note = "; a 32-bit int cannot hold that index" if abs(value) >= 2**31 else ""
             has = f"elements 0 to {last} of type {kind}" if last >= 0 else f"no room for one {kind}"
-            text = f"{site.text}: {{}} {does} element {value} of {memory.name}, which has {has}{note}"
-            self.find("out of bounds", site, text, wrong, mask, stop=True)
-        if site.width > 1 and not site.packed:
-            self.aligned(site, memory, index, mask)
+            self.find("out of bounds", site, f"{site.text}: {{}} {site.does} element {value} of {memory.name}, which "
+                      f"has {has}{note}", bad, mask, stop=True)  # fmt: skip
+        if wide > 1 and np.any(index % wide) and (memory.space != "private" or wide * site.scalar.size > 8):
+            value = self.at_first(index, index % wide != 0, mask)
+            self.find("misaligned", site, f"{site.text}: {{}} uses {memory.name} as {site.scalar}{site.width} from "
+                      f"number {value} on, which is no multiple of {wide}", index % wide != 0, mask)  # fmt: skip
         return index
 
-    def aligned(self, site: Site, memory, index, mask) -> None:
-        wide = 4 if site.width == 3 else site.width
-        off = index % wide
-        if (off.any() if off.__class__ is array else off) and (
-            memory.space != "private" or wide * site.scalar.size > 8
-        ):
-            value = self.at_first(index, off != 0, mask)
-            uses = f"uses {memory.name} as {site.scalar}{site.width} from number {value} on"
-            self.find("misaligned", site, f"{site.text}: {{}} {uses}, which is no multiple of {wide}", off != 0, mask)
+    def between(self, index: Lanes, last: int, mask: Mask) -> tuple[Lanes, Lanes]:
+        """The index (0 for lanes outside the mask), and in which lanes it is not from 0 to `last`: None if in none."""
+        if index.__class__ is int:
+            return index, None if 0 <= index <= last else True
+        if mask is not None:
+            index = np.where(mask, index, 0)
+        # as an unsigned number a negative one is very large
+        return index, None if int(index.view(np.uint64).max()) <= last else (index < 0) | (index > last)
 
-    def address(self, memory) -> int:
+    def at_first(self, x: Lanes, bad: Lanes, mask: Mask) -> int:
+        """The value that x has in the first bad lane."""
+        return int(np.broadcast_to(x, self.lanes)[np.argmax(np.broadcast_to(bad, self.lanes) & self.active(mask))])
+
+    def address(self, memory: Memory) -> int:
         """Where an array begins, as a pointer."""
         return memory.address or self.machine.address(memory)
 
-    def behind(self, site: Site, base, mask) -> Iterator[tuple[Memory | Cells, Lanes, Mask]]:
+    def behind(self, site: Site, base: Lanes, mask: Mask) -> Iterator[tuple[Memory, Lanes, Mask]]:
         """The arrays that pointers point into: each with the number of the element and the lanes that want it."""
         which = base >> SHIFT
         numbers = [which] if which.__class__ is int else np.unique(which if mask is None else which[mask]).tolist()
-        size = site.scalar.size
         for number in numbers:
-            if not 0 < number <= len(self.machine.pointed):
-                self.find("out of bounds", site, f"{site.text}: the pointer of {{}} points to nothing", which == number,
-                          mask, stop=True)  # fmt: skip
-            offset = base - ((number << SHIFT) + MIDDLE)
-            odd = offset % size
-            if odd.any() if odd.__class__ is array else odd:
-                self.find("misaligned", site, f"{site.text}: the pointer of {{}} points between two numbers of type "
-                          f"{site.scalar}", odd != 0, mask, stop=True)  # fmt: skip
             theirs = mask if len(numbers) == 1 else (which == number) & self.active(mask)
-            yield self.machine.pointed[number - 1], offset // size, theirs
+            if not 0 < number <= len(self.machine.pointed):
+                self.find("out of bounds", site, f"{site.text}: the pointer of {{}} points to nothing", mask=theirs,
+                          stop=True)  # fmt: skip
+            offset = base - ((number << SHIFT) + MIDDLE)
+            if np.any(offset % site.scalar.size):
+                self.find("misaligned", site, f"{site.text}: the pointer of {{}} points between two numbers of type "
+                          f"{site.scalar}", offset % site.scalar.size != 0, mask, stop=True)  # fmt: skip
+            yield self.machine.pointed[number - 1], offset // site.scalar.size, theirs
 
     def load_at(self, site: Site, base, index, mask):
         """What a pointer points to, `index` numbers further on."""
@@ -207,91 +164,77 @@ class Wave:
         for memory, first, theirs in self.behind(site, base, mask):
             memory.store(self, site, first + index, value, theirs)
 
-    def atomic(self, site: Site, base, op: str, args, mask):
+    def atomic(self, site: Site, base: Lanes, op: str, args, mask: Mask) -> np.ndarray:
         """A load, an operation and a store that nobody comes between: one lane after the other."""
-        result = np.zeros(self.lanes, np.int64 if site.scalar.whole else site.scalar.dtype)
-        args = [np.broadcast_to(a, self.lanes) for a in args]
+        result: np.ndarray = np.zeros(self.lanes, site.scalar.held)
+        args = [np.broadcast_to(a, self.lanes).tolist() for a in args]
         for memory, first, theirs in self.behind(site, base, mask):
-            assert isinstance(memory, Memory)
             index = np.broadcast_to(self.inside(site, memory, first, theirs), self.lanes)
             self.log.append(Entry(site, memory, index, theirs, self.phase, self))
-            places = index + memory.begin(self, site.scalar.size)
-            view, marks = memory.view(site.scalar), memory.marks(site.scalar.size)
+            places, known = memory.places(self, site, index), memory.known(site.scalar.size)
             for lane in np.flatnonzero(self.active(theirs)).tolist():
-                place = places[lane]
-                if marks is not None and not marks[place] and op != "xchg":
-                    self.uninitialised(site, memory, index, np.arange(self.lanes) != lane, theirs)
-                old = int(view[place]) if site.scalar.whole else view[place]
-                new = ATOMICS[op](old, *(a[lane] for a in args))
-                result[lane] = old
-                view[place] = memory.held(new, site.scalar)
-                if marks is not None:
-                    marks[place] = 1
+                if op != "xchg":
+                    self.uninitialised(site, memory, index, known[places], np.arange(self.lanes) == lane)
+                result[lane] = memory.view(site.scalar)[places[lane]]
+                memory.put(site.scalar, places[lane], ATOMICS[op](result[lane].item(), *(a[lane] for a in args)))
         return result
 
-    def cells(self, name: str, scalar: Scalar, sizes, width: int, mask, zeroes: bool) -> Cells:
-        return Cells(name, scalar, sizes, width, mask, zeroes)
+    def private(self, name: str, scalar: Scalar, sizes, zeroes: bool) -> Memory:
+        """An array that each lane has to itself."""
+        data = np.zeros(self.lanes * int(np.prod(sizes)), scalar.dtype) if zeroes else None
+        return Memory(name, "private", scalar, sizes, self.lanes, data)
 
-    def multiply_add(self, site: Site, mask) -> None:
+    def multiply_add(self, site: Site, mask: Mask) -> None:
         self.log.append(Entry(site, None, None, mask, self.phase, self))
 
     # ---- checks
-    def uninitialised(self, site: Site, memory: Memory, index, known, mask) -> None:
-        """Some of the numbers that are read here have never been stored; `known` says which have."""
-        known = np.broadcast_to(known, (site.width, self.lanes) if known.ndim == 2 else (self.lanes,))
-        bad = ~(known.all(0) if known.ndim == 2 else known) & self.active(mask)
+    def uninitialised(self, site: Site, memory: Memory, index: Lanes, known: Lanes, mask: Mask) -> None:
+        """Some of the numbers that are read here may have no value; `known` says which have."""
+        bad = ~np.broadcast_to(known.all(0) if known.ndim == 2 else known, self.lanes) & self.active(mask)
         if bad.any():
-            at = self.at_first(index, bad, mask) * site.scalar.size
-            text = f"{site.text}: {{}} reads {memory.element(at)}, which nobody has stored to"
+            element = memory.element(self.at_first(index, bad, mask) * site.scalar.size)
+            text = f"{site.text}: {{}} reads {element}, which nobody has stored to"
+            if memory.space == "private":
+                text = f"{element} is read by {{}} before it has a value"
             self.find("uninitialised", site, text, bad, mask)
 
-    def given(self, value, mask, site: Site, name: str = ""):
-        """The value of something that was declared without one."""
-        if value is None or value.__class__ is Partly:
-            missing: Lanes = True if value is None else ~value.given
-            value = (
-                np.float32(np.nan) if value is None and not site.scalar.whole else 0 if value is None else value.value
-            )
-            if (np.broadcast_to(missing, self.lanes) & self.active(mask)).any():
-                self.find(
-                    "uninitialised", site, f"{name or site.text} is read by {{}} before it has a value", missing, mask
-                )
-        return value
+    def given(self, value: Lanes, mask: Mask, site: Site) -> Lanes:
+        """The value of a variable that was declared without one."""
+        if value is not None and value.__class__ is not Partly:
+            return value
+        missing = True if value is None else ~value.given
+        if np.any(missing & self.active(mask)):
+            self.find("uninitialised", site, f"{site.text} is read by {{}} before it has a value", missing, mask)
+        if value is not None:
+            return value.value
+        return np.zeros((site.width, 1), site.scalar.held) if site.width > 1 else 0
 
     def fits(self, x, mask, site: Site):
-        """An int, which must fit its 32 bits."""
+        """The result of an operation of ints, which must fit 32 bits."""
         if x.__class__ is not array:
             if -(2**31) <= x < 2**31:
                 return x
             bad: Lanes = True
         else:
-            if int(x.max()) < 2**31 and int(x.min()) >= -(2**31):
+            large = (x + 2**31).view(np.uint64) >> 32
+            if not large.any():
                 return x
-            large = (x >= 2**31) | (x < -(2**31))
-            bad = large.any(0) if large.ndim == 2 else large
+            bad = large.any(0) if large.ndim == 2 else large != 0
             if not (bad & self.active(mask)).any():
                 return x
-        value = self.at_first(x if x.__class__ is not array or x.ndim == 1 else x[0], bad, mask)
+        value = self.at_first(x[0] if np.ndim(x) == 2 else x, bad, mask)
         self.find("overflow", site, f"{site.text} is {value:,} for {{}}: too large for an int, which holds up to "
                   "2,147,483,647", bad, mask)  # fmt: skip
-        return ((x + 2**31) & (2**32 - 1)) - 2**31
+        return cut(x, INT)
 
-    def divide(self, a, b, mask, site: Site):
-        return quotient_of(a, self.divisor(b, mask, site))
-
-    def remainder(self, a, b, mask, site: Site):
-        b = self.divisor(b, mask, site)
-        if b.__class__ is int and b > 0 and a.__class__ is array and a.dtype == np.int64 and a.min() >= 0:
-            return a & (b - 1) if b & (b - 1) == 0 else a % b
-        return a - b * quotient_of(a, b)
-
-    def divisor(self, b, mask, site: Site):
+    def divisor(self, b: Lanes, mask: Mask, site: Site) -> Lanes:
+        """A number that something is divided by; for lanes outside the mask it may be 0, and becomes 1."""
         zero = b == 0
-        if zero.any() if zero.__class__ is array else zero:
-            if b.__class__ is not array or (zero & self.active(mask)).any():
-                self.find("division by zero", site, f"{site.text}: {{}} divides by zero", zero, mask, stop=True)
-            return np.where(zero, np.ones_like(b), b)
-        return b
+        if not np.any(zero):
+            return b
+        if np.any(zero & self.active(mask)):
+            self.find("division by zero", site, f"{site.text}: {{}} divides by zero", zero, mask, stop=True)
+        return np.where(zero, np.ones_like(b), b)
 
     def endless(self, site: Site, mask) -> None:
         text = f"this loop has gone round {self.limit:,} times for {{}} and does not end"
@@ -322,28 +265,27 @@ class Wave:
         if mask is None:
             self.phase = self.phase + 1
             return
-        come = np.bincount(self.slot_of, mask, len(self.groups))
+        come = np.bincount(self.slot, mask)
         partly = (come > 0) & (come < self.per)
         if partly.any():
-            group = int(np.argmax(partly))
-            mine = self.slot_of == group
+            count = int(come[np.argmax(partly)])
+            mine = self.slot == np.argmax(partly)
             missing = int(np.argmax(mine & ~mask))
-            away = self.item(int(self.number[missing]))
-            ended = gone is None or (gone is not False and bool(gone[missing]))
-            others = self.per - int(come[group]) - 1
-            also = f" and {others} more {'have' if ended else 'do'}" if others else " has" if ended else " does"
-            does = f"{away}{also} {'returned before' if ended else 'not'}"
-            text = (f"barrier: {int(come[group])} of the {self.per} work-items come here, such as "
-                    f"{self.item(int(self.number[np.argmax(mine & mask)]))}; {does}. "
-                    f"{'It' if come[group] == 1 else 'They'} would wait for ever")  # fmt: skip
-            raise Stop(Finding("divergent barrier", text, site.line, site.column, (away,), others + 1, site.spot.macro))
+            others = self.per - count - 1
+            if gone is None or (gone is not False and gone[missing]):
+                does = f"{f'and {others} more have' if others else 'has'} returned before"
+            else:
+                does = f"{f'and {others} more do' if others else 'does'} not"
+            who, away = self.item(int(np.argmax(mine & mask))), self.item(missing)
+            text = (f"barrier: {count} of the {self.per} work-items come here, such as {who}; {away} {does}. "
+                    f"{'It' if count == 1 else 'They'} would wait for ever")  # fmt: skip
+            raise Stop(found_at(site, "divergent barrier", text, (away,), others + 1))
         self.phase = self.phase + mask.astype(np.int64)
 
-    def printf(self, form: str, args, mask) -> None:
+    def printf(self, form: str, args: Sequence[Lanes], mask: Mask) -> None:
         text = form[1:-1].encode().decode("unicode_escape")
         for lane in np.flatnonzero(self.active(mask)).tolist():
-            values = tuple(float(x) if isinstance(x, np.floating) else int(x) for x in (
-                a[lane] if a.__class__ is array else a for a in args))  # fmt: skip
+            values = tuple(np.broadcast_to(a, self.lanes)[lane].item() for a in args)
             try:
                 self.machine.printed.append(text % values)
             except (TypeError, ValueError):
@@ -376,68 +318,64 @@ class Machine:
         self.seen: set[tuple[str, int]] = set()
         self.log: list[Entry] = []
         self.printed: list[str] = []
-        self.pointed: list[Memory | Cells] = []
+        self.pointed: list[Memory] = []
         self.local_arrays: list[Memory] = []
-        self.slots: dict[tuple[int, ...], int] = {}
         self.stop: Finding | None = None
 
-    def address(self, memory: Memory | Cells) -> int:
+    def address(self, memory: Memory) -> int:
         """Give an array an address."""
         self.pointed.append(memory)
         memory.address = (len(self.pointed) << SHIFT) + MIDDLE
         return memory.address
 
+    def item(self, number: int) -> WorkItem:
+        """A work-item by its number in the launch."""
+        group, item = divmod(number, self.work_items)
+        used = max(self.dimensions, 2)
+        where, own = (np.unravel_index(x, s, order="F") for x, s in ((group, self.num_groups), (item, self.local_size)))
+        return WorkItem(tuple(map(int, where[:used])), tuple(map(int, own[:used])))
+
     def run(self, args: Sequence[object], groups: Sequence[tuple[int, ...]] | None, order: str, seed: int) -> None:
         """Run all groups (or some), `order` "lockstep" or "warps"."""
-        nx, ny, nz = self.num_groups
-        chosen = [(*g, 0, 0)[:3] for g in groups] if groups is not None else [
-            (x, y, z) for z in range(nz) for y in range(ny) for x in range(nx)]  # fmt: skip
-        together = max(1, 16384 // self.work_items)
+        chosen = np.arange(np.prod(self.num_groups))
+        if groups is not None:
+            chosen = np.array([np.ravel_multi_index((*g, 0, 0)[:3], self.num_groups, order="F") for g in groups])
         everyone = np.arange(self.work_items)
         rng = np.random.default_rng(seed)
-        with np.errstate(all="ignore"):
-            try:
-                for first in range(0, len(chosen), together):
-                    some = chosen[first : first + together]
-                    self.place_locals(some)
-                    if order == "lockstep":
-                        self.go([Wave(self, some, everyone)], args, rng)
-                        continue
-                    for group in rng.permutation(len(some)).tolist():
-                        warps = np.split(everyone, range(WARP, self.work_items, WARP))
-                        self.go([Wave(self, [some[group]], warp) for warp in warps], args, rng)
-            except Stop as stop:
-                self.findings.append(stop.finding)
-                self.stop = stop.finding
+        try:
+            with np.errstate(all="ignore"):
+                if order == "lockstep":
+                    together = max(1, 16384 // self.work_items)
+                    for some in np.split(chosen, range(together, len(chosen), together)):
+                        self.go(some, [everyone], args, rng)
+                else:
+                    warps = np.split(everyone, range(WARP, self.work_items, WARP))
+                    for group in rng.permutation(chosen):
+                        self.go(np.array([group]), warps, args, rng)
+        except Stop as stop:
+            self.findings.append(stop.finding)
+            self.stop = stop.finding
 
-    def place_locals(self, groups: Sequence[tuple[int, ...]]) -> None:
-        """Local memory for these groups, as nobody has stored to it."""
-        self.slots = {group: i for i, group in enumerate(groups)}
-        self.local_arrays = []
-        for a in self.program.locals:
-            leaf, sizes = a.type.leaf
-            scalar = scalar_of(leaf)
-            wide = stride(leaf) // scalar.size
-            shape = sizes if wide == 1 else (*sizes, wide)
-            self.local_arrays.append(Memory(a.name, "local", scalar, shape, len(groups), line=a.line))
-
-    def go(self, waves: list[Wave], args: Sequence[object], rng: np.random.Generator) -> None:
-        """Let waves run from barrier to barrier, in an order that nobody may rely on."""
+    def go(self, groups: np.ndarray, warps: list[np.ndarray], args: Sequence[object], rng: np.random.Generator) -> None:
+        """Let waves of some groups run from barrier to barrier, in an order that nobody may rely on."""
+        self.local_arrays = [Memory(a.name, "local", *layout(a.type), len(groups)) for a in self.program.locals]
+        waves = [Wave(self, groups, items) for items in warps]
         running = [(wave, self.program.code(wave, None, *args)) for wave in waves]
         while running:
             waiting: list[tuple[Wave, Generator]] = []
-            ended: list[tuple[Wave, Generator]] = []
-            sites: set[Site | None] = set()
+            sites: dict[Site | None, Wave] = {}  # where they stop, None for the end, and one wave that does
             for i in rng.permutation(len(running)).tolist():
                 wave, steps = running[i]
                 site = next(steps, None)
-                (ended if site is None else waiting).append(running[i])
-                sites.add(site)
-            if waiting and len(sites) > 1:
-                wave = waiting[0][0]
-                site = next(s for s in sites if s is not None)
-                other = ended[0][0] if ended else waiting[1][0]
-                who, whom = (w.item(int(w.number[0])) for w in (wave, other))
-                text = f"barrier: {who} waits here, and {whom} {'has ended' if ended else 'waits at another barrier'}"
-                raise Stop(Finding("divergent barrier", text, site.line, site.column, (who, whom), 2, site.spot.macro))
+                sites.setdefault(site, wave)
+                if site is not None:
+                    waiting.append(running[i])
+            if len(sites) > 1:
+                (site, wave), (elsewhere, other) = sorted(sites.items(), key=lambda x: x[0] is None)[:2]
+                assert site is not None
+                who, whom = wave.item(0), other.item(0)
+                text = (
+                    f"barrier: {who} waits here, and {whom} {'waits at another barrier' if elsewhere else 'has ended'}"
+                )
+                raise Stop(found_at(site, "divergent barrier", text, (who, whom), 2))
             running = waiting

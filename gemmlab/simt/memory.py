@@ -1,13 +1,14 @@
-"""Memory that sees every access: global and local arrays (`Memory`), and private ones (`Cells`)."""
+"""Memory that sees every access: an array of the launch, of each work-group, or of each work-item."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from math import prod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .types import Scalar
-from .values import Partly, array, assign, bits_as, vector
+from .values import Lanes, Mask, array, cut
 from .watch import Entry
 from .writer import Site
 
@@ -17,186 +18,93 @@ if TYPE_CHECKING:
 STEPS = [np.arange(n)[:, None] for n in range(17)]
 
 
-def subscript(name: str, index: int, sizes: tuple[int, ...]) -> str:
-    """Atile[2][3] for an element by its number."""
-    shown = ""
-    for size in reversed(sizes):
-        shown, index = f"[{index % size}]{shown}", index // size
-    return name + shown
-
-
 class Memory:
-    """An array of numbers that work-items share; local memory has it once for each group.
+    """An array of numbers: a global one there is once, a local one for each work-group, a private one for each lane.
 
     Attributes:
-        name, space: as in the kernel's text; "global" or "local".
+        name, space: as in the kernel's text; "global", "local" or "private".
         scalar: the type of its numbers; sizes: how it is declared, vectors counted as a last index.
-        size_bytes: of what one group sees.
-        groups: how many there are of it, one behind the other.
-        line: where it is declared.
+        size_bytes: of one copy; copies: how many there are of it, one behind the other.
+        address: of its first byte, once it has one.
     """
 
-    def __init__(self, name: str, space: str, scalar: Scalar, sizes: tuple[int, ...], groups: int = 1,
-                 data: np.ndarray | None = None, line: int = 0):  # fmt: skip
-        self.name, self.space, self.scalar, self.sizes = name, space, scalar, sizes
-        self.groups, self.line = groups, line
-        self.size_bytes = scalar.size * int(np.prod(sizes))
-        room = -(-self.size_bytes * groups // 16) * 16
-        self.bytes = np.zeros(room, np.uint8)
-        self.written: np.ndarray | None = None  # a byte for each byte, not 0 where somebody has stored
-        if data is None:
-            self.written = np.zeros(room, np.uint8)
+    def __init__(self, name: str, space: str, scalar: Scalar, sizes: tuple[int, ...], copies: int = 1,
+                 data: np.ndarray | None = None):  # fmt: skip
+        self.name, self.space, self.scalar, self.sizes, self.copies = name, space, scalar, sizes, copies
+        self.size_bytes = scalar.size * prod(sizes)
+        self.bytes = np.zeros(-(-self.size_bytes * copies // 16) * 16, np.uint8)
+        self.address = 0
+        # for each byte whether it has a value; None once all of them have one
+        self.stored: np.ndarray | None = None
+        if data is not None:
+            self.view(scalar)[: data.size] = data
+        else:
+            self.stored = np.arange(len(self.bytes)) >= self.size_bytes * copies
             if not scalar.whole:
                 self.view(scalar)[:] = np.nan
-        else:
-            self.view(scalar)[: data.size] = data
-        self.address = 0  # of its first byte, once it has one
 
     def view(self, scalar: Scalar) -> np.ndarray:
         """All of it as numbers of a type."""
         return self.bytes.view(scalar.dtype)
 
-    def marks(self, size: int) -> np.ndarray | None:
-        """For each number of `size` bytes whether it has been stored to (not 0)."""
-        return None if self.written is None else self.written.view(f"u{size}")
-
-    def begin(self, wave: Wave, size: int, lanes=None):
-        """The number of the first element that a lane's group sees; one number if it is the same for all."""
-        if self.groups == 1:
-            return 0
-        slot = wave.slot
-        if slot.__class__ is array and lanes is not None:
-            slot = slot[lanes]
-        return slot * (self.size_bytes // size)
+    def known(self, size: int) -> np.ndarray:
+        """For each number of `size` bytes whether it has a value."""
+        return np.ones(len(self.bytes) // size, bool) if self.stored is None else self.stored[::size]
 
     def element(self, at: int) -> str:
-        """The element at so many bytes, in the array's own indices."""
-        return subscript(self.name, at // self.scalar.size, self.sizes)
+        """Atile[2][3] for the element at so many bytes."""
+        shown, index = "", at // self.scalar.size
+        for size in reversed(self.sizes):
+            shown, index = f"[{index % size}]{shown}", index // size
+        return self.name + shown
 
-    def load(self, wave: Wave, site: Site, index, mask):
+    def begin(self, wave: Wave, size: int) -> Lanes:
+        """The number of the first element of a lane's own copy; one number if it is the same for all."""
+        if self.copies == 1:
+            return 0
+        return (wave.every if self.space == "private" else wave.slot) * (self.size_bytes // size)
+
+    def places(self, wave: Wave, site: Site, index: Lanes) -> Lanes:
+        """Where in `view` the numbers lie that each lane wants, a row for each number of a vector."""
+        if site.width > 1:
+            index = index + STEPS[site.width]
+        return index + self.begin(wave, site.scalar.size)
+
+    def load(self, wave: Wave, site: Site, index: Lanes, mask: Mask) -> Lanes:
         """The numbers from element `index` on, of the site's type."""
         index = wave.inside(site, self, index, mask)
-        size = site.scalar.size
-        place = index + self.begin(wave, size)
-        if site.width > 1:
-            place = place + STEPS[site.width]
-        marks = self.marks(size)
-        if marks is not None:
-            set_ = marks[place] != 0
-            if not set_.all():
-                wave.uninitialised(site, self, index, set_, mask)
+        places = self.places(wave, site, index)
+        if self.stored is not None and self.stored.all():
+            self.stored = None
+        if self.stored is not None:
+            wave.uninitialised(site, self, index, self.known(site.scalar.size)[places], mask)
         wave.log.append(Entry(site, self, index, mask, wave.phase, wave))
-        values = self.view(site.scalar)[place]
-        if site.scalar.whole:
-            if values.__class__ is not array:
-                return int(values)
-            return values.view(np.int64) if size == 8 else values.astype(np.int64)
-        return values
+        values = self.view(site.scalar)[places]
+        if not site.scalar.whole:
+            return values
+        return values.astype(np.int64) if values.__class__ is array else cut(int(values), site.scalar)
 
-    def store(self, wave: Wave, site: Site, index, value, mask) -> None:
+    def store(self, wave: Wave, site: Site, index: Lanes, value: Lanes, mask: Mask) -> None:
         """Store numbers from element `index` on."""
         index = wave.inside(site, self, index, mask)
         wave.log.append(Entry(site, self, index, mask, wave.phase, wave, value))
-        size = site.scalar.size
-        place = index + self.begin(wave, size)
-        varies = value.__class__ is array and value.shape[-1] > 1
-        if place.__class__ is not array:  # all to one place: the last lane wins
-            if varies:
-                value = value[..., -1 if mask is None else np.flatnonzero(mask)[-1]]
-            elif value.__class__ is array:
-                value = value[..., 0]
-            if site.width > 1:
-                place = slice(place, place + site.width)
+        places = np.asarray(self.places(wave, site, index))
+        lanes: Any = slice(None) if mask is None else mask
+        if places.ndim == 0 or places.shape[-1] == 1:  # all to one place: the last lane wins
+            lanes = [-1] if mask is None else np.flatnonzero(mask)[-1:]
+            places = np.atleast_1d(places)
         else:
-            if mask is not None:
-                place = place[mask]
-                value = value[..., mask] if varies else value
-            if site.width > 1:
-                place = place + STEPS[site.width]
-        self.view(site.scalar)[place] = self.held(value, site.scalar)
-        marks = self.marks(size)
-        if marks is not None:
-            marks[place] = -1 if marks.dtype.kind == "i" else np.iinfo(marks.dtype).max
+            places = places[..., lanes]
+        if value.__class__ is array and value.shape[-1] > 1:
+            value = value[..., lanes]
+        self.put(site.scalar, places, value)
 
-    @staticmethod
-    def held(value, scalar: Scalar):
-        """A value as memory holds it: of whole numbers the lower bits."""
-        if not scalar.whole:
-            return value
-        if value.__class__ is array:
-            return value.astype(scalar.dtype)
-        bits = int(value) & (2**scalar.bits - 1)
-        return bits - 2**scalar.bits if scalar.kind == "int" and bits >= 2 ** (scalar.bits - 1) else bits
+    def put(self, scalar: Scalar, places: Lanes, value: Lanes) -> None:
+        """Give numbers a value; of a whole number that is too large, the lower bits."""
+        self.view(scalar)[places] = np.asarray(cut(value, scalar)) if scalar.whole else value
+        if self.stored is not None:
+            self.stored.reshape(-1, scalar.size)[places] = True
 
-
-class Cells:
-    """A private array, which every work-item has to itself: for each number a value of all lanes."""
-
-    space = "private"
-    groups = 1
-
-    def __init__(self, name: str, scalar: Scalar, sizes: tuple[int, ...], width: int, mask, zeroes: bool):
-        self.name, self.scalar, self.width = name, scalar, width
-        self.sizes = sizes if width == 1 else (*sizes, width)
-        count = int(np.prod(self.sizes)) if self.sizes else 1
-        zero = 0 if scalar.whole else scalar.dtype.type(0)
-        self.mask = mask  # the lanes that were there when it was declared
-        self.cells: list = [zero if zeroes else None] * count
-        self.size_bytes = count * scalar.size
-        self.address = 0
-
-    def give(self, first: int, width: int, value) -> None:
-        """A value where the array is declared."""
-        for i in range(width):
-            self.cells[first + i] = value[i] if width > 1 else value
-
-    def begin(self, wave: Wave, size: int, lanes=None) -> int:
-        return 0
-
-    def element(self, at: int) -> str:
-        return subscript(self.name, at // self.scalar.size, self.sizes)
-
-    def load(self, wave: Wave, site: Site, index, mask):
-        index = wave.inside(site, self, index, mask)
-        wave.log.append(Entry(site, self, index, mask, wave.phase, wave))
-        if index.__class__ is int:
-            found = [self.cell(wave, site, index + i, mask) for i in range(site.width)]
-        else:
-            # each lane asks for a cell of its own: make a table, and let it choose
-            wanted = np.unique(index if mask is None else index[mask])
-            known = {int(w) + i for w in wanted for i in range(site.width)}
-            table = np.zeros((len(self.cells), wave.lanes), np.int64 if site.scalar.whole else site.scalar.dtype)
-            for i in known:
-                table[i] = self.cell(wave, site, i, (index <= i) & (index + site.width > i) & wave.active(mask))
-            lanes = np.arange(wave.lanes)
-            found = [table[index + i, lanes] for i in range(site.width)]
-        if site.width == 1:
-            return found[0]
-        return vector(found, np.int64 if site.scalar.whole else site.scalar.dtype)
-
-    def cell(self, wave: Wave, site: Site, i: int, mask):
-        value = self.cells[i]
-        if value is None or value.__class__ is Partly:
-            value = wave.given(value, mask, site, self.element(i * self.scalar.size))
-        if site.scalar is not self.scalar:
-            value = bits_as(value, self.scalar, site.scalar)
-        return value
-
-    def store(self, wave: Wave, site: Site, index, value, mask) -> None:
-        index = wave.inside(site, self, index, mask)
-        wave.log.append(Entry(site, self, index, mask, wave.phase, wave, value))
-        if site.scalar is not self.scalar:
-            value = bits_as(value, site.scalar, self.scalar)
-        if index.__class__ is int:
-            self.put(index, site.width, value, mask)
-            return
-        for i in np.unique(index if mask is None else index[mask]).tolist():
-            self.put(i, site.width, value, (index == i) & wave.active(mask))
-
-    def put(self, first: int, width: int, value, mask) -> None:
-        whole = mask is None or mask is self.mask
-        for i in range(width):
-            new = value
-            if width > 1:
-                new = value[i] if value.shape[1] > 1 else value[i, 0]
-            self.cells[first + i] = new if whole else assign(mask, new, self.cells[first + i])
+    def give(self, wave: Wave, first: int, width: int, value: Lanes) -> None:
+        """A private array's values where it is declared, without an entry in the log."""
+        self.put(self.scalar, self.begin(wave, self.scalar.size) + first + STEPS[width], value)

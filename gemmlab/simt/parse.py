@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
@@ -25,7 +27,7 @@ from .types import (
     named,
     stride,
 )
-from .values import quotient_of
+from .values import quotient_of, remainder_of
 
 SPACES = {
     "__global": "global", "global": "global", "__constant": "global", "constant": "global",
@@ -34,12 +36,12 @@ SPACES = {
 QUALIFIERS = {"const", "volatile", "restrict", "__restrict", "__restrict__", "static", "inline", "__inline", "extern",
               "register", "__kernel", "kernel"}  # fmt: skip
 UNKNOWN = {"struct", "union", "enum", "goto", "asm", "__asm__"}
+JUMPS = ("break", "continue", "return")
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
 #: Operators by how tightly they bind, the loosest first.
 LEVELS = [["||"], ["&&"], ["|"], ["^"], ["&"], ["==", "!="], ["<", ">", "<=", ">="], ["<<", ">>"], ["+", "-"],
           ["*", "/", "%"]]  # fmt: skip
 LEVEL = {op: level for level, ops in enumerate(LEVELS) for op in ops}
-END = Token("end", "", Spot(1))
 
 
 @dataclass
@@ -57,27 +59,31 @@ class Parser:
     """Reads a list of tokens from its beginning to its end."""
 
     def __init__(self, tokens: list[Token]):
-        self.tokens, self.at = tokens, 0
+        self.tokens = [*tokens, Token("end", "", tokens[-1].spot if tokens else Spot(1))]
+        self.at = 0
         self.typedefs: dict[str, Type] = {}
 
     # ---- tokens
+    def ahead(self, steps: int = 1) -> Token:
+        return self.tokens[min(self.at + steps, len(self.tokens) - 1)]
+
     @property
     def token(self) -> Token:
-        return self.tokens[self.at] if self.at < len(self.tokens) else END
+        return self.tokens[self.at]
 
     @property
     def text(self) -> str:
         return self.token.text
 
-    def ahead(self, steps: int = 1) -> Token:
-        return self.tokens[self.at + steps] if self.at + steps < len(self.tokens) else END
+    @property
+    def at_end(self) -> bool:
+        return self.token.kind == "end"
 
     def fail(self, message: str, spot: Spot | None = None) -> NoReturn:
-        last = self.tokens[-1].spot if self.tokens else Spot(1)
-        raise TextError(message, spot or (self.token.spot if self.token is not END else last))
+        raise TextError(message, spot or self.token.spot)
 
     def found(self) -> str:
-        return f"found {self.text!r}" if self.token is not END else "found the end of the text"
+        return "found the end of the text" if self.at_end else f"found {self.text!r}"
 
     def next(self) -> Token:
         token = self.token
@@ -95,7 +101,7 @@ class Parser:
             return self.next()
         message = f"expected {text!r}{' ' + after if after else ''}"
         before = self.tokens[self.at - 1] if self.at else self.token
-        if text in ";)]}" and (self.token is END or before.spot.line != self.token.spot.line):
+        if text in ";)]}" and (self.at_end or before.spot.line != self.token.spot.line):
             # where it is missing, and not at the beginning of the next line
             self.fail(message, replace(before.spot, column=before.spot.column + len(before.text)))
         self.fail(f"{message}, {self.found()}")
@@ -126,45 +132,41 @@ class Parser:
                 found.const |= word == "const"
                 found.kernel |= word in ("__kernel", "kernel")
             elif word == "__attribute__":
-                found.size = self.attribute() or found.size
+                found.size = self.attributes() or found.size
                 continue
             elif word in UNKNOWN:
                 self.fail(f"{word} is not known to this simulator")
-            elif known is None and word in ("unsigned", "signed"):
-                after = named(self.ahead().text)
-                if self.ahead().text in ("int", "long", "char", "short"):
-                    self.next()
-                known = named(("u" if word == "unsigned" else "") + (self.text if after is not None else "int"))
-            elif known is None and (known := self.typedefs.get(word) or named(word)) is not None:
-                pass
-            else:
+            elif known is not None:
                 break
+            elif word in ("unsigned", "signed"):
+                after = self.ahead().text if self.ahead().text in ("int", "long", "char", "short") else ""
+                self.at += bool(after)
+                known = named("u" * (word == "unsigned") + (after or "int"))
+            else:
+                known = self.typedefs.get(word) or named(word)
+                if known is None:
+                    break
             self.at += 1
         if known is None:
             self.fail(f"expected a type, {self.found()}")
         found.type = known
         return found
 
-    def attribute(self) -> list[Node]:
-        """__attribute__((...)): of all of them only reqd_work_group_size matters here."""
-        start = self.expect("__attribute__")
-        self.expect("(")
-        size: list[Node] = []
-        depth = 1
-        while depth:
-            if self.token is END:
-                self.fail("this __attribute__ has no ')'", start.spot)
-            token = self.next()
-            depth += (token.text == "(") - (token.text == ")")
-            if token.text == "reqd_work_group_size":
-                self.expect("(", "after reqd_work_group_size")
-                size = self.arguments("reqd_work_group_size")
-        return size
-
     def attributes(self) -> list[Node]:
+        """__attribute__((...)), any number of them; only the sizes of reqd_work_group_size matter here."""
         size: list[Node] = []
         while self.text == "__attribute__":
-            size = self.attribute() or size
+            start = self.next()
+            self.expect("(")
+            depth = 1
+            while depth:
+                if self.at_end:
+                    self.fail("this __attribute__ has no ')'", start.spot)
+                token = self.next()
+                depth += (token.text == "(") - (token.text == ")")
+                if token.text == "reqd_work_group_size":
+                    self.expect("(", "after reqd_work_group_size")
+                    size = self.arguments("reqd_work_group_size")
         return size
 
     def pointers(self, of: Type, space: str) -> tuple[Type, str]:
@@ -183,14 +185,14 @@ class Parser:
     def whole_expression(self) -> Node:
         """An expression behind which nothing comes."""
         found = self.expression()
-        if self.token is not END:
+        if not self.at_end:
             self.fail(f"{self.text!r} was not expected here")
         return found
 
     def expression(self) -> Node:
         left = self.assignment()
         while self.text == ",":
-            left = tree.Comma(self.next().spot, left, self.assignment())
+            left = tree.Binary(self.next().spot, ",", left, self.assignment())
         return left
 
     def assignment(self) -> Node:
@@ -218,17 +220,14 @@ class Parser:
 
     def unary(self) -> Node:
         token = self.token
-        if token.kind == "mark":
-            if token.text in ("++", "--"):
-                self.at += 1
-                return tree.Step(token.spot, token.text, self.unary(), before=True)
-            if token.text in ("+", "-", "!", "~", "*", "&"):
-                self.at += 1
-                return tree.Unary(token.spot, token.text, self.unary())
-            if token.text == "(" and self.is_type(self.ahead()):
-                return self.cast()
-        elif token.text == "sizeof":
-            self.at += 1
+        if token.text in ("++", "--"):
+            return tree.Step(self.next().spot, token.text, self.unary(), before=True)
+        if token.text in ("+", "-", "!", "~", "*", "&"):
+            return tree.Unary(self.next().spot, token.text, self.unary())
+        if token.text == "(" and self.is_type(self.ahead()):
+            return self.cast()
+        if token.text == "sizeof":
+            self.next()
             self.expect("(", "after sizeof")
             if not self.is_type():
                 self.fail("sizeof is only known of types")
@@ -247,10 +246,7 @@ class Parser:
 
     def arguments(self, of: str) -> list[Node]:
         """What stands between brackets, the first of which has been read."""
-        args: list[Node] = []
-        if self.accept(")"):
-            return args
-        args.append(self.assignment())
+        args = [] if self.text == ")" else [self.assignment()]
         while self.accept(","):
             args.append(self.assignment())
         self.expect(")", f"after the arguments of {of}")
@@ -258,27 +254,25 @@ class Parser:
 
     def primary(self) -> Node:
         token = self.token
-        if token.kind == "number":
-            self.at += 1
-            return number(token)
-        if token.kind == "name" and token.text not in UNKNOWN:
-            self.at += 1
-            if self.accept("("):
-                return tree.Call(token.spot, token.text, self.arguments(token.text))
-            return tree.Name(token.spot, token.text)
-        if token.kind == "string":
-            self.at += 1
-            return tree.Text(token.spot, token.text)
+        if token.text in UNKNOWN:
+            self.fail(f"{token.text} is not known to this simulator")
         if self.accept("("):
             inner = self.expression()
             self.expect(")")
             return inner
-        if token.text in UNKNOWN:
-            self.fail(f"{token.text} is not known to this simulator")
-        self.fail(f"expected an expression, {self.found()}")
+        if token.kind not in ("number", "name", "string"):
+            self.fail(f"expected an expression, {self.found()}")
+        self.next()
+        if token.kind == "number":
+            return number(token)
+        if token.kind == "string":
+            return tree.Text(token.spot, token.text)
+        if self.accept("("):
+            return tree.Call(token.spot, token.text, self.arguments(token.text))
+        return tree.Name(token.spot, token.text)
 
     def postfix(self, left: Node) -> Node:
-        while self.token.kind == "mark":
+        while True:
             token = self.token
             if self.accept("["):
                 left = tree.Index(token.spot, left, self.expression())
@@ -289,15 +283,14 @@ class Parser:
                 self.at += 1
                 left = tree.Step(token.spot, token.text, left, before=False)
             else:
-                break
-        return left
+                return left
 
     # ---- statements
     def block(self) -> tree.Block:
         spot = self.expect("{").spot
         body: list[Node] = []
         while self.text != "}":
-            if self.token is END:
+            if self.at_end:
                 self.fail("this block has no '}'", spot)
             body.append(self.statement())
         self.at += 1
@@ -305,10 +298,12 @@ class Parser:
 
     def statement(self) -> Node:
         token, word = self.token, self.text
-        reader = getattr(self, f"_{word}", None) if word in STATEMENTS else None
-        if reader is not None:
-            self.at += 1
-            return reader(token.spot)
+        if word in STATEMENTS:
+            return STATEMENTS[word](self, self.next().spot)
+        if word in JUMPS:
+            return self.jump()
+        if word in ("case", "default"):
+            return self.label()
         if word == "{":
             return self.block()
         if self.accept(";"):
@@ -360,48 +355,35 @@ class Parser:
         value = self.condition("switch")
         return tree.Switch(spot, value, self.block().body)
 
-    def _case(self, spot: Spot) -> Node:
-        value = self.choice()
-        self.expect(":", "after 'case'")
-        return tree.Case(spot, value)
+    def label(self) -> Node:
+        token = self.next()
+        value = self.choice() if token.text == "case" else None
+        self.expect(":", f"after {token.text!r}")
+        return tree.Case(token.spot, value)
 
-    def _default(self, spot: Spot) -> Node:
-        self.expect(":", "after 'default'")
-        return tree.Case(spot, None)
-
-    def _break(self, spot: Spot) -> Node:
-        self.expect(";", "after 'break'")
-        return tree.Jump(spot, "break")
-
-    def _continue(self, spot: Spot) -> Node:
-        self.expect(";", "after 'continue'")
-        return tree.Jump(spot, "continue")
-
-    def _return(self, spot: Spot) -> Node:
-        value = None if self.text == ";" else self.expression()
-        self.expect(";", "after 'return'")
-        return tree.Return(spot, value)
+    def jump(self) -> Node:
+        token = self.next()
+        value = self.expression() if token.text == "return" and self.text != ";" else None
+        self.expect(";", f"after {token.text!r}")
+        return tree.Jump(token.spot, token.text, value)
 
     def expression_statement(self) -> Node:
-        spot = self.token.spot
         value = self.expression()
         self.expect(";", "after this statement")
-        return tree.Expression(spot, value)
+        return value
 
-    def declaration(self) -> Node:
+    def declaration(self) -> tree.Declarations:
         """One or more variables of a type, or a typedef."""
         spot = self.token.spot
         is_name = self.accept("typedef")
         specified = self.specifiers()
-        items: list[Node] = []
+        items: list[tree.Declaration] = []
         while True:
             of, space = self.pointers(specified.type, specified.space)
             name = self.name("a variable")
             of = self.sizes(of)
             self.attributes()
-            value: Node | None = None
-            if self.accept("="):
-                value = self.braces() if self.text == "{" else self.assignment()
+            value = self.initial() if self.accept("=") else None
             const = specified.const and not isinstance(of, (Pointer, Array))
             if is_name:
                 self.typedefs[name.text] = of
@@ -426,11 +408,14 @@ class Parser:
             of = Array(of, size)
         return of
 
-    def braces(self) -> Node:
-        spot = self.expect("{").spot
+    def initial(self) -> Node:
+        """What stands behind the = of a declaration, or one of the values between its { and }."""
+        if self.text != "{":
+            return self.assignment()
+        spot = self.next().spot
         items: list[Node] = []
         while self.text != "}":
-            items.append(self.braces() if self.text == "{" else self.assignment())
+            items.append(self.initial())
             if not self.accept(","):
                 break
         self.expect("}", "after the values of an array")
@@ -441,31 +426,29 @@ class Parser:
         """The functions by name, and the variables outside of them."""
         functions: dict[str, tree.Function] = {}
         constants: list[tree.Declaration] = []
-        while self.token is not END:
+        while not self.at_end:
             if self.accept(";"):
                 continue
             start = self.at
-            if self.text == "typedef":
-                self.declaration()
-                continue
-            specified = self.specifiers()
-            of, _ = self.pointers(specified.type, specified.space)
-            size = self.attributes() or specified.size
-            name = self.name("a function")
+            if self.text != "typedef":
+                specified = self.specifiers()
+                of, _ = self.pointers(specified.type, specified.space)
+                size = self.attributes() or specified.size
+                name = self.name("a function")
             if self.text != "(":
                 self.at = start
-                constants += [d for d in self.declaration().children() if isinstance(d, tree.Declaration)]
+                constants += self.declaration().items
                 continue
             params = self.parameters(name.text)
             size = self.attributes() or size
-            if self.accept(";"):
-                continue
-            functions[name.text] = tree.Function(name.spot, name.text, of, params, self.block(), specified.kernel, size)
+            if not self.accept(";"):  # a body, not only what the function looks like
+                body = self.block()
+                functions[name.text] = tree.Function(name.spot, name.text, of, params, body, specified.kernel, size)
         return functions, constants
 
-    def parameters(self, of: str) -> list[Node]:
+    def parameters(self, of: str) -> list[tree.Declaration]:
         self.expect("(")
-        params: list[Node] = []
+        params: list[tree.Declaration] = []
         if self.text == "void" and self.ahead().text == ")":
             self.at += 1
         while self.text != ")":
@@ -486,7 +469,10 @@ class Parser:
         return params
 
 
-STATEMENTS = {"if", "else", "for", "while", "do", "switch", "case", "default", "break", "continue", "return"}
+STATEMENTS: dict[str, Callable[[Parser, Spot], Node]] = {
+    "if": Parser._if, "else": Parser._else, "for": Parser._for, "while": Parser._while, "do": Parser._do,
+    "switch": Parser._switch,
+}  # fmt: skip
 
 
 def number(token: Token) -> tree.Number:
@@ -502,23 +488,20 @@ def number(token: Token) -> tree.Number:
         value = int(digits, 8 if octal else 0)
     except ValueError:
         raise TextError(f"{token.text} is no number", token.spot) from None
-    if value >= 2**64:
+    if value > ULONG.most:
         raise TextError(f"{token.text} is too large for any type", token.spot)
-    candidates = [UINT, ULONG] if "u" in suffix else [INT, UINT, LONG, ULONG] if text[0] == "0" else [INT, LONG, ULONG]
-    for kind in candidates:
-        fits = value < 2 ** (kind.bits - (kind.kind == "int"))
-        if fits and ("l" not in suffix or kind.size == 8):
-            break
+    kinds = [UINT, ULONG] if "u" in suffix else [INT, UINT, LONG, ULONG] if text[0] == "0" else [INT, LONG, ULONG]
+    kind = next(k for k in kinds if value <= k.most and (k.size == 8 or "l" not in suffix))
     return tree.Number(token.spot, value, kind)
 
 
 #: What operators do to whole numbers that are known before the kernel runs; in C's way, and no divisor is 0.
-CONSTANT = {
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": quotient_of,
-    "%": lambda a, b: a - b * quotient_of(a, b), "<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63),
-    "<": lambda a, b: a < b, ">": lambda a, b: a > b, "<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b,
-    "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "&": lambda a, b: a & b, "|": lambda a, b: a | b,
-    "^": lambda a, b: a ^ b, "&&": lambda a, b: bool(a and b), "||": lambda a, b: bool(a or b),
+CONSTANT: dict[str, Callable] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": quotient_of,
+    "%": remainder_of, "<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63),
+    "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+    "&": operator.and_, "|": operator.or_, "^": operator.xor,
+    "&&": lambda a, b: bool(a and b), "||": lambda a, b: bool(a or b),
 }  # fmt: skip
 
 
@@ -533,7 +516,7 @@ def constant(node: Node) -> int:
         return constant(node.operand)
     if isinstance(node, tree.Choice):
         return constant(node.yes if constant(node.condition) else node.no)
-    if isinstance(node, tree.Binary):
+    if isinstance(node, tree.Binary) and node.op in CONSTANT:
         left = constant(node.left)
         if (node.op == "&&" and not left) or (node.op == "||" and left):
             return int(bool(left))

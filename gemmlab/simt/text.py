@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -65,36 +66,34 @@ def near(name: str, known: Iterable[str]) -> str:
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\r\f]+|\\[ \t]*\n|//(?:\\\n|[^\n])*|/\*.*?\*/)
     |(?P<newline>\n)
+    |(?P<comment>/\*)
     |(?P<number>0[xX][0-9a-fA-F]+[uUlL]*|(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?[fFhH]?|\d+[eE][+-]?\d+[fFhH]?|\d+[uUlLfF]*)
     |(?P<name>[A-Za-z_]\w*)
     |(?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)')
-    |(?P<mark>\#\#|<<=|>>=|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|[-+*/%&|^~!<>=?:;,.(){}\[\]\#])""",
+    |(?P<mark>\#\#|<<=|>>=|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|[-+*/%&|^~!<>=?:;,.(){}\[\]\#])
+    |(?P<other>.)""",
     re.DOTALL | re.VERBOSE,
 )
 
 
 def tokens_of(text: str) -> list[Token]:
     """Cut a text into tokens. Comments and line ends are left out. Raises TextError."""
+    begins = [0, *(end.end() for end in re.finditer("\n", text))]  # of the lines
     found: list[Token] = []
-    at, line, start = 0, 1, 0  # start: where the line begins
     space, first = False, True
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None:
-            raise TextError(f"the character {text[at]!r} has no meaning here", Spot(line, at - start + 1))
-        kind, word = match.lastgroup or "", match.group()
-        if word == "/" and text.startswith("/*", at):
-            raise TextError("this comment has no end: '*/' is missing", Spot(line, at - start + 1))
-        if kind == "newline":
-            line, start, space, first = line + 1, match.end(), True, True
-        elif kind == "space":
-            space = True
-            if "\n" in word:
-                line, start = line + word.count("\n"), at + word.rindex("\n") + 1
-        else:
-            found.append(Token(kind, word, Spot(line, at - start + 1), space, first))
-            space = first = False
-        at = match.end()
+    for match in _TOKEN.finditer(text):
+        kind, word, at = match.lastgroup or "", match.group(), match.start()
+        if kind in ("space", "newline"):
+            space, first = True, first or kind == "newline"
+            continue
+        line = bisect_right(begins, at)
+        spot = Spot(line, at - begins[line - 1] + 1)
+        if kind == "comment":
+            raise TextError("this comment has no end: '*/' is missing", spot)
+        if kind == "other":
+            raise TextError(f"the character {word!r} has no meaning here", spot)
+        found.append(Token(kind, word, spot, space, first))
+        space = first = False
     return found
 
 
@@ -130,22 +129,15 @@ class Preprocessor:
         out: list[Token] = []
         pending: list[Token] = []  # since the last line with #: a macro's arguments may go over several lines
         conditions: list[_Condition] = []
-        lines = tokens_of(text)
-        at = 0
-        while at < len(lines):
-            token = lines[at]
-            if token.first and token.text == "#":
-                end = at + 1
-                while end < len(lines) and not lines[end].first:
-                    end += 1
+        tokens = tokens_of(text)
+        starts = [i for i, token in enumerate(tokens) if token.first]
+        for start, end in zip(starts, [*starts[1:], len(tokens)], strict=True):
+            if tokens[start].text == "#":
                 out += self.expand(pending)
                 pending = []
-                self._directive(token, lines[at + 1 : end], conditions)
-                at = end
-            else:
-                if all(c.counts for c in conditions):
-                    pending.append(token)
-                at += 1
+                self._directive(tokens[start], tokens[start + 1 : end], conditions)
+            elif all(c.counts for c in conditions):
+                pending += tokens[start:end]
         if conditions:
             raise TextError("this #if has no #endif", conditions[-1].spot)
         return out + self.expand(pending)
@@ -223,10 +215,8 @@ class Preprocessor:
                     pass
             elif macro is None or token.text in token.hidden:
                 out.append(token)
-            elif macro.params is None:
-                left.extend(self._replaced(macro, {}, token)[::-1])
-            elif left and left[-1].text == "(":
-                args = self._arguments(macro, token, left)
+            elif macro.params is None or (left and left[-1].text == "("):
+                args = {} if macro.params is None else self._arguments(macro, token, left)
                 left.extend(self._replaced(macro, args, token)[::-1])
             else:
                 out.append(token)

@@ -18,15 +18,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from . import tree, values
-from .calls import TYPES, Calls
+from .calls import Calls
 from .parse import Parser, constant
 from .text import Macro, Preprocessor, Spot, TextError
 from .tree import Node, written
-from .types import SCALARS, Array, Scalar, Type, Vector, Void, an, length, scalar_of
-from .writer import LocalArray, Site, Value
+from .types import SCALARS, Array, Scalar, Type, Vector, Void, an, layout, leaf_of, length, stride
+from .writer import Value
 
 
 @dataclass(eq=False)
@@ -37,7 +38,7 @@ class Program:
         name: of its `__kernel` function; params: its parameters.
         size: what it requires of a work-group, or an empty tuple.
         python: the text that it became; code: the function.
-        sites, locals: the places in its text, and its arrays in local memory.
+        locals: its arrays in local memory.
         text: the kernel's own text; spot: where its name stands; macros: those that hold at its end, by name.
     """
 
@@ -46,8 +47,7 @@ class Program:
     size: tuple[int, ...]
     python: str
     code: Callable[..., Any]
-    sites: list[Site]
-    locals: list[LocalArray]
+    locals: list[tree.Declaration]
     text: str
     spot: Spot
     macros: dict[str, Macro]
@@ -80,14 +80,13 @@ def _compiled(text: str, name: str | None, defines: Mapping[str, object] | None)
     translator = Translator(functions, constants, preprocessor.macros)
     python = translator.program(chosen)
     names = {n: getattr(values, n) for n in dir(values) if not n.startswith("_")}
-    names |= values.FUNCTIONS | TYPES | translator.constants | {"int64": values.np.int64}
+    names |= values.FUNCTIONS | translator.constants
     names |= {f"{s.name}_type": s for s in SCALARS.values()}
     names |= {f"s{site.number}": site for site in translator.sites}
     exec(compile(python, f"<{chosen.name}>", "exec"), names)
-    params = [p for p in chosen.params if isinstance(p, tree.Declaration)]
     size = tuple(constant(n) for n in chosen.size)
     code = names[f"f_{chosen.name}"]
-    return Program(chosen.name, params, size, python, code, translator.sites, translator.locals, text, chosen.spot,
+    return Program(chosen.name, chosen.params, size, python, code, translator.locals, text, chosen.spot,
                    preprocessor.macros)  # fmt: skip
 
 
@@ -117,9 +116,9 @@ class Translator(Calls):
             if name in callers:
                 self.fail(self.functions[name], f"{name} calls itself, which OpenCL C does not allow")
             if name not in needed:
-                for node in self.functions[name].body.walk():
-                    if isinstance(node, tree.Call) and node.name in self.functions:
-                        need(node.name, (*callers, name))
+                for callee in self.calls(name):
+                    if callee in self.functions:
+                        need(callee, (*callers, name))
                 needed.append(name)
 
         need(kernel.name, ())
@@ -129,12 +128,12 @@ class Translator(Calls):
 
     def define(self, function: tree.Function) -> None:
         self.function, self.scopes, self.around = function, [{}], []
-        targets = [n.target for n in function.body.walk() if isinstance(n, (tree.Assign, tree.Step))]
-        self.assigned = {_root(t) for t in targets}
-        self.addressed = {_root(n.operand) for n in function.body.walk() if isinstance(n, tree.Unary) and n.op == "&"}
+        nodes = list(function.body.walk())
+        self.assigned = {_root(n.target) for n in nodes if isinstance(n, (tree.Assign, tree.Step))}
+        self.addressed = {_root(n.operand) for n in nodes if isinstance(n, tree.Unary) and n.op == "&"}
+        given = [f"given_{param.name}" for param in function.params]
         self.depth = 0
-        head = len(self.lines)
-        self.emit("")
+        self.emit(f"def f_{function.name}({', '.join(['wave', 'mask', *given])}):")
         self.depth = 1
         self.emit("gone, result = False, None")
         if function.kernel:
@@ -142,18 +141,8 @@ class Translator(Calls):
         for declaration in self.globals:
             self.constant(declaration)
         self.scopes.append({})
-        names = []
-        for param in function.params:
-            assert isinstance(param, tree.Declaration)
-            if param.name in self.addressed:
-                names.append(f"given_{param.name}")
-                self.cells(param, Value(f"given_{param.name}", param.type))
-                continue
-            variable = self.declare(param, param.name, param.type, "value", const=param.const)
-            names.append(variable.python)
-            if param.name in self.assigned:
-                self.emit(f"mask_{variable.python} = mask")
-        self.lines[head] = f"def f_{function.name}(wave, mask{''.join(f', {n}' for n in names)}):"
+        for param, name in zip(function.params, given, strict=True):
+            self.variable(param, Value(name, param.type))
         self.statements(function.body.body)
         self.emit("return finished(result)")
 
@@ -162,7 +151,7 @@ class Translator(Calls):
         if not isinstance(node.type, Scalar) or node.value is None:
             self.fail(node, f"{node.name!r}: outside of functions only constants of one number are known here")
         value = self.convert(self.expression(node.value), node.type, node)
-        variable = self.declare(node, node.name, node.type, "constant", const=True)
+        variable = self.declare(node, node.name, node.type, const=True)
         variable.python = value.code
 
     def exits(self, node: Node) -> frozenset[str]:
@@ -170,8 +159,8 @@ class Translator(Calls):
         known = self._exits.get(id(node))
         if known is None:
             known = frozenset().union(*(self.exits(child) for child in node.children()))
-            if isinstance(node, (tree.Return, tree.Jump)):
-                known |= {"return" if isinstance(node, tree.Return) else node.word}
+            if isinstance(node, tree.Jump):
+                known |= {node.word}
             self._exits[id(node)] = known
         return known
 
@@ -189,7 +178,11 @@ class Translator(Calls):
         self.depth = depth
 
     def statement(self, node: Node) -> None:
-        getattr(self, f"do_{type(node).__name__.lower()}")(node)
+        known = getattr(self, f"do_{type(node).__name__.lower()}", None)
+        if known is not None:
+            known(node)
+        else:
+            self.named(self.expression(node))
 
     def inner(self, node: Node) -> None:
         """A statement with names of its own."""
@@ -206,60 +199,57 @@ class Translator(Calls):
         for item in node.items:
             self.statement(item)
 
-    def do_expression(self, node: tree.Expression) -> None:
-        value = self.expression(node.value)
-        if not value.code.isidentifier():
-            self.emit(value.code)
-
     def do_declaration(self, node: tree.Declaration) -> None:
         if isinstance(node.type, Void):
             self.fail(node, f"{node.name!r} cannot be void")
         if node.space == "local":
             self.local(node)
-        elif isinstance(node.type, Array) or node.name in self.addressed:
-            self.cells(node, None)
+        elif node.value is None or isinstance(node.value, tree.Braces):
+            self.variable(node, None)
+        elif isinstance(node.type, Array):
+            self.fail(node, f"{node.name!r} is an array: its values stand in {{ }}")
         else:
-            value = None
-            if node.value is not None:
-                value = self.convert(self.expression(node.value), node.type, node.value)
-            elif node.const:
-                self.fail(node, f"{node.name!r} is const, but has no value")
-            variable = self.declare(node, node.name, node.type, "value", const=node.const, unset=value is None)
-            self.emit(f"{variable.python} = {value.code if value else None}")
-            if node.name in self.assigned:
-                self.emit(f"mask_{variable.python} = mask")
+            self.variable(node, self.convert(self.expression(node.value), node.type, node.value))
+
+    def variable(self, node: tree.Declaration, value: Value | None) -> None:
+        """A private variable with its first value, if there is one."""
+        if isinstance(node.type, Array) or node.name in self.addressed:
+            self.private(node, value)
+            return
+        if node.value is not None and value is None:
+            self.expression(node.value)  # values in braces are for arrays
+        if node.const and value is None:
+            self.fail(node, f"{node.name!r} is const, but has no value")
+        variable = self.declare(node, node.name, node.type, const=node.const, unset=value is None)
+        self.emit(f"{variable.python} = {value.code if value else None}")
+        if node.name in self.assigned:
+            self.emit(f"mask_{variable.python} = mask")
 
     def local(self, node: tree.Declaration) -> None:
         """An array that the work-items of a group share."""
         if node.value is not None:
             self.fail(node, f"{node.name!r} is in local memory, which cannot be given values where it is declared")
-        of = node.type if isinstance(node.type, Array) else Array(node.type, 1)
-        if not isinstance(of.leaf[0], (Scalar, Vector)):
-            self.fail(node, f"a local array of {of.leaf[0]} is not known to this simulator")
-        variable = self.declare(node, node.name, node.type, "local", space="local")
-        self.locals.append(LocalArray(node.name, of, node.spot.line))
+        leaf, _ = leaf_of(node.type)
+        if not isinstance(leaf, (Scalar, Vector)):
+            self.fail(node, f"a local array of {leaf} is not known to this simulator")
+        variable = self.declare(node, node.name, node.type, in_memory=True, space="local")
+        self.locals.append(node)
         self.emit(f"{variable.python} = wave.local_arrays[{len(self.locals) - 1}]")
 
-    def cells(self, node: tree.Declaration, value: Value | None) -> None:
-        """A private array, or a variable whose address is taken: a cell for each number."""
-        of = node.type
-        leaf: Type = of.leaf[0] if isinstance(of, Array) else of
-        sizes = of.leaf[1] if isinstance(of, Array) else ()
-        given: list[tuple[int, str]] = []
-        if value is not None:
-            given.append((0, value.code))
-        elif isinstance(node.value, tree.Braces) and isinstance(of, Array):
-            given = [(i, self.convert(self.expression(n), leaf, n).code) for i, n in self.places(node.value, of, 0)]
-        elif node.value is not None:
-            if isinstance(of, Array):
-                self.fail(node, f"{node.name!r} is an array: its values stand in {{ }}")
-            given.append((0, self.keep(self.convert(self.expression(node.value), of, node.value).code)))
-        variable = self.declare(node, node.name, of, "cells", const=node.const)
+    def private(self, node: tree.Declaration, value: Value | None) -> None:
+        """A private array, or a variable whose address is taken: it lies in memory, too."""
+        leaf, _ = leaf_of(node.type)
+        scalar, sizes = layout(node.type)
+        given = [] if value is None else [(0, self.keep(value.code))]
         zeroes = isinstance(node.value, tree.Braces)
-        scalar = f"{scalar_of(leaf).name}_type"
-        self.emit(f"{variable.python} = wave.cells({node.name!r}, {scalar}, {sizes}, {length(leaf)}, mask, {zeroes})")
+        if isinstance(node.value, tree.Braces):
+            places = self.places(node.value, node.type, 0)
+            given = [(i, self.convert(self.expression(n), leaf, n).code) for i, n in places]
+        variable = self.declare(node, node.name, node.type, in_memory=True, const=node.const)
+        self.emit(f"{variable.python} = wave.private({node.name!r}, {scalar}_type, {sizes}, {zeroes})")
+        each = stride(leaf) // scalar.size
         for place, code in given:
-            self.emit(f"{variable.python}.give({place * length(leaf)}, {length(leaf)}, {code})")
+            self.emit(f"{variable.python}.give(wave, {place * each}, {length(leaf)}, {code})")
 
     def places(self, node: Node, of: Type, first: int) -> list[tuple[int, Node]]:
         """Which element each value between { and } belongs to; those without one become 0."""
@@ -271,9 +261,7 @@ class Translator(Calls):
             return [(first, node)]
         if not isinstance(node, tree.Braces):
             return [(first, node)]  # brackets left out: the values go on in order
-        each = 1
-        for size in of.leaf[1][1:]:
-            each *= size
+        each = prod(leaf_of(of.of)[1])
         found: list[tuple[int, Node]] = []
         at = first
         for item in node.items:
@@ -291,10 +279,8 @@ class Translator(Calls):
             if chosen is not None:
                 self.inner(chosen)
             return
-        yes, no, before = self.fresh("yes"), self.fresh("no"), self.fresh("before")
-        site = self.site("branch", node.spot, written(node.condition))
-        self.emit(f"{before} = mask")
-        self.emit(f"{yes}, {no} = wave.branch(mask, {condition.code}, {site})")
+        before = self.keep("mask", "before")
+        yes, no = self.branch(condition.code, node, written(node.condition))
         jumps = self.exits(node)
         for side, body in ((yes, node.yes), (no, node.no)):
             if body is not None:
@@ -323,7 +309,7 @@ class Translator(Calls):
                 self.emit(f"{skipped} = False")
                 self.emit("if mask is False: break")
             if node.step is not None:
-                self.do_expression(tree.Expression(node.step.spot, node.step))
+                self.statement(node.step)
             if not node.first:
                 self.leave_unless(node.condition, site)
         self.around.pop()
@@ -370,6 +356,9 @@ class Translator(Calls):
 
     def do_jump(self, node: tree.Jump) -> None:
         """The lanes are gone from here; those of `continue`, and of a switch's `break`, are collected."""
+        if node.word == "return":
+            self.finish(node)
+            return
         if not self.around:
             self.fail(node, f"{node.word!r} stands in a loop")
         around = self.around[-1]
@@ -380,7 +369,7 @@ class Translator(Calls):
             self.emit(f"{collects} = union(None, {collects}, mask)")
         self.emit("mask = False")
 
-    def do_return(self, node: tree.Return) -> None:
+    def finish(self, node: tree.Jump) -> None:
         assert self.function is not None
         if node.value is not None:
             if isinstance(self.function.type, Void):

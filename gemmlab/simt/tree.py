@@ -110,12 +110,6 @@ class VectorLiteral(Node):
 
 
 @dataclass(slots=True)
-class Comma(Node):
-    left: Node
-    right: Node
-
-
-@dataclass(slots=True)
 class Braces(Node):
     """The values of an array between { and }."""
 
@@ -141,12 +135,7 @@ class Declaration(Node):
 class Declarations(Node):
     """Several variables in one statement; unlike a block they stay."""
 
-    items: list[Node]
-
-
-@dataclass(slots=True)
-class Expression(Node):
-    value: Node
+    items: list[Declaration]
 
 
 @dataclass(slots=True)
@@ -180,19 +169,15 @@ class Case(Node):
 
 @dataclass(slots=True)
 class Jump(Node):
-    word: str  # break or continue
-
-
-@dataclass(slots=True)
-class Return(Node):
-    value: Node | None
+    word: str  # break, continue or return
+    value: Node | None = None
 
 
 @dataclass(slots=True)
 class Function(Node):
     name: str
     type: Type
-    params: list[Node]
+    params: list[Declaration]
     body: Block
     kernel: bool = False
     size: list[Node] = field(default_factory=list)  # what reqd_work_group_size says

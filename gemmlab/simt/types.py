@@ -30,6 +30,21 @@ class Scalar:
     def bits(self) -> int:
         return 8 * self.size
 
+    @property
+    def least(self) -> int:
+        """The smallest whole number of this type."""
+        return -(2 ** (self.bits - 1)) if self.kind == "int" else 0
+
+    @property
+    def most(self) -> int:
+        """The largest whole number of this type."""
+        return 2 ** (self.bits - (self.kind == "int")) - 1
+
+    @property
+    def held(self) -> type:
+        """As what an array over work-items holds such numbers."""
+        return np.int64 if self.whole else self.dtype.type
+
 
 @dataclass(frozen=True)
 class Vector:
@@ -61,17 +76,8 @@ class Array:
     n: int
 
     def __str__(self) -> str:
-        leaf, sizes = self.leaf
+        leaf, sizes = leaf_of(self)
         return f"{leaf}{''.join(f'[{n}]' for n in sizes)}"
-
-    @property
-    def leaf(self) -> tuple[Type, tuple[int, ...]]:
-        """What the array, or the array of arrays, is made of, and its sizes."""
-        of, sizes = self.of, [self.n]
-        while isinstance(of, Array):
-            sizes.append(of.n)
-            of = of.of
-        return of, tuple(sizes)
 
 
 @dataclass(frozen=True)
@@ -139,6 +145,22 @@ def stride(t: Type) -> int:
     if isinstance(t, Array):
         return t.n * stride(t.of)
     return t.size if isinstance(t, Scalar) else 1 if isinstance(t, Void) else 8
+
+
+def leaf_of(t: Type) -> tuple[Type, tuple[int, ...]]:
+    """What an array, or an array of arrays, is made of, and its sizes; anything else has none."""
+    sizes: tuple[int, ...] = ()
+    while isinstance(t, Array):
+        sizes = (*sizes, t.n)
+        t = t.of
+    return t, sizes
+
+
+def layout(t: Type) -> tuple[Scalar, tuple[int, ...]]:
+    """How an array lies in memory: the type of its numbers, and its sizes with that of a vector as the last."""
+    leaf, sizes = leaf_of(t)
+    wide = stride(leaf) // scalar_of(leaf).size
+    return scalar_of(leaf), sizes if wide == 1 else (*sizes, wide)
 
 
 def an(t: Type) -> str:

@@ -12,6 +12,8 @@ A mask says which lanes take part: None for all, False for none, else an array o
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -89,28 +91,13 @@ def without(mask, gone):
 
 
 # ---- from one type to another
-def whole(x):
-    """A bool as 0 or 1."""
-    return x.astype(np.int64) if x.__class__ is array else int(x)
-
-
-def floating(x, dtype):
-    """A number as float, half or double: the nearest there is."""
-    return x.astype(dtype) if x.__class__ is array else dtype(x)
-
-
-def truncated(x):
-    """A float as a whole number, rounded towards zero; what is no number becomes 0."""
-    if x.__class__ is array:
-        return np.where(np.isfinite(x), x, 0).astype(np.int64)
-    return int(x) if math.isfinite(x) else 0
-
-
-def wrapped(x, bits):
-    """The lower bits of a whole number, the highest of them its sign."""
-    half = 1 << (bits - 1)
-    if bits == 64:
-        return x if x.__class__ is array else ((x + half) & (2 * half - 1)) - half
+def cut(x, of: Scalar):
+    """The lower bits of a whole number as a type reads them; of a ulong as the long with the same bits."""
+    if of.kind == "uint" and of.size < 8:
+        return x & of.most
+    if x.__class__ is array and of.size == 8:
+        return x.view(np.int64)
+    half = 1 << (of.bits - 1)
     return ((x + half) & (2 * half - 1)) - half
 
 
@@ -119,24 +106,26 @@ def unsigned(x):
     return x.view(np.uint64) if x.__class__ is array else x & (2**64 - 1)
 
 
-def signed(x):
-    """A ulong back in the form in which it is held."""
-    return x.view(np.int64) if x.__class__ is array else wrapped(int(x), 64)
+def floating(x, of: Scalar):
+    """A number as float, half or double: the nearest there is."""
+    return x.astype(of.dtype) if x.__class__ is array else of.dtype.type(x)
+
+
+def converted(x, of: Scalar, to: Scalar):
+    """A number, or a vector of them, as C converts it; a float is rounded towards zero, what is no number becomes 0."""
+    if not to.whole:
+        return floating(unsigned(x) if of.name == "ulong" else x, to)
+    if x.__class__ is array:
+        return cut(np.where(np.isfinite(x), x, 0).astype(np.int64), to)
+    return cut(int(x) if math.isfinite(x) else 0, to)
 
 
 def bits_as(x, of: Scalar, to: Scalar):
     """The same bits as another type of the same size: as_uint(x)."""
-    if of is to:
-        return x
-    held = np.asarray(x)
-    if of.whole:
-        held = held.astype(f"i{of.size}") if of.kind == "int" else held.astype("u8").astype(f"u{of.size}")
-    new = np.ascontiguousarray(held, of.dtype).view(to.dtype)
-    if to.whole:
-        new = new.view(np.int64) if to.size == 8 else new.astype(np.int64)
+    new = np.asarray(x).astype(of.dtype).view(to.dtype)
     if x.__class__ is array:
-        return new
-    return int(new.flat[0]) if to.whole else new.flat[0]
+        return new.astype(to.held)
+    return cut(new.item(), to) if to.whole else new[()]
 
 
 # ---- vectors
@@ -145,13 +134,13 @@ def spread(x, n):
     return np.broadcast_to(x, (n, x.shape[-1])) if x.__class__ is array else np.full((n, 1), x)
 
 
-def vector(parts, dtype):
+def vector(parts, of: Scalar):
     """A vector of numbers and shorter vectors."""
     rows: list = []
     for part in parts:
         rows.extend(part if part.__class__ is array and part.ndim == 2 else (part,))
     lanes = max(row.shape[0] if row.__class__ is array else 1 for row in rows)
-    out = np.empty((len(rows), lanes), dtype)
+    out = np.empty((len(rows), lanes), of.held)
     for i, row in enumerate(rows):
         out[i] = row
     return out
@@ -164,11 +153,11 @@ def element(v, i):
     return v[i, 0] if v.dtype.kind == "f" else int(v[i, 0])
 
 
-def changed(old, at, new, n, dtype):
+def changed(old, at, new, n, of: Scalar):
     """The vector `old` (None: it has no value yet) with new numbers at the places `at`."""
     old = finished(old)
     if old is None:
-        old = np.zeros((n, 1), dtype)
+        old = np.zeros((n, 1), of.held)
     lanes = max(old.shape[1], new.shape[-1] if new.__class__ is array else 1)
     out = np.empty((n, lanes), old.dtype)
     out[:] = old
@@ -179,19 +168,18 @@ def changed(old, at, new, n, dtype):
 # ---- arithmetic
 def quotient_of(a, b):
     """a / b of whole numbers, rounded towards zero as in C; no b is 0."""
-    if a.__class__ is not array and b.__class__ is not array:
-        return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-    if b.__class__ is int and b > 0 and a.dtype == np.int64 and a.min() >= 0:
-        return a >> (b.bit_length() - 1) if b & (b - 1) == 0 else a // b
-    if np.result_type(a).kind == "u" or np.result_type(b).kind == "u":
-        return np.asarray(a, np.uint64) // np.asarray(b, np.uint64)
-    return np.where((np.asarray(a) < 0) == (np.asarray(b) < 0), 1, -1) * (np.abs(a) // np.abs(b))
+    down = a // b
+    return down + ((down < 0) & (down * b != a))
 
 
-def fma(a, b, c, dtype):
-    """a*b + c, rounded once (through double: of two floats it holds the product exactly)."""
-    wide = np.multiply(a, b, dtype=np.float64) + c
-    return floating(wide, dtype)
+def remainder_of(a, b):
+    """What is left of a, with the sign of a."""
+    return a - b * quotient_of(a, b)
+
+
+def fma(a, b, c):
+    """a*b + c in double, which holds the product of two floats exactly."""
+    return np.multiply(a, b, dtype=np.float64) + c
 
 
 def least(a, b):
@@ -211,6 +199,12 @@ def dot(a, b):
     return (a * b).sum(0, dtype=a.dtype) if a.shape[1] > 1 or b.shape[1] > 1 else (a * b).sum(dtype=a.dtype)
 
 
+#: What atomic functions store, from the old value and their arguments.
+ATOMICS: dict[str, Callable] = {
+    "add": operator.add, "sub": operator.sub, "inc": operator.add, "dec": operator.sub, "min": min, "max": max,
+    "and": operator.and_, "or": operator.or_, "xor": operator.xor, "xchg": lambda old, x: x,
+    "cmpxchg": lambda old, compare, x: x if old == compare else old,
+}  # fmt: skip
 #: Functions of floats, by their names in OpenCL C.
 FUNCTIONS = {
     "sqrt": np.sqrt, "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sin": np.sin, "cos": np.cos,

@@ -44,15 +44,9 @@ def steps(run: Run, group: int = 0) -> list[Step]:
     Raises ValueError if the group has not run.
     """
     found: list[Step] = []
-    for e in run.log:
-        if e.memory is not None and e.memory.space == "private":
-            continue
-        active = (e.wave.group_number == group) & e.wave.active(e.mask)
-        if not active.any():
-            continue
-        e = e._replace(mask=active)
+    for _, e in run.entries(group):
         if not found or _begins(found[-1].entries, e):
-            found.append(Step(e.site.line, int(over(e.wave.lanes, e.phase)[active][0]), []))
+            found.append(Step(e.site.line, int(over(e.wave.lanes, e.phase)[e.mask][0]), []))
         found[-1].entries.append(e)
     if run.stop:
         found.append(Step(run.stop.line, found[-1].phase if found else 0, []))

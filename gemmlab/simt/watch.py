@@ -13,7 +13,7 @@ from .writer import Site
 
 if TYPE_CHECKING:
     from .machine import Wave
-    from .memory import Cells, Memory
+    from .memory import Memory
 
 
 class WorkItem(NamedTuple):
@@ -56,6 +56,11 @@ class Finding:
         return where + self.message + (f" (in the macro {self.macro})" if self.macro else "")
 
 
+def found_at(site: Site, kind: str, message: str, items: tuple[WorkItem, ...], count: int = 2, **more) -> Finding:
+    """A finding at a place in the text; `more` is the array and the element of a race."""
+    return Finding(kind, message, site.line, site.column, items, count, site.spot.macro, **more)
+
+
 class Stop(Exception):
     """The kernel cannot go on after this finding."""
 
@@ -70,7 +75,7 @@ class Entry(NamedTuple):
     Attributes:
         site: the place; `site.kind` says what happens: "load", "store", "atomic", "multiply-add", "branch", "loop" or
             "barrier".
-        memory: the array, for an access; a `Memory` or `Cells`.
+        memory: the array, for an access.
         at: the first number that each lane touches, counted from the begin of the array (of its group's own, if it
             is local); an int if it is the same for all. Entries of lanes outside the mask mean nothing.
         mask: which lanes, None for all.
@@ -80,7 +85,7 @@ class Entry(NamedTuple):
     """
 
     site: Site
-    memory: Memory | Cells | None
+    memory: Memory | None
     at: Lanes
     mask: Mask
     phase: Lanes
@@ -88,33 +93,68 @@ class Entry(NamedTuple):
     value: Lanes = None
 
 
-class Touches(NamedTuple):
-    """Accesses to one memory, one row per grain of memory and work-item."""
+class Conflict(NamedTuple):
+    """In line `one.line` the work-item `who` touches an element that `whom` stores in line `other.line`."""
 
-    place: np.ndarray
-    lane: np.ndarray  # the work-item's number in the launch
-    entry: np.ndarray  # number of the log's entry in the list they came from
-    store: np.ndarray
-    value: np.ndarray
+    one: Site
+    who: WorkItem
+    other: Site
+    whom: WorkItem
+    array: str
+    element: int  # its number in the array
+    place: str  # the same in words, such as Atile[2][3]
 
 
-def touches(entries: Sequence[Entry], grain: int) -> Touches:
-    """Every grain of so many bytes that these entries touch."""
-    parts: list[tuple] = []
-    for number, e in enumerate(entries):
-        assert e.memory is not None
+class Touches:
+    """What entries of one memory touch: a row for each grain of it (the smallest number accessed) and work-item.
+
+    Columns: which `place` (a grain), `item` (the work-item's number in the launch), `entry` (its number among these
+    entries), whether it is a `store`, and of which `value`.
+    """
+
+    def __init__(self, entries: Sequence[Entry], memory: Memory):
+        self.entries, self.memory = entries, memory
+        self.grain = min(e.site.scalar.size for e in entries)
+        parts = [self._rows(number, e) for number, e in enumerate(entries)]
+        columns = (np.concatenate(column) for column in zip(*parts, strict=True))
+        self.place, self.item, self.entry, self.store, self.value = columns
+
+    def _rows(self, number: int, e: Entry) -> tuple[np.ndarray, ...]:
         lanes = np.arange(e.wave.lanes) if e.mask is None else np.flatnonzero(e.mask)
-        size = e.site.scalar.size
-        start = (over(e.wave.lanes, e.at)[lanes] + e.memory.begin(e.wave, size, lanes)) * (size // grain)
-        wide = e.site.width * (size // grain)
-        place = (start[:, None] + np.arange(wide)).ravel() if wide > 1 else start
+        grains = e.site.scalar.size // self.grain  # of each number
+        start = over(e.wave.lanes, e.at + self.memory.begin(e.wave, e.site.scalar.size))[lanes] * grains
+        place = (start[:, None] + np.arange(e.site.width * grains)).ravel()
         store, value = e.site.kind == "store", np.zeros(len(place))
         if store:
             shown = np.broadcast_to(np.asarray(e.value, np.float64), (e.site.width, e.wave.lanes))[:, lanes].T
-            value = np.repeat(shown, size // grain, axis=1).ravel()
-        number_of = np.repeat(e.wave.number[lanes], wide)
-        parts.append((place, number_of, np.full(len(place), number), np.full(len(place), store), value))
-    return Touches(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+            value = np.repeat(shown, grains, axis=1).ravel()
+        items = np.repeat(e.wave.number[lanes], e.site.width * grains)
+        return place, items, np.full(len(place), number), np.full(len(place), store), value
+
+    def conflict(self, actor: np.ndarray, same_value: bool = False) -> Conflict | None:
+        """Two rows of which one stores what the other one, another actor's, touches; None if there are none.
+
+        Among all accesses to a place remember the last that stored. If somebody else has touched it, too, that is a
+        conflict; and if two have stored, at least one of them is not the last. So nothing is missed, in any order.
+        Two who store the same value do each other no harm, unless `same_value` is asked for.
+        """
+        storing = np.flatnonzero(self.store)
+        last = np.full(self.memory.size_bytes * self.memory.copies // self.grain, -1)
+        last[self.place[storing]] = storing
+        other = last[self.place]
+        bad = (other >= 0) & (actor[other] != actor)
+        if not same_value:
+            bad &= ~self.store | (self.value != self.value[other])
+        if not bad.any():
+            return None
+        # of several show the earliest in the log
+        first = int(np.flatnonzero(bad)[np.argmin(self.entry[bad])])
+        rows = first, int(other[first])
+        one, two = (self.entries[self.entry[row]] for row in rows)
+        who, whom = (one.wave.machine.item(int(self.item[row])) for row in rows)
+        at = int(self.place[first]) * self.grain % self.memory.size_bytes
+        element = at // self.memory.scalar.size
+        return Conflict(one.site, who, two.site, whom, self.memory.name, element, self.memory.element(at))
 
 
 def by_phase(entries: Iterable[Entry]) -> dict[int, list[Entry]]:
@@ -134,27 +174,6 @@ def stores(entries: Iterable[Entry]) -> bool:
     return any(e.site.kind == "store" for e in entries)
 
 
-def conflict(t: Touches, actor: np.ndarray, size: int, same_value: bool = False) -> tuple[int, int] | None:
-    """Two rows of which one stores what the other one, another actor's, touches; None if there are none.
-
-    Among all accesses to a place remember the last that stored. If somebody else has touched it, too, that is a
-    conflict; and if two have stored, at least one of them is not the last. So nothing is missed, in any order.
-    Two who store the same value do each other no harm, unless `same_value` is asked for.
-    """
-    storing = np.flatnonzero(t.store)
-    last = np.full(size, -1)
-    last[t.place[storing]] = storing
-    other = last[t.place]
-    bad = (other >= 0) & (actor[other] != actor)
-    if not same_value:
-        bad &= ~t.store | (t.value != t.value[other])
-    if not bad.any():
-        return None
-    # of several show the earliest in the log
-    first = int(np.flatnonzero(bad)[np.argmin(t.entry[bad])])
-    return first, int(other[first])
-
-
 def races(log: Iterable[Entry]) -> list[Finding]:
     """Every pair of places in the text at which one work-item stores what another touches, with nothing to order them.
 
@@ -166,62 +185,42 @@ def races(log: Iterable[Entry]) -> list[Finding]:
         if e.memory is not None and e.memory.space != "private":
             shared.setdefault(id(e.memory), []).append(e)
     found: list[Finding] = []
-    for entries in shared.values():
-        memory = entries[0].memory
+    for entries in filter(stores, shared.values()):
+        memory, machine = entries[0].memory, entries[0].wave.machine
         assert memory is not None
-        if not stores(entries):
-            continue
-        grain = min(e.site.scalar.size for e in entries)
-        size = memory.size_bytes * memory.groups // grain
         if memory.space == "global":
-            every = touches(entries, grain)
-            if conflict(every, every.lane, size) is None:
+            every = Touches(entries, memory)
+            if every.conflict(every.item) is None:
                 continue
-            pair = conflict(every, every.lane // entries[0].wave.machine.work_items, size)
-            if pair:
-                found.append(_race(entries, every, pair, grain, "and nothing orders work-groups"))
-        for some in by_phase(entries).values():
-            if stores(some):
-                now = touches(some, grain)
-                pair = conflict(now, now.lane, size)
-                if pair:
-                    found.append(_race(some, now, pair, grain, "no barrier between"))
+            conflict = every.conflict(every.item // machine.work_items)
+            if conflict:
+                found.append(_race(conflict, "and nothing orders work-groups"))
+        for some in filter(stores, by_phase(entries).values()):
+            now = Touches(some, memory)
+            conflict = now.conflict(now.item)
+            if conflict:
+                found.append(_race(conflict, "no barrier between"))
     return found
 
 
-def _race(entries: list[Entry], t: Touches, pair: tuple[int, int], grain: int, why: str) -> Finding:
-    one, other = entries[t.entry[pair[0]]], entries[t.entry[pair[1]]]
-    who, whom = (e.wave.item(int(t.lane[i])) for e, i in ((one, pair[0]), (other, pair[1])))
-    memory = one.memory
-    assert memory is not None
-    at = int(t.place[pair[0]]) * grain % memory.size_bytes
-    place = memory.element(at)
-    if one.site.kind == "store":
-        text = f"two work-items store to {place}: {whom} in line {other.site.line}, {who} in line {one.site.line}"
+def _race(c: Conflict, why: str) -> Finding:
+    if c.one.kind == "store":
+        text = f"two work-items store to {c.place}: {c.whom} in line {c.other.line}, {c.who} in line {c.one.line}"
     else:
-        text = f"{whom} stores {place} in line {other.site.line}, {who} reads it in line {one.site.line}"
-    spot = one.site.spot
-    return Finding("race", f"{text}, {why}", spot.line, spot.column, (whom, who), 2, spot.macro, memory.name,
-                   at // memory.scalar.size)  # fmt: skip
+        text = f"{c.whom} stores {c.place} in line {c.other.line}, {c.who} reads it in line {c.one.line}"
+    return found_at(c.one, "race", f"{text}, {why}", (c.whom, c.who), array=c.array, element=c.element)
 
 
 def two_writers(log: Iterable[Entry], memory: Memory) -> list[Finding]:
     """An element of a result that two work-items store, at whatever time and with whatever value."""
     entries = [e for e in log if e.memory is memory and e.site.kind == "store"]
-    if not entries:
+    every = Touches(entries, memory) if entries else None
+    c = every.conflict(every.item, same_value=True) if every else None
+    if c is None:
         return []
-    grain = min(e.site.scalar.size for e in entries)
-    t = touches(entries, grain)
-    pair = conflict(t, t.lane, memory.size_bytes * memory.groups // grain, same_value=True)
-    if pair is None:
-        return []
-    (i, j), (one, other) = pair, (entries[t.entry[p]] for p in pair)
-    who, whom = one.wave.item(int(t.lane[i])), other.wave.item(int(t.lane[j]))
-    spot = one.site.spot
-    place = memory.element(int(t.place[i]) * grain)
-    lines = f"line {spot.line}" if spot.line == other.site.line else f"lines {spot.line} and {other.site.line}"
-    message = f"{place} is stored by two work-items in {lines}: {who}, and {whom}"
-    return [Finding("two writers", message, spot.line, spot.column, (who, whom), 2, spot.macro)]
+    lines = f"line {c.one.line}" if c.one.line == c.other.line else f"lines {c.one.line} and {c.other.line}"
+    text = f"{c.place} is stored by two work-items in {lines}: {c.who}, and {c.whom}"
+    return [found_at(c.one, "two writers", text, (c.who, c.whom))]
 
 
 def distinct(findings: Iterable[Finding]) -> list[Finding]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from .text import Spot, TextError, near
-from .tree import Node
+from .tree import Declaration, Node
 from .types import INT, Array, Scalar, Type, length, scalar_of, stride
 
 
@@ -49,19 +49,23 @@ class Site:
     def stores(self) -> bool:
         return self.kind in ("store", "atomic")
 
+    @property
+    def does(self) -> str:
+        return "stores to" if self.stores else "reads"
+
 
 @dataclass(eq=False)
 class Variable:
     """A name of the kernel.
 
-    kind: "value" (a Python variable), "cells" (a private array, or something whose address is taken), "local" (an
-    array in local memory), or "constant". `unset`: it was declared without a value, so reading it is looked at.
+    `python` is the Python text for its value; `in_memory`, for a `Memory`: it is an array, or its address is taken.
+    `unset`: it was declared without a value, so reading it is looked at.
     """
 
     name: str
     python: str
     type: Type
-    kind: str
+    in_memory: bool = False
     const: bool = False
     unset: bool = False
     space: str = "private"
@@ -71,23 +75,12 @@ class Variable:
 class Value:
     """A translated expression: Python text and type.
 
-    constant is its value if that is known already. bits: the magnitude of a whole number is at most 2**bits, so with
-    31 it fits an int.
+    constant is its value if that is known already.
     """
 
     code: str
     type: Type
     constant: float | None = None
-    bits: int = 64
-
-
-@dataclass
-class LocalArray:
-    """An array in local memory, as the kernel declares it."""
-
-    name: str
-    type: Array
-    line: int
 
 
 class Writer:
@@ -96,7 +89,7 @@ class Writer:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.sites: list[Site] = []
-        self.locals: list[LocalArray] = []
+        self.locals: list[Declaration] = []  # the arrays in local memory
         self.constants: dict[str, object] = {}  # names of the Python text that stand for floats
         self.scopes: list[dict[str, Variable]] = []
         self.macros: Iterable[str] = ()
@@ -140,22 +133,18 @@ class Writer:
              packed: bool = False) -> str:  # fmt: skip
         """A new site, and its name in the Python text; `array` is the type of an array that is named directly."""
         found = Site(len(self.sites), kind, spot, text, scalar_of(of), length(of), packed=packed)
-        if isinstance(array, Array):
-            leaf, found.sizes = array.leaf
-            step = stride(leaf) // found.scalar.size
-            steps = []
-            for size in reversed(found.sizes):
-                steps.append(step)
-                step *= size
-            found.steps = tuple(reversed(steps))
+        while isinstance(array, Array):
+            found.sizes += (array.n,)
+            array = array.of
+            found.steps += (stride(array) // found.scalar.size,)
         self.sites.append(found)
         return f"s{found.number}"
 
     # ---- names
-    def declare(self, node: Node, name: str, of: Type, kind: str, **more) -> Variable:
+    def declare(self, node: Node, name: str, of: Type, **more) -> Variable:
         if name in self.scopes[-1]:
             self.fail(node, f"{name!r} is declared twice")
-        variable = Variable(name, self.fresh(name), of, kind, **more)
+        variable = Variable(name, self.fresh(name), of, **more)
         self.scopes[-1][name] = variable
         return variable
 
@@ -165,6 +154,6 @@ class Writer:
     def lookup(self, node: Node, name: str) -> Variable:
         found = self.find(name)
         if found is None:
-            known = {n for scope in self.scopes for n in scope} | set(self.macros)
+            known = [*(n for scope in self.scopes for n in scope), *self.macros]
             self.fail(node, f"{name!r} is not declared{near(name, known)}")
         return found

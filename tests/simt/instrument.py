@@ -11,7 +11,7 @@ import re
 from gemmlab.simt import tree
 from gemmlab.simt.parse import Parser
 from gemmlab.simt.text import Preprocessor
-from gemmlab.simt.types import Array, Pointer, Type, Vector, length
+from gemmlab.simt.types import Array, Pointer, Type, Vector, leaf_of, length
 
 
 def instrumented(text: str, defines: dict[str, int]) -> tuple[str, list[tuple[str, bool]]]:
@@ -120,9 +120,6 @@ class Instrument:
     def _binary(self, node) -> str:
         return f"({self.value(node.left)} {node.op} {self.value(node.right)})"
 
-    def _comma(self, node) -> str:
-        return f"({self.value(node.left)}, {self.value(node.right)})"
-
     def _choice(self, node) -> str:
         return f"({self.value(node.condition)} ? {self.value(node.yes)} : {self.value(node.no)})"
 
@@ -157,7 +154,8 @@ class Instrument:
 
     # ---- statements
     def statement(self, node) -> str:
-        return getattr(self, f"do_{type(node).__name__.lower()}")(node)
+        known = getattr(self, f"do_{type(node).__name__.lower()}", None)
+        return known(node) if known else f"{self.value(node)};"
 
     def declared(self, node) -> str:
         """A declaration without its semicolon."""
@@ -165,7 +163,7 @@ class Instrument:
         into = self.array(node.value) if isinstance(node.type, Pointer) and node.value is not None else ""
         code = self.value(node.value) if node.value is not None else ""
         self.names[-1][node.name] = (node.type, node.name if shared else into)
-        leaf, sizes = node.type.leaf if isinstance(node.type, Array) else (node.type, ())
+        leaf, sizes = leaf_of(node.type)
         space = "local " if node.space == "local" else ""
         return f"{space}{leaf} {node.name}{''.join(f'[{n}]' for n in sizes)}{' = ' * bool(code)}{code}"
 
@@ -174,9 +172,6 @@ class Instrument:
 
     def do_declarations(self, node) -> str:
         return " ".join(map(self.statement, node.items))
-
-    def do_expression(self, node) -> str:
-        return f"{self.value(node.value)};"
 
     def do_block(self, node) -> str:
         self.names.append({})
@@ -197,10 +192,7 @@ class Instrument:
         return f"{{ {start} for (; {condition}; {step}) {body} }}" if node.first else f"do {body} while ({condition});"
 
     def do_jump(self, node) -> str:
-        return f"{node.word};"
-
-    def do_return(self, node) -> str:
-        return f"return {self.value(node.value) if node.value else ''};"
+        return f"{node.word} {self.value(node.value) if node.value else ''};"
 
     def function(self, node: tree.Function) -> str:
         """A function; the kernel gets the counters. Functions that it calls may not touch shared arrays."""

@@ -7,7 +7,7 @@ import pytest
 from simt.cases import SMALL, line_of, product, text
 
 from gemmlab import simt
-from gemmlab.simt.count import total, transactions, turns
+from gemmlab.simt.count import by_line, total, transactions, turns
 
 
 def sectors(indices, width=1):
@@ -163,6 +163,6 @@ def test_banks_of_8_bytes():
     by_hand = sum(
         bank_turns(events[(keys == key).all(1)]["index"].tolist(), bank_bytes=8) for key in np.unique(keys, axis=0)
     )
-    assert total(run.count_lines(bank_bytes=8)).turns == by_hand
+    assert total(by_line(run.log, 8)).turns == by_hand
     with pytest.raises(ValueError, match="bank_bytes must be 4 or 8, not 5"):
-        run.count_lines(5)
+        by_line(run.log, 5)

@@ -114,6 +114,8 @@ def value(expression: str, before: str = "", kind: str = "int", helper: str = ""
         ("(h + h)*h", "half h = (half)0.5h;", "half", [0.5] * 8),
         ("mad24(g, 3, 1) + mul24(2, g) + abs(-g)", "", "int", [6 * g + 1 for g in range(8)]),
         ("(any.x & 1) + (any.y & 2)", "int2 any = (int2)(g, 3) > (int2)(3);", "int", [0] * 4 + [1] * 4),
+        ("w[1].z + ((int*)c)[0]", "float3 w[2]; w[1] = (float3)(1, 2, g); char c[4] = {1, 1};", "int",
+         [257 + g for g in range(8)]),
         ("fmin(sqrt((float)(g*g)), 5.0f)", "", "float", [0, 1, 2, 3, 4, 5, 5, 5]),
     ],
 )  # fmt: skip

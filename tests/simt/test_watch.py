@@ -88,6 +88,11 @@ def test_uninitialised_private_and_local_arrays():
     assert "work-item (7, 0) of group (0, 0) reads T[0][8], which nobody has stored to (and 7 more" in finding.message
 
 
+def test_uninitialised_vector():
+    finding = found(product("float4 v; C[n*M + m] = v.x;"), "uninitialised")
+    assert finding.message.startswith("v is read by work-item (0, 0)")
+
+
 def test_reading_c_before_it_is_stored():
     assert "reads C[0]" in found(product(RIGHT.replace("C[n*M + m] =", "C[n*M + m] +=")), "uninitialised").message
 
