@@ -74,7 +74,7 @@ def test_bench_records_what_it_measured(tmp_path, any_device):
         (["bench", "--tries", "3"], "unrecognized arguments: --tries"),
         (["compare"], "compare what?"),
         (["compare", "--random", "-1"], "argument --random: must be a positive whole number"),
-        (["compare", "--cublas", "--random", "3"], "--random and --numpy"),
+        (["compare", "--cublas", "--random", "3"], "--random"),
         (["compare", "--sizes", "8", "--clblast", "no-such-library.so"], "no-such-library.so"),
         (["compare", "--cublas"], "--sizes"),
         (["tune", "x.json"], "--sizes"),

@@ -124,16 +124,18 @@ def _build(device: Device, context: cl.Context, title: str, text: str, flags: tu
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cl.CompilerWarning)  # NVIDIA prints messages even when all is well
+        log = ""
         try:
             folder: Any = None if _keeps_binaries() else False
             _remove_old_lock()
             program = cl.Program(context, text).build(list(flags), devices=[device.cl], cache_dir=folder)
         except cl.Error as error:
             log = str(error)
+        if log:  # raised out here, an error does not hold PyOpenCL's, which cannot be sent to another process
             saved = re.search(r"\(source saved as (.+)\)", log)
             if saved:  # PyOpenCL writes a copy of the source; the message below shows the lines instead
                 Path(saved[1]).unlink(missing_ok=True)
-            raise BuildError(title, log, text) from None
+            raise BuildError(title, log, text)
         if "warpgroups" in device.features and HIDDEN in text:
             ptx = program.get_info(cl.program_info.BINARIES)[0].decode(errors="replace")
             program = cl.Program(context, [device.cl], [for_hopper(ptx).encode()]).build()

@@ -216,7 +216,8 @@ class ProductRun(Run):
         (self.m, self.k), self.n = a.shape, b.shape[1]
         self.transposed = spec.wants_transposed(params)
         self.b_shape = (self.n, self.k) if self.transposed else (self.k, self.n)
-        self.pieces = list(memories)[3] if spec.workspace(params) else ""
+        names = [one.name for one in args if isinstance(one, Memory)]
+        self.pieces = names[3] if spec.workspace(params) else ""
         self.tile = spec.tiles(params)[:2]
         self.c = self.arrays[memory.name].reshape(self.n, self.m).T
         self.expected = (a.astype(np.float64) @ b.astype(np.float64)).astype(self.c.dtype)
