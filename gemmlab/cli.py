@@ -57,6 +57,14 @@ def amount(text: str) -> float:
     raise argparse.ArgumentTypeError(f"must be a positive number, not {text!r}")
 
 
+def seconds(text: str) -> float:
+    """A number from 0 on."""
+    with suppress(ValueError):
+        if float(text) >= 0:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"must be a number of seconds, not {text!r}")
+
+
 def _range(text: str, such_as: str) -> range:
     """The whole numbers of 7, 1-3 or 10-20:5; `such_as` says what was expected."""
     ends, _, step = text.partition(":")
@@ -209,7 +217,7 @@ def _record_options(parser) -> None:
     parser.add_argument("--landscape", action="store_true", help=words)
     only = parser.add_argument_group("with --landscape")
     only.add_argument("--kernel", type=kernel_numbers, default=list(catalog), metavar="N", help="such as 1-3,10 (all)")
-    only.add_argument("--seconds", type=amount, default=inf, help="begin nothing more after that time")
+    only.add_argument("--seconds", type=seconds, default=inf, help="begin nothing more after that time")
     only.add_argument("--size", type=count, default=4096, help="of the square matrices (default: 4096)")
     only.add_argument("--out", metavar="FILE", help="the file to write (default: landscape_DEVICE.json in results/)")
     _device(only)
@@ -221,8 +229,8 @@ def _record_options(parser) -> None:
     _sizes(edges)
     edges.add_argument("--repeats", type=count, help="timed runs (default: as many as fit 80 ms)")
     several = what.add_parser("candidates", help="every kernel that 'auto' may choose, at many shapes; is continued")
-    several.add_argument("--seconds", type=amount, default=inf, help="begin no more shapes after that time")
-    several.add_argument("--compiling", type=amount, default=inf, help="compile no more after that time")
+    several.add_argument("--seconds", type=seconds, default=inf, help="begin no more shapes after that time")
+    several.add_argument("--compiling", type=seconds, default=inf, help="compile no more after that time")
     several.add_argument("--random", type=count, default=240, metavar="N", help="so many random shapes (default: 240)")
     several.add_argument("--anew", default="", choices=["warp_tiling", "narrow", "tensor_cores", "warpgroups"],
                          help="time this kernel again, whose text has changed")  # fmt: skip
