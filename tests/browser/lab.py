@@ -69,9 +69,17 @@ class Lab:
         caches: a folder for XDG_CACHE_HOME and Matplotlib's fonts, for the next JupyterLab as well; by default both
             begin empty.
         startup: Python that the kernel of a notebook runs before the first cell.
+        browser: one that is open; Playwright starts no second one beside it. By default a browser of its own.
     """
 
-    def __init__(self, device: str | None = None, caches: Path | None = None, startup: str = ""):
+    def __init__(
+        self,
+        device: str | None = None,
+        caches: Path | None = None,
+        startup: str = "",
+        browser: Browser | None = None,
+    ):
+        self._given = browser
         self._contexts: dict[float, BrowserContext] = {}
         self.folder = Path(tempfile.mkdtemp(prefix="gemmlab-lab-"))
         self.notebooks = self.folder / "notebooks"
@@ -107,7 +115,7 @@ class Lab:
             self._end.callback(shutil.rmtree, self.folder, ignore_errors=True)
             self._end.callback(self._stop_server)
             self._start_server()
-            self.browser = self._end.enter_context(opened())
+            self.browser = self._given or self._end.enter_context(opened())
         except BaseException:
             self._end.close()
             raise

@@ -33,15 +33,15 @@ WARM = "warm cache: "
 
 
 @pytest.fixture(scope="module")
-def caches(tmp_path_factory):
+def own_caches(tmp_path_factory):
     """The folder for what is compiled, empty at first."""
     return tmp_path_factory.mktemp("caches")
 
 
 @pytest.fixture(scope="module")
-def lab(caches):
+def lab(own_caches):
     """A JupyterLab on PoCL with empty caches."""
-    with started(caches=caches) as lab:
+    with started(caches=own_caches) as lab:
         yield lab
 
 
@@ -272,9 +272,9 @@ def test_times_of_new_settings(lab, kernel):
 NEW_AIM = {3: 1.0, 6: 2.5, 10: 2.5}
 
 
-def test_times_with_a_warm_cache(lab, caches):
+def test_times_with_a_warm_cache(lab, own_caches):
     """The first answer, the first move and settings that are new to this process, all of them compiled once before."""
-    with started(caches=caches, browser=lab.browser) as warm:
+    with started(caches=own_caches, browser=lab.browser) as warm:
         book = warm.open(notebook(warm.notebooks / "warm.ipynb", *CELLS[:2]))
         TIMES[f"{WARM}first answer"] = first_answer(book)
         time_move(book, f"{WARM}first move", "TS", "ArrowLeft", EXPLORER)
