@@ -549,6 +549,7 @@ LOOK = """box => {
             if (colour.startsWith("rgb") && numbers(colour)[3] * opaque > 0.5) return numbers(colour);
         }
     };
+    const scroller = e => e && (/auto|scroll/.test(getComputedStyle(e).overflowX) ? e : scroller(e.parentElement));
     const light = ([r, g, b]) => [r, g, b].map(v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
         .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
     for (const element of box.querySelectorAll("*")) {
@@ -557,6 +558,8 @@ LOOK = """box => {
         const list = element.closest(".gemmlab-code")?.getBoundingClientRect();  // of which only a part is in view
         if (element.closest(".gemmlab-spoken")) continue;  // for a screen reader: nothing of it is seen
         const scrolls = element.closest(".gemmlab-wide");  // since nobody could read a smaller picture
+        const window = scrolls && scroller(element)?.getBoundingClientRect();
+        if (window && (r.left < window.left || r.right > window.right)) continue;  // scrolled out of it
         if (list && (r.top < list.top || r.bottom > list.bottom)) continue;
         if (!r.width || !r.height || inside || getComputedStyle(element).visibility === "hidden") continue;
         const name = `${element.tagName}.${element.getAttribute("class")} "${element.textContent.trim().slice(0, 30)}"`;
