@@ -272,24 +272,26 @@ def test_times_of_new_settings(lab, kernel):
 NEW_AIM = {3: 1.0, 6: 2.5, 10: 2.5}
 
 
-def test_times_with_a_warm_cache(lab, own_caches):
-    """The first answer, the first move and settings that are new to this process, all of them compiled once before."""
-    with started(caches=own_caches, browser=lab.browser) as warm:
-        book = warm.open(notebook(warm.notebooks / "warm.ipynb", *CELLS[:2]))
-        TIMES[f"{WARM}first answer"] = first_answer(book)
-        time_move(book, f"{WARM}first move", "TS", "ArrowLeft", EXPLORER)
-        TIMES[f"{WARM}first move"] = MOVES[f"{WARM}first move"][0]["paint"] / 1000
-        book.close()
-        for kernel in TIMED:
-            cell = f"import gemmlab\ngemmlab.Explorer({kernel})"
-            book = warm.open(notebook(warm.notebooks / f"{kernel}.ipynb", cell))
-            book.run_all()
-            what = f"{WARM}kernel {kernel}"
-            for name, key in NEW[kernel]:
-                time_move(book, what, name, key)
-            TIMES[f"{what}, new settings"] = statistics.median(moments["paint"] for moments in MOVES[what]) / 1000
-            TIMES[f"{what}, recorded needle"] = needle_ms(book) / 1000
+if FULL:  # also there for its figures
+
+    def test_times_with_a_warm_cache(lab, own_caches):
+        """The first answer, the first move and settings that are new to this process, all of them compiled once before."""
+        with started(caches=own_caches, browser=lab.browser) as warm:
+            book = warm.open(notebook(warm.notebooks / "warm.ipynb", *CELLS[:2]))
+            TIMES[f"{WARM}first answer"] = first_answer(book)
+            time_move(book, f"{WARM}first move", "TS", "ArrowLeft", EXPLORER)
+            TIMES[f"{WARM}first move"] = MOVES[f"{WARM}first move"][0]["paint"] / 1000
             book.close()
+            for kernel in TIMED:
+                cell = f"import gemmlab\ngemmlab.Explorer({kernel})"
+                book = warm.open(notebook(warm.notebooks / f"{kernel}.ipynb", cell))
+                book.run_all()
+                what = f"{WARM}kernel {kernel}"
+                for name, key in NEW[kernel]:
+                    time_move(book, what, name, key)
+                TIMES[f"{what}, new settings"] = statistics.median(moments["paint"] for moments in MOVES[what]) / 1000
+                TIMES[f"{what}, recorded needle"] = needle_ms(book) / 1000
+                book.close()
 
 
 def time_move(book, what: str, name: str, key: str, cell: int = 0) -> None:
