@@ -275,7 +275,7 @@ NEW_AIM = {3: 1.0, 6: 2.5, 10: 2.5}
 if FULL:  # also there for its figures
 
     def test_times_with_a_warm_cache(lab, own_caches):
-        """The first answer, the first move and settings that are new to this process, all of them compiled once before."""
+        """The first answer, the first move and settings new to this process, all of them compiled once before."""
         with started(caches=own_caches, browser=lab.browser) as warm:
             book = warm.open(notebook(warm.notebooks / "warm.ipynb", *CELLS[:2]))
             TIMES[f"{WARM}first answer"] = first_answer(book)
