@@ -54,7 +54,8 @@ class Limits:
         work_group: work-items per work-group.
         per_dimension: work-items per work-group in dimensions 0, 1, 2.
         local_memory: bytes per work-group.
-        vector: floats in the widest vector that its compiler takes.
+        vector: numbers in the widest vector that its compiler takes.
+        complex_bytes: bytes in the widest vector of complex numbers that it takes.
         unroll: steps of a loop that its compiler lays out in good time.
         asynchronous: whether it has asynchronous copies and TF32 (NVIDIA's, from compute capability 8.0 on).
         warpgroups: whether it has the instructions of warpgroups (compute capability 9.0 alone).
@@ -65,6 +66,7 @@ class Limits:
     per_dimension: tuple[int, ...]
     local_memory: int
     vector: int = 16
+    complex_bytes: int = 64
     unroll: int = 16
     asynchronous: bool = True
     warpgroups: bool = True

@@ -314,10 +314,16 @@ class Configuration:
             found.append(
                 f"{limits.name} has no tensor cores that multiply 16 x 4 float64, as compute capability 9.0 has"
             )
-        widest = max(self.widths) * self.parts
-        if widest > limits.vector:
-            found.append(f"vectors of {widest} numbers are wider than {limits.name} takes ({limits.vector})")
+        widest, most = max(self.widths) * self.parts, widest_vector(self.precision, limits)
+        if widest > most:
+            found.append(f"vectors of {widest} numbers are wider than {limits.name} takes ({most})")
         return found
+
+
+def widest_vector(precision: str, limits: Limits) -> int:
+    """How many numbers of a precision, a complex one counted as two, a vector may have on a device."""
+    real_bytes = PRECISIONS[precision].size // PRECISIONS[precision].parts
+    return min(limits.vector, limits.complex_bytes // real_bytes) if PRECISIONS[precision].parts == 2 else limits.vector
 
 
 def _counts(value) -> bool:

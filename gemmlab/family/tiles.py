@@ -16,7 +16,7 @@ from ..caches import cached
 from ..catalog import ParameterError, sources
 from ..catalog.spec import Params, complete, tiles_over
 from ..opencl.devices import Device
-from .configuration import PRECISIONS, UNITS, Configuration
+from .configuration import PRECISIONS, UNITS, Configuration, widest_vector
 from .selection import FALLBACK, dimensions, distance, kind
 
 #: The parameters of a tile by the ladder's names, and beside them WIDTH, the most elements in a load from global
@@ -233,7 +233,7 @@ def by_rule(device: Device, precision: str, sizes: tuple[int, int, int], number:
 
 def _for_a_processor(precision: str, device: Device) -> dict[str, int]:
     size, parts = PRECISIONS[precision].size, PRECISIONS[precision].parts
-    width = min(device.limits.vector, _VECTOR_BYTES * parts // size) // parts
+    width = min(widest_vector(precision, device.limits), _VECTOR_BYTES * parts // size) // parts
     columns = 8 // parts
     tile = {"TSM": 4 * width, "TSN": columns, "WPTM": width, "WPTN": columns}
     return tile | {"TSK": 1, "UNROLL": 1, "WIDTH": width, "STAGES": 0, "UNIT": 0}

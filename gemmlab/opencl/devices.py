@@ -122,6 +122,7 @@ def _describe(index: int, d: cl.Device) -> Device:
         tuple(d.max_work_item_sizes),
         d.local_mem_size,
         vector=8 if old_pocl else 16,
+        complex_bytes=32 if old_pocl else 64,  # with AVX-512 and 64 bytes it aborts as well
         unroll=4 if "PoCL" in d.platform.version else 16,  # with 16, PoCL takes up to a minute at the first launch
         asynchronous=not nvidia or d.compute_capability_major_nv >= 8,
         warpgroups=not nvidia or d.compute_capability_major_nv == 9,
