@@ -12,7 +12,19 @@ from conftest import in_part
 
 from gemmlab import simt
 from gemmlab.catalog.spec import tiles_over
-from gemmlab.family import Configuration, direct, in_place, matrix_vector, origins, packed, shared, warps, write, writer
+from gemmlab.family import (
+    Configuration,
+    direct,
+    in_place,
+    matrix_vector,
+    origins,
+    packed,
+    shared,
+    strided,
+    warps,
+    write,
+    writer,
+)
 from gemmlab.family.configuration import PRECISIONS
 
 #: Of the kernels of warps: for texts differ little from one to the next.
@@ -75,7 +87,7 @@ def test_every_line_has_a_function_that_wrote_it():
 
 
 def test_every_function_that_returns_lines_signs_them():
-    for module in (direct, in_place, matrix_vector, packed, shared, warps, writer):
+    for module in (direct, in_place, matrix_vector, packed, shared, strided, warps, writer):
         for name, function in vars(module).items():
             here = inspect.isfunction(function) and function.__module__ == module.__name__
             if here and function.__annotations__.get("return") == "Lines":
