@@ -520,7 +520,7 @@ void gemm(const int M, const int N, const int K,
                 const long start = line*first/groups;
                 const int second = start < begin && start%steps != 0;
 #if WPTM*WPTN <= 32
-                #pragma unroll 4                             // the loads of several parts at once, if registers are left
+                #pragma unroll 4                             // the loads of several parts at once, if registers allow
 #endif
                 for (int from = first; from <= last; from++) {
                     // if there are few steps, some work-groups have none
