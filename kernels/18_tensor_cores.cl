@@ -8,8 +8,8 @@
 //           local loads per multiply-add.
 // Requires: M, N and K multiples of TSM, TSN and TSK (padded to them), TSM and TSN of 64; vectors shared out evenly.
 //
-//    Work-item 4g + t (t = 0 ... 3) holds rows g and g + 8, and columns 2t and 2t + 1, of each piece. Which rows of C
-//    these are is for us to choose: it gets 4g ... 4g + 3 of 32 rows, so that it loads and stores neighbours.
+//    Work-item 4g + t (g = 0 ... 7, t = 0 ... 3) holds rows g and g + 8 and columns 2t and 2t + 1 of each piece. Which
+//    rows of C these are is for us to choose: it gets 4g ... 4g + 3 of 32 rows, so that it loads and stores neighbours.
 
 #ifndef TSM
 #define TSM 128 // rows of the tile of C
