@@ -64,9 +64,7 @@
 // load: the part of a tile that a work-item copies; the tile's columns have `side` floats
 static inline void load(__local float* to, const __global float* from, const int ld, const int side)
 {
-    for (int e = 0; e < TSK*side; e += 4*ITEMS) {
-        COPY(to + e, from + e/side*ld);
-    }
+    for (int e = 0; e < TSK*side; e += 4*ITEMS) { COPY(to + e, from + e/side*ld); }
 }
 #define NEXT(ahead) \
     if (left > (ahead)*TSK) { \
@@ -109,15 +107,11 @@ void gemm(const int M, const int N, const int K,
 
     // accumulators, and two fragments of A and B: one to multiply, one to fill
     float acc[WPTN][WPTM] __attribute__((aligned(16))) = {{0.0f}};
-    float a[2][WPTM] __attribute__((aligned(16)));
-    float b[2][WPTN] __attribute__((aligned(16)));
+    float a[2][WPTM] __attribute__((aligned(16))); float b[2][WPTN] __attribute__((aligned(16)));
 
     // load: the first tiles, and the first fragments
-    for (int stage = 0; stage < STAGES - 1; stage++) {
-        NEXT(stage);
-    }
-    AWAIT(STAGES - 2);
-    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int stage = 0; stage < STAGES - 1; stage++) { NEXT(stage); }
+    AWAIT(STAGES - 2); barrier(CLK_LOCAL_MEM_FENCE);
     FRAGMENT(0, 0)
 
     for (; left > 0; left -= TSK) {
@@ -128,15 +122,12 @@ void gemm(const int M, const int N, const int K,
         for (int k = 0; k < TSK; k++) {
             if (k == TSK - 1) {
                 // barrier: the next tile is there for all, and nobody needs this one any more
-                AWAIT(STAGES - 2);
-                barrier(CLK_LOCAL_MEM_FENCE);
+                AWAIT(STAGES - 2); barrier(CLK_LOCAL_MEM_FENCE);
                 now = !BEYOND && left == TSK ? now : now + 1 < STAGES ? now + 1 : 0;
             }
             FRAGMENT((k + 1)%TSK, (k + 1)%2)
             for (int j = 0; j < WPTN; j++) {
-                for (int i = 0; i < WPTM; i++) {
-                    acc[j][i] += a[k%2][i] * b[k%2][j];
-                }
+                for (int i = 0; i < WPTM; i++) { acc[j][i] += a[k%2][i] * b[k%2][j]; }
             }
         }
     }

@@ -1,9 +1,8 @@
 // 17 Stream-K: equal work for all work-groups, and tiles in an order that suits the L2 cache.
 //
-// Before:   16_async_copies. There the last tiles leave most of the chip idle. Here GROUPS
-//           work-groups, as many as it holds, share the steps of k of all tiles equally
-//           (Stream-K, Osama et al. 2023), and support/fixup.cl adds up the parts of a tile. Bands
-//           of ORDER rows of tiles are gone through by columns: neighbours load the same data.
+// Before:   16_async_copies. There the last tiles leave most of the chip idle. Here GROUPS work-groups, as many as it
+//           holds, share the steps of all tiles equally (Stream-K, Osama et al. 2023), and support/fixup.cl adds up the
+//           parts of tiles. They are numbered down the columns of bands of ORDER rows: neighbours load the same data.
 // Costs:    as before; and a workspace of 2*GROUPS*TSM*TSN floats for parts of tiles.
 // Requires: M, N and K multiples of TSM, TSN and 8 (padded to them).
 //
@@ -55,9 +54,7 @@
 // load: the part of a tile that a work-item copies; the tile's columns have `side` floats
 static inline void load(__local float* to, const __global float* from, const int ld, const int side)
 {
-    for (int e = 0; e < TSK*side; e += 4*ITEMS) {
-        COPY(to + e, from + e/side*ld);
-    }
+    for (int e = 0; e < TSK*side; e += 4*ITEMS) { COPY(to + e, from + e/side*ld); }
 }
 #define NEXT(ahead) \
     if (left > (ahead)*TSK) { \
@@ -81,8 +78,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void gemm(const int M, const int N, const int K,
           const __global float* restrict A,
           const __global float* restrict B,
-          __global float* restrict C,
-          __global float* restrict pieces)
+          __global float* restrict C, __global float* restrict pieces)
 {
     // identifiers
     const int id = 4*get_local_id(0);        // first float of each tile that it copies
@@ -116,34 +112,25 @@ void gemm(const int M, const int N, const int K,
 
         // accumulators, and two fragments of A and B: one to multiply, one to fill
         float acc[WPTN][WPTM] __attribute__((aligned(16))) = {{0.0f}};
-        float a[2][WPTM] __attribute__((aligned(16)));
-        float b[2][WPTN] __attribute__((aligned(16)));
+        float a[2][WPTM] __attribute__((aligned(16))); float b[2][WPTN] __attribute__((aligned(16)));
 
         // load: the first tiles, and the first fragments
-        for (int stage = 0; stage < STAGES - 1; stage++) {
-            NEXT(stage);
-        }
-        AWAIT(STAGES - 2);
-        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int stage = 0; stage < STAGES - 1; stage++) { NEXT(stage); }
+        AWAIT(STAGES - 2); barrier(CLK_LOCAL_MEM_FENCE);
         FRAGMENT(0, 0)
-
         for (; left > 0; left -= TSK) {
             NEXT(STAGES - 1);                    // load: one more tile
-
             // compute, and load the next fragments
             #pragma unroll
             for (int k = 0; k < TSK; k++) {
                 if (k == TSK - 1) {
                     // barrier: the next tile is there for all, and nobody needs this one any more
-                    AWAIT(STAGES - 2);
-                    barrier(CLK_LOCAL_MEM_FENCE);
+                    AWAIT(STAGES - 2); barrier(CLK_LOCAL_MEM_FENCE);
                     now = !BEYOND && left == TSK ? now : now + 1 < STAGES ? now + 1 : 0;
                 }
                 FRAGMENT((k + 1)%TSK, (k + 1)%2)
                 for (int j = 0; j < WPTN; j++) {
-                    for (int i = 0; i < WPTM; i++) {
-                        acc[j][i] += a[k%2][i] * b[k%2][j];
-                    }
+                    for (int i = 0; i < WPTM; i++) { acc[j][i] += a[k%2][i] * b[k%2][j]; }
                 }
             }
         }

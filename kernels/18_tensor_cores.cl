@@ -1,18 +1,15 @@
 // 18 tensor cores: a warp multiplies small matrices with one instruction.
 //
-// Before:   16_async_copies. Tiles are copied as there, but a warp's block of 64 x 64 is cut into
-//           pieces of 16 x 8, and one instruction (mma.sync) adds a 16 x 8 matrix times an 8 x 8
-//           matrix to a piece. It reads TF32 numbers, which keep 10 of a float's 23 bits after
-//           the point. PARTS = 2 recovers the rest (3xTF32, Ootomo and Yokota 2022): a float is
-//           split into a big and a small part, and three products of parts stand for one.
-// Costs:    STAGES*TSK*(TSM + TSN + 16) floats of local memory, 128 accumulators; 1/TSM + 1/TSN
-//           global and 1/64 + 1/64 local loads per multiply-add.
-// Requires: M, N and K multiples of TSM, TSN and TSK (padded to them), TSM and TSN of 64, TSK of
-//           8; the vectors shared out evenly. Without tensor cores it spells the products out.
+// Before:   16_async_copies. Tiles are copied as there, but a warp's block of 64 x 64 consists of pieces of 16 x 8, and
+//           one instruction (mma.sync) adds a 16 x 8 matrix times an 8 x 8 matrix to a piece. It reads TF32 numbers,
+//           which keep 10 of a float's 23 bits after the point. PARTS = 2 recovers the rest (3xTF32, Ootomo and Yokota
+//           2022): a float is split into a big and a small part, and three products of parts stand for one.
+// Costs:    STAGES*TSK*(TSM + TSN + 16) floats of local memory, 128 accumulators; 1/TSM + 1/TSN global and 1/64 + 1/64
+//           local loads per multiply-add.
+// Requires: M, N and K multiples of TSM, TSN and TSK (padded to them), TSM and TSN of 64; vectors shared out evenly.
 //
-//    To work-item 4g + t (g = 0 ... 7, t = 0 ... 3) the instruction gives its rows g and g + 8,
-//    and its columns 2t and 2t + 1. Which rows and columns of C take these places is for us to
-//    choose: a work-item gets 4g ... 4g + 3 of 32 rows, so that it loads and stores neighbours.
+//    Work-item 4g + t (g = 0 ... 7, t = 0 ... 3) holds rows g and g + 8 and columns 2t and 2t + 1 of each piece. Which
+//    rows of C these are is for us to choose: it gets 4g ... 4g + 3 of 32 rows, so that it loads and stores neighbours.
 
 #ifndef TSM
 #define TSM 128 // rows of the tile of C
@@ -80,17 +77,14 @@ static inline void load(__local float* tile, const __global float* from, const i
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void gemm(const int M, const int N, const int K,
-          const __global float* restrict A,
-          const __global float* restrict B,
-          __global float* restrict C)
+          const __global float* restrict A, const __global float* restrict B, __global float* restrict C)
 {
     // identifiers
     const int g = get_local_id(0)%32/4;      // which 4 rows of 32
     const int t = get_local_id(0)%4;         // which steps of k, and which columns
     const int tm = get_local_id(0)/32%(TSM/64)*64 + 4*g;     // first row in the tile of C
     const int tn = get_local_id(0)/32/(TSM/64)*64;           // first column of the warp in the tile of C
-    const int m0 = get_group_id(0)*TSM;      // first row of the tile of C
-    const int n0 = get_group_id(1)*TSN;      // first column of the tile of C
+    const int m0 = get_group_id(0)*TSM; const int n0 = get_group_id(1)*TSN; // first row and column of the tile of C
 
     // local memory: a stage to compute from, and the others to fill
     __local float Atile[STAGES][TSK][TSM + PAD] __attribute__((aligned(16))); // [stage][k][m]
@@ -103,10 +97,8 @@ void gemm(const int M, const int N, const int K,
     for (int k1 = 0; k1 < K + (STAGES - 1)*TSK; k1 += TSK) {
         const int next = k1/TSK%STAGES;      // the stage to fill
         const int now = (next + 1)%STAGES;   // the stage to compute from, filled longest ago
-
         // barrier: tile `now` has arrived for all, and nobody needs tile `next` any more
-        AWAIT(STAGES - 2);
-        barrier(CLK_LOCAL_MEM_FENCE);
+        AWAIT(STAGES - 2); barrier(CLK_LOCAL_MEM_FENCE);
 
         // load: start copies, while we compute
         if (k1 < K) {
@@ -120,34 +112,27 @@ void gemm(const int M, const int N, const int K,
 #if TENSOR && defined(__NV_CL_C_VERSION)
         for (int k = 0; k < TSK; k += 8) {
             float a[4][4], b[8][2];          // what each instruction reads
-            for (int h = 0; h < 2; h++) {
-                for (int x = 0; x < 2; x++) {
-                    const float4 p = *(const __local float4*)&Atile[now][k + t + 4*h][tm + 32*x];
-                    const float4 q = *(const __local float4*)&Btile[now][k + t + 4*h][tn + 32*x + 4*g];
-                    a[2*x][2*h] = p.x, a[2*x][2*h + 1] = p.y, a[2*x + 1][2*h] = p.z, a[2*x + 1][2*h + 1] = p.w;
-                    b[4*x][h] = q.x, b[4*x + 1][h] = q.y, b[4*x + 2][h] = q.z, b[4*x + 3][h] = q.w;
-                }
-            }
-            for (int i = 0; i < 4; i++) {
-                for (int j = 0; j < 8; j++) {
+            for (int h = 0; h < 2; h++) { for (int x = 0; x < 2; x++) {
+                const float4 p = *(const __local float4*)&Atile[now][k + t + 4*h][tm + 32*x];
+                const float4 q = *(const __local float4*)&Btile[now][k + t + 4*h][tn + 32*x + 4*g];
+                a[2*x][2*h] = p.x, a[2*x][2*h + 1] = p.y, a[2*x + 1][2*h] = p.z, a[2*x + 1][2*h + 1] = p.w;
+                b[4*x][h] = q.x, b[4*x + 1][h] = q.y, b[4*x + 2][h] = q.z, b[4*x + 3][h] = q.w;
+            } }
+            for (int i = 0; i < 4; i++) { for (int j = 0; j < 8; j++) {
 #if PARTS == 1
-                    MMA(acc[i][j], BIG, a[i], BIG, b[j]);
+                MMA(acc[i][j], BIG, a[i], BIG, b[j]);
 #else
-                    float sum[4] = {0.0f};   // tensor cores cut their sums off: 8 steps of k, then a float adds
-                    MMA(sum, SMALL, a[i], BIG, b[j]);
-                    MMA(sum, BIG, a[i], SMALL, b[j]);
-                    MMA(sum, BIG, a[i], BIG, b[j]);
-                    for (int e = 0; e < 4; e++) {
-                        acc[i][j][e] += sum[e];
-                    }
+                float sum[4] = {0.0f};       // tensor cores cut their sums off: 8 steps of k, then a float adds
+                MMA(sum, SMALL, a[i], BIG, b[j]);
+                MMA(sum, BIG, a[i], SMALL, b[j]);
+                MMA(sum, BIG, a[i], BIG, b[j]);
+                for (int e = 0; e < 4; e++) { acc[i][j][e] += sum[e]; }
 #endif
-                }
-            }
+            } }
         }
 #else
         for (int e = 0; e < 4*8*4; e++) {
-            const int m = tm + e/64*32 + e/32%2*2 + e/2%2;
-            const int n = tn + e/16%2*32 + 8*t + e%2*4 + e/4%4;
+            const int m = tm + e/64*32 + e/32%2*2 + e/2%2; const int n = tn + e/16%2*32 + 8*t + e%2*4 + e/4%4;
             for (int k = 0; k < TSK; k++) {
                 const float a = Atile[now][k][m], b = Btile[now][k][n];
                 acc[e/32][e/4%8][e%4] += (PARTS - 1)*(SMALL(a)*BIG(b) + BIG(a)*SMALL(b)) + BIG(a)*BIG(b);
@@ -157,13 +142,9 @@ void gemm(const int M, const int N, const int K,
     }
 
     // store: four rows at a time
-    for (int i = 0; i < 4; i += 2) {
-        for (int j = 0; j < 8; j++) {
-            for (int h = 0; h < 2; h++) {
-                const int n = n0 + tn + j/4*32 + 8*t + 4*h + j%4;
-                const float4 rows = (float4)(acc[i][j][h], acc[i][j][h + 2], acc[i + 1][j][h], acc[i + 1][j][h + 2]);
-                *(__global float4*)&C[n*M + m0 + tm + 16*i] = rows;
-            }
-        }
-    }
+    for (int i = 0; i < 4; i += 2) { for (int j = 0; j < 8; j++) { for (int h = 0; h < 2; h++) {
+        const int n = n0 + tn + j/4*32 + 8*t + 4*h + j%4;
+        const float4 rows = (float4)(acc[i][j][h], acc[i][j][h + 2], acc[i + 1][j][h], acc[i + 1][j][h + 2]);
+        *(__global float4*)&C[n*M + m0 + tm + 16*i] = rows;
+    } } }
 }

@@ -1,18 +1,14 @@
 // 19 warpgroups: four warps multiply with one instruction, and go on while it runs.
 //
-// Before:   18_tensor_cores. Its instruction makes the warp wait. This one (wgmma, on Hopper)
-//           adds 64 x 8 times 8 x 128 to the sums of the 128 work-items of a warpgroup, reads B
-//           from local memory by itself, and makes nobody wait: meanwhile they split the next tile
-//           of B, once for all, and load what comes after it. A goes straight into registers.
-// Costs:    4*TSK*130 floats of local memory, 128 accumulators, 64 sums in the tensor cores;
-//           1/TSM + 1/128 global loads per multiply-add, and local ones by the hardware.
-// Requires: M, N and K multiples of TSM, 128 and TSK (padded to them); B as it lies, K x N.
-//           OpenCL's compiler does not know the instruction: comments with //@ hide it, and
-//           gemmlab/opencl/build.py reveals it in the PTX, without which C is NaN. Devices
-//           without it spell the products out, which is slow.
+// Before:   18_tensor_cores. Its instruction makes the warp wait. This one (wgmma, on Hopper) adds 64 x 8 times 8 x 128
+//           to the sums of the 128 work-items of a warpgroup, reads B from local memory by itself, and lets them go on:
+//           they split the next tile of B, once for all, and load what follows. A goes straight into registers.
+// Costs:    4*TSK*130 floats of local memory; 128 accumulators, 64 sums; 1/TSM + 1/128 global loads per multiply-add.
+// Requires: M, N and K multiples of TSM, 128 and TSK (padded to them); B as it lies, K x N. OpenCL's compiler does not
+//           know the instruction: comments with //@ hide it until gemmlab/opencl/build.py reveals it; else C is NaN.
 //
-//    Work-item 4g + t of warp w has rows 32w + 4g ... 4g + 3, two for each of two instructions,
-//    and columns 8j + 2t, 8j + 2t + 1. In B's tile 4 steps of k lie side by side: [k/4][n][k%4].
+//    Work-item 4g + t of warp w has rows 32w + 4g ... 4g + 3, two for each of two instructions, and columns 8j + 2t and
+//    8j + 2t + 1. In B's tile 4 steps of k lie side by side: [k/4][n][k%4].
 
 #ifndef TSM
 #define TSM 256 // rows of the tile of C: 128 for each warpgroup
@@ -26,7 +22,6 @@
 #ifndef TENSOR
 #define TENSOR 1 // 1: tensor cores where the device has them; 0: the same products in ordinary arithmetic
 #endif
-
 #if !(TSM % 128 + TSK % 8 + TSK * 32 % TSM == 0)
 #error TSM must be a multiple of 128, TSK of 8, and TSK*32 of TSM
 #endif
@@ -39,15 +34,13 @@
 #define ITEMS (TSM)                 // work-items in a work-group
 #define LPTB (TSK*TSN/4/ITEMS)      // vectors of B's tile that a work-item loads
 #define NB (ITEMS*4/TSK)            // columns of B's tile that a work-group loads at once
-
 // the parts of a float: rounded to 10 bits after the point, and the rest, of which an instruction reads as many
 #define BIG(x) as_float((as_uint(x) + 0x1000u) & 0xffffe000u)
 #define SMALL(x) ((x) - BIG(x))
 #define CUT(x) as_float(as_uint(x) & 0xffffe000u)
 
 #if TENSOR && defined(__NV_CL_C_VERSION)
-// what was stored in local memory becomes visible to the tensor cores
-#define SHOW() asm volatile("fence.proxy.async.shared::cta;" ::: "memory")
+#define SHOW() asm volatile("fence.proxy.async.shared::cta;" ::: "memory")         // makes stores visible to wgmma
 #define BEGIN() asm volatile("//@ wgmma.fence.sync.aligned;" ::: "memory")         // before the first instruction
 #define END() asm volatile("//@ wgmma.commit_group.sync.aligned;" ::: "memory")    // closes a batch
 #define FINISH() asm volatile("//@ wgmma.wait_group.sync.aligned 0;" ::: "memory") // waits for it
@@ -72,14 +65,11 @@
 #define FINISH()
 #define REVEALED(x) x = 0.0f
 #endif
-
-// load: this work-item's elements of A from step k1 on, four rows at steps t, t + 4, ...
+// load: from step k1 on four rows of A, at steps t, t + 4, ...; vectors of B, whose parts SPLIT_B stores
 #define LOAD_A(k1) \
     for (int l = 0; l < TSK/4; l++) { \
         *(float4*)a[l] = *(const __global float4*)&A[((k1) + 4*l + t)*M + m0 + row]; \
     }
-
-// load: its vectors of the tile of B, each 4 steps of a column; SPLIT_B stores their parts
 #define LOAD_B(k1) \
     for (int l = 0; l < LPTB; l++) { \
         b[l] = *(const __global float4*)&B[(n0 + ib + l*NB)*K + (k1) + 4*kb]; \
@@ -94,43 +84,30 @@
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void gemm(const int M, const int N, const int K,
-          const __global float* restrict A,
-          const __global float* restrict B,
-          __global float* restrict C)
+          const __global float* restrict A, const __global float* restrict B, __global float* restrict C)
 {
     // identifiers
     const int t = get_local_id(0)%4;         // which steps of k, and which columns
     const int row = get_local_id(0)/4*4;     // first of its four rows in the tile of C
     const int kb = get_local_id(0)%(TSK/4);  // which 4 steps of k of B's tile it loads
     const int ib = get_local_id(0)/(TSK/4);  // and of which column
-    const int m0 = get_group_id(0)*TSM;      // first row of the tile of C
-    const int n0 = get_group_id(1)*TSN;      // first column of the tile of C
+    const int m0 = get_group_id(0)*TSM; const int n0 = get_group_id(1)*TSN; // first row and column of the tile of C
 
     // local memory: two buffers, one to compute from and one to fill
     __local float Bbig[2][TSK/4][ROW][4] __attribute__((aligned(128)));   // [buffer][k/4][n][k%4]
     __local float Bsmall[2][TSK/4][ROW][4] __attribute__((aligned(128)));
 
     // accumulators, and sums that are still in the tensor cores
-    float acc[2][64], sum[64], zero = NAN;
-    REVEALED(zero);
-    for (int j = 0; j < 64; j++) {
-        acc[0][j] = acc[1][j] = sum[j] = zero;
-    }
+    float acc[2][64], sum[64], zero = NAN; REVEALED(zero);
+    for (int j = 0; j < 64; j++) { acc[0][j] = acc[1][j] = sum[j] = zero; }
 
     // load: the first tiles
-    float a[TSK/4][4] __attribute__((aligned(16)));
-    float4 b[LPTB];
-    LOAD_B(0)
-    SPLIT_B(0);
-    LOAD_A(0)
-    LOAD_B(min(TSK, K - TSK))
+    float a[TSK/4][4] __attribute__((aligned(16))); float4 b[LPTB];
+    LOAD_B(0) SPLIT_B(0); LOAD_A(0) LOAD_B(min(TSK, K - TSK))
 
     for (int k0 = 0; k0 < K; k0 += TSK) {
         const int now = k0/TSK%2;            // the buffer to compute from
-
-        // barrier: this tile has been split, and nobody needs the other buffer any more
-        barrier(CLK_LOCAL_MEM_FENCE);
-
+        barrier(CLK_LOCAL_MEM_FENCE);        // this tile has been split, and nobody needs the other buffer any more
         #pragma unroll
         for (int i = 0; i < 2; i++) {
             // compute: start the instructions for two of the four rows
@@ -158,26 +135,16 @@ void gemm(const int M, const int N, const int K,
             }
 #endif
             // meanwhile: split the next tile of B, load the one after it, and the next one of A
-            if (i == 0) {
-                SPLIT_B(1 - now);
-                LOAD_B(min(k0 + 2*TSK, K - TSK))
-            } else {
-                LOAD_A(min(k0 + TSK, K - TSK))
-            }
-
-            // the sums are there: they move into ordinary floats, since tensor cores cut sums off
-            FINISH();
-            for (int j = 0; j < 64; j++) {
-                acc[i][j] += sum[j];
-            }
+            if (i == 0) { SPLIT_B(1 - now); LOAD_B(min(k0 + 2*TSK, K - TSK)) }
+            else { LOAD_A(min(k0 + TSK, K - TSK)) }
+            FINISH();                        // the sums move into ordinary floats, since tensor cores cut sums off
+            for (int j = 0; j < 64; j++) { acc[i][j] += sum[j]; }
         }
     }
 
     // store: four rows at a time
-    for (int j = 0; j < 64; j += 4) {
-        for (int h = j; h < j + 2; h++) {
-            const float4 x = (float4)(acc[0][h], acc[0][h + 2], acc[1][h], acc[1][h + 2]);
-            *(__global float4*)&C[(n0 + 2*j + 2*t + h - j)*M + m0 + row] = x;
-        }
-    }
+    for (int j = 0; j < 64; j += 4) { for (int h = j; h < j + 2; h++) {
+        const float4 x = (float4)(acc[0][h], acc[0][h + 2], acc[1][h], acc[1][h + 2]);
+        *(__global float4*)&C[(n0 + 2*j + 2*t + h - j)*M + m0 + row] = x;
+    } }
 }

@@ -12,19 +12,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-import pyopencl as cl
 import waterfall
 
 import gemmlab
-from gemmlab import model
 from gemmlab.bench import records, timing
 from gemmlab.catalog import sources
 from gemmlab.opencl import launch, ptx
@@ -141,7 +136,6 @@ EXPERIMENTS: dict[str, dict[str, Way]] = {
     },
 }
 CHECKED = 512  # size of the products that are compared with a reference
-LAUNCHES = 3  # of each way in a round
 
 
 def compiled(way: Way, device: Device) -> tuple[launch.Kernel | None, dict]:
@@ -154,25 +148,6 @@ def compiled(way: Way, device: Device) -> tuple[launch.Kernel | None, dict]:
         return None, {"problem": str(error)}
     facts = {"kernel": way.kernel, "params": kernel.params, "changed": bool(way.changes)}
     return kernel, facts | ({"registers": used[0], "spilled": used[1]} if used else {})
-
-
-@cache
-def operands(size: int, device: Device) -> tuple[cl.Buffer, cl.Buffer, cl.Buffer]:
-    """A, B and C of a size, for all ways of this size."""
-    rng = np.random.default_rng(0)
-    a, b, c = (timing.upload(device, rng.random((size, size), np.float32)) for _ in range(3))
-    return a, b, c
-
-
-def timed(kernel: launch.Kernel, size: int, device: Device) -> Callable[[], float]:
-    """A function that multiplies once and returns the seconds that the device took for all launches."""
-
-    def once() -> float:
-        events: list[cl.Event] = [event for _, event in kernel.passes(size, size, size, *operands(size, device))]
-        events[-1].wait()
-        return sum(event.profile.end - event.profile.start for event in events) * 1e-9
-
-    return once
 
 
 def run(ways: Mapping[str, Way], rounds: int, device: Device) -> dict[str, dict]:
@@ -199,20 +174,13 @@ def run(ways: Mapping[str, Way], rounds: int, device: Device) -> dict[str, dict]
     for title, text in texts.items():
         kernel, size = made[text][0], ways[title].size
         if kernel is not None:
-            calls[title] = size, timed(kernel, size, device)
+            calls[title] = size, waterfall.timed(kernel, size, device)
     for size in sorted({size for size, _ in calls.values()}):
         for title, call in waterfall.cublas(size).items():
             if "TF32" not in title:
                 calls[f"{title}, {size}"], found[f"{title}, {size}"] = (size, call), {"size": size}
-    times: dict[str, list[float]] = {title: [] for title in calls}
-    for turn in range(rounds + 1):
-        for title, (_, call) in calls.items():
-            taken = [call() for _ in range(LAUNCHES)]
-            times[title] += taken if turn else []  # the first round warms up
-    for title, seconds in times.items():
-        size = calls[title][0]
-        rates = [model.gflops(size, size, size, s) for s in (statistics.median(seconds), max(seconds), min(seconds))]
-        found[title] |= dict(zip(("gflops", "least", "most"), rates, strict=True))
+    for title, rates in waterfall.take_turns(calls, rounds).items():
+        found[title] |= rates
     return found
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import statistics
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +20,7 @@ import pyopencl as cl
 import waterfall
 
 import gemmlab
-from gemmlab import check, model
+from gemmlab import check
 from gemmlab.bench import records, timing
 from gemmlab.catalog import sources
 from gemmlab.model import tf32
@@ -169,17 +168,11 @@ def run(size: int, rounds: int, device: Device) -> dict[str, dict]:
             )
             facts |= {"ok": checked.ok, "verdict": checked.verdict}
             facts["errors"] = {str(k): error(kernel, k, device) for k in (512, 1024, 4096)}
-            calls[title] = waterfall.timed(kernel, size, device)
+            calls[title] = size, waterfall.timed(kernel, size, device)
     for title, call in waterfall.cublas(size).items():
-        calls[title], found[title] = call, {}
-    times: dict[str, list[float]] = {title: [] for title in calls}
-    for turn in range(rounds + 1):
-        for title, call in calls.items():
-            taken = [call() for _ in range(waterfall.LAUNCHES)]
-            times[title] += taken if turn else []  # the first round warms up
-    for title, seconds in times.items():
-        rates = [model.gflops(size, size, size, s) for s in (statistics.median(seconds), max(seconds), min(seconds))]
-        found[title] |= dict(zip(("gflops", "least", "most"), rates, strict=True))
+        calls[title], found[title] = (size, call), {}
+    for title, rates in waterfall.take_turns(calls, rounds).items():
+        found[title] |= rates
     return found
 
 

@@ -15,6 +15,7 @@ import statistics
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -82,23 +83,35 @@ def run(ways: Mapping[str, Way], size: int, rounds: int, device: Device) -> dict
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         facts = pool.map(lambda title: prepared(ways[title], found[title], device), ways)
         kernels = {title: kernel for title, kernel in zip(ways, facts, strict=True) if kernel is not None}
-    rng = np.random.default_rng(0)
-    operands = [timing.upload(device, rng.standard_normal((size, size), np.float32)) for _ in range(3)]
-    calls = {title: timed(kernel, size, operands) for title, kernel in kernels.items()}
+    calls = {title: (size, timed(kernel, size, device)) for title, kernel in kernels.items()}
     for title, kernel in kernels.items():
         result = timing.measure(kernel.spec.number, CHECKED, params=kernel.params, device=device, repeats=1)
         found[title] |= {"ok": result.ok, "verdict": result.verdict}
     for title, call in cublas(size).items():
-        calls[title], found[title] = call, {}
+        calls[title], found[title] = (size, call), {}
+    for title, rates in take_turns(calls, rounds).items():
+        found[title] |= rates
+    return found
+
+
+def take_turns(calls: Mapping[str, tuple[int, Callable[[], float]]], rounds: int) -> dict[str, dict[str, float]]:
+    """The "gflops" of each call, with their "least" and "most", from its median, its longest and its shortest launch.
+
+    Args:
+        calls: by title the size of a product, and a function that multiplies once and returns the seconds that it took.
+        rounds: how often all calls take turns, after a round that warms up.
+    """
     times: dict[str, list[float]] = {title: [] for title in calls}
     for turn in range(rounds + 1):
-        for title, call in calls.items():
+        for title, (_, call) in calls.items():
             taken = [call()]
             taken += [call() for _ in range(1, LAUNCHES) if taken[0] < SLOW]
-            times[title] += taken if turn else []  # the first round warms up
+            times[title] += taken if turn else []
+    found = {}
     for title, seconds in times.items():
+        size = calls[title][0]
         rates = [model.gflops(size, size, size, s) for s in (statistics.median(seconds), max(seconds), min(seconds))]
-        found[title] |= dict(zip(("gflops", "least", "most"), rates, strict=True))
+        found[title] = dict(zip(("gflops", "least", "most"), rates, strict=True))
     return found
 
 
@@ -116,11 +129,19 @@ def prepared(way: Way, facts: dict, device: Device) -> launch.Kernel | None:
     return kernel
 
 
-def timed(kernel: launch.Kernel, size: int, operands: list[cl.Buffer]) -> Callable[[], float]:
+@cache
+def operands(size: int, device: Device) -> tuple[cl.Buffer, cl.Buffer, cl.Buffer]:
+    """A, B and C of a size, for all ways of this size."""
+    rng = np.random.default_rng(0)
+    a, b, c = (timing.upload(device, rng.standard_normal((size, size), np.float32)) for _ in range(3))
+    return a, b, c
+
+
+def timed(kernel: launch.Kernel, size: int, device: Device) -> Callable[[], float]:
     """A function that multiplies once and returns the seconds that the device took for all launches."""
 
     def once() -> float:
-        events: list[cl.Event] = [event for _, event in kernel.passes(size, size, size, *operands)]
+        events: list[cl.Event] = [event for _, event in kernel.passes(size, size, size, *operands(size, device))]
         events[-1].wait()
         return sum(event.profile.end - event.profile.start for event in events) * 1e-9
 

@@ -36,6 +36,20 @@ ASYNCHRONOUS = Switch(
     "asynchronous",
     "cannot copy to local memory without waiting (compute capability 8.0)",
 )
+#: Tensor cores, by an instruction of a warp.
+MMA = Switch(
+    "TENSOR",
+    (("tensor", "tensor cores (PTX mma.sync)"),),
+    "asynchronous",
+    "has no tensor cores that take TF32 (compute capability 8.0)",
+)
+#: Tensor cores, by an instruction of a warpgroup.
+WGMMA = Switch(
+    "TENSOR",
+    (("warpgroups", "tensor cores (PTX wgmma)"),),
+    "warpgroups",
+    "has no instructions for warpgroups (compute capability 9.0)",
+)
 
 #: Whole warps in a tile, vectors of four in a work-item's block, and equal shares of both tiles for all work-items.
 _WARPS = (
@@ -185,14 +199,7 @@ class TensorCores(WarpTiles):
             "STAGES={STAGES} is less than 2, TENSOR={TENSOR} neither 0 nor 1, or PARTS={PARTS} neither 1 nor 2",
         ),
     )
-    switches = (
-        Switch(
-            "TENSOR",
-            (("tensor", "tensor cores (PTX mma.sync)"),),
-            "asynchronous",
-            "has no tensor cores that take TF32 (compute capability 8.0)",
-        ),
-    )
+    switches = (MMA,)
 
     def local_size(self, p: Params) -> tuple[int, int]:
         return p["TSM"] // 64 * (p["TSN"] // 64) * 32, 1
@@ -227,14 +234,7 @@ class Warpgroups(TensorCores):
             "TENSOR={TENSOR} is neither 0 nor 1, or PARTS={PARTS} neither 1 nor 2",
         ),
     )
-    switches = (
-        Switch(
-            "TENSOR",
-            (("warpgroups", "tensor cores (PTX wgmma)"),),
-            "warpgroups",
-            "has no instructions for warpgroups (compute capability 9.0)",
-        ),
-    )
+    switches = (WGMMA,)
 
     def tiles(self, p: Params) -> tuple[int, int, int]:
         return p["TSM"], 128, p["TSK"]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .beyond import ASYNC, ASYNCHRONOUS, GROUPS, ORDER, PARTS, STAGES, TENSOR
+from .beyond import ASYNC, ASYNCHRONOUS, GROUPS, MMA, ORDER, PARTS, STAGES, TENSOR, WGMMA
 from .ladder import PAD, TSK, TSM, TSN, WIDTH, WPTM, WPTN, Prefetch
 from .rules import even, multiple
-from .spec import KernelSpec, Param, Parameters, Params, Rule, Rules, Switch, tiles_over
+from .spec import KernelSpec, Param, Parameters, Params, Rule, Rules, tiles_over
 
 _STAGES = replace(STAGES, default=2, choices=(2, 3))
 _SWITCHED = (
@@ -212,14 +212,7 @@ class TensorCores(Prefetch):
         Rule("PAD % 4 == 0", "PAD={PAD} is not a multiple of 4"),
         *_SWITCHED,
     )
-    switches = (
-        Switch(
-            "TENSOR",
-            (("tensor", "tensor cores (PTX mma.sync)"),),
-            "asynchronous",
-            "has no tensor cores that take TF32 (compute capability 8.0)",
-        ),
-    )
+    switches = (MMA,)
 
     def local_size(self, p: Params) -> tuple[int, int]:
         return p["TSM"] // p["WM"] * (p["TSN"] // p["WN"]) * 32, 1
@@ -258,14 +251,7 @@ class Warpgroups(TensorCores):
         Rule("STAGES > 2", "STAGES={STAGES} is less than 3"),
         *_SWITCHED,
     )
-    switches = (
-        Switch(
-            "TENSOR",
-            (("warpgroups", "tensor cores (PTX wgmma)"),),
-            "warpgroups",
-            "has no instructions for warpgroups (compute capability 9.0)",
-        ),
-    )
+    switches = (WGMMA,)
 
     def tiles(self, p: Params) -> tuple[int, int, int]:
         return 256, 128, p["TSK"]

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .configuration import PRECISIONS
+from .strided import signature, vectors
 from .text import Lines, Text, fill, writes
 
 #: Bytes that a copied panel of A takes at most: it stays in the first cache, or hardly leaves it.
@@ -113,14 +114,9 @@ def _multiplication(c: InPlace) -> Lines:
         #define MR $rows // rows of the register block
         #define NR $columns // columns of the register block
 
-        typedef $vector vector;
-        typedef $vector anywhere __attribute__((aligned($size))); // a vector that may begin at any element
+        $vectors
 
-        __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-        void gemm(const int M, const int N, const int K, const int rows, const int columns, const $real alpha,
-                  const __global $real* restrict A, const long offset_a, const int apart_a, const int step_a,
-                  const __global $real* restrict B, const long offset_b, const int apart_b, const int step_b,
-                  __global $real* restrict C)
+        $signature
         {
             $panel
 
@@ -148,10 +144,10 @@ def _multiplication(c: InPlace) -> Lines:
         """,
         name=c.name,
         real=real,
-        vector=PRECISIONS[c.precision].vector(c.width),
-        size=PRECISIONS[c.precision].size,
         rows=c.rows,
         columns=c.columns,
+        vectors=vectors(c.precision, c.width),
+        signature=signature(c.precision, "ABC", "const int rows, const int columns"),
         requires=f"K <= {c.most_steps}" if c.copies else "rows of A side by side",
         panel=[f"vector panel[{c.most_steps * c.vectors}]; // MR rows of A, one step of k after the other"]
         if c.copies

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .configuration import PRECISIONS
+from .strided import signature, vectors
 from .text import Lines, Text, fill, writes
 
 #: Columns at once: so many multiply-adds for each time that an element of Y is read and written.
@@ -66,13 +67,9 @@ def _product(c: MatrixVector) -> Lines:
         // Costs:    A is read from memory once, in its order.
         // Requires: work-groups of one work-item; $requires.
 
-        $types
+        $vectors
 
-        __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-        void gemm(const int M, const int N, const int K, const int rows, const $real alpha,
-                  const __global $real* restrict A, const long offset_a, const int apart_a, const int step_a,
-                  const __global $real* restrict X, const long offset_x, const int apart_x, const int step_x,
-                  __global $real* restrict Y)
+        $signature
         {
             // identifiers: this work-item's rows of Y
             const int m0 = get_group_id(0)*rows;
@@ -84,7 +81,8 @@ def _product(c: MatrixVector) -> Lines:
         name=c.name,
         real=real,
         requires="rows of A side by side" if c.rows_adjoin else f"steps of k side by side; {c.streams} rows or more",
-        types=[] if c.rows_adjoin else _types(c),
+        vectors=[] if c.rows_adjoin else vectors(c.precision, c.width),
+        signature=signature(c.precision, "AXY", "const int rows"),
         body=_by_columns(c, real) if c.rows_adjoin else _by_rows(c, real),
     )
 
@@ -133,20 +131,6 @@ def _by_columns(c: MatrixVector, real: str) -> Lines:
         columns=[f"const __global {real}* a{j} = A + offset_a + m0 + (long)(k + {j})*step_a;" for j in at_once],
         factors=[f"const {real} x{j} = alpha*x[(long){j}*step_x];" for j in at_once],
         sum=" + ".join(f"x{j}*a{j}[i]" for j in at_once),
-    )
-
-
-@writes
-def _types(c: MatrixVector) -> Lines:
-    precision = PRECISIONS[c.precision]
-    return fill(
-        """
-        typedef $vector vector;
-        typedef $vector anywhere __attribute__((aligned($size))); // a vector that may begin at any element
-
-        """,
-        vector=precision.vector(c.width),
-        size=precision.size,
     )
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 from ..catalog import Limits
 from .configuration import PRECISIONS
+from .strided import arguments
 from .text import Lines, Text, fill, writes
 
 #: Bytes of the first cache for data: what nearly every processor since 2010 has at least. OpenCL reports only the
@@ -281,8 +282,7 @@ def _packing(c: Packed) -> Lines:
 
         __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
         void pack(const int M, const int N, const int K,
-                  const __global $real* restrict A, const long offset_a, const int apart_a, const int step_a,
-                  const __global $real* restrict B, const long offset_b, const int apart_b, const int step_b,
+                  $operands
                   __global $real* restrict Apanels, __global $real* restrict Bpanels)
         {
             const int panel = get_group_id(0);
@@ -304,6 +304,7 @@ def _packing(c: Packed) -> Lines:
         depth=c.depth,
         panel_of_a=panel(c, "a", "MR"),
         panel_of_b=panel(c, "b", "NR"),
+        operands=arguments(c.precision, "AB"),
         real=c.real,
     )
 

@@ -61,7 +61,7 @@
 #define LONG (ROWS ? WARPS*WPT : 32*WIDTH*WPT) // rows of A, or columns of B, in a tile
 #define SUMS (LONG*LINES)                     // elements of a tile
 #define OWN (WPT*LINES*(ROWS ? 1 : WIDTH))    // sums that a work-item keeps
-#define AT_ONCE (OWN < 8 ? OWN : 8)           // of which so many are added up at once
+#define AT_ONCE (OWN < 8 ? OWN : 8)           // how many of these are added up at once
 #if WIDTH == 4
 #define vector float4
 #else
@@ -75,9 +75,9 @@
 #define IN_ORDER() mem_fence(CLK_GLOBAL_MEM_FENCE)
 #endif
 
-// multiply: step k of those whose lines are in local memory. Each work-item has rows of its own (ROWS = 0), or steps of
-// its own (ROWS = 1). A loop whose length the compiler knows has the loads of several steps under way at a time, which
-// is what makes it fast
+// multiply: step k, for which the lines of the short operand are in local memory. Each work-item has rows of its own
+// (ROWS = 0), or steps of its own (ROWS = 1). Where the compiler knows how long a loop is, it starts the loads of
+// several steps at once, and this makes the kernel fast
 #if ROWS
 #define EACH (32*WIDTH)                       // from one step of a work-item to its next
 #define FIRST (lane*WIDTH)

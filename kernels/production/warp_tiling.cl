@@ -3,10 +3,10 @@
 //
 // Before:   17_stream_k. Its ideas and those below it, for any size. In 09_prefetch the elements
 //           of a work-item are scattered over the tile, and each float takes a load from local
-//           memory. Here, as in 15_warp_tiles, the 32 work-items of a warp share
-//           one compact block and read it as vectors of 4. While one step of k is multiplied,
-//           the vectors for the next step are loaded into registers, and the next tiles are
-//           copied to local memory.
+//           memory. Here, as in 15_warp_tiles, the 32 work-items of a warp share one compact
+//           block and read it as vectors of 4. While one step of k is multiplied, the vectors
+//           for the next step are loaded into registers, and the next tiles are copied to local
+//           memory.
 // Costs:    STAGES*TSK*(TSM + TSN + PAD) floats of local memory, WPTM*WPTN accumulators and
 //           2*(WPTM + WPTN) further registers; 1/TSM + 1/TSN global and 1/WPTM + 1/WPTN local
 //           loads per multiply-add, the local ones 4 at a time. With GROUPS also a workspace
@@ -294,7 +294,7 @@
 #endif
 
 // strip: some lines of an edge strip of C, either of its rows below the tiles or of its columns beside them. A line
-// crosses the strip: it is a part of one column of C in the rows, and of one row of C in the columns. The sum of each
+// crosses the strip: below the tiles it is a part of one column of C, beside them a part of one row. The sum of each
 // element is shared by several work-items, and neighbours read neighbouring floats: down a column of B if it is not
 // transposed, and across the lines otherwise
 void strip(const int M, const int N, const int K, const size_t lda, const size_t ldb,
@@ -478,7 +478,7 @@ void gemm(const int M, const int N, const int K,
             MULTIPLY(0)
         }
 #endif
-        // barrier: nobody needs the last tile any more, and no copy of zeroes is under way
+        // barrier: nobody needs the last tile any more, and no copy of zeroes is still under way
         AWAIT(0);
         barrier(CLK_LOCAL_MEM_FENCE);
 
@@ -520,7 +520,7 @@ void gemm(const int M, const int N, const int K,
                 const long start = line*first/groups;
                 const int second = start < begin && start%steps != 0;
 #if WPTM*WPTN <= 32
-                #pragma unroll 4                             // the loads of several parts at once, if registers are left
+                #pragma unroll 4                             // the loads of several parts at once, if registers allow
 #endif
                 for (int from = first; from <= last; from++) {
                     // if there are few steps, some work-groups have none

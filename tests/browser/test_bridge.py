@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import lacking
-from lab import CHROMIUM, browser_path
-from playwright.sync_api import sync_playwright
+from lab import browser_path, opened
 
 from gemmlab import widgets
 
@@ -41,13 +40,11 @@ PAGE = """
 def page():
     if browser_path() is None:
         lacking("no Chromium")
-    with sync_playwright() as player:
-        browser = player.chromium.launch(executable_path=browser_path(), args=CHROMIUM)
+    with opened() as browser:
         page = browser.new_page()
         page.set_content(PAGE % json.dumps(SCRIPT))
         page.wait_for_function("window.ready")
         yield page
-        browser.close()
 
 
 def test_a_widget_that_is_shown_late_hides_its_picture(page):

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import lacking
-from lab import CHROMIUM, browser_path
-from playwright.sync_api import sync_playwright
+from lab import browser_path, opened
 
 from gemmlab import widgets
 from gemmlab.draw.landscape import Cell, landscape, name_of
@@ -45,13 +44,11 @@ def page():
          "legal": (x, y) != (32, 2), "here": (x, y) == (16, 1)}
         for c, x in enumerate((8, 16, 32)) for r, y in enumerate((1, 2))
     ]  # fmt: skip
-    with sync_playwright() as player:
-        browser = player.chromium.launch(executable_path=browser_path(), args=CHROMIUM)
+    with opened() as browser:
         page = browser.new_page()
         page.set_content(PAGE % (json.dumps(SCRIPT), json.dumps({"svg": svg, "cells": cells, "words": "two axes"})))
         page.wait_for_function("window.ready")
         yield page
-        browser.close()
 
 
 def focused(page) -> str:

@@ -12,7 +12,19 @@ from conftest import in_part
 
 from gemmlab import simt
 from gemmlab.catalog.spec import tiles_over
-from gemmlab.family import Configuration, direct, in_place, matrix_vector, origins, packed, shared, warps, write, writer
+from gemmlab.family import (
+    Configuration,
+    direct,
+    in_place,
+    matrix_vector,
+    origins,
+    packed,
+    shared,
+    strided,
+    warps,
+    write,
+    writer,
+)
 from gemmlab.family.configuration import PRECISIONS
 
 #: Of the kernels of warps: for texts differ little from one to the next.
@@ -75,7 +87,7 @@ def test_every_line_has_a_function_that_wrote_it():
 
 
 def test_every_function_that_returns_lines_signs_them():
-    for module in (direct, in_place, matrix_vector, packed, shared, warps, writer):
+    for module in (direct, in_place, matrix_vector, packed, shared, strided, warps, writer):
         for name, function in vars(module).items():
             here = inspect.isfunction(function) and function.__module__ == module.__name__
             if here and function.__annotations__.get("return") == "Lines":
@@ -140,10 +152,19 @@ def test_the_microscope_finds_nothing_in_kernels_of_warps(c):
     assert run.ok and right, run.verdict
 
 
+def assert_seen(c: Configuration, mistakes: dict[str, tuple[str, str]]) -> None:
+    """The microscope sees each mistake: a pattern in the text, and what replaces it."""
+    text = write(c)
+    for mistake, (old, new) in mistakes.items():
+        broken = re.sub(old, new, text)
+        assert broken != text, mistake
+        run, right = simulated(c, broken)
+        assert not (run.ok and right), mistake
+
+
 def test_the_microscope_finds_what_is_wrong_with_warps():
     """A missing barrier, a copy to a wrong place, another work-item's element, and a wrong sign are each seen."""
     c = Configuration("z", "C", "N", True, edges="both", tail=True, unit="tensor", stages=3, **WARPS)
-    text = write(c)
     mistakes = {
         "barrier": (r"(AWAIT\(STAGES - 2\);\n\s+)barrier\(CLK_LOCAL_MEM_FENCE\);", r"\1;"),
         "stage": (r"now > 0 \? now - 1 : STAGES - 1", "now"),
@@ -154,17 +175,12 @@ def test_the_microscope_finds_what_is_wrong_with_warps():
         "column": (r"t\*2 \+ j%2", "t + j%2*4"),
         "sign": (r"MMA\(im, i, j, -", "MMA(im, i, j, "),
     }
-    for mistake, (old, new) in mistakes.items():
-        broken = re.sub(old, new, text)
-        assert broken != text, mistake
-        run, right = simulated(c, broken)
-        assert not (run.ok and right), mistake
+    assert_seen(c, mistakes)
 
 
 def test_the_microscope_finds_what_is_wrong_on_purpose():
     """A missing barrier, guard, tail, conjugation and beta are each seen, in a text with all of them."""
     c = Configuration("c", "C", "N", beta=True, edges="both", tail=True, **SMALL)
-    text = write(c)
     mistakes = {
         "barrier": (r"barrier\(CLK_LOCAL_MEM_FENCE\);", ";"),
         "rows": (r"m0 \+ i < M && ", ""),
@@ -174,17 +190,14 @@ def test_the_microscope_finds_what_is_wrong_on_purpose():
         "beta": (r"product\(beta, ", "product(alpha, "),
         "offset": (r"A \+= offset_a;", ""),
     }
-    for mistake, (old, new) in mistakes.items():
-        broken = re.sub(old, new, text)
-        assert broken != text, mistake
-        run, right = simulated(c, broken)
-        assert not (run.ok and right), mistake
+    assert_seen(c, mistakes)
     c = Configuration("z", "C", "R", beta=True, edges="both", **DIRECT)
-    for old, new in ((r"min\(own_m, M - WPTM\)", "own_m"), (r"im\[2\*i\]", "0"), (r"re\[2\*i\]", "-re[2*i]")):
-        broken = re.sub(old, new, write(c))
-        assert broken != write(c)
-        run, right = simulated(c, broken)
-        assert not (run.ok and right), old
+    mistakes = {
+        "place": (r"min\(own_m, M - WPTM\)", "own_m"),
+        "imaginary": (r"im\[2\*i\]", "0"),
+        "sign": (r"re\[2\*i\]", "-re[2*i]"),
+    }
+    assert_seen(c, mistakes)
 
 
 def test_vectors_are_taken_as_wide_as_asked():

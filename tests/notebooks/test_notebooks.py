@@ -592,15 +592,9 @@ WRONG |= {
     "16_2": [
         body(16, ("            FRAGMENT((k + 1)%TSK, (k + 1)%2)\n", "")),
         body(16, ("            FRAGMENT((k + 1)%TSK, (k + 1)%2)\n", "            FRAGMENT(k, k%2)\n")),
-        body(16, ("                AWAIT(STAGES - 2);\n", "")),
-        body(16, ("                AWAIT(STAGES - 2);\n", "                AWAIT(0);\n")),
-        body(
-            16,
-            (
-                "                AWAIT(STAGES - 2);\n                barrier",
-                "                AWAIT(STAGES - 2);\n                // barrier",
-            ),
-        ),
+        body(16, ("                AWAIT(STAGES - 2); barrier", "                barrier")),
+        body(16, ("                AWAIT(STAGES - 2); barrier", "                AWAIT(0); barrier")),
+        body(16, ("                AWAIT(STAGES - 2); barrier", "                AWAIT(STAGES - 2); // barrier")),
         body(16, ("now = !BEYOND && left == TSK ? now : now + 1 < STAGES ? now + 1 : 0;", "")),
     ],
     "16_3": [
