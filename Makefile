@@ -18,7 +18,7 @@ comma := ,
 
 # As root (in a container, say) Jupyter asks to be told that this is wanted.
 lab: $(VENV)/lab.done
-	@$(BIN)/python -m gemmlab.widgets.lab
+	@$(BIN)/python -m gemmlab.widgets.lab $(OPTIONS)
 
 # Several processes test side by side: one thread each for NumPy, whose threads would wait busily for each other.
 test: $(VENV)/test.done

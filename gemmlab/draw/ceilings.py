@@ -25,17 +25,17 @@ def bars(ceilings: Sequence[Ceiling], measured: float | None = None, title: str 
         measured: as a share of the same peak (0 to 1), or None.
         title: such as the names of kernel and chip.
     """
-    said = "; ".join(f"{c.resource} {percent(c.share)}" for c in ceilings)
+    words = [percent(c.share) if c.low == c.share else f"{percent(c.low)} to {percent(c.share)}" for c in ceilings]
+    said = "; ".join(f"{c.resource} {word}" for c, word in zip(ceilings, words, strict=True))
     more = "" if measured is None else f". Measured: {percent(measured)}"
     picture = Picture(8, 1.3 + 0.36 * len(ceilings), f"{title or 'A kernel'}: {said}{more}")
     ax = picture.axes_plain()
     lowest = min(ceilings, key=lambda c: (c.share, c.low))
-    for row, c in enumerate(ceilings):
+    for row, (c, word) in enumerate(zip(ceilings, words, strict=True)):
         colour = ORANGE if c is lowest else BLUE
         ax.barh(-row, 100 * c.share, height=0.62, color=faint(colour, 0.35 if c.low < c.share else 0.8))
         ax.barh(-row, 100 * c.low, height=0.62, color=faint(colour, 0.8))
-        words = percent(c.share) if c.low == c.share else f"{percent(c.low)} to {percent(c.share)}"
-        ax.text(100 * c.share + 0.8, -row, words, va="center", color=INK, fontsize=9)
+        ax.text(100 * c.share + 0.8, -row, word, va="center", color=INK, fontsize=9)
     legend: list = [
         Patch(color=faint(ORANGE, 0.8), label="the lowest ceiling"),
         Patch(color=faint(BLUE, 0.8), label="the others"),

@@ -16,24 +16,27 @@ from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, RED, Picture, count, sho
 
 def criteria(found: Sequence[Criterion], title: str = "") -> Picture:
     """The criteria as a table: what the product has, what it needs, and whether that suffices."""
-    answers = {True: ("enough", GREEN), False: ("too little", RED), None: ("", INK)}
-    said = "; ".join(f"{c.name}: {short(c.value)} {c.unit} {answers[c.met][0]}".strip() for c in found)
-    picture = Picture(8.6, 0.3 * (len(found) + 2), f"{title}: {said}")
+    enough = [c.name for c in found if c.met]
+    lacking = [f"{c.name}, {short(c.value)} of {short(c.needed)} {c.unit}" for c in found if c.needed and not c.met]
+    said = [f"too little for {'; '.join(lacking)}"] * bool(lacking) + [f"enough for {', '.join(enough)}"] * bool(enough)
+    picture = Picture(8.6, 0.3 * (len(found) + 2), f"{title}: {'; '.join(said)}")
     ax = picture.sheet()
     ax.set_aspect("auto")
-    _row(ax, 0, "criterion", "has", "needs", ("", INK), "counted in")
+    _row(ax, 0, "criterion", "has", "needs", "", "counted in")
     for row, c in enumerate(found, 1):
-        _row(ax, row, c.name, short(c.value), "" if c.needed is None else short(c.needed), answers[c.met], c.unit)
+        answer = {True: "enough", False: "too little", None: ""}[c.met]
+        _row(ax, row, c.name, short(c.value), "" if c.needed is None else short(c.needed), answer, c.unit)
+        if c.met is not None:
+            ax.plot(0.42, -row, "o" if c.met else "X", color=GREEN if c.met else RED, markersize=7)
     ax.set(xlim=(0, 1), ylim=(-len(found) - 0.8, 0.8))
     return picture
 
 
-def _row(ax, row: int, name: str, has: str, needs: str, answer: tuple[str, str], unit: str) -> None:
-    """A line of the table; the answer is a word and its colour."""
-    places = ((0.01, "left"), (0.3, "right"), (0.39, "right"), (0.42, "left"), (0.53, "left"))
-    words = ((name, INK), (has, INK), (needs, INK), answer, (unit, INK))
-    for (x, side), (word, colour) in zip(places, words, strict=True):
-        ax.text(x, -row, word, color=colour, fontsize=9, ha=side, va="center")
+def _row(ax, row: int, *words: str) -> None:
+    """A line of the table: the criterion, what the product has and needs, the answer, and the unit."""
+    places = ((0.01, "left"), (0.3, "right"), (0.39, "right"), (0.44, "left"), (0.55, "left"))
+    for (x, side), word in zip(places, words, strict=True):
+        ax.text(x, -row, word, color=INK, fontsize=9, ha=side, va="center")
 
 
 def choices(rows: Sequence[int], columns: Sequence[int], names: Sequence[Sequence[str]], title: str = "") -> Picture:
@@ -45,7 +48,7 @@ def choices(rows: Sequence[int], columns: Sequence[int], names: Sequence[Sequenc
         title: such as the name of the device.
     """
     found = list(dict.fromkeys(name for line in names for name in line))
-    said = "; ".join(f"{name}: {sum(line.count(name) for line in map(list, names))} sizes" for name in found)
+    said = "; ".join(f"{name}: {count(sum(list(line).count(name) for line in names), 'size')}" for name in found)
     picture = Picture(7.5, 4, f"{title}. {said}")
     ax = picture.axes_plain()
     colours = matplotlib.colormaps["tab20"](np.arange(len(found)) % 20)
@@ -72,7 +75,10 @@ def launches(parts: Sequence[tuple[int, int, int, int, str]], times: Mapping[str
             "rows", "columns" or "both" (as `gemmlab.family.split.Launch` has them).
         times: of each launch, by its edges, in milliseconds.
     """
-    words = [f"{rows} x {columns}, guards {edges}" for _, _, rows, columns, edges in parts]
+    words = [
+        f"{rows} x {columns}, {'no guards' if edges == 'none' else f'guards {edges}'}"
+        for _, _, rows, columns, edges in parts
+    ]
     if times:
         words = [f"{word}, {times[part[4]]:.3f} ms" for word, part in zip(words, parts, strict=True)]
     picture = Picture(6.5, 3.8, f"C in {count(len(parts), 'part')}: {'; '.join(words)}")

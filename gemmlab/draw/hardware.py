@@ -152,8 +152,8 @@ def shifts(m: int, n: int, rows: int, cols: int) -> Picture:
         ]
         ax.add_patch(Rectangle((left + 0.1, -top - rows + 0.1), cols - 0.2, rows - 0.2, facecolor=faint(colour, 0.35),
                                edgecolor=colour, linewidth=1.2))  # fmt: skip
-        owned = left + over + (cols - over) / 2, -(top + up + (rows - up) / 2)
-        ax.text(*owned, str(g), ha="center", va="center", color=INK, fontsize=9)
+        first = left + over + 0.6, -(top + up + 0.6)  # the first element that it owns, which no other tile covers
+        ax.text(*first, str(g), ha="center", va="center", color=INK, fontsize=9)
     ax.add_patch(Rectangle((0, -m), n, m, fill=False, edgecolor=INK, linewidth=1.5))
     ax.set_axis_off()
     ax.set_aspect("equal")

@@ -19,6 +19,8 @@ _STYLES = (("o-", GREEN), ("^--", BLUE), ("D:", ORANGE), ("s-.", MAGENTA), ("v-"
 PASSES = {"gemm": GREEN, "fix-up": MAGENTA, "pad": BLUE, "transpose": ORANGE, "unpad": GREY}
 #: Devices look alike in all chapters: how their names begin, in the order of `_STYLES`.
 _DEVICES = ("here", "NVIDIA H200", "K40m", "Intel", "PoCL")
+#: And so do the ways of treating edges.
+_WAYS = ("pad", "guard", "shift", "split", "auto")
 #: Of more kernels than this a ladder does not write the rates, which would overlap.
 _FEW = 17
 #: Up to so many values along an axis are evenly spaced.
@@ -108,8 +110,9 @@ def ladder(series: Mapping[str, Mapping[Key, float]], yardsticks: Mapping[str, f
         for kernel in there if len(kernels) <= _FEW and (len(series) < 4 or name in list(series)[:2]) else ():
             value = values[kernel]
             words = f"{value / 1000:.1f}k" if value >= 10_000 else short(value)  # so that neighbours do not overlap
-            crossed = any(1.5 * value < line < 3.5 * value for line in yardsticks.values())  # a number above the mark
-            ax.annotate(words, (places[kernel], value), (0, -13 if crossed else 6), textcoords="offset points",
+            others = [rates[kernel] for other, rates in series.items() if other != name and kernel in rates]
+            below = _crowded_above(value, [*others, *yardsticks.values()])
+            ax.annotate(words, (places[kernel], value), (0, -13 if below else 6), textcoords="offset points",
                         ha="center", color=INK, fontsize=8)  # fmt: skip
     for style, (name, value) in zip(itertools.cycle((":", "-.")), yardsticks.items(), strict=False):
         label = f"{name}: {value / 1000:.1f}k"
@@ -123,6 +126,13 @@ def ladder(series: Mapping[str, Mapping[Key, float]], yardsticks: Mapping[str, f
     ax.legend(frameon=False, labelcolor=INK, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     ax.margins(y=0.2)
     return picture
+
+
+def _crowded_above(value: float, others: Sequence[float]) -> bool:
+    """Whether other marks of a ladder leave less room for a number above the mark of `value` than below it."""
+    above = min((other / value for other in others if other >= value), default=math.inf)
+    below = min((value / other for other in others if other < value), default=math.inf)
+    return above < min(4, below)  # up to 4 times as much, a mark would be where the number is
 
 
 @dataclass(frozen=True)
@@ -206,7 +216,6 @@ def _draw_tries(ax, history: Sequence[Try], original: float | None) -> None:
                         color=INK, fontsize=8)  # fmt: skip
     ax.set(xlim=(left, right), ylim=(0, top))
     ax.set_xticks([place + 1 for place, _ in shown] or [1])
-    ax.yaxis.set_major_formatter(lambda rate, _: f"{rate:,.0f}" if 100 <= rate < 1e6 else f"{rate:.3g}")
     ax.set_title("your tries, GFLOPS", color=INK, fontsize=8)
 
 
@@ -217,6 +226,7 @@ def _bare(picture: Picture, place: tuple[float, float, float, float]):
     ax.tick_params(colors=INK, labelsize=8)
     ax.grid(axis="y", color=INK, alpha=0.25, linewidth=0.5)
     ax.set_axisbelow(True)
+    ax.yaxis.set_major_formatter(lambda rate, _: f"{rate:,.0f}" if 100 <= rate < 1e6 else f"{rate:.3g}")
     for side, spine in ax.spines.items():
         spine.set_visible(side == "bottom")
         spine.set_color(INK)
@@ -298,9 +308,9 @@ def ranges(
 
 
 def _styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Marker and colour of each curve; those of a device are always the same, others take what is left, in turn."""
+    """Marker and colour of each curve; those of a device or a way are always the same, others take what is left."""
     found: dict[str, tuple[str, str]] = {}
-    for start, style in zip(_DEVICES, _STYLES, strict=True):
+    for start, style in (*zip(_DEVICES, _STYLES, strict=True), *zip(_WAYS, _STYLES, strict=True)):
         name = next((name for name in names if name.startswith(start)), None)
         if name is not None:
             found[name] = style

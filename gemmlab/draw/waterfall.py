@@ -43,7 +43,7 @@ def waterfall(
             [now / 1000] * 2, [-row - 0.35, -row - (1.35 if row + 1 < len(names) else 0.35)], color=INK, linewidth=1
         )
         across = [rate for rate in lines.values() if 1000 * high < rate < 1000 * high + room]  # through the number
-        ax.text(max([1000 * high, *across]) / 1000 + 0.6, -row, f"{now / 1000:.1f}", va="center", color=INK, fontsize=9)
+        ax.text(max([1000 * high, *across]) / 1000 + 1, -row, f"{now / 1000:.1f}", va="center", color=INK, fontsize=9)
         ax.text(1.02, -row, words.get(names[row], ""), transform=aside, va="center", color=INK, fontsize=9)
     for (name, rate), side in zip(lines.items(), ("left", "right", "right"), strict=False):
         ax.axvline(rate / 1000, color=ORANGE, linewidth=1.5, linestyle="--", zorder=0)

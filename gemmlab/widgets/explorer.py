@@ -22,7 +22,7 @@ from ..worker.idle import Job
 from . import panel
 from .beside import Beside
 from .recorded import Measured, Recorded
-from .settings import Settings
+from .settings import MEANINGS, SIZES, Settings
 from .shell import Newest, Shell, escape, free, on_any_thread
 
 #: A job (check and timing) that is predicted to take longer than this many seconds is refused.
@@ -155,6 +155,10 @@ class Explorer(Shell):
         if "again" in message:
             self._return(message["again"])
         super().said(message)
+
+    def choices(self, control: w.SelectionSlider) -> str:
+        is_size = control.description in MEANINGS
+        return f"a whole number from 1 to {SIZES[-1]:,}" if is_size else super().choices(control)
 
     # A move: what needs no measuring is shown at once; what has settled is measured.
 

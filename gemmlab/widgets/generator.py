@@ -108,7 +108,8 @@ class Generator(Shell):
             text = write(c)
             lit = changed(self._text, text)
             self._text, self._listing = text, listing(c, text, lit)
-            words = f"{c.name}: {len(text.splitlines())} lines; the last switch has changed {len(lit)} of them."
+            moved = f"; the last switch has changed {len(lit)} of them" if self.panel.value else ""
+            words = f"{c.name}: {len(text.splitlines())} lines{moved}."
         said = f'<p class="gemmlab-said" style="overflow-wrap:anywhere">{escape(words)}</p>'
         self.panel.value = f'<div data-key="{key}" style="{_NARROW}">{said}{self._listing}</div>'
 

@@ -1,4 +1,4 @@
-"""Start JupyterLab on the notebooks of a checkout: `make lab`."""
+"""Start JupyterLab on the notebooks of a checkout: `make lab`, with Jupyter's own options in OPTIONS."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ def command() -> list[str]:
     if not _has_browser():
         print("There is no browser on this machine: open the address that Jupyter prints below in a browser of yours.")
         print("From another machine, forward the port first, for example: ssh -L 8888:localhost:8888 this-machine")
+        print("Out of a container, publish port 8888 and let Jupyter listen: make lab OPTIONS=--ServerApp.ip=0.0.0.0")
         words.append("--no-browser")
-    return words
+    return words + sys.argv[1:]
 
 
 def _has_browser() -> bool:

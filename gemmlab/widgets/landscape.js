@@ -74,7 +74,10 @@ function render({ model, el }) {
       group.setAttribute("role", "button");
       group.setAttribute("aria-disabled", String(!cell.legal));
       group.prepend(document.createElementNS("http://www.w3.org/2000/svg", "title"));
-      group.addEventListener("click", () => choose(cell));
+      group.addEventListener("click", () => {
+        reach(cell);
+        choose(cell);
+      });
       group.addEventListener("keydown", press(cell));
       groups.set(`${cell.column},${cell.row}`, { cell, group });
     }

@@ -130,7 +130,7 @@ def _facts(result: Result, spec: KernelSpec, limits: Limits) -> dict[str, str]:
     low, high = (gflops(result.m, result.n, result.k, ms * 1e-3) for ms in (result.kernel_ms[2], result.kernel_ms[1]))
     spread = f"{short(low)} to {short(high)} in {result.repeats} runs"
     return {
-        "kernel": f"{short(result.gflops)} GFLOPS, median ({spread}), {brief(result.kernel_ms[0])} ms",
+        "kernel": f"{short(result.gflops)} GFLOPS, median ({spread}), {brief(result.kernel_ms[0])}\u00a0ms",
         "error": f"{result.error:.1e} (at most {result.bound:.1e} is allowed)",
         "compiled in": f"{result.build_seconds:.2f} s" + (f"; path: {result.path}" if spec.switches else ""),
         **_sizes(spec, result.params, limits),

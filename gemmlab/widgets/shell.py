@@ -192,8 +192,12 @@ class Shell:
             if text in values:
                 control.value = values[text]
             else:
-                words = f"{name} cannot be {text!r}: choose one of {', '.join(values)}."
+                words = f"{name} cannot be {text!r}: choose {self.choices(control)}."
                 self.bridge.send({"refused": name, "words": words})
+
+    def choices(self, control: w.SelectionSlider) -> str:
+        """What can be typed beside a slider, in words."""
+        return f"one of {', '.join(label for label, _ in control.options)}"
 
     def ready(self) -> None:
         """Called when the widget is shown; a subclass waits here for its first result, so the cell ends with it."""

@@ -62,6 +62,7 @@ def test_a_click_chooses_a_cell_wherever_in_it(page):
             page.evaluate("window.sent = []")
             page.mouse.click(box["x"] + share * box["width"], box["y"] + share * box["height"])
             assert page.evaluate("window.sent") == [place]
+            assert page.locator("[tabindex='0']").get_attribute("id") == name, "the keyboard goes on from there"
 
 
 def test_tab_stops_once_and_arrows_and_enter_do_the_rest(page):

@@ -36,7 +36,10 @@ def test_the_bars_are_the_ceilings():
     (line,) = [line for line in ax.lines if same_color(line.get_color(), GREEN)]
     assert line.get_xdata()[0] == pytest.approx(100 * rung.share)
     assert [label.get_text() for label in ax.get_yticklabels()] == [c.resource for c in rung.ceilings]
-    assert all(f"{c.resource} {model.percent(c.share)}" in picture.alt for c in rung.ceilings)
+    said = dict(zip([c.resource for c in rung.ceilings], picture.alt.split(": ", 1)[1].split("; "), strict=True))
+    for c in rung.ceilings:
+        assert c.resource in said[c.resource]
+        assert model.percent(c.low) in said[c.resource] and model.percent(c.share) in said[c.resource]
     assert "Measured" in picture.alt and "Measured" not in ceilings.bars(rung.ceilings).alt
 
 

@@ -514,6 +514,23 @@ def test_a_ladder_of_all_kernels_goes_from_left_to_right():
     assert overlapping(extents(picture, [*ax.texts, *ax.get_xticklabels()])) == []
 
 
+def test_the_numbers_of_a_ladder_keep_clear_of_the_marks_of_other_devices():
+    mine = {1: 1.5, 3: 9.5, 6: 12.8, 9: 16.4}
+    others = {"Intel": {1: 11.0, 3: 167.0, 6: 8.0, 9: 21.0}, "PoCL": {1: 2.6, 3: 19.0, 6: 5.0}}
+    picture = plot.ladder({"here": mine, "NVIDIA H200": {1: 6332.0, 3: 12_600.0}, **others})
+    (ax,) = picture.axes
+    numbers = extents(picture, ax.texts)
+    marks = [ax.transData.transform(point) for line in ax.lines for point in line.get_xydata()]
+    assert len(numbers) == 6 and not any(box.contains(x, y) for box in numbers for x, y in marks)
+
+
+def test_the_ways_of_treating_edges_look_the_same_in_every_chart():
+    few = {way: {1: 1.0} for way in ("pad", "guard", "shift")}
+    first, second = (plot.lines(series, "size").axes[0].lines for series in (few, {"AutoGEMM": {1: 1.0}, **few}))
+    assert [line.get_color() for line in first] == [line.get_color() for line in second[1:]]
+    assert second[0].get_color() not in {line.get_color() for line in first}
+
+
 def test_the_names_below_the_kernels_of_a_chart_stand_apart():
     for kernel in (3, "warp_tiling"):
         picture = plot.tries(TRIES, {1: 12.0, kernel: 9.0}, kernel)

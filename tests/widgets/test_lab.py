@@ -1,6 +1,7 @@
 """`make lab` passes on what Jupyter needs, and says so."""
 
 import os
+import sys
 
 import pytest
 
@@ -12,6 +13,16 @@ from gemmlab.widgets import lab
 def test_root_is_told_to_jupyter(user, told, monkeypatch, capsys):
     monkeypatch.setattr(os, "geteuid", lambda: user)
     assert ("--allow-root" in lab.command()) == told == ("root" in capsys.readouterr().out)
+
+
+@pytest.fixture(autouse=True)
+def no_options(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["lab"])
+
+
+def test_options_of_jupyter_are_passed_on(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["lab", "--ServerApp.ip=0.0.0.0"])
+    assert "--ServerApp.ip=0.0.0.0" in lab.command()
 
 
 @pytest.mark.parametrize("there", (True, False))
