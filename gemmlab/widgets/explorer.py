@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import textwrap
 import threading
+import time
 from typing import Any
 
 import ipywidgets as w
@@ -23,7 +24,7 @@ from . import panel
 from .beside import Beside
 from .recorded import Measured, Recorded
 from .settings import MEANINGS, SIZES, Settings
-from .shell import Newest, Shell, escape, free, on_any_thread
+from .shell import WORDS_FIRST, Newest, Shell, escape, free, on_any_thread
 
 #: A job (check and timing) that is predicted to take longer than this many seconds is refused.
 MOST_SECONDS = 2.0
@@ -103,6 +104,7 @@ class Explorer(Shell):
         self.bridge.held = False
         self.bridge.observe(lambda change: self._wait(), "held")
         self._draw = Newest(self._show_chart)
+        self._drawn: tuple[list[Try], dict[Key, float], float | None] | None = None  # what the chart shows
 
     def _make_buttons(self) -> None:
         self._reset = w.Button(description="Reset", tooltip="Return to the initial settings")
@@ -243,11 +245,14 @@ class Explorer(Shell):
             self._plan()
 
     def _redraw(self) -> None:
-        """Show the newest outcome again, with what has arrived to compare it with: at once in words, then the chart."""
+        """Show the newest outcome again, with what has arrived to compare it with; draw the chart if it is another."""
         with self._lock:
             if self._shown:
                 self._show(*self._shown)
-                self._draw(list(self._history))
+                chart = list(self._history), self._beside.best(), self._original()
+                if chart != self._drawn:
+                    self._drawn = chart
+                    self._draw(chart)
 
     def _show(self, outcome: client.Outcome, notes: list[str]) -> None:
         """Say what came out."""
@@ -272,10 +277,12 @@ class Explorer(Shell):
                 self._recorded.show(values, self._here(values, result.gflops) if outcome.ok else None)
         self._arrived.set()
 
-    def _show_chart(self, history: list[Try]) -> None:
+    def _show_chart(self, chart: tuple[list[Try], dict[Key, float], float | None]) -> None:
         """Draw the tries; this takes longer than all that is said, so it runs on a thread of its own."""
+        time.sleep(WORDS_FIRST)
+        history, best, original = chart
         try:
-            content = panel.chart(history, self._beside.best(), self.spec.number, self._original())
+            content = panel.chart(history, best, self.spec.number, original)
         except Exception as error:
             content = _in_words(error)
         self._chart.value = content

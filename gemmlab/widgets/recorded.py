@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from itertools import combinations, product
 from pathlib import Path
@@ -21,7 +22,7 @@ from ..draw.landscape import Cell, in_words, landscape, name_of
 from ..draw.picture import BLUE, GREEN, Picture, short
 from ..model.ceilings import named
 from .settings import in_view
-from .shell import Newest, escape, on_any_thread
+from .shell import WORDS_FIRST, Newest, escape, on_any_thread
 
 #: The name of the line for what the model allows.
 CEILING = "the model's ceiling"
@@ -195,6 +196,8 @@ class Recorded(w.VBox):
     def _show_picture(self, axes: tuple[str, str]) -> None:
         """Show where the reader is; draw the landscape only if it is another one, as this takes a tenth of a second."""
         try:
+            if self._view(*axes).differs_from(self._drawn):
+                time.sleep(WORDS_FIRST)
             view = self._view(*axes)
             with self._grid.hold_sync():
                 self._grid.cells = _described(view)

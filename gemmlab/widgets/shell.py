@@ -16,6 +16,10 @@ from IPython.display import display
 from ..draw.picture import Picture
 from ..worker.mailbox import Mailbox
 
+#: Seconds that a thread waits before it draws a picture. Meanwhile, what is said in words is sent to the page: drawing
+#: would delay that, as only one thread of Python runs at a time.
+WORDS_FIRST = 0.03
+
 
 class Bridge(anywidget.AnyWidget):
     """The part of a widget that runs in the page: see ``bridge.js``.

@@ -149,6 +149,20 @@ def test_the_answer_is_said_before_its_chart_is_drawn(explorer, desk, monkeypatc
     assert soon(lambda: explorer._chart.value == "the chart")
 
 
+def test_a_chart_is_drawn_again_only_if_it_is_another_one(explorer, desk):
+    """The peak is said in words only; the rate of another kernel is a new bar."""
+    asked_for = []
+    explorer._draw = asked_for.append
+    (peak,), chart = desk.idle.plans["peaks"], desk.idle.plans["chart"]
+    peak.done(Outcome({}, {"gflops": 8.0}))
+    assert "25 % of this device" in explorer.panel.value and asked_for == []
+    other = next(job for job in chart if job.job == "measure")
+    desk.asked.append((other.arguments | {"params": {}, "m": 64, "n": 64, "k": 64}, other.done, None))
+    desk.answer(5.0)
+    ((_, best, _),) = asked_for
+    assert best[other.arguments["kernel"]] == pytest.approx(5.0)
+
+
 def test_the_whole_call_is_divided_into_its_passes(explorer):
     """As a bar, so that it can be said which of them takes most time."""
     assert "gemm 0.26 ms (50%)" in explorer.panel.value and "pad A 0.26 ms (50%)" in explorer.panel.value
