@@ -149,15 +149,8 @@ def pytest_runtest_setup(item) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Tests of one notebook share a JupyterLab, so that one process runs them; all others go wherever there is room."""
-    from xdist.scheduler import LoadScopeScheduling
-
-    class ByNotebook(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            file, _, name = nodeid.partition("::")
-            if "browser/" not in file:
-                return nodeid
-            return file + name.partition("[")[2] if file.endswith("test_chapters.py") else file
+    """Only for several processes: pytest-xdist need not be there for one."""
+    from scheduling import ByNotebook
 
     return ByNotebook(config, log)
 
