@@ -12,6 +12,8 @@ JOBS ?= $(shell $(PYTHON) -c "import os; print(min(8, os.cpu_count() + 1))")
 # quarters of the time. A process takes up to 3 GB of memory when it tests pages.
 JOBS_ALL ?= $(shell $(PYTHON) -c "import os; \
   gb = os.sysconf('SC_PAGE_SIZE')*os.sysconf('SC_PHYS_PAGES')//10**9; print(max(1, min(8, os.cpu_count() + 2, gb//3)))")
+# Tests start hundreds of processes, which would compile the package each: have Python keep what it has compiled.
+export PYTHONDONTWRITEBYTECODE :=
 comma := ,
 
 .PHONY: lab test test-all lint notebooks pictures tables bench clean

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import sys
 import zlib
 from collections import Counter
 from pathlib import Path
@@ -14,6 +15,10 @@ from gemmlab.caches import Notes, clear_caches
 from gemmlab.family import choice
 from gemmlab.opencl.devices import devices
 from gemmlab.worker import client
+
+# nbformat imports jsonschema, and this, if it is there, a parser of addresses that takes each process two seconds. No
+# notebook needs it.
+sys.modules.setdefault("rfc3987_syntax", None)
 
 #: In CI nothing may be skipped for what a machine lacks: GEMMLAB_NO_SKIP=1 turns such a skip into a failure.
 NO_SKIP = os.environ.get("GEMMLAB_NO_SKIP") == "1"
@@ -135,7 +140,8 @@ def pytest_collection_modifyitems(items) -> None:
         if any(part in item.nodeid for part in SYSTEM) or seen[name] % one_in:
             item.add_marker(pytest.mark.system)
         seen[name] += 1
-    items.sort(key=is_optimised, reverse=True)  # so that a process changes over once
+    # optimised first, so that a process changes over once; of each kind what takes minutes first, so that none is last
+    items.sort(key=lambda item: (is_optimised(item), item.get_closest_marker("system") is not None), reverse=True)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -149,15 +155,8 @@ def pytest_runtest_setup(item) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Tests of one notebook share a JupyterLab, so that one process runs them; all others go wherever there is room."""
-    from xdist.scheduler import LoadScopeScheduling
-
-    class ByNotebook(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            file, _, name = nodeid.partition("::")
-            if "browser/" not in file:
-                return nodeid
-            return file + name.partition("[")[2] if file.endswith("test_chapters.py") else file
+    """Only for several processes: pytest-xdist need not be there for one."""
+    from scheduling import ByNotebook
 
     return ByNotebook(config, log)
 
