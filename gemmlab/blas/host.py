@@ -17,8 +17,12 @@ from .problem import Layout, Operand, Problem
 from .repeat import Recording, Repeat
 
 
+#: Multiply-adds, and bytes of the three matrices, up to which a product is done before other threads would be awake.
+_AWAKE = 2**20, 2**20
+
+
 def multiply(
-    queue: cl.CommandQueue, device: Device, a, b, trans: tuple[bool, bool], alpha, beta, c, out: np.ndarray, known=None
+    device: Device, a, b, trans: tuple[bool, bool], alpha, beta, c, out: np.ndarray, known=None
 ) -> None:
     """out = alpha op(a) op(b) + beta c, row-major, on a processor.
 
@@ -31,6 +35,8 @@ def multiply(
     """
     m, n = out.shape
     k = a.shape[0 if trans[0] else 1]
+    device = _suited(device, m, n, k, out.itemsize)
+    queue = device.queue
     operands = _operand(queue.context, "b", b, trans[1]), _operand(queue.context, "a", a, trans[0])
     problem = Problem(n, m, k, operands[0][1], operands[1][1])  # from here on everything is column-major
     result, before = _buffer(queue.context, out), None
@@ -42,9 +48,15 @@ def multiply(
         session.recording = None if known is None else Recording()
         packed.gemm(session, problem, buffers, alpha, beta, before, Matrix(result, Layout.compact(n, m)))
         if session.recording:
-            known.append(Repeat(session.recording, (*buffers, result)))
+            known.append(Repeat(session.recording, queue, (*buffers, result)))
         session.events[-1][1].wait()
     _bring_back(queue, result, out)
+
+
+def _suited(device: Device, m: int, n: int, k: int, size: int) -> Device:
+    """The device itself, or for a small product that of the thread that calls, if there is one."""
+    small = m * n * k <= _AWAKE[0] and size * (m * k + k * n + m * n) <= _AWAKE[1]
+    return small and device.in_caller or device
 
 
 def form(x: np.ndarray) -> tuple | None:
@@ -53,11 +65,12 @@ def form(x: np.ndarray) -> tuple | None:
     return (x.dtype, x.shape, x.strides) if flags.forc and flags.aligned else None
 
 
-def again(repeat: Repeat, queue: cl.CommandQueue, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def again(repeat: Repeat, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The product of arrays of the same forms as in an earlier call to `multiply`, by its launches."""
-    context, out = queue.context, np.empty((a.shape[0], b.shape[1]), a.dtype)
+    queue, out = repeat.queue, np.empty((a.shape[0], b.shape[1]), a.dtype)
+    context = queue.context
     pool, result = pool_of(queue), _buffer(context, out)
-    repeat(queue, (_buffer(context, b), _buffer(context, a), result), pool.allocate).wait()
+    repeat((_buffer(context, b), _buffer(context, a), result), pool.allocate).wait()
     trim(pool, repeat.size_bytes)
     _bring_back(queue, result, out)
     return out

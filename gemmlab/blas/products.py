@@ -355,7 +355,7 @@ def _on_device(prepared: Prepared, queue, device, alpha, a, b, beta, c, out, kno
                 session.copy(Matrix(memory, product), Matrix(out.base_data, place))
         result.events[:] = [session.events[-1][1]]  # all that came before has been waited for
         if session.recording:
-            known.append(Repeat(session.recording, (a.base_data, b.base_data, memory), blank))
+            known.append(Repeat(session.recording, queue, (a.base_data, b.base_data, memory), blank))
     return result
 
 
@@ -413,7 +413,7 @@ def _again(repeat: Repeat, a: cla.Array, b: cla.Array, out: cla.Array | None) ->
     else:
         check_out(out, a, b)
         wait_for_others(queue, a, b, out)
-    out.events[:] = [repeat(queue, (a.base_data, b.base_data, out.base_data), allocate)]
+    out.events[:] = [repeat((a.base_data, b.base_data, out.base_data), allocate)]
     if not allocator:
         trim(pool, repeat.size_bytes)
     return out
@@ -425,7 +425,7 @@ def _from_numpy(prepared: Prepared, queue, device, alpha, a, b, beta, c, out, ta
     if not prepared.elements:
         return result
     if _in_place(prepared, a, b, result):
-        host.multiply(queue, device, a, b, (ta != "N", tb != "N"), alpha, beta, c, result, known)
+        host.multiply(device, a, b, (ta != "N", tb != "N"), alpha, beta, c, result, known)
         return result
     ring = staging.staging_of(queue.context, device) if staging.pays(device, a, b, result) else None
     if ring and _in_strips(prepared, a, b, ta, tb, result):
@@ -654,7 +654,7 @@ def matmul(
     """
     known = _known(a, b, out, kernel, params, device, edges, precision)
     if known and isinstance(a, np.ndarray):
-        return host.again(known[0], find_device(device).queue, a, b)
+        return host.again(known[0], a, b)
     if known:
         return _again(known[0], a, b, out)
     a = checked("a", a, DTYPES, least=1)
