@@ -355,15 +355,16 @@ def _on_device(prepared: Prepared, queue, device, alpha, a, b, beta, c, out, kno
                 session.copy(Matrix(memory, product), Matrix(out.base_data, place))
         result.events[:] = [session.events[-1][1]]  # all that came before has been waited for
         if session.recording:
-            known.append(Repeat(session.recording, queue, (a.base_data, b.base_data, memory), blank))
+            known.append(Repeat(session.recording, (a.base_data, b.base_data, memory), blank))
     return result
 
 
 # A short way for calls like one before: all that is checked and worked out depends on what `_known` looks at.
 
 
-def _known(a, b, out, kernel, params, device, edges, precision) -> list[Repeat] | None:
-    """A list for the launches of calls like this one, on device arrays or NumPy's, which the first of them fills.
+def _known(a, b, out, kernel, params, device, edges, precision) -> list | None:
+    """A list for the launches of calls like this one, which the first of them fills: a `Repeat` for device arrays, or
+    for NumPy's a function that multiplies two of them.
 
     None stands for calls that are always worked out: on other arrays, and with options of types that could be mistaken
     for others (1, 1.0 and True are the same key).
@@ -392,7 +393,7 @@ def _kind(x: cla.Array) -> tuple:
 
 
 @cached(512)
-def _kept(*call) -> list[Repeat]:
+def _kept(*call) -> list:
     return []
 
 
@@ -413,7 +414,7 @@ def _again(repeat: Repeat, a: cla.Array, b: cla.Array, out: cla.Array | None) ->
     else:
         check_out(out, a, b)
         wait_for_others(queue, a, b, out)
-    out.events[:] = [repeat((a.base_data, b.base_data, out.base_data), allocate)]
+    out.events[:] = [repeat(queue, (a.base_data, b.base_data, out.base_data), allocate)]
     if not allocator:
         trim(pool, repeat.size_bytes)
     return out
@@ -654,7 +655,7 @@ def matmul(
     """
     known = _known(a, b, out, kernel, params, device, edges, precision)
     if known and isinstance(a, np.ndarray):
-        return host.again(known[0], a, b)
+        return known[0](a, b)
     if known:
         return _again(known[0], a, b, out)
     a = checked("a", a, DTYPES, least=1)

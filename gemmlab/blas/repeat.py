@@ -30,20 +30,17 @@ class Repeat:
 
     Args:
         recording: of the first call.
-        queue: where it launched, and all others will.
         given: its buffers: those of the operands and of the result. Buffers that are the same object share a gap, so
             that they have to be the same in later calls, too.
         blank: the attributes of an array like the result, but for its memory; for products of device arrays.
 
     Attributes:
-        queue, blank: as given.
+        blank: as given.
         size_bytes: of all memory that a call makes.
     """
 
-    def __init__(
-        self, recording: Recording, queue: cl.CommandQueue, given: Sequence[Any], blank: dict[str, Any] | None = None
-    ):
-        self.queue, self.blank = queue, blank or {}
+    def __init__(self, recording: Recording, given: Sequence[Any], blank: dict[str, Any] | None = None):
+        self.blank = blank or {}
         made = [(buffer, size_bytes) for buffer, size_bytes in recording.made if buffer is not given[-1]]
         gaps = [id(buffer) for buffer in (*given, *(buffer for buffer, _ in made))]
         self._temporaries = [size_bytes for _, size_bytes in made]
@@ -55,12 +52,12 @@ class Repeat:
             self._kept += [x for x in args if id(x) not in gaps]  # OpenCL keeps no memory alive for an argument
             self._launches.append((built.with_arguments(args), global_size, local_size, places))
 
-    def __call__(self, given: Sequence[Any], allocate: Callable[[int], Any]) -> cl.Event:
+    def __call__(self, queue: cl.CommandQueue, given: Sequence[Any], allocate: Callable[[int], Any]) -> cl.Event:
         """Launch again, on these buffers; return the last event."""
         buffers = [*given, *map(allocate, self._temporaries)] if self._temporaries else given
         with self._lock:
             for kernel, global_size, local_size, places in self._launches:
                 for index, gap in places:
                     kernel.set_arg(index, buffers[gap])
-                event = cl.enqueue_nd_range_kernel(self.queue, kernel, global_size, local_size)
+                event = cl.enqueue_nd_range_kernel(queue, kernel, global_size, local_size)
         return event

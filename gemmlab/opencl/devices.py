@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import warnings
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from importlib import metadata
 from numbers import Integral
@@ -69,7 +69,7 @@ class Device:
     def in_caller(self) -> Device | None:
         """PoCL's second device for a processor, whose kernels run in the thread that waits for them; elsewhere None."""
         found = _in_caller.get(self.cl.platform)
-        return None if found is None else _describe(self.index, found)
+        return found and replace(self, cl=found, units=1)
 
     def facts(self) -> dict[str, str | int]:
         """What a record of a measurement says about this device."""
@@ -258,7 +258,7 @@ def default_device() -> Device:
     Raises:
         NoDeviceError: if there is no device, or none that the variable fits.
     """
-    return find_device(os.environ.get("GEMMLAB_DEVICE") or None)
+    return find_device()
 
 
 def find_device(device: Device | int | str | None = None) -> Device:
@@ -272,11 +272,13 @@ def find_device(device: Device | int | str | None = None) -> Device:
     _refuse_copies()
     if isinstance(device, Device):
         return device
-    found = devices()
+    found = _find()
     if not found:
         raise NoDeviceError("no OpenCL device was found; `python -m gemmlab doctor` says what is missing")
     if device is None:
-        return default_device() if os.environ.get("GEMMLAB_DEVICE") else found[0]
+        device = os.environ.get("GEMMLAB_DEVICE")
+        if not device:
+            return found[0]
     if isinstance(device, str) and device.isdecimal():
         device = int(device)
     if isinstance(device, str):
