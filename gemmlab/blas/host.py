@@ -20,14 +20,11 @@ from .passes import Matrix, Session, pool_of, trim
 from .problem import Layout, Operand, Problem
 from .repeat import Recording, Repeat
 
-
 #: Multiply-adds, and bytes of the three matrices, up to which a product is done before other threads would be awake.
 _AWAKE = 2**20, 2**20
 
 
-def multiply(
-    device: Device, a, b, trans: tuple[bool, bool], alpha, beta, c, out: np.ndarray, known=None
-) -> None:
+def multiply(device: Device, a, b, trans: tuple[bool, bool], alpha, beta, c, out: np.ndarray, known=None) -> None:
     """out = alpha op(a) op(b) + beta c, row-major, on a processor.
 
     Args:
@@ -83,7 +80,7 @@ def _bring_back(device: Device, result: cl.Buffer | cl.SVM, out: np.ndarray) -> 
 
     Of a buffer OpenCL promises it only after it is mapped, which takes another command and as long as a small product.
     """
-    if not (_shares_memory(device) or _writes_in_place(device)):
+    if isinstance(result, cl.Buffer) and not _writes_in_place(device):
         mapped, _ = cl.enqueue_map_buffer(device.queue, result, cl.map_flags.READ, 0, out.shape, out.dtype)
         mapped.base.release(device.queue)
 

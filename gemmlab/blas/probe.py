@@ -27,7 +27,7 @@ from .passes import Matrix, Session
 from .problem import Layout, Problem
 
 #: Seconds after which no third or further candidate is tried, as compiling one takes half a second or more; and those
-#: in which they multiply by turns. The shortest time of each counts: at times a runtime's threads share a core for a while.
+#: in which they multiply by turns. The shortest time of each counts: at times a runtime's threads share a core.
 _BUDGET, _TURNS_SECONDS = 1.3, 0.4
 #: The size of the matrices of the probe, and how often each candidate multiplies them after the first time.
 _SIZE, _TURNS = 384, 4
@@ -88,7 +88,8 @@ def vector_of(device: Device, precision: str) -> int:
 def _fastest(device: Device, precision: str, tried: list[Packed], run: Run) -> Packed:
     """The fastest of the candidates for which there is time; the first one, should none of them run."""
     print(f"gemmlab: trying kernels on {device}, once: about 2 seconds", file=sys.stderr, flush=True)
-    start, seconds = time.perf_counter(), {}
+    start = time.perf_counter()
+    seconds: dict[Packed, float] = {}
     for c in tried:
         if len(seconds) > 1 and time.perf_counter() - start > _BUDGET:
             break

@@ -69,7 +69,7 @@ class Device:
     def in_caller(self) -> Device | None:
         """PoCL's second device for a processor, whose kernels run in the thread that waits for them; elsewhere None."""
         found = _in_caller.get(self.cl.platform)
-        return found and replace(self, cl=found, units=1)
+        return None if found is None else replace(self, cl=found, units=1)
 
     def facts(self) -> dict[str, str | int]:
         """What a record of a measurement says about this device."""

@@ -242,7 +242,8 @@ def test_operands_that_are_read_only_and_results_that_have_to_be_mapped(processo
         x.flags.writeable = False
     for _ in "as it is", "mapped":
         assert check.exact(matmul(a, b, kernel="packed", device=processor), a, b).ok
-        monkeypatch.setattr(host, "_writes_in_place", lambda queue: False)
+        monkeypatch.setattr(host, "_shares_memory", lambda device: False)
+        monkeypatch.setattr(host, "_writes_in_place", lambda device: False)
 
 
 # The probe
@@ -313,6 +314,6 @@ def test_a_real_probe(processor, monkeypatch):
 
 def test_views_are_read_where_they_are(processor):
     x = np.arange(200, dtype=np.float32).reshape(10, 20)[2:7, 3:9]
-    buffer, operand = host._operand(processor.context, "x", x)
+    buffer, operand = host._operand(processor, "x", x)
     assert operand == Operand("x", Layout.compact(6, 5, 20), None)
     assert buffer.size == 4 * (4 * 20 + 6)
