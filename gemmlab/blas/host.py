@@ -119,8 +119,8 @@ def _operand(device: Device, name: str, x: np.ndarray, trans: bool = False) -> t
 
 
 def _memory(device: Device, x: np.ndarray) -> cl.Buffer | cl.SVM:
-    """The memory of a contiguous array, as a kernel takes it."""
-    return cl.SVM(x) if _shares_memory(device) else _buffer(device.context, x)
+    """The memory of a contiguous array, as a kernel takes it. (PyOpenCL passes no address of what is read-only.)"""
+    return cl.SVM(x) if x.flags.writeable and _shares_memory(device) else _buffer(device.context, x)
 
 
 def _buffer(context: cl.Context, x: np.ndarray) -> cl.Buffer:
