@@ -20,8 +20,8 @@ from .passes import Matrix, Session, pool_of, trim
 from .problem import Layout, Operand, Problem
 from .repeat import Recording, Repeat
 
-#: Multiply-adds, and bytes of the three matrices, up to which a product is done before other threads would be awake.
-_AWAKE = 2**20, 2**20
+#: Multiply-adds, and bytes of the three matrices, for which one thread takes as long as the others take to wake up.
+_AWAKE = 2**21, 2**20
 
 
 def multiply(device: Device, a, b, trans: tuple[bool, bool], alpha, beta, c, out: np.ndarray, known=None) -> None:
@@ -54,9 +54,11 @@ def multiply(device: Device, a, b, trans: tuple[bool, bool], alpha, beta, c, out
 
 
 def _suited(device: Device, m: int, n: int, k: int, size: int) -> Device:
-    """The device itself, or for a small product that of the thread that calls, if there is one."""
-    small = m * n * k <= _AWAKE[0] and size * (m * k + k * n + m * n) <= _AWAKE[1]
-    return small and device.in_caller or device
+    """The device itself, or its `in_caller`, if there is one, for a product that is so small that threads save less
+    time than they take to wake up."""
+    alone, saved = device.in_caller, 1 - 1 / device.units
+    work = m * n * k, size * (m * k + k * n + m * n)
+    return alone if alone and all(saved * x <= y for x, y in zip(work, _AWAKE, strict=True)) else device
 
 
 def form(x: np.ndarray) -> tuple | None:
