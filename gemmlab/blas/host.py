@@ -1,10 +1,14 @@
 """Products of NumPy arrays on processors, in the arrays' own memory.
 
-A processor's OpenCL device computes in the memory of the host. So NumPy operands are not uploaded: their own memory
-becomes the buffer that is read, and the result is written straight into the array that is returned.
+A processor's OpenCL device computes in the memory of the host. So NumPy operands are not uploaded: kernels read their
+own memory, and the result is written straight into the array that is returned. Where a device shares all memory with
+the host (OpenCL's "fine-grained system" sharing), kernels are given its address; elsewhere it becomes a buffer.
 """
 
 from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import pyopencl as cl
@@ -16,10 +20,11 @@ from .passes import Matrix, Session, pool_of, trim
 from .problem import Layout, Operand, Problem
 from .repeat import Recording, Repeat
 
+#: Multiply-adds, and bytes of the three matrices, for which one thread takes as long as the others take to wake up.
+_AWAKE = 2**21, 2**20
 
-def multiply(
-    queue: cl.CommandQueue, device: Device, a, b, trans: tuple[bool, bool], alpha, beta, c, out: np.ndarray, known=None
-) -> None:
+
+def multiply(device: Device, a, b, trans: tuple[bool, bool], alpha, beta, c, out: np.ndarray, known=None) -> None:
     """out = alpha op(a) op(b) + beta c, row-major, on a processor.
 
     Args:
@@ -27,24 +32,33 @@ def multiply(
         trans: whether each of them is transposed.
         c: added if beta is not 0.
         out: where the result goes: by rows, without gaps. It may be c.
-        known: a list where the launches are left for calls like this one, or None.
+        known: a list where a function of a and b for calls like this one is left, or None.
     """
     m, n = out.shape
     k = a.shape[0 if trans[0] else 1]
-    operands = _operand(queue.context, "b", b, trans[1]), _operand(queue.context, "a", a, trans[0])
+    device = _suited(device, m, n, k, out.itemsize)
+    operands = _operand(device, "b", b, trans[1]), _operand(device, "a", a, trans[0])
     problem = Problem(n, m, k, operands[0][1], operands[1][1])  # from here on everything is column-major
-    result, before = _buffer(queue.context, out), None
+    result, before = _memory(device, out), None
     if beta:
         own = Operand("c", Layout.compact(n, m), None)
-        before = (result, own) if c is out else _operand(queue.context, "c", c)
+        before = (result, own) if c is out else _operand(device, "c", c)
     buffers = operands[0][0], operands[1][0]
-    with Session(queue, device, dtype=out.dtype) as session:
+    with Session(device.queue, device, dtype=out.dtype) as session:
         session.recording = None if known is None else Recording()
         packed.gemm(session, problem, buffers, alpha, beta, before, Matrix(result, Layout.compact(n, m)))
         if session.recording:
-            known.append(Repeat(session.recording, (*buffers, result)))
+            known.append(partial(_again, Repeat(session.recording, (*buffers, result)), device))
         session.events[-1][1].wait()
-    _bring_back(queue, result, out)
+    _bring_back(device, result, out)
+
+
+def _suited(device: Device, m: int, n: int, k: int, size: int) -> Device:
+    """The device itself, or its `in_caller`, if there is one, for a product that is so small that threads save less
+    time than they take to wake up."""
+    alone, saved = device.in_caller, 1 - 1 / device.units
+    work = m * n * k, size * (m * k + k * n + m * n)
+    return alone if alone and all(saved * x <= y for x, y in zip(work, _AWAKE, strict=True)) else device
 
 
 def form(x: np.ndarray) -> tuple | None:
@@ -53,36 +67,44 @@ def form(x: np.ndarray) -> tuple | None:
     return (x.dtype, x.shape, x.strides) if flags.forc and flags.aligned else None
 
 
-def again(repeat: Repeat, queue: cl.CommandQueue, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _again(repeat: Repeat, device: Device, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The product of arrays of the same forms as in an earlier call to `multiply`, by its launches."""
-    context, out = queue.context, np.empty((a.shape[0], b.shape[1]), a.dtype)
-    pool, result = pool_of(queue), _buffer(context, out)
-    repeat(queue, (_buffer(context, b), _buffer(context, a), result), pool.allocate).wait()
+    out, pool = np.empty((a.shape[0], b.shape[1]), a.dtype), pool_of(device.queue)
+    result = _memory(device, out)
+    repeat(device.queue, (_memory(device, b), _memory(device, a), result), pool.allocate).wait()
     trim(pool, repeat.size_bytes)
-    _bring_back(queue, result, out)
+    _bring_back(device, result, out)
     return out
 
 
-def _bring_back(queue: cl.CommandQueue, result: cl.Buffer, out: np.ndarray) -> None:
+def _bring_back(device: Device, result: cl.Buffer | cl.SVM, out: np.ndarray) -> None:
     """Make sure that what the device has written to an array's memory is there.
 
-    OpenCL promises it only after the buffer is mapped, which takes another command and as long as a small product.
+    Of a buffer OpenCL promises it only after it is mapped, which takes another command and as long as a small product.
     """
-    if not _writes_in_place(queue):
-        mapped, _ = cl.enqueue_map_buffer(queue, result, cl.map_flags.READ, 0, out.shape, out.dtype)
-        mapped.base.release(queue)
+    if isinstance(result, cl.Buffer) and not _writes_in_place(device):
+        mapped, _ = cl.enqueue_map_buffer(device.queue, result, cl.map_flags.READ, 0, out.shape, out.dtype)
+        mapped.base.release(device.queue)
 
 
 @cached(8)
-def _writes_in_place(queue: cl.CommandQueue) -> bool:
-    """Whether what a device writes to the host's memory is there at once."""
+def _writes_in_place(device: Device) -> bool:
+    """Whether what a device writes to a buffer in the host's memory is there at once."""
     found = np.zeros(1024, np.int32)[1:]  # of no particular alignment
-    cl.enqueue_fill_buffer(queue, _buffer(queue.context, found), np.int32(1), 0, found.nbytes).wait()
+    cl.enqueue_fill_buffer(device.queue, _buffer(device.context, found), np.int32(1), 0, found.nbytes).wait()
     return bool(found.all())
 
 
-def _operand(context: cl.Context, name: str, x: np.ndarray, trans: bool = False) -> tuple[cl.Buffer, Operand]:
-    """A buffer that is the array's memory, and how its transpose (or, where `trans`, itself) lies there.
+@cached(8)
+def _shares_memory(device: Device) -> bool:
+    """Whether kernels take any address of the host's memory; an OpenCL older than 2.0 is not asked."""
+    with suppress(cl.Error):
+        return bool(device.cl.svm_capabilities & cl.device_svm_capabilities.FINE_GRAIN_SYSTEM)
+    return False
+
+
+def _operand(device: Device, name: str, x: np.ndarray, trans: bool = False) -> tuple[cl.Buffer | cl.SVM, Operand]:
+    """The array's memory, and how its transpose (or, where `trans`, itself) lies there.
 
     A matrix by rows is in memory its transpose by columns: see `operands.swapped`. But here parts of larger arrays
     are read where they are.
@@ -95,7 +117,12 @@ def _operand(context: cl.Context, name: str, x: np.ndarray, trans: bool = False)
     if not x.flags.forc:  # all that lies between the first element and the last
         length = (rows - 1) * down + (cols - 1) * across + 1
         x = np.lib.stride_tricks.as_strided(x, (length,), (x.itemsize,), writeable=x.flags.writeable)
-    return _buffer(context, x), Operand(name, *((layout, None) if by_rows != trans else (None, layout)))
+    return _memory(device, x), Operand(name, *((layout, None) if by_rows != trans else (None, layout)))
+
+
+def _memory(device: Device, x: np.ndarray) -> cl.Buffer | cl.SVM:
+    """The memory of a contiguous array, as a kernel takes it. (PyOpenCL passes no address of what is read-only.)"""
+    return cl.SVM(x) if x.flags.writeable and _shares_memory(device) else _buffer(device.context, x)
 
 
 def _buffer(context: cl.Context, x: np.ndarray) -> cl.Buffer:

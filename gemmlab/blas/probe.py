@@ -26,8 +26,8 @@ from ..version import __version__
 from .passes import Matrix, Session
 from .problem import Layout, Problem
 
-#: Seconds after which no further candidate is tried, as compiling one takes half a second or more; and those in which
-#: they multiply by turns. The shortest time of each counts: at times a runtime's threads share a core for a while.
+#: Seconds after which no third or further candidate is tried, as compiling one takes half a second or more; and those
+#: in which they multiply by turns. The shortest time of each counts: at times a runtime's threads share a core.
 _BUDGET, _TURNS_SECONDS = 1.3, 0.4
 #: The size of the matrices of the probe, and how often each candidate multiplies them after the first time.
 _SIZE, _TURNS = 384, 4
@@ -37,11 +37,11 @@ _SMALL = 256**3 - 1
 #: Multiplies with these settings: see `gemmlab.blas.packed.run`, whose arguments it takes.
 Run = Callable[..., None]
 
-#: Names of settings by device, driver, version and precision.
+#: Names of settings by device, driver, version and precision (see `_place`), as are those that follow.
 notes = Notes("processors.json")
-_settled: dict[tuple, Packed] = {}
+_settled: dict[str, Packed] = {}
 #: What small products take meanwhile; the file is read only once for them.
-_unsettled: dict[tuple, Packed] = {}
+_unsettled: dict[str, Packed] = {}
 _forgetting: list[Callable[[], None]] = []
 _lock = threading.Lock()
 
@@ -51,20 +51,20 @@ def settled(device: Device, precision: str, sizes: tuple[int, int, int], run: Ru
 
     As long as there are none, small products take the first candidate without any probe.
     """
-    key, small = (device, precision), prod(sizes) <= _SMALL
+    key, small = _place(device, precision), prod(sizes) <= _SMALL
     found = _settled.get(key) or (_unsettled.get(key) if small else None)
     if found is None:
         with _lock:  # one thread tries, the others wait for what it finds
             found = _settled.get(key)
             if found is None:
                 tried = candidates(precision, vector_of(device, precision), device.limits)
-                known = notes.read().get(_place(device, precision))
+                known = notes.read().get(key)
                 found = next((c for c in tried if c.name == known), None)
                 if found is None:
                     if small:
                         return _unsettled.setdefault(key, tried[0])
                     found = _fastest(device, precision, tried, run)
-                    notes.write(_place(device, precision), found.name)
+                    notes.write(key, found.name)
                 _settled[key] = found
                 for forget in _forgetting:
                     forget()
@@ -80,7 +80,7 @@ def vector_of(device: Device, precision: str) -> int:
     """Elements of the device's own vectors. ("Preferred" ones are 1 where the compiler makes vectors by itself.)
 
     They may be wider than `limits.vector`, which keeps PoCL 3.0 from kernels of many work-items that it cannot compile.
-    Those of a single one it can, and with vectors of 8 floats it would leave half of AVX-512 unused.
+    Those of a single one it can, but on some processors it cuts vectors of 16 floats in two: see `packed.candidates`.
     """
     return max(1, device.cl.native_vector_width_float * 4 // PRECISIONS[precision].size)
 
@@ -88,9 +88,10 @@ def vector_of(device: Device, precision: str) -> int:
 def _fastest(device: Device, precision: str, tried: list[Packed], run: Run) -> Packed:
     """The fastest of the candidates for which there is time; the first one, should none of them run."""
     print(f"gemmlab: trying kernels on {device}, once: about 2 seconds", file=sys.stderr, flush=True)
-    start, seconds = time.perf_counter(), {}
+    start = time.perf_counter()
+    seconds: dict[Packed, float] = {}
     for c in tried:
-        if time.perf_counter() - start > _BUDGET:
+        if len(seconds) > 1 and time.perf_counter() - start > _BUDGET:
             break
         with suppress(cl.Error, BuildError):
             seconds[c] = _seconds(device, c, run)
@@ -120,10 +121,8 @@ def _seconds(device: Device, c: Packed, run: Run) -> float:
     return best
 
 
-# What is remembered on disk.
-
-
 def _place(device: Device, precision: str) -> str:
+    """What settings are remembered by; a device and its `in_caller` share them."""
     return " | ".join((device.name, device.platform, device.version, device.driver, __version__, precision))
 
 

@@ -362,8 +362,9 @@ def _on_device(prepared: Prepared, queue, device, alpha, a, b, beta, c, out, kno
 # A short way for calls like one before: all that is checked and worked out depends on what `_known` looks at.
 
 
-def _known(a, b, out, kernel, params, device, edges, precision) -> list[Repeat] | None:
-    """A list for the launches of calls like this one, on device arrays or NumPy's, which the first of them fills.
+def _known(a, b, out, kernel, params, device, edges, precision) -> list | None:
+    """A list for the launches of calls like this one, which the first of them fills: a `Repeat` for device arrays, or
+    for NumPy's a function that multiplies two of them.
 
     None stands for calls that are always worked out: on other arrays, and with options of types that could be mistaken
     for others (1, 1.0 and True are the same key).
@@ -392,7 +393,7 @@ def _kind(x: cla.Array) -> tuple:
 
 
 @cached(512)
-def _kept(*call) -> list[Repeat]:
+def _kept(*call) -> list:
     return []
 
 
@@ -425,7 +426,7 @@ def _from_numpy(prepared: Prepared, queue, device, alpha, a, b, beta, c, out, ta
     if not prepared.elements:
         return result
     if _in_place(prepared, a, b, result):
-        host.multiply(queue, device, a, b, (ta != "N", tb != "N"), alpha, beta, c, result, known)
+        host.multiply(device, a, b, (ta != "N", tb != "N"), alpha, beta, c, result, known)
         return result
     ring = staging.staging_of(queue.context, device) if staging.pays(device, a, b, result) else None
     if ring and _in_strips(prepared, a, b, ta, tb, result):
@@ -654,7 +655,7 @@ def matmul(
     """
     known = _known(a, b, out, kernel, params, device, edges, precision)
     if known and isinstance(a, np.ndarray):
-        return host.again(known[0], find_device(device).queue, a, b)
+        return known[0](a, b)
     if known:
         return _again(known[0], a, b, out)
     a = checked("a", a, DTYPES, least=1)

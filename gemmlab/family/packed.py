@@ -100,22 +100,26 @@ def candidates(precision: str, vector: int, limits: Limits) -> list[Packed]:
     Two multiply-adds a cycle, each of which takes four or five, need ten sums that do not wait for each other; and all
     sums have to fit the registers, 16 of them, or 32 where vectors have 64 bytes. Two vectors by six columns take 12
     registers for sums, two for A and one for B. More steps in a block than the model allows move C less often. Where
-    there are 32 registers, twelve columns fit; but a compiler may cut vectors of 64 bytes in two, and half of the width
-    suits it better. A vector of twice the device's width is two registers as well, of which some compilers make more.
+    there are 32 registers, twelve columns fit; but a compiler may cut vectors of 64 bytes in two, which takes twice as
+    many registers as it has then, and half of the width is twice as fast. So that comes second, and first for a
+    compiler that is known to take no such vectors. A vector of twice the device's width is two registers as well, of
+    which some compilers make more.
 
     Args:
         precision: "s" or "d".
         vector: elements of this precision in the device's own vectors.
         limits: what the device's compiler takes.
     """
-    width = max(2, vector)
+    width, size = max(2, vector), PRECISIONS[precision].size
     shapes = [(width, 2, 6)]
-    if width * PRECISIONS[precision].size == 64:
-        shapes += [(width, 2, 12), (width // 2, 2, 6)]
+    if width * size == 64:
+        half = (width // 2, 2, 6)
+        shapes = [half, *shapes] if limits.vector < 16 else [*shapes, half, (width, 2, 12)]
     elif 2 * width <= limits.vector:
         shapes.append((2 * width, 1, 6))
     first, *others = (Packed(precision, w, v, n, depth(precision, w * v, n)) for w, v, n in shapes)
-    return [first, replace(first, depth=first.depth * 3 // 2), *others]
+    deeper = replace(first, depth=first.depth * 3 // 2)
+    return [first, *others, deeper] if width * size == 64 else [first, deeper, *others]
 
 
 def write(c: Packed) -> Text:

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import warnings
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from importlib import metadata
 from numbers import Integral
@@ -65,6 +65,12 @@ class Device:
     def queue(self) -> CommandQueue:
         return CommandQueue(self.context, properties=command_queue_properties.PROFILING_ENABLE)
 
+    @cached_property
+    def in_caller(self) -> Device | None:
+        """PoCL's second device for a processor, whose kernels run in the thread that waits for them; elsewhere None."""
+        found = _in_caller.get(self.cl.platform)
+        return None if found is None else replace(self, cl=found, units=1)
+
     def facts(self) -> dict[str, str | int]:
         """What a record of a measurement says about this device."""
         return {
@@ -109,6 +115,31 @@ def _intel_registered():
                 del os.environ["OCL_ICD_VENDORS"]
             else:
                 os.environ["OCL_ICD_VENDORS"] = named
+
+
+#: PoCL's devices that have no threads, by platform.
+_in_caller: dict[cl.Platform, cl.Device] = {}
+
+
+def _devices_of(platform: cl.Platform) -> list[cl.Device]:
+    """The devices of a platform; of PoCL without `Device.in_caller`, which computes on the same processor.
+
+    PoCL's ordinary device wakes its threads for each kernel, which takes longer than a small product. It has one
+    without threads, too, but makes it only if its own variable POCL_DEVICES asks for that before it is first asked for
+    its devices. Nothing is changed where that variable is set, or for versions of PoCL other than 3, whose drivers may
+    have other names.
+    """
+    if "PoCL 3." not in platform.version or "POCL_DEVICES" in os.environ:
+        return platform.get_devices()
+    os.environ["POCL_DEVICES"] = "pthread basic"
+    try:
+        found = platform.get_devices()
+    finally:
+        del os.environ["POCL_DEVICES"]
+    without_threads = [d for d in found if d.name.startswith("basic")]
+    if len(found) > len(without_threads) > 0:
+        _in_caller[platform] = without_threads[0]
+    return [d for d in found if d not in without_threads] or found
 
 
 def _describe(index: int, d: cl.Device) -> Device:
@@ -202,7 +233,7 @@ def listed() -> tuple[cl.Device, ...]:
     found: list[cl.Device] = []
     for platform in platforms:
         try:
-            found += platform.get_devices()
+            found += _devices_of(platform)
         except cl.Error as error:
             warnings.warn(f"platform {platform.name} reports no devices: {error}", stacklevel=3)
     if any(platform.name == "Portable Computing Language" for platform in platforms):
@@ -228,7 +259,7 @@ def default_device() -> Device:
     Raises:
         NoDeviceError: if there is no device, or none that the variable fits.
     """
-    return find_device(os.environ.get("GEMMLAB_DEVICE") or None)
+    return find_device()
 
 
 def find_device(device: Device | int | str | None = None) -> Device:
@@ -242,11 +273,13 @@ def find_device(device: Device | int | str | None = None) -> Device:
     _refuse_copies()
     if isinstance(device, Device):
         return device
-    found = devices()
+    found = _find()
     if not found:
         raise NoDeviceError("no OpenCL device was found; `python -m gemmlab doctor` says what is missing")
     if device is None:
-        return default_device() if os.environ.get("GEMMLAB_DEVICE") else found[0]
+        device = os.environ.get("GEMMLAB_DEVICE")
+        if not device:
+            return found[0]
     if isinstance(device, str) and device.isdecimal():
         device = int(device)
     if isinstance(device, str):

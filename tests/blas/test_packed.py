@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -242,7 +243,8 @@ def test_operands_that_are_read_only_and_results_that_have_to_be_mapped(processo
         x.flags.writeable = False
     for _ in "as it is", "mapped":
         assert check.exact(matmul(a, b, kernel="packed", device=processor), a, b).ok
-        monkeypatch.setattr(host, "_writes_in_place", lambda queue: False)
+        monkeypatch.setattr(host, "_shares_memory", lambda device: False)
+        monkeypatch.setattr(host, "_writes_in_place", lambda device: False)
 
 
 # The probe
@@ -311,8 +313,26 @@ def test_a_real_probe(processor, monkeypatch):
     assert probe.notes.file.exists()
 
 
+def test_only_small_products_are_left_to_the_thread_that_calls(processor):
+    alone = processor.in_caller or processor
+    assert host._suited(processor, 64, 64, 64, 4) is host._suited(processor, 1, 1000, 3, 8) is alone
+    for large in ((512, 512, 512), (2000, 2000, 1)):
+        assert host._suited(processor, *large, 4) is processor or processor.units == 1
+
+
+def test_threads_multiply_small_arrays_at_the_same_time(processor):
+    pairs = [[x.copy() for x in check.exact_inputs(20 + i, 30, 17)] for i in range(3)]
+
+    def exact(turn: int) -> bool:
+        a, b = pairs[turn % 3]
+        return check.exact(matmul(a, b, device=processor), a, b).ok
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(exact, range(300), timeout=120))
+
+
 def test_views_are_read_where_they_are(processor):
     x = np.arange(200, dtype=np.float32).reshape(10, 20)[2:7, 3:9]
-    buffer, operand = host._operand(processor.context, "x", x)
+    buffer, operand = host._operand(processor, "x", x)
     assert operand == Operand("x", Layout.compact(6, 5, 20), None)
     assert buffer.size == 4 * (4 * 20 + 6)

@@ -2,13 +2,15 @@
 
 import os
 import signal
+import subprocess
+import sys
 import warnings
 
 import numpy as np
 import pytest
 
 import gemmlab
-from gemmlab.opencl.devices import find_device
+from gemmlab.opencl.devices import find_device, listed
 
 
 def test_an_index_of_any_type(any_device):
@@ -40,3 +42,19 @@ def test_a_forked_process_is_told_and_does_not_hang(any_device):
             os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert np.array_equal(gemmlab.matmul(a, a, device=any_device), a @ a)
+
+
+def test_pocl_s_device_without_threads_is_beside_the_other_and_not_listed(any_device):
+    alone = any_device.in_caller
+    assert (alone is not None) == ("PoCL 3." in any_device.version and "POCL_DEVICES" not in os.environ)
+    if alone:
+        assert alone.cl != any_device.cl and alone.cl not in listed() and alone.units == 1
+        assert (alone.name, alone.version, alone.limits) == (any_device.name, any_device.version, any_device.limits)
+
+
+def test_the_user_s_choice_of_pocl_s_devices_stands():
+    """A process of its own: PoCL asks for the variable once."""
+    code = "from gemmlab.opencl.devices import devices, listed; print([d.in_caller for d in devices()], len(listed()))"
+    given = {**os.environ, "POCL_DEVICES": "pthread"}
+    said = subprocess.run([sys.executable, "-c", code], env=given, capture_output=True, text=True, check=True).stdout
+    assert said.strip() == f"{[None] * len(gemmlab.devices())} {len(listed())}"
