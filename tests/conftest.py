@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import sys
 import zlib
 from collections import Counter
 from pathlib import Path
@@ -15,10 +14,6 @@ from gemmlab.caches import Notes, clear_caches
 from gemmlab.family import choice
 from gemmlab.opencl.devices import devices
 from gemmlab.worker import client
-
-# nbformat imports jsonschema, and this, if it is there, a parser of addresses that takes each process two seconds. No
-# notebook needs it.
-sys.modules.setdefault("rfc3987_syntax", None)
 
 #: In CI nothing may be skipped for what a machine lacks: GEMMLAB_NO_SKIP=1 turns such a skip into a failure.
 NO_SKIP = os.environ.get("GEMMLAB_NO_SKIP") == "1"
