@@ -133,8 +133,6 @@ def _phases(log: list[Entry], bank_bytes: int, fewest: bool, aligned: bool) -> t
     """The phases of a run, in order; `aligned` says whether columns are whole lines of the L1 cache apart."""
     places: dict[int, dict[tuple, list[Entry]]] = {}
     for e in log:
-        if e.memory is not None and e.memory.space == "private":
-            continue  # registers, after compiling
         phase = int(np.max(e.phase))
         places.setdefault(phase, {}).setdefault((e.site.number, id(e.memory)), []).append(e)
     return tuple(_phase(entries, bank_bytes, fewest, aligned) for _, entries in sorted(places.items()))

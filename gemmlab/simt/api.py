@@ -75,7 +75,8 @@ class Run:
         arrays: every buffer after the run, by the name of the kernel's parameter, flat.
         findings: what was wrong.
         stop: the finding after which the kernel could not go on, or None.
-        log: every step of all work-items in step, as `Entry`.
+        log: every step of all work-items in step, as `Entry`; accesses to private arrays, which are registers for the
+            most part, are left out.
         printed: what printf said.
         global_size, local_size: work-items of the launch and of a work-group.
         shapes: of each local array its rows, and the numbers of a row, padding included.
@@ -118,14 +119,10 @@ class Run:
         """What all lines have cost together."""
         return count.total(self.lines)
 
-    def entries(self, group: int | None = None, private: bool = False) -> Iterator[tuple[int, Entry]]:
+    def entries(self, group: int | None = None) -> Iterator[tuple[int, Entry]]:
         """Entries of the log with their numbers; with a work-group's number those in which it takes part, for it alone.
-
-        Accesses to private arrays are left out unless `private` asks for them.
         """
         for number, e in enumerate(self.log):
-            if e.memory is not None and e.memory.space == "private" and not private:
-                continue
             if group is not None:
                 e = e._replace(mask=(e.wave.group_number == group) & e.wave.active(e.mask))
                 if not e.mask.any():
@@ -133,16 +130,15 @@ class Run:
             yield number, e
 
     def events(self, array: str | None = None, *, group: int | None = None, line: int | None = None,
-               store: bool | None = None, private: bool = False) -> np.ndarray:  # fmt: skip
+               store: bool | None = None) -> np.ndarray:  # fmt: skip
         """Accesses as a table with the fields of `EVENT`, one row per work-item, in the order in which they happened.
 
         Args:
             array, group, line, store: only those of this array, work-group (its number), line, loads or stores.
-            private: also those to private arrays, which are left out otherwise.
         """
         steps: dict[int, np.ndarray] = {}
         parts = [np.empty(0, EVENT)]
-        for number, e in self.entries(group, private):
+        for number, e in self.entries(group):
             if e.memory is None:
                 continue
             lanes = np.flatnonzero(e.wave.active(e.mask))
@@ -166,20 +162,19 @@ class Run:
         """The events of each array, loads (False) and stores (True) by themselves."""
         events = self.events()
         found: dict[tuple[str, bool], np.ndarray] = {}
-        for array in {e.memory.name for e in self.log if e.memory is not None and e.memory.space != "private"}:
+        for array in {e.memory.name for e in self.log if e.memory is not None}:
             mine = events[events["array"] == array]
             found |= {(array, store): mine[mine["store"] == store] for store in (False, True)}
         return found
 
-    def warp(self, group: int = 0, warp: int = 0, private: bool = False) -> list[WarpStep]:
+    def warp(self, group: int = 0, warp: int = 0) -> list[WarpStep]:
         """What one warp of a work-group does, step by step: loads, stores, multiply-adds, branches, barriers.
 
         Args:
             group: the number of the work-group; warp: 0 for work-items 0 to 31 of it, and so on.
-            private: also accesses to private arrays, which are left out otherwise.
         """
         steps = []
-        for number, e in self.entries(group, private):
+        for number, e in self.entries(group):
             chosen = (e.wave.group_number == group) & (e.wave.items // count.WARP == warp)
             active = chosen & e.mask
             if not active.any():

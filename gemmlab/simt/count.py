@@ -19,7 +19,7 @@ class Counts:
     """What a line of the kernel, or all of it, has cost.
 
     Attributes:
-        loads, stores: numbers that work-items loaded and stored, by the name of the array, private arrays left out.
+        loads, stores: numbers that work-items loaded and stored, by the name of the array.
         requests: warps that accessed global or local memory, one for each access in the text.
         transactions: sectors of 32 bytes that warps touched in global memory.
         turns: of local memory: how often its banks were asked; one turn per request if no two lanes of a warp want
@@ -87,7 +87,7 @@ def cost(entries: list[Entry], bank_bytes: int) -> Counts:
         come = rows(entries) >= 0
         both = yes.any(1) & (come & ~yes).any(1)
         return Counts(branches=int(come.any(1).sum()), divergent=int(both.sum()))
-    if e.memory is None or e.memory.space == "private":
+    if e.memory is None:
         return Counts()
     found = Counts()
     for kind, counted in (("load", found.loads), ("store", found.stores)):

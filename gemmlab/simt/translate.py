@@ -249,7 +249,7 @@ class Translator(Calls):
         self.emit(f"{variable.python} = wave.private({node.name!r}, {scalar}_type, {sizes}, {zeroes})")
         each = stride(leaf) // scalar.size
         for place, code in given:
-            self.emit(f"{variable.python}.give(wave, {place * each}, {length(leaf)}, {code})")
+            self.emit(f"{variable.python}.give({place * each}, {length(leaf)}, {code})")
 
     def places(self, node: Node, of: Type, first: int) -> list[tuple[int, Node]]:
         """Which element each value between { and } belongs to; those without one become 0."""

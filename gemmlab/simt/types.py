@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -22,7 +22,7 @@ class Scalar:
     def __str__(self) -> str:
         return self.name
 
-    @property
+    @cached_property
     def whole(self) -> bool:
         return self.kind != "float"
 

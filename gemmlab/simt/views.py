@@ -39,7 +39,7 @@ class Step(NamedTuple):
 
 
 def steps(run: Run, group: int = 0) -> list[Step]:
-    """What a work-group does, step by step. Accesses to private arrays are left out.
+    """What a work-group does, step by step.
 
     Raises ValueError if the group has not run.
     """
