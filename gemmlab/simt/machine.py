@@ -10,7 +10,7 @@ import numpy as np
 from .memory import Memory
 from .translate import Program
 from .types import INT, Scalar, layout
-from .values import ATOMICS, Lanes, Mask, Partly, array, cut
+from .values import ATOMICS, Lanes, Mask, Partly, array, cut, extremes
 from .watch import Entry, Finding, Stop, WorkItem, found_at
 from .writer import Site
 
@@ -134,8 +134,8 @@ class Wave:
             return index, None if 0 <= index <= last else True
         if mask is not None:
             index = np.where(mask, index, 0)
-        # as an unsigned number a negative one is very large
-        return index, None if int(index.view(np.uint64).max()) <= last else (index < 0) | (index > last)
+        least, most = extremes(index)
+        return index, None if 0 <= least and most <= last else (index < 0) | (index > last)
 
     def at_first(self, x: Lanes, bad: Lanes, mask: Mask) -> int:
         """The value that x has in the first bad lane."""
@@ -219,17 +219,16 @@ class Wave:
 
     def fits(self, x, mask, site: Site):
         """The result of an operation of ints, which must fit 32 bits."""
-        if x.__class__ is not array:
-            if -(2**31) <= x < 2**31:
-                return x
-            bad: Lanes = True
+        if x.__class__ is array:
+            least, most = extremes(x)
         else:
-            large = (x + 2**31).view(np.uint64) >> 32
-            if not large.any():
-                return x
-            bad = large.any(0) if large.ndim == 2 else large != 0
-            if not (bad & self.active(mask)).any():
-                return x
+            least = most = x
+        if INT.least <= least and most <= INT.most:
+            return x
+        bad = (x < INT.least) | (x > INT.most)
+        bad = bad.any(0) if np.ndim(bad) == 2 else bad
+        if not np.any(bad & self.active(mask)):
+            return x
         value = self.at_first(x[0] if np.ndim(x) == 2 else x, bad, mask)
         self.find("overflow", site, f"{site.text} is {value:,} for {{}}: too large for an int, which holds up to "
                   "2,147,483,647", bad, mask)  # fmt: skip

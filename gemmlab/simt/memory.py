@@ -34,6 +34,7 @@ class Memory:
         self.copies, self.slot = copies, slot
         self.size_bytes = scalar.size * prod(sizes)
         self._begins: dict[int, Lanes] = {}  # see `begin`
+        self._views: dict[Scalar, np.ndarray] = {}  # see `view`
         self.bytes = np.zeros(-(-self.size_bytes * copies // 16) * 16, np.uint8)
         self.address = 0
         # for each byte whether it has a value; None once all of them have one
@@ -48,7 +49,9 @@ class Memory:
 
     def view(self, scalar: Scalar) -> np.ndarray:
         """All of it as numbers of a type."""
-        return self.bytes.view(scalar.dtype)
+        if scalar not in self._views:
+            self._views[scalar] = self.bytes.view(scalar.dtype)
+        return self._views[scalar]
 
     def known(self, size: int) -> np.ndarray:
         """For each number of `size` bytes whether it has a value."""

@@ -30,12 +30,12 @@ class Scalar:
     def bits(self) -> int:
         return 8 * self.size
 
-    @property
+    @cached_property
     def least(self) -> int:
         """The smallest whole number of this type."""
         return -(2 ** (self.bits - 1)) if self.kind == "int" else 0
 
-    @property
+    @cached_property
     def most(self) -> int:
         """The largest whole number of this type."""
         return 2 ** (self.bits - (self.kind == "int")) - 1
