@@ -110,9 +110,14 @@ def rows(entries: list[Entry], size: int = 0) -> np.ndarray:
     The others have the first byte that they touch, if numbers have `size` bytes; without a size, 0.
     """
     wave = entries[0].wave
-    at = [np.where(wave.active(e.mask), np.asarray(e.at) * size if size else 0, -1) for e in entries]
-    table = np.array(at, np.int64).reshape(-1, wave.per)
-    return np.pad(table, ((0, 0), (0, -wave.per % WARP)), constant_values=-1).reshape(-1, WARP)
+    table = np.zeros((len(entries), wave.lanes), np.int64)
+    for row, e in zip(table, entries, strict=True):
+        if size:
+            np.multiply(e.at, size, out=row)
+        if e.mask is not None:
+            row[~e.mask] = -1
+    groups = table.reshape(-1, wave.per)
+    return np.pad(groups, ((0, 0), (0, -wave.per % WARP)), constant_values=-1).reshape(-1, WARP)
 
 
 def transactions(asked: np.ndarray, size: int) -> int:
