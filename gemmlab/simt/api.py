@@ -22,7 +22,7 @@ from .text import TextError
 from .translate import Program, compile_kernel
 from .tree import Declaration
 from .types import FLOAT, Pointer, Scalar, Type, an, leaf_of, scalar_of, stride
-from .values import cut, over
+from .values import cut
 from .watch import Entry, Finding, distinct, races, two_writers
 
 #: One access of `width` neighbouring numbers by one work-item. `step` counts a work-item's own accesses, `phase` the
@@ -120,8 +120,7 @@ class Run:
         return count.total(self.lines)
 
     def entries(self, group: int | None = None) -> Iterator[tuple[int, Entry]]:
-        """Entries of the log with their numbers; with a work-group's number those in which it takes part, for it alone.
-        """
+        """Entries of the log with their numbers; with a work-group's number those in which it takes part, for it alone."""
         for number, e in enumerate(self.log):
             if group is not None:
                 e = e._replace(mask=(e.wave.group_number == group) & e.wave.active(e.mask))
@@ -141,16 +140,14 @@ class Run:
         for number, e in self.entries(group):
             if e.memory is None:
                 continue
-            lanes = np.flatnonzero(e.wave.active(e.mask))
-            step = steps.setdefault(id(e.wave), np.zeros(e.wave.lanes, np.int32))
-            step[lanes] += 1
+            step = steps.setdefault(id(e.wave), np.full(e.wave.lanes, -1, np.int32))
+            step += e.wave.active(e.mask)
             asked = (array, e.memory.name), (line, e.site.line), (store, e.site.stores)
             if any(wanted not in (None, this) for wanted, this in asked):
                 continue
-            rows = np.empty(len(lanes), EVENT)
-            rows["group"], rows["item"], rows["step"] = e.wave.group_number[lanes], e.wave.items[lanes], step[lanes] - 1
-            for name, value in (("phase", e.phase), ("index", e.at)):
-                rows[name] = np.broadcast_to(np.asarray(value), e.wave.lanes)[lanes]
+            rows = np.empty(len(e.of(step)), EVENT)
+            rows["group"], rows["item"], rows["step"] = e.of(e.wave.group_number), e.of(e.wave.items), e.of(step)
+            rows["phase"], rows["index"] = e.of(e.phase), e.of(e.at)
             rows["store"], rows["array"], rows["space"] = e.site.stores, e.memory.name, e.memory.space
             rows["width"], rows["line"], rows["column"] = e.site.width, e.site.line, e.site.column
             rows["entry"] = number
@@ -179,9 +176,9 @@ class Run:
             active = chosen & e.mask
             if not active.any():
                 continue
-            cost = count.cost([e._replace(mask=active)], 4)
+            e = e._replace(mask=active)
+            cost, phase = count.cost([e], 4), int(e.of(e.phase)[0])
             at = np.where(active, e.at if e.memory else -1, -1)[chosen]
-            phase = int(over(e.wave.lanes, e.phase)[chosen][0])
             steps.append(
                 WarpStep(number, e.site.kind, e.site.line, e.memory.name if e.memory else "", phase, active[chosen], at,
                          e.site.width, cost.transactions, cost.turns)

@@ -135,7 +135,7 @@ class Wave:
         if mask is not None:
             index = np.where(mask, index, 0)
         least, most = extremes(index)
-        return index, None if 0 <= least and most <= last else (index < 0) | (index > last)
+        return index, None if least >= 0 and most <= last else (index < 0) | (index > last)
 
     def at_first(self, x: Lanes, bad: Lanes, mask: Mask) -> int:
         """The value that x has in the first bad lane."""
@@ -179,7 +179,7 @@ class Wave:
         for memory, first, theirs in self.behind(site, base, mask):
             index = np.broadcast_to(self.inside(site, memory, first, theirs), self.lanes)
             self.log.append(Entry(site, memory, index, theirs, self.phase, self))
-            places, known = memory.places(site, index), memory.known(site.scalar.size)
+            places, known = memory.places(site, index, theirs), memory.known(site.scalar.size)
             for lane in np.flatnonzero(self.active(theirs)).tolist():
                 if op != "xchg":
                     self.uninitialised(site, memory, index, known[places], np.arange(self.lanes) == lane)
@@ -258,13 +258,6 @@ class Wave:
         if not yes.any():
             return False, mask
         return (yes, no) if no.any() else (mask, False)
-
-    def stay(self, mask, condition, site: Site):
-        """The lanes that go round a loop once more."""
-        if condition.__class__ is not array:
-            return mask if condition else False
-        yes, _ = self.branch(mask, condition, site)
-        return yes
 
     def barrier(self, site: Site, mask, gone) -> None:
         """All work-items of a group come here, or none; the caller then waits (`yield`)."""

@@ -70,18 +70,19 @@ class Memory:
             self._begins[size] = self.slot * (self.size_bytes // size)
         return self._begins[size]
 
-    def places(self, site: Site, index: Lanes) -> Lanes | slice:
+    def places(self, site: Site, index: Lanes, mask: Mask) -> Lanes | slice:
         """Where in `view` the numbers lie that each lane wants, a row for each number of a vector."""
         size = site.scalar.size
         if site.width > 1:
             index = index + STEPS[site.width]
-        elif index.__class__ is int and self.space == "private":  # the same number of each lane's own copy
+        elif index.__class__ is int and mask is None and self.space == "private":
+            # the same number of every lane's own copy
             return slice(index, self.size_bytes * self.copies // size, self.size_bytes // size)
         return index + self.begin(size)
 
     def load(self, wave: Wave, site: Site, index: Lanes, mask: Mask) -> Lanes:
         """The numbers from element `index` on, of the site's type."""
-        places = self.places(site, index)
+        places = self.places(site, index, mask)
         if self.stored is not None and self.stored.all():
             self.stored = None
         if self.stored is not None:
@@ -97,21 +98,16 @@ class Memory:
         """Store numbers from element `index` on."""
         if self.space != "private":
             wave.log.append(Entry(site, self, index, mask, wave.phase, wave, value))
-        places = self.places(site, index)
-        if places.__class__ is slice:
-            if mask is None:
-                self.put(site.scalar, places, value)
-                return
-            places = np.arange(places.start, places.stop, places.step)
-        places = np.asarray(places)
-        lanes: Any = slice(None) if mask is None else mask
-        if places.ndim == 0 or places.shape[-1] == 1:  # all to one place: the last lane wins
-            lanes = [-1] if mask is None else np.flatnonzero(mask)[-1:]
+        places = self.places(site, index, mask)
+        if places.__class__ is not slice:
             places = np.atleast_1d(places)
-        else:
-            places = places[..., lanes]
-        if value.__class__ is array and value.shape[-1] > 1:
-            value = value[..., lanes]
+            lanes: Any = slice(None) if mask is None else mask
+            if places.shape[-1] == 1:  # all to one place: the last lane wins
+                lanes = [-1] if mask is None else np.flatnonzero(mask)[-1:]
+            else:
+                places = places[..., lanes]
+            if value.__class__ is array and value.shape[-1] > 1:
+                value = value[..., lanes]
         self.put(site.scalar, places, value)
 
     def put(self, scalar: Scalar, places: Lanes, value: Lanes) -> None:

@@ -5,7 +5,7 @@ Kernel 02's inner loop, for example, becomes (numbers keep names apart; s5 is a 
     while True:
         c_21 = (k_20 < 8)
         if c_21 is not True:
-            mask = wave.stay(mask, c_21, s6)
+            mask, _ = wave.branch(mask, c_21, s6)
             if mask is False: break
         t_22 = wave.load(s7, Atile_8, (k_20, tm_4, ), mask)
         ...
@@ -322,7 +322,7 @@ class Translator(Calls):
             return
         value = self.keep(self.condition(condition).code, "c")
         with self.under(f"if {value} is not True:"):
-            self.emit(f"mask = wave.stay(mask, {value}, {site})")
+            self.emit(f"mask, _ = wave.branch(mask, {value}, {site})")
             self.emit("if mask is False: break")
 
     def do_switch(self, node: tree.Switch) -> None:

@@ -93,6 +93,11 @@ class Entry(NamedTuple):
     wave: Wave
     value: Lanes = None
 
+    def of(self, x: Lanes) -> np.ndarray:
+        """What the lanes that take part have of x, which is one for all lanes or has an entry for each."""
+        every = np.broadcast_to(x, (*np.shape(x)[:-1], self.wave.lanes))
+        return every if self.mask is None else every[..., self.mask]
+
 
 class Conflict(NamedTuple):
     """In line `one.line` the work-item `who` touches an element that `whom` stores in line `other.line`."""
@@ -117,14 +122,14 @@ class Touches:
         self.entries, self.memory = entries, memory
         self.grain = min(e.site.scalar.size for e in entries)
         places = [self._places(e) for e in entries]
-        items = [np.repeat(of_lanes(e.wave.number, e), place.shape[1]) for e, place in zip(entries, places, strict=True)]
+        items = [np.repeat(e.of(e.wave.number), place.shape[1]) for e, place in zip(entries, places, strict=True)]
         self.place, self.item = np.concatenate([place.ravel() for place in places]), np.concatenate(items)
         self.entry = np.repeat(np.arange(len(entries)), [place.size for place in places])
         self.store = np.array([e.site.kind == "store" for e in entries])[self.entry]
 
     def _places(self, e: Entry) -> np.ndarray:
         grains = e.site.scalar.size // self.grain  # of each number
-        start = of_lanes((e.at + self.memory.begin(e.site.scalar.size)) * grains, e)
+        start = e.of((e.at + self.memory.begin(e.site.scalar.size)) * grains)
         return start[:, None] + np.arange(e.site.width * grains)
 
     @cached_property
@@ -133,7 +138,7 @@ class Touches:
         found = np.zeros(len(self.place))
         for number, e in enumerate(self.entries):
             if e.site.kind == "store":
-                values = of_lanes(np.asarray(e.value, np.float64), e).T.reshape(-1, e.site.width)
+                values = e.of(np.asarray(e.value, np.float64)).T.reshape(-1, e.site.width)
                 found[self.entry == number] = np.repeat(values, e.site.scalar.size // self.grain, axis=1).ravel()
         return found
 
@@ -161,12 +166,6 @@ class Touches:
         at = int(self.place[first]) * self.grain % self.memory.size_bytes
         element = at // self.memory.scalar.size
         return Conflict(one.site, who, two.site, whom, self.memory.name, element, self.memory.element(at))
-
-
-def of_lanes(x: Lanes, e: Entry) -> np.ndarray:
-    """What each lane that takes part in an entry has of x."""
-    every = np.broadcast_to(x, (*np.shape(x)[:-1], e.wave.lanes))
-    return every if e.mask is None else every[..., e.mask]
 
 
 def by_phase(entries: Iterable[Entry]) -> dict[int, list[Entry]]:
