@@ -70,7 +70,7 @@ class Memory:
             self._begins[size] = self.slot * (self.size_bytes // size)
         return self._begins[size]
 
-    def places(self, site: Site, index: Lanes, mask: Mask) -> Lanes | slice:
+    def places(self, site: Site, index: Lanes, mask: Mask) -> Lanes:
         """Where in `view` the numbers lie that each lane wants, a row for each number of a vector."""
         size = site.scalar.size
         if site.width > 1:
