@@ -120,7 +120,7 @@ class Run:
         return count.total(self.lines)
 
     def entries(self, group: int | None = None) -> Iterator[tuple[int, Entry]]:
-        """Entries of the log with their numbers; with a work-group's number those in which it takes part, for it alone."""
+        """Entries of the log with their numbers; of a work-group, by its number, those in which its lanes take part."""
         for number, e in enumerate(self.log):
             if group is not None:
                 e = e._replace(mask=(e.wave.group_number == group) & e.wave.active(e.mask))
