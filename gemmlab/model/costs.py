@@ -133,9 +133,7 @@ def _phases(log: list[Entry], bank_bytes: int, fewest: bool, aligned: bool) -> t
     """The phases of a run, in order; `aligned` says whether columns are whole lines of the L1 cache apart."""
     places: dict[int, dict[tuple, list[Entry]]] = {}
     for e in log:
-        if e.memory is not None and e.memory.space == "private":
-            continue  # registers, after compiling
-        phase = int(np.max(e.phase))
+        phase = e.phase if isinstance(e.phase, int) else int(e.phase.max())
         places.setdefault(phase, {}).setdefault((e.site.number, id(e.memory)), []).append(e)
     return tuple(_phase(entries, bank_bytes, fewest, aligned) for _, entries in sorted(places.items()))
 
@@ -146,17 +144,15 @@ def _phase(places: Mapping[tuple, list[Entry]], bank_bytes: int, fewest: bool, a
     for entries in places.values():
         e = entries[0]
         size = e.site.scalar.size * e.site.width
-        taking_part = count.rows(entries)
-        warps = int((taking_part >= 0).any(1).sum())
+        asked = count.rows(entries, e.site.scalar.size if e.memory else 0)
+        asked = asked[(asked >= 0).any(1)]
+        warps = len(asked)
         if e.site.kind == "multiply-add":
-            sums["multiply_adds"] += int((taking_part >= 0).sum()) * e.site.width
+            sums["multiply_adds"] += int((asked >= 0).sum()) * e.site.width
             sums["arithmetic"] += warps * e.site.width
         elif e.site.kind == "barrier":
             sums["barriers"] += warps
         elif e.memory is not None:
-            scalar = e.site.scalar.size
-            asked = count.rows(entries, scalar)
-            asked = asked[(asked >= 0).any(1)]
             sums["loads"] += warps * -(-size // LOAD_BYTES)
             sums["bytes"] += _different_bytes(asked, size)
             turns = count.fewest_turns if fewest else local_turns

@@ -22,7 +22,7 @@ from .text import TextError
 from .translate import Program, compile_kernel
 from .tree import Declaration
 from .types import FLOAT, Pointer, Scalar, Type, an, leaf_of, scalar_of, stride
-from .values import cut, over
+from .values import cut
 from .watch import Entry, Finding, distinct, races, two_writers
 
 #: One access of `width` neighbouring numbers by one work-item. `step` counts a work-item's own accesses, `phase` the
@@ -75,7 +75,8 @@ class Run:
         arrays: every buffer after the run, by the name of the kernel's parameter, flat.
         findings: what was wrong.
         stop: the finding after which the kernel could not go on, or None.
-        log: every step of all work-items in step, as `Entry`.
+        log: every step of all work-items in step, as `Entry`; accesses to private arrays, which are registers for the
+            most part, are left out.
         printed: what printf said.
         global_size, local_size: work-items of the launch and of a work-group.
         shapes: of each local array its rows, and the numbers of a row, padding included.
@@ -118,14 +119,9 @@ class Run:
         """What all lines have cost together."""
         return count.total(self.lines)
 
-    def entries(self, group: int | None = None, private: bool = False) -> Iterator[tuple[int, Entry]]:
-        """Entries of the log with their numbers; with a work-group's number those in which it takes part, for it alone.
-
-        Accesses to private arrays are left out unless `private` asks for them.
-        """
+    def entries(self, group: int | None = None) -> Iterator[tuple[int, Entry]]:
+        """Entries of the log with their numbers; of a work-group, by its number, those in which its lanes take part."""
         for number, e in enumerate(self.log):
-            if e.memory is not None and e.memory.space == "private" and not private:
-                continue
             if group is not None:
                 e = e._replace(mask=(e.wave.group_number == group) & e.wave.active(e.mask))
                 if not e.mask.any():
@@ -133,28 +129,25 @@ class Run:
             yield number, e
 
     def events(self, array: str | None = None, *, group: int | None = None, line: int | None = None,
-               store: bool | None = None, private: bool = False) -> np.ndarray:  # fmt: skip
+               store: bool | None = None) -> np.ndarray:  # fmt: skip
         """Accesses as a table with the fields of `EVENT`, one row per work-item, in the order in which they happened.
 
         Args:
             array, group, line, store: only those of this array, work-group (its number), line, loads or stores.
-            private: also those to private arrays, which are left out otherwise.
         """
         steps: dict[int, np.ndarray] = {}
         parts = [np.empty(0, EVENT)]
-        for number, e in self.entries(group, private):
+        for number, e in self.entries(group):
             if e.memory is None:
                 continue
-            lanes = np.flatnonzero(e.wave.active(e.mask))
-            step = steps.setdefault(id(e.wave), np.zeros(e.wave.lanes, np.int32))
-            step[lanes] += 1
+            step = steps.setdefault(id(e.wave), np.full(e.wave.lanes, -1, np.int32))
+            step += e.wave.active(e.mask)
             asked = (array, e.memory.name), (line, e.site.line), (store, e.site.stores)
             if any(wanted not in (None, this) for wanted, this in asked):
                 continue
-            rows = np.empty(len(lanes), EVENT)
-            rows["group"], rows["item"], rows["step"] = e.wave.group_number[lanes], e.wave.items[lanes], step[lanes] - 1
-            for name, value in (("phase", e.phase), ("index", e.at)):
-                rows[name] = np.broadcast_to(np.asarray(value), e.wave.lanes)[lanes]
+            rows = np.empty(len(e.of(step)), EVENT)
+            rows["group"], rows["item"], rows["step"] = e.of(e.wave.group_number), e.of(e.wave.items), e.of(step)
+            rows["phase"], rows["index"] = e.of(e.phase), e.of(e.at)
             rows["store"], rows["array"], rows["space"] = e.site.stores, e.memory.name, e.memory.space
             rows["width"], rows["line"], rows["column"] = e.site.width, e.site.line, e.site.column
             rows["entry"] = number
@@ -166,27 +159,26 @@ class Run:
         """The events of each array, loads (False) and stores (True) by themselves."""
         events = self.events()
         found: dict[tuple[str, bool], np.ndarray] = {}
-        for array in {e.memory.name for e in self.log if e.memory is not None and e.memory.space != "private"}:
+        for array in {e.memory.name for e in self.log if e.memory is not None}:
             mine = events[events["array"] == array]
             found |= {(array, store): mine[mine["store"] == store] for store in (False, True)}
         return found
 
-    def warp(self, group: int = 0, warp: int = 0, private: bool = False) -> list[WarpStep]:
+    def warp(self, group: int = 0, warp: int = 0) -> list[WarpStep]:
         """What one warp of a work-group does, step by step: loads, stores, multiply-adds, branches, barriers.
 
         Args:
             group: the number of the work-group; warp: 0 for work-items 0 to 31 of it, and so on.
-            private: also accesses to private arrays, which are left out otherwise.
         """
         steps = []
-        for number, e in self.entries(group, private):
+        for number, e in self.entries(group):
             chosen = (e.wave.group_number == group) & (e.wave.items // count.WARP == warp)
             active = chosen & e.mask
             if not active.any():
                 continue
-            cost = count.cost([e._replace(mask=active)], 4)
+            e = e._replace(mask=active)
+            cost, phase = count.cost([e], 4), int(e.of(e.phase)[0])
             at = np.where(active, e.at if e.memory else -1, -1)[chosen]
-            phase = int(over(e.wave.lanes, e.phase)[chosen][0])
             steps.append(
                 WarpStep(number, e.site.kind, e.site.line, e.memory.name if e.memory else "", phase, active[chosen], at,
                          e.site.width, cost.transactions, cost.turns)

@@ -19,7 +19,7 @@ class Counts:
     """What a line of the kernel, or all of it, has cost.
 
     Attributes:
-        loads, stores: numbers that work-items loaded and stored, by the name of the array, private arrays left out.
+        loads, stores: numbers that work-items loaded and stored, by the name of the array.
         requests: warps that accessed global or local memory, one for each access in the text.
         transactions: sectors of 32 bytes that warps touched in global memory.
         turns: of local memory: how often its banks were asked; one turn per request if no two lanes of a warp want
@@ -87,7 +87,7 @@ def cost(entries: list[Entry], bank_bytes: int) -> Counts:
         come = rows(entries) >= 0
         both = yes.any(1) & (come & ~yes).any(1)
         return Counts(branches=int(come.any(1).sum()), divergent=int(both.sum()))
-    if e.memory is None or e.memory.space == "private":
+    if e.memory is None:
         return Counts()
     found = Counts()
     for kind, counted in (("load", found.loads), ("store", found.stores)):
@@ -110,9 +110,14 @@ def rows(entries: list[Entry], size: int = 0) -> np.ndarray:
     The others have the first byte that they touch, if numbers have `size` bytes; without a size, 0.
     """
     wave = entries[0].wave
-    at = [np.where(wave.active(e.mask), np.asarray(e.at) * size if size else 0, -1) for e in entries]
-    table = np.array(at, np.int64).reshape(-1, wave.per)
-    return np.pad(table, ((0, 0), (0, -wave.per % WARP)), constant_values=-1).reshape(-1, WARP)
+    table = np.zeros((len(entries), wave.lanes), np.int64)
+    for row, e in zip(table, entries, strict=True):
+        if size:
+            np.multiply(e.at, size, out=row)
+        if e.mask is not None:
+            row[~e.mask] = -1
+    groups = table.reshape(-1, wave.per)
+    return np.pad(groups, ((0, 0), (0, -wave.per % WARP)), constant_values=-1).reshape(-1, WARP)
 
 
 def transactions(asked: np.ndarray, size: int) -> int:

@@ -381,9 +381,12 @@ class Expressions(Writer):
                 self.multiply_add(node, to)
             return Value(f"ratio({a}, {b})" if op == "/" else f"({a} {op} {b})", to)
         if op in ("/", "%"):
-            site = self.site("division", node.spot, written(node))
             function = "quotient_of" if op == "/" else "remainder_of"
-            return Value(f"cut({function}({a}, wave.divisor({b}, mask, {site})), {scalar}_type)", to)
+            if right.constant is None:
+                b = f"wave.divisor({b}, mask, {self.site('division', node.spot, written(node))})"
+            code = f"{function}({a}, {b})"
+            fits = right.constant is not None and right.constant > 0 and scalar is not ULONG
+            return Value(code if fits else f"cut({code}, {scalar}_type)", to)
         if shift:  # by the amount modulo the bits of the type; what is shifted out is gone
             return Value(f"cut({a} {op} ({b} & {scalar.bits - 1}), {scalar}_type)", to)
         code = f"({left.code} {op} {right.code})"

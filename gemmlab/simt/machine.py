@@ -10,7 +10,7 @@ import numpy as np
 from .memory import Memory
 from .translate import Program
 from .types import INT, Scalar, layout
-from .values import ATOMICS, Lanes, Mask, Partly, array, cut
+from .values import ATOMICS, Lanes, Mask, Partly, array, cut, extremes
 from .watch import Entry, Finding, Stop, WorkItem, found_at
 from .writer import Site
 
@@ -52,7 +52,7 @@ class Wave:
     @property
     def limit(self) -> int:
         """How often a loop may go round; asked in every round, so time is looked at here, too."""
-        if thread_time() > self.machine.deadline:
+        if self.machine.deadline is not None and thread_time() > self.machine.deadline:
             raise TimeoutError("the simulation takes longer than it may")
         return self.machine.limit
 
@@ -89,16 +89,24 @@ class Wave:
     def flat(self, site: Site, memory: Memory, indices, mask: Mask) -> Lanes:
         """The element's number. Each index is checked by itself: beyond the end of a row lies the next one."""
         total = 0
-        for which, (index, size, step) in enumerate(zip(indices, site.sizes, site.steps, strict=True)):
-            index, bad = self.between(index, size - 1, mask)
-            if bad is not None:
-                shape = memory.name + "".join(f"[{n}]" for n in site.sizes)
-                position = f"its {ORDINAL[which]} index" if len(site.sizes) > 1 else "its index"
-                self.find("out of bounds", site, f"{site.text}: {{}} {site.does} {shape} with "
-                          f"{self.at_first(index, bad, mask)} as {position}, which must be 0 to {size - 1}",
-                          bad, mask, stop=True)  # fmt: skip
+        for number, (size, step) in enumerate(site.shape):
+            index = indices[number]
+            if index.__class__ is not int or not 0 <= index < size:
+                index = self.within(site, memory, number, index, mask)
             total = total + (index * step if step != 1 else index)
         return total
+
+    def within(self, site: Site, memory: Memory, number: int, index: Lanes, mask: Mask) -> Lanes:
+        """One index of several, which must lie between 0 and its size; for lanes outside the mask it becomes 0."""
+        last = site.shape[number][0] - 1
+        index, bad = self.between(index, last, mask)
+        if bad is not None:
+            shape = memory.name + "".join(f"[{size}]" for size, _ in site.shape)
+            position = f"its {ORDINAL[number]} index" if len(site.shape) > 1 else "its index"
+            self.find("out of bounds", site, f"{site.text}: {{}} {site.does} {shape} with "
+                      f"{self.at_first(index, bad, mask)} as {position}, which must be 0 to {last}",
+                      bad, mask, stop=True)  # fmt: skip
+        return index
 
     def inside(self, site: Site, memory: Memory, index: Lanes, mask: Mask) -> Lanes:
         """The index, which must lie in the array; for lanes outside the mask it becomes 0."""
@@ -126,8 +134,8 @@ class Wave:
             return index, None if 0 <= index <= last else True
         if mask is not None:
             index = np.where(mask, index, 0)
-        # as an unsigned number a negative one is very large
-        return index, None if int(index.view(np.uint64).max()) <= last else (index < 0) | (index > last)
+        least, most = extremes(index)
+        return index, None if least >= 0 and most <= last else (index < 0) | (index > last)
 
     def at_first(self, x: Lanes, bad: Lanes, mask: Mask) -> int:
         """The value that x has in the first bad lane."""
@@ -156,13 +164,13 @@ class Wave:
         """What a pointer points to, `index` numbers further on."""
         result = None
         for memory, first, theirs in self.behind(site, base, mask):
-            value = memory.load(self, site, first + index, theirs)
+            value = memory.load(self, site, self.inside(site, memory, first + index, theirs), theirs)
             result = value if result is None else np.where(theirs, value, result)
         return result
 
     def store_at(self, site: Site, base, index, mask, value) -> None:
         for memory, first, theirs in self.behind(site, base, mask):
-            memory.store(self, site, first + index, value, theirs)
+            memory.store(self, site, self.inside(site, memory, first + index, theirs), value, theirs)
 
     def atomic(self, site: Site, base: Lanes, op: str, args, mask: Mask) -> np.ndarray:
         """A load, an operation and a store that nobody comes between: one lane after the other."""
@@ -171,7 +179,7 @@ class Wave:
         for memory, first, theirs in self.behind(site, base, mask):
             index = np.broadcast_to(self.inside(site, memory, first, theirs), self.lanes)
             self.log.append(Entry(site, memory, index, theirs, self.phase, self))
-            places, known = memory.places(self, site, index), memory.known(site.scalar.size)
+            places, known = memory.places(site, index, theirs), memory.known(site.scalar.size)
             for lane in np.flatnonzero(self.active(theirs)).tolist():
                 if op != "xchg":
                     self.uninitialised(site, memory, index, known[places], np.arange(self.lanes) == lane)
@@ -182,7 +190,7 @@ class Wave:
     def private(self, name: str, scalar: Scalar, sizes, zeroes: bool) -> Memory:
         """An array that each lane has to itself."""
         data = np.zeros(self.lanes * int(np.prod(sizes)), scalar.dtype) if zeroes else None
-        return Memory(name, "private", scalar, sizes, self.lanes, data)
+        return Memory(name, "private", scalar, sizes, self.lanes, self.every, data)
 
     def multiply_add(self, site: Site, mask: Mask) -> None:
         self.log.append(Entry(site, None, None, mask, self.phase, self))
@@ -211,17 +219,16 @@ class Wave:
 
     def fits(self, x, mask, site: Site):
         """The result of an operation of ints, which must fit 32 bits."""
-        if x.__class__ is not array:
-            if -(2**31) <= x < 2**31:
-                return x
-            bad: Lanes = True
+        if x.__class__ is array:
+            least, most = extremes(x)
         else:
-            large = (x + 2**31).view(np.uint64) >> 32
-            if not large.any():
-                return x
-            bad = large.any(0) if large.ndim == 2 else large != 0
-            if not (bad & self.active(mask)).any():
-                return x
+            least = most = x
+        if INT.least <= least and most <= INT.most:
+            return x
+        bad = (x < INT.least) | (x > INT.most)
+        bad = bad.any(0) if np.ndim(bad) == 2 else bad
+        if not np.any(bad & self.active(mask)):
+            return x
         value = self.at_first(x[0] if np.ndim(x) == 2 else x, bad, mask)
         self.find("overflow", site, f"{site.text} is {value:,} for {{}}: too large for an int, which holds up to "
                   "2,147,483,647", bad, mask)  # fmt: skip
@@ -251,13 +258,6 @@ class Wave:
         if not yes.any():
             return False, mask
         return (yes, no) if no.any() else (mask, False)
-
-    def stay(self, mask, condition, site: Site):
-        """The lanes that go round a loop once more."""
-        if condition.__class__ is not array:
-            return mask if condition else False
-        yes, _ = self.branch(mask, condition, site)
-        return yes
 
     def barrier(self, site: Site, mask, gone) -> None:
         """All work-items of a group come here, or none; the caller then waits (`yield`)."""
@@ -302,7 +302,7 @@ class Machine:
     """A launch: a program, sizes, arrays; `run` carries it out.
 
     Attributes:
-        deadline: when it has to be over, as `time.thread_time` tells it.
+        deadline: when it has to be over, as `time.thread_time` tells it; None for no limit.
         findings: what was wrong, as far as it is seen while the kernel runs; stop: that after which it could not go on.
         log: every step; printed: what printf said.
     """
@@ -313,7 +313,7 @@ class Machine:
         self.local_size = (*local_size, 1, 1)[:3]
         self.num_groups = tuple(g // s for g, s in zip((*global_size, 1, 1)[:3], self.local_size, strict=True))
         self.work_items = int(np.prod(self.local_size))
-        self.deadline = float("inf")
+        self.deadline: float | None = None
         self.findings: list[Finding] = []
         self.seen: set[tuple[str, int]] = set()
         self.log: list[Entry] = []
@@ -358,7 +358,9 @@ class Machine:
 
     def go(self, groups: np.ndarray, warps: list[np.ndarray], args: Sequence[object], rng: np.random.Generator) -> None:
         """Let waves of some groups run from barrier to barrier, in an order that nobody may rely on."""
-        self.local_arrays = [Memory(a.name, "local", *layout(a.type), len(groups)) for a in self.program.locals]
+        copies = len(groups)
+        slot = np.repeat(np.arange(copies), self.work_items) if copies > 1 else 0
+        self.local_arrays = [Memory(a.name, "local", *layout(a.type), copies, slot) for a in self.program.locals]
         waves = [Wave(self, groups, items) for items in warps]
         running = [(wave, self.program.code(wave, None, *args)) for wave in waves]
         while running:

@@ -24,14 +24,17 @@ class Memory:
     Attributes:
         name, space: as in the kernel's text; "global", "local" or "private".
         scalar: the type of its numbers; sizes: how it is declared, vectors counted as a last index.
-        size_bytes: of one copy; copies: how many there are of it, one behind the other.
+        size_bytes: of one copy; copies: how many there are of it, one behind the other; slot: which is each lane's.
         address: of its first byte, once it has one.
     """
 
     def __init__(self, name: str, space: str, scalar: Scalar, sizes: tuple[int, ...], copies: int = 1,
-                 data: np.ndarray | None = None):  # fmt: skip
-        self.name, self.space, self.scalar, self.sizes, self.copies = name, space, scalar, sizes, copies
+                 slot: Lanes = 0, data: np.ndarray | None = None):  # fmt: skip
+        self.name, self.space, self.scalar, self.sizes = name, space, scalar, sizes
+        self.copies, self.slot = copies, slot
         self.size_bytes = scalar.size * prod(sizes)
+        self._begins: dict[int, Lanes] = {}  # see `begin`
+        self._views: dict[Scalar, np.ndarray] = {}  # see `view`
         self.bytes = np.zeros(-(-self.size_bytes * copies // 16) * 16, np.uint8)
         self.address = 0
         # for each byte whether it has a value; None once all of them have one
@@ -39,13 +42,16 @@ class Memory:
         if data is not None:
             self.view(scalar)[: data.size] = data
         else:
-            self.stored = np.arange(len(self.bytes)) >= self.size_bytes * copies
+            self.stored = np.zeros(len(self.bytes), bool)
+            self.stored[self.size_bytes * copies :] = True
             if not scalar.whole:
                 self.view(scalar)[:] = np.nan
 
     def view(self, scalar: Scalar) -> np.ndarray:
         """All of it as numbers of a type."""
-        return self.bytes.view(scalar.dtype)
+        if scalar not in self._views:
+            self._views[scalar] = self.bytes.view(scalar.dtype)
+        return self._views[scalar]
 
     def known(self, size: int) -> np.ndarray:
         """For each number of `size` bytes whether it has a value."""
@@ -58,45 +64,50 @@ class Memory:
             shown, index = f"[{index % size}]{shown}", index // size
         return self.name + shown
 
-    def begin(self, wave: Wave, size: int) -> Lanes:
-        """The number of the first element of a lane's own copy; one number if it is the same for all."""
-        if self.copies == 1:
-            return 0
-        return (wave.every if self.space == "private" else wave.slot) * (self.size_bytes // size)
+    def begin(self, size: int) -> Lanes:
+        """Where a lane's own copy begins, counted in numbers of `size` bytes."""
+        if size not in self._begins:
+            self._begins[size] = self.slot * (self.size_bytes // size)
+        return self._begins[size]
 
-    def places(self, wave: Wave, site: Site, index: Lanes) -> Lanes:
+    def places(self, site: Site, index: Lanes, mask: Mask) -> Lanes:
         """Where in `view` the numbers lie that each lane wants, a row for each number of a vector."""
+        size = site.scalar.size
         if site.width > 1:
             index = index + STEPS[site.width]
-        return index + self.begin(wave, site.scalar.size)
+        elif index.__class__ is int and mask is None and self.space == "private":
+            # the same number of every lane's own copy
+            return slice(index, self.size_bytes * self.copies // size, self.size_bytes // size)
+        return index + self.begin(size)
 
     def load(self, wave: Wave, site: Site, index: Lanes, mask: Mask) -> Lanes:
         """The numbers from element `index` on, of the site's type."""
-        index = wave.inside(site, self, index, mask)
-        places = self.places(wave, site, index)
+        places = self.places(site, index, mask)
         if self.stored is not None and self.stored.all():
             self.stored = None
         if self.stored is not None:
             wave.uninitialised(site, self, index, self.known(site.scalar.size)[places], mask)
-        wave.log.append(Entry(site, self, index, mask, wave.phase, wave))
+        if self.space != "private":  # private arrays are registers, for the most part
+            wave.log.append(Entry(site, self, index, mask, wave.phase, wave))
         values = self.view(site.scalar)[places]
-        if not site.scalar.whole:
-            return values
-        return values.astype(np.int64) if values.__class__ is array else cut(int(values), site.scalar)
+        if site.scalar.whole:
+            return values.astype(np.int64) if values.__class__ is array else cut(int(values), site.scalar)
+        return values.copy() if places.__class__ is slice else values
 
     def store(self, wave: Wave, site: Site, index: Lanes, value: Lanes, mask: Mask) -> None:
         """Store numbers from element `index` on."""
-        index = wave.inside(site, self, index, mask)
-        wave.log.append(Entry(site, self, index, mask, wave.phase, wave, value))
-        places = np.asarray(self.places(wave, site, index))
-        lanes: Any = slice(None) if mask is None else mask
-        if places.ndim == 0 or places.shape[-1] == 1:  # all to one place: the last lane wins
-            lanes = [-1] if mask is None else np.flatnonzero(mask)[-1:]
+        if self.space != "private":
+            wave.log.append(Entry(site, self, index, mask, wave.phase, wave, value))
+        places = self.places(site, index, mask)
+        if places.__class__ is not slice:
             places = np.atleast_1d(places)
-        else:
-            places = places[..., lanes]
-        if value.__class__ is array and value.shape[-1] > 1:
-            value = value[..., lanes]
+            lanes: Any = slice(None) if mask is None else mask
+            if places.shape[-1] == 1:  # all to one place: the last lane wins
+                lanes = [-1] if mask is None else np.flatnonzero(mask)[-1:]
+            else:
+                places = places[..., lanes]
+            if value.__class__ is array and value.shape[-1] > 1:
+                value = value[..., lanes]
         self.put(site.scalar, places, value)
 
     def put(self, scalar: Scalar, places: Lanes, value: Lanes) -> None:
@@ -105,6 +116,6 @@ class Memory:
         if self.stored is not None:
             self.stored.reshape(-1, scalar.size)[places] = True
 
-    def give(self, wave: Wave, first: int, width: int, value: Lanes) -> None:
+    def give(self, first: int, width: int, value: Lanes) -> None:
         """A private array's values where it is declared, without an entry in the log."""
-        self.put(self.scalar, self.begin(wave, self.scalar.size) + first + STEPS[width], value)
+        self.put(self.scalar, self.begin(self.scalar.size) + first + STEPS[width], value)

@@ -5,7 +5,7 @@ Kernel 02's inner loop, for example, becomes (numbers keep names apart; s5 is a 
     while True:
         c_21 = (k_20 < 8)
         if c_21 is not True:
-            mask = wave.stay(mask, c_21, s6)
+            mask, _ = wave.branch(mask, c_21, s6)
             if mask is False: break
         t_22 = wave.load(s7, Atile_8, (k_20, tm_4, ), mask)
         ...
@@ -249,7 +249,7 @@ class Translator(Calls):
         self.emit(f"{variable.python} = wave.private({node.name!r}, {scalar}_type, {sizes}, {zeroes})")
         each = stride(leaf) // scalar.size
         for place, code in given:
-            self.emit(f"{variable.python}.give(wave, {place * each}, {length(leaf)}, {code})")
+            self.emit(f"{variable.python}.give({place * each}, {length(leaf)}, {code})")
 
     def places(self, node: Node, of: Type, first: int) -> list[tuple[int, Node]]:
         """Which element each value between { and } belongs to; those without one become 0."""
@@ -322,7 +322,7 @@ class Translator(Calls):
             return
         value = self.keep(self.condition(condition).code, "c")
         with self.under(f"if {value} is not True:"):
-            self.emit(f"mask = wave.stay(mask, {value}, {site})")
+            self.emit(f"mask, _ = wave.branch(mask, {value}, {site})")
             self.emit("if mask is False: break")
 
     def do_switch(self, node: tree.Switch) -> None:

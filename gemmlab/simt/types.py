@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -22,7 +22,7 @@ class Scalar:
     def __str__(self) -> str:
         return self.name
 
-    @property
+    @cached_property
     def whole(self) -> bool:
         return self.kind != "float"
 
@@ -30,12 +30,12 @@ class Scalar:
     def bits(self) -> int:
         return 8 * self.size
 
-    @property
+    @cached_property
     def least(self) -> int:
         """The smallest whole number of this type."""
         return -(2 ** (self.bits - 1)) if self.kind == "int" else 0
 
-    @property
+    @cached_property
     def most(self) -> int:
         """The largest whole number of this type."""
         return 2 ** (self.bits - (self.kind == "int")) - 1

@@ -11,7 +11,6 @@ from .api import EVENT, Run
 from .count import Counts, cost
 from .parse import Parser, constant
 from .text import Preprocessor, TextError, Token, tokens_of
-from .values import over
 from .watch import Entry
 
 
@@ -39,14 +38,14 @@ class Step(NamedTuple):
 
 
 def steps(run: Run, group: int = 0) -> list[Step]:
-    """What a work-group does, step by step. Accesses to private arrays are left out.
+    """What a work-group does, step by step.
 
     Raises ValueError if the group has not run.
     """
     found: list[Step] = []
     for _, e in run.entries(group):
         if not found or _begins(found[-1].entries, e):
-            found.append(Step(e.site.line, int(over(e.wave.lanes, e.phase)[e.mask][0]), []))
+            found.append(Step(e.site.line, int(e.of(e.phase)[0]), []))
         found[-1].entries.append(e)
     if run.stop:
         found.append(Step(run.stop.line, found[-1].phase if found else 0, []))
@@ -67,10 +66,9 @@ def places(entries: Iterable[Entry], array: str, item: int | None = None, store:
     for e in entries:
         if e.memory is None or e.memory.name != array or store not in (None, e.site.stores):
             continue
-        lanes = e.wave.active(e.mask)
         if item is not None:
-            lanes = lanes & (e.wave.items == item)
-        first = over(e.wave.lanes, e.at)[lanes]
+            e = e._replace(mask=e.wave.active(e.mask) & (e.wave.items == item))
+        first = e.of(e.at)
         found.update((first[:, None] + np.arange(e.site.width)).ravel().tolist())
     return sorted(found)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .values import Lanes, Mask, over
+from .values import Lanes, Mask
 from .writer import Site
 
 if TYPE_CHECKING:
@@ -92,6 +93,11 @@ class Entry(NamedTuple):
     wave: Wave
     value: Lanes = None
 
+    def of(self, x: Lanes) -> np.ndarray:
+        """What the lanes that take part have of x, which is one for all lanes or has an entry for each."""
+        every = np.broadcast_to(x, (*np.shape(x)[:-1], self.wave.lanes))
+        return every if self.mask is None else every[..., self.mask]
+
 
 class Conflict(NamedTuple):
     """In line `one.line` the work-item `who` touches an element that `whom` stores in line `other.line`."""
@@ -109,27 +115,32 @@ class Touches:
     """What entries of one memory touch: a row for each grain of it (the smallest number accessed) and work-item.
 
     Columns: which `place` (a grain), `item` (the work-item's number in the launch), `entry` (its number among these
-    entries), whether it is a `store`, and of which `value`.
+    entries), and whether it is a `store`.
     """
 
     def __init__(self, entries: Sequence[Entry], memory: Memory):
         self.entries, self.memory = entries, memory
         self.grain = min(e.site.scalar.size for e in entries)
-        parts = [self._rows(number, e) for number, e in enumerate(entries)]
-        columns = (np.concatenate(column) for column in zip(*parts, strict=True))
-        self.place, self.item, self.entry, self.store, self.value = columns
+        places = [self._places(e) for e in entries]
+        items = [np.repeat(e.of(e.wave.number), place.shape[1]) for e, place in zip(entries, places, strict=True)]
+        self.place, self.item = np.concatenate([place.ravel() for place in places]), np.concatenate(items)
+        self.entry = np.repeat(np.arange(len(entries)), [place.size for place in places])
+        self.store = np.array([e.site.kind == "store" for e in entries])[self.entry]
 
-    def _rows(self, number: int, e: Entry) -> tuple[np.ndarray, ...]:
-        lanes = np.arange(e.wave.lanes) if e.mask is None else np.flatnonzero(e.mask)
+    def _places(self, e: Entry) -> np.ndarray:
         grains = e.site.scalar.size // self.grain  # of each number
-        start = over(e.wave.lanes, e.at + self.memory.begin(e.wave, e.site.scalar.size))[lanes] * grains
-        place = (start[:, None] + np.arange(e.site.width * grains)).ravel()
-        store, value = e.site.kind == "store", np.zeros(len(place))
-        if store:
-            shown = np.broadcast_to(np.asarray(e.value, np.float64), (e.site.width, e.wave.lanes))[:, lanes].T
-            value = np.repeat(shown, grains, axis=1).ravel()
-        items = np.repeat(e.wave.number[lanes], e.site.width * grains)
-        return place, items, np.full(len(place), number), np.full(len(place), store), value
+        start = e.of((e.at + self.memory.begin(e.site.scalar.size)) * grains)
+        return start[:, None] + np.arange(e.site.width * grains)
+
+    @cached_property
+    def value(self) -> np.ndarray:
+        """What is stored in each row, 0 where nothing is."""
+        found = np.zeros(len(self.place))
+        for number, e in enumerate(self.entries):
+            if e.site.kind == "store":
+                values = e.of(np.asarray(e.value, np.float64)).T.reshape(-1, e.site.width)
+                found[self.entry == number] = np.repeat(values, e.site.scalar.size // self.grain, axis=1).ravel()
+        return found
 
     def conflict(self, actor: np.ndarray, same_value: bool = False) -> Conflict | None:
         """Two rows of which one stores what the other one, another actor's, touches; None if there are none.
@@ -143,7 +154,7 @@ class Touches:
         last[self.place[storing]] = storing
         other = last[self.place]
         bad = (other >= 0) & (actor[other] != actor)
-        if not same_value:
+        if not same_value and bad.any():
             bad &= ~self.store | (self.value != self.value[other])
         if not bad.any():
             return None
@@ -182,7 +193,7 @@ def races(log: Iterable[Entry]) -> list[Finding]:
     """
     shared: dict[int, list[Entry]] = {}
     for e in log:
-        if e.memory is not None and e.memory.space != "private":
+        if e.memory is not None:
             shared.setdefault(id(e.memory), []).append(e)
     found: list[Finding] = []
     for entries in filter(stores, shared.values()):

@@ -23,7 +23,7 @@ class Site:
         text: the expression as the reader wrote it.
         scalar, width: for an access the type of the numbers that it moves, and how many a work-item moves at once;
             for a multiply-add its width.
-        sizes, steps: of an array that is named directly: its sizes, and how far the next element of each lies.
+        shape: of an array that is named directly: each of its sizes, and how far one more of that index leads.
         packed: whether vectors may begin anywhere (vload and vstore).
     """
 
@@ -33,8 +33,7 @@ class Site:
     text: str = ""
     scalar: Scalar = INT
     width: int = 1
-    sizes: tuple[int, ...] = ()
-    steps: tuple[int, ...] = ()
+    shape: tuple[tuple[int, int], ...] = ()
     packed: bool = False
 
     @property
@@ -134,9 +133,8 @@ class Writer:
         """A new site, and its name in the Python text; `array` is the type of an array that is named directly."""
         found = Site(len(self.sites), kind, spot, text, scalar_of(of), length(of), packed=packed)
         while isinstance(array, Array):
-            found.sizes += (array.n,)
+            found.shape += ((array.n, stride(array.of) // found.scalar.size),)
             array = array.of
-            found.steps += (stride(array) // found.scalar.size,)
         self.sites.append(found)
         return f"s{found.number}"
 

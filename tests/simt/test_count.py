@@ -139,8 +139,6 @@ def test_events_as_a_table():
     assert len(a) == 128 and set(a["group"]) == {3} and not a["store"].any() and set(a["phase"]) == {0, 2}
     assert np.array_equal(a, every[(every["array"] == "A") & (every["group"] == 3)])
     assert set(run.events(store=True)["array"]) == set(every["array"]) - {"A", "B"}
-    private = simt.simulate(3, 16, 16, 16, {"TS": 8}).events(private=True)
-    assert "private" in private["space"]
     first = every[(every["item"] == 0) & (every["group"] == 0)]
     assert first["step"].tolist() == list(range(len(first)))
 
