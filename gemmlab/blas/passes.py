@@ -207,9 +207,12 @@ class Session:
             out: M x N, compact; overwritten.
             scratch: where the kernel writes whole tiles if C does not consist of them; new memory by default.
         """
+        passes = planned(kernel, problem)
+        if kernel.turned:
+            problem, a, b = problem.turned, b, a
         sizes = whole(problem.m, problem.n, problem.k, kernel.multiples)
         now = {"A": placed(a, problem.a), "B": placed(b, problem.b, kernel.b_transposed), "C": out}
-        for step in planned(kernel, problem):
+        for step in passes:
             if step.kind == "transpose":
                 now[step.operand] = self.transpose(now[step.operand], _made(step))
             elif step.kind == "pad":
@@ -283,7 +286,7 @@ def _made(step: Pass) -> Layout:
 @cached(1024)
 def planned(kernel: Kernel, problem: Problem) -> list[Pass]:
     """`plan` for a compiled kernel; remembered, since small products would wait for it."""
-    return plan(kernel.spec, kernel.params, problem, kernel.device.features)
+    return plan(kernel.spec, kernel.params, problem.turned if kernel.turned else problem, kernel.device.features)
 
 
 def check_memory(device: Device, sizes: dict[str, int], wide: bool = False, each: int = 4) -> None:

@@ -50,9 +50,23 @@ from .repeat import Recording, Repeat
 
 
 @cached(256)
-def _kernel(number: Key, params: tuple | None, device: Device, context: cl.Context) -> Kernel:
+def _kernel(number: Key, params: tuple | None, device: Device, context: cl.Context, turned=False) -> Kernel:
     spec = find(number)
-    return Kernel(spec, spec.fit(device.limits) if params is None else dict(params), device, context)
+    return Kernel(spec, spec.fit(device.limits) if params is None else dict(params), device, context, turned=turned)
+
+
+def without_transposing(problem: Problem, device: Device, context: cl.Context) -> Kernel | None:
+    """The best known kernel in float32 for two operands that can be read as their transposes alone; None for others.
+
+    It multiplies these in the opposite order, and stores the transpose of what it computes, which costs no pass.
+    """
+    if not problem.k or problem.a.plain or problem.b.plain:
+        return None
+    number, params = choice.choose(device, problem.turned[:3])
+    spec = find(number)
+    if not spec.turns or spec.needs_fixup(dict(params), device.features):
+        return None
+    return _kernel(number, params, device, context, True)
 
 
 def select(
@@ -209,6 +223,8 @@ def _prepare(
         chosen, tile = None, None if params is None else tiles.complete_tile(params)
     else:
         chosen, tile = select(kernel, params, edges, device, context, problem[:2] + (k,), precision), None
+        if _is(kernel, "auto") and (edges, precision) == ("auto", "float32"):
+            chosen = without_transposing(problem, device, context) or chosen
     at_once = bool(chosen and batch and _at_once(chosen.spec, chosen.params, device, problem, batch))
     splits = chosen is None and not packs and edges == "split"
     each = a.dtype.itemsize
