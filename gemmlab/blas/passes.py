@@ -25,6 +25,7 @@ from ..opencl.launch import INDEX_LIMIT, Kernel, whole
 from .operands import by_columns
 from .problem import Batch, Layout, Operand, Pass, Problem, plan
 from .repeat import Recording
+from .results import Result
 
 _MOVED = 32, 8, 4  # PX, PY and PE of pad.cl
 _TURNED = 32, 8  # TT and TR of transpose.cl
@@ -315,6 +316,8 @@ def wait_for_others(queue: cl.CommandQueue, *arrays: cla.Array) -> None:
     """
     awaited = []
     for x in arrays:
+        if isinstance(x, Result) and x.is_ready_for(queue):
+            continue
         for event in tuple(x.events):
             if event.command_execution_status == _COMPLETE:
                 with suppress(ValueError):  # another thread was first
