@@ -25,6 +25,7 @@ from ..opencl.launch import INDEX_LIMIT, Kernel, whole
 from .operands import by_columns
 from .problem import Batch, Layout, Operand, Pass, Problem, plan
 from .repeat import Recording
+from .results import Result
 
 _MOVED = 32, 8, 4  # PX, PY and PE of pad.cl
 _TURNED = 32, 8  # TT and TR of transpose.cl
@@ -207,9 +208,12 @@ class Session:
             out: M x N, compact; overwritten.
             scratch: where the kernel writes whole tiles if C does not consist of them; new memory by default.
         """
+        passes = planned(kernel, problem)
+        if kernel.turned:
+            problem, a, b = problem.turned, b, a
         sizes = whole(problem.m, problem.n, problem.k, kernel.multiples)
         now = {"A": placed(a, problem.a), "B": placed(b, problem.b, kernel.b_transposed), "C": out}
-        for step in planned(kernel, problem):
+        for step in passes:
             if step.kind == "transpose":
                 now[step.operand] = self.transpose(now[step.operand], _made(step))
             elif step.kind == "pad":
@@ -283,7 +287,7 @@ def _made(step: Pass) -> Layout:
 @cached(1024)
 def planned(kernel: Kernel, problem: Problem) -> list[Pass]:
     """`plan` for a compiled kernel; remembered, since small products would wait for it."""
-    return plan(kernel.spec, kernel.params, problem, kernel.device.features)
+    return plan(kernel.spec, kernel.params, problem.turned if kernel.turned else problem, kernel.device.features)
 
 
 def check_memory(device: Device, sizes: dict[str, int], wide: bool = False, each: int = 4) -> None:
@@ -312,6 +316,8 @@ def wait_for_others(queue: cl.CommandQueue, *arrays: cla.Array) -> None:
     """
     awaited = []
     for x in arrays:
+        if isinstance(x, Result) and x.is_ready_for(queue):
+            continue
         for event in tuple(x.events):
             if event.command_execution_status == _COMPLETE:
                 with suppress(ValueError):  # another thread was first

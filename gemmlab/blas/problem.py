@@ -81,6 +81,11 @@ class Operand(NamedTuple):
         return self._replace(plain=plain, transposed=transposed)
 
     @property
+    def turned(self) -> Operand:
+        """The transpose of X, in the same memory."""
+        return self._replace(plain=self.transposed, transposed=self.plain)
+
+    @property
     def lying(self) -> Lying:
         """The operand as a kernel of the family reads it: where it lies, and what is done to it there.
 
@@ -111,6 +116,11 @@ class Problem(NamedTuple):
     def compact(cls, m: int, n: int, k: int) -> Problem:
         """Operands without gaps, none of them transposed."""
         return cls(m, n, k, Operand.compact("a", m, k), Operand.compact("b", k, n))
+
+    @property
+    def turned(self) -> Problem:
+        """The transpose of C as the product of the transposes of B and A."""
+        return Problem(self.n, self.m, self.k, self.b.turned, self.a.turned)
 
 
 class Batch(NamedTuple):

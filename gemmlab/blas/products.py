@@ -27,6 +27,7 @@ from ..catalog.spec import Params
 from ..family import choice, selection, tiles
 from ..family.configuration import letter_of
 from ..family.written import check_double
+from ..opencl import enqueue
 from ..opencl.devices import Device, find_device
 from ..opencl.launch import Kernel
 from . import host, packed, probe, split, staging, trials
@@ -47,12 +48,27 @@ from .operands import (
 from .passes import Matrix, Session, check_memory, placed, planned, pool_of, trim, wait_for_others
 from .problem import MOST, Batch, Layout, Operand, Problem, footprint, plan
 from .repeat import Recording, Repeat
+from .results import Result
 
 
 @cached(256)
-def _kernel(number: Key, params: tuple | None, device: Device, context: cl.Context) -> Kernel:
+def _kernel(number: Key, params: tuple | None, device: Device, context: cl.Context, turned=False) -> Kernel:
     spec = find(number)
-    return Kernel(spec, spec.fit(device.limits) if params is None else dict(params), device, context)
+    return Kernel(spec, spec.fit(device.limits) if params is None else dict(params), device, context, turned=turned)
+
+
+def without_transposing(problem: Problem, device: Device, context: cl.Context) -> Kernel | None:
+    """The best known kernel in float32 for two operands that can be read as their transposes alone; None for others.
+
+    It multiplies these in the opposite order, and stores the transpose of what it computes, which costs no pass.
+    """
+    if not problem.k or problem.a.plain or problem.b.plain:
+        return None
+    number, params = choice.choose(device, problem.turned[:3])
+    spec = find(number)
+    if not spec.turns or spec.needs_fixup(dict(params), device.features):
+        return None
+    return _kernel(number, params, device, context, True)
 
 
 def select(
@@ -209,6 +225,8 @@ def _prepare(
         chosen, tile = None, None if params is None else tiles.complete_tile(params)
     else:
         chosen, tile = select(kernel, params, edges, device, context, problem[:2] + (k,), precision), None
+        if _is(kernel, "auto") and (edges, precision) == ("auto", "float32"):
+            chosen = without_transposing(problem, device, context) or chosen
     at_once = bool(chosen and batch and _at_once(chosen.spec, chosen.params, device, problem, batch))
     splits = chosen is None and not packs and edges == "split"
     each = a.dtype.itemsize
@@ -355,7 +373,8 @@ def _on_device(prepared: Prepared, queue, device, alpha, a, b, beta, c, out, kno
                 session.copy(Matrix(memory, product), Matrix(out.base_data, place))
         result.events[:] = [session.events[-1][1]]  # all that came before has been waited for
         if session.recording:
-            known.append(Repeat(session.recording, (a.base_data, b.base_data, memory), blank))
+            given, quiet = (a.base_data, b.base_data, memory), enqueue.pays(queue, device)
+            known.append(Repeat(session.recording, given, blank, quiet))
     return result
 
 
@@ -379,11 +398,14 @@ def _known(a, b, out, kernel, params, device, edges, precision) -> list | None:
     if type(a) is type(b) is np.ndarray and out is None:
         forms = host.form(a), host.form(b)
         return _kept(*forms, find_device(device), kernel, given, edges, precision) if all(forms) else None
-    if device is not None or not (type(a) is type(b) is cla.Array and (out is None or type(out) is cla.Array)):
+    if device is not None or not all(type(x) in _ARRAYS for x in (a, b, out)[: 2 + (out is not None)]):
         return None
     x, y, z = a.base_data, b.base_data, None if out is None else out.base_data
     shared = x is y, y is z, z is x
     return _kept(_kind(a), _kind(b), None if out is None else _kind(out), shared, kernel, given, edges, precision)
+
+
+_ARRAYS = cla.Array, Result
 
 
 def _kind(x: cla.Array) -> tuple:
@@ -409,15 +431,21 @@ def _again(repeat: Repeat, a: cla.Array, b: cla.Array, out: cla.Array | None) ->
     allocate = allocator or pool.allocate
     if out is None:
         wait_for_others(queue, a, b)
-        out = _unwritten(repeat.blank, allocator)
-        out.base_data = allocate(out.nbytes)
+        result = _unwritten(repeat.blank, allocator, Result if repeat.quiet else cla.Array)
+        result.base_data = allocate(result.nbytes)
     else:
         check_out(out, a, b)
         wait_for_others(queue, a, b, out)
-    out.events[:] = [repeat(queue, (a.base_data, b.base_data, out.base_data), allocate)]
+        result = out
+    buffers = a.base_data, b.base_data, result.base_data
+    if out is None and isinstance(result, Result):
+        repeat.quietly(queue, buffers, allocate)
+        result.launched(queue)
+    else:  # other views of `out` share its list of events
+        result.events[:] = [repeat(queue, buffers, allocate)]
     if not allocator:
         trim(pool, repeat.size_bytes)
-    return out
+    return result
 
 
 def _from_numpy(prepared: Prepared, queue, device, alpha, a, b, beta, c, out, ta, tb, known) -> np.ndarray:
@@ -518,9 +546,9 @@ def _results(prepared: Prepared) -> Iterator[Layout]:
     return (compact._replace(offset=i * m * n) for i in range(prod(prepared.batch_shape)))
 
 
-def _unwritten(blank: dict[str, Any], allocator) -> cla.Array:
+def _unwritten(blank: dict[str, Any], allocator, kind: type[cla.Array] = cla.Array) -> cla.Array:
     """A device array whose memory is yet to be given: a copy, since PyOpenCL's constructor takes 15 microseconds."""
-    array = cla.Array.__new__(cla.Array)
+    array = kind.__new__(kind)
     vars(array).update(blank, allocator=allocator, events=[])
     return array
 
@@ -608,8 +636,8 @@ def matmul(
     waiting. A batch of left matrices that follow each other, times a single right one, is one tall product.
 
     A call with device arrays returns when everything is enqueued, and one like it before only repeats its launches.
-    What other queues still do to the operands (``Array.events``) is waited for on the device, and the result has the
-    event of its last launch.
+    What other queues still do to the operands (``Array.events``) is waited for on the device, and the result's
+    event, which is made when somebody asks for it where events cost time, follows its last launch.
 
     Args:
         a: m x k float32, float64, complex64 or complex128: a NumPy array of any layout, or a

@@ -15,6 +15,7 @@ from typing import Any
 import pyopencl as cl
 
 from ..opencl.build import Bound
+from ..opencl.enqueue import without_event
 
 
 class Recording:
@@ -33,14 +34,17 @@ class Repeat:
         given: its buffers: those of the operands and of the result. Buffers that are the same object share a gap, so
             that they have to be the same in later calls, too.
         blank: the attributes of an array like the result, but for its memory; for products of device arrays.
+        quiet: whether launches without an event pay.
 
     Attributes:
-        blank: as given.
+        blank, quiet: as given.
         size_bytes: of all memory that a call makes.
     """
 
-    def __init__(self, recording: Recording, given: Sequence[Any], blank: dict[str, Any] | None = None):
-        self.blank = blank or {}
+    def __init__(
+        self, recording: Recording, given: Sequence[Any], blank: dict[str, Any] | None = None, quiet: bool = False
+    ):
+        self.blank, self.quiet = blank or {}, quiet
         made = [(buffer, size_bytes) for buffer, size_bytes in recording.made if buffer is not given[-1]]
         gaps = [id(buffer) for buffer in (*given, *(buffer for buffer, _ in made))]
         self._temporaries = [size_bytes for _, size_bytes in made]
@@ -50,14 +54,25 @@ class Repeat:
         for built, global_size, local_size, args in recording.launches:
             places = [(index, gaps.index(id(x))) for index, x in enumerate(args) if id(x) in gaps]
             self._kept += [x for x in args if id(x) not in gaps]  # OpenCL keeps no memory alive for an argument
-            self._launches.append((built.with_arguments(args), global_size, local_size, places))
+            kernel = built.with_arguments(args)
+            silent = without_event(kernel, global_size, local_size)
+            self._launches.append((kernel, global_size, local_size, places, silent))
 
     def __call__(self, queue: cl.CommandQueue, given: Sequence[Any], allocate: Callable[[int], Any]) -> cl.Event:
         """Launch again, on these buffers; return the last event."""
         buffers = [*given, *map(allocate, self._temporaries)] if self._temporaries else given
         with self._lock:
-            for kernel, global_size, local_size, places in self._launches:
+            for kernel, global_size, local_size, places, _ in self._launches:
                 for index, gap in places:
                     kernel.set_arg(index, buffers[gap])
                 event = cl.enqueue_nd_range_kernel(queue, kernel, global_size, local_size)
         return event
+
+    def quietly(self, queue: cl.CommandQueue, given: Sequence[Any], allocate: Callable[[int], Any]) -> None:
+        """The same without any event."""
+        buffers = [*given, *map(allocate, self._temporaries)] if self._temporaries else given
+        with self._lock:
+            for kernel, *_, places, launch in self._launches:
+                for index, gap in places:
+                    kernel.set_arg(index, buffers[gap])
+                launch(queue)

@@ -23,7 +23,7 @@ class WarpTiling(Prefetch):
     """A compact block for each warp, read as vectors of 4; tiles that come without waiting; equal work for all."""
 
     number, before, file = "warp_tiling", 17, "production/warp_tiling.cl"  # type: ignore[assignment]
-    specialised = True
+    specialised = turns = True
     edges = "guard"
     wide = True
     takes_workspace = True

@@ -125,6 +125,7 @@ class KernelSpec:
         wide: whether it indexes with 64 bits.
         tensor: whether it multiplies in TF32.
         specialised: whether the compiler is given only what the parameters need of its file (see `text`).
+        turns: whether it can store the transpose of C (see `text`).
         takes_workspace: whether it has a seventh argument, memory for partial tiles (see `workspace`).
         switches: parameters that ask for a feature which only some devices have.
     """
@@ -138,6 +139,7 @@ class KernelSpec:
     wide: bool = False
     tensor: bool = False
     specialised: bool = False
+    turns: bool = False
     takes_workspace: bool = False
     switches: tuple[Switch, ...] = ()
 
@@ -235,12 +237,16 @@ class KernelSpec:
         on = [s for s in self.switches if p[s.param]]
         return ", ".join(name for s in on for feature, name in s.path if feature in features) or "plain"
 
-    def text(self, p: Params, features: frozenset[str] = frozenset()) -> Specialised:
-        """The OpenCL C that runs with these parameters on a device with `features`, and where its lines come from."""
+    def text(self, p: Params, features: frozenset[str] = frozenset(), turned: bool = False) -> Specialised:
+        """The OpenCL C that runs with these parameters on a device with `features`, and where its lines come from.
+
+        With `turned` it stores the transpose of C, if the kernel `turns`.
+        """
         text = sources.read(self.file)
         if not self.specialised:
             return Specialised(text, tuple(range(1, text.count("\n") + 1)))
-        return specialise(text, p, {"__NV_CL_C_VERSION": "nvidia" in features})
+        values = {**p, "TURNED": int(turned)} if self.turns else p
+        return specialise(text, values, {"__NV_CL_C_VERSION": "nvidia" in features})
 
     # Parameters: complete, legal, in words.
 

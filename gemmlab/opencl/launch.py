@@ -61,13 +61,16 @@ class Kernel:
         multiples: what M, N and K must be multiples of.
         b_transposed: whether it wants B as N x K instead of K x N.
         workspace: floats of memory for partial tiles that it takes beside A, B and C, 0 if it shares no tiles.
+        turned: whether it stores the transpose of C, N x M.
         path: which of the kernel's paths runs here: "plain", or the device's features that are switched on.
         opencl: the `pyopencl.Kernel`.
         build_seconds: how long compiling took, in seconds (near zero if it was cached on disk).
     """
 
-    def __init__(self, spec: KernelSpec, params, device: Device, context: cl.Context, text: str | None = None):
-        self.spec, self.device, self.context = spec, device, context
+    def __init__(
+        self, spec: KernelSpec, params, device: Device, context: cl.Context, text: str | None = None, turned=False
+    ):
+        self.spec, self.device, self.context, self.turned = spec, device, context, turned
         self.params = spec.validate(params, device.limits)
         self.local_size = spec.local_size(self.params)
         self.multiples = spec.multiples(self.params)
@@ -75,7 +78,8 @@ class Kernel:
         self.workspace = spec.workspace(self.params)
         self.options = options(self.params)
         self.path = spec.path(self.params, device.features) if text is None else "of your own"
-        self.source, self.lines = spec.text(self.params, device.features) if text is None else Specialised(text, ())
+        own = Specialised(text, ()) if text is not None else spec.text(self.params, device.features, turned)
+        self.source, self.lines = own
         self._title = f"kernel {spec.number} ({spec.file})"
         self._built = build(device, context, self._title, self.source, self.params)
         self._fixup: Built | None = None

@@ -278,6 +278,13 @@
 #define COLUMN(wn) (tn + (wn)/4*4*WARPN + (wn)%4)
 #define PIECE(piece, wm, wn) pieces[((size_t)(piece)*TSN + COLUMN(wn))*TSM + ROW(wm)]
 
+// where an element of C is. A launch that wants the transpose of C, N x M, sets TURNED; fixup.cl cannot store that
+#if TURNED
+#define C_AT(m, n) C[(size_t)(m)*N + (n)]
+#else
+#define C_AT(m, n) C[(size_t)(n)*M + (m)]
+#endif
+
 #if LAST && defined(__NV_CL_C_VERSION)
 // memory fence: other work-groups see what this work-item stored before it no later than what it stores after it;
 // OpenCL 1.2 has no such guarantee between work-groups
@@ -369,7 +376,8 @@ void strip(const int M, const int N, const int K, const size_t lda, const size_t
             for (int p = 0; p < parts; p++) {
                 all += shared[e*ITEMS + (down ? i%across*32 + p : p*8 + i%across)];
             }
-            if (at < lines) C[rows ? (size_t)at*M + m_end + e : (size_t)(n_end + e)*M + at] = all;
+            if (at < lines && rows) C_AT(m_end + e, at) = all;
+            if (at < lines && !rows) C_AT(at, n_end + e) = all;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
@@ -541,7 +549,25 @@ void gemm(const int M, const int N, const int K,
 
         // store: a whole tile
         if (whole) {
-#if WIDTH == 1 && WARPM*WPTM % 32 == 0 && STAGES*TSK*WPTN >= TSN
+#if TURNED
+            // a work-item's columns of a row are neighbours now
+            for (int wm = 0; wm < WPTM; wm++) {
+                for (int wn = 0; wn < WPTN; wn += 4) {
+                    const int m = m0 + ROW(wm/4*4) + wm%4;
+                    const int n = n0 + COLUMN(wn);
+                    const float4 sum = (float4)(acc[wn][wm], acc[wn + 1][wm], acc[wn + 2][wm], acc[wn + 3][wm]);
+                    __global float* c = &C_AT(m, n);
+                    if (N%4 == 0) {
+                        if (m < M && n < N) *(__global float4*)c = sum;
+                    } else if (m < M) {
+                        if (n < N) c[0] = sum.x;
+                        if (n + 1 < N) c[1] = sum.y;
+                        if (n + 2 < N) c[2] = sum.z;
+                        if (n + 3 < N) c[3] = sum.w;
+                    }
+                }
+            }
+#elif WIDTH == 1 && WARPM*WPTM % 32 == 0 && STAGES*TSK*WPTN >= TSN
             // in local memory the work-items of a warp exchange elements, so that neighbours store neighbours
             __local float* block = &Atile[0][0][0] + warp*32*WPTM;    // [columns of the warp][its rows]
             const int m1 = m0 + tm - lane%WARPM*4;                   // the warp's first row and column of C
@@ -576,7 +602,7 @@ void gemm(const int M, const int N, const int K,
                     const int m = m0 + ROW(wm);
                     const int n = n0 + COLUMN(wn);
                     const float4 sum = *(const float4*)&acc[wn][wm];
-                    __global float* c = C + (size_t)n*M + m;
+                    __global float* c = &C_AT(m, n);
                     if (M%4 == 0) {
                         if (n < N && m < M) *(__global float4*)c = sum;
                     } else if (n < N) {

@@ -17,7 +17,7 @@ from texts import SMALL
 
 import gemmlab
 from gemmlab import catalog, check, matmul, sgemm
-from gemmlab.blas import passes
+from gemmlab.blas import passes, products
 
 SIZES = (1, 2, 3, 31, 32, 33, 127, 128, 129, 257)
 
@@ -371,6 +371,52 @@ def test_transposing_is_as_in_scipy(device):
             given_arrays = [np.array(x, order=order) for x in stored]
             got = sgemm(1.0, *given_arrays, trans_a=ta, trans_b=tb, device=device)
             assert check.exact(got, a, b).ok
+
+
+@pytest.fixture
+def forgetting():
+    """Products are worked out anew, and those of the test are forgotten after it."""
+    caches = products._remembered, products._kept
+    for cache in caches:
+        cache.cache_clear()
+    yield
+    for cache in caches:
+        cache.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "m, n, k, params",
+    [
+        (64, 32, 48, {}),
+        (67, 45, 33, {"WIDTH": 1}),
+        (131, 70, 16, {"WIDTH": 1, "SPLIT": 8}),
+        (68, 132, 16, {"SPLIT": 8}),
+        (130, 66, 16, {"TRANSPOSED": 1}),
+    ],
+)
+def test_two_transposed_operands_need_no_pass(m, n, k, params, some_device, monkeypatch, forgetting):
+    """What "auto" takes on a GPU multiplies them in the opposite order, and stores the transpose of the result."""
+    made = []
+    original = passes.Session.launch
+
+    def launch(self, name, bound):
+        made.append(name)
+        original(self, name, bound)
+
+    small = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "TRANSPOSED": 0, **params}
+    chosen = "warp_tiling", tuple(catalog["warp_tiling"].complete(small).items())
+    monkeypatch.setattr(passes.Session, "launch", launch)
+    monkeypatch.setattr(products.packed, "takes", lambda *call: False)
+    monkeypatch.setattr(products.choice, "choose", lambda *call: chosen)
+    a, b = check.exact_inputs(m, n, k)
+    c = np.ones((m, n), np.float32)
+    for x, y in itertools.product("CF", repeat=2):
+        made.clear()
+        u, v = np.array(a, order=x), np.array(b, order=y)
+        assert check.exact(matmul(u, v, device=some_device), a, b).ok, (x, y)
+        if (x, y) == ("F", "F") and not params.get("TRANSPOSED") and (n % 4 == 0 or params.get("WIDTH") == 1):
+            assert made == ["gemm"]
+        assert np.array_equal(sgemm(2, u, v, 3, c, device=some_device), 2 * (a @ b) + 3), (x, y)
 
 
 # Device arrays

@@ -122,3 +122,48 @@ def test_a_thousand_calls_take_no_more_memory(queue):
             queue.finish()
             before = pool.managed_bytes
     assert pool.managed_bytes <= before and np.array_equal(last.get(), a @ b)
+
+
+@pytest.fixture
+def quiet(queue, monkeypatch):
+    """Launches without an event, as on devices where that is quicker."""
+    monkeypatch.setattr(products.enqueue, "pays", lambda *call: True)
+    return queue
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_event_is_made_for_who_asks(way, quiet, monkeypatch):
+    """Another queue can wait for a result of launches without events, and for one that is overwritten later."""
+    a, b, other = whole((37, 21)), whole((21, 45), 1), cl.CommandQueue(quiet.context)
+    x, y = put(quiet, a, b)
+    matmul(x, y, **WAYS[way])
+    asked = []
+    made = cl.enqueue_marker
+    monkeypatch.setattr(cl, "enqueue_marker", lambda *call: asked.append(call) or made(*call))
+    results = [matmul(x, y, **WAYS[way]) for _ in range(3)]
+    assert not asked
+    later = [out.with_queue(other) for out in results]
+    assert len(asked) == 3 and all(np.array_equal(out.get(), a @ b) for out in (*later, *results))
+    for out in results:
+        matmul(x, 2 * y, out, **WAYS[way])
+        assert len(out.events) == 1 and np.array_equal((out + out).get(), 4 * (a @ b))
+
+
+def test_results_without_events_are_operands(quiet, monkeypatch):
+    """On their own queue at once, and on another one after waiting."""
+    a, other = whole((24, 24)), cl.CommandQueue(quiet.context)
+    (x,) = put(quiet, a)
+    square = [matmul(x, x) for _ in range(2)][-1]
+    matmul(square, x)
+    monkeypatch.setattr(products, "_product", lambda *_, **__: pytest.fail("it was worked out again"))
+    assert np.array_equal(matmul(square, x).get(), a @ a @ a)
+    monkeypatch.undo()
+    moved = square.with_queue(other)
+    assert np.array_equal(matmul(moved, moved).get(), a @ a @ a @ a)
+
+
+def test_what_cannot_be_launched_is_refused_in_words(queue):
+    program = cl.Program(queue.context, "__kernel void f() {}").build()
+    launch = products.enqueue.without_event(cl.Kernel(program, "f"), (3,), (2,))
+    with pytest.raises(cl.Error, match="WORK_GROUP"):
+        launch(queue)

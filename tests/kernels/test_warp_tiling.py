@@ -421,12 +421,12 @@ BY_THE_LAST = edited(
     "warp_tiling",
     ("#if LAST && defined(__NV_CL_C_VERSION)", "#if LAST"),
     ('asm volatile("membar.gl;" ::: "memory")', "mem_fence(CLK_GLOBAL_MEM_FENCE)"),
-    ("#if WIDTH == 1 && WARPM*WPTM % 32 == 0 && STAGES*TSK*WPTN >= TSN", "#if 0"),
+    ("#elif WIDTH == 1 && WARPM*WPTM % 32 == 0 && STAGES*TSK*WPTN >= TSN", "#elif 0"),
 )
 
 
 #: The same with the store of WIDTH = 1.
-WITH_STORE = BY_THE_LAST.replace("#if 0\n            // in local memory", "#if 1\n            // in local memory")
+WITH_STORE = BY_THE_LAST.replace("#elif 0\n", "#elif 1\n")
 
 
 def by_the_last(device, groups: int, sizes, text=BY_THE_LAST, times=3) -> list[np.ndarray]:
