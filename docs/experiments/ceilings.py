@@ -179,14 +179,14 @@ def accesses(device, lanes: dict[str, str], widths: tuple[int, ...], places: tup
     flags = cl.mem_flags.READ_WRITE
     out = cl.Buffer(device.context, flags, 4 * 256 * groups)
     data = cl.Buffer(device.context, flags, 4 * 16 * 4096)
-    cl.enqueue_fill_buffer(device.queue, data, np.float32(1), 0, 4 * 16 * 4096)
+    cl.enqueue_fill_buffer(device.timed_queue, data, np.float32(1), 0, 4 * 16 * 4096)
     for local in places:
         for width in widths:
             for name, lane in lanes.items():
                 params = {"WIDTH": width, "LOCAL": local, "LANE": f"({lane})"}
                 kernel = build(device, device.context, "loads", LOADS, params, "loads")
                 rate = peaks._rate(
-                    lambda rounds, k=kernel: k(device.queue, (256 * groups,), (256,), rounds, 3, data, out)
+                    lambda rounds, k=kernel: k(device.timed_queue, (256 * groups,), (256,), rounds, 3, data, out)
                 )
                 place = "local" if local else "L1"
                 found[f"{place}, {width} floats, {name}"] = 8 * 8 * groups * rate / device.units
@@ -216,7 +216,7 @@ def measure_clock(device, given) -> dict:
     out = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * items)
     rounds = 20_000 if device.kind == "GPU" else 200
     with Clock() as clock:
-        times = repeat(lambda: kernel(device.queue, (items,), (local,), rounds, 0.999, 0.001, out), 2)
+        times = repeat(lambda: kernel(device.timed_queue, (items,), (local,), rounds, 0.999, 0.001, out), 2)
     found["multiply-adds"] = {"gflops": 2 * 96 * rounds * items / statistics.median(times) * 1e-9, "seen": clock.seen}
     for number in (2, 3, 6, 9):
         with Clock() as clock:
@@ -376,7 +376,7 @@ def measure_parts(device, given) -> dict:
     size, flags = given.size, cl.mem_flags.READ_WRITE
     a, b, c = (cl.Buffer(device.context, flags, 4 * size * size) for _ in range(3))
     for x in (a, b):
-        cl.enqueue_fill_buffer(device.queue, x, np.float32(1), 0, 4 * size * size)
+        cl.enqueue_fill_buffer(device.timed_queue, x, np.float32(1), 0, 4 * size * size)
     for number in (3, 4, 6, 7):
         spec, seconds = gemmlab.catalog[number], {}
         texts = parts_of(sources.read(spec.file))

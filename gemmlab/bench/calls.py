@@ -153,11 +153,9 @@ def compare(
     Args:
         shapes: M, N, K of the row-major products.
         device: a Device, an index or part of a name; the preferred device by default.
-        numpy: whether operands and results are NumPy arrays. Otherwise they stay on the device: on its default queue,
-            and on a queue of the user's own.
+        numpy: whether operands and results are NumPy arrays. Otherwise they stay on the device.
         dtype: "float32", "float64", "complex64" or "complex128".
-        precisions: "tf32", "tf32x3" or both, to time `matmul` with these beside `matmul` in float32, on a queue of the
-            user's own.
+        precisions: "tf32", "tf32x3" or both, to time `matmul` with these beside `matmul` in float32.
         device_time: whether to time the device alone, without what a call costs the host (see `device_seconds`).
 
     Raises:
@@ -180,7 +178,7 @@ def compare(
         if precisions:
             ways = _precisions(a, b, device, precisions)
         else:
-            ways = {**_ours(a, b, device, numpy, device_time), **_theirs(a, b, device, numpy)}
+            ways = {**_ours(a, b, device, numpy), **_theirs(a, b, device, numpy)}
         seconds = _alternating(ways, MOST_ROUNDS if precisions else ROUNDS, device_time)
         rows.append(Row(m, n, k, seconds, dtype))
         print(rows[-1], flush=True)
@@ -198,13 +196,10 @@ def _numbers(real: np.dtype, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(RANDOM, real)
 
 
-def _ours(a: np.ndarray, b: np.ndarray, device: Device, numpy: bool, device_time: bool) -> dict[str, Way]:
+def _ours(a: np.ndarray, b: np.ndarray, device: Device, numpy: bool) -> dict[str, Way]:
     if numpy:
         return {"matmul of NumPy arrays": Way(lambda: matmul(a, b, device=device), lambda: None)}
-    queues = {"own queue": cl.CommandQueue(device.context, device.cl)}
-    if not device_time:  # the default queue keeps the time of each launch, which takes the device microseconds
-        queues = {"default queue": device.queue, **queues}
-    return {name: _on(queue, a, b) for name, queue in queues.items()}
+    return {"matmul": _on(device.queue, a, b)}
 
 
 def _on(queue: cl.CommandQueue, a: np.ndarray, b: np.ndarray) -> Way:
@@ -235,9 +230,8 @@ def _long(queue: cl.CommandQueue) -> tuple[cla.Array, cla.Array]:
 
 def _precisions(a: np.ndarray, b: np.ndarray, device: Device, precisions: Sequence[str]) -> dict[str, Way]:
     """`matmul` in each precision, and in float32."""
-    queue = cl.CommandQueue(device.context, device.cl)
-    x, y = (cla.to_device(queue, z) for z in (a, b))
-    return {name: on_queue(queue, partial(matmul, x, y, precision=name)) for name in (*precisions, "float32")}
+    x, y = (cla.to_device(device.queue, z) for z in (a, b))
+    return {name: on_queue(device.queue, partial(matmul, x, y, precision=name)) for name in (*precisions, "float32")}
 
 
 def _theirs(a: np.ndarray, b: np.ndarray, device: Device, numpy: bool) -> dict[str, Way]:
@@ -278,6 +272,8 @@ def _alternating(ways: dict[str, Way], most: int = ROUNDS, device_time: bool = F
         for name, way in ways.items():
             if "NumPy" in ways:
                 _let_threads_sleep()
+            elif way.occupy:  # a GPU needs a millisecond to turn from CUDA to OpenCL or back
+                wall_seconds(way, 1)
             found[name].append(timed(way, calls))
     return found
 

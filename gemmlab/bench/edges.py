@@ -199,13 +199,13 @@ def launch_times(
     check_double(precision, device)
     tile = None if params is None else complete_tile(params)
     problem, spent = Problem.compact(m, n, k), defaultdict(list)
-    with Session(device.queue, device, dtype=dtype) as session:
+    with Session(device.timed_queue, device, dtype=dtype) as session:
         a, b = (session.upload(x) for x in check.exact_inputs(m, n, k, dtype=dtype))
         out = session.new(Layout.compact(m, n))
         for _ in range(repeats + 1):
             session.events.clear()
             split_up.gemm(session, problem, (a, b), dtype.type(1), dtype.type(0), None, out, tile)
-            device.queue.finish()
+            device.timed_queue.finish()
             for edges, event in session.events:
                 spent[edges].append((event.profile.end - event.profile.start) * 1e-6)
     launches = split_up.selected(device, precision, (m, n, k), None if tile is None else tuple(tile.items()))

@@ -84,7 +84,7 @@ def _loop(device: Device, chains: int, width: int, fused: int) -> tuple[float, i
     kernel = _compiled(device, params, "fma_loop")
     local, items = _items(device)
     out = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * items)
-    rate = _rate(lambda rounds: kernel(device.queue, (items,), (local,), rounds, 0.999, 0.001, out))
+    rate = _rate(lambda rounds: kernel(device.timed_queue, (items,), (local,), rounds, 0.999, 0.001, out))
     how = f"{chains} chains of {width} floats, {'fma(a, b, c)' if fused else 'a*b + c'}"
     return 2 * chains * width * items * rate, width, how
 
@@ -115,7 +115,8 @@ def _local_vectors(device: Device, width: int) -> float:
     local, items = _items(device)
     out, chains = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * items), 8
     kernel = _compiled(device, {"WIDTH": width, "CHAINS": chains, "ITEMS": local}, "local_loop")
-    return 4 * chains * width * items * _rate(lambda rounds: kernel(device.queue, (items,), (local,), rounds, 1, out))
+    queue = device.timed_queue
+    return 4 * chains * width * items * _rate(lambda rounds: kernel(queue, (items,), (local,), rounds, 1, out))
 
 
 def _cache(device: Device, width: int, chains: int, places: int, walk: tuple[int, int, int]) -> float:
@@ -124,9 +125,9 @@ def _cache(device: Device, width: int, chains: int, places: int, walk: tuple[int
     out = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * items)
     size = 4 * width * (places + chains * walk[2])
     data = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, size)
-    cl.enqueue_fill_buffer(device.queue, data, np.float32(1), 0, size)
+    cl.enqueue_fill_buffer(device.timed_queue, data, np.float32(1), 0, size)
     kernel = _compiled(device, {"WIDTH": width, "CHAINS": chains}, "cache_loop")
-    rate = _rate(lambda rounds: kernel(device.queue, (items,), (local,), rounds, places, *walk, data, out))
+    rate = _rate(lambda rounds: kernel(device.timed_queue, (items,), (local,), rounds, places, *walk, data, out))
     return 4 * width * chains * items * rate
 
 
@@ -134,10 +135,11 @@ def _copy(device: Device) -> float:
     """GB/s of copying a large buffer, bytes read plus bytes written."""
     floats = min(64 * 2**20, device.largest // 16) // 4 * 4
     src, dst = (cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * floats) for _ in range(2))
-    cl.enqueue_fill_buffer(device.queue, src, np.float32(1), 0, 4 * floats)
+    cl.enqueue_fill_buffer(device.timed_queue, src, np.float32(1), 0, 4 * floats)
     copy = _compiled(device, {"WIDTH": 1}, "copy")
     local, _ = _items(device)
-    return 8 * floats / min(_seconds(copy(device.queue, (floats // 4,), (local,), src, dst)) for _ in range(6)) * 1e-9
+    seconds = (_seconds(copy(device.timed_queue, (floats // 4,), (local,), src, dst)) for _ in range(6))
+    return 8 * floats / min(seconds) * 1e-9
 
 
 def _items(device: Device) -> tuple[int, int]:

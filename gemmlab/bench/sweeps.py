@@ -110,12 +110,12 @@ def transposing(size: int, coalesced: bool = True, device: Device | int | str | 
     events = []
     for _ in range(12):
         if coalesced:
-            event = built(device.queue, (size, size // 4), (32, 8), size, size, size, 0, source, size, target)
+            event = built(device.timed_queue, (size, size // 4), (32, 8), size, size, size, 0, source, size, target)
         else:
-            event = built(device.queue, (size, size), (16, 16), size, size, source, target)
+            event = built(device.timed_queue, (size, size), (16, 16), size, size, source, target)
         events.append(event)
     y = np.empty_like(x)
-    cl.enqueue_copy(device.queue, y, target)
+    cl.enqueue_copy(device.timed_queue, y, target)
     if not (y == x.T).all():
         raise RuntimeError(f"{file} gives a wrong result on {device}")
     seconds = statistics.median(e.profile.end - e.profile.start for e in events[2:]) * 1e-9

@@ -314,9 +314,9 @@ class Configuration:
             found.append(
                 f"{limits.name} has no tensor cores that multiply 16 x 4 float64, as compute capability 9.0 has"
             )
-        widest, most = max(self.widths) * self.parts, widest_vector(self.precision, limits)
-        if widest > most:
-            found.append(f"vectors of {widest} numbers are wider than {limits.name} takes ({most})")
+        widest, allowed = max(self.widths) * self.parts, widest_vector(self.precision, limits)
+        if widest > allowed:
+            found.append(f"vectors of {widest} numbers are wider than {limits.name} takes ({allowed})")
         return found
 
 

@@ -63,6 +63,12 @@ class Device:
 
     @cached_property
     def queue(self) -> CommandQueue:
+        """Where products run, if the caller names no queue."""
+        return CommandQueue(self.context)
+
+    @cached_property
+    def timed_queue(self) -> CommandQueue:
+        """A queue whose events know when their commands began and ended, which costs each of them microseconds."""
         return CommandQueue(self.context, properties=command_queue_properties.PROFILING_ENABLE)
 
     @cached_property
