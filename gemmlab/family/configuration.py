@@ -181,6 +181,8 @@ class Configuration:
             if part % self.neighbours:
                 yield f"a micro-tile of {part} {what} does not consist of groups of {self.neighbours}"
         turn = 8 if self.unit == "tensor" else 2
+        if self.unit == "tensor" and self.precision == "d" and self.depth > turn:
+            turn = 16  # steps of 16 change places, against bank conflicts: see `warps._swizzled`
         if self.depth % turn or self.unroll != self.depth:
             words = f"depth={self.depth} must be a multiple of {turn}, and unroll={self.unroll} as much"
             yield f"{words}: the steps of a warp take turns"

@@ -54,6 +54,7 @@ def test_it_cannot_be_changed():
         ({"unit": "warps", "stages": 2, "micro_tile": (2, 32)}, ["64 columns", "blocks of 128", "groups of 4"]),
         ({"unit": "warps", "stages": 2, "unroll": 16, "widths": (1, 4)}, ["b is turned round"]),
         ({"unit": "tensor", "precision": "z", "stages": 2, "unroll": 16, "widths": (2, 1)}, ["no asynchronous copy"]),
+        ({"unit": "tensor", "precision": "d", "stages": 2, "depth": 24, "unroll": 24}, ["depth=24", "multiple of 16"]),
         ({"stages": 0}, ["without stages depth, unroll", "1 numbers are no vector"]),
         ({"stages": 0, "depth": 1, "unroll": 1, "widths": (8, 1)}, ["4 rows does not consist of vectors of 8"]),
         ({"tail": None}, ["tail must be one of", "None"]),
