@@ -94,6 +94,8 @@ class Expressions(Writer):
             return False
         if isinstance(node, tree.Binary) and node.op in ("/", "%") and not isinstance(node.right, tree.Number):
             return False
+        if isinstance(node, tree.Cast) and scalar_of(node.type).whole:
+            return False  # of a float that may be too large for it
         if isinstance(node, tree.Name):
             variable = self.find(node.name)
             return variable is None or not (variable.in_memory or variable.unset)
@@ -135,9 +137,9 @@ class Expressions(Writer):
             self.fail(node, f"{an(of)} does not become {an(to)} by itself{hint}")
         if isinstance(to, Vector) and isinstance(of, Scalar):
             return Value(f"spread({self.convert(value, to.of, node).code}, {to.n})", to)
-        return self.number_as(value, to)
+        return self.number_as(value, to, node)
 
-    def number_as(self, value: Value, to: Type) -> Value:
+    def number_as(self, value: Value, to: Type, node: Node) -> Value:
         """The same between numbers, or between vectors of one length."""
         a, b, known = scalar_of(value.type), scalar_of(to), value.constant
         if b is BOOL:
@@ -149,6 +151,9 @@ class Expressions(Writer):
         same = b.size == 8 or (b.least <= a.least and a.most <= b.most)
         if a.whole and b.whole and same and a is not BOOL:
             return Value(value.code, to)
+        if b.whole and not a.whole:
+            site = self.site("overflow", node.spot, written(node))
+            return Value(f"wave.rounded({value.code}, {a}_type, {b}_type, mask, {site})", to)
         return Value(f"converted({value.code}, {a}_type, {b}_type)", to)
 
     def condition(self, node: Node) -> Value:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from time import thread_time
+from typing import Any
 
 import numpy as np
 
 from .memory import Memory
 from .translate import Program
 from .types import INT, Scalar, layout
-from .values import ATOMICS, Lanes, Mask, Partly, array, cut, extremes
+from .values import ATOMICS, Lanes, Mask, Partly, array, converted, cut, extremes
 from .watch import Entry, Finding, Stop, WorkItem, found_at
 from .writer import Site
 
@@ -137,9 +138,9 @@ class Wave:
         least, most = extremes(index)
         return index, None if least >= 0 and most <= last else (index < 0) | (index > last)
 
-    def at_first(self, x: Lanes, bad: Lanes, mask: Mask) -> int:
+    def at_first(self, x: Lanes, bad: Lanes, mask: Mask) -> Any:
         """The value that x has in the first bad lane."""
-        return int(np.broadcast_to(x, self.lanes)[np.argmax(np.broadcast_to(bad, self.lanes) & self.active(mask))])
+        return np.broadcast_to(x, self.lanes)[np.argmax(np.broadcast_to(bad, self.lanes) & self.active(mask))].item()
 
     def address(self, memory: Memory) -> int:
         """Where an array begins, as a pointer."""
@@ -233,6 +234,19 @@ class Wave:
         self.find("overflow", site, f"{site.text} is {value:,} for {{}}: too large for an int, which holds up to "
                   "2,147,483,647", bad, mask)  # fmt: skip
         return cut(x, INT)
+
+    def rounded(self, x, of: Scalar, to: Scalar, mask, site: Site):
+        """A float as a whole number, rounded towards zero, which OpenCL C defines only where the type has it."""
+        exact = np.asarray(x, float)
+        bad = ~(((exact > to.least - 1) | (exact == to.least)) & (exact < to.most + 1))
+        if np.any(bad):
+            if bad.ndim == 2:  # the first bad number of each vector
+                exact, bad = np.take_along_axis(exact, bad.argmax(0)[None], 0)[0], bad.any(0)
+            if np.any(bad & self.active(mask)):
+                value = self.at_first(exact, bad, mask)
+                self.find("overflow", site, f"{site.text} is {value:g} for {{}}: {to} has no such number, and devices "
+                          "differ in what they make of it", bad, mask)  # fmt: skip
+        return converted(x, of, to)
 
     def divisor(self, b: Lanes, mask: Mask, site: Site) -> Lanes:
         """A number that something is divided by; for lanes outside the mask it may be 0, and becomes 1."""

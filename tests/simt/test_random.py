@@ -45,8 +45,9 @@ def test_random_kernels_do_what_a_real_runtime_does(queue, seed):
     cl.enqueue_copy(queue, theirs, buffers[2])
     for order in ("lockstep", "warps"):
         run = simt.run(source, "fuzz", (2 * ITEMS,), None, [x, y, simt.Empty(len(theirs), "int64")], order=order)
-        assert run.ok, run.verdict
-        assert np.array_equal(run.arrays["out"], theirs)
+        # where a float is too large for an int, runtimes may differ, and the microscope says so
+        assert run.ok or {finding.kind for finding in run.findings} == {"overflow"}, run.verdict
+        assert np.array_equal(run.arrays["out"], theirs) or not run.ok
 
 
 def edit(source: str, rng: random.Random) -> str:

@@ -188,6 +188,19 @@ def test_overflow():
         assert simt.simulate(2, *SIZE, {"TS": 8}, product(fine + RIGHT)).ok
 
 
+def test_a_float_that_no_int_holds():
+    """OpenCL C leaves open what becomes of it."""
+    finding = found(product("int big = (int)((m + 1)*1e9f);" + RIGHT), "overflow")
+    assert "3e+09 for work-item (2, 0)" in finding.message and "int has no such number" in finding.message
+    assert "nan" in found(product("uint none = convert_uint(sqrt(-1.0f - m));" + RIGHT), "overflow").message
+    assert found(product("int2 two = convert_int2((float2)(1.0f, -4e9f));" + RIGHT), "overflow")
+    for fine in (
+        "int some = (int)(m*-7.9f); long big = (long)((m + 1)*1e9f); int least = (int)-2147483648.0f;",
+        "uint none = (uint)-0.5f; int chosen = m < 2 ? (int)((m + 1)*1e9f) : 0;",
+    ):
+        assert simt.simulate(2, *SIZE, {"TS": 8}, product(fine + RIGHT)).ok
+
+
 def test_misaligned_vector():
     body = "float4 x = *(const __global float4*)(A + m); float4 y = vload4(0, A + m);" + RIGHT
     finding = found(product(body), "misaligned")
