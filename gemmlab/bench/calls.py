@@ -272,7 +272,7 @@ def _alternating(ways: dict[str, Way], most: int = ROUNDS, device_time: bool = F
         for name, way in ways.items():
             if "NumPy" in ways:
                 _let_threads_sleep()
-            elif way.occupy:  # a GPU needs a millisecond to turn from CUDA to OpenCL or back
+            elif way.occupy:  # the first call after another library's turn takes a GPU longer: not timed
                 wall_seconds(way, 1)
             found[name].append(timed(way, calls))
     return found
