@@ -225,8 +225,9 @@ def _compiled(device: Device, groups: list[list[Job]], end: float) -> set[tuple]
     pool = ProcessPoolExecutor(children, mp_context=get_context("spawn"))
     try:
         waiting = {pool.submit(compile_one, device.index, example[text]): text for text, _ in texts.most_common()}
+        left = None if end == inf else max(0.0, end - time.monotonic())
         with suppress(TimeoutError), tqdm(total=len(waiting), unit="text", disable=None) as bar:
-            for done in as_completed(waiting, timeout=max(0.0, end - time.monotonic())):
+            for done in as_completed(waiting, timeout=left):
                 bar.update()
                 if done.result():
                     ready.add(waiting[done])

@@ -70,6 +70,9 @@ _STRIP, _LARGE = 8, 8192
 _MANY, _ENOUGH = 64, 24
 #: Parts of a tile that are added up at most, and from which a launch of its own (LAST = 0) may do so faster.
 _PARTS, _PARALLEL = 128, 8
+#: The last steps of k may have a loop of their own (TAIL) instead of zeroes that fill up a tile: how many times as long
+#: its steps take, and which part of all steps it must save. Smaller ones would only be one more text to compile.
+_SLOWER, _WORTH_A_LOOP = 1.5, 0.1
 #: Elements of A from which it may pay to copy it, so that its columns are aligned.
 _WORTH_A_COPY = 2**16
 
@@ -97,9 +100,11 @@ def _warp_tiling(device: Device, sizes: tuple[int, int, int]) -> Iterator[tuple[
         large = tile["TSM"] * tile["TSN"] >= _LARGE and k <= 2 * min(m, n)
         strip = large and (_strip(m, tile["TSM"]) or _strip(n, tile["TSN"]))
         splits = [0, _STRIP] if strip else [0]
+        tail = int(count >= device.units and _saves(k, tile["TSK"]))
         for width, shared, split in product(widths, groups, splits):
             order = 16 if shared == device.units else 8
-            params = {**tile, "WIDTH": width, "ORDER": order, "GROUPS": shared, "SPLIT": split, "TRANSPOSED": 0}
+            params = {**tile, "WIDTH": width, "ORDER": order, "GROUPS": shared, "SPLIT": split, "TRANSPOSED": 0,
+                      "TAIL": tail}  # fmt: skip
             full = _legal(WARP_TILING, tuple(params.items()), device.limits)
             if full:
                 yield WARP_TILING, full
@@ -110,6 +115,12 @@ def _warp_tiling(device: Device, sizes: tuple[int, int, int]) -> Iterator[tuple[
 def _strip(size: int, side: int) -> bool:
     """Whether the last tiles would have a few rows or columns only, beside so many that strips take little time."""
     return size > 4 * side and 0 < size % side <= _STRIP
+
+
+def _saves(k: int, depth: int) -> bool:
+    """Whether a loop of its own for the last steps of k is worth it, instead of zeroes up to the depth of a tile."""
+    rest = k % depth
+    return rest > 0 and depth - _SLOWER * rest >= _WORTH_A_LOOP * k
 
 
 def _suits(rows: int, cols: int, sizes: tuple[int, int, int], units: int) -> bool:
