@@ -30,7 +30,7 @@ _REGISTERS, _LOCAL, _ITEMS = 65536, 220 * 1024, 2048
 #: Registers of a work-item beside its accumulators and operands: addresses and counters.
 _OTHER_REGISTERS = 40
 #: What is the same for every candidate of a text: parameters that only say how work is shared, and whether the last
-#: steps of k have a loop of their own, which is taken only where that is quicker; the model counts them as a whole tile.
+#: steps of k have a loop of their own; that is done only where it is quicker, and the model counts a whole tile.
 SHARING = ("GROUPS", "ORDER", "SPLIT", "LAST", "TAIL")
 
 
