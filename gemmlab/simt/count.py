@@ -20,10 +20,9 @@ class Counts:
 
     Attributes:
         loads, stores: numbers that work-items loaded and stored, by the name of the array.
-        requests: warps that accessed global or local memory, one for each access in the text.
         transactions: sectors of 32 bytes that warps touched in global memory.
-        turns: of local memory: how often its banks were asked; one turn per request if no two lanes of a warp want
-            different words of one bank.
+        turns: of local memory: how often its banks were asked; one turn per access of a warp if no two of its lanes
+            want different words of one bank.
         multiply_adds: by all work-items.
         barriers: passed by work-groups.
         branches: conditions that differed among the work-items, by warps that came to them; loops included.
@@ -32,7 +31,6 @@ class Counts:
 
     loads: dict[str, int] = field(default_factory=dict)
     stores: dict[str, int] = field(default_factory=dict)
-    requests: int = 0
     transactions: int = 0
     turns: int = 0
     multiply_adds: int = 0
@@ -96,7 +94,6 @@ def cost(entries: list[Entry], bank_bytes: int) -> Counts:
     size = site.scalar.size
     asked = rows(entries, size)
     asked = asked[(asked >= 0).any(1)]
-    found.requests = len(asked)
     if e.memory.space == "global":
         found.transactions = transactions(asked, size * site.width)
     else:
