@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import lcm
 
 import numpy as np
 
@@ -114,10 +115,10 @@ def _costs(kernel: Key, items: tuple[tuple[str, int], ...], source: str | None, 
     if "GROUPS" in params:
         params["GROUPS"] = 0  # one work-group per tile: how they share tiles does not change what a step costs
     rows, cols, depth = spec.tiles(params)
-    # Columns lie at least 32 floats apart, as in large matrices; and there are enough steps for every stage.
-    m, n = (round_up(64, side) for side in (rows, cols))
-    columns = 1 if spec.wants_transposed(params) else 32
-    steps = round_up(max(columns, depth * (params.get("STAGES", 0) + 1)), depth)
+    # Columns lie whole lines of the cache apart, as in large matrices; and there are enough steps for every stage.
+    m, n = (round_up(64, lcm(side, WARP)) for side in (rows, cols))
+    columns = 1 if spec.wants_transposed(params) else WARP
+    steps = round_up(depth * (params.get("STAGES", 0) + 1), lcm(depth, columns))
     runs = [simulate(kernel, m, n, k, params, source, groups=[(0, 0)]) for k in (steps, 2 * steps)]
     for run in runs:
         if run.stop:
@@ -190,20 +191,19 @@ def local_turns(asked: np.ndarray, size: int, bank_bytes: int = 4) -> int:
 def line_turns(asked: np.ndarray, size: int, parts: int, aligned: bool) -> int:
     """Turns of the L1 cache for accesses of warps (as in `local_turns`), each served in so many parts.
 
-    Where columns are whole lines apart (`aligned`), the words that lanes want of several columns lie in the same bank,
-    and each line takes a turn. Elsewhere they lie in different banks, as far as is known, and four lines are served at
-    once: on an H200 2, 4, 8 lines took 1.1, 1.4, 2.4 times as long as one (`docs/experiments/ceilings.py`, "lines").
+    Four lines are served at once if what lanes want of them lies in different banks, and words of one bank one after
+    the other: on an H200 2, 4, 8 lines took 1.1, 1.4, 2.4 times as long as one, but of one bank as many times as there
+    were lines (`docs/experiments/ceilings.py`, "lines"). Where columns are whole lines apart (`aligned`), the places in
+    `asked` say which bank each word lies in; elsewhere they lie in different ones, as far as is known.
     """
     parts = min(WARP, parts)
     asked = asked.reshape(len(asked) * parts, WARP // parts)
     wanted = asked[:, :, None] >= 0
     lines = np.where(wanted, (asked[:, :, None] + np.array([0, size - 1])) // LINE_BYTES, -1)
-    lines_each = _different(lines.reshape(len(asked), -1))
-    if aligned:
-        return int(lines_each.sum())
-    words = np.where(wanted, (asked[:, :, None] + np.arange(0, size, min(size, 4))) // 4, -1)
-    words_each = _different(words.reshape(len(asked), -1))
-    return int(np.maximum(-(-lines_each // LINES), -(-words_each // count.BANKS)).sum())
+    by_lines = -(-_different(lines.reshape(len(asked), -1)) // LINES)
+    words = np.where(wanted, (asked[:, :, None] + np.arange(0, size, min(size, 4))) // 4, -1).reshape(len(asked), -1)
+    by_words = count.most_of_a_bank(words) if aligned else -(-_different(words) // count.BANKS)
+    return int(np.maximum(by_lines, by_words).sum())
 
 
 def _different(table: np.ndarray) -> np.ndarray:

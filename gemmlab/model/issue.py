@@ -47,18 +47,20 @@ def instructions(run: ProductRun, group: int = 0, warp: int = 0) -> list[tuple[s
     Raises:
         ValueError: if the kernel reads no local memory.
     """
-    steps = run.warp(group, warp)
-    computing = [s.phase for s in steps if s.kind == "multiply-add"]
-    found: list[tuple[str, int]] = []
-    for s in steps:
-        if not computing or s.phase != computing[0]:
+    phases: dict[int, list[tuple[str, int]]] = {}
+    for _, e in run.entries(group):
+        lanes = e.mask & (e.wave.items // WARP == warp)
+        if not lanes.any():
             continue
-        if s.kind == "load" and s.turns:
-            firsts = np.where(s.at >= 0, FLOAT_BYTES * s.at, -1)
-            asked = np.pad(firsts, (0, WARP - len(firsts)), constant_values=-1)[None]
-            found.append(("load", local_turns(asked, FLOAT_BYTES * s.width)))
-        elif s.kind == "multiply-add":
-            found += [("multiply-add", 1)] * s.width
+        e = e._replace(mask=lanes)
+        issued = phases.setdefault(int(e.of(e.phase)[0]), [])
+        if e.site.kind == "load" and e.memory and e.memory.space == "local":
+            asked = np.full((1, WARP), -1)
+            asked[0, e.of(e.wave.items) % WARP] = FLOAT_BYTES * e.of(e.at)
+            issued.append(("load", local_turns(asked, FLOAT_BYTES * e.site.width)))
+        elif e.site.kind == "multiply-add":
+            issued += [("multiply-add", 1)] * e.site.width
+    found = next((issued for issued in phases.values() if ("multiply-add", 1) in issued), [])
     if not any(what == "load" for what, _ in found):
         raise ValueError(f"kernel {run.kernel} reads no local memory where it computes, so there is nothing to show")
     return found

@@ -3,15 +3,14 @@
     run = gemmlab.simulate(kernel=6, m=16, n=16, k=16)     # or with source=... an edited text
     run.verdict, run.findings                              # is it right, and what is wrong, in words
     run.counts, run.lines[51]                              # what it cost, in all and by line
-    run.events("A", group=0)                               # every access, as a table
-    run.warp(group=0, warp=0)                              # what one warp does, step by step
+    run.events(group=0)                                    # every access, as a table
 
 It needs NumPy and nothing else. The way of a text: `text` (tokens, macros), `parse` (a tree, `tree` and `types`),
 `translate` with `expressions` and `calls` (a Python function), `machine` with `memory` and `values` (it runs),
 `watch` (findings), `count` (costs), `api`; `views` is what pictures and chapters ask of a run.
 """
 
-from .api import EVENT, Empty, ProductRun, Run, WarpStep, run, shrunk, simulate
+from .api import EVENT, Empty, ProductRun, Run, run, shrunk, simulate
 from .text import TextError
 from .watch import Entry, Finding, WorkItem
 
@@ -23,7 +22,6 @@ __all__ = [
     "ProductRun",
     "Run",
     "TextError",
-    "WarpStep",
     "WorkItem",
     "run",
     "shrunk",

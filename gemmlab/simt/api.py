@@ -7,7 +7,6 @@ from functools import cached_property, lru_cache
 from math import prod
 from numbers import Integral, Real
 from time import thread_time
-from typing import NamedTuple
 
 import numpy as np
 
@@ -40,26 +39,6 @@ SMALL_WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8,
 SMALL_TILES = {"TSM": 64, "TSN": 64, "TSK": 8, "GROUPS": 5}  # of kernels whose warps have blocks of one size
 
 
-class WarpStep(NamedTuple):
-    """One step of a warp: its entry in `Run.log`, what it is and where, and its 32 lanes.
-
-    `lanes` says which take part; `at` holds the first number that each touches (-1 for the others, and for steps that
-    are no accesses), `turns` how often the banks of local memory are asked, `transactions` how many sectors of global
-    memory are moved.
-    """
-
-    entry: int
-    kind: str
-    line: int
-    array: str
-    phase: int
-    lanes: np.ndarray
-    at: np.ndarray
-    width: int
-    transactions: int
-    turns: int
-
-
 class Empty:
     """A buffer of `size` numbers that nobody has stored to: reading it before that is a finding."""
 
@@ -71,7 +50,7 @@ class Run:
     """What a kernel did.
 
     Attributes:
-        text: the kernel's; python: what it became; macros: those that hold at the text's end, by name.
+        text: the kernel's; macros: those that hold at its end, by name.
         arrays: every buffer after the run, by the name of the kernel's parameter, flat.
         findings: what was wrong.
         stop: the finding after which the kernel could not go on, or None.
@@ -85,7 +64,7 @@ class Run:
     def __init__(self, machine: Machine, args: Sequence[object]):
         memories = (a for a in args if isinstance(a, Memory))
         self.arrays = {m.name: m.view(m.scalar)[: m.sizes[0]] for m in memories}
-        self.text, self.python, self.macros = machine.program.text, machine.program.python, machine.program.macros
+        self.text, self.macros = machine.program.text, machine.program.macros
         self.log: list[Entry] = machine.log
         self.findings: list[Finding] = distinct([*races(machine.log), *machine.findings])
         self.stop, self.printed = machine.stop, machine.printed
@@ -128,12 +107,10 @@ class Run:
                     continue
             yield number, e
 
-    def events(self, array: str | None = None, *, group: int | None = None, line: int | None = None,
-               store: bool | None = None) -> np.ndarray:  # fmt: skip
-        """Accesses as a table with the fields of `EVENT`, one row per work-item, in the order in which they happened.
+    def events(self, group: int | None = None) -> np.ndarray:
+        """Accesses, of one work-group or of all, as a table with the fields of `EVENT`.
 
-        Args:
-            array, group, line, store: only those of this array, work-group (its number), line, loads or stores.
+        It has one row per work-item, in the order in which they happened. (`views.select` chooses among them.)
         """
         steps: dict[int, np.ndarray] = {}
         parts = [np.empty(0, EVENT)]
@@ -142,9 +119,6 @@ class Run:
                 continue
             step = steps.setdefault(id(e.wave), np.full(e.wave.lanes, -1, np.int32))
             step += e.wave.active(e.mask)
-            asked = (array, e.memory.name), (line, e.site.line), (store, e.site.stores)
-            if any(wanted not in (None, this) for wanted, this in asked):
-                continue
             rows = np.empty(len(e.of(step)), EVENT)
             rows["group"], rows["item"], rows["step"] = e.of(e.wave.group_number), e.of(e.wave.items), e.of(step)
             rows["phase"], rows["index"] = e.of(e.phase), e.of(e.at)
@@ -163,27 +137,6 @@ class Run:
             mine = events[events["array"] == array]
             found |= {(array, store): mine[mine["store"] == store] for store in (False, True)}
         return found
-
-    def warp(self, group: int = 0, warp: int = 0) -> list[WarpStep]:
-        """What one warp of a work-group does, step by step: loads, stores, multiply-adds, branches, barriers.
-
-        Args:
-            group: the number of the work-group; warp: 0 for work-items 0 to 31 of it, and so on.
-        """
-        steps = []
-        for number, e in self.entries(group):
-            chosen = (e.wave.group_number == group) & (e.wave.items // count.WARP == warp)
-            active = chosen & e.mask
-            if not active.any():
-                continue
-            e = e._replace(mask=active)
-            cost, phase = count.cost([e], 4), int(e.of(e.phase)[0])
-            at = np.where(active, e.at if e.memory else -1, -1)[chosen]
-            steps.append(
-                WarpStep(number, e.site.kind, e.site.line, e.memory.name if e.memory else "", phase, active[chosen], at,
-                         e.site.width, cost.transactions, cost.turns)
-            )  # fmt: skip
-        return steps
 
 
 class ProductRun(Run):
@@ -341,8 +294,6 @@ def _argument(param: Declaration, value: object) -> object:
     if param.type.space != "global":
         raise TypeError(f"{param.name}: arguments in {param.type.space} memory are not known to this simulator")
     scalar = scalar_of(param.type.to)
-    if isinstance(value, Memory):
-        return value
     if not isinstance(value, (np.ndarray, Empty)):
         raise TypeError(f"{param.name} is a pointer and needs a NumPy array, not {type(value).__name__}")
     if value.dtype.itemsize != scalar.size or (value.dtype.kind == "f") == scalar.whole:

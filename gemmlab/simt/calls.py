@@ -16,7 +16,6 @@ from .writer import Value
 IDENTIFIERS = {
     "get_global_id": "global_id", "get_local_id": "local_id", "get_group_id": "group_id",
     "get_local_size": "local_size", "get_global_size": "global_size", "get_num_groups": "num_groups",
-    "get_global_offset": "global_offset",
 }  # fmt: skip
 FENCES = {"mem_fence", "read_mem_fence", "write_mem_fence", "prefetch"}
 
@@ -99,10 +98,6 @@ class Calls(Expressions):
         return Value("None", VOID)
 
     call_work_group_barrier = call_barrier
-
-    def call_get_work_dim(self, node: tree.Call) -> Value:
-        self.takes(node, 0)
-        return Value("wave.dimensions", UINT)
 
     def call_fma(self, node: tree.Call) -> Value:
         result = self.of_floats(node, "fma", 3)

@@ -20,10 +20,9 @@ class Counts:
 
     Attributes:
         loads, stores: numbers that work-items loaded and stored, by the name of the array.
-        requests: warps that accessed global or local memory, one for each access in the text.
         transactions: sectors of 32 bytes that warps touched in global memory.
-        turns: of local memory: how often its banks were asked; one turn per request if no two lanes of a warp want
-            different words of one bank.
+        turns: of local memory: how often its banks were asked; one turn per access of a warp if no two of its lanes
+            want different words of one bank.
         multiply_adds: by all work-items.
         barriers: passed by work-groups.
         branches: conditions that differed among the work-items, by warps that came to them; loops included.
@@ -32,7 +31,6 @@ class Counts:
 
     loads: dict[str, int] = field(default_factory=dict)
     stores: dict[str, int] = field(default_factory=dict)
-    requests: int = 0
     transactions: int = 0
     turns: int = 0
     multiply_adds: int = 0
@@ -96,7 +94,6 @@ def cost(entries: list[Entry], bank_bytes: int) -> Counts:
     size = site.scalar.size
     asked = rows(entries, size)
     asked = asked[(asked >= 0).any(1)]
-    found.requests = len(asked)
     if e.memory.space == "global":
         found.transactions = transactions(asked, size * site.width)
     else:
@@ -132,7 +129,7 @@ def turns(asked: np.ndarray, size: int, bank_bytes: int = 4) -> int:
     """
     parts = min(WARP, max(1, size // bank_bytes))
     asked = asked.reshape(len(asked) * parts, WARP // parts)
-    return _most_of_a_bank(_units(asked, range(0, size, min(size, bank_bytes)), bank_bytes))
+    return int(most_of_a_bank(_units(asked, range(0, size, min(size, bank_bytes)), bank_bytes)).sum())
 
 
 def fewest_turns(asked: np.ndarray, size: int, bank_bytes: int = 4) -> int:
@@ -140,7 +137,7 @@ def fewest_turns(asked: np.ndarray, size: int, bank_bytes: int = 4) -> int:
     turns_of_all, most = 0, bank_bytes * WARP  # a bank cannot deliver more than one word per turn
     for first in range(0, size, most):
         offsets = range(first, min(size, first + most), min(size, bank_bytes))
-        turns_of_all += _most_of_a_bank(_units(asked, offsets, bank_bytes))
+        turns_of_all += int(most_of_a_bank(_units(asked, offsets, bank_bytes)).sum())
     return turns_of_all
 
 
@@ -150,12 +147,12 @@ def _units(asked: np.ndarray, offsets: Sequence[int], size: int) -> np.ndarray:
     return pieces.reshape(len(asked), -1) if len(asked) else np.empty((0, 1), np.int64)
 
 
-def _most_of_a_bank(words: np.ndarray) -> int:
-    """In each row (-1: none) the number of different words of the bank that is asked for most; their sum."""
+def most_of_a_bank(words: np.ndarray) -> np.ndarray:
+    """In each row (-1: none) the number of different words of the bank that is asked for most."""
     words, first = _first_of_each(words)
     row, column = np.nonzero(first)
     wanted = np.bincount(row * BANKS + words[row, column] % BANKS, minlength=len(words) * BANKS)
-    return int(wanted.reshape(-1, BANKS).max(1).sum())
+    return wanted.reshape(-1, BANKS).max(1)
 
 
 def merged(log: Iterable[Entry]) -> list[Entry]:

@@ -45,9 +45,8 @@ class Wave:
         group = np.unravel_index(self.group_number, count, order="F")
         self.local_id, self.group_id = [one_for_all(x) for x in local], [one_for_all(x) for x in group]
         self.global_id = [one_for_all(g * s + x) for g, s, x in zip(group, size, local, strict=True)]
-        self.local_size, self.num_groups, self.global_offset = size, count, (0, 0, 0)
+        self.local_size, self.num_groups = size, count
         self.global_size = tuple(a * b for a, b in zip(size, count, strict=True))
-        self.dimensions = machine.dimensions
         self.phase: Lanes = 0
 
     @property

@@ -37,7 +37,7 @@ class Program:
     Attributes:
         name: of its `__kernel` function; params: its parameters.
         size: what it requires of a work-group, or an empty tuple.
-        python: the text that it became; code: the function.
+        code: the function of Python that it became.
         locals: its arrays in local memory.
         text: the kernel's own text; spot: where its name stands; macros: those that hold at its end, by name.
     """
@@ -45,7 +45,6 @@ class Program:
     name: str
     params: list[tree.Declaration]
     size: tuple[int, ...]
-    python: str
     code: Callable[..., Any]
     locals: list[tree.Declaration]
     text: str
@@ -86,8 +85,7 @@ def _compiled(text: str, name: str | None, defines: Mapping[str, object] | None)
     exec(compile(python, f"<{chosen.name}>", "exec"), names)
     size = tuple(constant(n) for n in chosen.size)
     code = names[f"f_{chosen.name}"]
-    return Program(chosen.name, chosen.params, size, python, code, translator.locals, text, chosen.spot,
-                   preprocessor.macros)  # fmt: skip
+    return Program(chosen.name, chosen.params, size, code, translator.locals, text, chosen.spot, preprocessor.macros)
 
 
 @dataclass
@@ -259,8 +257,7 @@ class Translator(Calls):
                     self.fail(node, f"one value is expected here, not {len(node.items)}")
                 node = node.items[0]
             return [(first, node)]
-        if not isinstance(node, tree.Braces):
-            return [(first, node)]  # brackets left out: the values go on in order
+        assert isinstance(node, tree.Braces)
         each = prod(leaf_of(of.of)[1])
         found: list[tuple[int, Node]] = []
         at = first

@@ -9,6 +9,7 @@ import numpy as np
 
 from .api import EVENT, Run
 from .count import Counts, cost
+from .machine import WARP
 from .parse import Parser, constant
 from .text import Preprocessor, TextError, Token, tokens_of
 from .watch import Entry
@@ -123,10 +124,10 @@ def select(run: Run, array: str, store: bool = False, **where: int) -> np.ndarra
     return events[chosen]
 
 
-def touches(run: Run, array: str, group: int = 0, warp: int = 0, width: int = 32, store: bool = False) -> np.ndarray:
+def touches(run: Run, array: str, group: int = 0, warp: int = 0, store: bool = False) -> np.ndarray:
     """The first number that each lane of a warp touches, one row per instruction: shape (instructions, lanes)."""
     events = select(run, array, store, group=group)
-    events = events[events["item"] // width == warp]
+    events = events[events["item"] // WARP == warp]
     lanes = np.unique(events["item"])
     order = np.lexsort((events["item"], events["step"]))
     return events["index"][order].reshape(-1, max(1, len(lanes)))

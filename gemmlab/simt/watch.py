@@ -147,7 +147,8 @@ class Touches:
 
         Among all accesses to a place remember the last that stored. If somebody else has touched it, too, that is a
         conflict; and if two have stored, at least one of them is not the last. So nothing is missed, in any order.
-        Two who store the same value do each other no harm, unless `same_value` is asked for.
+        Two who store the same value do each other no harm, unless `same_value` is asked for. Who was not the last of
+        them is remembered as well: the last may have read what that one stored.
         """
         storing = np.flatnonzero(self.store)
         last = np.full(self.memory.size_bytes * self.memory.copies // self.grain, -1)
@@ -155,7 +156,12 @@ class Touches:
         other = last[self.place]
         bad = (other >= 0) & (actor[other] != actor)
         if not same_value and bad.any():
-            bad &= ~self.store | (self.value != self.value[other])
+            equal = bad & self.store & (self.value == self.value[other])
+            bad &= ~equal
+            earlier = np.full_like(last, -1)
+            earlier[self.place[equal]] = np.flatnonzero(equal)
+            other = np.where(bad, other, earlier[self.place])
+            bad |= ~self.store & (other >= 0)
         if not bad.any():
             return None
         # of several show the earliest in the log

@@ -1,7 +1,8 @@
 """A kernel's text written anew from the simulator's own tree, with a counter at every load and store.
 
 A real device runs the result, so what it counts depends on nothing of the simulator but its parser. Counters are bumped
-by atomic functions; there is one for the loads and one for the stores of each array in global or local memory.
+by atomic functions; there is one for the loads and one for the stores of each array in global or local memory, and two
+without a name for private arrays. A function that takes a pointer also takes the counters of the array behind it.
 """
 
 from __future__ import annotations
@@ -17,36 +18,63 @@ from gemmlab.simt.types import Array, Pointer, Type, Vector, leaf_of, length
 def instrumented(text: str, defines: dict[str, int]) -> tuple[str, list[tuple[str, bool]]]:
     """OpenCL C with one more parameter, `global int* counted`; and of each counter its array, and whether it stores."""
     functions, constants = Parser(Preprocessor(defines).run(text)).file()
-    writer = Instrument()
+    writer = Instrument(functions)
     parts = [f"constant {writer.declared(d)};" for d in constants]
     parts += [writer.function(f) for f in functions.values()]
     return "\n".join(parts), writer.counters
 
 
-class Instrument:
-    """Writes C from a tree. `names` says of each variable its type, and the array that it is or points into."""
+Counters = tuple[str, str] | None  # C for pointers to the counters of an array's loads and stores
 
-    def __init__(self) -> None:
+
+class Instrument:
+    """Writes C from a tree.
+
+    `names` says of each variable its type, and the counters of the array that it is or points into, if that is shared.
+    A variable that is a pointer has pointers to these counters beside it, because it may be set to another array.
+    """
+
+    def __init__(self, functions: dict[str, tree.Function]) -> None:
+        self.functions = functions
         self.counters: list[tuple[str, bool]] = []
-        self.names: list[dict[str, tuple[Type, str]]] = [{}]
+        self.names: list[dict[str, tuple[Type, Counters]]] = [{}]
 
     # ---- which array
-    def known(self, name: str) -> tuple[Type, str]:
-        return next((scope[name] for scope in reversed(self.names) if name in scope), (Vector, ""))  # type: ignore[return-value]
+    def known(self, name: str) -> tuple[Type, Counters]:
+        return next((scope[name] for scope in reversed(self.names) if name in scope), (Vector, None))  # type: ignore[return-value]
 
-    def array(self, node) -> str:
-        """The array that an expression points into, or nothing for private memory."""
+    def own(self, array: str) -> tuple[str, str]:
+        """The counters of an array."""
+        if (array, False) not in self.counters:
+            self.counters += [(array, False), (array, True)]
+        first = self.counters.index((array, False))
+        return f"counted + {first}", f"counted + {first + 1}"
+
+    def array(self, node) -> Counters:
+        """The counters of the array that an expression points into, or None for private memory."""
         if isinstance(node, tree.Name):
             return self.known(node.name)[1]
         if isinstance(node, (tree.Cast, tree.Unary)):
             return self.array(node.operand)
-        if isinstance(node, (tree.Index, tree.Member)):
-            return self.array(node.array if isinstance(node, tree.Index) else node.vector)
+        if isinstance(node, tree.Member):
+            return self.array(node.vector)
+        if isinstance(node, tree.Index):
+            of = self.array(node.array)
+            if of is None or not isinstance(self.type(node), Pointer):
+                return of
+            loads, stores = (f"{counter}[{self.value(node.index)}]" for counter in of)  # of an array of pointers
+            return loads, stores
         if isinstance(node, tree.Binary):
             return self.array(node.left) or self.array(node.right)
         if isinstance(node, tree.Choice):
-            return self.array(node.yes)
-        return ""
+            yes, no = self.behind(node.yes), self.behind(node.no)
+            loads, stores = (f"({self.value(node.condition)} ? {a} : {b})" for a, b in zip(yes, no, strict=True))
+            return loads, stores
+        return None
+
+    def behind(self, node) -> tuple[str, str]:
+        """The counters of the array that a pointer points into; of private ones, those without a name."""
+        return self.array(node) or self.own("")
 
     def type(self, node) -> Type | None:
         """The type of an expression, as far as it is one that leads to an array."""
@@ -65,17 +93,15 @@ class Instrument:
             return found if isinstance(found, (Pointer, Array)) else self.type(node.right)
         return None
 
-    def bump(self, array: str, store: bool, width: int) -> str:
-        if (array, store) not in self.counters:
-            self.counters.append((array, store))
-        return f"atomic_add(counted + {self.counters.index((array, store))}, {width})"
+    def bump(self, array: tuple[str, str], store: bool, width: int) -> str:
+        return f"atomic_add({array[store]}, {width})"
 
-    def accessed(self, node) -> tuple[str, int] | None:
-        """The array that an expression is an element of, and how many numbers that has; None if it is none."""
+    def accessed(self, node) -> tuple[tuple[str, str], int] | None:
+        """The array that an expression is an element of, and how many numbers the element has; None if it is none."""
         if not (isinstance(node, tree.Index) or isinstance(node, tree.Unary) and node.op == "*"):
             return None
         array, of = self.array(node), self.type(node)
-        return (array, length(of)) if array and not isinstance(of, Array) else None
+        return (array, length(of)) if array and not isinstance(of, (Array, Pointer)) else None
 
     # ---- expressions
     def place(self, node) -> str:
@@ -138,6 +164,10 @@ class Instrument:
         return f"({', '.join([*bumps, code])})"
 
     def _assign(self, node) -> str:
+        if not node.op and isinstance(self.type(node.target), Pointer):
+            counters = zip(self.behind(node.target), self.behind(node.value), strict=True)
+            set_to = [f"{mine} = {its}" for mine, its in counters]
+            return f"({', '.join(set_to)}, {self.place(node.target)} = {self.value(node.value)})"
         code = f"{self.place(node.target)} {node.op}= {self.value(node.value)}"
         return self._changed(node.target, code, bool(node.op))
 
@@ -146,7 +176,11 @@ class Instrument:
         return self._changed(node.target, f"{node.op}{place}" if node.before else f"{place}{node.op}", True)
 
     def _call(self, node) -> str:
-        code = f"{node.name}({self.values(node.args)})"
+        args = [self.value(n) for n in node.args]
+        if node.name in self.functions:
+            pointers = pointers_of(self.functions[node.name])
+            args += [c for n, p in zip(node.args, pointers, strict=True) if p for c in self.behind(n)] + ["counted"]
+        code = f"{node.name}({', '.join(args)})"
         moves = re.fullmatch(r"v(load|store)(\d+)", node.name)
         if moves and (array := self.array(node.args[-1])):
             return f"({self.bump(array, moves[1] == 'store', int(moves[2]))}, {code})"
@@ -159,13 +193,17 @@ class Instrument:
 
     def declared(self, node) -> str:
         """A declaration without its semicolon."""
-        shared = isinstance(node.type, Array) and node.space == "local"
-        into = self.array(node.value) if isinstance(node.type, Pointer) and node.value is not None else ""
         code = self.value(node.value) if node.value is not None else ""
-        self.names[-1][node.name] = (node.type, node.name if shared else into)
         leaf, sizes = leaf_of(node.type)
         space = "local " if node.space == "local" else ""
-        return f"{space}{leaf} {node.name}{''.join(f'[{n}]' for n in sizes)}{' = ' * bool(code)}{code}"
+        start, each = f" = {code}" if code else "", "".join(f"[{n}]" for n in sizes)
+        mine, more = self.own(node.name) if node.space == "local" else None, ""
+        if isinstance(leaf, Pointer):
+            mine = companions(node.name)
+            given = [f" = {counter}" for counter in self.behind(node.value)] if code else ["", ""]
+            more = "".join(f"; global int* {a}{each}{b}" for a, b in zip(mine, given, strict=True))
+        self.names[-1][node.name] = (node.type, mine)
+        return f"{space}{leaf} {node.name}{each}{start}{more}"
 
     def do_declaration(self, node) -> str:
         return f"{self.declared(node)};"
@@ -195,11 +233,24 @@ class Instrument:
         return f"{node.word} {self.value(node.value) if node.value else ''};"
 
     def function(self, node: tree.Function) -> str:
-        """A function; the kernel gets the counters. Functions that it calls may not touch shared arrays."""
-        self.names.append({p.name: (p.type, p.name if node.kernel and isinstance(p.type, Pointer) else "")
-                           for p in node.params})  # fmt: skip
-        params = [f"{p.type} {p.name}" for p in node.params] + ["global int* counted"] * node.kernel
+        """A function with a parameter more, the counters; two more for each pointer, if it is no kernel."""
+        pointers = [name for name in pointers_of(node) if name]
+        of = self.own if node.kernel else companions
+        self.names.append({p.name: (p.type, of(p.name) if p.name in pointers else None) for p in node.params})
+        params = [f"{p.type} {p.name}" for p in node.params]
+        params += [f"global int* {c}" for name in pointers for c in companions(name)] * (not node.kernel)
         body = self.statement(node.body)
         self.names.pop()
         size = f"__attribute__((reqd_work_group_size({self.values(node.size)}))) " if node.size else ""
-        return f"{'kernel ' * node.kernel}{size}{node.type} {node.name}({', '.join(params)})\n{body}"
+        head = f"{'kernel ' * node.kernel}{size}{node.type} {node.name}"
+        return f"{head}({', '.join([*params, 'global int* counted'])})\n{body}"
+
+
+def pointers_of(function: tree.Function) -> list[str]:
+    """The names of its parameters, empty for those that are no pointers."""
+    return [p.name if isinstance(p.type, Pointer) else "" for p in function.params]
+
+
+def companions(name: str) -> tuple[str, str]:
+    """The variables beside a pointer."""
+    return f"{name}_loaded", f"{name}_stored"

@@ -7,6 +7,7 @@ import pytest
 from simt.cases import SMALL, line_of, product, text
 
 from gemmlab import simt
+from gemmlab.simt import views
 from gemmlab.simt.count import by_line, total, transactions, turns
 
 
@@ -74,7 +75,7 @@ def test_by_line():
     run = simt.simulate(2, 16, 16, 16, {"TS": 8})
     line = run.lines[line_of(source, "acc +=")]
     assert line.multiply_adds == 16**3 and sum(line.loads.values()) == 2 * 16**3
-    assert line.requests == 2 * 16**3 // 32 and line.transactions == 0
+    assert line.transactions == 0
     barrier = run.lines[line_of(source, "barrier(CLK")]
     assert barrier.barriers == 4 * 2  # four groups, two tiles
     assert total(run.lines) == run.counts
@@ -125,7 +126,7 @@ def test_guards_that_diverge():
 def test_groups_that_are_no_whole_warps():
     source = "__kernel void f(__global float* x) { x[get_global_id(0)] = 1.0f; }"
     run = simt.run(source, "f", (40,), (20,), [simt.Empty(40)])
-    assert run.counts.requests == 2 and run.counts.transactions == 3 + 3
+    assert run.counts.transactions == 3 + 3
     for order in ("lockstep", "warps"):
         one = simt.simulate(3, 16, 16, 16, {"TS": 8, "WPT": 8}, order=order)
         assert (one.counts.barriers, one.counts.multiply_adds) == (16, 16**3)
@@ -135,22 +136,13 @@ def test_events_as_a_table():
     run = simt.simulate(2, 16, 16, 16, {"TS": 8})
     every = run.events()
     assert {"A", "B", "C"} < set(every["array"]) and set(every["space"]) == {"global", "local"}
-    a = run.events("A", group=3)
-    assert len(a) == 128 and set(a["group"]) == {3} and not a["store"].any() and set(a["phase"]) == {0, 2}
-    assert np.array_equal(a, every[(every["array"] == "A") & (every["group"] == 3)])
-    assert set(run.events(store=True)["array"]) == set(every["array"]) - {"A", "B"}
+    group = run.events(group=3)
+    a = group[group["array"] == "A"]
+    assert len(a) == 128 and set(group["group"]) == {3} and not a["store"].any() and set(a["phase"]) == {0, 2}
+    assert np.array_equal(group, every[every["group"] == 3])
+    assert np.array_equal(a, views.select(run, "A", group=3)) and not len(views.select(run, "A", store=True))
     first = every[(every["item"] == 0) & (every["group"] == 0)]
     assert first["step"].tolist() == list(range(len(first)))
-
-
-def test_the_steps_of_a_warp():
-    for order in ("lockstep", "warps"):
-        run = simt.simulate(2, 16, 16, 16, {"TS": 8}, order=order)
-        steps = [s for group in range(4) for warp in range(2) for s in run.warp(group, warp)]
-        assert sum(s.turns for s in steps) == run.counts.turns
-        assert sum(s.transactions for s in steps) == run.counts.transactions
-        assert sum(int(s.lanes.sum()) for s in steps if s.kind == "multiply-add") == 16**3
-        assert [s.kind for s in run.warp(1, 1)[:5]] == ["load", "store", "load", "store", "barrier"]
 
 
 def test_banks_of_8_bytes():

@@ -10,10 +10,11 @@ import pytest
 from configurations import case, covering
 from conftest import in_part, lacking
 from family.test_writer import launch_arguments, simulated
-from simt.cases import SMALL, WARPS, text
+from simt.cases import SMALL, WARPS
 from simt.instrument import instrumented
 
-from gemmlab import catalog, simt
+from gemmlab import simt
+from gemmlab.catalog import find
 from gemmlab.catalog.sources import read
 from gemmlab.family import write
 from gemmlab.opencl.devices import NoDeviceError, find_device
@@ -23,6 +24,16 @@ from gemmlab.simt.types import Scalar
 CASES = [(number, SMALL[number], (16, 32, 16)) for number in SMALL]
 CASES += [(12, SMALL[12], (11, 13, 9)), (13, SMALL[13], (11, 13, 9)), (11, {**SMALL[11], "TRANSPOSED": 0}, (16, 16, 8))]
 CASES += [("warp_tiling", {**WARPS, **more}, (37, 41, 19)) for more in ({}, {"TRANSPOSED": 0})]
+CASES += [("warp_tiling", {**WARPS, "SPLIT": 8}, (40, 33, 19)), ("warp_tiling", {**WARPS, "GROUPS": 5}, (70, 34, 40))]
+CASES += [
+    (15, {"TSM": 16, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 4}, (32, 32, 24)),
+    (16, {"TSM": 64, "TSN": 64}, (64, 64, 32)),
+    (17, {"TSM": 64, "TSN": 64, "GROUPS": 3}, (128, 64, 32)),
+    (18, {"TSM": 64, "TSN": 64, "PARTS": 1}, (64, 64, 32)),
+    (19, {"TSM": 128, "TSK": 8, "PARTS": 1}, (128, 128, 16)),
+    ("tensor_cores", {"TSM": 32, "TSN": 32, "TSK": 8, "WM": 32, "WN": 32, "PARTS": 2}, (21, 37, 19)),
+    ("warpgroups", {"TSK": 8, "PARTS": 2}, (21, 24, 13)),
+]
 
 Counts = dict[str, int]
 
@@ -63,15 +74,16 @@ def assert_same_counts(run: simt.Run, loads: Counts, stores: Counts) -> None:
 
 @pytest.mark.parametrize(("number", "params", "sizes"), CASES)
 def test_loads_and_stores_are_those_of_a_device(number, params, sizes):
-    run, spec = simt.simulate(number, *sizes, params), catalog[number]
+    run, spec = simt.simulate(number, *sizes, params), find(number)
     inputs = [run.arrays[name] for name in run.arrays]
-    args = [*sizes, *inputs[:2], np.zeros_like(inputs[2]), *inputs[3:]]
+    args = [*sizes, *inputs[:2], *map(np.zeros_like, inputs[2:])]
     launch = spec.global_size(run.m, run.n, run.params)
-    loads, stores, arrays = on_a_device(text(number), "gemm", launch, args, run.params)
+    loads, stores, arrays = on_a_device(read(spec.file), "gemm", launch, args, run.params)
     c = list(arrays.values())[2]
-    assert np.array_equal(c.reshape(run.n, run.m).T, run.expected), "the text with counters is still the kernel"
+    if not run.pieces:  # of Stream-K this is the first launch alone
+        assert np.array_equal(c.reshape(run.n, run.m).T, run.expected), "the text with counters is still the kernel"
     assert_same_counts(run, loads, stores)
-    if number not in (12, 13, "warp_tiling"):  # there guards, shifts and edges save loads that the formula counts
+    if number in range(1, 12):  # in others guards, shifts and edges save loads that the formula counts, or fill stages
         m, n, k = sizes
         assert loads["A"] + loads["B"] == spec.global_loads(run.params) * m * n * k
         assert sum(loads.values()) - loads["A"] - loads["B"] == spec.local_loads(run.params) * m * n * k

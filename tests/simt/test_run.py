@@ -117,6 +117,14 @@ def value(expression: str, before: str = "", kind: str = "int", helper: str = ""
         ("w[1].z + ((int*)c)[0]", "float3 w[2]; w[1] = (float3)(1, 2, g); char c[4] = {1, 1};", "int",
          [257 + g for g in range(8)]),
         ("fmin(sqrt((float)(g*g)), 5.0f)", "", "float", [0, 1, 2, 3, 4, 5, 5, 5]),
+        ("(int)(x + y) + z", "unsigned x = g; unsigned short y = 3; signed char z = -1;", "int",
+         [g + 2 for g in range(8)]),
+        ("(p == q) + (p != 0) + *(1 + p) + (p ? 8 : 0)", "int x[2] = {1, 2}; int* p = x; int* q = &x[0];", "int",
+         [12] * 8),
+        ("v.x + v.y", "float2 v = g > 2 ? (float2)(1.0f, 2.0f) : 3.0f;", "float", [6.0] * 3 + [3.0] * 5),
+        ("s", "int s = 0; for (int i = 0; i < 4; i++) { switch (i) { case 1: continue; default: s += i; } s += 10; }",
+         "int", [35] * 8),
+        ("x[1][0]*10 + x[0][1] + y[1]", "int x[2][2] = {1, 2, 3, 4}; int y[2] = {{5}, {6}};", "int", [38] * 8),
     ],
 )  # fmt: skip
 def test_the_language(expression, before, kind, expected):
@@ -131,6 +139,7 @@ def test_functions():
     void twice(__local float* x, int i) { barrier(CLK_LOCAL_MEM_FENCE); x[i] *= two; barrier(CLK_LOCAL_MEM_FENCE); }
     float sum(const float* x, const int n) { float s = 0.0f; for (int i = 0; i < n; i++) s += x[i]; return s; }
     int sign(int x) { if (x < 0) return -1; if (x == 0) return 0; return 1; }
+    float second(const float x[3]) { return x[1]; }
     void change(int* x) { *x += 3; }"""
     before = """
     __local float shared[8];
@@ -141,7 +150,7 @@ def test_functions():
     change(&by);
     quad q = (quad)(by);"""
     expected = [2 * (7 - g) + 1 + (g > 3) - (g < 3) + 3 for g in range(8)]
-    assert value("(int)(sum(mine, 3) + q.w)", before, "int", helper) == expected
+    assert value("(int)(sum(mine, 3)*second(mine) + q.w)", before, "int", helper) == expected
 
 
 def test_vector_accesses_that_begin_anywhere():

@@ -139,6 +139,23 @@ def test_two_who_store_the_same_value_do_not_race_but_c_has_one_writer_an_elemen
     assert kinds(run) == {"race"}
 
 
+def test_who_stores_the_same_value_again_may_not_have_read_it_before():
+    text = """__kernel void f(const __global float* x, __global float* out) {
+        __local float shared[8];
+        const int i = get_local_id(0);
+        shared[7 - i] = x[i];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        shared[i] = shared[i];
+        out[i] = shared[i];
+    }"""
+    x = np.arange(8, dtype=np.float32)
+    assert simt.run(text, "f", (8,), (8,), [x, simt.Empty(8)]).ok
+    racing = text.replace("barrier(CLK_LOCAL_MEM_FENCE);", "")
+    (finding,) = simt.run(racing, "f", (8,), (8,), [x, simt.Empty(8)]).findings
+    assert finding.kind == "race" and finding.line == line_of(text, "shared[i] = shared[i]")
+    assert finding.message.startswith("work-item (7, 0) of group (0, 0) stores shared[0] in line 4, work-item (0, 0)")
+
+
 def test_two_writers_where_shifted_tiles_do_not_ask_who_owns_what():
     source = edited(text(13), "m >= own_m && n >= own_n", "1")
     assert found(source, "two writers", (11, 13, 8), 13, SMALL[13]).line == line_of(source, "C[n*M + m]")
