@@ -7,6 +7,7 @@ the host (OpenCL's "fine-grained system" sharing), kernels are given its address
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
@@ -48,7 +49,7 @@ def multiply(device: Device, a, b, trans: tuple[bool, bool], alpha, beta, c, out
         session.recording = None if known is None else Recording()
         packed.gemm(session, problem, buffers, alpha, beta, before, Matrix(result, Layout.compact(n, m)))
         if session.recording:
-            known.append(partial(_again, Repeat(session.recording, (*buffers, result)), device))
+            known.append(Again(Repeat(session.recording, (*buffers, result)), device, a, b, out))
         session.events[-1][1].wait()
     _bring_back(device, result, out)
 
@@ -64,17 +65,36 @@ def _suited(device: Device, m: int, n: int, k: int, size: int) -> Device:
 def form(x: np.ndarray) -> tuple | None:
     """All that launches depend on, if they can be repeated on other memory: none for arrays with gaps, or unaligned."""
     flags = x.flags
-    return (x.dtype, x.shape, x.strides) if flags.forc and flags.aligned else None
+    return (x.dtype, x.shape, x.strides, flags.writeable) if flags.forc and flags.aligned else None
 
 
-def _again(repeat: Repeat, device: Device, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The product of arrays of the same forms as in an earlier call to `multiply`, by its launches."""
-    out, pool = np.empty((a.shape[0], b.shape[1]), a.dtype), pool_of(device.queue)
-    result = _memory(device, out)
-    repeat(device.queue, (_memory(device, b), _memory(device, a), result), pool.allocate).wait()
-    trim(pool, repeat.size_bytes)
-    _bring_back(device, result, out)
-    return out
+class Again:
+    """Products of arrays of the same forms as in an earlier call to `multiply`, by its launches.
+
+    What is the same for all of them is looked up once: the rest of a small product takes no longer than that.
+
+    Args:
+        repeat: the launches, whose buffers are those of b, a and the result.
+        device: where they run.
+        a, b: arrays of these forms.
+        out: an array like the result.
+    """
+
+    def __init__(self, repeat: Repeat, device: Device, a: np.ndarray, b: np.ndarray, out: np.ndarray):
+        self._repeat, self._device, self._queue, self._pool = repeat, device, device.queue, pool_of(device.queue)
+        self._shape, self._dtype = out.shape, out.dtype
+        self._of_a, self._of_b, self._of_out = (_passing(device, x.flags.writeable) for x in (a, b, out))
+        self._allocate = self._pool.allocate
+
+    def __call__(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        out = np.empty(self._shape, self._dtype)
+        result = self._of_out(out)
+        self._repeat(self._queue, (self._of_b(b), self._of_a(a), result), self._allocate).wait()
+        if self._repeat.size_bytes:
+            trim(self._pool, self._repeat.size_bytes)
+        if self._of_out is not cl.SVM:
+            _bring_back(self._device, result, out)
+        return out
 
 
 def _bring_back(device: Device, result: cl.Buffer | cl.SVM, out: np.ndarray) -> None:
@@ -121,8 +141,13 @@ def _operand(device: Device, name: str, x: np.ndarray, trans: bool = False) -> t
 
 
 def _memory(device: Device, x: np.ndarray) -> cl.Buffer | cl.SVM:
-    """The memory of a contiguous array, as a kernel takes it. (PyOpenCL passes no address of what is read-only.)"""
-    return cl.SVM(x) if x.flags.writeable and _shares_memory(device) else _buffer(device.context, x)
+    """The memory of a contiguous array, as a kernel takes it."""
+    return _passing(device, x.flags.writeable)(x)
+
+
+def _passing(device: Device, writeable: bool) -> Callable[[np.ndarray], cl.Buffer | cl.SVM]:
+    """What makes of an array its memory as a kernel takes it. (PyOpenCL passes no address of what is read-only.)"""
+    return cl.SVM if writeable and _shares_memory(device) else partial(_buffer, device.context)
 
 
 def _buffer(context: cl.Context, x: np.ndarray) -> cl.Buffer:
