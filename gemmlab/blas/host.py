@@ -21,8 +21,9 @@ from .passes import Matrix, Session, pool_of, trim
 from .problem import Layout, Operand, Problem
 from .repeat import Recording, Repeat
 
-#: Multiply-adds, and bytes of the three matrices, for which one thread takes as long as the others take to wake up.
-_AWAKE = 2**21, 2**20
+#: Multiply-adds, and bytes of the three matrices, for which one thread takes as long as the others take to wake up:
+#: those of PoCL, and those of Intel's runtime, which wake sooner.
+_POCL_AWAKE, _INTEL_AWAKE = (2**21, 2**20), (2**20, 2**19)
 
 
 def multiply(device: Device, a, b, trans: tuple[bool, bool], alpha, beta, c, out: np.ndarray, known=None) -> None:
@@ -58,8 +59,11 @@ def _suited(device: Device, m: int, n: int, k: int, size: int) -> Device:
     """The device itself, or its `in_caller`, if there is one, for a product that is so small that threads save less
     time than they take to wake up."""
     alone, saved = device.in_caller, 1 - 1 / device.units
+    if alone is None:
+        return device
     work = m * n * k, size * (m * k + k * n + m * n)
-    return alone if alone and all(saved * x <= y for x, y in zip(work, _AWAKE, strict=True)) else device
+    awake = _INTEL_AWAKE if alone.cl == device.cl else _POCL_AWAKE
+    return alone if all(saved * x <= y for x, y in zip(work, awake, strict=True)) else device
 
 
 def form(x: np.ndarray) -> tuple | None:

@@ -318,6 +318,20 @@ def test_a_real_probe(processor, monkeypatch):
     assert probe.notes.file.exists()
 
 
+@pytest.mark.parametrize("precision", "sd")
+@pytest.mark.parametrize("m, n, k", [(4, 700, 330), (64, 64, 1500), (38, 22, 3000), (83, 296, 1300), (24, 512, 600)])
+def test_operands_that_are_read_again_are_read_right(m, n, k, precision, processor):
+    """Sums over k that are too long for a copied panel, and too few columns for packing to pay."""
+    dtype = {"s": np.float32, "d": np.float64}[precision]
+    a, b = (np.ascontiguousarray(x) for x in check.exact_inputs(m, n, k, dtype=dtype))
+    (_, of_b), (_, of_a) = host._operand(processor, "b", b), host._operand(processor, "a", a)
+    problem = Problem(n, m, k, of_b, of_a)
+    assert packed.suited_to_few(processor, precision, problem) is None
+    assert not packed.suited(processor, precision, problem).copies
+    for _ in range(2):
+        assert check.exact(matmul(a, b, device=processor), a, b).ok
+
+
 def test_only_small_products_are_left_to_the_thread_that_calls(processor):
     alone = processor.in_caller or processor
     assert host._suited(processor, 64, 64, 64, 4) is host._suited(processor, 1, 1000, 3, 8) is alone
