@@ -118,7 +118,8 @@ def suited_to_few(
     (m, n, k), (a, b) = problem[:3], _views(problem, buffers)
     if m == 1:
         m, n, a, b = n, m, b, a
-    c = MatrixVector(precision, vector_of(device, precision), a.down == 1)
+    width = min(vector_of(device, precision), 1 << (k.bit_length() - 1))  # no longer than K, or all would be left over
+    c = MatrixVector(precision, width, a.down == 1)
     serves = m >= 2 * _PIECE if c.rows_adjoin else m >= c.streams and a.across == b.across == 1
     long = k > _LONG and not (c.rows_adjoin and _is_near(precision, k, a.across))
     return (c, a, b) if serves and (n == 1 or n <= _FEW and long) else None

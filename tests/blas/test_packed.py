@@ -332,6 +332,17 @@ def test_operands_that_are_read_again_are_read_right(m, n, k, precision, process
         assert check.exact(matmul(a, b, device=processor), a, b).ok
 
 
+@pytest.mark.parametrize("precision", "sd")
+@pytest.mark.parametrize("k", (1, 2, 3, 5, 7, 8, 15, 17, 33))
+def test_vectors_that_are_shorter_than_those_of_the_processor(k, precision, processor):
+    """Sums of a few steps of k, whose vectors have no more elements: whole ones and what is left over."""
+    dtype = {"s": np.float32, "d": np.float64}[precision]
+    for m, n in ((601, 1), (1, 601)):
+        for order in "CF":
+            a, b = (x.copy(order) for x in check.exact_inputs(m, n, k, dtype=dtype))
+            assert check.exact(matmul(a, b, device=processor), a, b).ok
+
+
 def test_only_small_products_are_left_to_the_thread_that_calls(processor):
     alone = processor.in_caller or processor
     assert host._suited(processor, 64, 64, 64, 4) is host._suited(processor, 1, 1000, 3, 8) is alone
