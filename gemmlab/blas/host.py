@@ -7,6 +7,7 @@ the host (OpenCL's "fine-grained system" sharing), kernels are given its address
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
@@ -20,8 +21,9 @@ from .passes import Matrix, Session, pool_of, trim
 from .problem import Layout, Operand, Problem
 from .repeat import Recording, Repeat
 
-#: Multiply-adds, and bytes of the three matrices, for which one thread takes as long as the others take to wake up.
-_AWAKE = 2**21, 2**20
+#: Multiply-adds, and bytes of the three matrices, for which one thread takes as long as the others take to wake up:
+#: those of PoCL, and those of Intel's runtime, which wake sooner.
+_POCL_AWAKE, _INTEL_AWAKE = (2**21, 2**20), (2**20, 2**19)
 
 
 def multiply(device: Device, a, b, trans: tuple[bool, bool], alpha, beta, c, out: np.ndarray, known=None) -> None:
@@ -48,7 +50,7 @@ def multiply(device: Device, a, b, trans: tuple[bool, bool], alpha, beta, c, out
         session.recording = None if known is None else Recording()
         packed.gemm(session, problem, buffers, alpha, beta, before, Matrix(result, Layout.compact(n, m)))
         if session.recording:
-            known.append(partial(_again, Repeat(session.recording, (*buffers, result)), device))
+            known.append(Again(Repeat(session.recording, (*buffers, result)), device, a, b, out))
         session.events[-1][1].wait()
     _bring_back(device, result, out)
 
@@ -57,24 +59,46 @@ def _suited(device: Device, m: int, n: int, k: int, size: int) -> Device:
     """The device itself, or its `in_caller`, if there is one, for a product that is so small that threads save less
     time than they take to wake up."""
     alone, saved = device.in_caller, 1 - 1 / device.units
+    if alone is None:
+        return device
     work = m * n * k, size * (m * k + k * n + m * n)
-    return alone if alone and all(saved * x <= y for x, y in zip(work, _AWAKE, strict=True)) else device
+    awake = _INTEL_AWAKE if alone.cl == device.cl else _POCL_AWAKE
+    return alone if all(saved * x <= y for x, y in zip(work, awake, strict=True)) else device
 
 
 def form(x: np.ndarray) -> tuple | None:
     """All that launches depend on, if they can be repeated on other memory: none for arrays with gaps, or unaligned."""
     flags = x.flags
-    return (x.dtype, x.shape, x.strides) if flags.forc and flags.aligned else None
+    return (x.dtype, x.shape, x.strides, flags.writeable) if flags.forc and flags.aligned else None
 
 
-def _again(repeat: Repeat, device: Device, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The product of arrays of the same forms as in an earlier call to `multiply`, by its launches."""
-    out, pool = np.empty((a.shape[0], b.shape[1]), a.dtype), pool_of(device.queue)
-    result = _memory(device, out)
-    repeat(device.queue, (_memory(device, b), _memory(device, a), result), pool.allocate).wait()
-    trim(pool, repeat.size_bytes)
-    _bring_back(device, result, out)
-    return out
+class Again:
+    """Products of arrays of the same forms as in an earlier call to `multiply`, by its launches.
+
+    What is the same for all of them is looked up once: the rest of a small product takes no longer than that.
+
+    Args:
+        repeat: the launches, whose buffers are those of b, a and the result.
+        device: where they run.
+        a, b: arrays of these forms.
+        out: an array like the result.
+    """
+
+    def __init__(self, repeat: Repeat, device: Device, a: np.ndarray, b: np.ndarray, out: np.ndarray):
+        self._repeat, self._device, self._queue, self._pool = repeat, device, device.queue, pool_of(device.queue)
+        self._shape, self._dtype = out.shape, out.dtype
+        self._of_a, self._of_b, self._of_out = (_passing(device, x.flags.writeable) for x in (a, b, out))
+        self._allocate = self._pool.allocate
+
+    def __call__(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        out = np.empty(self._shape, self._dtype)
+        result = self._of_out(out)
+        self._repeat(self._queue, (self._of_b(b), self._of_a(a), result), self._allocate).wait()
+        if self._repeat.size_bytes:
+            trim(self._pool, self._repeat.size_bytes)
+        if self._of_out is not cl.SVM:
+            _bring_back(self._device, result, out)
+        return out
 
 
 def _bring_back(device: Device, result: cl.Buffer | cl.SVM, out: np.ndarray) -> None:
@@ -121,8 +145,13 @@ def _operand(device: Device, name: str, x: np.ndarray, trans: bool = False) -> t
 
 
 def _memory(device: Device, x: np.ndarray) -> cl.Buffer | cl.SVM:
-    """The memory of a contiguous array, as a kernel takes it. (PyOpenCL passes no address of what is read-only.)"""
-    return cl.SVM(x) if x.flags.writeable and _shares_memory(device) else _buffer(device.context, x)
+    """The memory of a contiguous array, as a kernel takes it."""
+    return _passing(device, x.flags.writeable)(x)
+
+
+def _passing(device: Device, writeable: bool) -> Callable[[np.ndarray], cl.Buffer | cl.SVM]:
+    """What makes of an array its memory as a kernel takes it. (PyOpenCL passes no address of what is read-only.)"""
+    return cl.SVM if writeable and _shares_memory(device) else partial(_buffer, device.context)
 
 
 def _buffer(context: cl.Context, x: np.ndarray) -> cl.Buffer:

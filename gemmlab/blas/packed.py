@@ -14,7 +14,7 @@ import pyopencl as cl
 from ..caches import cached
 from ..catalog.spec import round_up, tiles_over
 from ..family.configuration import PRECISIONS, letter_of
-from ..family.in_place import InPlace, shaped
+from ..family.in_place import InPlace, lower, shaped
 from ..family.in_place import write as write_in_place
 from ..family.matrix_vector import MatrixVector
 from ..family.matrix_vector import write as write_vector
@@ -38,6 +38,15 @@ _PIECE = 128
 #: Columns of C, or rows, that are few, and steps of k from which on A is not copied for them: a panel of it would not
 #: stay in the first cache.
 _FEW, _LONG = 16, 512
+#: Bytes of an A that need not be copied to stay in the first cache, or hardly to leave it.
+_FIRST_CACHE = 64 * 1024
+#: Blocks of columns for which A is read as often sooner than it is packed; and columns up to which a panel of A that
+#: stays in half of the second cache is not packed either.
+_OFTEN, _COLUMNS = 6, 256
+#: Bytes of a page of memory, and of all pages that a panel of A may lie on to be read again and again: a processor
+#: remembers the addresses of a thousand pages or more. Steps at a distance of whole pages also take each other's places
+#: in the caches.
+_PAGE, _PAGES = 4096, 4 * 2**20
 #: Bytes of the second cache: what processors have at least.
 _SECOND_CACHE = 512 * 1024
 #: Work-items for each compute unit: more of them share the work more evenly, fewer read the panels less often.
@@ -104,14 +113,21 @@ def suited_to_few(
 
     With it come A and B as it takes them: exchanged if C is a row, since the transpose of a product is that of the
     exchanged operands, and a vector lies like its transpose. Few rows side by side are left to `suited`, whose sums
-    stay in registers.
+    stay in registers, and so are several columns where the rows of a small A lie side by side.
     """
     (m, n, k), (a, b) = problem[:3], _views(problem, buffers)
     if m == 1:
         m, n, a, b = n, m, b, a
-    c = MatrixVector(precision, vector_of(device, precision), a.down == 1)
+    width = min(vector_of(device, precision), 1 << (k.bit_length() - 1))  # no longer than K, or all would be left over
+    c = MatrixVector(precision, width, a.down == 1)
     serves = m >= 2 * _PIECE if c.rows_adjoin else m >= c.streams and a.across == b.across == 1
-    return (c, a, b) if serves and (n == 1 or n <= _FEW and k > _LONG) else None
+    long = k > _LONG and not (c.rows_adjoin and _is_near(precision, k, a.across))
+    return (c, a, b) if serves and (n == 1 or n <= _FEW and long) else None
+
+
+def _is_near(precision: str, k: int, step: int) -> bool:
+    """Whether a panel of A lies on so few pages that it may be read again, with so many elements from step to step."""
+    return k * min(step * PRECISIONS[precision].size, _PAGE) <= _PAGES
 
 
 def _few(session: Session, problem: Problem, buffers, alpha, out) -> Bound | None:
@@ -144,18 +160,27 @@ def suited(device: Device, precision: str, problem: Problem) -> InPlace | None:
     """The kernel that reads the operands where they lie, or None if packing them pays.
 
     A panel of A that several blocks of columns use is copied first; transposing it costs more. If it is too long, it is
-    read again for each block. That suits an A that stays in the second cache, or a C of one or two columns, whose
-    register block is so tall that it uses several lines of the cache for each step of k.
+    read again for each block, where that is quicker than packing. So is one of an A that stays in the first cache.
     """
     m, n, k = problem[:3]
     width = min(vector_of(device, precision), settled(device, precision, (m, n, k), run).width)
-    c, rows_adjoin = shaped(precision, width, m, n), problem.a.lying[0] == "N"
-    if rows_adjoin and n <= c.columns and k <= c.most_steps:
+    c, (operation, _, step) = shaped(precision, width, m, n), problem.a.lying
+    size = PRECISIONS[precision].size
+    if operation != "N":  # steps of k lie side by side
+        return replace(c, copies=True) if k <= c.most_steps // 2 else None
+    if n <= 2 * c.columns or m * k * size <= _FIRST_CACHE:
         return c
-    if k <= (c.most_steps if rows_adjoin else c.most_steps // 2):
+    if k <= c.most_steps:
         return replace(c, copies=True)
-    fits = m * k * PRECISIONS[precision].size <= _SECOND_CACHE
-    return c if rows_adjoin and (fits or c.columns <= 2) else None
+    fits = m * k * size <= _SECOND_CACHE
+    return next((x for x in (c, lower(c, n)) if fits or _reads_again(x, n, k, step)), None)
+
+
+def _reads_again(c: InPlace, n: int, k: int, step: int) -> bool:
+    """Whether reading a panel of A where it lies, once for each block of columns, is quicker than packing it."""
+    size = PRECISIONS[c.precision].size
+    stays = c.rows * k * size <= _SECOND_CACHE // 2 and step * size % _PAGE > 0
+    return _is_near(c.precision, k, step) and (n <= _OFTEN * c.columns or n <= _COLUMNS and stays)
 
 
 def parts(c: InPlace, m: int, n: int, k: int, units: int) -> tuple[int, int]:

@@ -13,12 +13,16 @@ from functools import cached_property, lru_cache
 from importlib import metadata
 from numbers import Integral
 from pathlib import Path
+from typing import Any
 
 import pyopencl as cl
 from pyopencl import CommandQueue, Context, command_queue_properties
 
 from ..catalog.spec import Limits
 from . import cores
+
+#: Intel's extension for queues that run a kernel at once, in the thread that launches it, and the property of these.
+_BY_CALLER, _BY_CALLER_QUEUE = "cl_intel_exec_by_local_thread", 1 << 31
 
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 
@@ -42,6 +46,7 @@ class Device:
             "tensor" (tensor cores that take TF32), "warpgroups" (Hopper's instructions of four warps),
             "double" (arithmetic in float64).
         cl: PyOpenCL's object.
+        queue_properties: those of its queue, beyond running commands in order, as OpenCL numbers them.
     """
 
     index: int
@@ -56,6 +61,7 @@ class Device:
     limits: Limits
     features: frozenset[str]
     cl: cl.Device = field(repr=False)
+    queue_properties: Any = field(default=0, repr=False)  # PyOpenCL has no name for Intel's
 
     @cached_property
     def context(self) -> Context:
@@ -64,7 +70,7 @@ class Device:
     @cached_property
     def queue(self) -> CommandQueue:
         """Where products run, if the caller names no queue."""
-        return CommandQueue(self.context)
+        return CommandQueue(self.context, properties=self.queue_properties)
 
     @cached_property
     def timed_queue(self) -> CommandQueue:
@@ -73,7 +79,10 @@ class Device:
 
     @cached_property
     def in_caller(self) -> Device | None:
-        """PoCL's second device for a processor, whose kernels run in the thread that waits for them; elsewhere None."""
+        """The same processor without other threads: kernels on its queue run in the thread that launches them or waits
+        for them. For PoCL that is a second device, for Intel's runtime another kind of queue; elsewhere it is None."""
+        if _BY_CALLER in self.cl.extensions.split():
+            return replace(self, units=1, queue_properties=_BY_CALLER_QUEUE)
         found = _in_caller.get(self.cl.platform)
         return None if found is None else replace(self, cl=found, units=1)
 
@@ -212,14 +221,29 @@ def trouble(d: cl.Device) -> str:
     return ""
 
 
-#: The process that looked for devices.
-_looked: list[int] = []
+class _Process:
+    """What is known of this process.
+
+    Attributes:
+        looked: whether it has looked for devices.
+        copied: whether it is a copy, made by `fork`, of one that had.
+    """
+
+    looked = copied = False
+
+
+def _after_fork() -> None:
+    _Process.copied = _Process.looked
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_after_fork)  # to ask for the process's number at each call would take longer
 
 
 def _refuse_copies() -> None:
     """Refuse to compute in a copy of the process that looked for devices: a fork copies a runtime's memory but none of
     its threads, so that most runtimes would wait for them for ever."""
-    if _looked and _looked[0] != os.getpid():
+    if _Process.copied:
         raise RuntimeError(
             "this process was forked after OpenCL had started, and OpenCL does not work in such a copy: start "
             "processes by multiprocessing.get_context('spawn'), or use gemmlab for the first time in the child"
@@ -230,7 +254,7 @@ def _refuse_copies() -> None:
 def listed() -> tuple[cl.Device, ...]:
     """Every device that any runtime lists, whether or not it can be used."""
     before = cores.threads()
-    _looked[:] = [os.getpid()]
+    _Process.looked = True
     with _intel_registered():
         try:
             platforms = cl.get_platforms()

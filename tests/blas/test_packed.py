@@ -2,10 +2,14 @@
 
 import itertools
 import json
+import os
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pyopencl as cl
 import pyopencl.array as cla
 import pytest
 from configurations import FRAME_BYTES, on_device
@@ -314,6 +318,31 @@ def test_a_real_probe(processor, monkeypatch):
     assert probe.notes.file.exists()
 
 
+@pytest.mark.parametrize("precision", "sd")
+@pytest.mark.parametrize("m, n, k", [(4, 700, 330), (64, 64, 1500), (38, 22, 3000), (83, 296, 1300), (24, 512, 600)])
+def test_operands_that_are_read_again_are_read_right(m, n, k, precision, processor):
+    """Sums over k that are too long for a copied panel, and too few columns for packing to pay."""
+    dtype = {"s": np.float32, "d": np.float64}[precision]
+    a, b = (np.ascontiguousarray(x) for x in check.exact_inputs(m, n, k, dtype=dtype))
+    (_, of_b), (_, of_a) = host._operand(processor, "b", b), host._operand(processor, "a", a)
+    problem = Problem(n, m, k, of_b, of_a)
+    assert packed.suited_to_few(processor, precision, problem) is None
+    assert not packed.suited(processor, precision, problem).copies
+    for _ in range(2):
+        assert check.exact(matmul(a, b, device=processor), a, b).ok
+
+
+@pytest.mark.parametrize("precision", "sd")
+@pytest.mark.parametrize("k", (1, 2, 3, 5, 7, 8, 15, 17, 33))
+def test_vectors_that_are_shorter_than_those_of_the_processor(k, precision, processor):
+    """Sums of a few steps of k, whose vectors have no more elements: whole ones and what is left over."""
+    dtype = {"s": np.float32, "d": np.float64}[precision]
+    for m, n in ((601, 1), (1, 601)):
+        for order in "CF":
+            a, b = (x.copy(order) for x in check.exact_inputs(m, n, k, dtype=dtype))
+            assert check.exact(matmul(a, b, device=processor), a, b).ok
+
+
 def test_only_small_products_are_left_to_the_thread_that_calls(processor):
     alone = processor.in_caller or processor
     assert host._suited(processor, 64, 64, 64, 4) is host._suited(processor, 1, 1000, 3, 8) is alone
@@ -330,6 +359,60 @@ def test_threads_multiply_small_arrays_at_the_same_time(processor):
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(exact, range(300), timeout=120))
+
+
+def test_small_and_large_products_and_device_arrays_at_the_same_time(processor):
+    """They run on different queues, or different devices, and share memory of the host and kernels' arguments."""
+    small, large = check.exact_inputs(21, 30, 17), check.exact_inputs(300, 301, 302)
+    queue = cl.CommandQueue(processor.context)
+    on_device = [cla.to_device(queue, x) for x in small]
+
+    def exact(turn: int) -> bool:
+        if turn % 3 == 2:
+            return check.exact(matmul(*on_device).get(), *small).ok
+        a, b = (small, large)[turn % 3]
+        out = np.empty((len(a), b.shape[1]), np.float32) if turn % 2 else None
+        found = matmul(a, b, out=out, device=processor)
+        return (out is None or found is out) and check.exact(found, a, b).ok
+
+    with ThreadPoolExecutor(3) as pool:
+        assert all(pool.map(exact, range(60), timeout=120))
+
+
+def test_two_thousand_small_products_leave_nothing_behind(processor):
+    """What is made for a call goes with it: 64 bytes kept of each call would be found."""
+    if not sys.platform.startswith("linux"):
+        lacking("the size of a process, which this test asks Linux for")
+    a, b = (np.ones((8, 8), np.float32) for _ in "ab")
+
+    def grown(calls: int) -> int:
+        before = resident()
+        for _ in range(calls):
+            matmul(a, b, device=processor)
+        return resident() - before
+
+    grown(2000)  # what is kept once
+    assert min(grown(2000) for _ in range(3)) < 2000 * 64
+
+
+def resident() -> int:
+    """Bytes of memory that this process holds."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_the_result_of_a_repeated_product_is_an_array_of_its_own(processor):
+    a, b = check.exact_inputs(12, 9, 7)
+    results = [matmul(factor * a, b, device=processor) for factor in (1, 2, 4)]
+    for result, factor in zip(results, (1, 2, 4), strict=True):
+        assert check.exact(result, factor * a, b).ok and result.flags.owndata
+
+
+def test_read_only_operands_after_others_of_the_same_form(processor):
+    a, b = check.exact_inputs(12, 9, 7)
+    for writeable in (True, True, False, False, True):
+        a.flags.writeable = b.flags.writeable = writeable
+        assert check.exact(matmul(a, b, device=processor), a, b).ok
 
 
 def test_views_are_read_where_they_are(processor):

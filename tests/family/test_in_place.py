@@ -13,7 +13,16 @@ def test_a_block_is_never_larger_than_the_result_and_fits_the_registers(vector):
     for m, n in itertools.product((1, 2, 3, 5, 7, 8, 15, 16, 31, 100, 5000), repeat=2):
         c = shaped("s", vector, m, n)
         assert c.rows <= m and c.columns <= n and c.width <= vector
-        assert c.vectors * c.columns + min(c.vectors, c.columns) + 1 <= 16
+        registers = 32 if 4 * c.width == 64 else 16
+        assert c.vectors * c.columns + min(c.vectors, c.columns) + 1 <= registers
+
+
+@pytest.mark.parametrize(
+    "size, block", [((16, 6), (1, 6)), ((46, 400), (1, 8)), ((5000, 5000), (4, 4)), ((5000, 1), (8, 1))]
+)
+def test_a_block_that_covers_the_result_with_little_waste_and_few_loads(size, block):
+    c = shaped("s", 16, *size)
+    assert (c.vectors, c.columns) == block
 
 
 @pytest.mark.parametrize("rows", (16, 32, 160))
