@@ -594,6 +594,19 @@ def test_every_try_is_a_group_that_can_be_clicked():
     assert [i for i in range(30) if f'id="try-{i}"' in svg] == list(range(10, 30))
 
 
+def test_the_number_of_the_last_try_is_not_crossed_by_a_line():
+    """The best rate, or the original's, may be a little above it."""
+    for rate, original in ((8.7, None), (9.9, None), (15.8, 17.0), (10.0, 10.5)):
+        history = [plot.Try({"TS": 8}, 10.0, True), plot.Try({"TS": 16}, rate, True)]
+        picture = plot.tries(history, {}, 3, original)
+        ax = picture.axes[0]
+        (number,) = extents(picture, [text for text in ax.texts if text.get_text() == short(rate)])
+        lines = [rate for rate in (max(10.0, rate), original) if rate]
+        heights = [ax.transData.transform((1, line))[1] for line in lines]
+        assert not any(number.y0 < y < number.y1 for y in heights), (rate, original)
+        assert number.y0 > ax.get_window_extent().y0, "above the axis"
+
+
 # Any picture
 
 BOTH = {"here": {1: 10.0, 2: 25.0, 3: 150.0}, "NVIDIA H200": {1: 6399.8, 2: 7102.8}}
