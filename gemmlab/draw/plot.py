@@ -168,8 +168,8 @@ def tries(history: Sequence[Try], best: Mapping[Key, float], kernel: Key, origin
     last = f"Try {len(history)}, {history[-1]}" if history else "There are none yet"
     picture = Picture(7, 2.4, f"Chart of the last tries with kernel {kernel}. {last}.")
     picture.set_layout_engine("none")
-    _draw_tries(_bare(picture, (0.085, 0.14, 0.42, 0.73)), history, original)
-    right = _bare(picture, (0.57, 0.14, 0.42, 0.73))
+    _draw_tries(_bare(picture, (0.085, 0.14, 0.42, 0.71)), history, original)
+    right = _bare(picture, (0.57, 0.14, 0.42, 0.71))
     kernels = [number for number in catalog if isinstance(number, int) or number == kernel]
     for lit, colour, strength in ((False, INK, 0.55), (True, GREEN, 1.0)):
         places = [place for place, number in enumerate(kernels) if (number == kernel) == lit]
@@ -271,13 +271,8 @@ def lines(series: Mapping[str, Mapping[float, float]], xlabel: str, ylabel: str 
             values, (style, colour) = series[name], styles[name]
             xs = [places[x] for x in values]
             ax.plot(xs, list(values.values()), style, color=colour, label=name, markersize=6)
-            for x, value in values.items() if len(values) <= 9 else ():
-                rates = [series[other][x] for other in names if x in series[other]]
-                above = value >= max(rates)  # the label of the lowest goes below, and between them is no room
-                if not above and value > min(rates):
-                    continue
-                ax.annotate(short(value), (places[x], value), (0, 6 if above else -13), textcoords="offset points",
-                            ha="center", color=INK, fontsize=8)  # fmt: skip
+            if len(values) <= 9:
+                _number_curve(ax, places, values, [series[other] for other in names])
         ax.set_xticks(list(places.values())[::every], [f"{x:g}" for x in places][::every])
         highest = max(max(series[name].values()) for name in names)
         ax.set(ylabel=ylabel, xlim=(first - margin, last + margin), ylim=(0, 1.2 * highest))
@@ -285,6 +280,32 @@ def lines(series: Mapping[str, Mapping[float, float]], xlabel: str, ylabel: str 
         ax.legend(frameon=False, labelcolor=INK, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     ax.set(xlabel=f"{xlabel} ({title})" if title else xlabel)
     return picture
+
+
+def _number_curve(
+    ax, places: Mapping[float, float], values: Mapping[float, float], all_curves: Sequence[Mapping]
+) -> None:
+    """The highest value of all curves at each place above its point, the lowest below; between them is no room.
+
+    Where the curve itself would run through a number, this goes below its point, or to the other side of it.
+    """
+    steep = 0.15 * max(max(curve.values()) for curve in all_curves)
+    xs = list(values)
+    for place, (x, value) in enumerate(values.items()):
+        rates = [curve[x] for curve in all_curves if x in curve]
+        before, after = (values[near[0]] - value if near else None for near in (xs[:place][-1:], xs[place + 1 :]))
+        steps = [step for step in (before, after) if step is not None]
+        pit = len(rates) == 1 and bool(steps) and min(steps) > 0 and max(steps) > steep
+        above = value >= max(rates) and not pit
+        if not above and value > min(rates):
+            continue
+        way = 1 if above else -1  # where the number is; the curve may leave in this direction on one side only
+        left, right = ((step or 0) * way > steep for step in (before, after))
+        inside = before is not None and after is not None
+        side = "center" if left == right or not inside else "right" if right else "left"
+        shift = {"center": 0, "right": 4, "left": -4}[side]
+        ax.annotate(short(value), (places[x], value), (shift, 6 if above else -13), textcoords="offset points",
+                    ha=side, color=INK, fontsize=8)  # fmt: skip
 
 
 def ranges(

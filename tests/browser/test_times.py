@@ -162,7 +162,7 @@ def explorer(lab, kernel: int) -> Path:
 
 def first_explorer(lab, report: Report, caches: str) -> None:
     """Time the first answer of a notebook's first explorer, and its first move."""
-    cells = "import gemmlab", "gemmlab.Explorer(kernel=3)"
+    cells = "%load_ext gemmlab\nimport gemmlab", "gemmlab.Explorer(kernel=3)"
     with alone(lab, notebook(lab.notebooks / "first.ipynb", *cells)) as book:
         book.run(0)
         book.wait_ran(0)
