@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import psutil
@@ -43,6 +44,11 @@ class Usage:
     def __sub__(self, before: Usage) -> Usage:
         """What was used since then."""
         return Usage(self.of - before.of, self.machine - before.machine)
+
+    def seconds(self, processes: Iterable[int]) -> float:
+        """What some processes used, by their numbers."""
+        wanted = set(processes)
+        return sum(seconds for (_, number), seconds in self.of.items() if number in wanted)
 
     def __str__(self) -> str:
         shown: dict[str, list[float]] = {}
