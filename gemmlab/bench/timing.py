@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from numbers import Real
 
@@ -16,7 +16,7 @@ from ..blas.passes import Matrix, Session, check_memory
 from ..blas.problem import Layout, Problem, footprint, plan
 from ..caches import cached
 from ..catalog import Key, find
-from ..catalog.spec import positive
+from ..catalog.spec import KernelSpec, positive, round_up
 from ..opencl.devices import Device, find_device
 from ..opencl.launch import Kernel, whole
 from . import peaks
@@ -126,7 +126,7 @@ def compile_ahead(
 ) -> float:
     """Compile a kernel and launch it once, so that a later measurement finds it in the caches of the runtime.
 
-    Some runtimes, such as PoCL, compile again at the first launch.
+    Some runtimes, such as PoCL, compile again at the first launch. This holds for the passes around the kernel too.
 
     Args:
         kernel, m, n, k, params, device, source, on_step: as in `measure`.
@@ -148,6 +148,27 @@ def compile_ahead(
 RUNS = 6
 
 
+def smaller(spec: KernelSpec, params: Mapping[str, int], sizes: Sequence[int], side: int) -> list[int]:
+    """Sizes for a smaller product that takes the same passes: it is padded where the whole one is.
+
+    So what it compiles is all that the whole product needs, and its rate is that of the same work.
+
+    Args:
+        spec, params: the kernel, and all its parameters.
+        sizes: those of the whole product.
+        side: the largest of the smaller product; a unit of the kernel may be larger, and none of `sizes` is exceeded.
+    """
+    found = []
+    for size, few, unit in zip(sizes, spec.minimum_sizes(params), spec.units(params), strict=True):
+        near = max(side, few)
+        if size % unit == 0:
+            near = round_up(near, unit)
+        elif near % unit == 0:  # one less is padded to as much; but a kernel that shifts its tiles needs a whole one
+            near += 1 if near == few and spec.edges == "shift" else -1
+        found.append(min(size, near))
+    return found
+
+
 class _Bench:
     """The steps of a measurement of one built kernel."""
 
@@ -162,9 +183,8 @@ class _Bench:
         return max(0.0, self.seconds[0] - self.seconds[1])
 
     def smaller(self, side: int) -> list[int]:
-        """The sizes, each at most `side`, or the smallest that the kernel can take."""
-        least = self.kernel.spec.minimum_sizes(self.kernel.params)
-        return [min(size, max(side, few)) for size, few in zip(self.sizes, least, strict=True)]
+        """See `smaller`."""
+        return smaller(self.kernel.spec, self.kernel.params, self.sizes, side)
 
     def run(self, product: Product) -> list[tuple[str, float]]:
         """Multiply once, and note how long it took."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from math import prod
+from math import lcm, prod
 from numbers import Integral
 from pathlib import PurePath
 from types import CodeType
@@ -222,6 +222,11 @@ class KernelSpec:
         """The smallest M, N and K."""
         return (*self.tiles(p)[:2], 1) if self.edges == "shift" else self.multiples(p)
 
+    def units(self, p: Params) -> tuple[int, int, int]:
+        """What M, N and K are multiples of where compact matrices need no copy: of whole tiles, and aligned columns."""
+        (m, n, k), (a, b) = self.multiples(p), self.alignment(p)
+        return (lcm(m, a), lcm(n, b), k) if self.wants_transposed(p) else (lcm(m, a), n, lcm(k, b))
+
     def leading_dimensions(self, m: int, n: int, k: int, p: Params) -> tuple[int, int]:
         """Floats from one column to the next: of A (M x K), and of B as the kernel wants it."""
         a, b = self.alignment(p)
@@ -229,8 +234,7 @@ class KernelSpec:
 
     def runs_unpadded(self, m: int, n: int, k: int, p: Params) -> bool:
         """Whether the kernel takes compact matrices of these sizes as they are, without a copy for their edges."""
-        whole = all(size % multiple == 0 for size, multiple in zip((m, n, k), self.multiples(p), strict=True))
-        return whole and self.leading_dimensions(m, n, k, p) == (m, n if self.wants_transposed(p) else k)
+        return all(size % unit == 0 for size, unit in zip((m, n, k), self.units(p), strict=True))
 
     def path(self, p: Params, features: frozenset[str]) -> str:
         """Which of the kernel's paths runs on a device with `features`: those switched on and there, or "plain"."""

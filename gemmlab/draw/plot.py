@@ -150,6 +150,8 @@ class Try:
 
 #: Tries that a chart shows.
 SHOWN = 20
+#: The height of a title over its axes, as a share of them; Matplotlib takes long to work it out.
+TITLE = 1.0
 
 
 def tries(history: Sequence[Try], best: Mapping[Key, float], kernel: Key, original: float | None = None) -> Picture:
@@ -164,25 +166,25 @@ def tries(history: Sequence[Try], best: Mapping[Key, float], kernel: Key, origin
         original: GFLOPS of the kernel's own text, where the tries are of another.
     """
     last = f"Try {len(history)}, {history[-1]}" if history else "There are none yet"
-    picture = Picture(7, 2.5, f"Chart of the last tries with kernel {kernel}. {last}.")
+    picture = Picture(7, 2.4, f"Chart of the last tries with kernel {kernel}. {last}.")
     picture.set_layout_engine("none")
-    _draw_tries(_bare(picture, (0.085, 0.17, 0.42, 0.7)), history, original)
-    right = _bare(picture, (0.57, 0.17, 0.42, 0.7))
+    _draw_tries(_bare(picture, (0.085, 0.14, 0.42, 0.71)), history, original)
+    right = _bare(picture, (0.57, 0.14, 0.42, 0.71))
     kernels = [number for number in catalog if isinstance(number, int) or number == kernel]
-    for place, number in enumerate(kernels):
-        colour, strength = (GREEN, 1.0) if number == kernel else (INK, 0.55)
-        right.bar(place, best.get(number, 0), color=colour, alpha=strength, width=0.7)
+    for lit, colour, strength in ((False, INK, 0.55), (True, GREEN, 1.0)):
+        places = [place for place, number in enumerate(kernels) if (number == kernel) == lit]
+        rates = [best.get(kernels[place], 0) for place in places]
+        right.bar(places, rates, color=colour, alpha=strength, width=0.7)
     most = max((best.get(number, 0) for number in kernels), default=0)
     right.set(xlim=(-0.7, len(kernels) - 0.3), ylim=(0, 1.15 * most or 1.0))
-    right.set_xticks(range(len(kernels)), [str(number) if isinstance(number, int) else "" for number in kernels])
-    right.tick_params(axis="x", labelsize=7.5)
+    _number_places(right, {place: number for place, number in enumerate(kernels) if isinstance(number, int)})
     if isinstance(kernel, str):  # a name is wider than the room below its bar: it stands below the numbers
         name = kernel.replace("_", " ")
         right.text(1, -0.13, name, transform=right.transAxes, ha="right", va="top", color=INK, fontsize=7.5)
     if not best:
         right.set_yticks([])
         right.text(0.5, 0.5, "not measured yet", transform=right.transAxes, color=INK, fontsize=8, ha="center")
-    right.set_title("best of each kernel here, GFLOPS", color=INK, fontsize=8)
+    right.set_title("best of each kernel here, GFLOPS", color=INK, fontsize=8, y=TITLE)
     return picture
 
 
@@ -192,6 +194,7 @@ def _draw_tries(ax, history: Sequence[Try], original: float | None) -> None:
     shown = list(enumerate(history))[first:]
     counted = rates + ([original] if original else [])  # a kernel with a hole is fast, and would flatten the others
     top = 1.25 * max(counted or [t.gflops or 0 for _, t in shown], default=1.0) or 1.0
+    best = max(rates, default=None)
     for place, attempt in shown:
         latest = place == len(history) - 1
         marker, colour = ("o", GREEN) if attempt.right else ("x", RED)
@@ -202,10 +205,11 @@ def _draw_tries(ax, history: Sequence[Try], original: float | None) -> None:
         mark.set_gid(f"try-{place}")
         if latest:
             words = "refused" if attempt.gflops is None else short(attempt.gflops) if attempt.right else "wrong"
-            ax.annotate(words, (place + 1, height), (0, 8), textcoords="offset points", ha="center",
+            above = any(rate and height < rate < height + 0.18 * top for rate in (best, original))  # a line is there
+            way = -17 if above and height > 0.2 * top else 8
+            ax.annotate(words, (place + 1, height), (0, way), textcoords="offset points", ha="center",
                         color=INK, fontsize=9)  # fmt: skip
     left, right = first + 0.4, first + max(len(shown), 8) + 0.6
-    best = max(rates, default=None)
     for name, rate, colour, style, end, side in (
         ("best", best, GREEN, "--", right, "right"),
         ("original", original, INK, ":", (left + right) / 2, "center"),  # apart, so that neither label hides the other
@@ -215,8 +219,16 @@ def _draw_tries(ax, history: Sequence[Try], original: float | None) -> None:
             ax.annotate(f"{name} {short(rate)}", (end, rate), (0, 3), textcoords="offset points", ha=side,
                         color=INK, fontsize=8)  # fmt: skip
     ax.set(xlim=(left, right), ylim=(0, top))
-    ax.set_xticks([place + 1 for place, _ in shown] or [1])
-    ax.set_title("your tries, GFLOPS", color=INK, fontsize=8)
+    _number_places(ax, {place + 1: place + 1 for place, _ in shown})
+    ax.set_title("your tries, GFLOPS", color=INK, fontsize=8, y=TITLE)
+
+
+def _number_places(ax, numbers: Mapping[int, int]) -> None:
+    """Numbers below some places of the horizontal axis; Matplotlib's ticks would take several times as long."""
+    ax.set_xticks([])
+    for place, number in numbers.items():
+        ax.text(place, -0.035, number, transform=ax.get_xaxis_transform(), ha="center", va="top", color=INK,
+                fontsize=7.5)  # fmt: skip
 
 
 def _bare(picture: Picture, place: tuple[float, float, float, float]):
@@ -259,13 +271,8 @@ def lines(series: Mapping[str, Mapping[float, float]], xlabel: str, ylabel: str 
             values, (style, colour) = series[name], styles[name]
             xs = [places[x] for x in values]
             ax.plot(xs, list(values.values()), style, color=colour, label=name, markersize=6)
-            for x, value in values.items() if len(values) <= 9 else ():
-                rates = [series[other][x] for other in names if x in series[other]]
-                above = value >= max(rates)  # the label of the lowest goes below, and between them is no room
-                if not above and value > min(rates):
-                    continue
-                ax.annotate(short(value), (places[x], value), (0, 6 if above else -13), textcoords="offset points",
-                            ha="center", color=INK, fontsize=8)  # fmt: skip
+            if len(values) <= 9:
+                _number_curve(ax, places, values, [series[other] for other in names])
         ax.set_xticks(list(places.values())[::every], [f"{x:g}" for x in places][::every])
         highest = max(max(series[name].values()) for name in names)
         ax.set(ylabel=ylabel, xlim=(first - margin, last + margin), ylim=(0, 1.2 * highest))
@@ -273,6 +280,32 @@ def lines(series: Mapping[str, Mapping[float, float]], xlabel: str, ylabel: str 
         ax.legend(frameon=False, labelcolor=INK, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     ax.set(xlabel=f"{xlabel} ({title})" if title else xlabel)
     return picture
+
+
+def _number_curve(
+    ax, places: Mapping[float, float], values: Mapping[float, float], all_curves: Sequence[Mapping]
+) -> None:
+    """The highest value of all curves at each place above its point, the lowest below; between them is no room.
+
+    Where the curve itself would run through a number, this goes below its point, or to the other side of it.
+    """
+    steep = 0.15 * max(max(curve.values()) for curve in all_curves)
+    xs = list(values)
+    for place, (x, value) in enumerate(values.items()):
+        rates = [curve[x] for curve in all_curves if x in curve]
+        before, after = (values[near[0]] - value if near else None for near in (xs[:place][-1:], xs[place + 1 :]))
+        steps = [step for step in (before, after) if step is not None]
+        pit = len(rates) == 1 and bool(steps) and min(steps) > 0 and max(steps) > steep
+        above = value >= max(rates) and not pit
+        if not above and value > min(rates):
+            continue
+        way = 1 if above else -1  # where the number is; the curve may leave in this direction on one side only
+        left, right = ((step or 0) * way > steep for step in (before, after))
+        inside = before is not None and after is not None
+        side = "center" if left == right or not inside else "right" if right else "left"
+        shift = {"center": 0, "right": 4, "left": -4}[side]
+        ax.annotate(short(value), (places[x], value), (shift, 6 if above else -13), textcoords="offset points",
+                    ha=side, color=INK, fontsize=8)  # fmt: skip
 
 
 def ranges(

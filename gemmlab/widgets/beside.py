@@ -57,6 +57,7 @@ class Beside:
         def done(outcome: Outcome) -> None:
             if outcome.ok:
                 _originals[key] = outcome.result.gflops
+                self.note(arguments["kernel"], outcome.result.gflops)
                 self._tell()
 
         return Job("measure", {**arguments, "source": None}, done)

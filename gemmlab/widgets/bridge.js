@@ -135,6 +135,10 @@ function render({ model, el }) {
         handle.setAttribute("aria-valuetext", readout ? readout.textContent : "");
         if (readout) readout.tabIndex = -1; // one Tab stop for each slider
       }
+      for (const meaning of panel.querySelectorAll(".gemmlab-control .gemmlab-meaning")) { // or why a control gave way
+        const control = meaning.closest(".gemmlab-control").querySelector("[role=slider], .noUi-handle, input");
+        control?.setAttribute("aria-description", meaning.textContent);
+      }
       for (const play of panel.querySelectorAll(".jupyter-widget-play, .widget-play")) {
         const [start, stop] = play.querySelectorAll("button");
         if (!stop) continue;

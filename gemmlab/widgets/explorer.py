@@ -45,6 +45,9 @@ STEPS = {
     "look": "running your text in the simulator",
 }
 
+#: What the status says while nothing runs.
+AT_REST = '<div style="opacity:.75">Nothing runs now.</div>'
+
 _numbers = itertools.count(1)
 _memories: dict[tuple, list[Try]] = {}  # the tries with texts of the reader's own, by device, kernel and cell
 
@@ -95,8 +98,8 @@ class Explorer(Shell):
         super().__init__(
             [controls[name].box for name in chosen],
             [controls[name].box for name in sizes],
-            buttons=[*self.settings.boxes, self._reset, self._to_best, self._stop],
-            above=[self._status],
+            buttons=[*self.settings.boxes, self._reset, self._to_best],
+            above=[w.HBox([self._stop, self._status], layout=w.Layout(align_items="center", max_width="860px"))],
             pictures=[self._chart, *[self._changes] * (source is not None)],
             below=[self._again, self._recorded],
             height=390,
@@ -115,8 +118,8 @@ class Explorer(Shell):
         self._again = w.Dropdown(description="tries", options=[("choose one to return to", -1)])
         self._again.layout = w.Layout(width="auto", max_width="860px")
         for button in (self._reset, self._to_best, self._stop):
-            button.layout.width = "auto"
-        self._status = w.HTML("")
+            button.layout = w.Layout(width="auto", flex="none")
+        self._status = w.HTML("", layout=w.Layout(flex="1"))  # beside the button that stops what it tells of
         self._status.add_class("gemmlab-status")
         self._reset.on_click(lambda button: self.reset())
         self._to_best.on_click(lambda button: self._to_fastest())
@@ -220,12 +223,14 @@ class Explorer(Shell):
         """Say in the status what is known of the settings without running them, and what is being done."""
         values = self.values
         known = panel.free_facts(self.spec, self.settings.params(values), self.device.limits)
-        words = f"<div>{escape(panel.settings(values))}: {escape(known)}</div>"
+        words = escape(panel.settings(values))
         if step:
             limit = client.worker().limit(step, self._asked)
             clock = f'data-job="{id(self._asked)}" data-step="{step}" data-limit="{limit:g}" aria-hidden="true"'
-            words += f'<span class="gemmlab-spinner"></span>{STEPS[step]} … <span class="gemmlab-clock" {clock}></span>'
-        self._status.value = words
+            words += (
+                f': <span class="gemmlab-spinner"></span>{STEPS[step]} … <span class="gemmlab-clock" {clock}></span>'
+            )
+        self._status.value = f"<div>{words}</div><div>{escape(known)}</div>"
 
     def _done(self, outcome: client.Outcome, notes: list[str]) -> None:
         with self._lock:
@@ -273,7 +278,7 @@ class Explorer(Shell):
             self._offer_stop(False)
             if not self.settings.touched:
                 self.answer.remove_class("gemmlab-stale")
-                self._status.value = ""
+                self._status.value = AT_REST
                 self._recorded.show(values, self._here(values, result.gflops) if outcome.ok else None)
         self._arrived.set()
 

@@ -62,7 +62,7 @@ def outcome(
         beside: what to compare the rate with.
     """
     title = f'<div style="opacity:.85">{escape(settings(values))}</div>'
-    moved = "".join(f"<div>{escape(note)}</div>" for note in notes)
+    moved = "".join(f'<div class="gemmlab-said">{escape(note)}</div>' for note in notes)
     result = outcome.result
     if result is None:
         words = {"hang": "Stopped", "stopped": "Stopped", "crash": "Crashed"}.get(outcome.kind, "Not run")

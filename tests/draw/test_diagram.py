@@ -531,6 +531,28 @@ def test_the_ways_of_treating_edges_look_the_same_in_every_chart():
     assert second[0].get_color() not in {line.get_color() for line in first}
 
 
+def crossed(picture) -> list[str]:
+    """The numbers in the first axes through which a curve runs."""
+    ax, found = picture.axes[0], []
+    boxes = extents(picture, ax.texts)
+    for text, box in zip(ax.texts, boxes, strict=True):
+        for line in ax.lines:
+            points = ax.transData.transform(line.get_xydata())
+            way = np.concatenate([np.linspace(a, b, 200) for a, b in itertools.pairwise(points)])
+            inside = (way[:, 0] > box.x0) & (way[:, 0] < box.x1) & (way[:, 1] > box.y0) & (way[:, 1] < box.y1)
+            found += [text.get_text()] * bool(inside.any())
+    return found
+
+
+def test_no_curve_runs_through_its_numbers():
+    """Not where it falls to a pit, nor where it rises steeply beside another one."""
+    pits = {112: 6.8, 127: 8.5, 128: 11.6, 129: 3.9, 144: 4.7, 191: 9.2, 192: 11.7, 193: 5.7}
+    assert crossed(plot.lines({"here": pits}, "size")) == []
+    slow = {3: 12_633.0, 4: 12_500.0, 5: 12_335.0, 6: 35_893.0, 7: 36_184.0}
+    fast = {3: 20_528.0, 4: 20_000.0, 5: 19_717.0, 6: 35_058.0, 7: 36_091.0}
+    assert crossed(plot.lines({"one": slow, "another": fast}, "kernel")) == []
+
+
 def test_the_names_below_the_kernels_of_a_chart_stand_apart():
     for kernel in (3, "warp_tiling"):
         picture = plot.tries(TRIES, {1: 12.0, kernel: 9.0}, kernel)
@@ -592,6 +614,19 @@ def test_every_try_is_a_group_that_can_be_clicked():
     assert all(ax.get_ylim()[0] == 0 for ax in picture.axes)
     svg = picture.svg()
     assert [i for i in range(30) if f'id="try-{i}"' in svg] == list(range(10, 30))
+
+
+def test_the_number_of_the_last_try_is_not_crossed_by_a_line():
+    """The best rate, or the original's, may be a little above it."""
+    for rate, original in ((8.7, None), (9.9, None), (15.8, 17.0), (10.0, 10.5)):
+        history = [plot.Try({"TS": 8}, 10.0, True), plot.Try({"TS": 16}, rate, True)]
+        picture = plot.tries(history, {}, 3, original)
+        ax = picture.axes[0]
+        (number,) = extents(picture, [text for text in ax.texts if text.get_text() == short(rate)])
+        lines = [rate for rate in (max(10.0, rate), original) if rate]
+        heights = [ax.transData.transform((1, line))[1] for line in lines]
+        assert not any(number.y0 < y < number.y1 for y in heights), (rate, original)
+        assert number.y0 > ax.get_window_extent().y0, "above the axis"
 
 
 # Any picture

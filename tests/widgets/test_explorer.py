@@ -128,7 +128,7 @@ def test_a_move_dims_the_panel_at_once_and_is_measured_when_it_has_settled(explo
     desk.answer(3.0)
     assert soon(lambda: not stale(explorer)) and shown(explorer, "key").startswith("TS=24 ")
     assert "3.0" in explorer.panel.value and "1.5 x your start" in explorer.panel.value
-    assert explorer._status.value == ""
+    assert "24" not in explorer._status.value and "gemmlab-clock" not in explorer._status.value, "nothing is pending"
 
 
 def test_a_wrong_result_has_no_rate_in_large_figures(explorer, desk):
