@@ -53,6 +53,12 @@ def warped() -> list[Configuration]:
     return found
 
 
+def shared() -> list[Configuration]:
+    """Some of them whose work-groups share tiles: in two parts, in three, and in more than there are steps for."""
+    sample = covering(warped())[::3]
+    return [replace(c, shares=shares) for c, shares in zip(sample, itertools.cycle((2, 3, 5)), strict=False)]
+
+
 def covering(configurations: list[Configuration] | None = None, count: int = 2) -> list[Configuration]:
     """So many of them that whatever `count` values occur together, occur: always the one with most that are new."""
     left = {c: _together(c, count) for c in configurations or every()}
@@ -145,9 +151,9 @@ def on_device(device: Device, memory: np.ndarray) -> cl.Buffer:
     return cl.Buffer(device.context, flags, hostbuf=np.ascontiguousarray(memory))
 
 
-def computed(kernel: Written, given: Case, in_place: bool = False) -> tuple[np.ndarray, bool]:
+def computed(kernel: Written, given: Case, in_place: bool = False, queue=None) -> tuple[np.ndarray, bool]:
     """C, m x n, and whether the memory before and behind it is untouched. It is NaN before, or C0 if `in_place`."""
-    c, (m, n, _), queue = kernel.configuration, given.sizes, kernel.device.queue
+    c, (m, n, _), queue = kernel.configuration, given.sizes, queue or kernel.device.queue
     before = given.before
     dtype = given.expected.dtype
     frame = FRAME_BYTES // dtype.itemsize
@@ -166,7 +172,8 @@ def computed(kernel: Written, given: Case, in_place: bool = False) -> tuple[np.n
             if in_place
             else View(on_device(kernel.device, before.memory), before.offset, 1, before.ld)
         )
-    kernel.bound(given.sizes, given.alpha, a, b, given.beta, added, out)(queue)
+    workspace = kernel.workspace(given.sizes, queue)
+    kernel.bound(given.sizes, given.alpha, a, b, given.beta, added, out, workspace=workspace)(queue)
     cl.enqueue_copy(queue, memory, framed)
     return inner, bool((memory[:frame] == 7).all() and (memory[-frame:] == 7).all())
 

@@ -251,11 +251,12 @@ class Session:
         configuration = _configured(self.device, letter, given, sizes, *ways, before is not None, number)
         kernel = written(configuration, self.device, self.queue.context)
         added = view(*before) if before else None
+        workspace = kernel.workspace(sizes, self.queue)
         for (at_a, at_b), pairs in batch.launches() if batch else [((0, 0), None)]:
             a, b = (
                 View(buffer, x.offset + at, 1, x.ld) for buffer, x, at in zip(buffers, lying, (at_a, at_b), strict=True)
             )
-            self.launch("gemm", kernel.bound(sizes, alpha, a, b, beta, added, out.buffer, pairs))
+            self.launch("gemm", kernel.bound(sizes, alpha, a, b, beta, added, out.buffer, pairs, workspace))
         return out
 
 

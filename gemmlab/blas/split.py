@@ -30,7 +30,9 @@ def gemm(session: Session, problem: Problem, buffers, alpha, beta, before, out: 
         corner = _corner(View(out.buffer, 0, 1, problem.m), launch)
         added = _corner(view(*before), launch) if before else None
         kernel = written(c, device, session.queue.context)
-        session.launch(launch.edges, kernel.bound(sizes, alpha, left, right, beta, added, corner))
+        workspace = kernel.workspace(sizes, session.queue)
+        bound = kernel.bound(sizes, alpha, left, right, beta, added, corner, workspace=workspace)
+        session.launch(launch.edges, bound)
 
 
 @cached(1024)

@@ -92,6 +92,8 @@ class Configuration:
         unit: how the work-items of a group share its tile. With "items" each has rows and columns all over it. With
             "warps" the 32 of a warp share one block, and read it as vectors; with "tensor" they multiply it by
             instructions for float64. Both copy tiles asynchronously, in 2 to 8 stages (see `warps`).
+        shares: work-groups that share each tile of C. Each adds up a share of the steps of k (split-K), and the last
+            one to finish adds up what they have (see `shares`). More than 1 for warps only, and not for a batch.
 
     Raises:
         ParameterError: (a ValueError) with a sentence for each thing that does not fit.
@@ -112,6 +114,7 @@ class Configuration:
     batch: bool = False
     part: bool = False
     unit: str = "items"
+    shares: int = 1
 
     def __post_init__(self) -> None:
         found = list(self._unknown()) or list(self._uneven())
@@ -133,7 +136,7 @@ class Configuration:
             value = getattr(self, name)
             if not isinstance(value, tuple) or len(value) != 2 or not all(map(_counts, value)):
                 yield f"{name} must be two whole numbers from 1 to 65536, not {value!r}"
-        for name in ("depth", "unroll"):
+        for name in ("depth", "unroll", "shares"):
             if not _counts(getattr(self, name)):
                 yield f"{name} must be a whole number from 1 to 65536, not {getattr(self, name)!r}"
 
@@ -149,6 +152,10 @@ class Configuration:
             yield "beta adds one matrix, and a batch has many; choose beta=False or batch=False"
         if self.batch and self.part:
             yield "the results of a batch follow each other without gaps; choose batch=False or part=False"
+        if self.batch and self.shares > 1:
+            yield f"a launch's third dimension counts shares or a batch's pairs: shares={self.shares} or batch=True"
+        if self.unit == "items" and self.shares > 1:
+            yield f"only warps share tiles; shares={self.shares} needs unit='warps' or unit='tensor'"
         if self.depth % self.unroll:
             yield f"depth={self.depth} is not a multiple of unroll={self.unroll}"
         if self.stages == 0:
@@ -297,6 +304,7 @@ class Configuration:
         words += [f"unroll{self.unroll}", f"width{self.widths[0]}x{self.widths[1]}", f"stages{self.stages}"]
         words += [{"none": "", "both": "rows_columns"}.get(self.edges, self.edges), "tail" * self.tail]
         words += ["batch" * self.batch, "part" * self.part, self.unit * (self.unit != "items")]
+        words += [f"shares{self.shares}" * (self.shares > 1)]
         return "_".join(word for word in words if word)
 
     def problems(self, limits: Limits) -> list[str]:

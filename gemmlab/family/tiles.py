@@ -21,8 +21,10 @@ from .selection import FALLBACK, dimensions, distance, kind
 
 #: The parameters of a tile by the ladder's names, and beside them WIDTH, the most elements in a load from global
 #: memory; STAGES, the buffers in local memory; and UNIT, who computes a block of C: 0 for a work-item, 1 for a warp, 2
-#: for a warp with tensor cores (see `UNITS`). With STAGES = 0, TSK and UNROLL are 1; for warps UNROLL is TSK.
-DEFAULTS = {"TSM": 64, "TSN": 64, "TSK": 8, "WPTM": 4, "WPTN": 4, "UNROLL": 4, "WIDTH": 1, "STAGES": 1, "UNIT": 0}
+#: for a warp with tensor cores (see `UNITS`). With STAGES = 0, TSK and UNROLL are 1; for warps UNROLL is TSK, and
+#: SHARES work-groups may share a tile, which those of a batch never do.
+DEFAULTS = {"TSM": 64, "TSN": 64, "TSK": 8, "WPTM": 4, "WPTN": 4, "UNROLL": 4, "WIDTH": 1, "STAGES": 1, "UNIT": 0,
+            "SHARES": 1}  # fmt: skip
 
 #: Registers of 32 bits that the rule for GPUs spends on a work-item's accumulators. Of the 255 that a work-item may
 #: have, as many again hold operands and addresses; and two work-groups of 256 still share a multiprocessor.
@@ -37,6 +39,10 @@ _NEEDS = {"warps": "tensor", "tensor": "warpgroups"}
 
 #: Doublings of M, N and K together up to which a row serves smaller products: a quarter of each, say.
 _NEAR = 6
+
+#: Steps of k that a share has at least, since keeping sums and adding them up costs time; shares at most, which one
+#: work-group has to add up; and work-items that keep a compute unit busy. All measured on an H200.
+_SHARE, _MOST_SHARES, _ITEMS = 128, 16, 256
 
 
 class Lying(NamedTuple):
@@ -103,6 +109,7 @@ def configure(
         batch=batch,
         part=part,
         unit=UNITS[params["UNIT"]],
+        shares=1 if batch else params["SHARES"],
     )
     if direct:
         return plain
@@ -172,8 +179,18 @@ def choose(device: Device, precision: str, sizes: tuple[int, int, int], number: 
             break  # a large product's tiles would leave most of the device idle
         tiles = [tile for tile in row["tiles"] if fits(precision, tile, device) and _covers(tile, sizes)]
         if tiles:
-            return next((tile for tile in tiles if divides(tile, sizes)), tiles[0])
+            tile = next((tile for tile in tiles if divides(tile, sizes)), tiles[0])
+            return tile if tile["SHARES"] > 1 or number > 1 else {**tile, "SHARES": shares(tile, sizes, device)}
     return by_rule(device, precision, sizes, number)
+
+
+def shares(tile: Params, sizes: tuple[int, int, int], device: Device) -> int:
+    """How many work-groups share each tile: as many as run at the same time, if each still has enough to do."""
+    if not tile["UNIT"]:
+        return 1
+    items = tile["TSM"] // tile["WPTM"] * (tile["TSN"] // tile["WPTN"])
+    at_once = device.units * max(1, _ITEMS // items)
+    return max(1, min(at_once // _tiles(tile, sizes), sizes[2] // _SHARE, _MOST_SHARES))
 
 
 def divides(tile: Params, sizes: tuple[int, int, int]) -> bool:
@@ -236,7 +253,7 @@ def _for_a_processor(precision: str, device: Device) -> dict[str, int]:
     width = min(widest_vector(precision, device.limits), _VECTOR_BYTES * parts // size) // parts
     columns = 8 // parts
     tile = {"TSM": 4 * width, "TSN": columns, "WPTM": width, "WPTN": columns}
-    return tile | {"TSK": 1, "UNROLL": 1, "WIDTH": width, "STAGES": 0, "UNIT": 0}
+    return tile | {"TSK": 1, "UNROLL": 1, "WIDTH": width, "STAGES": 0, "UNIT": 0, "SHARES": 1}
 
 
 def _halved(micro: tuple[int, int]) -> tuple[int, int]:
@@ -261,4 +278,5 @@ def _for_a_gpu(micro: tuple[int, int], precision: str, device: Device) -> dict[s
         "WIDTH": max(1, _LOAD_BYTES // size) if device.kind == "GPU" else 1,
         "STAGES": 2 if device.kind == "GPU" else 1,
         "UNIT": 0,
+        "SHARES": 1,
     }

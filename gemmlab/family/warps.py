@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from .configuration import BANKS_BYTES, PRECISIONS, Configuration
 from .shared import beginnings, factors, stored
+from .shares import fence, fix_up, own_steps
 from .text import Lines, fill, writes
 
 _STEP = 4  # steps of k of the tensor cores' instruction
@@ -21,7 +22,7 @@ _STEP = 4  # steps of k of the tensor cores' instruction
 @writes
 def tools(c: Configuration) -> Lines:
     """What stands before the kernel: copies, places in local memory, loads, and the instruction."""
-    found = [*copies(c), "", *places(c), "", *load(c, "a"), "", *load(c, "b"), ""]
+    found = [*fence(c), *copies(c), "", *places(c), "", *load(c, "a"), "", *load(c, "b"), ""]
     return [*found, *instruction(), ""] if c.unit == "tensor" else found
 
 
@@ -190,6 +191,7 @@ def begin(c: Configuration) -> Lines:
         const int m0 = (band + tile%(ORDER*columns)%rows)*TSM; // first row of the tile of C
         const int n0 = tile%(ORDER*columns)/rows*TSN;          // first column of the tile of C
         $beginnings
+        $own_steps
 
         // local memory: a stage to compute from, and the others to fill
         __local $element Atile[STAGES][TSK*$row_a] __attribute__((aligned(16)));
@@ -204,6 +206,7 @@ def begin(c: Configuration) -> Lines:
         g=g,
         t=t,
         beginnings=beginnings(c),
+        own_steps=own_steps(c),
         element=c.type(),
         row_a=_row(c, "a"),
         row_b=_row(c, "b"),
@@ -429,10 +432,12 @@ def _for_all_blocks(products: Lines) -> Lines:
 def store(c: Configuration) -> Lines:
     """C = alpha sum + beta C0, element by element, where C has one."""
     inside = [f"{index} < {size}" for operand, index, size in ("amM", "bnN") if c.guards(operand)]
-    total = "(double2)(re[j][i], im[j][i])" if len(_sums(c)) == 2 else "acc[j][i]"
+    sums = tuple(f"{name}[j][i]" for name in _sums(c))
+    total = sums[0] if len(sums) == 1 else f"(double2)({', '.join(sums)})"
     m, n = _own(c)
     return fill(
         """
+        $fix_up
         // store
         $factors
         for (int j = 0; j < WPTN; j++) {
@@ -443,6 +448,7 @@ def store(c: Configuration) -> Lines:
             }
         }
         """,
+        fix_up=fix_up(c, sums),
         factors=factors(c),
         m=m,
         n=n,

@@ -11,8 +11,9 @@
     store       alpha, beta, and what of C exists
 
 A kernel without local memory has a `begin`, `steps` and `store` of its own, in `direct`, and so has one of warps, in
-`warps`. Every function takes the configuration and returns lines; a decision about the configuration is made in one of
-them. `origins` says for each line of a text which function wrote it.
+`warps`; what work-groups need that share a tile is in `shares`. Every function takes the configuration and returns
+lines; a decision about the configuration is made in one of them. `origins` says for each line of a text which function
+wrote it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..caches import cached
-from . import direct, warps
+from . import direct, shares, warps
 from .configuration import PRECISIONS, Configuration
 from .shared import beginnings, factors, stored
 from .text import Lines, Text, fill, writes
@@ -199,6 +200,7 @@ def parameters(c: Configuration) -> Lines:
         #define WPTN $wptn // columns of C a work-item computes
 
         $shape
+        $shares
         $items
         """,
         tsm=tsm,
@@ -206,6 +208,9 @@ def parameters(c: Configuration) -> Lines:
         depth=_depth(c),
         wptm=wptm,
         wptn=wptn,
+        shares=[f"#define SHARES {c.shares} // work-groups that share a tile, each with some of the steps of k"]
+        if c.shares > 1
+        else [],
         shape=_WARP if c.unit != "items" else _GROUP,
         items=["#define ITEMS (TSM/WPTM*(TSN/WPTN)) // work-items in a work-group"] if c.stages else [],
     )
@@ -287,18 +292,21 @@ def signature(c: Configuration) -> Lines:
     return fill(
         """
         __kernel __attribute__((reqd_work_group_size($shape, 1)))
-        void gemm(const int M, const int N, const int K,
+        void gemm(const int M, const int N, $depth,
                   $alpha
                   const __global $number* restrict A, const long offset_a, const int lda,
                   const __global $number* restrict B, const long offset_b, const int ldb,
                   $added
                   $batch
+                  $workspace
                   __global $number* C$place)
         """,
         shape="RTSM, RTSN" if c.unit == "items" else "ITEMS, 1",
         alpha=_factor(c, "alpha"),
         added=_added(c),
         batch=["const long first, const long step_a, const long step_b,"] if c.batch else [],
+        depth="int K" if c.shares > 1 else "const int K",
+        workspace=shares.arguments(c),
         place=", const long offset_out, const int ldc" * c.part,
         number=c.type(),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,6 +81,7 @@ class Written:
         before,
         out,
         pairs: Pairs | None = None,
+        workspace: tuple[Any, ...] = (),
     ) -> Bound:
         """What launches C = alpha op(A) op(B) + beta C0; everything is column-major.
 
@@ -90,6 +93,7 @@ class Written:
             out: the buffer of C, m x n without gaps; with `part` its `View`, with `down` = 1. C0 may be the same
                 memory, element by element.
             pairs: if the configuration is for batches, how many pairs of matrices, and where they lie.
+            workspace: what `workspace` gives.
         """
         c, (m, n, k) = self.configuration, sizes
         local: tuple[int, ...] = c.local_size
@@ -98,12 +102,47 @@ class Written:
         if pairs is not None:
             added = (*added, *pairs[1:])
             items, local = (*items, pairs.number), (*local, 1)
+        if c.shares > 1:
+            items, local = (*items, c.shares), (*local, 1)
         operands = (a.buffer, a.offset, a.across, b.buffer, b.offset, b.across)
         result = (out.buffer, out.offset, out.across) if c.part else (out,)
-        return Bound(self._built, items, local, (m, n, k, *_parts(c, alpha), *operands, *added, *result))
+        return Bound(self._built, items, local, (m, n, k, *_parts(c, alpha), *operands, *added, *workspace, *result))
+
+    def workspace(self, sizes: tuple[int, int, int], queue: cl.CommandQueue) -> tuple[Any, ...]:
+        """Memory for partial tiles and for their counters, if work-groups share tiles; for launches on this queue."""
+        c, tiles = self.configuration, prod(map(tiles_over, sizes, self.configuration.tile))
+        if c.shares == 1:
+            return ()
+        return workspace_of(queue).of(tiles * c.shares * prod(c.tile) * PRECISIONS[c.precision].size, 4 * tiles)
 
     def __repr__(self) -> str:
         return f"<gemmlab kernel {self.configuration.name} on {self.device}>"
+
+
+class Workspace:
+    """What the launches on a queue, which follow each other, use in turn: partial tiles, and counters that are 0."""
+
+    def __init__(self, queue: cl.CommandQueue):
+        self._queue = queue
+        self._pieces: cl.Buffer | None = None
+        self._counters: cl.Buffer | None = None
+        self._lock = threading.Lock()
+
+    def of(self, pieces_bytes: int, counters_bytes: int) -> tuple[cl.Buffer, cl.Buffer]:
+        """Both, at least as large; what grows is made anew, and lives on in launches that use the old one."""
+        with self._lock:
+            if self._pieces is None or self._pieces.size < pieces_bytes:
+                self._pieces = cl.Buffer(self._queue.context, cl.mem_flags.READ_WRITE, pieces_bytes)
+            if self._counters is None or self._counters.size < counters_bytes:
+                self._counters = cl.Buffer(self._queue.context, cl.mem_flags.READ_WRITE, counters_bytes)
+                cl.enqueue_fill_buffer(self._queue, self._counters, np.int32(0), 0, counters_bytes)
+            return self._pieces, self._counters
+
+
+@cached(8)
+def workspace_of(queue: cl.CommandQueue) -> Workspace:
+    """The workspace of a queue; remembered."""
+    return Workspace(queue)
 
 
 def _parts(c: Configuration, number) -> tuple[float, ...]:

@@ -269,8 +269,10 @@ def test_memory_and_indices_are_counted_in_elements(any_device):
 
 
 @pytest.mark.parametrize(("dtype", "unit"), [("float64", 2), ("complex64", 1)])
-def test_kernels_of_warps_serve_batches_parts_and_factors(dtype, unit, any_device):
+@pytest.mark.parametrize("shares", [1, 3])
+def test_kernels_of_warps_serve_batches_parts_and_factors(dtype, unit, shares, any_device):
     warps = {"TSM": 16, "TSN": 16, "TSK": 8, "WPTM": 2, "WPTN": 2, "UNROLL": 8, "WIDTH": 2, "STAGES": 3, "UNIT": unit}
+    warps["SHARES"] = shares
     options = {"kernel": "family", "params": warps, "device": any_device}
     a, b = whole(dtype, (37, 29)), whole(dtype, (29, 41), 1)
     pairs = np.stack([a, -a]), np.stack([b, 2 * b])

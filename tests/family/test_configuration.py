@@ -21,10 +21,12 @@ def test_the_name_says_everything():
     others = {
         "precision": "d", "a": "T", "b": "C", "beta": True, "tile": (64, 32), "micro_tile": (2, 4), "depth": 32,
         "unroll": 2, "widths": (1, 2), "stages": 1, "edges": "rows", "tail": True, "batch": True,
-        "part": True, "unit": "warps",
+        "part": True, "unit": "warps", "shares": 2,
     }  # fmt: skip
     assert set(others) == {field.name for field in fields(Configuration)}
-    names = [replace(one, **{name: value}).name for name, value in others.items()] + [one.name]
+    shared = {"unit": "warps", "shares": others.pop("shares")}  # only warps share tiles
+    names = [replace(one, **{name: value}).name for name, value in others.items()]
+    names += [one.name, replace(one, **shared).name]
     assert len(set(names)) == len(names)
     assert Configuration("s", "N", "T", True, (128, 64), (8, 8)).name.startswith("sgemm_NT_beta_128x64x16_8x8_")
 
@@ -55,6 +57,9 @@ def test_it_cannot_be_changed():
         ({"unit": "warps", "stages": 2, "unroll": 16, "widths": (1, 4)}, ["b is turned round"]),
         ({"unit": "tensor", "precision": "z", "stages": 2, "unroll": 16, "widths": (2, 1)}, ["no asynchronous copy"]),
         ({"unit": "tensor", "precision": "d", "stages": 2, "depth": 24, "unroll": 24}, ["depth=24", "multiple of 16"]),
+        ({"shares": 2}, ["only warps share tiles", "shares=2"]),
+        ({"shares": 0}, ["shares must be a whole number", "not 0"]),
+        ({"shares": 2, "batch": True}, ["shares or a batch's pairs", "shares=2", "batch=True"]),
         ({"stages": 0}, ["without stages depth, unroll", "1 numbers are no vector"]),
         ({"stages": 0, "depth": 1, "unroll": 1, "widths": (8, 1)}, ["4 rows does not consist of vectors of 8"]),
         ({"tail": None}, ["tail must be one of", "None"]),

@@ -110,6 +110,27 @@ def test_kernels_of_warps_are_for_devices_that_have_what_they_need(any_device, m
         configure("d", complete_tile({"UNIT": 3}), (64,) * 3, Lying("N", 0, 64), Lying("N", 0, 64), False)
 
 
+def test_few_tiles_are_shared(any_device, monkeypatch):
+    """By as many work-groups as run at once; but a share is not too small, and a batch has none."""
+    tile = complete_tile({"TSM": 64, "TSN": 64, "WPTN": 8, "UNROLL": 8, "STAGES": 2, "UNIT": 2})
+    monkeypatch.setattr(tiles, "table", lambda: table_of({"size": 512, "tiles": [tile]}))
+    device = dataclasses.replace(gpu(any_device), features=frozenset({"double", "tensor", "warpgroups"}))
+    many = 16 * 128
+    assert tiles.shares(tile, (64, 64, many), device) == 16 <= device.units
+    assert tiles.shares(tile, (64, 64, 300), device) == 2, "of 128 steps or more"
+    assert tiles.shares(tile, (64 * device.units, 192, many), device) == 1, "there are tiles enough"
+    assert tiles.shares({**tile, "UNIT": 0}, (64, 64, many), device) == 1, "only warps share"
+    choose.cache_clear()
+    try:
+        assert choose(device, "d", (64, 64, 64 * many))["SHARES"] == 16
+        assert choose(device, "d", (64, 64, 64 * many), 3)["SHARES"] == 1
+    finally:
+        choose.cache_clear()
+    lying = Lying("N", 0, 64), Lying("N", 0, many)
+    assert configure("d", {**tile, "SHARES": 4}, (64, 64, many), *lying, False).shares == 4
+    assert configure("d", {**tile, "SHARES": 4}, (64, 64, many), *lying, False, batch=True).shares == 1
+
+
 def test_every_row_of_the_table_is_legal():
     for kind, letters in tiles.table().items():
         for letter, rows in letters.items():

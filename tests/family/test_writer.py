@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from configurations import DIRECT, SMALL, WARPS, case, covering, every, loaded, warped
+from configurations import DIRECT, SMALL, WARPS, case, covering, every, loaded, shared, warped
 from conftest import in_part
 
 from gemmlab import simt
@@ -19,12 +19,13 @@ from gemmlab.family import (
     matrix_vector,
     origins,
     packed,
-    shared,
+    shares,
     strided,
     warps,
     write,
     writer,
 )
+from gemmlab.family import shared as shared_parts
 from gemmlab.family.configuration import PRECISIONS
 
 #: Of the kernels of warps: for texts differ little from one to the next.
@@ -54,6 +55,13 @@ def test_a_text_holds_only_what_its_configuration_needs():
         assert [word in body for word in ("m < M", "n < N")] == [c.guards("a"), c.guards("b")], c.name
         assert ("k < K" in body) == c.tail and "$" not in body, c.name
         assert ("mma.sync" in body) == (c.unit == "tensor") and "multiply_add(" not in body, c.name
+
+
+def test_only_texts_of_shared_tiles_have_a_workspace():
+    for c in [*SOME, *shared()]:
+        body = write(c).partition("\n\n")[2]
+        assert [word in body for word in ("arrived", "SHARES", "IN_ORDER")] == [c.shares > 1] * 3, c.name
+        assert ("shares.fix_up" in origins(c)) == (c.shares > 1), c.name
 
 
 def test_equal_configurations_have_equal_texts_and_others_do_not():
@@ -87,7 +95,7 @@ def test_every_line_has_a_function_that_wrote_it():
 
 
 def test_every_function_that_returns_lines_signs_them():
-    for module in (direct, in_place, matrix_vector, packed, shared, strided, warps, writer):
+    for module in (direct, in_place, matrix_vector, packed, shared_parts, shares, strided, warps, writer):
         for name, function in vars(module).items():
             here = inspect.isfunction(function) and function.__module__ == module.__name__
             if here and function.__annotations__.get("return") == "Lines":

@@ -1,14 +1,17 @@
 """Kernels of the family on the devices at hand: exact for every precision, operation, beta, edge and tail."""
 
 import dataclasses
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pyopencl as cl
 import pytest
-from configurations import case, computed, covering, every, warped, wrong
+from configurations import WARPS, Stored, case, computed, covering, every, shared, warped, wrong
 from conftest import FULL, in_part
 
 from gemmlab import ParameterError
-from gemmlab.family import Configuration
+from gemmlab.family import Configuration, write
+from gemmlab.family import written as family_written
 from gemmlab.family.configuration import PRECISIONS
 from gemmlab.family.written import Written, check_double, written
 
@@ -21,6 +24,52 @@ def test_a_covering_sample(device):
 def test_a_sample_of_the_kernels_of_warps(device):
     """Few, since they take long to compile; the microscope runs more of them."""
     assert wrong(device, in_part(covering(warped())[::5], 4)) == []
+
+
+def test_work_groups_that_share_tiles(device):
+    """On all runtimes; twice, since counters have to be 0 again for the next launch."""
+    some = in_part(shared(), 2)
+    assert wrong(device, some) == [] and wrong(device, some[:3]) == []
+
+
+def test_sums_of_shares_have_one_order(any_device):
+    """In numbers that round, repeated launches agree to the last bit, whoever comes last."""
+    c = Configuration("c", unit="warps", shares=3, **WARPS | {"stages": 2})
+    m, n, k = sizes = 32, 48, 96
+    rng = np.random.default_rng(0)
+    a, b = ((rng.random(shape) + 1j * rng.random(shape)).astype(np.complex64) for shape in ((k, m), (n, k)))
+    given = case(c)._replace(sizes=sizes, a=Stored(a.ravel(), 0, m), b=Stored(b.ravel(), 0, k), expected=a[:n, :m])
+    kernel = written(c, any_device, any_device.context)
+    first, _ = computed(kernel, given)
+    assert np.allclose(first, given.alpha * (b @ a).T, rtol=1e-4)
+    assert all(np.array_equal(computed(kernel, given)[0], first) for _ in range(8))
+
+
+def test_two_queues_have_workspaces_of_their_own(any_device):
+    c = Configuration("d", unit="tensor", shares=2, **WARPS | {"stages": 2})
+    kernel, queues = written(c, any_device, any_device.context), [cl.CommandQueue(any_device.context) for _ in "ab"]
+    spaces = [kernel.workspace((64, 64, 64), queue) for queue in queues]
+    assert not {id(buffer) for buffer in spaces[0]} & {id(buffer) for buffer in spaces[1]}
+    assert kernel.workspace((32, 32, 64), queues[0]) == spaces[0], "what is large enough is kept"
+    given = case(c)
+    with ThreadPoolExecutor(2) as pool:
+        got = [each for each, _ in pool.map(lambda queue: computed(kernel, given, queue=queue), queues * 4)]
+    assert all(np.array_equal(each, given.expected) for each in got)
+
+
+def test_counters_are_zero_again_after_a_launch(any_device, monkeypatch):
+    """With a negative control: without the line that resets them they are not."""
+    c = Configuration("c", unit="warps", shares=2, **WARPS | {"stages": 2})
+    text, reset = write(c), "if (before == SHARES - 1) arrived[tile] = 0;"
+    for changed, still in ((text, 0), (text.replace(reset, ""), c.shares)):
+        monkeypatch.setattr(family_written, "write", lambda c, changed=changed: changed)
+        kernel, given = Written(c, any_device, any_device.context), case(c)
+        queue = cl.CommandQueue(any_device.context)
+        got, _ = computed(kernel, given, queue=queue)
+        _, counters = kernel.workspace(given.sizes, queue)
+        found = np.full(counters.size // 4, -1, np.int32)
+        cl.enqueue_copy(queue, found, counters)
+        assert np.array_equal(got, given.expected) and (found == still).all()
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
