@@ -10,7 +10,7 @@ import pytest
 from configurations import case, covering
 from conftest import in_part, lacking
 from family.test_writer import launch_arguments, simulated
-from simt.cases import SMALL, WARPS
+from simt.cases import SMALL, THIN, WARPS
 from simt.instrument import instrumented
 
 from gemmlab import simt
@@ -34,6 +34,7 @@ CASES += [
     ("tensor_cores", {"TSM": 32, "TSN": 32, "TSK": 8, "WM": 32, "WN": 32, "PARTS": 2}, (21, 37, 19)),
     ("warpgroups", {"TSK": 8, "PARTS": 2}, (21, 24, 13)),
 ]
+CASES += [("narrow", params, sizes) for sizes, params in THIN]
 
 Counts = dict[str, int]
 

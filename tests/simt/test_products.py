@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from simt.cases import BLOCKS, SMALL, WARPS, text
+from simt.cases import BLOCKS, SMALL, THIN, WARPS, text
 
 import gemmlab
 from gemmlab import ParameterError, catalog, simt
@@ -56,6 +56,11 @@ def test_any_size(number, size):
 )
 def test_warp_tiles(size, more):
     assert_right(simt.simulate("warp_tiling", *size, {**WARPS, **more}))
+
+
+@pytest.mark.parametrize(("size", "params"), THIN)
+def test_narrow(size, params):
+    assert_right(simt.simulate("narrow", *size, params))
 
 
 @pytest.mark.parametrize("parts", [1, 2])
