@@ -119,13 +119,19 @@ def told_apart(results: Mapping[str, Result]) -> str:
     ]
     if len(results) > 1:
         worst, *_, best = sorted(results, key=lambda name: results[name].gflops)
-        if ranges[worst][1] < results[best].gflops:
+        if distinct(results[worst], results[best]):
             faster = f"{best} is {results[best].gflops / results[worst].gflops:.2f} times as fast as {worst}"
             lines.append(f"{faster}: its median lies above the other's fastest run.")
         else:
             reached = f"the fastest run of {worst} reaches the median of {best}"
             lines.append(f"There is no difference that can be measured here: {reached}.")
     return "\n".join(lines)
+
+
+def distinct(one: Result, other: Result) -> bool:
+    """Whether two rates can be told apart: even the fastest run of the slower one is slower than the other's median."""
+    slower, faster = sorted((one, other), key=lambda result: result.gflops)
+    return _range(slower)[1] < faster.gflops
 
 
 def _range(result: Result) -> tuple[float, float]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..bench.explained import Allowed
 from ..bench.landscape import Landscape
+from ..bench.records import Result
 from ..catalog import Key, catalog
 from ..opencl.devices import Device
 from ..worker.client import Outcome
@@ -15,7 +16,7 @@ from ..worker.idle import Job
 
 _best: dict[tuple[str, Key], float] = {}  # the best GFLOPS of each kernel, by device and number
 _peaks: dict[str, dict[str, Any] | None] = {}  # the fields of `Peaks`, by device; None where they cannot be measured
-_originals: dict[tuple, float] = {}  # GFLOPS of kernels' own texts, by device, kernel and settings
+_originals: dict[tuple, Result] = {}  # of kernels' own texts, by device, kernel and settings
 _allowed: dict[tuple, Allowed | None] = {}  # by chip, kernel and settings; None where the model cannot tell
 _all: weakref.WeakSet[Beside] = weakref.WeakSet()  # those that hear of it
 
@@ -46,8 +47,8 @@ class Beside:
         """A kernel has reached a rate, with a right result."""
         _best[self._name, kernel] = max(_best.get((self._name, kernel), 0.0), gflops)
 
-    def original(self, kernel: Key, values: Mapping[str, int]) -> float | None:
-        """GFLOPS of a kernel's own text with these parameters and sizes, or None as long as it is not known."""
+    def original(self, kernel: Key, values: Mapping[str, int]) -> Result | None:
+        """The result of a kernel's own text with these parameters and sizes, or None as long as it is not known."""
         return _originals.get((self._name, kernel, *values.items()))
 
     def measure_original(self, arguments: dict[str, Any], values: Mapping[str, int]) -> Job:
@@ -56,7 +57,7 @@ class Beside:
 
         def done(outcome: Outcome) -> None:
             if outcome.ok:
-                _originals[key] = outcome.result.gflops
+                _originals[key] = outcome.result
                 self.note(arguments["kernel"], outcome.result.gflops)
                 self._tell()
 

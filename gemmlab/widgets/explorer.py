@@ -12,6 +12,7 @@ import ipywidgets as w
 from IPython import get_ipython
 from pyopencl.characterize import has_src_build_cache
 
+from ..bench.records import Result
 from ..catalog import Key, find
 from ..catalog.spec import positive
 from ..draw import plot
@@ -85,7 +86,7 @@ class Explorer(Shell):
         self._history: list[Try] = [] if source is None else _memories.setdefault(self._cell(), [])
         self._count = 0  # measured results of this explorer
         self._first: client.Outcome | None = None
-        self._begin: float | None = None  # the rate of the first right result
+        self._begin: Result | None = None  # the first right one
         self._shown: tuple[client.Outcome, list[str]] | None = None
         self._arrived = threading.Event()
         self._recorded = Recorded(
@@ -239,7 +240,7 @@ class Explorer(Shell):
             del self._history[:-KEPT]
             self._count += result is not None
             if outcome.ok:
-                self._begin = self._begin or result.gflops
+                self._begin = self._begin or result
                 if self.source is None:
                     self._beside.note(self.spec.number, result.gflops)
             self._first = self._first or outcome
@@ -254,7 +255,8 @@ class Explorer(Shell):
         with self._lock:
             if self._shown:
                 self._show(*self._shown)
-                chart = list(self._history), self._beside.best(), self._original()
+                original = self._original()
+                chart = list(self._history), self._beside.best(), original.gflops if original else None
                 if chart != self._drawn:
                     self._drawn = chart
                     self._draw(chart)
@@ -299,8 +301,8 @@ class Explorer(Shell):
         if tries != tuple(self._again.options):
             self._again.options = tries  # this chooses the first
 
-    def _original(self) -> float | None:
-        """The rate of the kernel's own text where a text of the reader's own was measured last."""
+    def _original(self) -> Result | None:
+        """The result of the kernel's own text where a text of the reader's own was measured last."""
         if self.source is None or self._shown is None:
             return None
         return self._beside.original(self.spec.number, _values(self._shown[0]))

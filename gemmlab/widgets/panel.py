@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..bench.records import Result
+from ..bench.records import Result, distinct
 from ..catalog import KernelSpec, Key, sources
 from ..catalog.spec import Limits
 from ..draw import plot
@@ -15,19 +15,22 @@ from ..model import gflops, percent
 from ..worker.client import Outcome
 from .shell import escape
 
+#: Said where two rates cannot be told apart (see `records.distinct`).
+TOO_SMALL = "a difference too small to be measured here"
+
 
 @dataclass(frozen=True)
 class Yardsticks:
-    """What a rate is compared with, in GFLOPS; None where it is not known.
+    """What a rate is compared with; None where it is not known.
 
     Attributes:
         start: the first right result of the explorer.
-        original: the kernel's own text with the same settings, where the reader changed it.
-        peak: the measured peak of the device.
+        original: that of the kernel's own text with the same settings, where the reader changed it.
+        peak: the measured peak of the device, in GFLOPS.
     """
 
-    start: float | None = None
-    original: float | None = None
+    start: Result | None = None
+    original: Result | None = None
     peak: float | None = None
 
 
@@ -108,14 +111,20 @@ def _rate(outcome: Outcome, beside: Yardsticks) -> str:
         why = "right by luck only" if outcome.by_luck else "not right"
         return f'<div class="gemmlab-said">Its rate does not count, because the result is {why}.</div>'
     if beside.original:
-        others.append(f"{brief(rate / beside.original)} x the original ({short(beside.original)})")
-    elif beside.start and beside.start != rate:
-        others.append(f"{brief(rate / beside.start)} x your start")
+        others.append(_times(outcome.result, beside.original, f"the original ({short(beside.original.gflops)})"))
+    elif beside.start and beside.start.gflops != rate:
+        others.append(_times(outcome.result, beside.start, "your start"))
     if beside.peak:
         share, roof = rate / beside.peak, f"this device's measured peak ({short(beside.peak)})"
         others.append(f"{percent(share)} of {roof}" if share <= 1 else f"above {roof}, which was measured too low")
     said = f", {'; '.join(others)}" if others else ""
     return f'<div class="gemmlab-rate gemmlab-said"><b>{short(rate)}</b> GFLOPS{escape(said)}</div>'
+
+
+def _times(result: Result, other: Result, name: str) -> str:
+    """How many times as fast a result is as another, and whether that says anything."""
+    words = f"{brief(result.gflops / other.gflops)} x {name}"
+    return words if distinct(result, other) else f"{words}, {TOO_SMALL}"
 
 
 def _sizes(spec: KernelSpec, params: Mapping[str, int], limits: Limits) -> dict[str, str]:

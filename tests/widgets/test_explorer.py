@@ -53,7 +53,8 @@ class Desk:
     def limit(self, step, arguments):
         return self.limits[step]
 
-    def answer(self, gflops=2.0, ok=True, which=-1, **problem) -> None:
+    def answer(self, gflops=2.0, ok=True, which=-1, least=1.0, **problem) -> None:
+        """A result with this rate, whose fastest run took `least` times as long as the median one; or a problem."""
         arguments, done, _ = self.asked[which]
         if problem:
             done(Outcome(arguments, **problem))
@@ -63,7 +64,7 @@ class Desk:
         done(Outcome(arguments, Result(
             kernel=arguments["kernel"], params=arguments["params"], m=m, n=n, k=k, ok=ok,
             verdict="right: every element exact" if ok else "wrong: one element", error=0.0, bound=1.0,
-            kernel_ms=(ms, ms, ms), pipeline_ms=(2 * ms,) * 3, passes_ms={"gemm": ms, "pad A": ms}, repeats=3,
+            kernel_ms=(ms, least * ms, ms), pipeline_ms=(2 * ms,) * 3, passes_ms={"gemm": ms, "pad A": ms}, repeats=3,
             build_seconds=0.5, path="plain", device={})))  # fmt: skip
 
 
@@ -375,8 +376,17 @@ def test_a_text_of_the_readers_own_keeps_its_tries_and_is_compared_with_the_orig
     assert job.job == "measure" and job.arguments["source"] is None and job.arguments["params"] == {"TS": 32, "WPT": 8}
     desk.asked.append((job.arguments, job.done, None))
     desk.answer(2.5)
-    assert soon(lambda: "1.2 x the original (2.5)" in made.panel.value)
+    assert soon(lambda: "1.2 x the original (2.5)" in made.panel.value) and panel.TOO_SMALL not in made.panel.value
     assert soon(lambda: "original 2.5" in made._chart.value), "and a line in the chart"
+
+
+def test_a_difference_within_the_spread_is_called_none(explorer, desk):
+    """The start has a rate of 2; what counts is the fastest run of the slower one."""
+    for gflops, least, measurable in ((1.6, 1.0, True), (1.6, 0.7, False), (3.0, 0.5, True)):
+        explorer.set(START | {"TS": 16})
+        desk.answer(gflops, least=least)
+        assert soon(lambda gflops=gflops: f"{gflops / 2:.2g} x your start" in explorer.panel.value)
+        assert (panel.TOO_SMALL not in explorer.panel.value) == measurable
 
 
 def test_many_parameters_are_four_and_the_rest_on_request(desk):
