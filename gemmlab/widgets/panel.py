@@ -16,7 +16,7 @@ from ..worker.client import Outcome
 from .shell import escape
 
 #: Said where two rates cannot be told apart (see `records.distinct`).
-TOO_CLOSE = "too close to tell apart"
+WITHIN_SPREAD = "within the spread of the runs"
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _rate(outcome: Outcome, beside: Yardsticks) -> str:
 def _times(result: Result, other: Result, name: str) -> str:
     """How many times as fast a result is as another, and whether that says anything."""
     words = f"{brief(result.gflops / other.gflops)} x {name}"
-    return words if distinct(result, other) else f"{words}, {TOO_CLOSE}"
+    return words if distinct(result, other) else f"{words}, {WITHIN_SPREAD}"
 
 
 def _sizes(spec: KernelSpec, params: Mapping[str, int], limits: Limits) -> dict[str, str]:

@@ -376,7 +376,7 @@ def test_a_text_of_the_readers_own_keeps_its_tries_and_is_compared_with_the_orig
     assert job.job == "measure" and job.arguments["source"] is None and job.arguments["params"] == {"TS": 32, "WPT": 8}
     desk.asked.append((job.arguments, job.done, None))
     desk.answer(2.5)
-    assert soon(lambda: "1.2 x the original (2.5)" in made.panel.value) and panel.TOO_CLOSE not in made.panel.value
+    assert soon(lambda: "1.2 x the original (2.5)" in made.panel.value) and panel.WITHIN_SPREAD not in made.panel.value
     assert soon(lambda: "original 2.5" in made._chart.value), "and a line in the chart"
 
 
@@ -386,7 +386,7 @@ def test_a_difference_within_the_spread_is_called_none(explorer, desk):
         explorer.set(START | {"TS": 16})
         desk.answer(gflops, least=least)
         assert soon(lambda gflops=gflops: f"{gflops / 2:.2g} x your start" in explorer.panel.value)
-        assert (panel.TOO_CLOSE not in explorer.panel.value) == measurable
+        assert (panel.WITHIN_SPREAD not in explorer.panel.value) == measurable
 
 
 def test_many_parameters_are_four_and_the_rest_on_request(desk):
