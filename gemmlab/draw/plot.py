@@ -210,8 +210,11 @@ def _draw_tries(ax, history: Sequence[Try], original: float | None) -> None:
             ax.annotate(words, (place + 1, height), (0, way), textcoords="offset points", ha="center",
                         color=INK, fontsize=9)  # fmt: skip
     left, right = first + 0.4, first + max(len(shown), 8) + 0.6
+    # the name of the line for the best stands at its right end, but not where the latest try has its number
+    there = len(shown) > 5 and best is not None and history[-1].right and history[-1].gflops == best
+    best_end, best_side = (left, "left") if there else (right, "right")
     for name, rate, colour, style, end, side in (
-        ("best", best, GREEN, "--", right, "right"),
+        ("best", best, GREEN, "--", best_end, best_side),
         ("original", original, INK, ":", (left + right) / 2, "center"),  # apart, so that neither label hides the other
     ):
         if rate is not None:

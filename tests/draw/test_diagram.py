@@ -740,3 +740,11 @@ def test_a_notebook_gets_a_png_and_the_words():
 def test_numbers_in_words():
     assert [count(n, "turn") for n in (0, 1, 2)] == ["0 turns", "1 turn", "2 turns"]
     assert [short(x) for x in (0.04, 9.96, 99.94, 100, 12345.6)] == ["0.04", "10.0", "99.9", "100", "12,346"]
+
+
+@pytest.mark.parametrize("rates", [(3.0,) * 7 + (4.0,), (4.0,) + (3.0,) * 15, tuple(range(1, 17))])
+def test_the_name_of_the_best_try_and_the_number_of_the_latest_stand_apart(rates):
+    picture = plot.tries([plot.Try({"TS": 8}, float(rate), True) for rate in rates], {3: max(rates)}, 3)
+    picture.canvas.draw()
+    places = [text.get_window_extent() for text in picture.axes[0].texts if "." in text.get_text()]
+    assert len(places) == 2 and not places[0].overlaps(places[1])
