@@ -150,7 +150,7 @@ def _memory(device: Device, x: np.ndarray) -> cl.Buffer | cl.SVM:
 
 
 def _passing(device: Device, writeable: bool) -> Callable[[np.ndarray], cl.Buffer | cl.SVM]:
-    """What makes of an array its memory as a kernel takes it. (PyOpenCL passes no address of what is read-only.)"""
+    """The function that turns an array into memory for a kernel. (PyOpenCL passes no address of a read-only one.)"""
     return cl.SVM if writeable and _shares_memory(device) else partial(_buffer, device.context)
 
 

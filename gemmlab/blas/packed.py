@@ -40,8 +40,8 @@ _PIECE = 128
 _FEW, _LONG = 16, 512
 #: Bytes of an A that need not be copied to stay in the first cache, or hardly to leave it.
 _FIRST_CACHE = 64 * 1024
-#: Blocks of columns for which A is read as often sooner than it is packed; and columns up to which a panel of A that
-#: stays in half of the second cache is not packed either.
+#: Blocks of columns up to which reading A once for each of them is quicker than packing it; and columns up to which
+#: that also holds for a panel of A that stays in half of the second cache.
 _OFTEN, _COLUMNS = 6, 256
 #: Bytes of a page of memory, and of all pages that a panel of A may lie on to be read again and again: a processor
 #: remembers the addresses of a thousand pages or more. Steps at a distance of whole pages also take each other's places
@@ -113,12 +113,12 @@ def suited_to_few(
 
     With it come A and B as it takes them: exchanged if C is a row, since the transpose of a product is that of the
     exchanged operands, and a vector lies like its transpose. Few rows side by side are left to `suited`, whose sums
-    stay in registers, and so are several columns where the rows of a small A lie side by side.
+    stay in registers. Several columns are served otherwise where the rows of a small A are adjacent in memory.
     """
     (m, n, k), (a, b) = problem[:3], _views(problem, buffers)
     if m == 1:
         m, n, a, b = n, m, b, a
-    width = min(vector_of(device, precision), 1 << (k.bit_length() - 1))  # no longer than K, or all would be left over
+    width = min(vector_of(device, precision), 1 << (k.bit_length() - 1))  # no longer than K, or no whole vector is left
     c = MatrixVector(precision, width, a.down == 1)
     serves = m >= 2 * _PIECE if c.rows_adjoin else m >= c.streams and a.across == b.across == 1
     long = k > _LONG and not (c.rows_adjoin and _is_near(precision, k, a.across))

@@ -26,7 +26,7 @@ _BLOCK_OF_B = 256 * 1024
 #: Bytes of a line of the caches.
 _LINE = 64
 #: Sums of the register block, where a single vector of rows is all there is: as many as a processor needs that starts
-#: two multiply-adds a cycle, each of which takes four.
+#: two multiply-adds per cycle, each of which takes four cycles.
 _SUMS = 8
 #: Register blocks beside those of `_SUMS` or fewer, as vectors and columns: with their operands they fill 16 registers,
 #: or the 32 that a processor has whose vectors are of 64 bytes.
