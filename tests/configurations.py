@@ -49,7 +49,8 @@ def warped() -> list[Configuration]:
             c = Configuration(precision, a, b, beta, edges=edges, unit=unit, **shape, stages=2 + turn % 3)
             width = 16 // PRECISIONS[precision].size
             widths = tuple(width if turn % 2 and c.takes(operand, width) else 1 for operand in "ab")
-            found.append(replace(c, tail=turn % 4 > 0, widths=widths))
+            together = c.neighbours if unit == "warps" and not beta and turn % 3 < 2 else 1
+            found.append(replace(c, tail=turn % 4 > 0, widths=widths, stored=together))
     return found
 
 
@@ -70,23 +71,24 @@ def covering(configurations: list[Configuration] | None = None, count: int = 2) 
 
 
 def _together(c: Configuration, count: int) -> set:
-    values = ((c.unit, c.precision), c.a, c.b, c.beta, c.edges, c.tail, c.widths, c.stages)
+    values = ((c.unit, c.precision), c.a, c.b, c.beta, c.edges, c.tail, c.widths, c.stages, c.stored)
     return set(itertools.combinations(enumerate(values), count))
 
 
 def sizes(c: Configuration) -> tuple[int, int, int]:
     """M, N and K that end inside a tile wherever the configuration allows it, as far as its loads do."""
     m, n = (
-        many * side - (0 if not c.guards(operand) else c.width(operand) if _wide(c, operand) else 3)
+        many * side - (0 if not c.guards(operand) else together if (together := _at_once(c, operand)) > 1 else 3)
         for operand, many, side in zip("ab", (2, 3), c.tile, strict=True)
     )
     k = 11 if c.stages == 0 else 3 * c.depth - (max(c.widths) if c.tail else 0)
     return m, n, k
 
 
-def _wide(c: Configuration, operand: str) -> bool:
-    """Whether loads of several elements run along the size that the operand shares with C."""
-    return c.stages > 0 and c.width(operand) > 1 and not c.along_k(operand)
+def _at_once(c: Configuration, operand: str) -> int:
+    """Elements in a load or a store along the size that the operand shares with C."""
+    loaded = c.width(operand) if c.stages > 0 and not c.along_k(operand) else 1
+    return max(loaded, c.stored if operand == "a" else 1)
 
 
 class Stored(NamedTuple):

@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from datetime import date
 from functools import partial
-from math import prod
+from math import isqrt, prod
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from ..caches import cached
 from ..catalog import ParameterError
 from ..family import selection, tiles
 from ..family.configuration import PRECISIONS, UNITS
+from ..family.pace import Pace, beginning
 from ..family.tiles import Lying, complete_tile, configure
 from ..family.written import written
 from ..opencl.devices import Device, devices
@@ -49,26 +50,57 @@ DIRECT_SPACE = (
     (4, 8, 16),
 )
 
-#: Blocks of warps that were the fastest on an H200, one of them at least at some size: TSM, TSN, WPTM, WPTN, TSK and
-#: STAGES. Those of float64 and complex128 are for tensor cores.
+#: Blocks of warps that were the fastest on an H200 at some size, or that `pace` finds the quickest for some of many
+#: random shapes: TSM, TSN, WPTM, WPTN, TSK and STAGES. Those of float64 and complex128 are for tensor cores.
 WARPS = {
     "s": (),
     "d": (
         (128, 128, 4, 8, 8, 3),
-        (128, 128, 8, 8, 8, 3),
-        (128, 64, 4, 4, 8, 4),
-        (128, 64, 4, 8, 8, 4),
-        (128, 64, 8, 4, 8, 4),
+        (128, 64, 8, 8, 8, 4),
+        (64, 128, 4, 8, 8, 4),
+        (64, 128, 8, 4, 8, 4),
+        (64, 64, 4, 8, 8, 6),
+        (64, 64, 4, 8, 16, 3),
+        (128, 32, 8, 4, 8, 4),
+        (32, 128, 4, 8, 8, 4),
+        (64, 32, 4, 4, 8, 8),
+        (32, 32, 4, 4, 16, 6),
+        (16, 64, 2, 8, 16, 4),
+        (32, 16, 2, 4, 16, 6),
+        (16, 16, 2, 2, 16, 6),
     ),
     "c": (
-        (64, 64, 8, 8, 8, 3),
-        (64, 64, 8, 8, 8, 4),
-        (64, 64, 8, 8, 8, 5),
-        (64, 128, 8, 4, 8, 2),
+        (128, 128, 8, 8, 8, 2),
         (64, 128, 8, 4, 8, 3),
+        (64, 64, 8, 8, 8, 5),
+        (64, 64, 8, 4, 8, 4),
+        (64, 64, 8, 4, 16, 2),
+        (32, 128, 4, 8, 8, 4),
+        (64, 32, 8, 4, 8, 4),
+        (32, 32, 4, 4, 16, 4),
+        (128, 16, 8, 4, 8, 4),
+        (16, 64, 2, 8, 8, 6),
+        (64, 16, 4, 4, 16, 4),
+        (16, 32, 2, 4, 16, 4),
+        (16, 16, 2, 2, 16, 4),
     ),
-    "z": ((64, 64, 2, 8, 8, 3), (64, 64, 4, 4, 8, 3), (64, 64, 4, 8, 8, 3)),
+    "z": (
+        (64, 64, 2, 8, 8, 3),
+        (64, 64, 4, 8, 8, 3),
+        (32, 64, 2, 4, 8, 4),
+        (64, 32, 4, 4, 8, 4),
+        (32, 32, 4, 4, 8, 6),
+        (64, 16, 2, 4, 8, 4),
+        (16, 64, 2, 4, 8, 4),
+        (32, 16, 2, 4, 8, 6),
+        (16, 32, 2, 4, 8, 6),
+        (16, 16, 2, 2, 8, 6),
+    ),
 }
+
+#: Steps of k of the products that show a tile's pace, work-groups per compute unit where many share it, and seconds of
+#: timing each product.
+_STEPS, _MANY, _SECONDS = (1024, 4096), 16, 0.05
 
 #: Registers of 32 bits that accumulators take on a GPU: with more a work-item has none left for anything else, and
 #: with less it loads more than it multiplies.
@@ -244,6 +276,35 @@ def fill(file: str | Path, sizes: Iterable, device: Device, letter: str, command
         if rated:
             say(f"  best: {rated[0][1]}, {rated[0][0]:,.1f} GFLOPS")
             add(Path(file), device, letter, size, rated, command)
+
+
+def pace(device: Device, letter: str, tile: Tile) -> Pace:
+    """The pace of a tile: of products with a work-group for each compute unit, or nearly, and with many of them."""
+    size = PRECISIONS[letter].size
+    down = isqrt(device.units)
+    across, begin = device.units // down, beginning(tile, size)
+
+    def spent(groups: int, steps: int) -> float:
+        sizes = groups * down * tile["TSM"], across * tile["TSN"], steps
+        flops = (8 if PRECISIONS[letter].parts == 2 else 2) * prod(sizes)
+        return 1e-3 * flops / rate(device, letter, sizes, _SECONDS, kernel="family", params=tile) - begin
+
+    alone = sum(spent(1, steps) for steps in _STEPS) / (sum(_STEPS) / tile["TSK"])
+    return Pace(tile, alone, spent(_MANY, _STEPS[0]) / (_MANY * _STEPS[0] / tile["TSK"]))
+
+
+def add_paces(file: Path, device: Device, letter: str, found: Iterable[Tile], command: str) -> None:
+    """Put the paces of tiles that multiply exactly into the table; rows of sizes stay."""
+    known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    entry = known.setdefault(selection.kind(device), {})
+    entry |= device.facts() | {"date": date.today().isoformat()}
+    entry["commands"] = [*(c for c in entry.get("commands", []) if c != command), command]
+    right = (tile for tile in found if checked(device, letter, tile, (1000, 1000, 1000)))
+    entry.setdefault("paces", {})[letter] = [
+        {"tile": tile, "alone": round(alone, 4), "shared": round(shared, 4)}
+        for tile, alone, shared in (pace(device, letter, tile) for tile in right)
+    ]
+    file.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
 
 
 def _slower(rated: tuple[float, Tile]) -> float:

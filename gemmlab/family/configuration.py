@@ -94,6 +94,8 @@ class Configuration:
             instructions for float64. Both copy tiles asynchronously, in 2 to 8 stages (see `warps`).
         shares: work-groups that share each tile of C. Each adds up a share of the steps of k (split-K), and the last
             one to finish adds up what they have (see `shares`). More than 1 for warps only, and not for a batch.
+        stored: neighbouring rows of C that a work-item stores at once: 1, or for unit "warps" its `neighbours`. Then M
+            is a multiple of them, and there is neither beta nor part.
 
     Raises:
         ParameterError: (a ValueError) with a sentence for each thing that does not fit.
@@ -115,6 +117,7 @@ class Configuration:
     part: bool = False
     unit: str = "items"
     shares: int = 1
+    stored: int = 1
 
     def __post_init__(self) -> None:
         found = list(self._unknown()) or list(self._uneven())
@@ -136,7 +139,7 @@ class Configuration:
             value = getattr(self, name)
             if not isinstance(value, tuple) or len(value) != 2 or not all(map(_counts, value)):
                 yield f"{name} must be two whole numbers from 1 to 65536, not {value!r}"
-        for name in ("depth", "unroll", "shares"):
+        for name in ("depth", "unroll", "shares", "stored"):
             if not _counts(getattr(self, name)):
                 yield f"{name} must be a whole number from 1 to 65536, not {getattr(self, name)!r}"
 
@@ -156,6 +159,9 @@ class Configuration:
             yield f"a launch's third dimension counts shares or a batch's pairs: shares={self.shares} or batch=True"
         if self.unit == "items" and self.shares > 1:
             yield f"only warps share tiles; shares={self.shares} needs unit='warps' or unit='tensor'"
+        if self.stored > 1 and (self.unit != "warps" or self.stored != self.neighbours or self.beta or self.part):
+            words = f"beta={self.beta}, part={self.part}, unit={self.unit!r}, precision={self.precision!r}"
+            yield f"stored={self.stored}: only warps store 16 bytes at once, without beta and part; this has {words}"
         if self.depth % self.unroll:
             yield f"depth={self.depth} is not a multiple of unroll={self.unroll}"
         if self.stages == 0:
@@ -304,7 +310,7 @@ class Configuration:
         words += [f"unroll{self.unroll}", f"width{self.widths[0]}x{self.widths[1]}", f"stages{self.stages}"]
         words += [{"none": "", "both": "rows_columns"}.get(self.edges, self.edges), "tail" * self.tail]
         words += ["batch" * self.batch, "part" * self.part, self.unit * (self.unit != "items")]
-        words += [f"shares{self.shares}" * (self.shares > 1)]
+        words += [f"shares{self.shares}" * (self.shares > 1), f"stored{self.stored}" * (self.stored > 1)]
         return "_".join(word for word in words if word)
 
     def problems(self, limits: Limits) -> list[str]:

@@ -48,3 +48,19 @@ def stored(c: Configuration, total: str, m: str, n: str, conditions: Lines) -> L
     else:
         lines = [f"{place} = product(alpha, {total});"]
     return [f"if ({' && '.join(conditions)}) {{", *(f"    {line}" for line in lines), "}"] if conditions else lines
+
+
+@writes
+def stored_together(c: Configuration, m: str, n: str, conditions: Lines) -> Lines:
+    """C(m, n) and its neighbours in the rows below, of which each is alpha times its sum, in one store.
+
+    Args:
+        m, n, conditions: as in `stored`.
+    """
+    sums, vector = (f"acc[j][i + {down}]" if down else "acc[j][i]" for down in range(c.stored)), c.type(c.stored)
+    if c.parts == 2:
+        values = f"({vector})({', '.join(f'product(alpha, {total})' for total in sums)})"
+    else:
+        values = f"alpha*({vector})({', '.join(sums)})"
+    line = f"*(__global {vector}*)&C[{n}*M + {m}] = {values};"
+    return [f"if ({' && '.join(conditions)}) {{", f"    {line}", "}"] if conditions else [line]

@@ -1,8 +1,9 @@
 """Which tile the family takes for a problem, and the configuration that follows from it.
 
-What was measured comes first: ``results/family.json`` has, by kind of device and precision, rows of a size and its
-tiles, the fastest first. As in AutoGEMM the first tile that divides M, N and K is taken; where none does, AutoGEMM
-launches up to four kernels, and we launch the fastest tile with guards. Devices without rows follow a rule.
+What was measured comes first: ``results/family.json`` has, by kind of device and precision, the pace of some tiles,
+from which follows which is the quickest for a product (see `pace`). Without it, there are rows of a size and its tiles,
+the fastest first. As in AutoGEMM the first tile that divides M, N and K is taken; where none does, AutoGEMM launches up
+to four kernels, and we launch the fastest tile with guards. Devices without rows follow a rule.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ..catalog import ParameterError, sources
 from ..catalog.spec import Params, complete, tiles_over
 from ..opencl.devices import Device
 from .configuration import PRECISIONS, UNITS, Configuration, widest_vector
+from .pace import Pace, quickest
 from .selection import FALLBACK, dimensions, distance, kind
 
 #: The parameters of a tile by the ladder's names, and beside them WIDTH, the most elements in a load from global
@@ -117,7 +119,8 @@ def configure(
         _widest(plain, "a", a, k if plain.along_k("a") else m, params["WIDTH"]),
         _widest(plain, "b", b, k if plain.along_k("b") else n, params["WIDTH"]),
     )
-    return replace(plain, widths=widths)
+    together = plain.unit == "warps" and m % plain.neighbours == 0 and not (beta or part)
+    return replace(plain, widths=widths, stored=plain.neighbours if together else 1)
 
 
 def _widest(plain: Configuration, operand: str, lying: Lying, run: int, most: int) -> int:
@@ -143,12 +146,16 @@ def table() -> dict[str, dict[str, list[dict]]]:
 
     A size is that of a cube, or M, N and K of the column-major product.
     """
-    file = sources.folder("results") / "family.json"
-    found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     return {
         kind: {letter: [_complete_row(row) for row in entry.get(letter, [])] for letter in PRECISIONS}
-        for kind, entry in found.items()
+        for kind, entry in _file().items()
     }
+
+
+@cached(1)
+def _file() -> dict[str, dict]:
+    file = sources.folder("results") / "family.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
 
 def _complete_row(row: dict) -> dict:
@@ -163,9 +170,17 @@ def rows_for(device: Device, precision: str) -> list[dict]:
     return known.get(precision, [])
 
 
+@cached(8)
+def paces(device: Device, precision: str) -> list[Pace]:
+    """The tiles of the table whose pace is known for this kind of device, if the device takes them."""
+    found = _file().get(kind(device), {}).get("paces", {}).get(precision, [])
+    known = [Pace(complete_tile(pace["tile"]), pace["alone"], pace["shared"]) for pace in found]
+    return [pace for pace in known if fits(precision, pace.tile, device)]
+
+
 @cached(4096)
 def choose(device: Device, precision: str, sizes: tuple[int, int, int], number: int = 1) -> dict[str, int]:
-    """The tile for a precision and M, N, K of the column-major product: of the nearest row, else by the rule.
+    """The tile for a precision and M, N, K of the column-major product: by paces, of the nearest row, or by the rule.
 
     Args:
         number: products of a batch.
@@ -173,6 +188,8 @@ def choose(device: Device, precision: str, sizes: tuple[int, int, int], number: 
     Raises:
         ParameterError: if the device can take no tile at all.
     """
+    if paces(device, precision):
+        return quickest(paces(device, precision), PRECISIONS[precision].size, sizes, device.units, number)
     rows = sorted(rows_for(device, precision), key=lambda row: distance(row["size"], sizes))
     for row in rows:
         if distance(row["size"], sizes) > _NEAR and prod(sizes) < prod(dimensions(row["size"])):

@@ -12,7 +12,7 @@ rounding is that of ordinary multiply-adds in float64.
 from __future__ import annotations
 
 from .configuration import BANKS_BYTES, PRECISIONS, Configuration
-from .shared import beginnings, factors, stored
+from .shared import beginnings, factors, stored, stored_together
 from .shares import fence, fix_up, own_steps
 from .text import Lines, fill, writes
 
@@ -194,8 +194,8 @@ def begin(c: Configuration) -> Lines:
         $own_steps
 
         // local memory: a stage to compute from, and the others to fill
-        __local $element Atile[STAGES][TSK*$row_a] __attribute__((aligned(16)));
-        __local $element Btile[STAGES][TSK*$row_b] __attribute__((aligned(16)));
+        __local $element Atile[STAGES][TSK*$row_a] __attribute__((aligned(128)));
+        __local $element Btile[STAGES][TSK*$row_b] __attribute__((aligned(128)));
         $shown
 
         // accumulators
@@ -435,13 +435,14 @@ def store(c: Configuration) -> Lines:
     sums = tuple(f"{name}[j][i]" for name in _sums(c))
     total = sums[0] if len(sums) == 1 else f"(double2)({', '.join(sums)})"
     m, n = _own(c)
+    element = stored_together(c, "m", "n", inside) if c.stored > 1 else stored(c, total, "m", "n", inside)
     return fill(
         """
         $fix_up
         // store
         $factors
         for (int j = 0; j < WPTN; j++) {
-            for (int i = 0; i < WPTM; i++) {
+            for (int i = 0; i < WPTM; i$up) {
                 const int m = m0 + wm + $m;
                 const int n = n0 + wn + $n;
                 $element
@@ -450,9 +451,10 @@ def store(c: Configuration) -> Lines:
         """,
         fix_up=fix_up(c, sums),
         factors=factors(c),
+        up=f" += {c.stored}" if c.stored > 1 else "++",
         m=m,
         n=n,
-        element=stored(c, total, "m", "n", inside),
+        element=element,
     )
 
 

@@ -182,6 +182,8 @@ def _requires(c: Configuration) -> Lines:
         if c.width(operand) > 1:
             run = "K" if c.along_k(operand) else _size(operand)
             found.append(f"offset_{operand}, ld{operand} and {run} multiples of {c.width(operand)}")
+    if c.stored > 1:
+        found.append(f"M a multiple of {c.stored}")
     first, *others = found or ["nothing of M, N and K"]
     lines = [f"// Requires: {first}", *(f"//           {other}" for other in others)]
     return [f"{line};" for line in lines[:-1]] + [f"{lines[-1]}."]

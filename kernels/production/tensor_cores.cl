@@ -218,8 +218,8 @@ void gemm(const int M, const int N, const int K,
     int now = 0;
 
     // local memory
-    __local float Atile[STAGES][TSK][TSM + PAD] __attribute__((aligned(16))); // [stage][k][m]
-    __local float Btile[STAGES][TSK][TSN + PAD] __attribute__((aligned(16))); // [stage][k][n]
+    __local float Atile[STAGES][TSK][TSM + PAD] __attribute__((aligned(128))); // [stage][k][m]
+    __local float Btile[STAGES][TSK][TSN + PAD] __attribute__((aligned(128))); // [stage][k][n]
 
     // accumulators, each for two rows and two columns, and the sums that are still in the tensor cores
     float4 acc[WM/16][WN/8];

@@ -416,8 +416,8 @@ void gemm(const int M, const int N, const int K,
     int cut = 0;                                             // partial tiles that it has stored
 
     // local memory
-    __local float Atile[STAGES][TSK][TSM] __attribute__((aligned(16))); // [stage][k][m]
-    __local float Btile[STAGES][TSK][TSN + PAD] __attribute__((aligned(16))); // [stage][k][n]
+    __local float Atile[STAGES][TSK][TSM] __attribute__((aligned(128))); // [stage][k][m]
+    __local float Btile[STAGES][TSK][TSN + PAD] __attribute__((aligned(128))); // [stage][k][n]
 
 #if SPLIT
     if (group >= groups) {

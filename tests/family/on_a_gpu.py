@@ -22,7 +22,9 @@ from gemmlab.family.configuration import PRECISIONS
 from gemmlab.family.tiles import by_rule
 from gemmlab.opencl.devices import find_device
 
-COMMAND = " ".join(["python tests/family/on_a_gpu.py", *(word for word in sys.argv[1:] if word == "--warps")])
+COMMAND = " ".join(
+    ["python tests/family/on_a_gpu.py", *(word for word in sys.argv[1:] if word in ("--warps", "--paces"))]
+)
 
 
 class Notes:
@@ -75,11 +77,16 @@ def main() -> None:
     parser.add_argument("--letters", default="dcz")
     parser.add_argument("--tiles", type=int, default=48, help="of each precision, at the first size")
     parser.add_argument("--warps", action="store_true", help="only kernels of warps, in half a minute")
+    parser.add_argument("--paces", action="store_true", help="only the paces of kernels of warps, in a minute")
     given = parser.parse_args()
     device, sizes = find_device(), [int(size) for size in given.sizes.split(",")]
     notes = Notes(given.out / "family_run.json", given.seconds)
     rows = given.out / "family.json"
     notes.note("origin", lambda: origin(COMMAND) | device.facts())
+    if given.paces:
+        for letter in given.letters:
+            notes.note(f"paces of {letter}", partial(paces, rows, device, letter))
+        return
     if given.warps:
         only_warps(notes, rows, device, given.letters, sizes)
         return
@@ -119,6 +126,12 @@ def only_warps(notes: Notes, rows: Path, device, letters: str, sizes: list[int])
         for size in sizes:
             work = partial(search, rows, device, letter, size, tiles.warp_tiles(letter))
             notes.note(f"{letter} tiles at {size}", work, needs=2)
+
+
+def paces(rows: Path, device, letter: str) -> None:
+    """The paces of the tiles for warps; they go into the table."""
+    tiles.compile_ahead(device, letter, (1024, 1024, 1024), tiles.warp_tiles(letter))
+    tiles.add_paces(rows, device, letter, tiles.warp_tiles(letter), COMMAND)
 
 
 def search(rows: Path, device, letter: str, size: int, tried: list) -> list:

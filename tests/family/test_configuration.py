@@ -17,16 +17,16 @@ def test_the_name_says_everything():
     """Two configurations that differ in anything differ in their names."""
     known = every()
     assert len({c.name for c in known}) == len(known) == len(set(known))
-    one = Configuration("z", stages=2, unroll=16)
+    one = Configuration("c", stages=2, unroll=16)
     others = {
         "precision": "d", "a": "T", "b": "C", "beta": True, "tile": (64, 32), "micro_tile": (2, 4), "depth": 32,
         "unroll": 2, "widths": (1, 2), "stages": 1, "edges": "rows", "tail": True, "batch": True,
-        "part": True, "unit": "warps", "shares": 2,
+        "part": True, "unit": "warps", "shares": 2, "stored": 2,
     }  # fmt: skip
     assert set(others) == {field.name for field in fields(Configuration)}
-    shared = {"unit": "warps", "shares": others.pop("shares")}  # only warps share tiles
-    names = [replace(one, **{name: value}).name for name, value in others.items()]
-    names += [one.name, replace(one, **shared).name]
+    warps = replace(one, unit="warps")  # only warps share tiles, and store several rows at once
+    names = [replace(warps, **{name: others.pop(name)}).name for name in ("shares", "stored")]
+    names += [one.name, *(replace(one, **{name: value}).name for name, value in others.items())]
     assert len(set(names)) == len(names)
     assert Configuration("s", "N", "T", True, (128, 64), (8, 8)).name.startswith("sgemm_NT_beta_128x64x16_8x8_")
 
@@ -60,6 +60,9 @@ def test_it_cannot_be_changed():
         ({"shares": 2}, ["only warps share tiles", "shares=2"]),
         ({"shares": 0}, ["shares must be a whole number", "not 0"]),
         ({"shares": 2, "batch": True}, ["shares or a batch's pairs", "shares=2", "batch=True"]),
+        ({"stored": 4}, ["stored=4", "only warps store 16 bytes", "unit='items'"]),
+        ({"unit": "warps", "stages": 2, "unroll": 16, "precision": "c", "stored": 4}, ["stored=4", "'c'"]),
+        ({"unit": "warps", "stages": 2, "unroll": 16, "stored": 4, "beta": True}, ["stored=4", "beta=True"]),
         ({"stages": 0}, ["without stages depth, unroll", "1 numbers are no vector"]),
         ({"stages": 0, "depth": 1, "unroll": 1, "widths": (8, 1)}, ["4 rows does not consist of vectors of 8"]),
         ({"tail": None}, ["tail must be one of", "None"]),

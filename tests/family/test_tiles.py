@@ -9,6 +9,7 @@ from gemmlab import ParameterError
 from gemmlab.catalog import Limits
 from gemmlab.family import tiles
 from gemmlab.family.configuration import PRECISIONS
+from gemmlab.family.pace import Pace, microseconds, quickest
 from gemmlab.family.tiles import DEFAULTS, Lying, by_rule, choose, complete_tile, configure
 
 GPU = Limits("a GPU", 1024, (1024, 1024, 64), 48 * 1024)
@@ -120,6 +121,7 @@ def test_few_tiles_are_shared(any_device, monkeypatch):
     assert tiles.shares(tile, (64, 64, 300), device) == 2, "of 128 steps or more"
     assert tiles.shares(tile, (64 * device.units, 192, many), device) == 1, "there are tiles enough"
     assert tiles.shares({**tile, "UNIT": 0}, (64, 64, many), device) == 1, "only warps share"
+    monkeypatch.setattr(tiles, "paces", lambda device, precision: [])
     choose.cache_clear()
     try:
         assert choose(device, "d", (64, 64, 64 * many))["SHARES"] == 16
@@ -129,6 +131,46 @@ def test_few_tiles_are_shared(any_device, monkeypatch):
     lying = Lying("N", 0, 64), Lying("N", 0, many)
     assert configure("d", {**tile, "SHARES": 4}, (64, 64, many), *lying, False).shares == 4
     assert configure("d", {**tile, "SHARES": 4}, (64, 64, many), *lying, False, batch=True).shares == 1
+
+
+def test_a_pace_says_how_long_a_product_takes():
+    """By hand: 2 x 3 tiles of 32 x 16, 10 steps of 8, each 2 us for one work-group, or 1 us of a unit's time."""
+    pace, sizes = Pace(TILE, 2.0, 1.0), (64, 48, 80)
+    begin = microseconds(pace, 8, (64, 48, 0), 6)
+    assert microseconds(pace, 8, sizes, 6) == pytest.approx(begin + 10 * 2.0), "each has a unit for itself"
+    assert microseconds(pace, 8, sizes, 2) == pytest.approx(begin + 10 * 3.0), "three share one"
+    assert microseconds(pace, 8, sizes, 6, number=4) == pytest.approx(begin + 10 * 4.0), "of a batch, four do"
+    assert microseconds(pace, 8, sizes, 12, shares=2) > begin + 5 * 2.0, "adding up takes time as well"
+    assert microseconds(pace, 16, sizes, 6) > microseconds(pace, 8, sizes, 6), "there is more to store"
+
+
+def test_the_quickest_tile_depends_on_the_product():
+    large, small = Pace({**TILE, "TSM": 128, "TSN": 128}, 4.0, 4.0), Pace(TILE, 1.0, 0.25)
+    both = [small, large]
+    assert quickest(both, 8, (4096, 4096, 4096), 132)["TSM"] == 128, "it needs a sixteenth of the work-groups"
+    assert quickest(both, 8, (64, 64, 64), 132) == {**TILE, "SHARES": 1}, "and here it would be mostly empty"
+    assert quickest(both, 8, (64, 64, 100_000), 132)["SHARES"] > 8, "few tiles leave the others time to share them"
+    assert quickest(both, 8, (64, 64, 100_000), 132, number=1000)["SHARES"] == 1
+
+
+def test_a_known_pace_goes_before_rows(any_device, monkeypatch):
+    row, known = {"TSM": 32, "TSN": 32}, complete_tile({"TSM": 64, "TSN": 32})
+    monkeypatch.setattr(tiles, "table", lambda: table_of({"size": 1000, "tiles": [row]}))
+    monkeypatch.setattr(tiles, "paces", lambda device, precision: [Pace(known, 1.0, 1.0)])
+    choose.cache_clear()
+    try:
+        assert choose(gpu(any_device), "d", (1000,) * 3) == known
+    finally:
+        choose.cache_clear()
+
+
+def test_every_known_pace_is_of_a_legal_tile(any_device):
+    device = dataclasses.replace(gpu(any_device), features=frozenset({"double", "tensor", "warpgroups"}))
+    for letter in "dcz":
+        found = tiles.paces(device, letter)
+        assert len(found) == len(tiles._file()["nvidia"]["paces"][letter]) > 5, "the H200 takes all of them"
+        assert all(0 < pace.shared <= 1.1 * pace.alone for pace in found), "sharing a unit can only save time"
+    assert tiles.paces(dataclasses.replace(device, features=frozenset()), "z") == []
 
 
 def test_every_row_of_the_table_is_legal():
