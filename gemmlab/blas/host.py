@@ -47,7 +47,8 @@ def multiply(device: Device, a, b, trans: tuple[bool, bool], alpha, beta, c, out
         before = (result, own) if c is out else _operand(device, "c", c)
     buffers = operands[0][0], operands[1][0]
     with Session(device.queue, device, dtype=out.dtype) as session:
-        session.recording = None if known is None else Recording()
+        repeatable = known is not None and all(x.flags.forc and x.flags.aligned for x in (a, b))
+        session.recording = Recording() if repeatable else None
         packed.gemm(session, problem, buffers, alpha, beta, before, Matrix(result, Layout.compact(n, m)))
         if session.recording:
             known.append(Again(Repeat(session.recording, (*buffers, result)), device, a, b, out))
@@ -66,12 +67,6 @@ def _suited(device: Device, m: int, n: int, k: int, size: int) -> Device:
     return alone if all(saved * x <= y for x, y in zip(work, awake, strict=True)) else device
 
 
-def form(x: np.ndarray) -> tuple | None:
-    """All that launches depend on, if they can be repeated on other memory: none for arrays with gaps, or unaligned."""
-    flags = x.flags
-    return (x.dtype, x.shape, x.strides, flags.writeable) if flags.forc and flags.aligned else None
-
-
 class Again:
     """Products of arrays of the same forms as in an earlier call to `multiply`, by its launches.
 
@@ -87,8 +82,9 @@ class Again:
     def __init__(self, repeat: Repeat, device: Device, a: np.ndarray, b: np.ndarray, out: np.ndarray):
         self._repeat, self._device, self._queue, self._pool = repeat, device, device.queue, pool_of(device.queue)
         self._shape, self._dtype = out.shape, out.dtype
-        self._of_a, self._of_b, self._of_out = (_passing(device, x.flags.writeable) for x in (a, b, out))
-        self._allocate = self._pool.allocate
+        takes = _takes_addresses(device)
+        self._of_a, self._of_b, self._of_out = (_passing(device, takes and x.flags.writeable) for x in (a, b, out))
+        self._allocate, self._to_fetch = self._pool.allocate, not (takes or _writes_in_place(device))
 
     def __call__(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         out = np.empty(self._shape, self._dtype)
@@ -96,7 +92,7 @@ class Again:
         self._repeat(self._queue, (self._of_b(b), self._of_a(a), result), self._allocate).wait()
         if self._repeat.size_bytes:
             trim(self._pool, self._repeat.size_bytes)
-        if self._of_out is not cl.SVM:
+        if self._to_fetch:
             _bring_back(self._device, result, out)
         return out
 
@@ -127,6 +123,15 @@ def _shares_memory(device: Device) -> bool:
     return False
 
 
+def _takes_addresses(device: Device) -> bool:
+    """Whether kernels with arguments of their own take any address of the host's memory.
+
+    PoCL 3 does not say so, but hands its kernels on a processor the bare address of a buffer, too. Only an argument
+    that was an address once must not be a buffer later: it would be mistaken for an address.
+    """
+    return _shares_memory(device) or "PoCL 3." in device.version and device.kind == "CPU"
+
+
 def _operand(device: Device, name: str, x: np.ndarray, trans: bool = False) -> tuple[cl.Buffer | cl.SVM, Operand]:
     """The array's memory, and how its transpose (or, where `trans`, itself) lies there.
 
@@ -146,12 +151,12 @@ def _operand(device: Device, name: str, x: np.ndarray, trans: bool = False) -> t
 
 def _memory(device: Device, x: np.ndarray) -> cl.Buffer | cl.SVM:
     """The memory of a contiguous array, as a kernel takes it."""
-    return _passing(device, x.flags.writeable)(x)
+    return _passing(device, x.flags.writeable and _shares_memory(device))(x)
 
 
-def _passing(device: Device, writeable: bool) -> Callable[[np.ndarray], cl.Buffer | cl.SVM]:
+def _passing(device: Device, as_address: bool) -> Callable[[np.ndarray], cl.Buffer | cl.SVM]:
     """What makes of an array its memory as a kernel takes it. (PyOpenCL passes no address of what is read-only.)"""
-    return cl.SVM if writeable and _shares_memory(device) else partial(_buffer, device.context)
+    return cl.SVM if as_address else partial(_buffer, device.context)
 
 
 def _buffer(context: cl.Context, x: np.ndarray) -> cl.Buffer:
