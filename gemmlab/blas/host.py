@@ -21,6 +21,8 @@ from .passes import Matrix, Session, pool_of, trim
 from .problem import Layout, Operand, Problem
 from .repeat import Recording, Repeat
 
+#: A function that multiplies two arrays.
+Again = Callable[[np.ndarray, np.ndarray], np.ndarray]
 #: Multiply-adds, and bytes of the three matrices, for which one thread takes as long as the others take to wake up:
 #: those of PoCL, and those of Intel's runtime, which wake sooner.
 _POCL_AWAKE, _INTEL_AWAKE = (2**21, 2**20), (2**20, 2**19)
@@ -51,7 +53,7 @@ def multiply(device: Device, a, b, trans: tuple[bool, bool], alpha, beta, c, out
         session.recording = Recording() if repeatable else None
         packed.gemm(session, problem, buffers, alpha, beta, before, Matrix(result, Layout.compact(n, m)))
         if session.recording:
-            known.append(Again(Repeat(session.recording, (*buffers, result)), device, a, b, out))
+            known.append(again(Repeat(session.recording, (*buffers, result)), device, a, b, out))
         session.events[-1][1].wait()
     _bring_back(device, result, out)
 
@@ -67,8 +69,8 @@ def _suited(device: Device, m: int, n: int, k: int, size: int) -> Device:
     return alone if all(saved * x <= y for x, y in zip(work, awake, strict=True)) else device
 
 
-class Again:
-    """Products of arrays of the same forms as in an earlier call to `multiply`, by its launches.
+def again(repeat: Repeat, device: Device, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> Again:
+    """A function for products of arrays of the same forms as in an earlier call to `multiply`, by its launches.
 
     What is the same for all of them is looked up once: the rest of a small product takes no longer than that.
 
@@ -78,23 +80,42 @@ class Again:
         a, b: arrays of these forms.
         out: an array like the result.
     """
+    queue, pool, shape, dtype = device.queue, pool_of(device.queue), out.shape, out.dtype
+    of_a, of_b, of_out = (_passing(device, x.flags.writeable) for x in (a, b, out))
+    in_place = of_out is cl.SVM or _writes_in_place(device)
+    if in_place and len(repeat.launches) == 1 and not repeat.size_bytes:
+        return _by_one_launch(repeat, queue, (of_b, of_a, of_out), shape, dtype)
 
-    def __init__(self, repeat: Repeat, device: Device, a: np.ndarray, b: np.ndarray, out: np.ndarray):
-        self._repeat, self._device, self._queue, self._pool = repeat, device, device.queue, pool_of(device.queue)
-        self._shape, self._dtype = out.shape, out.dtype
-        takes = _takes_addresses(device)
-        self._of_a, self._of_b, self._of_out = (_passing(device, takes and x.flags.writeable) for x in (a, b, out))
-        self._allocate, self._to_fetch = self._pool.allocate, not (takes or _writes_in_place(device))
-
-    def __call__(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        out = np.empty(self._shape, self._dtype)
-        result = self._of_out(out)
-        self._repeat(self._queue, (self._of_b(b), self._of_a(a), result), self._allocate).wait()
-        if self._repeat.size_bytes:
-            trim(self._pool, self._repeat.size_bytes)
-        if self._to_fetch:
-            _bring_back(self._device, result, out)
+    def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        out = np.empty(shape, dtype)
+        result = of_out(out)
+        repeat(queue, (of_b(b), of_a(a), result), pool.allocate).wait()
+        trim(pool, repeat.size_bytes)
+        _bring_back(device, result, out)
         return out
+
+    return multiply
+
+
+def _by_one_launch(repeat: Repeat, queue: cl.CommandQueue, passing, shape: tuple[int, ...], dtype: np.dtype) -> Again:
+    """The same where nothing else is to be done: a product may take less time than a few of Python's steps."""
+    kernel, global_size, local_size, places, _ = repeat.launches[0]
+    (at_left, _), (at_right, _), (at_result, _) = sorted(places, key=lambda place: place[1])
+    of_b, of_a, of_out = passing
+    set_arg, empty, enqueue, lock = kernel.set_arg, np.empty, cl.enqueue_nd_range_kernel, repeat.lock
+
+    def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        out = empty(shape, dtype)
+        left, right, result = of_b(b), of_a(a), of_out(out)  # OpenCL keeps no memory alive for an argument
+        with lock:
+            set_arg(at_left, left)
+            set_arg(at_right, right)
+            set_arg(at_result, result)
+            event = enqueue(queue, kernel, global_size, local_size)
+        event.wait()
+        return out
+
+    return multiply
 
 
 def _bring_back(device: Device, result: cl.Buffer | cl.SVM, out: np.ndarray) -> None:
@@ -117,19 +138,15 @@ def _writes_in_place(device: Device) -> bool:
 
 @cached(8)
 def _shares_memory(device: Device) -> bool:
-    """Whether kernels take any address of the host's memory; an OpenCL older than 2.0 is not asked."""
-    with suppress(cl.Error):
-        return bool(device.cl.svm_capabilities & cl.device_svm_capabilities.FINE_GRAIN_SYSTEM)
-    return False
+    """Whether kernels take any address of the host's memory; an OpenCL older than 2.0 is not asked.
 
-
-def _takes_addresses(device: Device) -> bool:
-    """Whether kernels with arguments of their own take any address of the host's memory.
-
-    PoCL 3 does not say so, but hands its kernels on a processor the bare address of a buffer, too. Only an argument
-    that was an address once must not be a buffer later: it would be mistaken for an address.
+    PoCL 3 does not say so, but on a processor a buffer is nothing but its address there, too.
     """
-    return _shares_memory(device) or "PoCL 3." in device.version and device.kind == "CPU"
+    with suppress(cl.Error):
+        return "PoCL 3." in device.version or bool(
+            device.cl.svm_capabilities & cl.device_svm_capabilities.FINE_GRAIN_SYSTEM
+        )
+    return False
 
 
 def _operand(device: Device, name: str, x: np.ndarray, trans: bool = False) -> tuple[cl.Buffer | cl.SVM, Operand]:
@@ -151,12 +168,12 @@ def _operand(device: Device, name: str, x: np.ndarray, trans: bool = False) -> t
 
 def _memory(device: Device, x: np.ndarray) -> cl.Buffer | cl.SVM:
     """The memory of a contiguous array, as a kernel takes it."""
-    return _passing(device, x.flags.writeable and _shares_memory(device))(x)
+    return _passing(device, x.flags.writeable)(x)
 
 
-def _passing(device: Device, as_address: bool) -> Callable[[np.ndarray], cl.Buffer | cl.SVM]:
+def _passing(device: Device, writeable: bool) -> Callable[[np.ndarray], cl.Buffer | cl.SVM]:
     """What makes of an array its memory as a kernel takes it. (PyOpenCL passes no address of what is read-only.)"""
-    return cl.SVM if as_address else partial(_buffer, device.context)
+    return cl.SVM if writeable and _shares_memory(device) else partial(_buffer, device.context)
 
 
 def _buffer(context: cl.Context, x: np.ndarray) -> cl.Buffer:

@@ -395,7 +395,7 @@ def _known(a, b, out, kernel, params: Any, device, edges, precision) -> list | N
     if not (type(edges) is type(precision) is str and type(kernel) in (str, int)):
         return None
     if type(a) is type(b) is np.ndarray and out is None:
-        forms = a.dtype, a.shape, a.strides, a.flags.num, b.dtype, b.shape, b.strides, b.flags.num
+        forms = a.dtype, a.shape, a.flags.num, b.dtype, b.shape, b.flags.num  # flags tell rows from columns
         return _kept(forms, find_device(device), kernel, params, edges, precision)
     if device is not None or not all(type(x) in _ARRAYS for x in (a, b, out)[: 2 + (out is not None)]):
         return None
