@@ -143,9 +143,8 @@ def _shares_memory(device: Device) -> bool:
     PoCL 3 does not say so, but on a processor a buffer is nothing but its address there, too.
     """
     with suppress(cl.Error):
-        return "PoCL 3." in device.version or bool(
-            device.cl.svm_capabilities & cl.device_svm_capabilities.FINE_GRAIN_SYSTEM
-        )
+        found, any_address = device.cl.svm_capabilities, cl.device_svm_capabilities.FINE_GRAIN_SYSTEM
+        return bool(found & any_address) or found > 0 and "PoCL 3." in device.version
     return False
 
 
