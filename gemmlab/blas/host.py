@@ -21,6 +21,8 @@ from .passes import Matrix, Session, pool_of, trim
 from .problem import Layout, Operand, Problem
 from .repeat import Recording, Repeat
 
+#: A function that multiplies two arrays.
+Again = Callable[[np.ndarray, np.ndarray], np.ndarray]
 #: Multiply-adds, and bytes of the three matrices, for which one thread takes as long as the others take to wake up:
 #: those of PoCL, and those of Intel's runtime, which wake sooner.
 _POCL_AWAKE, _INTEL_AWAKE = (2**21, 2**20), (2**20, 2**19)
@@ -47,10 +49,11 @@ def multiply(device: Device, a, b, trans: tuple[bool, bool], alpha, beta, c, out
         before = (result, own) if c is out else _operand(device, "c", c)
     buffers = operands[0][0], operands[1][0]
     with Session(device.queue, device, dtype=out.dtype) as session:
-        session.recording = None if known is None else Recording()
+        repeatable = known is not None and all(x.flags.forc and x.flags.aligned for x in (a, b))
+        session.recording = Recording() if repeatable else None
         packed.gemm(session, problem, buffers, alpha, beta, before, Matrix(result, Layout.compact(n, m)))
         if session.recording:
-            known.append(Again(Repeat(session.recording, (*buffers, result)), device, a, b, out))
+            known.append(again(Repeat(session.recording, (*buffers, result)), device, a, b, out))
         session.events[-1][1].wait()
     _bring_back(device, result, out)
 
@@ -66,14 +69,8 @@ def _suited(device: Device, m: int, n: int, k: int, size: int) -> Device:
     return alone if all(saved * x <= y for x, y in zip(work, awake, strict=True)) else device
 
 
-def form(x: np.ndarray) -> tuple | None:
-    """All that launches depend on, if they can be repeated on other memory: none for arrays with gaps, or unaligned."""
-    flags = x.flags
-    return (x.dtype, x.shape, x.strides, flags.writeable) if flags.forc and flags.aligned else None
-
-
-class Again:
-    """Products of arrays of the same forms as in an earlier call to `multiply`, by its launches.
+def again(repeat: Repeat, device: Device, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> Again:
+    """A function for products of arrays of the same forms as in an earlier call to `multiply`, by its launches.
 
     What is the same for all of them is looked up once: the rest of a small product takes no longer than that.
 
@@ -83,22 +80,42 @@ class Again:
         a, b: arrays of these forms.
         out: an array like the result.
     """
+    queue, pool, shape, dtype = device.queue, pool_of(device.queue), out.shape, out.dtype
+    of_a, of_b, of_out = (_passing(device, x.flags.writeable) for x in (a, b, out))
+    in_place = of_out is cl.SVM or _writes_in_place(device)
+    if in_place and len(repeat.launches) == 1 and not repeat.size_bytes:
+        return _by_one_launch(repeat, queue, (of_b, of_a, of_out), shape, dtype)
 
-    def __init__(self, repeat: Repeat, device: Device, a: np.ndarray, b: np.ndarray, out: np.ndarray):
-        self._repeat, self._device, self._queue, self._pool = repeat, device, device.queue, pool_of(device.queue)
-        self._shape, self._dtype = out.shape, out.dtype
-        self._of_a, self._of_b, self._of_out = (_passing(device, x.flags.writeable) for x in (a, b, out))
-        self._allocate = self._pool.allocate
-
-    def __call__(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        out = np.empty(self._shape, self._dtype)
-        result = self._of_out(out)
-        self._repeat(self._queue, (self._of_b(b), self._of_a(a), result), self._allocate).wait()
-        if self._repeat.size_bytes:
-            trim(self._pool, self._repeat.size_bytes)
-        if self._of_out is not cl.SVM:
-            _bring_back(self._device, result, out)
+    def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        out = np.empty(shape, dtype)
+        result = of_out(out)
+        repeat(queue, (of_b(b), of_a(a), result), pool.allocate).wait()
+        trim(pool, repeat.size_bytes)
+        _bring_back(device, result, out)
         return out
+
+    return multiply
+
+
+def _by_one_launch(repeat: Repeat, queue: cl.CommandQueue, passing, shape: tuple[int, ...], dtype: np.dtype) -> Again:
+    """The same where nothing else is to be done: a product may take less time than a few of Python's steps."""
+    kernel, global_size, local_size, places, _ = repeat.launches[0]
+    (at_left, _), (at_right, _), (at_result, _) = sorted(places, key=lambda place: place[1])
+    of_b, of_a, of_out = passing
+    set_arg, empty, enqueue, lock = kernel.set_arg, np.empty, cl.enqueue_nd_range_kernel, repeat.lock
+
+    def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        out = empty(shape, dtype)
+        left, right, result = of_b(b), of_a(a), of_out(out)  # OpenCL keeps no memory alive for an argument
+        with lock:
+            set_arg(at_left, left)
+            set_arg(at_right, right)
+            set_arg(at_result, result)
+            event = enqueue(queue, kernel, global_size, local_size)
+        event.wait()
+        return out
+
+    return multiply
 
 
 def _bring_back(device: Device, result: cl.Buffer | cl.SVM, out: np.ndarray) -> None:
@@ -121,9 +138,13 @@ def _writes_in_place(device: Device) -> bool:
 
 @cached(8)
 def _shares_memory(device: Device) -> bool:
-    """Whether kernels take any address of the host's memory; an OpenCL older than 2.0 is not asked."""
+    """Whether kernels take any address of the host's memory; an OpenCL older than 2.0 is not asked.
+
+    PoCL 3 does not say so, but on a processor a buffer is nothing but its address there, too.
+    """
     with suppress(cl.Error):
-        return bool(device.cl.svm_capabilities & cl.device_svm_capabilities.FINE_GRAIN_SYSTEM)
+        found, any_address = device.cl.svm_capabilities, cl.device_svm_capabilities.FINE_GRAIN_SYSTEM
+        return bool(found & any_address) or found > 0 and "PoCL 3." in device.version
     return False
 
 

@@ -381,28 +381,27 @@ def _on_device(prepared: Prepared, queue, device, alpha, a, b, beta, c, out, kno
 # A short way for calls like one before: all that is checked and worked out depends on what `_known` looks at.
 
 
-def _known(a, b, out, kernel, params, device, edges, precision) -> list | None:
+def _known(a, b, out, kernel, params: Any, device, edges, precision) -> list | None:
     """A list for the launches of calls like this one, which the first of them fills: a `Repeat` for device arrays, or
     for NumPy's a function that multiplies two of them.
 
     None stands for calls that are always worked out: on other arrays, and with options of types that could be mistaken
     for others (1, 1.0 and True are the same key).
     """
-    if not (params is None or type(params) is dict):
-        return None
-    given = None if params is None else tuple(params.items())
-    if given and not all(type(value) is int for _, value in given):
-        return None
+    if params is not None:
+        if type(params) is not dict or not all(type(value) is int for value in params.values()):
+            return None
+        params = tuple(params.items())
     if not (type(edges) is type(precision) is str and type(kernel) in (str, int)):
         return None
     if type(a) is type(b) is np.ndarray and out is None:
-        forms = host.form(a), host.form(b)
-        return _kept(*forms, find_device(device), kernel, given, edges, precision) if all(forms) else None
+        forms = a.dtype, a.shape, a.flags.num, b.dtype, b.shape, b.flags.num  # flags tell rows from columns
+        return _kept(forms, find_device(device), kernel, params, edges, precision)
     if device is not None or not all(type(x) in _ARRAYS for x in (a, b, out)[: 2 + (out is not None)]):
         return None
     x, y, z = a.base_data, b.base_data, None if out is None else out.base_data
     shared = x is y, y is z, z is x
-    return _kept(_kind(a), _kind(b), None if out is None else _kind(out), shared, kernel, given, edges, precision)
+    return _kept(_kind(a), _kind(b), None if out is None else _kind(out), shared, kernel, params, edges, precision)
 
 
 _ARRAYS = cla.Array, Result

@@ -39,6 +39,9 @@ class Repeat:
     Attributes:
         blank, quiet: as given.
         size_bytes: of all memory that a call makes.
+        launches: a kernel with arguments of its own, its sizes, and the index and the gap of each buffer among them;
+            last a function that launches it without an event.
+        lock: to be held from setting a kernel's first argument until it is launched.
     """
 
     def __init__(
@@ -49,20 +52,21 @@ class Repeat:
         gaps = [id(buffer) for buffer in (*given, *(buffer for buffer, _ in made))]
         self._temporaries = [size_bytes for _, size_bytes in made]
         self.size_bytes = sum(size_bytes for _, size_bytes in recording.made)
-        self._lock = threading.Lock()  # a kernel's arguments belong to one launch at a time
-        self._launches, self._kept = [], []
+        self.lock = threading.Lock()  # a kernel's arguments belong to one launch at a time
+        self.launches: list[tuple] = []
+        self._kept = []
         for built, global_size, local_size, args in recording.launches:
             places = [(index, gaps.index(id(x))) for index, x in enumerate(args) if id(x) in gaps]
             self._kept += [x for x in args if id(x) not in gaps]  # OpenCL keeps no memory alive for an argument
             kernel = built.with_arguments(args)
             silent = without_event(kernel, global_size, local_size)
-            self._launches.append((kernel, global_size, local_size, places, silent))
+            self.launches.append((kernel, global_size, local_size, places, silent))
 
     def __call__(self, queue: cl.CommandQueue, given: Sequence[Any], allocate: Callable[[int], Any]) -> cl.Event:
         """Launch again, on these buffers; return the last event."""
         buffers = [*given, *map(allocate, self._temporaries)] if self._temporaries else given
-        with self._lock:
-            for kernel, global_size, local_size, places, _ in self._launches:
+        with self.lock:
+            for kernel, global_size, local_size, places, _ in self.launches:
                 for index, gap in places:
                     kernel.set_arg(index, buffers[gap])
                 event = cl.enqueue_nd_range_kernel(queue, kernel, global_size, local_size)
@@ -71,8 +75,8 @@ class Repeat:
     def quietly(self, queue: cl.CommandQueue, given: Sequence[Any], allocate: Callable[[int], Any]) -> None:
         """The same without any event."""
         buffers = [*given, *map(allocate, self._temporaries)] if self._temporaries else given
-        with self._lock:
-            for kernel, *_, places, launch in self._launches:
+        with self.lock:
+            for kernel, *_, places, launch in self.launches:
                 for index, gap in places:
                     kernel.set_arg(index, buffers[gap])
                 launch(queue)

@@ -415,6 +415,20 @@ def test_read_only_operands_after_others_of_the_same_form(processor):
         assert check.exact(matmul(a, b, device=processor), a, b).ok
 
 
+def test_operands_of_the_same_shape_that_lie_in_other_ways(processor):
+    """By rows, by columns, with gaps, and of a single row or column, whose strides may be anything."""
+    wide, other = check.exact_inputs(24, 24, 24)
+    gaps = np.repeat(np.repeat(wide, 2, 0), 2, 1)
+    squares = wide, wide.T, gaps[::2, ::2], wide[::-1], gaps[::2, ::2].T
+    rows = wide[:1], gaps[:1, ::2], gaps[::2, ::2][3:4], np.lib.stride_tricks.as_strided(wide, (1, 24), (0, 4))
+    columns = wide[:, :1].copy(), wide[:, 5:6], gaps[::2, 2:3], wide[:1].T
+    for _ in range(2):
+        for x in (*squares, *rows):
+            assert check.exact(matmul(x, other, device=processor), x, other).ok
+        for y in (*squares, *columns):
+            assert check.exact(matmul(other, y, device=processor), other, y).ok
+
+
 def test_views_are_read_where_they_are(processor):
     x = np.arange(200, dtype=np.float32).reshape(10, 20)[2:7, 3:9]
     buffer, operand = host._operand(processor, "x", x)

@@ -79,6 +79,18 @@ def test_what_is_refused_is_refused_again(queue):
         refused(TypeError, ["float32, not float64"], matmul, x, y.astype(np.float64))
 
 
+def test_the_default_device_is_asked_for_again(monkeypatch):
+    a, b = whole((16, 16)), whole((16, 16), 1)
+    for _ in range(2):
+        monkeypatch.delenv("GEMMLAB_DEVICE")
+        assert np.array_equal(matmul(a, b), a @ b)
+        for found in gemmlab.devices():
+            monkeypatch.setenv("GEMMLAB_DEVICE", str(found.index))
+            assert np.array_equal(matmul(a, b), a @ b)
+        monkeypatch.setenv("GEMMLAB_DEVICE", "no such thing")
+        refused(gemmlab.NoDeviceError, ["no such thing"], matmul, a, b)
+
+
 def test_other_queues_are_waited_for_and_an_allocator_is_asked(queue):
     a, b = whole((20, 30)), whole((30, 10), 1)
     other, asked = cl.CommandQueue(queue.context), []
