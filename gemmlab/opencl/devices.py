@@ -24,9 +24,6 @@ from . import cores
 #: Intel's extension for queues that run a kernel at once, in the thread that launches it, and the property of these.
 _BY_CALLER, _BY_CALLER_QUEUE = "cl_intel_exec_by_local_thread", 1 << 31
 
-# Each call of `matmul` reads this variable, which takes three times as long if it is not there as if it is empty.
-os.environ.setdefault("GEMMLAB_DEVICE", "")
-
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 
 
