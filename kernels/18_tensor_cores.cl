@@ -87,8 +87,8 @@ void gemm(const int M, const int N, const int K,
     const int m0 = get_group_id(0)*TSM; const int n0 = get_group_id(1)*TSN; // first row and column of the tile of C
 
     // local memory: a stage to compute from, and the others to fill
-    __local float Atile[STAGES][TSK][TSM + PAD] __attribute__((aligned(128))); // [stage][k][m]
-    __local float Btile[STAGES][TSK][TSN + PAD] __attribute__((aligned(128))); // [stage][k][n]
+    __local float Atile[STAGES][TSK][TSM + PAD] __attribute__((aligned(16))); // [stage][k][m]
+    __local float Btile[STAGES][TSK][TSN + PAD] __attribute__((aligned(16))); // [stage][k][n]
 
     // accumulators: of 4 x 8 instructions, 4 elements each
     float acc[4][8][4] = {{{0.0f}}};
