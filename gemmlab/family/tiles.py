@@ -172,10 +172,14 @@ def rows_for(device: Device, precision: str) -> list[dict]:
 
 @cached(8)
 def paces(device: Device, precision: str) -> list[Pace]:
-    """The tiles of the table whose pace is known for this kind of device, if the device takes them."""
-    found = _file().get(kind(device), {}).get("paces", {}).get(precision, [])
-    known = [Pace(complete_tile(pace["tile"]), pace["alone"], pace["shared"]) for pace in found]
-    return [pace for pace in known if fits(precision, pace.tile, device)]
+    """The tiles whose pace is known for this kind of device, if the device takes them."""
+    return [pace for pace in known_paces(kind(device), precision) if fits(precision, pace.tile, device)]
+
+
+def known_paces(kind: str, precision: str) -> list[Pace]:
+    """The tiles whose pace the table has for a kind of device, such as "nvidia"."""
+    found = _file().get(kind, {}).get("paces", {}).get(precision, [])
+    return [Pace(complete_tile(pace["tile"]), pace["alone"], pace["shared"]) for pace in found]
 
 
 @cached(4096)
