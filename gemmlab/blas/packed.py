@@ -164,8 +164,10 @@ def suited(device: Device, precision: str, problem: Problem) -> InPlace | None:
     """
     m, n, k = problem[:3]
     width = min(vector_of(device, precision), settled(device, precision, (m, n, k), run).width)
-    c, (operation, _, step) = shaped(precision, width, m, n), problem.a.lying
+    c, (operation, _, step) = shaped(precision, width, m, n, k), problem.a.lying
     size = PRECISIONS[precision].size
+    if c.pads:
+        return c
     if operation != "N":  # steps of k lie side by side
         return replace(c, copies=True) if k <= c.most_steps // 2 else None
     if n <= 2 * c.columns or m * k * size <= _FIRST_CACHE:

@@ -8,6 +8,9 @@ apart, or where it has to be transposed.
 No block is partial: the last ones are moved back until they end with the matrix. So they compute some elements twice,
 and store the same numbers twice, which is quicker than asking for each element whether it exists. They stay within the
 part of their work-item: the last one takes what is left over, if that is less than a block.
+
+If C has fewer rows than a vector has elements, its panel is filled up with zeroes instead. Then a stored vector is
+longer than a column, and runs over into the next one, which is stored after it.
 """
 
 from __future__ import annotations
@@ -31,6 +34,8 @@ _SUMS = 8
 #: Register blocks beside those of `_SUMS` or fewer, as vectors and columns: with their operands they fill 16 registers,
 #: or the 32 that a processor has whose vectors are of 64 bytes.
 _SIXTEEN, _THIRTY_TWO = (2, 6), (4, 4)
+#: Columns of a result that is so narrow that the register block may have as many.
+_NARROW = 12
 #: What loading a vector of A and an element of B takes, as a multiple of a multiply-add. Fitted to some 60 products on
 #: each of two runtimes: the block that it names was 2 % slower than the fastest, in the geometric mean.
 _LOAD_A, _LOAD_B = 1.5, 0.75
@@ -46,6 +51,8 @@ class InPlace:
         vectors: vectors of neighbouring rows in the register block.
         columns: columns of the register block (NR).
         copies: whether panels of A are copied first. Then A may lie in any way, but K is limited to `most_steps`.
+        pads: whether C has fewer rows than a vector has elements, but more than half as many. Then `vectors` is 1, and
+            `copies` is true.
     """
 
     precision: str = "s"
@@ -53,6 +60,7 @@ class InPlace:
     vectors: int = 2
     columns: int = 6
     copies: bool = False
+    pads: bool = False
 
     @property
     def rows(self) -> int:
@@ -70,26 +78,34 @@ class InPlace:
 
     def groups(self, m: int, n: int, rows: int, columns: int) -> tuple[int, int]:
         """Work-items for an M x N result if each computes so many rows and columns, and none less than a block."""
-        return (m - self.rows) // rows + 1, (n - self.columns) // columns + 1
+        return 1 if self.pads else (m - self.rows) // rows + 1, (n - self.columns) // columns + 1
 
     @property
     def name(self) -> str:
         """All that it says, in one word."""
-        return f"{self.precision}gemm_in_place_{self.width}x{self.vectors}x{self.columns}" + "_copies" * self.copies
+        kind = "_pads" if self.pads else "_copies" * self.copies
+        return f"{self.precision}gemm_in_place_{self.width}x{self.vectors}x{self.columns}{kind}"
 
 
-def shaped(precision: str, vector: int, m: int, n: int) -> InPlace:
-    """The kernel whose register block suits an M x N result: none of its sides is longer than the result's.
+def shaped(precision: str, vector: int, m: int, n: int, k: int) -> InPlace:
+    """The kernel whose register block suits an M x N result: none of its sides is longer than the result's, but for a
+    vector that is filled up with zeroes.
 
     Args:
         precision: "s" or "d".
         vector: elements of this precision in the device's own vectors.
         m, n: rows and columns of C.
+        k: steps of the sum.
     """
     width = min(vector, _power_of_two(m))
+    if width < m < vector:
+        c = InPlace(precision, 2 * width, 1, min(_SUMS, _power_of_two(n)), copies=True, pads=True)
+        if k <= c.most_steps:
+            return c
+    registers = 32 if width * PRECISIONS[precision].size == 64 else 16
     blocks = [(v, c) for v in (1, 2, 4, 8) for c in (1, 2, 4, 6, 8) if v * c <= _SUMS] + [_SIXTEEN]
-    if width * PRECISIONS[precision].size == 64:
-        blocks.append(_THIRTY_TWO)
+    blocks += [_THIRTY_TWO] if registers == 32 else []
+    blocks += [(v, n) for v in (1, 2, 4) if n <= _NARROW and v * n + v + 1 <= registers]
     vectors, columns = min(
         ((v, c) for v, c in blocks if v * width <= m and c <= n),
         key=lambda block: tiles_over(m, width * block[0]) * tiles_over(n, block[1]) * _step(*block),
@@ -132,7 +148,7 @@ def _multiplication(c: InPlace) -> Lines:
         //
         // Computes: C = alpha A B, of ${real}s, column-major.
         // Costs:    MR*NR accumulators; 1/MR + 1/NR loads per multiply-add.
-        // Requires: work-groups of one work-item; rows and columns multiples of MR and NR; M >= MR and N >= NR;
+        // Requires: work-groups of one work-item; rows and columns multiples of MR and NR; $sizes and N >= NR;
         //           $requires.
 
         #define MR $rows // rows of the register block
@@ -151,7 +167,7 @@ def _multiplication(c: InPlace) -> Lines:
             const int n1 = get_group_id(1) + 1 < get_num_groups(1) ? n0 + columns : N;
 
             for (int row = m0; row < m1; row += MR) {
-                const int m = min(row, M - MR); // the last block is moved back
+                $place
 
                 $load
 
@@ -172,14 +188,16 @@ def _multiplication(c: InPlace) -> Lines:
         columns=c.columns,
         vectors=vectors(c.precision, c.width),
         signature=signature(c.precision, "ABC", "const int rows, const int columns"),
+        sizes="M < MR < 2*M" if c.pads else "M >= MR",
         requires=f"K <= {c.most_steps}" if c.copies else "rows of A side by side",
+        place="const int m = row;" if c.pads else "const int m = min(row, M - MR); // the last block is moved back",
         panel=[f"vector panel[{c.most_steps * c.vectors}]; // MR rows of A, one step of k after the other"]
         if c.copies
         else [],
-        load=_load(c, real) if c.copies else [],
+        load=_load_few(real) if c.pads else _load(c, real) if c.copies else [],
         operands=_operands(c, real),
         compute=_compute(c),
-        store=_store(c),
+        store=_store_few(c, real) if c.pads else _store(c),
     )
 
 
@@ -205,6 +223,22 @@ def _load(c: InPlace, real: str) -> Lines:
         """,
         real=real,
         copies=[f"panel[k*{c.vectors} + {i}] = a[{i}];" for i in range(c.vectors)],
+    )
+
+
+@writes
+def _load_few(real: str) -> Lines:
+    return fill(
+        """
+        // load: copy all rows of A, and zeroes up to a whole vector
+        $real* to = ($real*)panel;
+        for (int k = 0; k < K; k++) {
+            for (int i = 0; i < MR; i++) {
+                to[k*MR + i] = i < M ? A[offset_a + (long)i*apart_a + (long)k*step_a] : 0;
+            }
+        }
+        """,
+        real=real,
     )
 
 
@@ -255,3 +289,20 @@ def _store(c: InPlace) -> Lines:
         lines.append(f"to = (__global anywhere*)(C + (long)(n + {j})*M + m);")
         lines.append(" ".join(f"to[{i}] = alpha*{name};" for i, name in enumerate(column)))
     return lines
+
+
+@writes
+def _store_few(c: InPlace, real: str) -> Lines:
+    return fill(
+        """
+        // store: a vector runs over into the next column, which is stored after it; only the last one must not
+        $columns
+        const vector last = alpha*c${last}_0;
+        for (int i = 0; i < M; i++) {
+            C[(long)(n + $last)*M + i] = ((const $real*)&last)[i];
+        }
+        """,
+        real=real,
+        last=c.columns - 1,
+        columns=[f"*(__global anywhere*)(C + (long)(n + {j})*M) = alpha*c{j}_0;" for j in range(c.columns - 1)],
+    )

@@ -11,7 +11,7 @@ from gemmlab.family.in_place import InPlace, shaped, write
 @pytest.mark.parametrize("vector", (1, 2, 4, 8, 16))
 def test_a_block_is_never_larger_than_the_result_and_fits_the_registers(vector):
     for m, n in itertools.product((1, 2, 3, 5, 7, 8, 15, 16, 31, 100, 5000), repeat=2):
-        c = shaped("s", vector, m, n)
+        c = shaped("s", vector, m, n, 1000)
         assert c.rows <= m and c.columns <= n and c.width <= vector
         registers = 32 if 4 * c.width == 64 else 16
         assert c.vectors * c.columns + min(c.vectors, c.columns) + 1 <= registers
@@ -21,7 +21,7 @@ def test_a_block_is_never_larger_than_the_result_and_fits_the_registers(vector):
     "size, block", [((16, 6), (1, 6)), ((46, 400), (1, 8)), ((5000, 5000), (4, 4)), ((5000, 1), (8, 1))]
 )
 def test_a_block_that_covers_the_result_with_little_waste_and_few_loads(size, block):
-    c = shaped("s", 16, *size)
+    c = shaped("s", 16, *size, 1000)
     assert (c.vectors, c.columns) == block
 
 
@@ -37,7 +37,7 @@ def test_no_two_work_items_share_an_element_of_c(rows):
 
 def test_a_copied_panel_has_room_for_its_steps():
     for precision, size in (("s", 4), ("d", 8)):
-        c = shaped(precision, 8, 100, 100)
+        c = shaped(precision, 8, 100, 100, 1000)
         assert c.most_steps * c.rows * size <= 32 * 1024
         assert c.block(10**9) == c.columns and c.block(100) % c.columns == 0
 
