@@ -118,7 +118,8 @@ def suited_to_few(
     (m, n, k), (a, b) = problem[:3], _views(problem, buffers)
     if m == 1:
         m, n, a, b = n, m, b, a
-    width = min(vector_of(device, precision), 1 << (k.bit_length() - 1))  # no longer than K, or all would be left over
+    widths = [w for w in (16, 8, 4, 2, 1) if w <= min(vector_of(device, precision), k)]
+    width = min(widths, key=lambda w: k // w + k % w)  # the fewest vectors, and steps of k that are left over
     c = MatrixVector(precision, width, a.down == 1)
     serves = m >= 2 * _PIECE if c.rows_adjoin else m >= c.streams and a.across == b.across == 1
     long = k > _LONG and not (c.rows_adjoin and _is_near(precision, k, a.across))
@@ -164,13 +165,11 @@ def suited(device: Device, precision: str, problem: Problem) -> InPlace | None:
     """
     m, n, k = problem[:3]
     width = min(vector_of(device, precision), settled(device, precision, (m, n, k), run).width)
-    c, (operation, _, step) = shaped(precision, width, m, n, k), problem.a.lying
+    c, (operation, _, step) = shaped(precision, width, m, n), problem.a.lying
     size = PRECISIONS[precision].size
-    if c.pads:
-        return c
     if operation != "N":  # steps of k lie side by side
         return replace(c, copies=True) if k <= c.most_steps // 2 else None
-    if n <= 2 * c.columns or m * k * size <= _FIRST_CACHE:
+    if c.pads or n <= 2 * c.columns or m * k * size <= _FIRST_CACHE:
         return c
     if k <= c.most_steps:
         return replace(c, copies=True)

@@ -9,8 +9,10 @@ No block is partial: the last ones are moved back until they end with the matrix
 and store the same numbers twice, which is quicker than asking for each element whether it exists. They stay within the
 part of their work-item: the last one takes what is left over, if that is less than a block.
 
-If C has fewer rows than a vector has elements, its panel is filled up with zeroes instead. Then a stored vector is
-longer than a column, and runs over into the next one, which is stored after it.
+If C has fewer rows than a vector has elements, nothing can be moved back, and the vectors are longer than the columns
+of A and C instead. One that is stored runs over into the next column, which is stored after it. One that is loaded runs
+over, too, and what it finds there is not used; but the last step of A is loaded by its elements, since nothing need lie
+behind it.
 """
 
 from __future__ import annotations
@@ -51,8 +53,7 @@ class InPlace:
         vectors: vectors of neighbouring rows in the register block.
         columns: columns of the register block (NR).
         copies: whether panels of A are copied first. Then A may lie in any way, but K is limited to `most_steps`.
-        pads: whether C has fewer rows than a vector has elements, but more than half as many. Then `vectors` is 1, and
-            `copies` is true.
+        pads: whether C has fewer rows than a vector has elements, but more than half as many. Then `vectors` is 1.
     """
 
     precision: str = "s"
@@ -83,25 +84,22 @@ class InPlace:
     @property
     def name(self) -> str:
         """All that it says, in one word."""
-        kind = "_pads" if self.pads else "_copies" * self.copies
+        kind = "_pads" * self.pads + "_copies" * self.copies
         return f"{self.precision}gemm_in_place_{self.width}x{self.vectors}x{self.columns}{kind}"
 
 
-def shaped(precision: str, vector: int, m: int, n: int, k: int) -> InPlace:
-    """The kernel whose register block suits an M x N result: none of its sides is longer than the result's, but for a
-    vector that is filled up with zeroes.
+def shaped(precision: str, vector: int, m: int, n: int) -> InPlace:
+    """The kernel whose register block suits an M x N result: none of its sides is longer than the result's, but where
+    it `pads`.
 
     Args:
         precision: "s" or "d".
         vector: elements of this precision in the device's own vectors.
         m, n: rows and columns of C.
-        k: steps of the sum.
     """
     width = min(vector, _power_of_two(m))
     if width < m < vector:
-        c = InPlace(precision, 2 * width, 1, min(_SUMS, _power_of_two(n)), copies=True, pads=True)
-        if k <= c.most_steps:
-            return c
+        return InPlace(precision, 2 * width, 1, min(_SUMS, _power_of_two(n)), pads=True)
     registers = 32 if width * PRECISIONS[precision].size == 64 else 16
     blocks = [(v, c) for v in (1, 2, 4, 8) for c in (1, 2, 4, 6, 8) if v * c <= _SUMS] + [_SIXTEEN]
     blocks += [_THIRTY_TWO] if registers == 32 else []
@@ -194,7 +192,7 @@ def _multiplication(c: InPlace) -> Lines:
         panel=[f"vector panel[{c.most_steps * c.vectors}]; // MR rows of A, one step of k after the other"]
         if c.copies
         else [],
-        load=_load_few(real) if c.pads else _load(c, real) if c.copies else [],
+        load=(_load_few(real) if c.copies else _load_last(real)) if c.pads else _load(c, real) if c.copies else [],
         operands=_operands(c, real),
         compute=_compute(c),
         store=_store_few(c, real) if c.pads else _store(c),
@@ -243,6 +241,20 @@ def _load_few(real: str) -> Lines:
 
 
 @writes
+def _load_last(real: str) -> Lines:
+    return fill(
+        """
+        // load: the last step of A, behind which there may be nothing to read, with zeroes up to a whole vector
+        vector last_a = 0;
+        for (int i = 0; i < M; i++) {
+            (($real*)&last_a)[i] = A[offset_a + i + (long)(K - 1)*step_a];
+        }
+        """,
+        real=real,
+    )
+
+
+@writes
 def _operands(c: InPlace, real: str) -> Lines:
     """Where the block of A and each column of B begin: compilers keep so many pointers in registers."""
     first = "const vector* a = panel;" if c.copies else f"const __global {real}* a = A + offset_a + m;"
@@ -260,25 +272,30 @@ def _compute(c: InPlace) -> Lines:
     """The register block. Every vector has a name, and nothing in the loop may be a function call: see
     `gemmlab.family.packed.compute`."""
     vectors = "a" if c.copies else "((const __global anywhere*)a)"
+    last = c.pads and not c.copies
+    products = [
+        " ".join(f"{name} += a{i}*b{j}[at];" for i, name in enumerate(column)) for j, column in enumerate(_sums(c))
+    ]
     return fill(
         """
         // accumulators: cJ_I is vector I of column J
         $zeroes
 
         // compute
-        for (int k = 0; k < K; k++) {
+        for (int k = 0; k < $steps; k++) {
             const vector $loads;
             const long at = (long)k*step_b;
             $products
             a += $next;
         }
+        $end
         """,
         zeroes=["vector " + ", ".join(f"{name} = 0" for name in column) + ";" for column in _sums(c)],
+        steps="K - 1" if last else "K",
         loads=", ".join(f"a{i} = {vectors}[{i}]" for i in range(c.vectors)),
-        products=[
-            " ".join(f"{name} += a{i}*b{j}[at];" for i, name in enumerate(column)) for j, column in enumerate(_sums(c))
-        ],
+        products=products,
         next=c.vectors if c.copies else "step_a",
+        end=["const vector a0 = last_a;", "const long at = (long)(K - 1)*step_b;", *products] if last else [],
     )
 
 

@@ -156,9 +156,7 @@ def _by_rows(c: MatrixVector, real: str) -> Lines:
                 for (int k = whole; k < K; k++) { // steps left over
                     $rest
                 }
-                for (int i = 0; i < $width; i++) {
-                    $totals
-                }
+                $totals
                 for (int i = 0; i < $streams; i++) {
                     Y[(long)n*M + m + i] = alpha*sums[i];
                 }
@@ -172,5 +170,16 @@ def _by_rows(c: MatrixVector, real: str) -> Lines:
         zeroes=[f"vector c{i} = 0;" for i in at_once],
         products=[f"c{i} += *(const __global anywhere*)(a{i} + k)*there;" for i in at_once],
         rest=[f"sums[{i}] += a{i}[k]*x[k];" for i in at_once],
-        totals=[f"sums[{i}] += ((const {real}*)&c{i})[i];" for i in at_once],
+        totals=[line for i in at_once for line in _total(c, i)],
     )
+
+
+def _total(c: MatrixVector, row: int) -> Lines:
+    """The elements of a row's vector, added up: one half to the other until a single one is left."""
+    lines, name, width = [], f"c{row}", c.width
+    while width > 1:
+        width //= 2
+        kind = PRECISIONS[c.precision].vector(width)
+        lines.append(f"const {kind} of_{width}_{row} = {name}.lo + {name}.hi;")
+        name = f"of_{width}_{row}"
+    return [*lines, f"sums[{row}] += {name};"]
