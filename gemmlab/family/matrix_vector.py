@@ -16,7 +16,7 @@ from .text import Lines, Text, fill, writes
 #: Columns at once: so many multiply-adds for each time that an element of Y is read and written. Those that are left
 #: over are taken by fewer at once.
 _COLUMNS = 16, 4, 1
-#: Bytes of a piece of a column: those of all columns at once stay in the first cache, for the next column of Y.
+#: Bytes of a piece of a column: those of all columns at once hardly leave the first cache, for the next column of Y.
 _PIECE = 2048
 #: Rows at once. Those whose distance is a power of two take each other's places in the first cache, if they are eight.
 _ROWS = 4
