@@ -13,6 +13,9 @@ If C has fewer rows than a vector has elements, nothing can be moved back, and t
 of A and C instead. One that is stored runs over into the next column, which is stored after it. One that is loaded runs
 over, too, and what it finds there is not used; but the last step of A is loaded by its elements, since nothing need lie
 behind it.
+
+A long sum over k may be cut into parts, which are added up in C. Then a panel of A stays in the second cache, however
+long it is, and of a block that is moved back only what no other block adds is added.
 """
 
 from __future__ import annotations
@@ -28,6 +31,8 @@ from .text import Lines, Text, fill, writes
 _PANEL = 32 * 1024
 #: Bytes that a block of B may take: half of the second cache where it is as small as 512 kB.
 _BLOCK_OF_B = 256 * 1024
+#: Steps of k of a part of a sum that is cut: a panel of A of so many stays in the second cache, on few pages of memory.
+DEPTH = 512
 #: Bytes of a line of the caches.
 _LINE = 64
 #: Sums of the register block, where a single vector of rows is all there is: as many as a processor needs that starts
@@ -54,6 +59,7 @@ class InPlace:
         columns: columns of the register block (NR).
         copies: whether panels of A are copied first. Then A may lie in any way, but K is limited to `most_steps`.
         pads: whether C has fewer rows than a vector has elements, but more than half as many. Then `vectors` is 1.
+        adds: whether the sum over k is cut into parts of `DEPTH` steps. It excludes `copies` and `pads`.
     """
 
     precision: str = "s"
@@ -62,6 +68,7 @@ class InPlace:
     columns: int = 6
     copies: bool = False
     pads: bool = False
+    adds: bool = False
 
     @property
     def rows(self) -> int:
@@ -84,7 +91,7 @@ class InPlace:
     @property
     def name(self) -> str:
         """All that it says, in one word."""
-        kind = "_pads" * self.pads + "_copies" * self.copies
+        kind = "_pads" * self.pads + "_copies" * self.copies + "_adds" * self.adds
         return f"{self.precision}gemm_in_place_{self.width}x{self.vectors}x{self.columns}{kind}"
 
 
@@ -164,20 +171,7 @@ def _multiplication(c: InPlace) -> Lines:
             const int m1 = get_group_id(0) + 1 < get_num_groups(0) ? m0 + rows : M; // the last one takes the rest
             const int n1 = get_group_id(1) + 1 < get_num_groups(1) ? n0 + columns : N;
 
-            for (int row = m0; row < m1; row += MR) {
-                $place
-
-                $load
-
-                for (int column = n0; column < n1; column += NR) {
-                    const int n = min(column, N - NR);
-                    $operands
-
-                    $compute
-
-                    $store
-                }
-            }
+            $loops
         }
         """,
         name=c.name,
@@ -188,14 +182,52 @@ def _multiplication(c: InPlace) -> Lines:
         signature=signature(c.precision, "ABC", "const int rows, const int columns"),
         sizes="M < MR < 2*M" if c.pads else "M >= MR",
         requires=f"K <= {c.most_steps}" if c.copies else "rows of A side by side",
-        place="const int m = row;" if c.pads else "const int m = min(row, M - MR); // the last block is moved back",
         panel=[f"vector panel[{c.most_steps * c.vectors}]; // MR rows of A, one step of k after the other"]
         if c.copies
         else [],
+        loops=_parts(_blocks(c, real)) if c.adds else _blocks(c, real),
+    )
+
+
+@writes
+def _parts(blocks: Lines) -> Lines:
+    return fill(
+        """
+        for (int k0 = 0; k0 < K; k0 += $depth) { // the parts of the sum
+            const int steps = min($depth, K - k0);
+
+            $blocks
+        }
+        """,
+        depth=DEPTH,
+        blocks=blocks,
+    )
+
+
+@writes
+def _blocks(c: InPlace, real: str) -> Lines:
+    return fill(
+        """
+        for (int row = m0; row < m1; row += MR) {
+            $place
+
+            $load
+
+            for (int column = n0; column < n1; column += NR) {
+                const int n = min(column, N - NR);
+                $operands
+
+                $compute
+
+                $store
+            }
+        }
+        """,
+        place="const int m = row;" if c.pads else "const int m = min(row, M - MR); // the last block is moved back",
         load=(_load_few(real) if c.copies else _load_last(real)) if c.pads else _load(c, real) if c.copies else [],
         operands=_operands(c, real),
         compute=_compute(c),
-        store=_store_few(c, real) if c.pads else _store(c),
+        store=_add(c, real) if c.adds else _store_few(c, real) if c.pads else _store(c),
     )
 
 
@@ -257,9 +289,10 @@ def _load_last(real: str) -> Lines:
 @writes
 def _operands(c: InPlace, real: str) -> Lines:
     """Where the block of A and each column of B begin: compilers keep so many pointers in registers."""
-    first = "const vector* a = panel;" if c.copies else f"const __global {real}* a = A + offset_a + m;"
+    of_a, of_b = (" + (long)k0*step_a", " + (long)k0*step_b") if c.adds else ("", "")
+    first = "const vector* a = panel;" if c.copies else f"const __global {real}* a = A + offset_a + m{of_a};"
     return [first] + [
-        f"const __global {real}* b{j} = B + offset_b + (long)(n + {j})*apart_b;" for j in range(c.columns)
+        f"const __global {real}* b{j} = B + offset_b + (long)(n + {j})*apart_b{of_b};" for j in range(c.columns)
     ]
 
 
@@ -291,7 +324,7 @@ def _compute(c: InPlace) -> Lines:
         $end
         """,
         zeroes=["vector " + ", ".join(f"{name} = 0" for name in column) + ";" for column in _sums(c)],
-        steps="K - 1" if last else "K",
+        steps="K - 1" if last else "steps" if c.adds else "K",
         loads=", ".join(f"a{i} = {vectors}[{i}]" for i in range(c.vectors)),
         products=products,
         next=c.vectors if c.copies else "step_a",
@@ -322,4 +355,26 @@ def _store_few(c: InPlace, real: str) -> Lines:
         real=real,
         last=c.columns - 1,
         columns=[f"*(__global anywhere*)(C + (long)(n + {j})*M) = alpha*c{j}_0;" for j in range(c.columns - 1)],
+    )
+
+
+@writes
+def _add(c: InPlace, real: str) -> Lines:
+    return fill(
+        """
+        // store: add what the blocks before have not added
+        const vector sums[NR][MR/$width] = {
+            $sums
+        };
+        for (int j = column - n; j < NR; j++) {
+            const $real* sum = (const $real*)sums[j];
+            __global $real* to = C + (long)(n + j)*M + m;
+            for (int i = row - m; i < MR; i++) {
+                to[i] = (k0 > 0 ? to[i] : 0) + alpha*sum[i];
+            }
+        }
+        """,
+        real=real,
+        width=c.width,
+        sums=[f"{{{', '.join(column)}}}," for column in _sums(c)],
     )
