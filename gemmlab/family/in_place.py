@@ -76,6 +76,11 @@ class InPlace:
         return self.width * self.vectors
 
     @property
+    def many_registers(self) -> bool:
+        """Whether the processor has 32 registers for vectors, as those have whose vectors are of 64 bytes."""
+        return self.width * PRECISIONS[self.precision].size == 64
+
+    @property
     def most_steps(self) -> int:
         """Steps of k for which a copied panel has room."""
         return _PANEL // (self.rows * PRECISIONS[self.precision].size)
@@ -107,7 +112,7 @@ def shaped(precision: str, vector: int, m: int, n: int) -> InPlace:
     width = min(vector, _power_of_two(m))
     if width < m < vector:
         return InPlace(precision, 2 * width, 1, min(_SUMS, _power_of_two(n)), pads=True)
-    registers = 32 if width * PRECISIONS[precision].size == 64 else 16
+    registers = 32 if InPlace(precision, width).many_registers else 16
     blocks = [(v, c) for v in (1, 2, 4, 8) for c in (1, 2, 4, 6, 8) if v * c <= _SUMS] + [_SIXTEEN]
     blocks += [_THIRTY_TWO] if registers == 32 else []
     blocks += [(v, n) for v in (1, 2, 4) if n <= _NARROW and v * n + v + 1 <= registers]

@@ -55,7 +55,7 @@ def test_a_copied_panel_has_room_for_its_steps():
 def test_the_loop_calls_no_function(copies):
     """A call would spill all sums: fma and vload are calls on some runtimes."""
     usual = InPlace(copies=copies), InPlace("d", 4, 1, 8, copies), InPlace("s", 1, 8, 1, copies)
-    for c in (*usual, InPlace("s", 16, 2, 9, copies), InPlace("s", 16, 1, 8, copies, pads=True)):
+    for c in (*usual, InPlace("s", 16, 2, 9, copies), InPlace("s", 16, 1, 8, copies, pads=True), InPlace(adds=True)):
         text = write(c)
         loop = text[text.index("// compute") :].partition("}")[0]
         calls = re.findall(r"(\w+)\(", loop.replace("for (", "").replace("aligned(", ""))
