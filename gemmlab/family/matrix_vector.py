@@ -175,6 +175,7 @@ def _by_rows(c: MatrixVector, real: str) -> Lines:
     )
 
 
+@writes
 def _total(c: MatrixVector, row: int) -> Lines:
     """The elements of a row's vector, added up: one half to the other until a single one is left."""
     lines, name, width = [], f"c{row}", c.width
