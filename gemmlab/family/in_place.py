@@ -41,7 +41,7 @@ _SUMS = 8
 #: Register blocks beside those of `_SUMS` or fewer, as vectors and columns: with their operands they fill 16 registers,
 #: or the 32 that a processor has whose vectors are of 64 bytes.
 _SIXTEEN, _THIRTY_TWO = (2, 6), (4, 4)
-#: Columns of a result that is so narrow that the register block may have as many.
+#: Columns of a result that is so narrow that the register block may have as many, where there are 32 registers.
 _NARROW = 12
 #: What loading a vector of A and an element of B takes, as a multiple of a multiply-add. Fitted to some 60 products on
 #: each of two runtimes: the block that it names was 2 % slower than the fastest, in the geometric mean.
@@ -112,10 +112,9 @@ def shaped(precision: str, vector: int, m: int, n: int) -> InPlace:
     width = min(vector, _power_of_two(m))
     if width < m < vector:
         return InPlace(precision, 2 * width, 1, min(_SUMS, _power_of_two(n)), pads=True)
-    registers = 32 if InPlace(precision, width).many_registers else 16
     blocks = [(v, c) for v in (1, 2, 4, 8) for c in (1, 2, 4, 6, 8) if v * c <= _SUMS] + [_SIXTEEN]
-    blocks += [_THIRTY_TWO] if registers == 32 else []
-    blocks += [(v, n) for v in (1, 2, 4) if n <= _NARROW and v * n + v + 1 <= registers]
+    if InPlace(precision, width).many_registers:
+        blocks += [_THIRTY_TWO, *((v, n) for v in (1, 2, 4) if n <= _NARROW and v * n + v + 1 <= 32)]
     vectors, columns = min(
         ((v, c) for v, c in blocks if v * width <= m and c <= n),
         key=lambda block: tiles_over(m, width * block[0]) * tiles_over(n, block[1]) * _step(*block),
