@@ -14,7 +14,7 @@ import pyopencl as cl
 from ..caches import cached
 from ..catalog.spec import round_up, tiles_over
 from ..family.configuration import PRECISIONS, letter_of
-from ..family.in_place import InPlace, lower, shaped
+from ..family.in_place import DEPTH, InPlace, lower, shaped
 from ..family.in_place import write as write_in_place
 from ..family.matrix_vector import MatrixVector
 from ..family.matrix_vector import write as write_vector
@@ -47,8 +47,11 @@ _OFTEN, _COLUMNS = 6, 256
 #: remembers the addresses of a thousand pages or more. Steps at a distance of whole pages also take each other's places
 #: in the caches.
 _PAGE, _PAGES = 4096, 4 * 2**20
-#: Bytes of the second cache: what processors have at least.
-_SECOND_CACHE = 512 * 1024
+#: Bytes of the second cache: what processors have at least. And bytes of an A that stays in the third.
+_SECOND_CACHE, _THIRD_CACHE = 512 * 1024, 4 * 2**20
+#: Rows up to which such an A is read again and again, in parts, instead of being packed: by register blocks that fit 16
+#: registers, and by those for 32, which read it less often.
+_ROWS_OF_16, _ROWS_OF_32 = 256, 768
 #: Work-items for each compute unit: more of them share the work more evenly, fewer read the panels less often.
 _PER_UNIT = 4
 
@@ -118,7 +121,8 @@ def suited_to_few(
     (m, n, k), (a, b) = problem[:3], _views(problem, buffers)
     if m == 1:
         m, n, a, b = n, m, b, a
-    width = min(vector_of(device, precision), 1 << (k.bit_length() - 1))  # no longer than K, or no whole vector is left
+    widths = [w for w in (16, 8, 4, 2, 1) if w <= min(vector_of(device, precision), k)]
+    width = min(widths, key=lambda w: k // w + k % w)  # the fewest vectors, and steps of k that are left over
     c = MatrixVector(precision, width, a.down == 1)
     serves = m >= 2 * _PIECE if c.rows_adjoin else m >= c.streams and a.across == b.across == 1
     long = k > _LONG and not (c.rows_adjoin and _is_near(precision, k, a.across))
@@ -160,7 +164,8 @@ def suited(device: Device, precision: str, problem: Problem) -> InPlace | None:
     """The kernel that reads the operands where they lie, or None if packing them pays.
 
     A panel of A that several blocks of columns use is copied first; transposing it costs more. If it is too long, it is
-    read again for each block, where that is quicker than packing. So is one of an A that stays in the first cache.
+    read again for each block, where that is quicker than packing: in parts, or as a whole. So is one of an A that stays
+    in the first cache.
     """
     m, n, k = problem[:3]
     width = min(vector_of(device, precision), settled(device, precision, (m, n, k), run).width)
@@ -168,11 +173,13 @@ def suited(device: Device, precision: str, problem: Problem) -> InPlace | None:
     size = PRECISIONS[precision].size
     if operation != "N":  # steps of k lie side by side
         return replace(c, copies=True) if k <= c.most_steps // 2 else None
-    if n <= 2 * c.columns or m * k * size <= _FIRST_CACHE:
+    if c.pads or n <= 2 * c.columns or m * k * size <= _FIRST_CACHE:
         return c
     if k <= c.most_steps:
         return replace(c, copies=True)
     fits = m * k * size <= _SECOND_CACHE
+    if not fits and m * k * size <= _THIRD_CACHE and m <= (_ROWS_OF_32 if c.many_registers else _ROWS_OF_16):
+        return replace(c, adds=True)
     return next((x for x in (c, lower(c, n)) if fits or _reads_again(x, n, k, step)), None)
 
 
@@ -187,7 +194,7 @@ def parts(c: InPlace, m: int, n: int, k: int, units: int) -> tuple[int, int]:
     """Rows and columns of C for a work-item: columns whose part of B stays in the second cache, and rows, or else
     columns, for an even share of the work, where there is enough of it."""
     wanted = min(_PER_UNIT * units, tiles_over(m * n * k, _WORTH))
-    across = tiles_over(n, c.block(k))
+    across = tiles_over(n, c.block(min(k, DEPTH) if c.adds else k))
     down = min(tiles_over(m, c.rows), tiles_over(wanted, across))
     across = max(across, min(tiles_over(n, c.columns), tiles_over(wanted, down)))
     return round_up(tiles_over(m, down), c.rows), round_up(tiles_over(n, across), c.columns)

@@ -13,9 +13,10 @@ from .configuration import PRECISIONS
 from .strided import signature, vectors
 from .text import Lines, Text, fill, writes
 
-#: Columns at once: so many multiply-adds for each time that an element of Y is read and written.
-_COLUMNS = 8
-#: Bytes of a piece of a column: those of all columns at once stay in the first cache, for the next column of Y.
+#: Columns at once: so many multiply-adds for each time that an element of Y is read and written. Those that are left
+#: over are taken by fewer at once.
+_COLUMNS = 16, 4, 1
+#: Bytes of a piece of a column: those of all columns at once hardly leave the first cache, for the next column of Y.
 _PIECE = 2048
 #: Rows at once. Those whose distance is a power of two take each other's places in the first cache, if they are eight.
 _ROWS = 4
@@ -38,7 +39,7 @@ class MatrixVector:
     @property
     def streams(self) -> int:
         """Columns of A, or rows, at once."""
-        return _COLUMNS if self.rows_adjoin else _ROWS
+        return _COLUMNS[0] if self.rows_adjoin else _ROWS
 
     @property
     def name(self) -> str:
@@ -89,8 +90,6 @@ def _product(c: MatrixVector) -> Lines:
 
 @writes
 def _by_columns(c: MatrixVector, real: str) -> Lines:
-    """Compilers make vectors of the loops over rows."""
-    at_once = range(c.streams)
     return fill(
         """
         const int there = m1 - m0;
@@ -100,7 +99,19 @@ def _by_columns(c: MatrixVector, real: str) -> Lines:
             }
         }
         int k = 0;
-        for (; k + $streams <= K; k += $streams) {
+        $columns
+        """,
+        columns=[line for count in _COLUMNS for line in _columns(c, real, count)],
+    )
+
+
+@writes
+def _columns(c: MatrixVector, real: str, count: int) -> Lines:
+    """So many columns at once, as long as there are that many. Compilers make vectors of the loop over rows."""
+    at_once = range(count)
+    return fill(
+        """
+        for (; k + $count <= K; k += $count) {
             $columns
             for (int first = 0; first < there; first += $piece) { // rows that stay in the first cache
                 const int end = min(first + $piece, there);
@@ -114,19 +125,9 @@ def _by_columns(c: MatrixVector, real: str) -> Lines:
                 }
             }
         }
-        for (; k < K; k++) { // columns left over
-            const __global $real* a = A + offset_a + m0 + (long)k*step_a;
-            for (int n = 0; n < N; n++) {
-                const $real x = alpha*X[offset_x + (long)n*apart_x + (long)k*step_x];
-                __global $real* y = Y + (long)n*M + m0;
-                for (int i = 0; i < there; i++) {
-                    y[i] += x*a[i];
-                }
-            }
-        }
         """,
         real=real,
-        streams=c.streams,
+        count=count,
         piece=_PIECE // PRECISIONS[c.precision].size,
         columns=[f"const __global {real}* a{j} = A + offset_a + m0 + (long)(k + {j})*step_a;" for j in at_once],
         factors=[f"const {real} x{j} = alpha*x[(long){j}*step_x];" for j in at_once],
@@ -156,9 +157,7 @@ def _by_rows(c: MatrixVector, real: str) -> Lines:
                 for (int k = whole; k < K; k++) { // steps left over
                     $rest
                 }
-                for (int i = 0; i < $width; i++) {
-                    $totals
-                }
+                $totals
                 for (int i = 0; i < $streams; i++) {
                     Y[(long)n*M + m + i] = alpha*sums[i];
                 }
@@ -172,5 +171,17 @@ def _by_rows(c: MatrixVector, real: str) -> Lines:
         zeroes=[f"vector c{i} = 0;" for i in at_once],
         products=[f"c{i} += *(const __global anywhere*)(a{i} + k)*there;" for i in at_once],
         rest=[f"sums[{i}] += a{i}[k]*x[k];" for i in at_once],
-        totals=[f"sums[{i}] += ((const {real}*)&c{i})[i];" for i in at_once],
+        totals=[line for i in at_once for line in _total(c, i)],
     )
+
+
+@writes
+def _total(c: MatrixVector, row: int) -> Lines:
+    """The elements of a row's vector, added up: one half to the other until a single one is left."""
+    lines, name, width = [], f"c{row}", c.width
+    while width > 1:
+        width //= 2
+        kind = PRECISIONS[c.precision].vector(width)
+        lines.append(f"const {kind} of_{width}_{row} = {name}.lo + {name}.hi;")
+        name = f"of_{width}_{row}"
+    return [*lines, f"sums[{row}] += {name};"]

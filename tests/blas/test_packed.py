@@ -107,6 +107,31 @@ def test_a_matrix_times_a_few_vectors_is_exact_and_lies_as_it_likes(dtype, proce
             assert np.array_equal(gemm(2, vector, matrix, trans_a="T", trans_b="T", device=processor), 2 * (a @ x).T)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_narrow_result_is_exact_however_its_operands_lie(dtype, processor):
+    """Fewer rows or columns than a vector has elements, with short and long sums, for one work-item and for several."""
+    for turn, (narrow, k) in enumerate(itertools.product((2, 3, 5, 6, 7, 9, 11, 13, 15), (1, 8, 33, 700))):
+        wide = (1, 4, 61, 1300)[turn % 4]
+        a, b = check.exact_inputs(wide, narrow, k, seed=turn, dtype=dtype)
+        a, b = list(views(a))[turn % 5], list(views(b))[turn // 5 % 5]
+        for x, y in ((a, b), (b.T, a.T)):
+            assert np.array_equal(gemm(-3, x, y, device=processor), -3 * (x @ y)), (wide, narrow, k)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_long_sum_is_added_up_in_parts(dtype, processor, monkeypatch):
+    """Blocks that are moved back add nothing twice, within a work-item and at its edge."""
+    monkeypatch.setattr(packed, "_SECOND_CACHE", 1)
+    width, precision = probe.vector_of(processor, "s" if dtype is np.float32 else "d"), "sd"[dtype is np.float64]
+    for m, n, k in (67, 2 * width + 1, 1033), (18, 8 * width - 1, 513), (130, 5 * width + 3, 1500):
+        a, b = check.exact_inputs(m, n, k, dtype=dtype)
+        (_, of_b), (_, of_a) = host._operand(processor, "b", np.ascontiguousarray(b)), host._operand(processor, "a", a)
+        assert packed.suited(processor, precision, Problem(n, m, k, of_b, of_a)).adds
+        for x in list(views(a))[:4]:
+            for y in list(views(b))[::2][:2]:
+                assert np.array_equal(gemm(-3, x, y, device=processor), -3 * (a @ b)), (m, n, k)
+
+
 def framed_product(device, m, n, k, dtype, multiply):
     """C of column-major operands by `multiply(session, problem, buffers, out)`: NaN before, between two patterns."""
     a, b = check.exact_inputs(m, n, k, dtype=dtype)
@@ -138,7 +163,18 @@ def test_every_candidate_writes_all_of_c_and_nothing_else(precision, processor, 
 
 @pytest.mark.parametrize(
     ("m", "n", "k"),
-    [(45, 39, 100), (11, 2, 3), (3, 19, 700), (70, 1, 600), (1203, 1, 310), (1, 47, 8005), (700, 5, 605)],
+    [
+        (45, 39, 100),
+        (11, 2, 3),
+        (3, 19, 700),
+        (70, 1, 600),
+        (1203, 1, 310),
+        (1, 47, 8005),
+        (700, 5, 605),
+        (5, 31, 40),
+        (7, 40, 900),
+        (131, 45, 1100),
+    ],
 )
 def test_one_launch_writes_all_of_c_and_nothing_else(m, n, k, processor):
     def multiply(session, problem, buffers, out):

@@ -12,13 +12,22 @@ from gemmlab.family.in_place import InPlace, shaped, write
 def test_a_block_is_never_larger_than_the_result_and_fits_the_registers(vector):
     for m, n in itertools.product((1, 2, 3, 5, 7, 8, 15, 16, 31, 100, 5000), repeat=2):
         c = shaped("s", vector, m, n)
-        assert c.rows <= m and c.columns <= n and c.width <= vector
+        assert c.rows < 2 * m if c.pads else c.rows <= m
+        assert c.columns <= n and c.width <= vector and (c.vectors == 1 or not c.pads)
         registers = 32 if 4 * c.width == 64 else 16
         assert c.vectors * c.columns + min(c.vectors, c.columns) + 1 <= registers
 
 
 @pytest.mark.parametrize(
-    "size, block", [((16, 6), (1, 6)), ((46, 400), (1, 8)), ((5000, 5000), (4, 4)), ((5000, 1), (8, 1))]
+    "size, block",
+    [
+        ((16, 6), (1, 6)),
+        ((46, 400), (1, 8)),
+        ((5000, 5000), (4, 4)),
+        ((5000, 1), (8, 1)),
+        ((5000, 9), (2, 9)),
+        ((9, 5000), (1, 8)),
+    ],
 )
 def test_a_block_that_covers_the_result_with_little_waste_and_few_loads(size, block):
     c = shaped("s", 16, *size)
@@ -45,8 +54,9 @@ def test_a_copied_panel_has_room_for_its_steps():
 @pytest.mark.parametrize("copies", (False, True))
 def test_the_loop_calls_no_function(copies):
     """A call would spill all sums: fma and vload are calls on some runtimes."""
-    for c in (InPlace(copies=copies), InPlace("d", 4, 1, 8, copies), InPlace("s", 1, 8, 1, copies)):
+    usual = InPlace(copies=copies), InPlace("d", 4, 1, 8, copies), InPlace("s", 1, 8, 1, copies)
+    for c in (*usual, InPlace("s", 16, 2, 9, copies), InPlace("s", 16, 1, 8, copies, pads=True), InPlace(adds=True)):
         text = write(c)
-        loop = text[text.index("// compute") : text.index("// store")]
+        loop = text[text.index("// compute") :].partition("}")[0]
         calls = re.findall(r"(\w+)\(", loop.replace("for (", "").replace("aligned(", ""))
         assert calls == [] and loop.count("+=") == 1 + c.vectors * c.columns
