@@ -115,13 +115,11 @@ def filled(text: str, tables=TABLES, file: str = README.name) -> str:
 
 
 def pictures(folder: Path) -> None:
-    """The recorded ladder, the ladder under its ceilings, and the precisions beside cuBLAS."""
-    from gemmlab.draw import ceilings, plot, tensors
+    """The recorded ladder, and the precisions beside cuBLAS."""
+    from gemmlab.draw import plot, tensors
 
     ordinary = [kernel for kernel in catalog if not catalog[kernel].tensor]
     (folder / "ladder.png").write_bytes(plot.ladder(records.ladders(ordinary), records.yardsticks("H200")).png())
-    under = ceilings.ladder(explained.ladder("H200"), records.yardsticks("H200"))
-    (folder / "ceilings.png").write_bytes(under.png())
     found = next(file for file in records.recorded() if "errors" in file)
     picture = tensors.rates(found["side_by_side"], found["errors"], found["title"])
     (folder / "precisions.png").write_bytes(picture.png())
