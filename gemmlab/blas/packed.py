@@ -45,13 +45,13 @@ _FIRST_CACHE = 64 * 1024
 _OFTEN, _COLUMNS = 6, 256
 #: Bytes of a page of memory, and of all pages that a panel of A may lie on to be read again and again: a processor
 #: remembers the addresses of a thousand pages or more. Steps at a distance of whole pages also take each other's places
-#: in the caches.
+#: in the caches, the more so the more pages it is.
 _PAGE, _PAGES = 4096, 4 * 2**20
 #: Bytes of the second cache: what processors have at least. And bytes of an A that stays in the third.
 _SECOND_CACHE, _THIRD_CACHE = 512 * 1024, 4 * 2**20
-#: Rows up to which such an A is read again and again, in parts, instead of being packed: by register blocks that fit 16
-#: registers, and by those for 32, which read it less often.
-_ROWS_OF_16, _ROWS_OF_32 = 256, 768
+#: Rows of a larger A up to which it is read again and again, in parts, instead of being packed: by register blocks that
+#: fit 16 registers, if A stays in the third cache; and by those for 32, which read it less often.
+_ROWS_OF_16, _ROWS_OF_32 = 256, 2048
 #: Work-items for each compute unit: more of them share the work more evenly, fewer read the panels less often.
 _PER_UNIT = 4
 
@@ -178,7 +178,8 @@ def suited(device: Device, precision: str, problem: Problem) -> InPlace | None:
     if k <= c.most_steps:
         return replace(c, copies=True)
     fits = m * k * size <= _SECOND_CACHE
-    if not fits and m * k * size <= _THIRD_CACHE and m <= (_ROWS_OF_32 if c.many_registers else _ROWS_OF_16):
+    few = m <= _ROWS_OF_32 if c.many_registers else m <= _ROWS_OF_16 and m * k * size <= _THIRD_CACHE
+    if few and not fits and step * size % (4 * _PAGE) > 0:
         return replace(c, adds=True)
     return next((x for x in (c, lower(c, n)) if fits or _reads_again(x, n, k, step)), None)
 
