@@ -106,7 +106,10 @@ def _on_a_processor(device: Device, m: int, n: int, k: int, dtype: np.dtype) -> 
     few = packed.suited_to_few(device, letter, problem)
     alone = few[0] if few else packed.suited(device, letter, problem)
     if alone:
-        why = "the product is so small or thin that the operands are read where they lie"
+        parts = (
+            ", in parts of the sum over k for which rows of A stay in a cache" if getattr(alone, "adds", False) else ""
+        )
+        why = f"at these sizes the operands are read where they lie{parts}"
     else:
         why = "both operands are packed into panels first, which pays at these sizes"
     found: MatrixVector | InPlace | Packed = alone or settled(device, letter, problem[:3], packed.run)

@@ -1,6 +1,6 @@
 """Products on processors: both operands are packed into panels, then multiplied (see `gemmlab.family.packed`).
 
-That takes two launches. A small or thin product takes one, whose operands stay where they are (see
+That takes two launches. Where it does not pay, one is enough, whose operands stay where they are (see
 `gemmlab.family.in_place`).
 """
 
