@@ -295,16 +295,22 @@ def pace(device: Device, letter: str, tile: Tile) -> Pace:
 
 def add_paces(file: Path, device: Device, letter: str, found: Iterable[Tile], command: str) -> None:
     """Put the paces of tiles that multiply exactly into the table; rows of sizes stay."""
-    known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    entry = known.setdefault(selection.kind(device), {})
-    entry |= device.facts() | {"date": date.today().isoformat()}
-    entry["commands"] = [*(c for c in entry.get("commands", []) if c != command), command]
+    known, entry = _table(file, device, command)
     right = (tile for tile in found if checked(device, letter, tile, (1000, 1000, 1000)))
     entry.setdefault("paces", {})[letter] = [
         {"tile": tile, "alone": round(alone, 4), "shared": round(shared, 4)}
         for tile, alone, shared in (pace(device, letter, tile) for tile in right)
     ]
     file.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+
+
+def _table(file: Path, device: Device, command: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The table in a file, and in it the entry of the device's kind, which now names this device and command."""
+    known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    entry = known.setdefault(selection.kind(device), {})
+    entry |= device.facts() | {"date": date.today().isoformat()}
+    entry["commands"] = [*(c for c in entry.get("commands", []) if c != command), command]
+    return known, entry
 
 
 def _slower(rated: tuple[float, Tile]) -> float:
@@ -324,10 +330,7 @@ def add(
 
     Not every device of a kind can run what is fastest: the fastest tile without warps is always among them.
     """
-    known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    entry = known.setdefault(selection.kind(device), {})
-    entry |= device.facts() | {"date": date.today().isoformat()}
-    entry["commands"] = [*(c for c in entry.get("commands", []) if c != command), command]
+    known, entry = _table(file, device, command)
     row: dict[str, Any] = {"size": size if isinstance(size, int) else list(size)}
     others = [old for old in entry.get(letter, []) if old["size"] != row["size"]]
     before = [old for old in entry.get(letter, []) if old["size"] == row["size"]]

@@ -10,12 +10,12 @@ and store the same numbers twice, which is quicker than asking for each element 
 part of their work-item: the last one takes what is left over, if that is less than a block.
 
 If C has fewer rows than a vector has elements, nothing can be moved back, and the vectors are longer than the columns
-of A and C instead. One that is stored runs over into the next column, which is stored after it. One that is loaded runs
-over, too, and what it finds there is not used; but the last step of A is loaded by its elements, since nothing need lie
-behind it.
+of A and C instead. A vector that is stored runs over into the next column, which is stored after it. A vector that is
+loaded runs over, too, and what it finds there is not used. Only the last step of A is loaded element by element, since
+the memory after it may not belong to A.
 
-A long sum over k may be cut into parts, which are added up in C. Then a panel of A stays in the second cache, however
-long it is, and of a block that is moved back only what no other block adds is added.
+A long sum over k may be cut into parts, which are added up in C. Then the panel of A for a part stays in the second
+cache, however large K is. Of a block that was moved back, only the elements that no other block computes are added.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from .text import Lines, Text, fill, writes
 _PANEL = 32 * 1024
 #: Bytes that a block of B may take: half of the second cache where it is as small as 512 kB.
 _BLOCK_OF_B = 256 * 1024
-#: Steps of k of a part of a sum that is cut: a panel of A of so many stays in the second cache, on few pages of memory.
+#: Steps of k in each part of a sum that is cut. A panel of A with so many steps stays in the second cache, and lies on
+#: few pages of memory.
 DEPTH = 512
 #: Bytes of a line of the caches.
 _LINE = 64
@@ -101,8 +102,8 @@ class InPlace:
 
 
 def shaped(precision: str, vector: int, m: int, n: int) -> InPlace:
-    """The kernel whose register block suits an M x N result: none of its sides is longer than the result's, but where
-    it `pads`.
+    """The kernel whose register block suits an M x N result: none of its sides is longer than the result's,
+    except where it `pads`.
 
     Args:
         precision: "s" or "d".
@@ -280,7 +281,7 @@ def _load_few(real: str) -> Lines:
 def _load_last(real: str) -> Lines:
     return fill(
         """
-        // load: the last step of A, behind which there may be nothing to read, with zeroes up to a whole vector
+        // load: the last step of A, after which there may be nothing to read, with zeroes up to a whole vector
         vector last_a = 0;
         for (int i = 0; i < M; i++) {
             (($real*)&last_a)[i] = A[offset_a + i + (long)(K - 1)*step_a];
@@ -349,7 +350,7 @@ def _store(c: InPlace) -> Lines:
 def _store_few(c: InPlace, real: str) -> Lines:
     return fill(
         """
-        // store: a vector runs over into the next column, which is stored after it; only the last one must not
+        // store: a vector runs over into the next column, which is stored after it; the last column goes by elements
         $columns
         const vector last = alpha*c${last}_0;
         for (int i = 0; i < M; i++) {

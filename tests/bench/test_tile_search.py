@@ -2,13 +2,15 @@
 
 import dataclasses
 import json
+from math import prod
 
 import pytest
 
 from gemmlab.bench import tiles
 from gemmlab.catalog import Limits
 from gemmlab.family.configuration import PRECISIONS
-from gemmlab.family.tiles import DEFAULTS, by_rule
+from gemmlab.family.pace import Pace, microseconds
+from gemmlab.family.tiles import DEFAULTS, by_rule, complete_tile
 
 
 def kinds(device):
@@ -52,3 +54,23 @@ def test_a_tile_is_checked_and_timed(any_device):
     tile = by_rule(any_device, "c", (40, 40, 40))
     assert tiles.checked(any_device, "c", tile, (40, 33, 21), (2, 1), beta=True)
     assert tiles.rate(any_device, "c", (40, 40, 40), 0.01, beta=True, kernel="family", params=tile) > 0
+
+
+def test_a_pace_is_found_from_whole_products(any_device, monkeypatch, tmp_path):
+    """Products that take as long as the model says give back the figures that the model was given."""
+    tile = complete_tile({"TSM": 64, "TSN": 32})
+    known, device = Pace(tile, 2.0, 0.5), dataclasses.replace(any_device, units=132)
+
+    def rate(device, letter, sizes, seconds, **options):
+        return 1e-3 * 2 * prod(sizes) / microseconds(known, 8, sizes, device.units)
+
+    monkeypatch.setattr(tiles, "rate", rate)
+    found = tiles.pace(device, "d", tile)
+    assert found.alone == pytest.approx(2.0) and found.shared == pytest.approx(0.5)
+    monkeypatch.setattr(tiles, "checked", lambda device, letter, tile, sizes: tile["TSM"] == 64)
+    file = tmp_path / "family.json"
+    tiles.add(file, device, "d", 1000, [(5.0, tile)], "rows")
+    tiles.add_paces(file, device, "d", [complete_tile({"TSM": 32}), tile], "paces")
+    (entry,) = json.loads(file.read_text()).values()
+    assert entry["paces"] == {"d": [{"tile": tile, "alone": 2.0, "shared": 0.5}]}, "the other tile is not exact"
+    assert entry["commands"] == ["rows", "paces"] and entry["d"][0]["size"] == 1000
