@@ -106,10 +106,11 @@ def _on_a_processor(device: Device, m: int, n: int, k: int, dtype: np.dtype) -> 
     few = packed.suited_to_few(device, letter, problem)
     alone = few[0] if few else packed.suited(device, letter, problem)
     if alone:
-        parts = (
-            ", in parts of the sum over k for which rows of A stay in a cache" if getattr(alone, "adds", False) else ""
-        )
-        why = f"at these sizes the operands are read where they lie{parts}"
+        why = "at these sizes the operands are read where they lie"
+        if getattr(alone, "copies", False):
+            why += ", except for one panel of A at a time, which each work-item copies"
+        if getattr(alone, "adds", False):
+            why += ", in parts of the sum over k that stay in a cache"
     else:
         why = "both operands are packed into panels first, which pays at these sizes"
     found: MatrixVector | InPlace | Packed = alone or settled(device, letter, problem[:3], packed.run)
