@@ -52,8 +52,9 @@ _SECOND_CACHE, _THIRD_CACHE = 512 * 1024, 4 * 2**20
 #: Rows of a larger A up to which it is read again and again, in parts, instead of being packed: by register blocks that
 #: fit 16 registers, if A stays in the third cache; and by those for 32, which read it less often.
 _ROWS_OF_16, _ROWS_OF_32 = 256, 2048
-#: Work-items for each compute unit: more of them share the work more evenly, fewer read the panels less often.
-_PER_UNIT = 4
+#: Work-items for each compute unit. More of them share the work more evenly; where nothing is packed, fewer read the
+#: operands less often.
+_PACKED_PER_UNIT, _PER_UNIT = 16, 4
 
 
 def takes(kernel, params, edges, precision, dtype: np.dtype, device: Device) -> bool:
@@ -240,11 +241,10 @@ def steps_at_once(c: Packed, lengths: tuple[int, int], k: int) -> int:
 
 
 def shares(c: Packed, m: int, n: int, units: int) -> tuple[int, int]:
-    """Rows and columns of C for a work-item: blocks of B as in `Packed.block`, and rows for an even share of work."""
-    columns = round_up(tiles_over(n, tiles_over(n, c.block)), c.columns)
-    wanted = tiles_over(_PER_UNIT * units, tiles_over(n, columns))
-    rows = round_up(tiles_over(m, wanted), c.rows)
-    return rows, columns
+    """Rows and columns of C for a work-item: a block of A as in `Packed.block`, and columns for an even share."""
+    rows = round_up(tiles_over(m, tiles_over(m, c.block)), c.rows)
+    wanted = tiles_over(_PACKED_PER_UNIT * units, tiles_over(m, rows))
+    return rows, round_up(tiles_over(n, wanted), c.columns)
 
 
 @cached(64)

@@ -3,7 +3,7 @@
 A processor is fast when its inner loop reads only what lies in a row, and little of it. So `write_packing` writes a
 kernel that copies the operands into panels: MR rows of A, or NR columns of B, one step of k after the other, with
 zeroes where the matrix has ended. `write` writes the kernel that multiplies panels. Its innermost loop adds an MR x NR
-block of C up in vector registers. A panel of A stays in the first cache while those of B pass by, and a block of B of
+block of C up in vector registers. A panel of B stays in the first cache while those of A pass by, and a block of A of
 KC steps stays in the second. This order of loops is that of K. Goto and R. van de Geijn, "Anatomy of high-performance
 matrix multiplication" (TOMS 34(3), 2008), and of BLIS.
 
@@ -15,18 +15,20 @@ There are no work-groups to speak of: one work-item does the work of a thread, w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..catalog import Limits
 from .configuration import PRECISIONS
 from .strided import arguments
 from .text import Lines, Text, fill, writes
 
-#: Bytes of the first cache for data: what nearly every processor since 2010 has at least. OpenCL reports only the
+#: Bytes that a block of A may take: half of the second cache where it is as small as 512 kB. OpenCL reports only the
 #: size of one cache, which is the second on some runtimes and the third on others.
-_FIRST_CACHE = 32 * 1024
-#: Bytes that a block of B may take: half of the second cache where it is as small as 512 kB.
-_BLOCK_OF_B = 256 * 1024
+_BLOCK_OF_A = 256 * 1024
+#: Steps of k in a block (KC), unless a test wants fewer. More of them move C less often. But a panel of B, of at most
+#: twelve columns, should take no more than a good part of the first cache, which has 32 kB or more: 12 kB in float32,
+#: 24 in float64.
+_DEPTH = 256
 #: Steps of k that are copied at once where neighbours in memory belong to neighbouring steps: a line of the cache.
 _LINE = 16
 
@@ -48,7 +50,7 @@ class Packed:
     width: int = 8
     vectors: int = 2
     columns: int = 6
-    depth: int = 256
+    depth: int = _DEPTH
     beta: bool = False
 
     @property
@@ -58,9 +60,9 @@ class Packed:
 
     @property
     def block(self) -> int:
-        """Columns of a block of B that stays in the second cache (NC), a multiple of NR."""
+        """Rows of a block of A that stays in the second cache (MC), a multiple of MR."""
         size = PRECISIONS[self.precision].size
-        return max(1, _BLOCK_OF_B // (self.depth * size * self.columns)) * self.columns
+        return max(1, _BLOCK_OF_A // (self.depth * size * self.rows)) * self.rows
 
     @property
     def real(self) -> str:
@@ -79,31 +81,16 @@ class Packed:
         return f"{self.precision}gemm_packed_{shape}" + "_beta" * self.beta
 
 
-def depth(precision: str, rows: int, columns: int) -> int:
-    """KC: as many steps of k as let a panel of A and one of B share the first cache with a little of C.
-
-    The model is that of T. M. Low et al., "Analytical modeling is enough for high-performance BLIS" (TOMS 43(2), 2016):
-    of the ways of the cache one is left to C, and the panels share the others in the ratio of MR to NR. We assume eight
-    ways, and round down to 16 steps.
-
-    Args:
-        precision: "s" or "d".
-        rows, columns: the register block, MR x NR.
-    """
-    steps = _FIRST_CACHE * 7 // 8 // ((rows + columns) * PRECISIONS[precision].size)
-    return max(16, steps // 16 * 16)
-
-
 def candidates(precision: str, vector: int, limits: Limits) -> list[Packed]:
     """Kernels to try on a device, the most promising first.
 
-    Two multiply-adds a cycle, each of which takes four or five, need ten sums that do not wait for each other; and all
-    sums have to fit the registers, 16 of them, or 32 where vectors have 64 bytes. Two vectors by six columns take 12
-    registers for sums, two for A and one for B. More steps in a block than the model allows move C less often. Where
-    there are 32 registers, twelve columns fit; but a compiler may cut vectors of 64 bytes in two, which takes twice as
-    many registers as it has then, and half of the width is twice as fast. So that comes second, and first for a
-    compiler that is known to take no such vectors. A vector of twice the device's width is two registers as well, of
-    which some compilers make more.
+    Two multiply-adds per cycle, each of which takes four or five, need ten sums that do not wait for each other; and
+    all sums have to fit the registers, 16 of them, or 32 where vectors have 64 bytes. Two vectors by six columns take
+    12 registers for sums, two for A and one for B; three by four take all 16. Where there are 32 registers, twelve
+    columns fit; but a compiler may cut vectors of 64 bytes in two, which takes twice as many registers as it has then,
+    and half of the width is twice as fast. So that comes second, and first for a compiler that is known to take no such
+    vectors.
+    A vector of twice the device's width is two registers as well, of which some compilers make more.
 
     Args:
         precision: "s" or "d".
@@ -115,11 +102,9 @@ def candidates(precision: str, vector: int, limits: Limits) -> list[Packed]:
     if width * size == 64:
         half = (width // 2, 2, 6)
         shapes = [half, *shapes] if limits.vector < 16 else [*shapes, half, (width, 2, 12)]
-    elif 2 * width <= limits.vector:
-        shapes.append((2 * width, 1, 6))
-    first, *others = (Packed(precision, w, v, n, depth(precision, w * v, n)) for w, v, n in shapes)
-    deeper = replace(first, depth=first.depth * 3 // 2)
-    return [first, *others, deeper] if width * size == 64 else [first, deeper, *others]
+    else:
+        shapes += [(width, 3, 4), *([(2 * width, 1, 6)] if 2 * width <= limits.vector else [])]
+    return [Packed(precision, *shape) for shape in shapes]
 
 
 def write(c: Packed) -> Text:
@@ -165,8 +150,8 @@ def _multiplication(c: Packed) -> Lines:
                 const int depth = min(KC, K - k0);
                 const int fresh = first && k0 == 0; // C holds nothing yet
 
-                for (int m = m0; m < m1; m += MR) {
-                    for (int n = n0; n < n1; n += NR) {
+                for (int n = n0; n < n1; n += NR) {
+                    for (int m = m0; m < m1; m += MR) {
                         const __global $vector* a = (const __global $vector*)(A + k0*PANELS(M, MR) + m*depth);
                         const __global $real* b = B + k0*PANELS(N, NR) + n*depth;
 

@@ -1,21 +1,22 @@
-"""Kernels with packed operands, on paper: depths, candidates, names; on devices see tests/blas/test_packed.py."""
+"""Kernels with packed operands, on paper: caches, candidates, names; on devices see tests/blas/test_packed.py."""
 
 import re
 
 import pytest
 
 from gemmlab.catalog import Limits
-from gemmlab.family.packed import Packed, candidates, depth, write, write_packing
+from gemmlab.family.packed import Packed, candidates, write, write_packing
 
 LIMITS = Limits("a processor", 4096, (4096, 4096, 4096), 2**18, vector=16)
 OLD = Limits("a processor of an old PoCL", 4096, (4096, 4096, 4096), 2**18, vector=8)
 
 
 @pytest.mark.parametrize(("precision", "size"), [("s", 4), ("d", 8)])
-def test_a_panel_of_each_operand_fits_the_first_cache(precision, size):
-    for rows, columns in ((16, 6), (32, 12), (8, 6), (4, 4)):
-        steps = depth(precision, rows, columns)
-        assert steps % 16 == 0 and 32 * 1024 * 3 // 4 < (rows + columns) * steps * size <= 32 * 1024 * 7 // 8
+def test_a_panel_of_b_fits_the_first_cache_and_a_block_of_a_the_second(precision, size):
+    for vector in (1, 2, 4, 8, 16):
+        for c in candidates(precision, vector, LIMITS):
+            assert c.columns * c.depth * size <= 32 * 1024 * 3 // 4
+            assert 128 * 1024 <= c.block * c.depth * size <= 256 * 1024
 
 
 @pytest.mark.parametrize("limits", [LIMITS, OLD])
@@ -27,7 +28,7 @@ def test_candidates_suit_the_vectors_and_the_registers(precision, vector, limits
     assert len({c.name for c in found}) == len(found) >= 2
     size = {"s": 4, "d": 8}[precision]
     for c in found:
-        assert c.width <= max(2, vector, limits.vector) and c.rows % c.width == 0 and c.block % c.columns == 0
+        assert c.width <= max(2, vector, limits.vector) and c.rows % c.width == 0 and c.block % c.rows == 0
         own = max(2, vector) * size  # bytes of a register
         taken = (c.vectors * c.columns + c.vectors + 1) * max(1, c.width * size // own)
         assert taken <= (32 if own == 64 else 16)
