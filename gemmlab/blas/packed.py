@@ -30,14 +30,18 @@ from .problem import Problem
 #: is a function call on some runtimes.
 _FLAGS = ("-cl-mad-enable",)
 #: Bytes that the panels of a product take at most, as long as that is one block of k or more.
-_PANELS = 16 * 2**20
+_PANELS = 8 * 2**20
 #: Multiply-adds that are worth a work-item: waking a thread takes as long.
 _WORTH = 2**17
 #: Rows side by side that are worth a work-item: shorter pieces of columns take longer to read.
 _PIECE = 128
-#: Columns of C, or rows, that are few, and steps of k from which on A is not copied for them: a panel of it would not
-#: stay in the first cache.
-_FEW, _LONG = 16, 512
+#: Columns of C, or rows, that are few, and steps of k from which on they are served like a single one: where A's rows
+#: adjoin, it also has to be of so many bytes that it comes from memory; where its steps do, a panel of it would not stay
+#: in the first cache.
+_FEW, _LONG, _FROM_MEMORY = 8, 256, 16 * 2**20
+_FEW_BY_ROWS, _LONG_BY_ROWS = 16, 512
+#: Steps of k that are so few that writing C decides.
+_SHORT = 48
 #: Bytes of an A that need not be copied to stay in the first cache, or hardly to leave it.
 _FIRST_CACHE = 64 * 1024
 #: Blocks of columns up to which reading A once for each of them is quicker than packing it; and columns up to which
@@ -50,8 +54,10 @@ _PAGE, _PAGES = 4096, 4 * 2**20
 #: Bytes of the second cache: what processors have at least. And bytes of an A that stays in the third.
 _SECOND_CACHE, _THIRD_CACHE = 512 * 1024, 4 * 2**20
 #: Rows of a larger A up to which it is read again and again, in parts, instead of being packed: by register blocks that
-#: fit 16 registers, if A stays in the third cache; and by those for 32, which read it less often.
-_ROWS_OF_16, _ROWS_OF_32 = 256, 2048
+#: fit 16 registers, if A stays in the third cache; and by those for 32, which read it less often. And columns of C up to
+#: which that pays for any number of rows.
+_ROWS_OF_16, _ROWS_OF_32 = 256, 1280
+_COLUMNS_OF_16, _COLUMNS_OF_32 = 64, 128
 #: Work-items for each compute unit. More of them share the work more evenly; where nothing is packed, fewer read the
 #: operands less often.
 _PACKED_PER_UNIT, _PER_UNIT = 16, 4
@@ -126,8 +132,11 @@ def suited_to_few(
     width = min(widths, key=lambda w: k // w + k % w)  # the fewest vectors, and steps of k that are left over
     c = MatrixVector(precision, width, a.down == 1)
     serves = m >= 2 * _PIECE if c.rows_adjoin else m >= c.streams and a.across == b.across == 1
-    long = k > _LONG and not (c.rows_adjoin and _is_near(precision, k, a.across))
-    return (c, a, b) if serves and (n == 1 or n <= _FEW and long) else None
+    if c.rows_adjoin:
+        few = n <= _FEW and k > _LONG and m * k * PRECISIONS[precision].size > _FROM_MEMORY
+    else:
+        few = n <= _FEW_BY_ROWS and k > _LONG_BY_ROWS
+    return (c, a, b) if serves and (n == 1 or few) else None
 
 
 def _is_near(precision: str, k: int, step: int) -> bool:
@@ -174,31 +183,43 @@ def suited(device: Device, precision: str, problem: Problem) -> InPlace | None:
     size = PRECISIONS[precision].size
     if operation != "N":  # steps of k lie side by side
         return replace(c, copies=True) if k <= c.most_steps // 2 else None
-    if c.pads or n <= 2 * c.columns or m * k * size <= _FIRST_CACHE:
+    if k <= _SHORT and not c.pads:
+        return replace(c, down=True)
+    in_parts = not c.pads and step * size % (4 * _PAGE) > 0
+    fits, few = m * k * size <= _SECOND_CACHE, n <= 2 * c.columns
+    if c.pads or m * k * size <= _FIRST_CACHE or few and (fits or k < 2 * DEPTH or not in_parts):
         return c
     if k <= c.most_steps:
         return replace(c, copies=True)
-    fits = m * k * size <= _SECOND_CACHE
-    few = m <= _ROWS_OF_32 if c.many_registers else m <= _ROWS_OF_16 and m * k * size <= _THIRD_CACHE
-    if few and not fits and step * size % (4 * _PAGE) > 0:
-        return replace(c, adds=True)
+    if c.many_registers:
+        again = m <= _ROWS_OF_32 or n <= _COLUMNS_OF_32
+    else:
+        again = m <= _ROWS_OF_16 and m * k * size <= _THIRD_CACHE or n <= _COLUMNS_OF_16
+    if again and in_parts and not fits:
+        return replace(c, adds=k > DEPTH)
     return next((x for x in (c, lower(c, n)) if fits or _reads_again(x, n, k, step)), None)
 
 
 def _reads_again(c: InPlace, n: int, k: int, step: int) -> bool:
     """Whether reading a panel of A where it lies, once for each block of columns, is quicker than packing it."""
     size = PRECISIONS[c.precision].size
-    stays = c.rows * k * size <= _SECOND_CACHE // 2 and step * size % _PAGE > 0
+    stays = c.rows * k * size <= _SECOND_CACHE // 2 and step * size % (4 * _PAGE) > 0
     return _is_near(c.precision, k, step) and (n <= _OFTEN * c.columns or n <= _COLUMNS and stays)
 
 
 def parts(c: InPlace, m: int, n: int, k: int, units: int) -> tuple[int, int]:
-    """Rows and columns of C for a work-item: columns whose part of B stays in the second cache, and rows, or else
-    columns, for an even share of the work, where there is enough of it."""
-    wanted = min(_PER_UNIT * units, tiles_over(m * n * k, _WORTH))
-    across = tiles_over(n, c.block(min(k, DEPTH) if c.adds else k))
-    down = min(tiles_over(m, c.rows), tiles_over(wanted, across))
-    across = max(across, min(tiles_over(n, c.columns), tiles_over(wanted, down)))
+    """Rows and columns of C for a work-item: columns whose part of B stays in the second cache (or, where blocks follow
+    each other `down` the columns, rows whose part of A does), and an even share of the work, if there is enough of it.
+    """
+    wanted = min((2 if c.down else 1) * _PER_UNIT * units, tiles_over(m * n * k, _WORTH))
+    if c.down:
+        down = tiles_over(m, c.most_rows(k))
+        across = min(tiles_over(n, c.columns), tiles_over(wanted, down))
+        down = max(down, min(tiles_over(m, c.rows), tiles_over(wanted, across)))
+    else:
+        across = tiles_over(n, c.block(min(k, DEPTH) if c.adds else k))
+        down = min(tiles_over(m, c.rows), tiles_over(wanted, across))
+        across = max(across, min(tiles_over(n, c.columns), tiles_over(wanted, down)))
     return round_up(tiles_over(m, down), c.rows), round_up(tiles_over(n, across), c.columns)
 
 

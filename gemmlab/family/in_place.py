@@ -16,6 +16,9 @@ the memory after it may not belong to A.
 
 A long sum over k may be cut into parts, which are added up in C. Then the panel of A for a part stays in the second
 cache, however large K is. Of a block that was moved back, only the elements that no other block computes are added.
+
+Where K is small, writing C decides. Then the blocks follow each other down the columns, in the order of C's memory, and
+all of A that a work-item needs stays in the second cache.
 """
 
 from __future__ import annotations
@@ -34,6 +37,8 @@ _BLOCK_OF_B = 256 * 1024
 #: Steps of k in each part of a sum that is cut. A panel of A with so many steps stays in the second cache, and lies on
 #: few pages of memory.
 DEPTH = 512
+#: Bytes of the part of A that a work-item reads for each block of columns where K is small.
+_PART_OF_A = 128 * 1024
 #: Bytes of a line of the caches.
 _LINE = 64
 #: Sums of the register block, where a single vector of rows is all there is: as many as a processor needs that starts
@@ -61,6 +66,7 @@ class InPlace:
         copies: whether panels of A are copied first. Then A may lie in any way, but K is limited to `most_steps`.
         pads: whether C has fewer rows than a vector has elements, but more than half as many. Then `vectors` is 1.
         adds: whether the sum over k is cut into parts of `DEPTH` steps. It excludes `copies` and `pads`.
+        down: whether blocks follow each other down the columns of C instead of along its rows. It excludes the others.
     """
 
     precision: str = "s"
@@ -70,6 +76,7 @@ class InPlace:
     copies: bool = False
     pads: bool = False
     adds: bool = False
+    down: bool = False
 
     @property
     def rows(self) -> int:
@@ -90,6 +97,10 @@ class InPlace:
         """Columns of B, of K elements, that stay in the second cache: a multiple of NR."""
         return max(1, _BLOCK_OF_B // (k * PRECISIONS[self.precision].size * self.columns)) * self.columns
 
+    def most_rows(self, k: int) -> int:
+        """Rows of A, of K elements, that stay in the second cache: a multiple of MR."""
+        return max(1, _PART_OF_A // (k * PRECISIONS[self.precision].size * self.rows)) * self.rows
+
     def groups(self, m: int, n: int, rows: int, columns: int) -> tuple[int, int]:
         """Work-items for an M x N result if each computes so many rows and columns, and none less than a block."""
         return 1 if self.pads else (m - self.rows) // rows + 1, (n - self.columns) // columns + 1
@@ -97,7 +108,7 @@ class InPlace:
     @property
     def name(self) -> str:
         """All that it says, in one word."""
-        kind = "_pads" * self.pads + "_copies" * self.copies + "_adds" * self.adds
+        kind = "_pads" * self.pads + "_copies" * self.copies + "_adds" * self.adds + "_down" * self.down
         return f"{self.precision}gemm_in_place_{self.width}x{self.vectors}x{self.columns}{kind}"
 
 
@@ -211,15 +222,19 @@ def _parts(blocks: Lines) -> Lines:
 
 @writes
 def _blocks(c: InPlace, real: str) -> Lines:
+    rows = "for (int row = m0; row < m1; row += MR) {"
+    columns = "for (int column = n0; column < n1; column += NR) {"
+    m = "const int m = row;" if c.pads else "const int m = min(row, M - MR); // the last block is moved back"
+    n = "const int n = min(column, N - NR);"
     return fill(
         """
-        for (int row = m0; row < m1; row += MR) {
-            $place
+        $outer
+            $first
 
             $load
 
-            for (int column = n0; column < n1; column += NR) {
-                const int n = min(column, N - NR);
+            $inner
+                $second
                 $operands
 
                 $compute
@@ -228,8 +243,11 @@ def _blocks(c: InPlace, real: str) -> Lines:
             }
         }
         """,
-        place="const int m = row;" if c.pads else "const int m = min(row, M - MR); // the last block is moved back",
+        outer=columns if c.down else rows,
+        first=n if c.down else m,
         load=(_load_few(real) if c.copies else _load_last(real)) if c.pads else _load(c, real) if c.copies else [],
+        inner=rows if c.down else columns,
+        second=m if c.down else n,
         operands=_operands(c, real),
         compute=_compute(c),
         store=_add(c, real) if c.adds else _store_few(c, real) if c.pads else _store(c),

@@ -174,6 +174,10 @@ def test_every_candidate_writes_all_of_c_and_nothing_else(precision, processor, 
         (5, 31, 40),
         (7, 40, 900),
         (131, 45, 1100),
+        (333, 37, 21),
+        (1023, 101, 2),
+        (17, 300, 64),
+        (70000, 5, 1),
     ],
 )
 def test_one_launch_writes_all_of_c_and_nothing_else(m, n, k, processor):

@@ -49,13 +49,20 @@ def test_a_copied_panel_has_room_for_its_steps():
         c = shaped(precision, 8, 100, 100)
         assert c.most_steps * c.rows * size <= 32 * 1024
         assert c.block(10**9) == c.columns and c.block(100) % c.columns == 0
+        assert c.most_rows(10**9) == c.rows and c.most_rows(64) % c.rows == 0
 
 
 @pytest.mark.parametrize("copies", (False, True))
 def test_the_loop_calls_no_function(copies):
     """A call would spill all sums: fma and vload are calls on some runtimes."""
     usual = InPlace(copies=copies), InPlace("d", 4, 1, 8, copies), InPlace("s", 1, 8, 1, copies)
-    for c in (*usual, InPlace("s", 16, 2, 9, copies), InPlace("s", 16, 1, 8, copies, pads=True), InPlace(adds=True)):
+    for c in (
+        *usual,
+        InPlace("s", 16, 2, 9, copies),
+        InPlace("s", 16, 1, 8, copies, pads=True),
+        InPlace(adds=True),
+        InPlace(down=True),
+    ):
         text = write(c)
         loop = text[text.index("// compute") :].partition("}")[0]
         calls = re.findall(r"(\w+)\(", loop.replace("for (", "").replace("aligned(", ""))
