@@ -36,8 +36,8 @@ _WORTH = 2**17
 #: Rows side by side that are worth a work-item: shorter pieces of columns take longer to read.
 _PIECE = 128
 #: Columns of C, or rows, that are few, and steps of k from which on they are served like a single one: where A's rows
-#: adjoin, it also has to be of so many bytes that it comes from memory; where its steps do, a panel of it would not stay
-#: in the first cache.
+#: adjoin, only if it has so many bytes that it comes from memory; where its steps do, a panel of it would not stay in
+#: the first cache.
 _FEW, _LONG, _FROM_MEMORY = 8, 256, 16 * 2**20
 _FEW_BY_ROWS, _LONG_BY_ROWS = 16, 512
 #: Steps of k that are so few that writing C decides.
@@ -54,8 +54,8 @@ _PAGE, _PAGES = 4096, 4 * 2**20
 #: Bytes of the second cache: what processors have at least. And bytes of an A that stays in the third.
 _SECOND_CACHE, _THIRD_CACHE = 512 * 1024, 4 * 2**20
 #: Rows of a larger A up to which it is read again and again, in parts, instead of being packed: by register blocks that
-#: fit 16 registers, if A stays in the third cache; and by those for 32, which read it less often. And columns of C up to
-#: which that pays for any number of rows.
+#: fit 16 registers, if A stays in the third cache; and by those for 32, which read it less often. And columns of C up
+#: to which that pays for any number of rows.
 _ROWS_OF_16, _ROWS_OF_32 = 256, 1280
 _COLUMNS_OF_16, _COLUMNS_OF_32 = 64, 128
 #: Work-items for each compute unit. More of them share the work more evenly; where nothing is packed, fewer read the
