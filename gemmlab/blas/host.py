@@ -48,6 +48,8 @@ def multiply(device: Device, a, b, trans: tuple[bool, bool], alpha, beta, c, out
         own = Operand("c", Layout.compact(n, m), None)
         before = (result, own) if c is out else _operand(device, "c", c)
     buffers = operands[0][0], operands[1][0]
+    if device.team:
+        device.team.make_room()
     with Session(device.queue, device, dtype=out.dtype) as session:
         repeatable = known is not None and all(x.flags.forc and x.flags.aligned for x in (a, b))
         session.recording = Recording() if repeatable else None
@@ -83,12 +85,15 @@ def again(repeat: Repeat, device: Device, a: np.ndarray, b: np.ndarray, out: np.
     queue, pool, shape, dtype = device.queue, pool_of(device.queue), out.shape, out.dtype
     of_a, of_b, of_out = (_passing(device, x.flags.writeable) for x in (a, b, out))
     in_place = of_out is cl.SVM or _writes_in_place(device)
+    make_room = device.team.make_room if device.team else None
     if in_place and len(repeat.launches) == 1 and not repeat.size_bytes:
-        return _by_one_launch(repeat, queue, (of_b, of_a, of_out), shape, dtype)
+        return _by_one_launch(repeat, queue, (of_b, of_a, of_out), shape, dtype, make_room)
 
     def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         out = np.empty(shape, dtype)
         result = of_out(out)
+        if make_room:
+            make_room()
         repeat(queue, (of_b(b), of_a(a), result), pool.allocate).wait()
         trim(pool, repeat.size_bytes)
         _bring_back(device, result, out)
@@ -97,7 +102,7 @@ def again(repeat: Repeat, device: Device, a: np.ndarray, b: np.ndarray, out: np.
     return multiply
 
 
-def _by_one_launch(repeat: Repeat, queue: cl.CommandQueue, passing, shape: tuple[int, ...], dtype: np.dtype) -> Again:
+def _by_one_launch(repeat: Repeat, queue: cl.CommandQueue, passing, shape, dtype: np.dtype, make_room) -> Again:
     """The same where nothing else is to be done: a product may take less time than a few of Python's steps."""
     kernel, global_size, local_size, places, _ = repeat.launches[0]
     (at_left, _), (at_right, _), (at_result, _) = sorted(places, key=lambda place: place[1])
@@ -107,6 +112,8 @@ def _by_one_launch(repeat: Repeat, queue: cl.CommandQueue, passing, shape: tuple
     def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         out = empty(shape, dtype)
         left, right, result = of_b(b), of_a(a), of_out(out)  # OpenCL keeps no memory alive for an argument
+        if make_room:
+            make_room()
         with lock:
             set_arg(at_left, left)
             set_arg(at_right, right)

@@ -67,10 +67,22 @@ class Device:
     def context(self) -> Context:
         return Context([self.cl])
 
-    @cached_property
+    @property
     def queue(self) -> CommandQueue:
         """Where products run, if the caller names no queue."""
-        return CommandQueue(self.context, properties=self.queue_properties)
+        return self._queue_and_team[0]
+
+    @property
+    def team(self) -> cores.Team | None:
+        """The threads that compute beside the one that waits for a kernel, as those of Intel's runtime do."""
+        return self._queue_and_team[1]
+
+    @cached_property
+    def _queue_and_team(self) -> tuple[CommandQueue, cores.Team | None]:
+        before = cores.threads()
+        queue = CommandQueue(self.context, properties=self.queue_properties)
+        computes = self.kind == "CPU" and "intel" in self.platform.lower() and not self.queue_properties
+        return queue, cores.team_of(cores.threads() - before) if computes else None
 
     @cached_property
     def timed_queue(self) -> CommandQueue:
