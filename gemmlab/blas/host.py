@@ -86,8 +86,9 @@ def again(repeat: Repeat, device: Device, a: np.ndarray, b: np.ndarray, out: np.
     of_a, of_b, of_out = (_passing(device, x.flags.writeable) for x in (a, b, out))
     in_place = of_out is cl.SVM or _writes_in_place(device)
     make_room = device.team.make_room if device.team else None
+    at_once = device.runs_at_once
     if in_place and len(repeat.launches) == 1 and not repeat.size_bytes:
-        return _by_one_launch(repeat, queue, (of_b, of_a, of_out), shape, dtype, make_room)
+        return _by_one_launch(repeat, queue, (of_b, of_a, of_out), shape, dtype, make_room, at_once)
 
     def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         out = np.empty(shape, dtype)
@@ -102,7 +103,7 @@ def again(repeat: Repeat, device: Device, a: np.ndarray, b: np.ndarray, out: np.
     return multiply
 
 
-def _by_one_launch(repeat: Repeat, queue: cl.CommandQueue, passing, shape, dtype: np.dtype, make_room) -> Again:
+def _by_one_launch(repeat: Repeat, queue: cl.CommandQueue, passing, shape, dtype, make_room, at_once) -> Again:
     """The same where nothing else is to be done: a product may take less time than a few of Python's steps."""
     kernel, global_size, local_size, places, _ = repeat.launches[0]
     (at_left, _), (at_right, _), (at_result, _) = sorted(places, key=lambda place: place[1])
@@ -119,7 +120,8 @@ def _by_one_launch(repeat: Repeat, queue: cl.CommandQueue, passing, shape, dtype
             set_arg(at_right, right)
             set_arg(at_result, result)
             event = enqueue(queue, kernel, global_size, local_size)
-        event.wait()
+        if not at_once:
+            event.wait()
         return out
 
     return multiply

@@ -40,6 +40,8 @@ _PIECE = 128
 #: the first cache.
 _FEW, _LONG, _FROM_MEMORY = 8, 256, 16 * 2**20
 _FEW_BY_ROWS, _LONG_BY_ROWS = 16, 512
+#: Steps of k for which a text of its own multiplies a matrix with rows of so many by a vector.
+_SHORT_ROWS = 8
 #: Steps of k that are so few that writing C decides.
 _SHORT = 48
 #: Bytes of an A that need not be copied to stay in the first cache, or hardly to leave it.
@@ -131,6 +133,8 @@ def suited_to_few(
     widths = [w for w in (16, 8, 4, 2, 1) if w <= min(vector_of(device, precision), k)]
     width = min(widths, key=lambda w: k // w + k % w)  # the fewest vectors, and steps of k that are left over
     c = MatrixVector(precision, width, a.down == 1)
+    if n == 1 and k <= _SHORT_ROWS and a.down == k and a.across == b.across == 1:
+        c = MatrixVector(precision, rows_adjoin=False, steps=k)
     serves = m >= 2 * _PIECE if c.rows_adjoin else m >= c.streams and a.across == b.across == 1
     if c.rows_adjoin:
         few = n <= _FEW and k > _LONG and m * k * PRECISIONS[precision].size > _FROM_MEMORY

@@ -2,7 +2,9 @@
 
 There are so few multiply-adds for each of them that memory decides, and a processor fetches ahead what is read in the
 order of memory. Where the rows of A lie side by side, a few columns at once are added to Y, which stays in a cache.
-Where the steps of k do, a few rows at once are multiplied by X, and summed up in vectors.
+Where the steps of k do, a few rows at once are multiplied by X, and summed up in vectors. Rows of two, three or a few
+more steps would waste most of a vector. So there a text is for one number of steps, and compilers make vectors of many
+rows.
 """
 
 from __future__ import annotations
@@ -30,21 +32,24 @@ class MatrixVector:
         precision: "s" or "d": float32 or float64.
         width: elements of a vector: 1, 2, 4, 8 or 16.
         rows_adjoin: whether rows of A lie side by side in memory; if not, steps of k do, in A and in X.
+        steps: K, if the text is for this number alone: for rows of A that follow each other, and one column X; or 0.
     """
 
     precision: str = "s"
     width: int = 8
     rows_adjoin: bool = True
+    steps: int = 0
 
     @property
     def streams(self) -> int:
         """Columns of A, or rows, at once."""
-        return _COLUMNS[0] if self.rows_adjoin else _ROWS
+        return _COLUMNS[0] if self.rows_adjoin else 1 if self.steps else _ROWS
 
     @property
     def name(self) -> str:
         """All that it says, in one word."""
-        return f"{self.precision}gemv_by_" + ("columns" if self.rows_adjoin else f"rows_{self.width}")
+        rows = f"rows_of_{self.steps}" if self.steps else f"rows_{self.width}"
+        return f"{self.precision}gemv_by_" + ("columns" if self.rows_adjoin else rows)
 
 
 def write(c: MatrixVector) -> Text:
@@ -81,11 +86,19 @@ def _product(c: MatrixVector) -> Lines:
         """,
         name=c.name,
         real=real,
-        requires="rows of A side by side" if c.rows_adjoin else f"steps of k side by side; {c.streams} rows or more",
-        vectors=[] if c.rows_adjoin else vectors(c.precision, c.width),
+        requires=_requires(c),
+        vectors=[] if c.rows_adjoin or c.steps else vectors(c.precision, c.width),
         signature=signature(c.precision, "AXY", "const int rows"),
-        body=_by_columns(c, real) if c.rows_adjoin else _by_rows(c, real),
+        body=_by_columns(c, real) if c.rows_adjoin else _by_short_rows(c, real) if c.steps else _by_rows(c, real),
     )
+
+
+def _requires(c: MatrixVector) -> str:
+    if c.rows_adjoin:
+        return "rows of A side by side"
+    if c.steps:
+        return f"K = {c.steps}, one column, and A and X without gaps"
+    return f"steps of k side by side; {c.streams} rows or more"
 
 
 @writes
@@ -172,6 +185,25 @@ def _by_rows(c: MatrixVector, real: str) -> Lines:
         products=[f"c{i} += *(const __global anywhere*)(a{i} + k)*there;" for i in at_once],
         rest=[f"sums[{i}] += a{i}[k]*x[k];" for i in at_once],
         totals=[line for i in at_once for line in _total(c, i)],
+    )
+
+
+@writes
+def _by_short_rows(c: MatrixVector, real: str) -> Lines:
+    """All steps of a row at once. Compilers make vectors of the loop over rows, whose distance they know."""
+    steps = range(c.steps)
+    return fill(
+        """
+        const __global $real* a = A + offset_a;
+        const __global $real* x = X + offset_x;
+        $factors
+        for (int m = m0; m < m1; m++) {
+            Y[m] = $sum;
+        }
+        """,
+        real=real,
+        factors=[f"const {real} x{j} = alpha*x[{j}];" for j in steps],
+        sum=" + ".join(f"x{j}*a[(long)m*{c.steps} + {j}]" for j in steps),
     )
 
 

@@ -84,6 +84,11 @@ class Device:
         computes = self.kind == "CPU" and "intel" in self.platform.lower() and not self.queue_properties
         return queue, cores.team_of(cores.threads() - before) if computes else None
 
+    @property
+    def runs_at_once(self) -> bool:
+        """Whether a kernel has run when its launch on `queue` returns, as on a queue of Intel's extension."""
+        return bool(self.queue_properties & _BY_CALLER_QUEUE)
+
     @cached_property
     def timed_queue(self) -> CommandQueue:
         """A queue whose events know when their commands began and ended, which costs each of them microseconds."""

@@ -132,6 +132,23 @@ def test_a_long_sum_is_added_up_in_parts(dtype, processor, monkeypatch):
                 assert np.array_equal(gemm(-3, x, y, device=processor), -3 * (a @ b)), (m, n, k)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_of_a_few_steps_times_a_vector(dtype, processor):
+    """By a text for each number of steps, where nothing lies between the rows; and wherever they lie."""
+    precision = {np.float32: "s", np.float64: "d"}[dtype]
+    for k in range(1, 11):
+        a, b = map(np.ascontiguousarray, check.exact_inputs(1003, 1, k, dtype=dtype))
+        (_, of_b), (_, of_a) = host._operand(processor, "b", b), host._operand(processor, "a", a)
+        found = packed.suited_to_few(processor, precision, Problem(1, 1003, k, of_b, of_a))
+        assert found and found[0].steps == (k if 1 < k <= packed._SHORT_ROWS else 0)
+        larger = np.zeros((1009, k + 3), dtype)
+        larger[4:1007, 2 : 2 + k] = a
+        for x in (a, larger[4:1007, 2 : 2 + k], np.asfortranarray(a)):
+            for y in (b, np.repeat(b, 2, axis=1)[:, :1]):
+                assert np.array_equal(matmul(x, y, device=processor), a @ b), k
+                assert np.array_equal(matmul(y.T, x.T, device=processor), (a @ b).T), k
+
+
 def framed_product(device, m, n, k, dtype, multiply):
     """C of column-major operands by `multiply(session, problem, buffers, out)`: NaN before, between two patterns."""
     a, b = check.exact_inputs(m, n, k, dtype=dtype)
@@ -169,6 +186,8 @@ def test_every_candidate_writes_all_of_c_and_nothing_else(precision, processor, 
         (3, 19, 700),
         (70, 1, 600),
         (1203, 1, 310),
+        (1203, 1, 3),
+        (1, 1203, 3),
         (1, 47, 8005),
         (700, 5, 605),
         (5, 31, 40),

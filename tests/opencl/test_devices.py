@@ -72,6 +72,7 @@ def test_intel_s_queue_has_run_a_kernel_when_the_launch_returns():
     ordinary, alone = found[0], found[0].in_caller
     assert alone is not None and alone.cl == ordinary.cl and alone.units == 1
     assert ordinary.queue_properties == 0 != alone.queue_properties
+    assert alone.runs_at_once and not ordinary.runs_at_once
     kernel, x = cl.Program(alone.context, SLOW).build().slow, np.zeros(8, np.float32)
     buffer = cl.Buffer(alone.context, cl.mem_flags.COPY_HOST_PTR, hostbuf=x)
     kernel.set_args(buffer, np.int32(2_000_000))
