@@ -195,7 +195,7 @@ def _compare_options(parser) -> None:
     shapes.add_argument("--random", type=count, default=0, metavar="N", help="so many random shapes")
     shapes.add_argument("--seed", type=int, default=0, help="of the random shapes (default: 0)")
     shapes.add_argument(
-        "--most-flops", type=amount, help="operations of a random shape (2e12; processors: half a second)"
+        "--most-flops", type=amount, help="operations of a random shape at most (default: 2e12, on processors 1e10)"
     )
     words = "of the matrices, such as float64,complex64 (default: float32)"
     shapes.add_argument("--types", type=types, default=["float32"], help=words)
@@ -413,7 +413,7 @@ def _compare_calls(given: Arguments, device) -> int:
         raise ValueError("--repeats is for --cublas and --clblast; a call is timed in rounds")
     shapes = [dimensions(size) for size in given.sizes]
     if given.random:
-        most = given.most_flops or calls.most_flops(device)
+        most = given.most_flops or calls.MOST_FLOPS.get(device.kind, calls.MOST_FLOPS["CPU"])
         print(f"random shapes of at most {most:.0e} operations (--most-flops)")
         shapes += calls.random_shapes(given.random, given.seed, most)
     if not shapes:

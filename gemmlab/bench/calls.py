@@ -32,25 +32,11 @@ QUEUED = 50  # calls of a round in device time: a driver does not take any numbe
 BUSY = 4096  # side of the products that keep a device busy while calls are queued
 RANDOM = 2**24  # random numbers of which matrices consist, again and again: making them takes longer than multiplying
 LONGEST = 16384  # side of a random product
-MOST_FLOPS = 2e12  # of a random product on a GPU; see `most_flops`
+MOST_FLOPS = {"GPU": 2e12, "CPU": 1e10}  # operations of a random product: it takes less than a second
 LARGE = {"GPU": 1e9, "CPU": 1e8}  # operations from which on the device decides, and not the host that calls it
 GOOD = 0.9  # a ratio from which on a shape counts as served well
 
 Shape = tuple[int, int, int]
-
-
-def most_flops(device: Device) -> float:
-    """Operations of a random product on a device: on a processor what it does in half a second, as a power of ten.
-
-    The rate is that of `matmul` at 1024, and the power of ten is the next lower one, so that another run on the same
-    machine has the same shapes.
-    """
-    if device.kind == "GPU":
-        return MOST_FLOPS
-    x = np.ones((1024, 1024), np.float32)
-    way = Way(lambda: matmul(x, x, device=device), lambda: None)
-    seconds = min(wall_seconds(way, 1) for _ in range(4))
-    return 10.0 ** np.floor(np.log10(0.5 * 2 * 1024**3 / seconds))
 
 
 def random_shapes(number: int, seed: int, most_flops: float) -> list[Shape]:

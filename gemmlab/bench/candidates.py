@@ -11,11 +11,10 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, TimeoutError, as_completed
+from concurrent.futures import TimeoutError, as_completed
 from contextlib import suppress
 from functools import partial
 from math import inf, prod
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +33,7 @@ from ..family.selection import Choice
 from ..opencl.devices import Device, find_device
 from ..opencl.launch import Kernel
 from . import calls, records
+from .children import Children
 from .peaks import peaks
 
 #: Shapes of the row-major product that are recorded besides random ones: those that our promises are about, and
@@ -82,7 +82,7 @@ class Job(NamedTuple):
 
 def shapes(random: int = RANDOM) -> list[tuple[int, int, int]]:
     """M, N, K of the row-major products to record, in an order in which every part has some of all kinds."""
-    found = [*dict.fromkeys([*PROMISED, *SQUARES, *THIN, *calls.random_shapes(random, SEED, calls.MOST_FLOPS)])]
+    found = [*dict.fromkeys([*PROMISED, *SQUARES, *THIN, *calls.random_shapes(random, SEED, calls.MOST_FLOPS["GPU"])])]
     np.random.default_rng(SEED).shuffle(found)
     return [(int(m), int(n), int(k)) for m, n, k in found]
 
@@ -222,7 +222,7 @@ def _compiled(device: Device, groups: list[list[Job]], end: float) -> set[tuple]
     example = {job.text: job for group in groups for job in group}
     ready: set[tuple] = set()
     children = max(1, (os.cpu_count() or 2) - 1)
-    pool = ProcessPoolExecutor(children, mp_context=get_context("spawn"))
+    pool = Children(children)
     try:
         waiting = {pool.submit(compile_one, device.index, example[text]): text for text, _ in texts.most_common()}
         left = None if end == inf else max(0.0, end - time.monotonic())

@@ -10,12 +10,10 @@ import itertools
 import json
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from datetime import date
 from functools import partial
 from math import isqrt, prod
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +31,7 @@ from ..family.pace import Pace, beginning
 from ..family.tiles import Lying, complete_tile, configure
 from ..family.written import written
 from ..opencl.devices import Device, devices
+from .children import Children
 
 Tile = dict[str, int]
 
@@ -229,7 +228,7 @@ def compile_ahead(device: Device, letter: str, sizes: tuple[int, int, int], foun
     """Compile side by side on a GPU, whose compiler runs on one core; what it makes is kept on disk."""
     found = list(found)
     if device.kind == "GPU" and len(found) > _FEW:
-        with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        with Children() as pool:
             list(pool.map(partial(_compile, device.index, letter, sizes), found))
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
 from math import inf
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from ..family import selection
 from ..opencl import launch
 from ..opencl.devices import Device
 from . import libraries, timing
+from .children import Children
 
 #: A kernel's number and all of its parameters.
 Setting = tuple[Key, dict[str, int]]
@@ -191,7 +190,7 @@ class ByCalls:
 def compile_ahead(device: Device, settings: list[Setting]) -> None:
     """Compile side by side on a GPU, whose compiler runs on one core; what it makes is kept on disk."""
     if device.kind == "GPU":
-        with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        with Children() as pool:
             list(pool.map(partial(_compile, device.index), settings))
 
 

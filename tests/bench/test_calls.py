@@ -122,11 +122,6 @@ def test_large_products_are_summed_up_apart():
     assert found["large"]["ours"]["mean"] == pytest.approx(2000) and calls.recorded(rows[:1], "CPU")["large"] == {}
 
 
-def test_random_products_are_as_large_as_the_device_takes(any_device, monkeypatch):
-    monkeypatch.setattr(calls, "wall_seconds", lambda way, number: 0.02)
-    assert calls.most_flops(any_device) == (2e12 if any_device.kind == "GPU" else pytest.approx(1e10))
-
-
 def test_calls_are_compared_and_recorded(any_device, monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(calls, "ROUND_SECONDS", 0)
     file, command = tmp_path / "calls.json", ["compare", "--device", str(any_device.index), "--sizes", "16,8x12x20"]
