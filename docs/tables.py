@@ -71,11 +71,13 @@ PARTS = "summary", "large"
 
 def calls() -> str:
     """How whole calls of `matmul` compare with PyTorch's, in the middle of all shapes and at the slowest one."""
-    found = json.loads((ROOT / "results" / "nvidia_h200_calls.json").read_text(encoding="utf-8"))
-    rows = [f"| {found['title']} | geometric mean (slowest shape) | large products |", "|---|---:|---:|"]
-    for one in found["sets"]:
-        cells = [f"{some['mean']:.2f} ({some['least']:.2f})" for some in (one[part]["matmul"] for part in PARTS)]
-        rows.append(f"| {one['shapes']} | {' | '.join(cells)} |")
+    rows = []
+    for name, alone in (("nvidia_h200_calls", ""), ("nvidia_h200_device_time", ", time of the device alone")):
+        found = json.loads((ROOT / "results" / f"{name}.json").read_text(encoding="utf-8"))
+        for one in found["sets"]:
+            cells = [f"{some['mean']:.2f} ({some['least']:.2f})" for some in (one[part]["matmul"] for part in PARTS)]
+            rows.append(f"| {one['shapes']}{alone} | {' | '.join(cells)} |")
+    rows = [f"| {found['title']} | geometric mean (slowest shape) | large products |", "|---|---:|---:|", *rows]
     return "\n".join(rows)
 
 
