@@ -14,6 +14,7 @@ from ..blas.problem import Problem
 from ..catalog.spec import positive
 from ..family import choice, tiles
 from ..family.configuration import letter_of
+from ..family.dots import Dots
 from ..family.in_place import InPlace
 from ..family.matrix_vector import MatrixVector
 from ..family.packed import Packed
@@ -103,7 +104,7 @@ def auto(
 def _on_a_processor(device: Device, m: int, n: int, k: int, dtype: np.dtype) -> choice.Explanation:
     """What `matmul` takes on a processor, with the name of the kernel's text."""
     letter, problem = letter_of(dtype), Problem.compact(n, m, k)  # the operands swapped, column-major
-    few = packed.suited_to_few(device, letter, problem)
+    few = packed.suited_to_few(device, letter, problem) or packed.suited_to_dots(device, letter, problem)
     alone = few[0] if few else packed.suited(device, letter, problem)
     if alone:
         why = "at these sizes the operands are read where they lie"
@@ -113,8 +114,8 @@ def _on_a_processor(device: Device, m: int, n: int, k: int, dtype: np.dtype) -> 
             why += ", in parts of the sum over k that stay in a cache"
     else:
         why = "both operands are packed into panels first, which pays at these sizes"
-    found: MatrixVector | InPlace | Packed = alone or settled(device, letter, problem[:3], packed.run)
-    params = {name: getattr(found, name) for name in ("width", "vectors", "columns", "streams") if hasattr(found, name)}
+    found: MatrixVector | Dots | InPlace | Packed = alone or settled(device, letter, problem[:3], packed.run)
+    params = {name: getattr(found, name) for name in ("width", "vectors", "rows", "columns") if hasattr(found, name)}
     return choice.Explanation(m, n, k, dtype.name, "packed", params, f"Its text is {found.name}: {why}.")
 
 

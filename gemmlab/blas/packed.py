@@ -13,6 +13,7 @@ import pyopencl as cl
 
 from ..caches import cached
 from ..catalog.spec import round_up, tiles_over
+from ..family import dots
 from ..family.configuration import PRECISIONS, letter_of
 from ..family.in_place import DEPTH, InPlace, lower, shaped
 from ..family.in_place import write as write_in_place
@@ -35,11 +36,13 @@ _PANELS = 8 * 2**20
 _WORTH = 2**17
 #: Rows side by side that are worth a work-item: shorter pieces of columns take longer to read.
 _PIECE = 128
-#: Columns of C, or rows, that are few, and steps of k from which on they are served like a single one: where A's rows
-#: adjoin, only if it has so many bytes that it comes from memory; where its steps do, a panel of it would not stay in
-#: the first cache.
+#: Columns of C, or rows, that are few, and steps of k from which on they are served like a single one, if A has so many
+#: bytes that it comes from memory.
 _FEW, _LONG, _FROM_MEMORY = 8, 256, 16 * 2**20
-_FEW_BY_ROWS, _LONG_BY_ROWS = 16, 512
+#: Steps of k from which on dot products pay, if they are at least half as many as the rows or columns. With blocks for
+#: 16 registers they pay up to so many bytes of the smaller operand, which stays in the second cache; with those for 32,
+#: up to so many rows or columns.
+_LONG_DOTS, _SMALL_DOTS, _SIDE_OF_DOTS = 128, 2**20, 640
 #: Steps of k for which a text of its own multiplies a matrix with rows of so many by a vector.
 _SHORT_ROWS = 8
 #: Steps of k that are so few that writing C decides.
@@ -103,7 +106,7 @@ def gemm(session: Session, problem: Problem, buffers, alpha, beta, before, out: 
         out: M x N, compact; overwritten.
     """
     where_they_lie = session, problem, buffers, alpha, out.buffer
-    alone = None if before else _few(*where_they_lie) or _in_place(*where_they_lie)
+    alone = None if before else next(filter(None, (find(*where_they_lie) for find in (_few, _dots, _in_place))), None)
     if alone:
         session.launch("gemm", alone)
     else:
@@ -118,29 +121,41 @@ def _views(problem: Problem, buffers) -> tuple[View, View]:
     return a, View(buffers[1], offset_b, *((ldb, 1) if op_b == "N" else (1, ldb)))
 
 
+def _width(device: Device, precision: str, problem: Problem) -> int:
+    """Elements of a vector: as many as the device's own have, unless its compiler does better with half of them."""
+    return min(vector_of(device, precision), settled(device, precision, problem[:3], run).width)
+
+
 def suited_to_few(
     device: Device, precision: str, problem: Problem, buffers=(None, None)
 ) -> tuple[MatrixVector, View, View] | None:
-    """The kernel that reads A once, where C has one column (or row), or a few and A is long; None where none does.
+    """The kernel that reads A once, where C has one column (or row), or a few and A is large; None where none does.
 
     With it come A and B as it takes them: exchanged if C is a row, since the transpose of a product is that of the
     exchanged operands, and a vector lies like its transpose. Few rows side by side are left to `suited`, whose sums
-    stay in registers. Several columns are served otherwise where the rows of a small A are adjacent in memory.
+    stay in registers, and adjacent steps of k to `suited_to_dots`, unless they are very few.
     """
     (m, n, k), (a, b) = problem[:3], _views(problem, buffers)
     if m == 1:
         m, n, a, b = n, m, b, a
-    widths = [w for w in (16, 8, 4, 2, 1) if w <= min(vector_of(device, precision), k)]
-    width = min(widths, key=lambda w: k // w + k % w)  # the fewest vectors, and steps of k that are left over
-    c = MatrixVector(precision, width, a.down == 1)
     if n == 1 and k <= _SHORT_ROWS and a.down == k and a.across == b.across == 1:
-        c = MatrixVector(precision, rows_adjoin=False, steps=k)
-    serves = m >= 2 * _PIECE if c.rows_adjoin else m >= c.streams and a.across == b.across == 1
-    if c.rows_adjoin:
-        few = n <= _FEW and k > _LONG and m * k * PRECISIONS[precision].size > _FROM_MEMORY
-    else:
-        few = n <= _FEW_BY_ROWS and k > _LONG_BY_ROWS
-    return (c, a, b) if serves and (n == 1 or few) else None
+        return MatrixVector(precision, k), a, b
+    few = n <= _FEW and k > _LONG and m * k * PRECISIONS[precision].size > _FROM_MEMORY
+    serves = a.down == 1 and m >= 2 * _PIECE and (n == 1 or few)
+    return (MatrixVector(precision), a, b) if serves else None
+
+
+def suited_to_dots(
+    device: Device, precision: str, problem: Problem, buffers=(None, None)
+) -> tuple[dots.Dots, View, View] | None:
+    """The kernel that adds up dot products, with A and B, where steps of k are adjacent in both and it pays."""
+    (m, n, k), (a, b) = problem[:3], _views(problem, buffers)
+    if not a.across == b.across == 1:
+        return None
+    c = dots.shaped(precision, _width(device, precision, problem), m, n, k)
+    side = min(m, n)
+    small = side <= _SIDE_OF_DOTS if c.columns == 4 else side * k * PRECISIONS[precision].size <= _SMALL_DOTS
+    return (c, a, b) if side == 1 or small and k >= max(_LONG_DOTS, side // 2) else None
 
 
 def _is_near(precision: str, k: int, step: int) -> bool:
@@ -156,10 +171,31 @@ def _few(session: Session, problem: Problem, buffers, alpha, out) -> Bound | Non
         return None
     (c, a, b), (m, n, k) = found, problem[:3]
     m, n = (n, m) if m == 1 else (m, n)
-    wanted, least = (device.units, _PIECE) if c.rows_adjoin else (_PER_UNIT * device.units, c.streams)
+    wanted, least = (_PER_UNIT * device.units, 1) if c.steps else (device.units, _PIECE)
     items = min(wanted, tiles_over(m * n * k, _WORTH), m // least)
     kernel = build(device, session.queue.context, c.name, write_vector(c), {}, flags=_FLAGS)
     return Bound(kernel, (items, 1), (1, 1), (m, n, k, m // items, alpha, *a, *b, out))
+
+
+def _dots(session: Session, problem: Problem, buffers, alpha, out) -> Bound | None:
+    """The launch of dot products, if they pay."""
+    device = session.device
+    found = suited_to_dots(device, letter_of(session.dtype), problem, buffers)
+    if found is None:
+        return None
+    (c, a, b), (m, n, k) = found, problem[:3]
+    rows, columns = shares_of_dots(c, m, n, k, device.units)
+    kernel = build(device, session.queue.context, c.name, dots.write(c), {}, flags=_FLAGS)
+    args = m, n, k, rows, columns, alpha, *a, *b, out
+    return Bound(kernel, c.groups(m, n, rows, columns), (1, 1), args)
+
+
+def shares_of_dots(c: dots.Dots, m: int, n: int, k: int, units: int) -> tuple[int, int]:
+    """Rows and columns of C for a work-item: all of the smaller operand, and an even share of the other one."""
+    wanted = min(_PER_UNIT * units, tiles_over(m * n * k, _WORTH))
+    if c.down:
+        return round_up(m, c.rows), round_up(tiles_over(n, wanted), c.columns)
+    return round_up(tiles_over(m, wanted), c.rows), round_up(n, c.columns)
 
 
 def _in_place(session: Session, problem: Problem, buffers, alpha, out) -> Bound | None:
@@ -182,11 +218,10 @@ def suited(device: Device, precision: str, problem: Problem) -> InPlace | None:
     in the first cache.
     """
     m, n, k = problem[:3]
-    width = min(vector_of(device, precision), settled(device, precision, (m, n, k), run).width)
-    c, (operation, _, step) = shaped(precision, width, m, n), problem.a.lying
+    c, (operation, _, step) = shaped(precision, _width(device, precision, problem), m, n), problem.a.lying
     size = PRECISIONS[precision].size
     if operation != "N":  # steps of k lie side by side
-        return replace(c, copies=True) if k <= c.most_steps // 2 else None
+        return replace(c, copies=True) if k <= c.most_steps and k < _LONG_DOTS else None
     if k <= _SHORT and not c.pads:
         return replace(c, down=True)
     in_parts = not c.pads and step * size % (4 * _PAGE) > 0

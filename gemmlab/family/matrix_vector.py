@@ -2,9 +2,8 @@
 
 There are so few multiply-adds for each of them that memory decides, and a processor fetches ahead what is read in the
 order of memory. Where the rows of A lie side by side, a few columns at once are added to Y, which stays in a cache.
-Where the steps of k do, a few rows at once are multiplied by X, and summed up in vectors. Rows of two, three or a few
-more steps would waste most of a vector. So there a text is for one number of steps, and compilers make vectors of many
-rows.
+Where the steps of k do, `gemmlab.family.dots` adds up vectors of them. But rows of two, three or a few more steps would
+waste most of a vector. So there a text is for one number of steps, and compilers make vectors of many rows.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .configuration import PRECISIONS
-from .strided import signature, vectors
+from .strided import signature
 from .text import Lines, Text, fill, writes
 
 #: Columns at once: so many multiply-adds for each time that an element of Y is read and written. Those that are left
@@ -20,8 +19,6 @@ from .text import Lines, Text, fill, writes
 _COLUMNS = 16, 4, 1
 #: Bytes of a piece of a column: those of all columns at once hardly leave the first cache, for the next column of Y.
 _PIECE = 2048
-#: Rows at once. Those whose distance is a power of two take each other's places in the first cache, if they are eight.
-_ROWS = 4
 
 
 @dataclass(frozen=True)
@@ -30,26 +27,17 @@ class MatrixVector:
 
     Attributes:
         precision: "s" or "d": float32 or float64.
-        width: elements of a vector: 1, 2, 4, 8 or 16.
-        rows_adjoin: whether rows of A lie side by side in memory; if not, steps of k do, in A and in X.
-        steps: K, if the text is for this number alone: for rows of A that follow each other, and one column X; or 0.
+        steps: K, if the text is for this number alone, for rows of A that follow each other in memory, and for a single
+            column X. Or 0 for rows of A that lie side by side.
     """
 
     precision: str = "s"
-    width: int = 8
-    rows_adjoin: bool = True
     steps: int = 0
-
-    @property
-    def streams(self) -> int:
-        """Columns of A, or rows, at once."""
-        return _COLUMNS[0] if self.rows_adjoin else 1 if self.steps else _ROWS
 
     @property
     def name(self) -> str:
         """All that it says, in one word."""
-        rows = f"rows_of_{self.steps}" if self.steps else f"rows_{self.width}"
-        return f"{self.precision}gemv_by_" + ("columns" if self.rows_adjoin else rows)
+        return f"{self.precision}gemv_by_" + (f"rows_of_{self.steps}" if self.steps else "columns")
 
 
 def write(c: MatrixVector) -> Text:
@@ -73,8 +61,6 @@ def _product(c: MatrixVector) -> Lines:
         // Costs:    A is read from memory once, in its order.
         // Requires: work-groups of one work-item; $requires.
 
-        $vectors
-
         $signature
         {
             // identifiers: this work-item's rows of Y
@@ -86,19 +72,10 @@ def _product(c: MatrixVector) -> Lines:
         """,
         name=c.name,
         real=real,
-        requires=_requires(c),
-        vectors=[] if c.rows_adjoin or c.steps else vectors(c.precision, c.width),
+        requires=f"K = {c.steps}, N = 1, and A and X without gaps" if c.steps else "rows of A side by side",
         signature=signature(c.precision, "AXY", "const int rows"),
-        body=_by_columns(c, real) if c.rows_adjoin else _by_short_rows(c, real) if c.steps else _by_rows(c, real),
+        body=_by_short_rows(c, real) if c.steps else _by_columns(c, real),
     )
-
-
-def _requires(c: MatrixVector) -> str:
-    if c.rows_adjoin:
-        return "rows of A side by side"
-    if c.steps:
-        return f"K = {c.steps}, one column, and A and X without gaps"
-    return f"steps of k side by side; {c.streams} rows or more"
 
 
 @writes
@@ -149,46 +126,6 @@ def _columns(c: MatrixVector, real: str, count: int) -> Lines:
 
 
 @writes
-def _by_rows(c: MatrixVector, real: str) -> Lines:
-    at_once = range(c.streams)
-    return fill(
-        """
-        const int whole = K/$width*$width; // steps of k in whole vectors
-        for (int row = m0; row < m1; row += $streams) {
-            const int m = min(row, m1 - $streams); // the last rows at once are moved back
-            $rows
-            for (int n = 0; n < N; n++) {
-                const __global $real* x = X + offset_x + (long)n*apart_x;
-
-                $zeroes
-                for (int k = 0; k < whole; k += $width) {
-                    const vector there = *(const __global anywhere*)(x + k);
-                    $products
-                }
-
-                $real sums[$streams] = {0};
-                for (int k = whole; k < K; k++) { // steps left over
-                    $rest
-                }
-                $totals
-                for (int i = 0; i < $streams; i++) {
-                    Y[(long)n*M + m + i] = alpha*sums[i];
-                }
-            }
-        }
-        """,
-        real=real,
-        width=c.width,
-        streams=c.streams,
-        rows=[f"const __global {real}* a{i} = A + offset_a + (long)(m + {i})*apart_a;" for i in at_once],
-        zeroes=[f"vector c{i} = 0;" for i in at_once],
-        products=[f"c{i} += *(const __global anywhere*)(a{i} + k)*there;" for i in at_once],
-        rest=[f"sums[{i}] += a{i}[k]*x[k];" for i in at_once],
-        totals=[line for i in at_once for line in _total(c, i)],
-    )
-
-
-@writes
 def _by_short_rows(c: MatrixVector, real: str) -> Lines:
     """All steps of a row at once. Compilers make vectors of the loop over rows, whose distance they know."""
     steps = range(c.steps)
@@ -205,15 +142,3 @@ def _by_short_rows(c: MatrixVector, real: str) -> Lines:
         factors=[f"const {real} x{j} = alpha*x[{j}];" for j in steps],
         sum=" + ".join(f"x{j}*a[(long)m*{c.steps} + {j}]" for j in steps),
     )
-
-
-@writes
-def _total(c: MatrixVector, row: int) -> Lines:
-    """The elements of a row's vector, added up: one half to the other until a single one is left."""
-    lines, name, width = [], f"c{row}", c.width
-    while width > 1:
-        width //= 2
-        kind = PRECISIONS[c.precision].vector(width)
-        lines.append(f"const {kind} of_{width}_{row} = {name}.lo + {name}.hi;")
-        name = f"of_{width}_{row}"
-    return [*lines, f"sums[{row}] += {name};"]

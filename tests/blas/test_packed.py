@@ -140,13 +140,42 @@ def test_rows_of_a_few_steps_times_a_vector(dtype, processor):
         a, b = map(np.ascontiguousarray, check.exact_inputs(1003, 1, k, dtype=dtype))
         (_, of_b), (_, of_a) = host._operand(processor, "b", b), host._operand(processor, "a", a)
         found = packed.suited_to_few(processor, precision, Problem(1, 1003, k, of_b, of_a))
-        assert found and found[0].steps == (k if 1 < k <= packed._SHORT_ROWS else 0)
+        steps = found[0].steps if found else 0
+        assert steps == (k if 1 < k <= packed._SHORT_ROWS else 0)
         larger = np.zeros((1009, k + 3), dtype)
         larger[4:1007, 2 : 2 + k] = a
         for x in (a, larger[4:1007, 2 : 2 + k], np.asfortranarray(a)):
             for y in (b, np.repeat(b, 2, axis=1)[:, :1]):
                 assert np.array_equal(matmul(x, y, device=processor), a @ b), k
                 assert np.array_equal(matmul(y.T, x.T, device=processor), (a @ b).T), k
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_adjacent_steps_of_both_operands_are_multiplied_as_dot_products(dtype, processor, monkeypatch):
+    """Wherever the operands lie, and if the last vector has been multiplied in part already."""
+    monkeypatch.setattr(packed, "_LONG_DOTS", 1)
+    precision = {np.float32: "s", np.float64: "d"}[dtype]
+    products._kept.cache_clear()
+    for m, n, k in (4, 4, 16), (1, 9, 33), (9, 1, 129), (5, 7, 1), (7, 3, 31), (33, 6, 40), (21, 2, 500), (70, 90, 130):
+        a, b = check.exact_inputs(m, n, k, dtype=dtype)
+        a, turned = np.ascontiguousarray(a), np.ascontiguousarray(b.T)
+        (_, of_b), (_, of_a) = host._operand(processor, "b", turned.T), host._operand(processor, "a", a)
+        assert packed.suited_to_dots(processor, precision, Problem(n, m, k, of_b, of_a)) or k < min(m, n) // 2
+        larger = np.full((m + 5, k + 7), np.nan, dtype)
+        larger[3 : 3 + m, 2 : 2 + k] = a
+        for x in (a, larger[3 : 3 + m, 2 : 2 + k]):
+            assert np.array_equal(gemm(-3, x, turned.T, device=processor), -3 * (a @ b)), (m, n, k)
+            assert np.array_equal(matmul(x, turned.T, device=processor), a @ b), (m, n, k)
+    products._kept.cache_clear()
+
+
+def test_infinities_are_added_up_once(processor):
+    """An element that two vectors of a dot product cover is blanked out of the second one: 0 times it would be NaN."""
+    for k in (129, 143, 160):
+        a, b = np.ones((6, k), np.float32), np.ones((5, k), np.float32)
+        a[1, k - 3], a[2, k - 20], b[4, k - 15] = np.inf, np.inf, -np.inf
+        with np.errstate(invalid="ignore"):
+            assert np.array_equal(matmul(a, b.T, device=processor), a @ b.T, equal_nan=True)
 
 
 def framed_product(device, m, n, k, dtype, multiply):

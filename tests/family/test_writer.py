@@ -15,6 +15,7 @@ from gemmlab.catalog.spec import tiles_over
 from gemmlab.family import (
     Configuration,
     direct,
+    dots,
     in_place,
     matrix_vector,
     origins,
@@ -96,7 +97,7 @@ def test_every_line_has_a_function_that_wrote_it():
 
 
 def test_every_function_that_returns_lines_signs_them():
-    for module in (direct, in_place, matrix_vector, packed, shared_parts, shares, strided, warps, writer):
+    for module in (direct, dots, in_place, matrix_vector, packed, shared_parts, shares, strided, warps, writer):
         for name, function in vars(module).items():
             here = inspect.isfunction(function) and function.__module__ == module.__name__
             if here and function.__annotations__.get("return") == "Lines":
