@@ -90,11 +90,11 @@ def host_share(queue: cl.CommandQueue, size: int) -> dict:
     def look_up():
         return products._known(x, y, None, "auto", None, None, "auto", "float32")
 
-    for repeat in look_up():  # none, if this call cannot be repeated
+    for repeat in look_up() or ():  # none, if this call cannot be repeated
         allocate, buffers = passes.pool_of(queue).allocate, (x.base_data, y.base_data, out.base_data)
-        found["launches"] = len(repeat._launches)
+        found["launches"] = len(repeat.launches)
         found["launches alone"] = microseconds(lambda: repeat(queue, buffers, allocate), queue.finish, turns)  # noqa: B023
-        kernel, sizes, local_size, _ = repeat._launches[-1]
+        kernel, sizes, local_size, _, _ = repeat.launches[-1]
         found["one launch alone"] = microseconds(
             lambda: cl.enqueue_nd_range_kernel(queue, kernel, sizes, local_size),  # noqa: B023
             queue.finish,

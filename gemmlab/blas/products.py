@@ -251,19 +251,20 @@ _SMALLER = ({"TSM": 128, "TSN": 64, **_WARP_TILE}, {"TSM": 64, "TSN": 64, **_WAR
 
 
 def _for_a_batch(problem: Problem, batch: Batch, device: Device, context: cl.Context) -> Kernel | None:
-    """The kernel of the ladder for a batch in one launch, if it can and suits: that of a product with as many tiles.
+    """The quickest kernel of the ladder for a batch in one launch, or None where there is none that suits.
 
     Larger tiles than a result are no use, and vectors that do not divide the sizes are replaced by single floats.
     """
-    (m, n, k), sides = problem[:3], batch.number**0.5
+    m, n, k = problem[:3]
     if not k or device.kind != "GPU":
         return None
-    number, pairs = choice.choose(device, (round(m * sides), round(n * sides), k))
-    spec, params = find(number), dict(pairs)
-    params |= {"GROUPS": 0} if "GROUPS" in params else {}  # each tile has a work-group of its own
-    for tile in ({}, *_SMALLER) if "WARPM" in params else ({},):
+    order = choice.ranked_for_batch(device, (m, n, k), batch.number)
+    number, first = order[0]
+    smaller = [(number, tuple({**dict(first), **tile}.items())) for tile in _SMALLER] if "WARPM" in dict(first) else []
+    for number, pairs in (*order, *smaller):
+        spec, params = find(number), dict(pairs)
         for width in ({}, {"WIDTH": 1}) if "WIDTH" in params else ({},):
-            offered = {**params, **tile, **width}
+            offered = {**params, **width, **({"GROUPS": 0} if "GROUPS" in params else {})}  # a work-group for each tile
             rows, columns, _ = spec.tiles(offered)
             fits = rows <= m and columns <= n and not spec.problems(offered, device.limits)
             if fits and _at_once(spec, offered, device, problem, batch):
@@ -397,7 +398,7 @@ def _known(a, b, out, kernel, params: Any, device, edges, precision) -> list | N
     if type(a) is type(b) is np.ndarray and out is None:
         forms = a.dtype, a.shape, a.flags.num, b.dtype, b.shape, b.flags.num  # flags tell rows from columns
         return _kept(forms, find_device(device), kernel, params, edges, precision)
-    if device is not None or not all(type(x) in _ARRAYS for x in (a, b, out)[: 2 + (out is not None)]):
+    if device is not None or not (type(a) in _ARRAYS and type(b) in _ARRAYS and (out is None or type(out) in _ARRAYS)):
         return None
     x, y, z = a.base_data, b.base_data, None if out is None else out.base_data
     shared = x is y, y is z, z is x

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from ..caches import Notes, cached
 from ..catalog import find, sources
+from ..catalog.spec import round_up
 from ..opencl.devices import Device
 from ..version import __version__
 from . import selection
@@ -103,6 +104,24 @@ def ranked(device: Device, sizes: Sizes, precision: str = "float32") -> list[Ran
                 able.append(Ranked(choice, takes if way == "float32" else _checked(takes, sizes, facts), does))
         found += _on_the_menu(able, facts, device.units)
     return sorted(found, key=lambda one: one.seconds)
+
+
+def ranked_for_batch(device: Device, sizes: Sizes, number: int) -> list[Choice]:
+    """Kernels in float32 for so many products of M, N, K in one launch, quickest first: those of `ranked`, with a
+    work-group for each tile. Where there are none, the one for a single product with as many elements.
+
+    To the model a batch is one product, whose rows of tiles are those of all products.
+    """
+    (m, n, k), facts, found = sizes, known(device), {}
+    for one in ranked(device, (number * m, n, k)) if facts else ():
+        kernel, params = one.choice
+        choice = kernel, tuple({**dict(params), "GROUPS": 0}.items()) if "GROUPS" in dict(params) else params
+        if facts and text_of(choice) in facts.texts:
+            rows = find(kernel).tiles(dict(choice[1]))[0]
+            does = work(choice, (number * round_up(m, rows), n, k))
+            found[choice] = seconds(does, facts.texts[text_of(choice)], facts.chip)
+    side = number**0.5
+    return sorted(found, key=found.__getitem__) or [choose(device, (round(m * side), round(n * side), k))]
 
 
 def _on_the_menu(able: list[Ranked], facts: Known, units: int) -> list[Ranked]:

@@ -131,6 +131,16 @@ def test_where_float32_is_quicker_a_precision_changes_nothing(gpu, monkeypatch):
     assert choice.choose(gpu, sizes, precision="tf32x3") == choice.choose(gpu, sizes) == winner
 
 
+def test_a_batch_takes_tiles_that_fill_the_units(gpu, any_device):
+    """64 products of 256 x 256 are 128 tiles of 256 x 128: one for nearly each of 132 units, with none left over."""
+    (_, params), *others = choice.ranked_for_batch(gpu, (256, 256, 256), 64)
+    tile = dict(params)
+    assert (tile["TSM"], tile["TSN"], tile["GROUPS"]) == (256, 128, 0) and len(others) > 3
+    (_, params), *_ = choice.ranked_for_batch(gpu, (32, 32, 32), 1000)
+    assert dict(params)["TSM"] * dict(params)["TSN"] <= 32 * 32
+    assert choice.ranked_for_batch(any_device, (30, 40, 50), 9) == [choice.choose(any_device, (90, 120, 50))]
+
+
 def test_devices_without_constants_take_the_table(any_device):
     for sizes in SHAPES:
         assert choice.ranked(any_device, sizes) == []
