@@ -1,7 +1,7 @@
 """Products on processors: both operands are packed into panels, then multiplied (see `gemmlab.family.packed`).
 
 That takes two launches. Where it does not pay, one is enough, whose operands stay where they are (see
-`gemmlab.family.in_place`).
+`gemmlab.family.in_place`, `gemmlab.family.dots`, and `gemmlab.family.matrix_vector`).
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ def gemm(session: Session, problem: Problem, buffers, alpha, beta, before, out: 
         before: the buffer of C0 and how it lies (an `Operand`), or None where beta is 0. C0 may be C itself.
         out: M x N, compact; overwritten.
     """
-    where_they_lie = session, problem, buffers, alpha, out.buffer
-    alone = None if before else next(filter(None, (find(*where_they_lie) for find in (_few, _dots, _in_place))), None)
+    lying = session, problem, buffers, alpha, out.buffer
+    alone = None if before else _few(*lying) or _dots(*lying) or _in_place(*lying)
     if alone:
         session.launch("gemm", alone)
     else:
