@@ -16,6 +16,7 @@ import pyopencl as cl
 
 from ..caches import cached
 from ..opencl.devices import Device
+from ..opencl.lending import lend
 from . import packed
 from .passes import Matrix, Session, pool_of, trim
 from .problem import Layout, Operand, Problem
@@ -53,11 +54,14 @@ def multiply(device: Device, a, b, trans: tuple[bool, bool], alpha, beta, c, out
     with Session(device.queue, device, dtype=out.dtype) as session:
         repeatable = known is not None and all(x.flags.forc and x.flags.aligned for x in (a, b))
         session.recording = Recording() if repeatable else None
-        packed.gemm(session, problem, buffers, alpha, beta, before, Matrix(result, Layout.compact(n, m)))
-        if session.recording:
-            known.append(again(Repeat(session.recording, (*buffers, result)), device, a, b, out))
-        session.events[-1][1].wait()
-    _bring_back(device, result, out)
+
+        def work() -> None:
+            packed.gemm(session, problem, buffers, alpha, beta, before, Matrix(result, Layout.compact(n, m)))
+            if session.recording:
+                known.append(again(Repeat(session.recording, (*buffers, result)), device, a, b, out))
+            _bring_back(device, result, out)
+
+        lend(work, device.queue.finish)
 
 
 def _suited(device: Device, m: int, n: int, k: int, size: int) -> Device:
@@ -86,42 +90,49 @@ def again(repeat: Repeat, device: Device, a: np.ndarray, b: np.ndarray, out: np.
     of_a, of_b, of_out = (_passing(device, x.flags.writeable) for x in (a, b, out))
     in_place = of_out is cl.SVM or _writes_in_place(device)
     make_room = device.team.make_room if device.team else None
-    at_once = device.runs_at_once
     if in_place and len(repeat.launches) == 1 and not repeat.size_bytes:
-        return _by_one_launch(repeat, queue, (of_b, of_a, of_out), shape, dtype, make_room, at_once)
+        return _by_one_launch(repeat, queue, (of_b, of_a, of_out), shape, dtype, make_room)
 
     def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         out = np.empty(shape, dtype)
         result = of_out(out)
+        left, right = of_b(b), of_a(a)
         if make_room:
             make_room()
-        repeat(queue, (of_b(b), of_a(a), result), pool.allocate).wait()
+
+        def work() -> None:
+            repeat(queue, (left, right, result), pool.allocate)
+            _bring_back(device, result, out)
+
+        lend(work, queue.finish)
         trim(pool, repeat.size_bytes)
-        _bring_back(device, result, out)
         return out
 
     return multiply
 
 
-def _by_one_launch(repeat: Repeat, queue: cl.CommandQueue, passing, shape, dtype, make_room, at_once) -> Again:
+def _by_one_launch(repeat: Repeat, queue: cl.CommandQueue, passing, shape, dtype, make_room) -> Again:
     """The same where nothing else is to be done: a product may take less time than a few of Python's steps."""
     kernel, global_size, local_size, places, _ = repeat.launches[0]
     (at_left, _), (at_right, _), (at_result, _) = sorted(places, key=lambda place: place[1])
     of_b, of_a, of_out = passing
     set_arg, empty, enqueue, lock = kernel.set_arg, np.empty, cl.enqueue_nd_range_kernel, repeat.lock
+    finish = queue.finish
 
     def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         out = empty(shape, dtype)
         left, right, result = of_b(b), of_a(a), of_out(out)  # OpenCL keeps no memory alive for an argument
         if make_room:
             make_room()
-        with lock:
-            set_arg(at_left, left)
-            set_arg(at_right, right)
-            set_arg(at_result, result)
-            event = enqueue(queue, kernel, global_size, local_size)
-        if not at_once:
-            event.wait()
+
+        def work() -> None:
+            with lock:
+                set_arg(at_left, left)
+                set_arg(at_right, right)
+                set_arg(at_result, result)
+                enqueue(queue, kernel, global_size, local_size)
+
+        lend(work, finish)
         return out
 
     return multiply
@@ -141,7 +152,8 @@ def _bring_back(device: Device, result: cl.Buffer | cl.SVM, out: np.ndarray) -> 
 def _writes_in_place(device: Device) -> bool:
     """Whether what a device writes to a buffer in the host's memory is there at once."""
     found = np.zeros(1024, np.int32)[1:]  # of no particular alignment
-    cl.enqueue_fill_buffer(device.queue, _buffer(device.context, found), np.int32(1), 0, found.nbytes).wait()
+    memory, queue = _buffer(device.context, found), device.queue
+    lend(lambda: cl.enqueue_fill_buffer(queue, memory, np.int32(1), 0, found.nbytes), queue.finish)
     return bool(found.all())
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ import pyopencl as cl
 
 from ..caches import cached
 from ..opencl.devices import Device
+from ..opencl.lending import complete
 from .operands import Form, by_columns, compact_strides
 from .passes import Session
 
@@ -87,6 +88,7 @@ class Lane:
     def __init__(self, context: cl.Context, device: cl.Device, threads: int, buffers: int, piece: int):
         self.queue, self._piece = cl.CommandQueue(context, device), piece
         self._threads = ThreadPoolExecutor(threads, "gemmlab-staging")
+        self._number = threads
         self._ring: SimpleQueue[Pinned] = SimpleQueue()  # the one used longest ago comes first
         for _ in range(buffers):
             self._ring.put(Pinned(self.queue, piece))
@@ -98,6 +100,12 @@ class Lane:
     def download(self, buffer: Any, out: np.ndarray, after: list[cl.Event]) -> list[Future]:
         """Begin to copy a matrix, row by row, as soon as the events have happened; a piece is done once it is there."""
         return [self._threads.submit(self._down, buffer, at, part, after) for at, part in pieces(out, self._piece)]
+
+    def settle(self) -> None:
+        """Drop the copies that have not begun, and wait for those that have: no thread touches anybody's memory then."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        self.queue.finish()
+        self._threads = ThreadPoolExecutor(self._number, "gemmlab-staging")
 
     def _up(self, x: np.ndarray, buffer: Any, at: int) -> cl.Event:
         pinned = self._ring.get()
@@ -146,8 +154,7 @@ class Staging:
         turned, buffer = x.swapaxes(-1, -2) if by_columns(x) else x, session.memory(x.size)
         with self._alone:
             session.queue.finish()  # the memory may have been another product's
-            _all(self._up.upload(turned.reshape(-1, turned.shape[-1]), buffer))
-            self._up.queue.finish()
+            self._lend(session, lambda: _all(self._up.upload(turned.reshape(-1, turned.shape[-1]), buffer)))
         return buffer
 
     def download(self, session: Session, buffer: Any, out: np.ndarray) -> None:
@@ -156,7 +163,8 @@ class Staging:
         host = turned if turned.flags.c_contiguous else np.empty(out.shape, out.dtype)
         with self._alone:
             session.queue.finish()
-            _all(self._down.download(buffer, host.reshape(-1, host.shape[-1] if host.ndim else 1), []))
+            rows = host.reshape(-1, host.shape[-1] if host.ndim else 1)
+            self._lend(session, lambda: _all(self._down.download(buffer, rows, [])))
         if host is not turned:
             out[...] = host
 
@@ -178,24 +186,32 @@ class Staging:
         moving = [Stored.of((b if across else a)[part], session) for part in parts]
         results = [out[part] for part in parts]
         memory = [session.memory(x.size) for x in results]
-        sent: list[list[Future]] = []
-        received: list[Future] = []
+
+        def work() -> None:
+            session.queue.finish()  # the memory may have been another product's
+            received: list[Future] = []
+            sent = [self._up.upload(x.matrix, x.buffer) for x in (kept, *moving)]
+            there = _all(sent[0])
+            for x, arriving, result, room in zip(moving, sent[1:], results, memory, strict=True):
+                cl.enqueue_barrier(session.queue, there + _all(arriving))
+                multiply(*((kept, x) if across else (x, kept)), room)
+                session.queue.flush()
+                there, done = [], session.events[-1][1]
+                received += self._down.download(room, result.T if columns else result, [done])
+            _all(received)
+
         with self._alone:
-            try:
-                session.queue.finish()  # the memory may have been another product's
-                sent += [self._up.upload(x.matrix, x.buffer) for x in (kept, *moving)]
-                there = _all(sent[0])
-                for x, arriving, result, room in zip(moving, sent[1:], results, memory, strict=True):
-                    cl.enqueue_barrier(session.queue, there + _all(arriving))
-                    multiply(*((kept, x) if across else (x, kept)), room)
-                    session.queue.flush()
-                    there, done = [], session.events[-1][1]
-                    received += self._down.download(room, result.T if columns else result, [done])
-                _all(received)
-            finally:  # after an error, too, nobody may still read the operands or write the result
-                wait([*received, *(future for futures in sent for future in futures)])
-                for queue in (self._up.queue, session.queue, self._down.queue):
-                    queue.finish()
+            self._lend(session, work)
+
+    def _lend(self, session: Session, work: Callable[[], object]) -> None:
+        """Do what copies a user's arrays, and come to its end or give it up before anybody else uses their memory."""
+        try:
+            work()
+            for queue in (self._up.queue, session.queue, self._down.queue):
+                queue.finish()
+        except BaseException:
+            complete(self._up.settle, session.queue.finish, self._down.settle)
+            raise
 
 
 def _all(futures: list[Future]) -> list:
