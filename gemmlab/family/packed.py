@@ -1,16 +1,16 @@
-"""Kernels for processors: operands are packed into panels first, then multiplied by blocks that live in registers.
+"""Kernels for CPUs: A is packed into panels, then multiplied by blocks of C that live in registers.
 
-A processor is fast when its inner loop reads only what lies in a row, and little of it. So `write_packing` writes a
-kernel that copies the operands into panels: MR rows of A, or NR columns of B, one step of k after the other, with
-zeroes where the matrix has ended. `write` writes the kernel that multiplies panels. Its innermost loop adds an MR x NR
-block of C up in vector registers. A panel of B stays in the first cache while those of A pass by, and a block of A of
-KC steps stays in the second. This order of loops is that of K. Goto and R. van de Geijn, "Anatomy of high-performance
-matrix multiplication" (TOMS 34(3), 2008), and of BLIS.
+A CPU is fast when its innermost loop reads memory in sequence and keeps its sums in vector registers. So
+`write_packing` writes a kernel that copies A into panels: MR rows, one step of k after the other, with zeros where the
+matrix has ended. `write` writes the kernel that multiplies. Its innermost loop accumulates an MR x NR block of C; the
+NR columns of B stay in the L1 cache while panels of A pass by, and a block of A of KC steps stays in the L2 cache. B is
+read where it is: NR streams that the L1 cache holds need no copy.
 
-A small or thin product needs so few multiply-adds for each element that packing would cost more than they do: see
-`gemmlab.family.in_place`.
+The order of loops is that of K. Goto and R. van de Geijn, "Anatomy of high-performance matrix multiplication" (TOMS
+34(3), 2008); the sizes of the blocks follow from the registers and the caches, as in T. M. Low et al., "Analytical
+modeling is enough for high-performance BLIS" (TOMS 43(2), 2016).
 
-There are no work-groups to speak of: one work-item does the work of a thread, without local memory or barriers.
+One work-item does the work of a thread, without local memory or barriers.
 """
 
 from __future__ import annotations
@@ -19,30 +19,28 @@ from dataclasses import dataclass
 
 from ..catalog import Limits
 from .configuration import PRECISIONS
-from .strided import arguments
 from .text import Lines, Text, fill, writes
 
-#: Bytes that a block of A may take: half of the second cache where it is as small as 512 kB. OpenCL reports only the
-#: size of one cache, which is the second on some runtimes and the third on others.
-_BLOCK_OF_A = 256 * 1024
-#: Steps of k in a block (KC), unless a test wants fewer. More of them move C less often. But a panel of B, of at most
-#: twelve columns, should take no more than a good part of the first cache, which has 32 kB or more: 12 kB in float32,
-#: 24 in float64.
-_DEPTH = 256
-#: Steps of k that are copied at once where neighbours in memory belong to neighbouring steps: a line of the cache.
-_LINE = 16
+#: Bytes of a block of A: half of an L2 cache of 512 kB. (OpenCL reports the size of one cache, without saying which.)
+BLOCK_BYTES = 256 * 1024
+#: Steps of k that are copied together where neighbours in memory are neighbouring steps: a cache line of floats.
+LINE = 16
 
 
 @dataclass(frozen=True)
 class Packed:
-    """One kernel for C = alpha A B (+ beta C0) on packed operands, column-major.
+    """A kernel for C = alpha A B (+ beta C0), column-major.
+
+    Two multiply-adds per cycle with a latency of four to five cycles need ten independent accumulators. Two vectors of
+    rows by six columns are twelve, which leaves four of 16 vector registers for A and B. (On CPUs with 32 registers
+    larger blocks gained less than 5 %.)
 
     Attributes:
         precision: "s" or "d": float32 or float64.
-        width: elements of a vector: 1, 2, 4, 8 or 16.
-        vectors: vectors of neighbouring rows in the register block.
+        width: elements per vector: 2, 4, 8 or 16.
+        vectors: vectors per column of the register block.
         columns: columns of the register block (NR).
-        depth: steps of k in a block (KC).
+        depth: steps of k in a block (KC). NR columns of B then take 6 kB (12 kB in float64) of the L1 cache.
         beta: whether a matrix C0 is read, multiplied by beta and added.
     """
 
@@ -50,8 +48,14 @@ class Packed:
     width: int = 8
     vectors: int = 2
     columns: int = 6
-    depth: int = _DEPTH
+    depth: int = 256
     beta: bool = False
+
+    @classmethod
+    def for_device(cls, precision: str, native_bytes: int, limits: Limits, beta: bool = False) -> Packed:
+        """The kernel for a device with vector registers of `native_bytes`, as far as its compiler takes them."""
+        size = PRECISIONS[precision].size
+        return cls(precision, max(2, min(native_bytes, 4 * limits.vector) // size), beta=beta)
 
     @property
     def rows(self) -> int:
@@ -60,9 +64,9 @@ class Packed:
 
     @property
     def block(self) -> int:
-        """Rows of a block of A that stays in the second cache (MC), a multiple of MR."""
+        """Rows of a block of A that stays in the L2 cache (MC), a multiple of MR."""
         size = PRECISIONS[self.precision].size
-        return max(1, _BLOCK_OF_A // (self.depth * size * self.rows)) * self.rows
+        return max(1, BLOCK_BYTES // (self.depth * size * self.rows)) * self.rows
 
     @property
     def real(self) -> str:
@@ -76,43 +80,17 @@ class Packed:
 
     @property
     def name(self) -> str:
-        """All that it says, in one word."""
         shape = f"{self.width}x{self.vectors}x{self.columns}x{self.depth}"
-        return f"{self.precision}gemm_packed_{shape}" + "_beta" * self.beta
-
-
-def candidates(precision: str, vector: int, limits: Limits) -> list[Packed]:
-    """Kernels to try on a device, the most promising first.
-
-    Two multiply-adds per cycle, each of which takes four or five, need ten sums that do not wait for each other; and
-    all sums have to fit the registers, 16 of them, or 32 where vectors have 64 bytes. Two vectors by six columns take
-    12 registers for sums, two for A and one for B; three by four take all 16. Where there are 32 registers, twelve
-    columns fit; but a compiler may cut vectors of 64 bytes in two, which takes twice as many registers as it has then,
-    and half of the width is twice as fast. So that comes second, and first for a compiler that is known to take no such
-    vectors.
-    A vector of twice the device's width is two registers as well, of which some compilers make more.
-
-    Args:
-        precision: "s" or "d".
-        vector: elements of this precision in the device's own vectors.
-        limits: what the device's compiler takes.
-    """
-    width, size = max(2, vector), PRECISIONS[precision].size
-    shapes = [(width, 2, 6)]
-    if width * size == 64:
-        half = (width // 2, 2, 6)
-        shapes = [half, *shapes] if limits.vector < 16 else [*shapes, half, (width, 2, 12)]
-    else:
-        shapes += [(width, 3, 4), *([(2 * width, 1, 6)] if 2 * width <= limits.vector else [])]
-    return [Packed(precision, *shape) for shape in shapes]
+        return f"{self.precision}gemm_packed_{shape}" + ("_beta" if self.beta else "")
 
 
 def write(c: Packed) -> Text:
-    """The OpenCL C text of a kernel named ``gemm`` that multiplies packed operands.
+    """The OpenCL C text of a kernel named ``gemm``.
 
-    Its arguments are M, N, K; the rows and columns of C that a work-item computes, multiples of MR and NR; alpha; the
-    panels of A and of B; with beta also beta and C0, with the place of its first element and the distances of its rows
-    and its columns; whether this is the first part of the sum over k; and C, which has no gaps.
+    Its arguments are M, N, K; the rows and columns of C per work-item, multiples of MR and NR; alpha; the panels of A;
+    B, the offset of its first element, and the distances of its columns and of its steps of k; with beta also beta and
+    C0, with its offset and the distances of its rows and columns; whether this is the first part of the sum over k;
+    and C, likewise. Offsets and distances count elements.
     """
     return Text.of(_multiplication(c))
 
@@ -124,21 +102,22 @@ def _multiplication(c: Packed) -> Lines:
         // $name
         //
         // Computes: C = alpha A B$added if first is 1, and C = C + alpha A B if it is 0, of ${real}s, column-major.
-        //           A and B lie in panels: blocks of KC steps of k, in them panels of MR rows or NR columns, in
-        //           them one step of k after the other.
-        // Costs:    MR*NR accumulators; 1/MR + 1/NR loads per multiply-add, nearly all from the first cache.
+        //           A lies in panels: blocks of KC steps of k, in them panels of MR rows, in them one step of k
+        //           after the other.
+        // Costs:    MR*NR accumulators; 1/MR + 1/NR loads per multiply-add, nearly all from the L1 cache.
         // Requires: work-groups of one work-item; rows and columns multiples of MR and NR; any M, N and K.
 
         #define MR $rows // rows of the register block
         #define NR $columns // columns of the register block
         #define KC $depth // steps of k in a block
-        #define PANELS(size, side) (((size) + (side) - 1)/(side)*(side)) // rows or columns of all panels together
+        #define PANELS(size, side) (((size) + (side) - 1)/(side)*(side)) // rows of all panels together
 
         __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
         void gemm(const int M, const int N, const int K, const int rows, const int columns, const $real alpha,
-                  const __global $real* restrict A, const __global $real* restrict B,
+                  const __global $real* restrict A,
+                  const __global $real* restrict B, const long offset_b, const long apart_b, const long step_b,
                   $beta
-                  const int first, __global $real* C)
+                  const int first, __global $real* C, const long offset_c, const long down_c, const long across_c)
         {
             // identifiers: this work-item's part of C
             const int m0 = get_group_id(0)*rows;
@@ -153,7 +132,7 @@ def _multiplication(c: Packed) -> Lines:
                 for (int n = n0; n < n1; n += NR) {
                     for (int m = m0; m < m1; m += MR) {
                         const __global $vector* a = (const __global $vector*)(A + k0*PANELS(M, MR) + m*depth);
-                        const __global $real* b = B + k0*PANELS(N, NR) + n*depth;
+                        $columns_of_b
 
                         $compute
 
@@ -171,8 +150,9 @@ def _multiplication(c: Packed) -> Lines:
         columns=c.columns,
         depth=c.depth,
         beta=_beta(c),
-        compute=compute(c),
-        store=store(c),
+        columns_of_b=_columns_of_b(c),
+        compute=_compute(c),
+        store=_store(c),
     )
 
 
@@ -180,55 +160,72 @@ def _multiplication(c: Packed) -> Lines:
 def _beta(c: Packed) -> Lines:
     if not c.beta:
         return []
-    return [f"const {c.real} beta, const __global {c.real}* C0, const long offset_c, const int down, const int across,"]
+    return [f"const {c.real} beta, const __global {c.real}* C0,",
+            "const long offset_c0, const long down_c0, const long across_c0,"]  # fmt: skip
 
 
 @writes
-def compute(c: Packed) -> Lines:
-    """The register block. Every vector has a name, and nothing in the loop may be a function call, as `fma` and `vload`
-    are on some runtimes: all sums would go to memory and back."""
+def _columns_of_b(c: Packed) -> Lines:
+    """A pointer per column. Behind the last column of B the last one is read again, for sums that nobody stores."""
+    return [
+        f"const __global {c.real}* b{j} = B + offset_b + min(n + {j}, N - 1)*apart_b + k0*step_b;"
+        for j in range(c.columns)
+    ]
+
+
+@writes
+def _compute(c: Packed) -> Lines:
+    """The register block. Every vector has a name, and the loop calls no function, as `fma` and `vload` are on some
+    runtimes: all accumulators would go through memory."""
     block = [[f"c{j}_{i}" for i in range(c.vectors)] for j in range(c.columns)]
     return fill(
         """
         // accumulators: cJ_I is vector I of column J
-        $zeroes
+        $zeros
 
         // compute
+        long at = 0;
         for (int k = 0; k < depth; k++) {
             const $vector $loads;
             $products
             a += MR/$width;
-            b += NR;
+            at += step_b;
         }
         """,
         vector=c.vector,
         width=c.width,
-        zeroes=[f"{c.vector} " + ", ".join(f"{name} = 0" for name in column) + ";" for column in block],
+        zeros=[f"{c.vector} " + ", ".join(f"{name} = 0" for name in column) + ";" for column in block],
         loads=", ".join(f"a{i} = a[{i}]" for i in range(c.vectors)),
-        products=[
-            " ".join(f"{name} += a{i}*b[{j}];" for i, name in enumerate(column)) for j, column in enumerate(block)
-        ],
-    )
+        products=[" ".join(f"{name} += a{i}*b{j}[at];" for i, name in enumerate(column))
+                  for j, column in enumerate(block)],
+    )  # fmt: skip
 
 
 @writes
-def store(c: Packed) -> Lines:
-    """C from the register block, as far as it exists. Compilers make vectors of the loop over rows."""
-    element = "C[(n + j)*M + m + i]"
+def _store(c: Packed) -> Lines:
+    """C from the register block, as far as it exists. Compilers vectorise the loop over adjacent rows."""
     sums = [", ".join(f"c{j}_{i}" for i in range(c.vectors)) for j in range(c.columns)]
-    before = "beta*C0[offset_c + (m + i)*down + (n + j)*across]" if c.beta else "0"
+    before = "beta*C0[offset_c0 + (m + i)*down_c0 + (n + j)*across_c0]" if c.beta else "0"
+    loop = """
+            for (int i = 0; i < height; i++) {
+                const $real before = fresh ? $before : to[$at];
+                to[$at] = before + alpha*sum[i];
+            }
+    """
     return fill(
         """
         // store
         const $vector sums[NR][MR/$width] = {
             $sums
         };
-        const int there = min(MR, M - m); // rows of this block that exist
+        const int height = min(MR, M - m); // rows of this block that exist
         for (int j = 0; j < min(NR, N - n); j++) {
             const $real* sum = (const $real*)sums[j];
-            for (int i = 0; i < there; i++) {
-                const $real before = fresh ? $before : $element;
-                $element = before + alpha*sum[i];
+            __global $real* to = C + offset_c + m*down_c + (n + j)*across_c;
+            if (down_c == 1) {
+                $adjacent
+            } else {
+                $apart
             }
         }
         """,
@@ -236,119 +233,76 @@ def store(c: Packed) -> Lines:
         real=c.real,
         width=c.width,
         sums=[f"{{{row}}}," for row in sums],
-        before=before,
-        element=element,
+        adjacent=fill(loop, real=c.real, before=before, at="i"),
+        apart=fill(loop, real=c.real, before=before, at="i*down_c"),
     )
 
 
 def write_packing(c: Packed) -> Text:
-    """The OpenCL C text of a kernel named ``pack`` that copies both operands into panels.
+    """The OpenCL C text of a kernel named ``pack`` that copies A into panels.
 
-    Its arguments are M, N and K; each operand with the place of its first element, the distance of its rows (of A) or
-    columns (of B), and the distance of its steps of k, one of which is 1; and the panels of both. A work-item copies a
-    panel of one block of k: the first ones of A, the others of B.
+    Its arguments are M and K; A with the offset of its first element and the distances of its rows and of its steps of
+    k, one of which is 1; and the panels. A work-item copies the panel of one block of k.
     """
     return Text.of(_packing(c))
 
 
 @writes
 def _packing(c: Packed) -> Lines:
+    """Where neighbours in memory are neighbouring steps of k, a cache line of them is read at a time: rows whose
+    distance is a power of two evict each other from the L1 cache, and would have to be fetched again for each step."""
     return fill(
         """
-        // pack: MR rows of A, or NR columns of B, side by side, for one step of k after the other
+        // pack: MR rows of A side by side, for one step of k after the other
         //
-        // Requires: work-groups of one work-item: one for each panel of A and of B, and in the second dimension one
-        //           for each block of k.
+        // Requires: work-groups of one work-item: one per panel, and in the second dimension one per block of k.
 
-        #define MR $rows // rows of a panel of A
-        #define NR $columns // columns of a panel of B
+        #define MR $rows // rows of a panel
         #define KC $depth // steps of k in a block
-        #define PANELS(size, side) (((size) + (side) - 1)/(side)) // how many there are
-
-        $panel_of_a
-
-        $panel_of_b
+        #define PANELS(size, side) (((size) + (side) - 1)/(side)*(side)) // rows of all panels together
 
         __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-        void pack(const int M, const int N, const int K,
-                  $operands
-                  __global $real* restrict Apanels, __global $real* restrict Bpanels)
+        void pack(const int M, const int K,
+                  const __global $real* restrict A, const long offset_a, const long apart_a, const long step_a,
+                  __global $real* restrict panels)
         {
-            const int panel = get_group_id(0);
+            const int m = get_group_id(0)*MR; // first row of the panel
             const int k0 = get_group_id(1)*KC; // first step of k of the block
             const int depth = min(KC, K - k0);
-            if (panel < PANELS(M, MR)) {
-                const int m = panel*MR;
-                __global $real* to = Apanels + k0*PANELS(M, MR)*MR + m*depth;
-                panel_of_a(M, m, k0, depth, A + offset_a, apart_a, step_a, to);
+            const int height = min(MR, M - m); // rows that exist
+            A += offset_a + m*apart_a + k0*step_a;
+            panels += k0*PANELS(M, MR) + m*depth;
+            if (height < MR) {
+                for (int i = 0; i < MR*depth; i++) {
+                    panels[i] = 0;
+                }
+            }
+            if (step_a == 1) {
+                for (int first = 0; first < depth; first += $line) {
+                    const int end = min(first + $line, depth);
+                    for (int i = 0; i < height; i++) {
+                        for (int k = first; k < end; k++) {
+                            panels[k*MR + i] = A[i*apart_a + k];
+                        }
+                    }
+                }
+            } else if (height == MR) {
+                for (int k = 0; k < depth; k++) {
+                    for (int i = 0; i < MR; i++) {
+                        panels[k*MR + i] = A[k*step_a + i];
+                    }
+                }
             } else {
-                const int n = (panel - PANELS(M, MR))*NR;
-                __global $real* to = Bpanels + k0*PANELS(N, NR)*NR + n*depth;
-                panel_of_b(N, n, k0, depth, B + offset_b, apart_b, step_b, to);
+                for (int k = 0; k < depth; k++) {
+                    for (int i = 0; i < height; i++) {
+                        panels[k*MR + i] = A[k*step_a + i];
+                    }
+                }
             }
         }
         """,
         rows=c.rows,
-        columns=c.columns,
         depth=c.depth,
-        panel_of_a=panel(c, "a", "MR"),
-        panel_of_b=panel(c, "b", "NR"),
-        operands=arguments(c.precision, "AB"),
         real=c.real,
-    )
-
-
-@writes
-def panel(c: Packed, operand: str, side: str) -> Lines:
-    """The function that copies one panel. A whole one asks nothing of its elements, so that it becomes vectors.
-
-    Where neighbours in memory belong to neighbouring steps of k, these are read a line at a time: rows whose distance
-    is a power of two take each other's places in the first cache, and would have to be fetched again for each step.
-
-    Args:
-        operand, side: "a" and "MR", or "b" and "NR".
-    """
-    return fill(
-        """
-        // $sides p, p + 1, ... of $name, whose distance is apart, from step k0 on; zeroes where it has ended
-        void panel_of_$operand(const int size, const int p, const int k0, const int depth,
-                        const __global $real* restrict X, const int apart, const int step, __global $real* restrict to)
-        {
-            const int there = min($side, size - p);
-            X += (long)p*apart + (long)k0*step;
-            if (there < $side) {
-                for (int i = 0; i < $side*depth; i++) {
-                    to[i] = 0;
-                }
-            }
-            if (step == 1) {
-                for (int first = 0; first < depth; first += $line) {
-                    const int end = min(first + $line, depth);
-                    for (int i = 0; i < there; i++) {
-                        for (int k = first; k < end; k++) {
-                            to[k*$side + i] = X[i*apart + k];
-                        }
-                    }
-                }
-            } else if (there == $side) {
-                for (int k = 0; k < depth; k++) {
-                    for (int i = 0; i < $side; i++) {
-                        to[k*$side + i] = X[k*step + i];
-                    }
-                }
-            } else {
-                for (int k = 0; k < depth; k++) {
-                    for (int i = 0; i < there; i++) {
-                        to[k*$side + i] = X[k*step + i];
-                    }
-                }
-            }
-        }
-        """,
-        sides="rows" if operand == "a" else "columns",
-        name=operand.upper(),
-        operand=operand,
-        real=c.real,
-        side=side,
-        line=_LINE,
+        line=LINE,
     )

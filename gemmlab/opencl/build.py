@@ -66,12 +66,9 @@ class Built:
         with self._lock:
             return self.kernel(queue, global_size, local_size, *args)
 
-    def with_arguments(self, args) -> cl.Kernel:
+    def new_kernel(self) -> cl.Kernel:
         """A kernel object with arguments of its own, which no other launch changes."""
-        own = cl.Kernel(self._program, self.kernel.function_name)
-        for index, (value, kind) in enumerate(zip(args, self.types, strict=True)):
-            own.set_arg(index, value if kind is None else kind(value))
-        return own
+        return cl.Kernel(self._program, self.kernel.function_name)
 
 
 class Bound(NamedTuple):

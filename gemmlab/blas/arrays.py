@@ -68,7 +68,7 @@ def flag(name: str, value) -> bool:
     return bool(value)
 
 
-class Form(NamedTuple):
+class ArraySpec(NamedTuple):
     """How an array lies in memory: all that it takes to plan a product, and a key to remember the plan by.
 
     Attributes:
@@ -86,11 +86,11 @@ class Form(NamedTuple):
     size_bytes: int
 
     @property
-    def matrix(self) -> Form:
+    def matrix(self) -> ArraySpec:
         """The first of its matrices."""
         return self._replace(shape=self.shape[-2:], strides=self.strides[-2:])
 
-    def with_axis(self, axis: int) -> Form:
+    def with_axis(self, axis: int) -> ArraySpec:
         """With one more dimension, of one element, at this place: a vector as a row (0) or as a column (1)."""
         shape, strides = list(self.shape), list(self.strides)
         shape.insert(axis, 1)
@@ -104,15 +104,58 @@ class Form(NamedTuple):
         return (*(0 for _ in range(len(shape) - len(own))), *own)
 
 
-def form(x) -> Form:
-    """The form of a device array, or that in which a NumPy array is uploaded: without gaps, as `by_columns` says."""
-    if not isinstance(x, np.ndarray):
-        return Form(x.dtype, x.shape, x.strides, x.offset, x.base_data.size if x.size else 0)
+def spec_of(x) -> ArraySpec:
+    """How a device array lies in its buffer, or a NumPy array in the memory that it spans."""
+    if isinstance(x, np.ndarray):
+        return ArraySpec(x.dtype, x.shape, x.strides, 0, _span(x))
+    return ArraySpec(x.dtype, x.shape, x.strides, x.offset, x.base_data.size if x.size else 0)
+
+
+def uploaded_spec(x: np.ndarray) -> ArraySpec:
+    """How a copy of a NumPy array lies on a device: without gaps, as `by_columns` says."""
     if by_columns(x):
         *batch, rows, cols = x.shape
         *steps, across, down = compact_strides((*batch, cols, rows), x.itemsize)
-        return Form(x.dtype, x.shape, (*steps, down, across), 0, x.nbytes)
-    return Form(x.dtype, x.shape, compact_strides(x.shape, x.itemsize), 0, x.nbytes)
+        return ArraySpec(x.dtype, x.shape, (*steps, down, across), 0, x.nbytes)
+    return ArraySpec(x.dtype, x.shape, compact_strides(x.shape, x.itemsize), 0, x.nbytes)
+
+
+def _span(x: np.ndarray) -> int:
+    """Bytes from the first element of an array with positive strides to the end of its last one."""
+    if not x.size:
+        return 0
+    return x.itemsize + sum((size - 1) * stride for size, stride in zip(x.shape, x.strides, strict=True))
+
+
+def lendable(x: np.ndarray) -> np.ndarray:
+    """The array itself if kernels can read it where it is, or else a row-major copy.
+
+    It may be any array without gaps, and a matrix that is part of a larger one.
+    """
+    if x.flags.aligned:
+        if x.flags.c_contiguous or by_columns(x):
+            return x
+        if x.ndim == 2 and x.size:
+            (rows, cols), (down, across), each = x.shape, x.strides, x.itemsize
+            row_major = across == each and (rows == 1 or down >= cols * each)
+            column_major = down == each and (cols == 1 or across >= rows * each)
+            if (row_major or column_major) and down % each == across % each == 0 and down > 0 and across > 0:
+                return x
+    return np.ascontiguousarray(x)
+
+
+def borrowed(context: cl.Context, x: np.ndarray | None) -> Any:
+    """A buffer in the memory of an array; see `gemmlab.opencl.lending`. None for one without elements.
+
+    It is writable where the array is: Intel's runtime copies buffers that are only for reading, unless they begin at a
+    multiple of 128 bytes.
+    """
+    if x is None or not x.size:
+        return None
+    if not x.flags.forc:  # a buffer takes contiguous memory: all from the first element to the last
+        x = np.lib.stride_tricks.as_strided(x, (_span(x) // x.itemsize,), (x.itemsize,), writeable=x.flags.writeable)
+    access = cl.mem_flags.READ_WRITE if x.flags.writeable else cl.mem_flags.READ_ONLY
+    return cl.Buffer(context, access | cl.mem_flags.USE_HOST_PTR, hostbuf=x)
 
 
 def by_columns(x: np.ndarray) -> bool:
@@ -129,7 +172,7 @@ def compact_strides(shape: tuple[int, ...], each: int) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def check_inside(name: str, lies: Form) -> None:
+def check_inside(name: str, lies: ArraySpec) -> None:
     """Refuse a device array that is not what its buffer holds: PyOpenCL makes one of any shape, offset and strides.
 
     Raises:
@@ -169,7 +212,7 @@ def _overlap(x, y) -> bool:
     return first <= end and begin <= last
 
 
-def _reach(x: cla.Array | Form) -> tuple[int, int]:
+def _reach(x: cla.Array | ArraySpec) -> tuple[int, int]:
     """The first and the last byte of a device array's elements in its buffer."""
     steps = [(size - 1) * stride for size, stride in zip(x.shape, x.strides, strict=True)]
     return x.offset + sum(s for s in steps if s < 0), x.offset + sum(s for s in steps if s > 0) + x.dtype.itemsize - 1
@@ -207,7 +250,7 @@ def _owner(queue: cl.CommandQueue) -> Device:
     return of_queue(in_order(queue))
 
 
-def swapped(name: str, lies: Form, trans: bool = False, conjugated: bool = False) -> Operand:
+def swapped(name: str, lies: ArraySpec, trans: bool = False, conjugated: bool = False) -> Operand:
     """The transpose of a matrix (or, where `trans`, the matrix itself) as an operand of the swapped, column-major
     product.
 
