@@ -7,14 +7,14 @@ import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 import pytest
+from configurations import on_device
 from texts import SMALL, edited
 
 import gemmlab
 from gemmlab import catalog, check, matmul
 from gemmlab.bench import libraries, tuning
-from gemmlab.blas import products
-from gemmlab.blas.operands import form, swapped
-from gemmlab.blas.passes import Matrix, Session, placed
+from gemmlab.blas.arrays import spec_of, swapped
+from gemmlab.blas.plan import Builder, Matrix, Plan, placed
 from gemmlab.blas.problem import Layout, Problem
 from gemmlab.catalog import Limits, sources
 from gemmlab.family import selection
@@ -91,19 +91,25 @@ STRANGE = (np.inf, -np.inf, np.nan, 1e-40, -1e-38, 2.0**-101, 3.3e38, -(2.0**127
 ORDINARY = (0.0, -0.0, 1.0, 2.0**-100, -1.6e38, 1e30, 1e-30)
 
 
+def has_unsplittable(device, *matrices: Matrix) -> bool:
+    """Whether a plan that looks for such numbers is followed by the other one."""
+    builder, followed = Builder(device.queue, device), []
+    builder.look_for_unsplittable(*matrices)
+    builder.plan(otherwise=lambda: followed.append(True) or Plan(()))(device.queue)
+    return bool(followed)
+
+
 @pytest.mark.parametrize("value", STRANGE + ORDINARY)
 def test_numbers_that_do_not_split_are_found(value, device):
-    session = Session(device.queue, device)
-
     def uploaded(x):
-        return Matrix(session.upload(x), Layout.compact(*x.shape[::-1]))
+        return Matrix(on_device(device, x), Layout.compact(*x.shape[::-1]))
 
     for shape in ((1, 1), (65, 3), (7, 600), (5000, 2)):
         for place in ((0, 0), (-1, -1)):
             x = np.ones(shape, np.float32)
             x[place] = value
-            assert session.has_unsplittable(uploaded(x)) == (value in STRANGE or value != value), (shape, place)
-            assert session.has_unsplittable(uploaded(np.ones_like(x)), uploaded(x)) == (value not in ORDINARY)
+            assert has_unsplittable(device, uploaded(x)) == (value in STRANGE or value != value), (shape, place)
+            assert has_unsplittable(device, uploaded(np.ones_like(x)), uploaded(x)) == (value not in ORDINARY)
 
 
 @pytest.mark.parametrize("kernel", TENSOR)
@@ -125,9 +131,8 @@ def test_only_what_lies_in_the_matrix_is_looked_at(device):
     around = np.full((9, 12), np.inf, np.float32)
     around[2:7, 3:9] = 1
     whole = cla.to_device(device.queue, around)
-    session = Session(device.queue, device)
     for block, strange in ((whole[2:7, 3:9], False), (whole[2:8, 3:9], True), (whole[2:7, 2:9], True)):
-        assert session.has_unsplittable(placed(block.base_data, swapped("x", form(block)))) == strange
+        assert has_unsplittable(device, placed(block.base_data, swapped("x", spec_of(block)))) == strange
 
 
 LOST = {
@@ -166,11 +171,12 @@ def test_a_last_column_without_room_behind_it_is_copied(kernel, able):
     other = cla.to_device(able.queue, np.ascontiguousarray(b))
     chosen = launch.Kernel(catalog[kernel], SMALL[kernel], able, able.context)
     for x, y, want in ((tight, other, a @ b), (other.T, tight.T, (a @ b).T)):
-        session = Session(able.queue, able)
-        problem = Problem(want.shape[1], want.shape[0], x.shape[1], swapped("b", form(y)), swapped("a", form(x)))
-        out = session.new(Layout.compact(problem.m, problem.n))
-        products.multiply(session, chosen, problem, y.base_data, x.base_data, out)
-        host = np.empty(want.shape, np.float32)
+        builder = Builder(able.queue, able)
+        problem = Problem(want.shape[1], want.shape[0], x.shape[1], swapped("b", spec_of(y)), swapped("a", spec_of(x)))
+        host = np.full(want.shape, np.nan, np.float32)
+        out = Matrix(on_device(able, host), Layout.compact(problem.m, problem.n))
+        builder.multiply(chosen, problem, y.base_data, x.base_data, out)
+        builder.plan()(able.queue)
         cl.enqueue_copy(able.queue, host, out.buffer)
         assert np.array_equal(host, want)
 
