@@ -112,6 +112,13 @@ class Planned(NamedTuple):
     plan: Plan | None
 
 
+@cached(64)
+def _prototype(queue: cl.CommandQueue, shape: tuple[int, ...], dtype: np.dtype) -> cla.Array:
+    """An array to copy: PyOpenCL makes a new one in 15 microseconds, which a small product does not take, and a copy in
+    one. It has no memory worth the name."""
+    return cla.Array(queue, shape, dtype, data=cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, dtype.itemsize))
+
+
 def _sizes(call: Call, a: ArraySpec, b: ArraySpec) -> tuple[int, int, int]:
     """m, n and k of op(a) op(b), which is m x n; ValueError for shapes that do not match."""
     (m, k) = a.shape[-2:] if call.ta == "N" else a.shape[:-3:-1]
@@ -288,8 +295,9 @@ def _on_device(request: Request, op: Operation, out: Any, queue: cl.CommandQueue
     allocate = allocator or pool_of(queue).allocate
     result = out
     if out is None:
-        memory = allocate(max(1, prod(planned.shape) * op.a.dtype.itemsize))
-        result = cla.Array(queue, planned.shape, op.a.dtype, allocator=allocator, data=memory)
+        result = _prototype(queue, planned.shape, op.a.dtype).with_queue(queue)
+        result.base_data = allocate(max(1, result.nbytes))
+        result.allocator, result.events = allocator, []
     if planned.plan is None:
         return result
     buffers = [None if x is None else x.base_data for x in (*arrays[:3], result)]
