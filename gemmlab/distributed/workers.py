@@ -89,7 +89,7 @@ def private_folder() -> TemporaryDirectory:
     """A temporary folder of this user alone, for the blocks that workers put on disk.
 
     Dask's default, /tmp/dask-scratch-space, may belong to another user, who could exchange the
-    pickled blocks in it.
+    pickled blocks in it, or add modules: Dask prepends the folder to ``sys.path``.
     """
     where = dask.config.get("temporary-directory", None)
     return TemporaryDirectory(prefix="gemmlab-dask-", dir=where, ignore_cleanup_errors=True)
@@ -167,15 +167,8 @@ def cluster(
             f"{d.name} ({number})": {"cls": Nanny, "options": {**given, **shared}}
             for number, (d, given) in enumerate(zip(used, options(used, memory_bytes), strict=True))
         }
-        scheduler = {
-            "cls": Scheduler,
-            "options": {
-                "host": LOOPBACK,
-                "dashboard": dashboard,
-                "dashboard_address": HTTP_ADDRESS,
-                "security": security,
-            },
-        }
+        served = {"dashboard": dashboard, "dashboard_address": HTTP_ADDRESS}
+        scheduler = {"cls": Scheduler, "options": {**served, **shared}}
         with _start(workers, scheduler, security) as processes, Client(processes) as client:
             client.wait_for_workers(len(used))
             yield client
