@@ -145,6 +145,7 @@ def test_a_worker_listens_on_loopback_alone(device, tmp_path):
 
 
 @linux
+@pytest.mark.system
 def test_a_worker_with_a_host_says_what_that_means(device):
     if not (own := listening.own_addresses()):
         pytest.skip("this machine has no address but loopback")
@@ -159,6 +160,7 @@ def test_a_worker_with_a_host_says_what_that_means(device):
     assert host in sentence and "run code as this user" in sentence
 
 
+@pytest.mark.system
 def test_a_worker_with_tls(device, certificate, security):
     cert, key = certificate
     options = {"n_workers": 0, "host": workers.LOOPBACK, "dashboard_address": None}
@@ -170,6 +172,7 @@ def test_a_worker_with_tls(device, certificate, security):
             assert is_right_on(client)
 
 
+@pytest.mark.system
 def test_a_cluster_with_tls_refuses_a_client_without(device, security):
     with distributed.cluster([device], dashboard=False, security=security) as client:
         assert all(address.startswith("tls://") for address in distributed.survey(client))
