@@ -97,10 +97,9 @@ def auto(
 
 def _on_a_cpu(device: Device, m: int, n: int, k: int, dtype: np.dtype) -> choice.Explanation:
     check_double(letter_of(dtype), device)
-    kernel = packed.kernel_for(device, dtype)
-    params = {"width": kernel.width, "vectors": kernel.vectors, "columns": kernel.columns, "depth": kernel.depth}
-    why = f"{kernel.rows} x {kernel.columns} elements of C fit this CPU's vector registers; A is packed into panels."
-    return choice.Explanation(m, n, k, dtype.name, "packed", params, why)
+    blocks = packed.Blocks.of(device, dtype)
+    why = f"{blocks.rows} x {packed.COLUMNS} elements of C fit this CPU's vector registers; A is packed into panels."
+    return choice.Explanation(m, n, k, dtype.name, "packed", {"WIDTH": blocks.width, "KC": blocks.depth}, why)
 
 
 def _sizes(m: int, n: int, k: int) -> tuple[int, int, int]:

@@ -1,10 +1,17 @@
-"""What users hand in: arrays on either side, scalars and flags; checked, and seen as the kernels see them."""
+"""What users hand in: arrays on either side, scalars and flags; checked, and seen as the kernels see them.
+
+A CPU's kernels use the memory of NumPy arrays. A kernel that was given such memory goes on writing there after Python
+has lost interest: OpenCL does not keep the array alive, and Ctrl-C raises KeyboardInterrupt after any step of Python.
+So `borrowed` memory is used within `lend`, which does not end, by return or by any exception, before the device has
+finished with it.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from numbers import Complex, Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyopencl as cl
@@ -14,6 +21,8 @@ from ..caches import cached
 from ..opencl.devices import Device, find_device, of_queue
 from ..opencl.launch import in_order
 from .problem import Layout, Operand
+
+_T = TypeVar("_T")
 
 #: The types of elements that products take.
 DTYPES = tuple(np.dtype(name) for name in ("float32", "float64", "complex64", "complex128"))
@@ -104,11 +113,10 @@ class ArraySpec(NamedTuple):
         return (*(0 for _ in range(len(shape) - len(own))), *own)
 
 
-def spec_of(x) -> ArraySpec:
-    """How a device array lies in its buffer, or a NumPy array in the memory that it spans."""
-    if isinstance(x, np.ndarray):
-        return ArraySpec(x.dtype, x.shape, x.strides, 0, _span(x))
-    return ArraySpec(x.dtype, x.shape, x.strides, x.offset, x.base_data.size if x.size else 0)
+def spec_of(x: cla.Array) -> ArraySpec:
+    """How a device array lies in its buffer."""
+    memory: Any = x.base_data
+    return ArraySpec(x.dtype, x.shape, x.strides, x.offset, memory.size if x.size else 0)
 
 
 def uploaded_spec(x: np.ndarray) -> ArraySpec:
@@ -120,32 +128,33 @@ def uploaded_spec(x: np.ndarray) -> ArraySpec:
     return ArraySpec(x.dtype, x.shape, compact_strides(x.shape, x.itemsize), 0, x.nbytes)
 
 
-def _span(x: np.ndarray) -> int:
-    """Bytes from the first element of an array with positive strides to the end of its last one."""
-    if not x.size:
-        return 0
-    return x.itemsize + sum((size - 1) * stride for size, stride in zip(x.shape, x.strides, strict=True))
-
-
-def lendable(x: np.ndarray) -> np.ndarray:
-    """The array itself if kernels can read it where it is, or else a row-major copy.
+def lendable(x: np.ndarray) -> tuple[np.ndarray, ArraySpec]:
+    """The array itself if kernels can read it where it is, or else a row-major copy; and how that lies in memory.
 
     It may be any array without gaps, and a matrix that is part of a larger one.
     """
-    if x.flags.aligned:
-        if x.flags.c_contiguous or by_columns(x):
-            return x
-        if x.ndim == 2 and x.size:
-            (rows, cols), (down, across), each = x.shape, x.strides, x.itemsize
-            row_major = across == each and (rows == 1 or down >= cols * each)
-            column_major = down == each and (cols == 1 or across >= rows * each)
-            if (row_major or column_major) and down % each == across % each == 0 and down > 0 and across > 0:
-                return x
-    return np.ascontiguousarray(x)
+    compact = x.flags.aligned and (x.flags.c_contiguous or by_columns(x))
+    if not (compact or _is_part_of_a_matrix(x)):
+        x = np.ascontiguousarray(x)
+    size_bytes = x.nbytes
+    if not x.flags.forc:
+        size_bytes = x.itemsize + sum((size - 1) * stride for size, stride in zip(x.shape, x.strides, strict=True))
+    return x, ArraySpec(x.dtype, x.shape, x.strides, 0, size_bytes)
+
+
+def _is_part_of_a_matrix(x: np.ndarray) -> bool:
+    """Whether one dimension of a matrix is contiguous, and its rows (or columns) do not overlap."""
+    if x.ndim != 2 or not x.size or not x.flags.aligned:
+        return False
+    (rows, cols), (down, across), each = x.shape, x.strides, x.itemsize
+    row_major = across == each and (rows == 1 or down >= cols * each)
+    column_major = down == each and (cols == 1 or across >= rows * each)
+    whole = down > 0 and across > 0 and down % each == across % each == 0
+    return whole and (row_major or column_major)
 
 
 def borrowed(context: cl.Context, x: np.ndarray | None) -> Any:
-    """A buffer in the memory of an array; see `gemmlab.opencl.lending`. None for one without elements.
+    """A buffer in the memory of a `lendable` array, to be used within `lend`; None for one without elements.
 
     It is writable where the array is: Intel's runtime copies buffers that are only for reading, unless they begin at a
     multiple of 128 bytes.
@@ -153,9 +162,43 @@ def borrowed(context: cl.Context, x: np.ndarray | None) -> Any:
     if x is None or not x.size:
         return None
     if not x.flags.forc:  # a buffer takes contiguous memory: all from the first element to the last
-        x = np.lib.stride_tricks.as_strided(x, (_span(x) // x.itemsize,), (x.itemsize,), writeable=x.flags.writeable)
+        span = 1 + sum((size - 1) * (stride // x.itemsize) for size, stride in zip(x.shape, x.strides, strict=True))
+        x = np.lib.stride_tricks.as_strided(x, (span,), (x.itemsize,), writeable=x.flags.writeable)
     access = cl.mem_flags.READ_WRITE if x.flags.writeable else cl.mem_flags.READ_ONLY
     return cl.Buffer(context, access | cl.mem_flags.USE_HOST_PTR, hostbuf=x)
+
+
+def lend(work: Callable[[], _T], *waits: Callable[[], object]) -> _T:
+    """Call `work`, which enqueues commands on borrowed memory, and wait for them; return what `work` returned.
+
+    Args:
+        work: a function without arguments, which keeps a reference to the memory.
+        waits: functions that return once the commands are done, such as `queue.finish`.
+
+    Raises:
+        What `work` or a wait raises, after `complete(*waits)`.
+    """
+    try:
+        result = work()
+        for wait in waits:
+            wait()
+        return result
+    except BaseException:
+        complete(*waits)
+        raise
+
+
+def complete(*waits: Callable[[], object]) -> None:
+    """Call each wait until it returns, however often it is interrupted: a second Ctrl-C has to wait as well."""
+    for wait in waits:
+        while True:
+            try:
+                wait()
+                break
+            except cl.Error:  # the device is lost, and does not write any more
+                break
+            except BaseException:  # the caller raises the first exception
+                continue
 
 
 def by_columns(x: np.ndarray) -> bool:

@@ -20,8 +20,7 @@ import pyopencl as cl
 
 from ..caches import cached
 from ..opencl.devices import Device
-from ..opencl.lending import complete
-from .arrays import ArraySpec, by_columns, compact_strides
+from .arrays import ArraySpec, by_columns, compact_strides, complete
 from .plan import pool_of, trim
 
 #: Bytes of the matrices of a product from which on it pays.

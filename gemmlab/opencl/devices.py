@@ -180,18 +180,9 @@ def trouble(d: cl.Device) -> str:
     return ""
 
 
-#: The process that looked for devices: a copy of it, made by `fork`, has another number.
+#: The number of the process that looked for devices. A copy of it, made by `fork`, has the memory of a runtime but
+#: none of its threads, for which most runtimes would wait forever: it is refused.
 _process: list[int] = []
-
-
-def _refuse_copies() -> None:
-    """Refuse to compute in a copy of the process that looked for devices: a fork copies a runtime's memory but none of
-    its threads, for which most runtimes would wait forever."""
-    if _process and _process[0] != os.getpid():
-        raise RuntimeError(
-            "this process was forked after OpenCL had started, and OpenCL does not work in such a copy: start "
-            "processes by multiprocessing.get_context('spawn'), or use gemmlab for the first time in the child"
-        )
 
 
 @lru_cache(maxsize=1)
@@ -241,7 +232,11 @@ def find_device(device: Device | int | str | None = None) -> Device:
         TypeError: if `device` is none of these.
         RuntimeError: in a process that was forked after its parent had found the devices.
     """
-    _refuse_copies()
+    if _process and _process[0] != os.getpid():
+        raise RuntimeError(
+            "this process was forked after OpenCL had started, and OpenCL does not work in such a copy: start "
+            "processes by multiprocessing.get_context('spawn'), or use gemmlab for the first time in the child"
+        )
     if isinstance(device, Device):
         return device
     found = _find()

@@ -3,7 +3,7 @@
 import pyopencl as cl
 import pytest
 
-from gemmlab.opencl.lending import complete, lend
+from gemmlab.blas.arrays import complete, lend
 
 
 class Queue:
