@@ -7,13 +7,13 @@ import numpy as np
 
 import gemmlab
 from gemmlab import check, model, simt
-from gemmlab.bench import edges, landscape, records
+from gemmlab.bench import landscape, records
 from gemmlab.bench import tiles as rates
 from gemmlab.catalog import sources
 from gemmlab.family import Configuration, split, tiles, write
-from gemmlab.model import cluster, divergence, tf32
 from gemmlab.simt import views
 from gemmlab.widgets import board
+from lessons import cluster, divergence, edges, tf32
 
 
 class _Missing(Exception):

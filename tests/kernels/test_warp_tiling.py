@@ -14,10 +14,10 @@ from texts import SMALL, edited, intel, without_barrier
 
 import gemmlab
 from gemmlab import catalog, check, matmul, model
-from gemmlab.bench import edges
 from gemmlab.catalog import sources
 from gemmlab.opencl import launch
 from gemmlab.opencl.launch import BuildError, Kernel
+from lessons import edges
 
 SPEC = catalog["warp_tiling"]
 TINY = SPEC.complete(SMALL["warp_tiling"])

@@ -2,12 +2,12 @@
 
 import itertools
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gemmlab import model
-from gemmlab.bench import cuda
 
 
 def test_arithmetic_on_paper():
@@ -161,18 +161,32 @@ def test_every_tile_has_one_place_in_the_order(rows, columns, order):
         assert down == sorted(down)  # in it down a column, then on to the next
 
 
-def test_nonsense_for_the_time_line_the_stride_and_cuda_is_an_error():
+def test_nonsense_for_the_time_line_and_the_stride_is_an_error():
     for bad in ({"tiles": 0}, {"buffers": 3}, {"groups": 0}):
         with pytest.raises(ValueError, match=next(iter(bad))):
             model.timeline(**{"tiles": 4, "load": 3, "compute": 2, **bad})
     with pytest.raises(ValueError, match="stride must be at least 1, not 0"):
         model.stride_turns(0)
-    for kernel, params in ((4, {}), (11, {}), ("warp_tiling", {}), (7, {"WIDTH": 8})):
-        with pytest.raises(ValueError, match="CUDA"):
-            cuda.translate(kernel, params)
 
 
 def test_a_group_takes_its_share():
     shares = model.occupancy_shares(model.H200, 768, 40, 0)
     assert shares["work-items"] == 768 / 2048 and shares["local memory"] == 0 and shares["groups"] == 1 / 32
     assert shares["registers"] == 768 * 40 / 65536
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 30), st.integers(0, 30))
+def test_shifted_tiles_are_inside_and_own_every_element_once(rows, cols, more_rows, more_cols):
+    m, n = rows + more_rows, cols + more_cols
+    owned = np.zeros((m, n), int)
+    for top, left, up, over in model.shifts(m, n, rows, cols):
+        assert 0 <= top <= m - rows and 0 <= left <= n - cols
+        assert 0 <= up < rows and 0 <= over < cols
+        owned[top + up : top + rows, left + over : left + cols] += 1
+    assert (owned == 1).all()
+
+
+def test_shifted_tiles_need_a_whole_tile():
+    with pytest.raises(ValueError, match="3 x 8 is less than a tile of 4 x 4"):
+        model.shifts(3, 8, 4, 4)

@@ -19,8 +19,8 @@ from nbconvert import HTMLExporter
 
 from gemmlab import catalog, model
 from gemmlab.catalog import sources
-from gemmlab.model import tf32
 from gemmlab.opencl.devices import devices
+from lessons import tf32
 
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 CHAPTERS = [
