@@ -72,7 +72,7 @@ def roofline(
         ax.plot([x, x], [y, model.roofline(peaks, x)], color=colour, linewidth=1, linestyle=":")
         ax.plot([x], [y], "o", color=colour, markersize=8, label=name)
     _plain_log(ax)
-    ax.legend(frameon=False, labelcolor=INK, fontsize=9, loc="lower right")
+    ax.legend(frameon=False, labelcolor=INK, fontsize=9, loc="best")
     ax.set(xlabel="floating-point operations per byte", ylabel="GFLOPS")
     ax.set_title(title if len(title) <= 70 else title[:68] + " …", color=INK, fontsize=9)
     return picture

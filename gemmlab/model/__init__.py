@@ -1,4 +1,4 @@
-"""Performance on paper: operations and bytes, roofline, ceilings, banks, occupancy, time lines.
+"""Performance on paper: operations and bytes, roofline, ceilings, banks, occupancy.
 
 No device is needed: a chip is a few numbers (`K40M`, `H100`, `H200`), which can also be measured
 (`gemmlab.peaks`, `measured`). What a kernel needs is counted by running its text (`costs`);
@@ -20,7 +20,6 @@ from .chip import (
 )
 from .costs import Costs, costs
 from .explain import Explanation, explain
-from .schedule import Span, idle, ordered, pieces, shifts, timeline
 from .traffic import (
     Peaks,
     flops,
@@ -44,13 +43,11 @@ __all__ = [
     "K40M",
     "Multiprocessor",
     "Peaks",
-    "Span",
     "ceilings",
     "costs",
     "explain",
     "flops",
     "gflops",
-    "idle",
     "intensity",
     "least_bytes",
     "loads",
@@ -58,15 +55,11 @@ __all__ = [
     "multiprocessor",
     "occupancy",
     "occupancy_shares",
-    "ordered",
     "percent",
-    "pieces",
     "requested_bytes",
     "ridge",
     "roofline",
-    "shifts",
     "stride_turns",
     "tile_intensity",
-    "timeline",
     "turns",
 ]

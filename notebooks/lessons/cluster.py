@@ -292,12 +292,10 @@ def draw_scaling(times: Mapping[int, Times], title: str = "") -> Picture:
         title: such as what the devices are.
     """
     shares = {p: 100 * share for p, share in efficiency(times).items()}
-    half = next((p for p, share in shares.items() if share < 50), None)
+    half = next((p for p, share in shares.items() if share < 50), 0)
     fastest = min(times, key=lambda p: times[p].total)
-    if half:
-        said = f"below half of linear from {half:,} devices on"
-    else:
-        said = "above half of linear throughout"
+    below = f"below half of linear from {half:,} devices on"
+    said = below if half else "above half of linear throughout"
     alt = f"{title}: {said}, because of {times[half or fastest].bound}; fastest with {fastest:,}"
     picture = Picture(7.5, 3.4, alt)
     ax = picture.axes_plain()

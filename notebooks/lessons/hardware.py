@@ -102,12 +102,38 @@ def occupancy(
     return picture
 
 
+def shifted(m: int, n: int, rows: int, cols: int) -> list[tuple[int, int, int, int]]:
+    """The tiles of an m x n matrix in kernel 13, numbered down the columns.
+
+    A tile that would reach beyond the matrix is moved back until it is inside. It still stores only
+    the elements that it had inside the matrix before it was moved.
+
+    Args:
+        m, n: rows and columns of the matrix.
+        rows, cols: of a tile.
+
+    Returns:
+        (first row, first column, rows moved up, columns moved left) of each tile.
+
+    Raises:
+        ValueError: if the matrix is smaller than a tile.
+    """
+    if m < rows or n < cols:
+        raise ValueError(f"{m} x {n} is less than a tile of {rows} x {cols}")
+    found = []
+    for left in range(0, n, cols):
+        for top in range(0, m, rows):
+            row, column = min(top, m - rows), min(left, n - cols)
+            found.append((row, column, top - row, left - column))
+    return found
+
+
 def shifts(m: int, n: int, rows: int, cols: int) -> Picture:
     """The tiles of an m x n matrix after the last ones have moved back inside.
 
-    The arguments and errors are those of `model.shifts`.
+    The arguments and errors are those of `shifted`.
     """
-    groups = model.shifts(m, n, rows, cols)
+    groups = shifted(m, n, rows, cols)
     picture = Picture(6.5, 3.6, "")
     ax = picture.axes_plain()
     movers: dict[str, list[int]] = {where: [] for _, where in _SHIFTS.values()}

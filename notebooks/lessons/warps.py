@@ -9,11 +9,11 @@ import numpy as np
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 
-from gemmlab import model
 from gemmlab.draw.picture import GREEN, INK, MAGENTA, Picture, count, text_colour
 from gemmlab.model.costs import local_turns
 from gemmlab.simt import ProductRun, simulate, views
 from gemmlab.simt.machine import WARP
+from lessons.schedules import ordered
 
 #: The kernels that are drawn side by side.
 KERNELS = (10, 15)
@@ -115,10 +115,10 @@ def order(rows: int, columns: int, places: int, ORDER: int = 1) -> Picture:
     Args:
         rows, columns: of tiles in C.
         places: work-groups that run at the same time.
-        ORDER: rows of tiles in a band (`model.ordered`).
+        ORDER: rows of tiles in a band (`schedules.ordered`).
     """
     number = min(places, rows * columns)
-    first = [model.ordered(tile, rows, columns, ORDER) for tile in range(number)]
+    first = [ordered(tile, rows, columns, ORDER) for tile in range(number)]
     down, across = (len(set(side)) for side in zip(*first, strict=True))
     alt = (
         f"ORDER={ORDER}: the first {number} of {rows} x {columns} tiles want "

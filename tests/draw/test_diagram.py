@@ -8,13 +8,13 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from conftest import in_part
-from pictures import assert_can_be_shown, words
 
 from gemmlab import model, simulate
 from gemmlab.catalog import sources
 from gemmlab.draw import diagram, replay
 from gemmlab.draw.picture import RED
 from gemmlab.simt import views
+from pictures import assert_can_be_shown, words
 
 BLOCKS = {"TSM": 8, "TSN": 8, "TSK": 4, "WPTM": 2, "WPTN": 4, "UNROLL": 1}
 #: Of every kernel small parameters, and M, N, K: several groups, two or three tiles along K.

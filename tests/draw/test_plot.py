@@ -3,13 +3,13 @@
 from xml.etree import ElementTree
 
 import pytest
-from pictures import assert_can_be_shown
 
 from gemmlab import model
 from gemmlab.bench import sweeps
 from gemmlab.catalog import catalog
 from gemmlab.draw import ceilings, plot
 from gemmlab.draw.picture import BLUE, GREEN, Picture, count, short
+from pictures import assert_can_be_shown
 
 BOTH = {"here": {1: 10.0, 2: 25.0, 3: 150.0}, "NVIDIA H200": {1: 6399.8, 2: 7102.8}}
 RUNS = {

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gemmlab import catalog, model
-from lessons import warps
+from lessons import schedules, warps
 
 BLOCKS = [(p, q, rows) for p in (4, 8) for q in (4, 8) for rows in (4, 8, 16) if p * rows <= 128]
 
@@ -54,7 +54,7 @@ def test_the_picture_of_an_order_says_what_a_wave_wants():
 @settings(max_examples=300, deadline=None)
 @given(st.integers(1, 20), st.integers(1, 20), st.integers(1, 40))
 def test_pieces_are_the_line_each_step_once(tiles, steps, groups):
-    cut = model.pieces(tiles, steps, groups)
+    cut = schedules.pieces(tiles, steps, groups)
     assert len(cut) == groups
     line = [
         (tile, first + i) for parts in cut for tile, first, number in parts for i in range(number)
@@ -64,20 +64,20 @@ def test_pieces_are_the_line_each_step_once(tiles, steps, groups):
     assert max(lengths) - min(lengths) <= 1
     # what the kernel's memory for pieces relies on: a group cuts two tiles at most, its first and its last
     assert all(number == steps for parts in cut for _, _, number in parts[1:-1])
-    waves, equal = model.idle(tiles, steps, groups)
+    waves, equal = schedules.idle(tiles, steps, groups)
     assert 0 <= equal <= waves + 1e-12 < 1
 
 
 def test_pieces_of_the_header():
     """The kernel's header draws three tiles for four groups."""
-    assert model.pieces(3, 4, 4) == [
+    assert schedules.pieces(3, 4, 4) == [
         [(0, 0, 3)],
         [(0, 3, 1), (1, 0, 2)],
         [(1, 2, 2), (2, 0, 1)],
         [(2, 1, 3)],
     ]
-    assert model.pieces(1, 8, 4) == [[(0, 2 * group, 2)] for group in range(4)]
-    assert model.pieces(2, 3, 2) == [[(0, 0, 3)], [(1, 0, 3)]]
+    assert schedules.pieces(1, 8, 4) == [[(0, 2 * group, 2)] for group in range(4)]
+    assert schedules.pieces(2, 3, 2) == [[(0, 0, 3)], [(1, 0, 3)]]
     assert catalog["warp_tiling"].workspace(
         catalog["warp_tiling"].defaults | {"GROUPS": 3}
     ) == 3 * (2 * 128 * 64 + 1)
