@@ -25,8 +25,8 @@ def bars(ceilings: Sequence[Ceiling], measured: float | None = None, title: str 
     for c in ceilings:
         low = "" if c.low == c.share else f"{percent(c.low)} to "
         words[c.resource] = low + percent(c.share)
-    said = "; ".join(f"{resource} {allowed}" for resource, allowed in words.items())
-    alt = f"{title or 'A kernel'}: {said}"
+    phrases = "; ".join(f"{resource} {allowed}" for resource, allowed in words.items())
+    alt = f"{title or 'A kernel'}: {phrases}"
     legend: list[Line2D | Patch] = [
         Patch(color=faint(ORANGE, 0.8), label="the lowest ceiling"),
         Patch(color=faint(BLUE, 0.8), label="the others"),
@@ -73,12 +73,12 @@ def strip(
     """
     shares = {kernel: 100 * rate / chip.gflops for kernel, rate in rates.items()}
     yards = {name: 100 * rate / chip.gflops for name, rate in (yardsticks or {}).items()}
-    said = []
+    phrases = []
     for kernel, share in shares.items():
         here = ", this chapter" if kernel == lit else ""
-        said.append(f"kernel {kernel}: {share:.0f} %{here}")
-    said += [f"{name}: {share:.0f} %" for name, share in yards.items()]
-    alt = f"The ladder in per cent of the peak of {chip.name}. " + "; ".join(said)
+        phrases.append(f"kernel {kernel}: {share:.0f} %{here}")
+    phrases += [f"{name}: {share:.0f} %" for name, share in yards.items()]
+    alt = f"The ladder in per cent of the peak of {chip.name}. " + "; ".join(phrases)
     picture = Picture(8, 1.7, alt)
     ax = picture.axes_plain()
     top = max(100, *(1.15 * share for share in shares.values()))

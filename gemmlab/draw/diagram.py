@@ -58,8 +58,8 @@ def grid(
             ink = INK if to_rgba(face)[3] < 0.6 else text_colour(face)
             ax.text(x + col + 0.5, -(y + row + 0.5), text, ha="center", va="center", fontsize=7.5,
                     color=ink)  # fmt: skip
-    for face, found in cells.items():
-        boxes(ax, [(x + col, -(y + row + high), 1, high) for col, row, high in runs(found)], face)
+    for face, squares in cells.items():
+        boxes(ax, [(x + col, -(y + row + high), 1, high) for col, row, high in runs(squares)], face)
     rules = [[(x + i, -y), (x + i, -(y + rows))] for i in range(0, cols + 1, every[1])]
     rules += [[(x, -(y + i)), (x + cols, -(y + i))] for i in range(0, rows + 1, every[0])]
     lines(ax, rules, linewidth=0.3, alpha=0.6)
@@ -214,16 +214,16 @@ def fetches(run: ProductRun) -> Picture:
     The bar below each matrix: of the N uses of an element of A (M of one of B), how many are loads.
     """
     counts = {name: fetch_counts(run, name) for name in "AB"}
-    times, said = {}, []
+    times, phrases = {}, []
     for name, c in counts.items():
         if c.min() == c.max():
             times[name] = str(c.max())
-            said.append(f"each element of {name} {count(int(c.max()), 'time')}")
+            phrases.append(f"each element of {name} {count(int(c.max()), 'time')}")
         else:
             times[name] = f"{c.min()} to {c.max()}"
-            said.append(f"elements of {name} {times[name]} times")
+            phrases.append(f"elements of {name} {times[name]} times")
     sizes = f"{run.m} x {run.n} x {run.k}"
-    alt = f"Kernel {run.kernel}, {sizes}: loaded from global memory, {'; '.join(said)}"
+    alt = f"Kernel {run.kernel}, {sizes}: loaded from global memory, {'; '.join(phrases)}"
     wide = sum(c.shape[1] for c in counts.values()) + 3
     high = max(c.shape[0] for c in counts.values()) + 3.6
     picture = Picture(5.6, 5.6 * (high + 1.7) / (wide + 1), alt)

@@ -144,16 +144,16 @@ def in_words(
 
     recorded = {key: cell.share for key, cell in cells.items() if cell.state == "recorded"}
     parameters = f"{across} and {down}" if down else across
-    said = [f"Share of the peak by {parameters}" + (f", {title}" if title else "")]
+    phrases = [f"Share of the peak by {parameters}" + (f", {title}" if title else "")]
     if recorded:
         best = max(recorded, key=recorded.__getitem__)
-        said.append(f"the best is {_percent(recorded[best])} % at {setting(best)}")
+        phrases.append(f"the best is {_percent(recorded[best])} % at {setting(best)}")
     if here is not None and here in cells:
-        said.append(f"you are at {setting(here)}: {cells[here].words}")
+        phrases.append(f"you are at {setting(here)}: {cells[here].words}")
     illegal = sum(cell.state == "illegal" for cell in cells.values())
     if illegal:
-        said.append(f"{illegal} of {len(cells)} settings are not legal")
-    return "; ".join(said)
+        phrases.append(f"{illegal} of {len(cells)} settings are not legal")
+    return "; ".join(phrases)
 
 
 def _draw_key(ax: Axes, states: Sequence[str], ring: bool) -> None:

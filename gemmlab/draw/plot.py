@@ -22,6 +22,7 @@ from .picture import (
     ORANGE,
     RED,
     Picture,
+    faint,
     label_rows,
     legend_above,
     short,
@@ -59,8 +60,8 @@ def roofline(
 
     Source: Williams, Waterman and Patterson, Roofline (Communications of the ACM 52(4), 2009).
     """
-    said = "; ".join(f"{name}: {x:.2g} operations per byte" for name, (x, _) in points.items())
-    picture = Picture(7, 3.6, f"Roofline of {title or 'a device'}. {said}")
+    summary = "; ".join(f"{name}: {x:.2g} operations per byte" for name, (x, _) in points.items())
+    picture = Picture(7, 3.6, f"Roofline of {title or 'a device'}. {summary}")
     ax = picture.axes_plain()
     low = min([0.1, *(x / 2 for x, _ in points.values())])
     high = max([model.ridge(peaks) * 20, *(x * 4 for x, _ in points.values())])
@@ -100,9 +101,9 @@ def ladder(
         yardsticks: GFLOPS by name, such as those of a library, drawn as horizontal lines.
     """
     yardsticks = yardsticks or {}
-    said = [f"{name}: {len(values)} kernels" for name, values in series.items()]
-    said += [f"{name}: {value:,.0f}" for name, value in yardsticks.items()]
-    picture = Picture(7, 3.6, "GFLOPS by kernel. " + "; ".join(said))
+    summary = [f"{name}: {len(values)} kernels" for name, values in series.items()]
+    summary += [f"{name}: {value:,.0f}" for name, value in yardsticks.items()]
+    picture = Picture(7, 3.6, "GFLOPS by kernel. " + "; ".join(summary))
     ax, styles = picture.axes_plain(), _styles(series)
     kernels = in_order({kernel for values in series.values() for kernel in values})
     positions = {kernel: x for x, kernel in enumerate(kernels)}
@@ -200,7 +201,7 @@ def _draw_tries(ax: Axes, history: Sequence[Try], original: float | None) -> Non
     ):
         if rate is not None:
             ax.axhline(rate, color=colour, linewidth=1, linestyle=style, zorder=0)
-            title += f"; {name} ({style}) {short(rate)}"
+            title += f"; {name} {short(rate)} ({style})"
     ax.set(xlim=(first + 0.4, first + max(len(shown), 8) + 0.6), ylim=(0, top))
     _number(ax, {number: number for number, _ in shown})
     ax.set_title(title, color=INK, fontsize=8, y=1.0, loc="left")
@@ -208,11 +209,10 @@ def _draw_tries(ax: Axes, history: Sequence[Try], original: float | None) -> Non
 
 def _draw_best(ax: Axes, best: Mapping[Key, float], kernel: Key) -> None:
     kernels = [key for key in catalog if isinstance(key, int) or key == kernel]
-    for x, key in enumerate(kernels):
-        colour, opacity = (GREEN, 1.0) if key == kernel else (INK, 0.55)
-        ax.bar(x, best.get(key, 0.0), color=colour, alpha=opacity, width=0.7)
-    top = 1.15 * max((best.get(key, 0.0) for key in kernels), default=0.0) or 1.0
-    ax.set(xlim=(-0.7, len(kernels) - 0.3), ylim=(0, top))
+    rates = [best.get(key, 0.0) for key in kernels]
+    colours = [GREEN if key == kernel else faint(INK, 0.55) for key in kernels]
+    ax.bar(range(len(kernels)), rates, color=colours, width=0.7)
+    ax.set(xlim=(-0.7, len(kernels) - 0.3), ylim=(0, 1.15 * max(rates) or 1.0))
     _number(ax, {x: key for x, key in enumerate(kernels) if isinstance(key, int)})
     if isinstance(kernel, str):  # wider than its bar, so it is below the numbers
         ax.text(1, -0.13, kernel.replace("_", " "), transform=ax.transAxes, ha="right", va="top",
@@ -265,12 +265,12 @@ def lines(
         ylabel: the unit of the rates.
         title: added to `xlabel` in brackets.
     """
-    said = "; ".join(
+    summary = "; ".join(
         f"{name}: " + ", ".join(f"{x:g} {short(y)}" for x, y in values.items())
         for name, values in series.items()
     )
     panels = _similar(series)
-    picture = Picture(7, 1.6 + 1.6 * len(panels), f"{ylabel} by {xlabel}. {said}")
+    picture = Picture(7, 1.6 + 1.6 * len(panels), f"{ylabel} by {xlabel}. {summary}")
     values = sorted({x for curve in series.values() for x in curve})
     even = len(values) <= MAX_EVEN_VALUES
     positions = {x: i if even else x for i, x in enumerate(values)}
@@ -311,8 +311,8 @@ def ranges(
         title: such as the name of the device.
     """
     unit, sign = (peak / 100, " %") if peak else (1.0, "")
-    said = "; ".join(f"{name}: {short(rate[0] / unit)}{sign}" for name, rate in rates.items())
-    picture = Picture(7, 0.9 + 0.27 * len(rates), f"{title or 'Rates'}. {said}")
+    summary = "; ".join(f"{name}: {short(rate[0] / unit)}{sign}" for name, rate in rates.items())
+    picture = Picture(7, 0.9 + 0.27 * len(rates), f"{title or 'Rates'}. {summary}")
     ax = picture.axes_plain()
     for row, (name, rate) in enumerate(rates.items()):
         median, least, most = (value / unit for value in rate)
@@ -330,14 +330,14 @@ def ranges(
 
 def _styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Marker and colour of each curve: the fixed ones first, then those that are left."""
-    found: dict[str, tuple[str, str]] = {}
+    styles: dict[str, tuple[str, str]] = {}
     for start, style in _FIXED_STYLES.items():
         name = next((name for name in names if name.startswith(start)), None)
         if name is not None:
-            found[name] = style
-    free = [style for style in _STYLES if style not in found.values()] or _STYLES
+            styles[name] = style
+    free = [style for style in _STYLES if style not in styles.values()] or _STYLES
     rest = itertools.cycle(free)
-    return found | {name: next(rest) for name in names if name not in found}
+    return styles | {name: next(rest) for name in names if name not in styles}
 
 
 def _similar(series: Mapping[str, Mapping[float, float]]) -> list[list[str]]:
@@ -357,8 +357,8 @@ def _similar(series: Mapping[str, Mapping[float, float]]) -> list[list[str]]:
 def shares(runs: Mapping[str, Mapping[str, float]]) -> Picture:
     """How the time of a call is divided among its passes: {label: {pass: milliseconds}}."""
     gemm = {label: passes["gemm"] / sum(passes.values()) for label, passes in runs.items()}
-    said = "; ".join(f"{label}: gemm {share:.0%}" for label, share in gemm.items())
-    picture = Picture(7, 0.9 + 0.4 * len(runs), f"Shares of the time by pass. {said}")
+    summary = "; ".join(f"{label}: gemm {share:.0%}" for label, share in gemm.items())
+    picture = Picture(7, 0.9 + 0.4 * len(runs), f"Shares of the time by pass. {summary}")
     ax = picture.axes_plain()
     names = list(dict.fromkeys(name for passes in runs.values() for name in passes))
     for name in names:

@@ -141,7 +141,7 @@ class Replay:
         cells: dict[float, list[tuple[int, int]]] = {}
         for index, opacity in strongest.items():
             cells.setdefault(opacity, []).append(self._cell(name, index))
-        return {opacity: runs(found) for opacity, found in sorted(cells.items())}
+        return {opacity: runs(squares) for opacity, squares in sorted(cells.items())}
 
     def _title(self, name: str, number: int) -> str:
         """The name of an array, and whether it is read or stored."""
@@ -168,14 +168,14 @@ class Replay:
 
     def _before(self, number: int, name: str) -> list[Entry]:
         """The accesses to an array before a step, in the latest phase that has any."""
-        found: list[Entry] = []
+        accesses: list[Entry] = []
         phase = None
         for step in reversed(self.steps[: number - 1]):
-            if found and step.phase != phase:
+            if accesses and step.phase != phase:
                 break
-            found += [e for e in step.entries if e.memory is not None and e.memory.name == name]
+            accesses += [e for e in step.entries if e.memory is not None and e.memory.name == name]
             phase = step.phase
-        return found
+        return accesses
 
     def _cell(self, name: str, index: int) -> tuple[int, int]:
         """Column and row of an element; only local arrays are row-major."""
@@ -201,19 +201,19 @@ class Replay:
 
     def _of_item(self, entries: list[Entry], item: int) -> list[str]:
         """What a work-item does: the elements it touches, its multiply-adds."""
-        said = []
+        phrases = []
         for store, verb in ((False, "reads"), (True, "stores")):
             touched = {name: views.places(entries, name, item, store) for name in self._areas}
             named = [self._element(name, indices) for name, indices in touched.items() if indices]
             if named:
-                said.append(f"{verb} {_listed(named)}")
+                phrases.append(f"{verb} {_listed(named)}")
         multiply_adds = sum(
             e.site.width for e in entries
             if e.site.kind == "multiply-add" and e.wave.active(e.mask)[e.wave.items == item].any()
         )  # fmt: skip
         if multiply_adds:
-            said.append(f"makes {count(multiply_adds, 'multiply-add')}")
-        return said
+            phrases.append(f"makes {count(multiply_adds, 'multiply-add')}")
+        return phrases
 
     def _element(self, name: str, indices: list[int]) -> str:
         """The first of some elements in the notation of its array, and how many more there are."""
@@ -230,22 +230,22 @@ def _of_group(step: views.Step) -> list[str]:
     first, counts = step.entries[0], step.counts
     if first.site.kind == "barrier":
         return ["has come to the barrier: whatever was stored before may be read behind it"]
-    said = []
+    phrases = []
     for verb, moved in (("reads", counts.loads), ("stores", counts.stores)):
         if moved:
             numbers = [f"{count(n, 'number')} of {name}" for name, n in moved.items()]
-            said.append(f"{verb} {_listed(numbers)}")
+            phrases.append(f"{verb} {_listed(numbers)}")
     if counts.transactions:
-        said.append(f"moves {count(counts.transactions, 'sector')} of global memory")
+        phrases.append(f"moves {count(counts.transactions, 'sector')} of global memory")
     if counts.turns:
-        said.append(f"takes {count(counts.turns, 'turn')} of local memory")
+        phrases.append(f"takes {count(counts.turns, 'turn')} of local memory")
     if counts.multiply_adds:
-        said.append(f"makes {count(counts.multiply_adds, 'multiply-add')}")
+        phrases.append(f"makes {count(counts.multiply_adds, 'multiply-add')}")
     if first.site.kind in ("branch", "loop"):
         active = first.wave.active(first.mask)
         yes, all_of_them = int((active & first.value).sum()), int(active.sum())
-        said.append(f"comes to a condition, which holds for {yes} of {all_of_them} work-items")
-    return said
+        phrases.append(f"comes to a condition, which holds for {yes} of {all_of_them} work-items")
+    return phrases
 
 
 def _listed(words: list[str]) -> str:
@@ -265,9 +265,9 @@ def _layout(run: ProductRun) -> tuple[dict[str, Area], float]:
     """
     unit = 0.0
     for _ in range(30):
-        found, width = _areas(run, unit)
+        areas, width = _areas(run, unit)
         unit = width / ACROSS
-    return found, unit
+    return areas, unit
 
 
 def _areas(run: ProductRun, unit: float) -> tuple[dict[str, Area], float]:
@@ -275,31 +275,31 @@ def _areas(run: ProductRun, unit: float) -> tuple[dict[str, Area], float]:
     right = max(run.k + 2 * unit, KEY * unit) + unit  # left side of C; the key may be wider than A
     a, b, c = (run.m, run.k), run.b_shape, (run.m, run.n)
     if run.transposed:  # B is below C
-        found = {
+        areas = {
             "A": Area(0.0, 0.0, *a),
             "C": Area(right, 0.0, *c),
             "B": Area(right, run.m + 4 * unit, *b),
         }
     else:
         below = max(run.k, 8 * unit) + 2.4 * unit
-        found = {
+        areas = {
             "A": Area(0.0, below, *a),
             "B": Area(right, 0.0, *b),
             "C": Area(right, below, *c),
         }
     x, y = right + max(run.n, b[1]) + 2 * unit, 0.0
     for name, (rows, cols) in run.shapes.items():
-        found[name] = Area(x, y, rows, cols)
+        areas[name] = Area(x, y, rows, cols)
         y += rows + 2.4 * unit
     if run.pieces:
         high, wide = run.tile
-        lowest = max(p.y + p.rows for p in found.values())
+        lowest = max(p.y + p.rows for p in areas.values())
         wide *= run.params["GROUPS"]
-        found[run.pieces] = Area(0.0, lowest + 3.6 * unit, 2 * high, wide)
-    end = max(p.x + p.cols for p in found.values()) + unit
+        areas[run.pieces] = Area(0.0, lowest + 3.6 * unit, 2 * high, wide)
+    end = max(p.x + p.cols for p in areas.values()) + unit
     if run.shapes:
         end = max(end, x + TITLE * unit)
-    return found, LEFT * unit + end
+    return areas, LEFT * unit + end
 
 
 def _colour(name: str) -> str:

@@ -118,12 +118,12 @@ def ceilings(
     equal = full.get("GROUPS", 0) > 0
     steps = round_up(k, depth) if pads else k
     x = _Launch(cost, chip, (m, n, k), steps, groups, resident, equal)
-    found = [_l2(x), _global(x), _latency(x), _groups(x)]
+    every = [_l2(x), _global(x), _latency(x), _groups(x)]
     if chip.width:
-        found = [_vectors(x), _issue(x), _cache(x), *found]
+        every = [_vectors(x), _issue(x), _cache(x), *every]
     else:
-        found = [_arithmetic(x), _issue(x), _local(x), _path(x), *found]
-    return sorted((c for c in found if c is not None), key=lambda ceiling: ceiling.share)
+        every = [_arithmetic(x), _issue(x), _local(x), _path(x), *every]
+    return sorted((c for c in every if c is not None), key=lambda ceiling: ceiling.share)
 
 
 def percent(share: float) -> str:

@@ -80,21 +80,21 @@ class Explanation:
         """What explains the gap, in sentences; none if there is little to explain."""
         if self.gap < -0.005:
             return ["A rate above its ceiling: the rate, or a number of the chip, is wrong."]
-        found = ["The compiler must have merged neighbouring loads."] if self.fewest else []
+        sentences = ["The compiler must have merged neighbouring loads."] if self.fewest else []
         if self.gap > 0.25:  # where one resource decides, recorded rates are closer to its ceiling
             limit = min(0.95, 1.25 * self.roof.share)
             close = [c.resource for c in self.ceilings[1:] if c.share < limit]
             if close:
                 words = " and ".join([self.roof.resource, *close])
-                found.append(
+                sentences.append(
                     f"{words[0].upper()}{words[1:]} are in demand at the same time; what a chip "
                     "reaches then, a bound on each of them does not say."
                 )
             reasons = REASONS.get(self.chip.name, ())
-            found += [sentence for kernels, sentence in reasons if self.kernel in kernels]
-        if self.gap > 0.5 and not found:
-            found.append("Why it stays so far below is unknown.")
-        return found
+            sentences += [sentence for kernels, sentence in reasons if self.kernel in kernels]
+        if self.gap > 0.5 and not sentences:
+            sentences.append("Why it stays so far below is unknown.")
+        return sentences
 
     def __str__(self) -> str:
         merged = ", neighbouring loads merged," if self.fewest else ""
@@ -126,8 +126,8 @@ def explain(
     """
     if not measured > 0:
         raise ValueError(f"measured must be a rate in GFLOPS above 0, not {measured!r}")
-    found = ceilings(kernel, params, chip, size, **options)
-    fewest = measured > found[0].share * chip.gflops
+    allowed = ceilings(kernel, params, chip, size, **options)
+    fewest = measured > allowed[0].share * chip.gflops
     if fewest:
-        found = ceilings(kernel, params, chip, size, fewest=True, **options)
-    return Explanation(kernel, params, chip, measured, tuple(found), fewest)
+        allowed = ceilings(kernel, params, chip, size, fewest=True, **options)
+    return Explanation(kernel, params, chip, measured, tuple(allowed), fewest)

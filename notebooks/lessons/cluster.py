@@ -295,8 +295,8 @@ def draw_scaling(times: Mapping[int, Times], title: str = "") -> Picture:
     half = next((p for p, share in shares.items() if share < 50), 0)
     fastest = min(times, key=lambda p: times[p].total)
     below = f"below half of linear from {half:,} devices on"
-    said = below if half else "above half of linear throughout"
-    alt = f"{title}: {said}, because of {times[half or fastest].bound}; fastest with {fastest:,}"
+    limit = below if half else "above half of linear throughout"
+    alt = f"{title}: {limit}, because of {times[half or fastest].bound}; fastest with {fastest:,}"
     picture = Picture(7.5, 3.4, alt)
     ax = picture.axes_plain()
     ax.semilogx(list(shares), list(shares.values()), color=INK, linewidth=1, base=2)

@@ -43,9 +43,9 @@ def versus(rows: Iterable[Mapping[str, Any]], title: str = "") -> Picture:
     rows = list(rows)
     percent = [100 * median(row["auto"]) / median(row["cublas"]) for row in rows]
     names = [_sizes(row) for row in rows]
-    said = "; ".join(f"{name}: {p:.0f}%" for name, p in zip(names, percent, strict=True))
+    phrases = "; ".join(f"{name}: {p:.0f}%" for name, p in zip(names, percent, strict=True))
     device = f" on {title}" if title else ""
-    picture = Picture(6.4, 0.8 + 0.2 * len(rows), f"Share of cuBLAS's rate{device}. {said}")
+    picture = Picture(6.4, 0.8 + 0.2 * len(rows), f"Share of cuBLAS's rate{device}. {phrases}")
     ax = picture.axes_plain()
     top = 100.0
     for i, (row, p) in enumerate(zip(rows, percent, strict=True)):
@@ -79,12 +79,12 @@ def precisions(
         name: [100 * median(row[key]) / median(row["cublas"]) for row in rows]
         for name, (key, _, _) in _PRECISIONS.items()
     }
-    said = []
+    phrases = []
     for i, row in enumerate(rows):
         rates = ", ".join(f"{name} {values[i]:.0f}%" for name, values in percent.items())
-        said.append(f"{_sizes(row)}: {rates}")
+        phrases.append(f"{_sizes(row)}: {rates}")
     device = f" on {title}" if title else ""
-    alt = f"Share of cuBLAS SGEMM's rate{device}. {'; '.join(said)}"
+    alt = f"Share of cuBLAS SGEMM's rate{device}. {'; '.join(phrases)}"
     picture = Picture(6.8, 1.2 + 0.24 * len(rows), alt)
     ax = picture.axes_plain()
     normal = [error for error in errors if error["inputs"] == "normal"]

@@ -97,7 +97,7 @@ def compare(
         and bytes.
     """
     device = find_device(device)
-    found: dict[str, dict] = {strategy: {} for strategy in STRATEGIES}
+    measured: dict[str, dict] = {strategy: {} for strategy in STRATEGIES}
     for size in sizes:
         runs = defaultdict(list)
         for strategy in STRATEGIES * 3:
@@ -108,15 +108,15 @@ def compare(
             runs[strategy].append(result)
         for strategy, results in runs.items():
             middle = sorted(results, key=lambda result: result.pipeline_gflops)[1]
-            found[strategy][size] = {
+            measured[strategy][size] = {
                 "kernel": middle.kernel,
                 "ok": all(result.ok for result in results),
                 "gflops": middle.pipeline_gflops,
             }
             costs = cost(middle.kernel, middle.params, size, size, size, device.features)
-            found[strategy][size] |= dict(zip(("launches", "bytes"), costs, strict=True))
-    found["split"] = {size: _measure_split(size, device) for size in sizes}
-    return found
+            measured[strategy][size] |= dict(zip(("launches", "bytes"), costs, strict=True))
+    measured["split"] = {size: _measure_split(size, device) for size in sizes}
+    return measured
 
 
 def _measure_split(size: int, device: Device, repeats: int = 5) -> dict[str, Any]:
@@ -138,14 +138,14 @@ def _measure_split(size: int, device: Device, repeats: int = 5) -> dict[str, Any
 
 def recorded() -> dict[str, dict[str, dict[int, dict[str, Any]]]]:
     """The recorded comparisons in ``results/``, as `compare` returns them, by their titles."""
-    found = {}
+    records = {}
     for path in sorted(sources.folder("results").glob("edges_*.json")):
         record = json.loads(path.read_text(encoding="utf-8"))
-        found[record["title"]] = {
+        records[record["title"]] = {
             strategy: {int(size): result for size, result in results.items()}
             for strategy, results in record["strategies"].items()
         }
-    return found
+    return records
 
 
 def _recorded_rates(title: str) -> dict[str, Rates]:

@@ -113,12 +113,12 @@ def draw_criteria(criteria: Sequence[Criterion], title: str = "") -> Picture:
     lacking = [f"{c.name}, {short(c.value)} of {short(c.needed)} {c.unit}"
                for c in criteria if c.needed is not None and not c.met]  # fmt: skip
     enough = [c.name for c in criteria if c.met]
-    said = []
+    phrases = []
     if lacking:
-        said.append(f"too little for {'; '.join(lacking)}")
+        phrases.append(f"too little for {'; '.join(lacking)}")
     if enough:
-        said.append(f"enough for {', '.join(enough)}")
-    picture = Picture(8.6, 0.3 * (len(criteria) + 2), f"{title}: {'; '.join(said)}")
+        phrases.append(f"enough for {', '.join(enough)}")
+    picture = Picture(8.6, 0.3 * (len(criteria) + 2), f"{title}: {'; '.join(phrases)}")
     ax = picture.sheet()
     ax.set_aspect("auto")
     _write_row(ax, 0, ("criterion", "has", "needs", "", "counted in"))
@@ -151,8 +151,8 @@ def draw_choices(
     """
     every = [name for line in names for name in line]
     kernels = list(dict.fromkeys(every))
-    said = "; ".join(f"{name}: {count(every.count(name), 'size')}" for name in kernels)
-    picture = Picture(7.5, 4, f"{title}. {said}")
+    phrases = "; ".join(f"{name}: {count(every.count(name), 'size')}" for name in kernels)
+    picture = Picture(7.5, 4, f"{title}. {phrases}")
     ax = picture.axes_plain()
     colours = matplotlib.colormaps["tab20"](np.arange(len(kernels)) % 20)
     numbers = [[kernels.index(name) for name in line] for line in names]

@@ -41,8 +41,8 @@ def banks(indices: Iterable[int], bank_bytes: int = 4, title: str = "") -> Pictu
     words = [4 * i // bank_bytes for i in indices]
     halves = [i % 2 if bank_bytes == 8 else 0 for i in indices]
     needed = model.turns(indices, bank_bytes)
-    said = "no conflict" if needed == 1 else f"{needed}-way conflict"
-    alt = f"{title}{len(words)} lanes take {count(needed, 'turn')}: {said}"
+    conflict = "no conflict" if needed == 1 else f"{needed}-way conflict"
+    alt = f"{title}{len(words)} lanes take {count(needed, 'turn')}: {conflict}"
     picture = Picture(8, 4.9, alt)
     ax = picture.axes_plain()
     in_bank: dict[int, list[int]] = {}
@@ -120,12 +120,12 @@ def shifted(m: int, n: int, rows: int, cols: int) -> list[tuple[int, int, int, i
     """
     if m < rows or n < cols:
         raise ValueError(f"{m} x {n} is less than a tile of {rows} x {cols}")
-    found = []
+    tiles = []
     for left in range(0, n, cols):
         for top in range(0, m, rows):
             row, column = min(top, m - rows), min(left, n - cols)
-            found.append((row, column, top - row, left - column))
-    return found
+            tiles.append((row, column, top - row, left - column))
+    return tiles
 
 
 def shifts(m: int, n: int, rows: int, cols: int) -> Picture:
@@ -150,11 +150,11 @@ def shifts(m: int, n: int, rows: int, cols: int) -> Picture:
     ax.set_axis_off()
     ax.set_aspect("equal")
     ax.autoscale_view()
-    said = []
+    phrases = []
     for where, who in movers.items():
         if where and who:
             verb = "moves" if len(who) == 1 else "move"
-            said.append(f"{', '.join(map(str, who))} {verb} {where}")
+            phrases.append(f"{', '.join(map(str, who))} {verb} {where}")
     tiles = f"{m} x {n} in tiles of {rows} x {cols}, {count(len(groups), 'work-group')}"
-    picture.alt = f"{tiles}: {', '.join(said) or 'none moves'}"
+    picture.alt = f"{tiles}: {', '.join(phrases) or 'none moves'}"
     return picture

@@ -65,20 +65,20 @@ def spans(tiles: int, load: float, compute: float, buffers: int = 1, groups: int
             f"tiles={tiles} and groups={groups} must be at least 1, and buffers={buffers} must be "
             "1 or 2"
         )
-    found = [Span(g, "load", 0, 0.0, load) for g in range(groups)]
+    work = [Span(g, "load", 0, 0.0, load) for g in range(groups)]
     ready, tile = dict.fromkeys(range(groups), load), [0] * groups
     free = 0.0  # when the multiprocessor can compute for the next work-group
     while ready:
         g = min(ready, key=lambda g: (max(ready[g], free), tile[g], g))
         start = max(ready.pop(g), free)
         free = start + compute
-        found.append(Span(g, "compute", tile[g], start, free))
+        work.append(Span(g, "compute", tile[g], start, free))
         tile[g] += 1
         if tile[g] < tiles:
             begin = start if buffers == 2 else free
-            found.append(Span(g, "load", tile[g], begin, begin + load))
+            work.append(Span(g, "load", tile[g], begin, begin + load))
             ready[g] = begin + load
-    return found
+    return work
 
 
 def pieces(tiles: int, steps: int, groups: int) -> list[list[tuple[int, int, int]]]:
@@ -89,7 +89,7 @@ def pieces(tiles: int, steps: int, groups: int) -> list[list[tuple[int, int, int
 
     Source: Osama and others, Stream-K (PPoPP 2023).
     """
-    found: list[list[tuple[int, int, int]]] = []
+    cut: list[list[tuple[int, int, int]]] = []
     for group in range(groups):
         step, end = tiles * steps * group // groups, tiles * steps * (group + 1) // groups
         parts = []
@@ -97,8 +97,8 @@ def pieces(tiles: int, steps: int, groups: int) -> list[list[tuple[int, int, int
             number = min(end - step, steps - step % steps)
             parts.append((step // steps, step % steps, number))
             step += number
-        found.append(parts)
-    return found
+        cut.append(parts)
+    return cut
 
 
 def idle(tiles: int, steps: int, places: int) -> tuple[float, float]:

@@ -153,12 +153,12 @@ def draw_bits(x: str | float = "pi") -> Picture:
 
 def draw_errors(modelled: Errors, measured: Errors) -> Picture:
     """Relative errors of products by K: modelled ones as lines, measured ones as points."""
-    said = [
+    phrases = [
         f"{name}, {kind}: " + ", ".join(f"{k} {error:.1e}" for k, error in errors.items())
         for kind, series in (("modelled", modelled), ("measured", measured))
         for name, errors in series.items()
     ]
-    picture = Picture(6.8, 3.4, f"Error by K. {'; '.join(said)}")
+    picture = Picture(6.8, 3.4, f"Error by K. {'; '.join(phrases)}")
     ax = picture.axes_plain()
     names = dict.fromkeys([*modelled, *measured])
     styles = ((MAGENTA, "o"), (ORANGE, "^"), (BLUE, "s"), (GREEN, "D"), (INK, "v"))

@@ -59,7 +59,7 @@ def owners(r: ProductRun) -> dict[tuple[int, int], int]:
 
     It is the lane that reads the element's row of A's tile and column of B's.
     """
-    found: dict[tuple[int, int], int] = {}
+    lanes: dict[tuple[int, int], int] = {}
     sides = []
     for name in ("Atile", "Btile"):
         firsts, width = _first_step(r, name)
@@ -67,8 +67,8 @@ def owners(r: ProductRun) -> dict[tuple[int, int], int]:
         sides.append(floats % r.shapes[name][1])
     for lane in range(WARP):
         rows, columns = (side[:, lane].tolist() for side in sides)
-        found |= {(m, n): lane for m in rows for n in columns}
-    return found
+        lanes |= {(m, n): lane for m in rows for n in columns}
+    return lanes
 
 
 def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, LWIDTH: int = 4, lane: int = 0) -> Picture:
@@ -84,7 +84,7 @@ def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, LWIDTH: int = 4, lane: i
         words[kernel] = f"{loads} loads, {turns} turns, {floats} floats"
     alt = (
         "Which elements of C a warp computes, and what it fetches from the tiles of A + B per step "
-        "of k. " + "; ".join(f"Kernel {kernel}: {said}" for kernel, said in words.items())
+        "of k. " + "; ".join(f"Kernel {kernel}: {fetches}" for kernel, fetches in words.items())
     )
     picture = Picture(6.8, 3.9, alt)
     shades = matplotlib.colormaps["viridis"](np.linspace(0.15, 0.9, WARP))

@@ -116,11 +116,11 @@ def _read(record: str) -> dict[str, Any]:
 
 def steps() -> dict[Key, Variant]:
     """Of each kernel the variant with its idea, which is the first in the record."""
-    found: dict[Key, Variant] = {}
+    first: dict[Key, Variant] = {}
     for variant in variants().values():
         if variant.kernel is not None:
-            found.setdefault(variant.kernel, variant)
-    return {kernel: found[kernel] for kernel in in_order(found)}
+            first.setdefault(variant.kernel, variant)
+    return {kernel: first[kernel] for kernel in in_order(first)}
 
 
 def without(kernel: Key) -> list[Variant]:
@@ -161,18 +161,18 @@ class Rung:
 
 def rungs() -> dict[Key, Rung]:
     """Every numbered kernel by its number."""
-    found: dict[Key, Rung] = {}
+    rungs: dict[Key, Rung] = {}
     recorded = steps()
     for rung in explained.ladder("H200"):
         if isinstance(rung.kernel, int):
             params = find(rung.kernel).complete(rung.params)
             compiled = recorded.get(rung.kernel) or landscape.rate(rung.kernel, params)
             registers = compiled.registers if compiled else None
-            found[rung.kernel] = _rung(rung.kernel, params, rung.measured, registers, rung)
+            rungs[rung.kernel] = _rung(rung.kernel, params, rung.measured, registers, rung)
     for kernel, step in recorded.items():
-        if kernel not in found:
-            found[kernel] = _rung(kernel, step.params, step.gflops, step.registers, None)
-    return found
+        if kernel not in rungs:
+            rungs[kernel] = _rung(kernel, step.params, step.gflops, step.registers, None)
+    return rungs
 
 
 def _rung(
@@ -207,11 +207,11 @@ def draw(
     """
     if not rates:
         raise ValueError("rates must have at least one rung")
-    said = "; ".join(
+    summary = "; ".join(
         f"{name}: {rate / 1000:.1f}, {words.get(name, '')}".rstrip(", ")
         for name, rate in rates.items()
     )
-    picture = Picture(8, 1.2 + 0.3 * len(rates), f"TFLOPS of each rung on {chip.name}. {said}")
+    picture = Picture(8, 1.2 + 0.3 * len(rates), f"TFLOPS of each rung on {chip.name}. {summary}")
     ax = picture.axes_plain()
     right = ax.get_yaxis_transform()  # x in shares of the axes, y in rows
     for row, (before, now) in enumerate(pairwise([0.0, *rates.values()])):
@@ -242,12 +242,12 @@ def under_ceilings(
         yardsticks: GFLOPS by name, such as those of a library, drawn as lines.
     """
     chip = rungs[0].chip
-    said = "; ".join(
+    summary = "; ".join(
         f"kernel {r.kernel}: {model.percent(r.share)}, "
         f"{r.roof.resource} {model.percent(r.roof.share)}"
         for r in rungs
     )
-    alt = f"The ladder under its ceilings on {chip.name}. {said}"
+    alt = f"The ladder under its ceilings on {chip.name}. {summary}"
     picture = Picture(8, 1.3 + 0.36 * len(rungs), alt)
     ax = picture.axes_plain()
     handles: dict[str, Patch | Line2D] = {"": Patch(color=faint(GREEN, 0.7), label="measured")}
