@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import platform
 import signal
 import sys
@@ -451,7 +452,7 @@ def _compare_calls(given: Arguments, device) -> int:
 
 def run_record(given: Arguments) -> int:
     """Record what chapters and explorers show of a device: sweeps, the ways to treat edges, or all settings."""
-    from .bench import candidates, edges, fitting, records, sweeps
+    from .bench import candidates, fitting, records, sweeps
     from .opencl.devices import find_device
 
     if bool(given.what) == given.landscape:
@@ -473,16 +474,26 @@ def run_record(given: Arguments) -> int:
             if given.kernels
             else sweeps.record_all(device, given.size)
         )
+        if not given.kernels and "nvidia" in device.features:
+            cuda = _lesson("cuda")
+            found["cuda"] = {str(n): cuda.measure(n, given.size) for n in cuda.KERNELS}
         records.write(given.file, head | found)
         return 0
     oblong = [size for size in given.sizes if not isinstance(size, int)]
     if oblong:
         raise ValueError(f"--sizes are of square matrices here, not {oblong[0]}")
+    edges = _lesson("edges")
     ways = edges.compare(given.sizes, device, given.repeats)
     records.write(given.file, head | {"strategies": ways})
     for size in given.sizes:
         print(f"{size}: " + ", ".join(f"{way} {r[size]['gflops']:,.1f}" for way, r in ways.items()))
     return 0
+
+
+def _lesson(name: str):
+    """A module of notebooks/lessons, which a checkout has beside the chapters."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "notebooks"))
+    return importlib.import_module(f"lessons.{name}")
 
 
 def _record_landscape(given: Arguments, device) -> int:

@@ -28,11 +28,14 @@ import numpy as np
 import pyopencl as cl
 
 import gemmlab
-from gemmlab.bench import cuda, peaks, timing
+from gemmlab.bench import peaks, timing
 from gemmlab.catalog import sources
 from gemmlab.opencl import launch, ptx
 from gemmlab.opencl.build import build
 from gemmlab.opencl.devices import find_device
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "notebooks"))
+from lessons import cuda
 
 LOADS = """
 #define JOIN2(a, b) a##b

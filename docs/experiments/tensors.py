@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -23,10 +24,12 @@ import gemmlab
 from gemmlab import check
 from gemmlab.bench import records, timing
 from gemmlab.catalog import sources
-from gemmlab.model import tf32
 from gemmlab.opencl import launch, ptx
 from gemmlab.opencl.build import build
 from gemmlab.opencl.devices import Device, find_device
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "notebooks"))
+from lessons import tf32
 
 
 class Way(NamedTuple):

@@ -16,7 +16,7 @@ from ..catalog.spec import positive, round_up
 from ..opencl import launch, ptx
 from ..opencl.build import build
 from ..opencl.devices import Device, find_device
-from . import cuda, timing
+from . import timing
 from .records import Result, pooled
 
 #: The sweeps that the chapters show: kernel, the parameter that varies, its values, fixed parameters. "WPTM WPTN"
@@ -161,8 +161,7 @@ def record_all(device: Device, size: int) -> dict:
         result = timing.measure(8, size, params={"READONLY": readonly, "SHUFFLE": shuffle}, device=device, repeats=10)
         found["switches"][name] = {"gflops": result.gflops, "path": result.path, "ok": result.ok}
     if "nvidia" in device.features:
-        ladder = (1, 2, 3, 5, 6, 7, 8, 9, 10)  # kernel 4 adds vectors, which CUDA cannot do
-        found["cuda"] = {str(n): cuda.measure(n, size) for n in ladder}
+        ladder = (1, 2, 3, 5, 6, 7, 8, 9, 10)  # those that `lessons.cuda` translates
         found["opencl"] = {str(n): timing.measure(n, size, device=device, repeats=10).gflops for n in ladder}
     return found
 

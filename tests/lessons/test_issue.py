@@ -1,15 +1,13 @@
-"""The scheduler of `model.issue`: the rules that it keeps, and the units that it fills."""
+"""The scheduler of `lessons.issue`: the rules that it keeps, and the units that it fills."""
 
 import pytest
 
-from gemmlab import simulate
+from gemmlab import catalog, model, simulate
 from gemmlab.model import H200
-from gemmlab.model.issue import LOCAL_LATENCY, instructions, issue
+from lessons.issue import LOCAL_LATENCY, MEASURED, WARM_UP, draw, instructions, issue
 
 
 def kernel(number, k=16, **params):
-    from gemmlab import catalog
-
     spec = catalog[number]
     full = spec.validate(params)
     rows, cols, _ = spec.tiles(full)
@@ -55,3 +53,13 @@ def test_nonsense_is_refused():
         issue([], 1)
     with pytest.raises(ValueError, match="warps=0 and cycles=100 must be at least 1"):
         issue([("load", 1)], 0, 100)
+
+
+@pytest.mark.parametrize("number", (2, 3, 6, "warp_tiling"))
+def test_a_picture_says_how_busy_the_units_are(number):
+    small = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4}
+    params = {2: {"TS": 16}, 3: {"TS": 16}, 6: small, "warp_tiling": small | {"GROUPS": 0}}
+    run = simulate(number, 32, 32, 32, params[number], groups=[(0, 0)])
+    slots = issue(instructions(run), 4, WARM_UP + MEASURED)
+    busy = sum(s.what == "multiply-add" and s.cycle >= WARM_UP for s in slots) / MEASURED
+    assert f"multiply-add units busy {model.percent(busy)}" in draw(run, 4, 100).alt

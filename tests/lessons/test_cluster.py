@@ -1,11 +1,11 @@
-"""The model of many devices, beside counting block by block."""
+"""The model of many devices, compared with counting block by block."""
 
 from itertools import product
 
 import pytest
 
-from gemmlab.model import cluster
-from gemmlab.model.cluster import Cluster, Cut
+from lessons import cluster
+from lessons.cluster import Cluster, Cut
 
 
 def counted(cut: Cut) -> list[float]:
@@ -19,9 +19,21 @@ def counted(cut: Cut) -> list[float]:
         a = {(r, c) for r in part(cut.m, cut.rows, i) for c in part(cut.k, cut.depth, step)}
         b = {(r, c) for r in part(cut.k, cut.depth, step) for c in part(cut.n, cut.columns, j)}
         c = {(r, c) for r in part(cut.m, cut.rows, i) for c in part(cut.n, cut.columns, j)}
-        own_a = {(r, c) for r, c in a if c in part(cut.k // cut.depth, cut.columns, j, cut.k // cut.depth * step)}
-        own_b = {(r, c) for r, c in b if r in part(cut.k // cut.depth, cut.rows, i, cut.k // cut.depth * step)}
-        own_c = {(r, c) for r, c in c if r in part(cut.m // cut.rows, cut.depth, step, cut.m // cut.rows * i)}
+        own_a = {
+            (r, c)
+            for r, c in a
+            if c in part(cut.k // cut.depth, cut.columns, j, cut.k // cut.depth * step)
+        }
+        own_b = {
+            (r, c)
+            for r, c in b
+            if r in part(cut.k // cut.depth, cut.rows, i, cut.k // cut.depth * step)
+        }
+        own_c = {
+            (r, c)
+            for r, c in c
+            if r in part(cut.m // cut.rows, cut.depth, step, cut.m // cut.rows * i)
+        }
         found.append(len(a - own_a) + len(b - own_b) + len(own_c) * (cut.depth - 1))
     return found
 
@@ -46,7 +58,11 @@ def test_one_device_holds_everything_and_moves_nothing():
 def test_a_square_grid_moves_least():
     moved = {r: Cut(4096, 4096, 4096, r, 64 // r).moved_bytes for r in (1, 2, 4, 8, 16, 32, 64)}
     assert min(moved, key=moved.__getitem__) == 8
-    assert cluster.near_square(64) == (8, 8) and cluster.near_square(12) == (3, 4) and cluster.near_square(7) == (1, 7)
+    assert (
+        cluster.near_square(64) == (8, 8)
+        and cluster.near_square(12) == (3, 4)
+        and cluster.near_square(7) == (1, 7)
+    )
 
 
 def test_panels_take_less_memory_than_whole_blocks():
@@ -57,7 +73,11 @@ def test_panels_take_less_memory_than_whole_blocks():
 
 @pytest.mark.parametrize(
     ("given", "bound"),
-    [(Cluster(1000, 1e9), "multiplying"), (Cluster(1e9, 1), "receiving"), (Cluster(1e9, 1e9, 0, 1), "handing out")],
+    [
+        (Cluster(1000, 1e9), "multiplying"),
+        (Cluster(1e9, 1), "receiving"),
+        (Cluster(1e9, 1e9, 0, 1), "handing out"),
+    ],
 )
 def test_the_slowest_part_is_what_it_takes(given, bound):
     """With overlap the total lies between the longest part and the sum of all."""
@@ -69,8 +89,14 @@ def test_the_slowest_part_is_what_it_takes(given, bound):
 
 
 def test_a_product_stops_to_scale():
-    found = cluster.efficiency(cluster.scaling(16384, [1, 4, 16, 64, 256, 1024], 512, Cluster(50_000, 25, 1e-5, 5000)))
-    assert found[1] > 0.99 and list(found.values()) == sorted(found.values(), reverse=True) and found[1024] < 0.1
+    found = cluster.efficiency(
+        cluster.scaling(16384, [1, 4, 16, 64, 256, 1024], 512, Cluster(50_000, 25, 1e-5, 5000))
+    )
+    assert (
+        found[1] > 0.99
+        and list(found.values()) == sorted(found.values(), reverse=True)
+        and found[1024] < 0.1
+    )
 
 
 def test_what_summa_refuses():
@@ -78,3 +104,21 @@ def test_what_summa_refuses():
         cluster.summa(Cut(8, 8, 8, 1, 1, 2), 4, Cluster(1, 1))
     with pytest.raises(ValueError, match="panel must be 1 or more"):
         cluster.summa(Cut(8, 8, 8), 0, Cluster(1, 1))
+
+
+@pytest.mark.parametrize("grid", [(1, 1, 1), (8, 1, 1), (2, 4, 1), (2, 2, 4)])
+def test_a_picture_of_a_cut_says_what_it_costs(grid):
+    alt = cluster.draw_cut(Cut(4096, 4096, 4096, *grid)).alt
+    assert f"{grid[0]} x {grid[1]} x {grid[2]}" in alt and "receives" in alt
+
+
+def test_a_step_of_summa_says_which_it_is():
+    assert "Step 5 of 8" in cluster.draw_step(2, 4, 8, 5).alt
+    with pytest.raises(ValueError, match="step must be from 1 to 4, not 5"):
+        cluster.draw_step(2, 2, 4, 5)
+
+
+@pytest.mark.parametrize(("bandwidth", "word"), [(1e6, "throughout"), (0.1, "receiving")])
+def test_a_picture_of_scaling_says_where_it_stops_and_why(bandwidth, word):
+    times = cluster.scaling(8192, [1, 4, 16, 64], 512, Cluster(1000, bandwidth))
+    assert word in cluster.draw_scaling(times, "a test").alt
