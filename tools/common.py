@@ -36,7 +36,15 @@ def run(main: Callable[[], int | None]) -> None:
         sys.exit("interrupted; what was measured is in the file, and the same command continues")
     except ModuleNotFoundError as error:
         sys.exit(f"this needs {error.name}, which is not installed: pip install {error.name}")
-    except (ImportError, ValueError, TypeError, MemoryError, RuntimeError, OSError) as error:
+    except (
+        ImportError,
+        ValueError,
+        TypeError,
+        MemoryError,
+        RuntimeError,
+        OSError,
+        cl.Error,
+    ) as error:
         sys.exit(f"{Path(sys.argv[0]).name}: {error}")
 
 

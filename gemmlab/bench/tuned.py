@@ -60,7 +60,7 @@ def tune(
     products.check_precision(precision, device)
     if choice.known(device) is None:
         raise ValueError(
-            f"no constants are recorded for {device}: there are no candidates to time. On a CPU matmul tries its kernels "
+            f"no constants are recorded for {device}: there are no candidates to time. On a CPU matmul tries kernels "
             "automatically; for a GPU 'python tools/record.py candidates' and 'tools/fit.py' make the constants"
         )
     compile_ahead(

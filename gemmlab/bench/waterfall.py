@@ -16,7 +16,7 @@ from . import explained, landscape
 
 @dataclass(frozen=True)
 class Way:
-    """One way to multiply, as an experiment in ``docs/experiments/`` recorded it.
+    """One way to multiply, as ``tools/experiments.py`` recorded it.
 
     Attributes:
         title: such as "16 asynchronous copies", or "cuBLAS SGEMM".

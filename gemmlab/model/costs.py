@@ -176,7 +176,7 @@ def local_turns(asked: np.ndarray, size: int, bank_bytes: int = 4) -> int:
 
     Single floats are served for the whole warp at once. Wider ones are served for half a warp at a time; but if each
     lane wants the same as its neighbour (lane 0 as 1, 2 as 3 ...; or 0 as 2, 1 as 3 ...), again for the whole warp.
-    So it was measured on an H200, with 8 patterns of lanes and 3 widths (`docs/experiments/ceilings.py`, "loads").
+    So it was measured on an H200, with 8 patterns of lanes and 3 widths (`tools/ceilings.py`, "loads").
     Banks of 8 bytes, as the K40m has them, are counted as their documents say (`simt.count.turns`).
     """
     if size <= 4 or bank_bytes != 4:
@@ -193,7 +193,7 @@ def line_turns(asked: np.ndarray, size: int, parts: int, aligned: bool) -> int:
 
     Four lines are served at once if what lanes want of them lies in different banks, and words of one bank one after
     the other: on an H200 2, 4, 8 lines took 1.1, 1.4, 2.4 times as long as one, but of one bank as many times as there
-    were lines (`docs/experiments/ceilings.py`, "lines"). Where columns are whole lines apart (`aligned`), the places in
+    were lines (`tools/ceilings.py`, "lines"). Where columns are whole lines apart (`aligned`), the places in
     `asked` say which bank each word lies in; elsewhere they lie in different ones, as far as is known.
     """
     parts = min(WARP, parts)
