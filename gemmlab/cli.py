@@ -31,15 +31,14 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return given.run(given)
     except ModuleNotFoundError as error:
-        missing = f"this needs {error.name}, which is not installed: pip install {error.name}"
-        print(f"{parser.prog}: {missing}", file=sys.stderr)
-        return 2
-    except (ImportError, ValueError, TypeError, MemoryError, RuntimeError, OSError) as error:  # refused in words
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 2
+        message = f"this needs {error.name}, which is not installed: pip install {error.name}"
+    except (ImportError, ValueError, TypeError, MemoryError, RuntimeError, OSError) as error:
+        message = str(error)
+    print(f"{parser.prog}: {message}", file=sys.stderr)
+    return 2
 
 
-# What the options say.
+# Types of options
 
 
 def count(text: str) -> int:
@@ -129,9 +128,6 @@ def _worker_options(parser) -> None:
     words = "an index or part of a name, repeated for several (default: all graphics processors, or the preferred one)"
     parser.add_argument("--device", action="append", help=words)
     parser.add_argument("--memory-gib", type=amount, help="of the host's memory for each worker (default: equal parts)")
-
-
-# What the commands do.
 
 
 def run_doctor(given: Arguments) -> int:

@@ -64,6 +64,8 @@ void loads(const int rounds, const int step,
     out[get_global_id(0)] = sum;
 }
 """
+#: Rounds of 8 loads in a launch.
+ROUNDS = 4096
 #: Which vector each lane reads: all different; all the same; and groups of lanes that share one.
 LANES = {
     "different": "lane",
@@ -156,7 +158,7 @@ def accesses(device: Device, lanes: dict[str, str], widths: tuple[int, ...]) -> 
         widths: floats of a vector.
     """
     found: dict[str, float] = {}
-    groups, rounds = device.units * 16, 4096
+    groups = device.units * 16
     out = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * 256 * groups)
     data = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * 16 * 4096)
     cl.enqueue_fill_buffer(device.timed_queue, data, np.float32(1), 0, 4 * 16 * 4096)
@@ -166,8 +168,8 @@ def accesses(device: Device, lanes: dict[str, str], widths: tuple[int, ...]) -> 
                 params: dict[str, Any] = {"WIDTH": width, "LOCAL": local, "LANE": f"({lane})"}
                 kernel = build(device, device.context, "loads", LOADS, params, "loads")
                 sizes = (256 * groups,), (256,)
-                run = partial(kernel, device.timed_queue, *sizes, rounds, 3, data, out)
-                done = 8 * 8 * groups * rounds / device.units
+                run = partial(kernel, device.timed_queue, *sizes, ROUNDS, 3, data, out)
+                done = 8 * 8 * groups * ROUNDS / device.units
                 found[f"{memory}, {width} floats, {name}"] = 1e-9 * done / seconds_of(run)
     return found
 

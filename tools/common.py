@@ -20,7 +20,6 @@ import pyopencl as cl
 from gemmlab.bench import records
 from gemmlab.opencl.devices import Device
 
-ROOT = Path(__file__).resolve().parents[1]
 #: Seconds between two writes of a long record.
 SAVE_EVERY = 15.0
 

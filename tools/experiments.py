@@ -352,10 +352,10 @@ def cublas(size: int) -> dict[str, Callable[[], float]]:
 def error(kernel: launch.Kernel, k: int, device: Device) -> float:
     """The error of a product of normal numbers, relative to the product (Frobenius norms)."""
     a, b = check.random_inputs(CHECKED, CHECKED, k, kind="normal")
-    flags = cl.mem_flags
-    x, y = (timing.upload(device, matrix) for matrix in (a, b.T if kernel.b_transposed else b))
+    stored = a, b.T if kernel.b_transposed else b
+    x, y = (timing.upload(device, np.asfortranarray(matrix)) for matrix in stored)
     c = np.empty((CHECKED, CHECKED), np.float32)
-    out = cl.Buffer(device.context, flags.READ_WRITE, c.nbytes)
+    out = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, c.nbytes)
     kernel.passes(CHECKED, CHECKED, k, x, y, out)[-1][1].wait()
     cl.enqueue_copy(device.timed_queue, c, out)
     exact = a.astype(np.float64) @ b.astype(np.float64)

@@ -104,26 +104,15 @@ def fit(rows: list[Timed], units: int) -> tuple[Chip, dict[tuple, Constants]]:
     groups: dict[tuple, list[Timed]] = defaultdict(list)
     for row in rows:
         groups[text_of(row.choice)].append(row)
-    of_kernel = {}
-    for kernel in {row.choice[0] for row in rows}:
-        own = [row for row in rows if row.choice[0] == kernel]
-        of_kernel[kernel] = fit_kernel(own, common_values, memory)
     texts = {
-        text: fit_text(own, constants_of(of_kernel[text[0]], own[0].choice), chip)
+        text: fit_text(own, constants_of(common_values, own[0].choice), chip)
         for text, own in groups.items()
     }
     return chip, texts
 
 
-def fit_kernel(rows: list[Timed], values: np.ndarray, memory: Chip) -> np.ndarray:
-    """The common constants fitted to the texts of one kernel; those of the chip stay."""
-    chip = values[OF_TEXTS:]
-    fitted = minimised(lambda x: common_errors(rows, np.append(x, chip), memory), values[:OF_TEXTS])
-    return np.append(fitted, chip)
-
-
 def fit_text(rows: list[Timed], prior: Constants, chip: Chip) -> Constants:
-    """The constants of a text, drawn towards those of its kernel."""
+    """The constants of a text, drawn towards the common ones."""
     start = np.log(prior)
 
     def errors(x: np.ndarray) -> np.ndarray:

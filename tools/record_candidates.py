@@ -22,7 +22,7 @@ import common
 import compare
 import numpy as np
 import pyopencl as cl
-import pyopencl.array as cla
+from pyopencl.clrandom import PhiloxGenerator
 from tqdm import tqdm
 
 from gemmlab import matmul
@@ -244,21 +244,20 @@ def build(device: Device, job: Job) -> Kernel:
 
 
 class Bench:
-    """Times candidates, one shape at a time, on parts of two large random matrices."""
+    """Times candidates, one shape at a time, on random matrices."""
 
     def __init__(self, device: Device):
         self.device = device
         flags = cl.command_queue_properties.PROFILING_ENABLE
         self.queue = cl.CommandQueue(device.context, device.cl, flags)
-        self._random = np.random.default_rng(0).standard_normal(2**20, np.float32)
-        self._buffers: list[cl.Buffer] = []
+        self._generator = PhiloxGenerator(device.context, seed=0)
         self._peak = peaks(device).gflops * 1e9
         self._kernels: dict[Choice, Kernel] = {}
 
     def shape(self, found: dict[str, Any], group: list[Job], data: dict[str, Any]) -> None:
         """Add measurements to what is recorded of a shape; and new kernels to the record."""
         m, n, k = found["sizes"]
-        operands = self._operands(m * k, k * n)
+        operands = self._random(m * k), self._random(k * n)
         for precision in dict.fromkeys(job.precision for job in group):
             some = [job for job in group if job.precision == precision]
             times = found.setdefault(precision, {"runs": [], "skipped": [], "failed": []})
@@ -273,8 +272,8 @@ class Bench:
 
     def range_check(self, side: int) -> list[float]:
         """Elements of two square matrices, and microseconds of the device to check their range."""
-        operands = self._operands(side**2, side**2)
-        matrices = [Matrix(buffer, Layout.compact(side, side)) for buffer in operands]
+        layout = Layout.compact(side, side)
+        matrices = [Matrix(self._random(side**2), layout) for _ in range(2)]
         queue = cl.CommandQueue(self.device.context, self.device.cl)  # profiling takes time
 
         def look() -> None:
@@ -288,29 +287,15 @@ class Bench:
     def call_with_range_check(self) -> float:
         """Microseconds of a call in TF32 so small that the host decides, nothing aligned."""
         queue = cl.CommandQueue(self.device.context, self.device.cl)
-        side = RANGE_CALL_SIDE
-        x = cla.to_device(queue, self._random[: side**2].reshape(side, side))
+        x = self._generator.normal(queue, (RANGE_CALL_SIDE, RANGE_CALL_SIDE), np.float32)
         kernel = candidates.TENSOR_CORES
         call = calls.Contender(partial(matmul, x, x, kernel=kernel, precision="tf32"), queue.finish)
         call.call()  # compiles
         return short(1e6 * min(calls.wall_seconds(call, calls.CALLS) for _ in range(3)))
 
-    def _operands(self, *elements: int) -> list[cl.Buffer]:
-        """Buffers of at least so many random numbers; larger than needed, for shapes to come."""
-        sizes = [buffer.size for buffer in self._buffers]
-        if not sizes or any(size < 4 * e for size, e in zip(sizes, elements, strict=True)):
-            self._buffers = []  # frees memory
-            self._buffers = [self._filled(e) for e in elements]
-        return self._buffers
-
-    def _filled(self, elements: int) -> cl.Buffer:
-        count = min(tiles_over(2 * elements, self._random.size), 2**28 // self._random.size)
-        count = max(count, tiles_over(elements, self._random.size))
-        size, flags = self._random.nbytes, cl.mem_flags.READ_WRITE
-        buffer = cl.Buffer(self.device.context, flags, size * count)
-        for i in range(count):
-            cl.enqueue_copy(self.queue, buffer, self._random, dst_offset=size * i)
-        return buffer
+    def _random(self, elements: int) -> cl.Buffer:
+        """So many standard normal numbers on the device."""
+        return self._generator.normal(self.queue, elements, np.float32).base_data
 
     def _times(self, found: dict[str, list], group: list[Job], operands, kernels: list) -> None:
         best = min((1e-6 * run[1] for run in found["runs"]), default=inf)

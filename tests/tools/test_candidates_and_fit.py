@@ -121,7 +121,7 @@ def scipy():
 
 
 def test_constants_are_recovered(tmp_path, monkeypatch, capsys, scipy):
-    """From times with a spread of 2 %, well enough to choose as well as the times themselves would."""
+    """From times with a spread of 2 %, well enough to choose as the times themselves would."""
     record, texts = made()
     file, table = tmp_path / "record.json", tmp_path / "choice.json"
     file.write_text(json.dumps(record))

@@ -123,7 +123,7 @@ def test_candidates_are_legal_and_the_rule_s_own_comes_first(letter, any_device)
 
 @pytest.mark.system
 def test_tiles_are_profiled(any_device, tmp_path, monkeypatch):
-    """A tile that is not legal does not count; what is written is a rule that the selection takes."""
+    """A tile that is not legal does not count; what is written is a rule for the selection."""
     file = tmp_path / "family.json"
     monkeypatch.setattr(tune, "candidates", lambda device, letter: [SMALL, ILLEGAL])
     device = ["--device", str(any_device.index)]
@@ -160,7 +160,7 @@ def test_a_profile_ranks_tiles_and_continues(any_device, tmp_path, monkeypatch):
 
 
 def test_a_pace_follows_from_whole_products(any_device, monkeypatch, tmp_path):
-    """Products that take as long as the model says give back the numbers that the model was given."""
+    """Products that take as long as the model says give back the model's numbers."""
     tile = complete_tile({"TSM": 64, "TSN": 32})
     known, device = Pace(tile, 2.0, 0.5), dataclasses.replace(any_device, units=132)
 
