@@ -8,12 +8,11 @@ import numpy as np
 import gemmlab
 from gemmlab import check, model, simt
 from gemmlab.bench import landscape, records
-from gemmlab.bench import tiles as rates
 from gemmlab.catalog import sources
 from gemmlab.family import Configuration, split, tiles, write
 from gemmlab.simt import views
 from gemmlab.widgets import board
-from lessons import cluster, divergence, edges, schedules, tf32
+from lessons import cluster, divergence, edges, rates, schedules, tf32
 
 
 class _Missing(Exception):
@@ -950,11 +949,13 @@ def check_14_2(text):
 def check_14_3(answer):
     sizes, params = answer
     device, tile = gemmlab.default_device(), tiles.complete_tile(params)
-    if not rates.checked(device, "s", tile, sizes):
+    m, n, k = sizes
+    a, b = check.exact_inputs(n, m, k)
+    if not check.exact(gemmlab.matmul(a, b, kernel="family", params=tile, device=device), a, b).ok:
         return gemmlab.verdict(False, "", "with this tile the product is not exact.")
     ways = {"own": {"kernel": "family", "params": tile}, "selected": {"edges": "split"}}
     best = {
-        way: max(rates.rate(device, "s", sizes, 0.03, **options) for _ in range(3)) for way, options in ways.items()
+        way: max(rates.rate(sizes, device, 0.03, **options) for _ in range(3)) for way, options in ways.items()
     }
     words = f"{best['own'] / best['selected']:.1f} times as fast as the selection's launches."
     return gemmlab.verdict(best["own"] >= 1.1 * best["selected"], words, words)

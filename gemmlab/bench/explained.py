@@ -168,7 +168,7 @@ def merged_loads() -> dict[str, float]:
 
 @cached(2)
 def _experiments(file: str) -> dict:
-    """What `docs/experiments/ceilings.py` found, from ``results/``."""
+    """What `tools/ceilings.py` measured, from ``results/``."""
     return json.loads((sources.folder("results") / file).read_text(encoding="utf-8"))
 
 

@@ -1,9 +1,9 @@
-"""Fill tables and pictures of README.md and docs/model.md from the catalog, the chapters, and ``results/``.
+"""Fill tables and pictures of README.md and docs/model.md from the catalog, chapters and results/.
 
-python docs/tables.py [--check] [--pictures FOLDER]
+    python tools/tables.py [--check] [--pictures FOLDER]
 
-A table stands between two comments, `<!-- ladder -->` and `<!-- /ladder -->`; what is between them is written anew.
-With --check nothing is written, and the exit code says whether anything would have changed.
+A table stands between two comments, `<!-- ladder -->` and `<!-- /ladder -->`, and is replaced as a
+whole. With --check nothing is written, and the exit code says whether anything would have changed.
 """
 
 from __future__ import annotations
@@ -30,9 +30,14 @@ def chapters() -> str:
         title = re.search(r"^# \d+ ([^:\n]+)", text, re.M)
         question = re.search(r"\*\*The question of this chapter: (.+?)\*\*", text, re.S)
         if not title or not question:
-            raise SystemExit(f"{path.name} has no title, or no line with the question of the chapter")
+            raise SystemExit(
+                f"{path.name} has no title, or no line with the question of the chapter"
+            )
         words = " ".join(question[1].split())
-        rows.append(f"| {path.stem[:2]} | [{title[1]}](notebooks/{path.stem}.ipynb) | {words[0].upper()}{words[1:]} |")
+        rows.append(
+            f"| {path.stem[:2]} | [{title[1]}](notebooks/{path.stem}.ipynb) "
+            f"| {words[0].upper()}{words[1:]} |"
+        )
     return "\n".join(rows)
 
 
@@ -42,9 +47,9 @@ def ladder() -> str:
     rows = ["| | kernel | idea | TFLOPS |", "|---|---|---|---:|"]
     for number, spec in catalog.items():
         idea = (spec.__doc__ or "").strip().splitlines()[0].rstrip(".")
-        rate = f"{rates[number] / 1000:.1f}" if number in rates else ""
+        tflops = f"{rates[number] / 1000:.1f}" if number in rates else ""
         shown = number if isinstance(number, int) else ""
-        rows.append(f"| {shown} | [{spec.name}](kernels/{spec.file}) | {idea} | {rate} |")
+        rows.append(f"| {shown} | [{spec.name}](kernels/{spec.file}) | {idea} | {tflops} |")
     for name, rate in yards.items():
         rows.append(f"| | {name} | in the same run as warp tiling | {rate / 1000:.1f} |")
     return "\n".join(rows)
@@ -54,41 +59,63 @@ def beside_cublas() -> str:
     """How the recorded whole calls compare with cuBLAS SGEMM."""
     found = next(file for file in records.recorded() if file.get("side_by_side"))
     shares = {
-        f"{r['m']} x {r['n']} x {r['k']}": statistics.median(r["auto"]) / statistics.median(r["cublas"])
+        f"{r['m']} x {r['n']} x {r['k']}": statistics.median(r["auto"])
+        / statistics.median(r["cublas"])
         for r in found["side_by_side"]
     }
     mean = statistics.geometric_mean(shares.values())
-    rows = [f"| {found['title']}, {len(shares)} sizes | share of cuBLAS SGEMM's rate |", "|---|---:|"]
+    rows = [
+        f"| {found['title']}, {len(shares)} sizes | share of cuBLAS SGEMM's rate |",
+        "|---|---:|",
+    ]
     rows.append(f"| geometric mean | {mean:.0%} |")
-    for words, size in (("least", min(shares, key=shares.__getitem__)), ("most", max(shares, key=shares.__getitem__))):
+    for words, size in (
+        ("least", min(shares, key=shares.__getitem__)),
+        ("most", max(shares, key=shares.__getitem__)),
+    ):
         rows.append(f"| {words}: {size} | {shares[size]:.0%} |")
     return "\n".join(rows)
 
 
-#: Parts of a set of calls: all shapes, and those with at least 10^9 operations (on processors 10^8).
+#: Parts of a set of calls: all shapes; those with at least 10^9 operations (on CPUs 10^8).
 PARTS = "summary", "large"
 
 
 def calls() -> str:
-    """How whole calls of `matmul` compare with PyTorch's, in the middle of all shapes and at the slowest one."""
+    """Whole calls of `matmul` and PyTorch's: over all shapes, and at the slowest one."""
     rows = []
-    for name, alone in (("nvidia_h200_calls", ""), ("nvidia_h200_device_time", ", time of the device alone")):
+    for name, alone in (
+        ("nvidia_h200_calls", ""),
+        ("nvidia_h200_device_time", ", time of the device alone"),
+    ):
         found = json.loads((ROOT / "results" / f"{name}.json").read_text(encoding="utf-8"))
         for one in found["sets"]:
-            cells = [f"{some['mean']:.2f} ({some['least']:.2f})" for some in (one[part]["matmul"] for part in PARTS)]
+            cells = [
+                f"{some['mean']:.2f} ({some['least']:.2f})"
+                for some in (one[part]["matmul"] for part in PARTS)
+            ]
             rows.append(f"| {one['shapes']}{alone} | {' | '.join(cells)} |")
-    rows = [f"| {found['title']} | geometric mean (slowest shape) | large products |", "|---|---:|---:|", *rows]
+    rows = [
+        f"| {found['title']} | geometric mean (slowest shape) | large products |",
+        "|---|---:|---:|",
+        *rows,
+    ]
     return "\n".join(rows)
 
 
 def calls_on_processors() -> str:
-    """How whole calls of `matmul` on NumPy arrays compare with NumPy's own product, for each runtime."""
+    """Whole calls of `matmul` on NumPy arrays and NumPy's own product, for each runtime."""
     found = json.loads((ROOT / "results" / "cpu_calls.json").read_text(encoding="utf-8"))
-    rows = [f"| {found['title']} | geometric mean (slowest shape) | large products | spread |", "|---|---:|---:|---:|"]
+    rows = [
+        f"| {found['title']} | geometric mean (slowest shape) | large products | spread |",
+        "|---|---:|---:|---:|",
+    ]
     for one in found["sets"]:
         every, large = (one[part]["matmul of NumPy arrays"] for part in PARTS)
         cells = [f"{some['mean']:.2f} ({some['least']:.2f})" for some in (every, large)]
-        rows.append(f"| {one['title']}, {one['shapes']} | {' | '.join(cells)} | {every['spread']:.0%} |")
+        rows.append(
+            f"| {one['title']}, {one['shapes']} | {' | '.join(cells)} | {every['spread']:.0%} |"
+        )
     return "\n".join(rows)
 
 
@@ -106,13 +133,13 @@ CEILINGS = {
 
 
 def filled(text: str, tables=TABLES, file: str = README.name) -> str:
-    """The text with every table written anew. Exits with a sentence if a place for one is missing."""
+    """The text with every table replaced. Exits with a sentence if the place of one is missing."""
     for name, table in tables.items():
-        place = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.S)
-        if len(place.findall(text)) != 1:
+        matches = [*re.finditer(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", text, re.S)]
+        if len(matches) != 1:
             raise SystemExit(f"{file} needs one place between <!-- {name} --> and <!-- /{name} -->")
-        content = table()
-        text = place.sub(lambda match, content=content: f"{match[1]}\n{content}\n\n{match[2]}", text)
+        (match,) = matches
+        text = f"{text[: match.end(1)]}\n{table()}\n\n{text[match.start(2) :]}"
     return text
 
 
@@ -124,7 +151,9 @@ def pictures(folder: Path) -> None:
 
 
     ordinary = [kernel for kernel in catalog if not catalog[kernel].tensor]
-    (folder / "ladder.png").write_bytes(plot.ladder(records.ladders(ordinary), records.yardsticks("H200")).png())
+    (folder / "ladder.png").write_bytes(
+        plot.ladder(records.ladders(ordinary), records.yardsticks("H200")).png()
+    )
     found = next(file for file in records.recorded() if "errors" in file)
     picture = comparison.precisions(found["side_by_side"], found["errors"], found["title"])
     (folder / "precisions.png").write_bytes(picture.png())
@@ -132,8 +161,15 @@ def pictures(folder: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if something would change")
-    parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="draw the README's pictures into this folder")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; fail if something would change"
+    )
+    parser.add_argument(
+        "--pictures",
+        type=Path,
+        metavar="FOLDER",
+        help="draw the README's pictures into this folder",
+    )
     given = parser.parse_args()
     if given.pictures:
         pictures(given.pictures)
