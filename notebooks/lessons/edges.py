@@ -21,10 +21,8 @@ from gemmlab.blas.passes import Session
 from gemmlab.blas.problem import Layout, Problem, plan
 from gemmlab.catalog import Key, catalog, sources
 from gemmlab.family import choice, selection
-from gemmlab.family.configuration import PRECISIONS
 from gemmlab.family.split import Launch
 from gemmlab.family.tiles import complete_tile
-from gemmlab.family.written import check_double
 from gemmlab.opencl.devices import Device, find_device
 
 #: The strategies that one call of `matmul` has.
@@ -207,16 +205,14 @@ def launch_times(
     sizes: tuple[int, int, int],
     device: Device | int | str | None = None,
     params: Mapping[str, int] | None = None,
-    precision: str = "s",
     repeats: int = 5,
 ) -> tuple[list[Launch], dict[str, float]]:
-    """The launches of ``edges="split"`` for a column-major product, and the time of each.
+    """The launches of ``edges="split"`` for a column-major float32 product, and their times.
 
     Args:
         sizes: m, n and k of the product of compact matrices.
         device: a Device, an index or part of a name; the preferred device by default.
         params: of the tile whose whole tiles are cut off; by default the rules choose.
-        precision: "s", "d", "c" or "z".
         repeats: timed runs, after one to warm up.
 
     Returns:
@@ -224,22 +220,20 @@ def launch_times(
 
     Raises:
         ParameterError: for parameters that the family does not have or the device cannot take.
-        ValueError: if the device has no such precision.
     """
-    device, dtype = find_device(device), PRECISIONS[precision].dtype
-    check_double(precision, device)
+    device = find_device(device)
     tile = None if params is None else complete_tile(params)
     problem, spent = Problem.compact(*sizes), defaultdict(list)
-    with Session(device.timed_queue, device, dtype=dtype) as session:
-        a, b = (session.upload(x) for x in check.exact_inputs(*sizes, dtype=dtype))
+    with Session(device.timed_queue, device) as session:
+        a, b = (session.upload(x) for x in check.exact_inputs(*sizes))
         out = session.new(Layout.compact(*sizes[:2]))
         for _ in range(repeats + 1):
             session.events.clear()
-            one, zero = dtype.type(1), dtype.type(0)
+            one, zero = np.float32(1), np.float32(0)
             split_up.gemm(session, problem, (a, b), one, zero, None, out, tile)
             device.timed_queue.finish()
             for edges, event in session.events:
                 spent[edges].append((event.profile.end - event.profile.start) * 1e-6)
     items = None if tile is None else tuple(tile.items())
-    launches = split_up.selected(device, precision, sizes, items)
+    launches = split_up.selected(device, "s", sizes, items)
     return launches, {edges: median(times[1:]) for edges, times in spent.items()}
