@@ -149,7 +149,6 @@ def pictures(folder: Path) -> None:
     from gemmlab.draw import plot
     from lessons import comparison
 
-
     ordinary = [kernel for kernel in catalog if not catalog[kernel].tensor]
     (folder / "ladder.png").write_bytes(
         plot.ladder(records.ladders(ordinary), records.yardsticks("H200")).png()
