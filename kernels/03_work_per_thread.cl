@@ -16,14 +16,14 @@
 //    work-items still touch neighbouring elements.
 
 #ifndef TS
-#define TS 32 // side of the square tiles of A, B and C, in elements
+#define TS 32 // side of the square tiles of A, B and C, in elements [4, 8, 12, 16, 20, 24, 32, 64]
 #endif
 #ifndef WPT
-#define WPT 8 // elements of C a work-item computes, all in one row
+#define WPT 8 // elements of C a work-item computes, all in one row [1, 2, 4, 8, 16]
 #endif
 
 #if !(TS % WPT == 0)
-#error TS must be a multiple of WPT
+#error TS is not a multiple of WPT
 #endif
 
 #define RTS (TS/WPT) // columns of work-items in a work-group

@@ -16,17 +16,17 @@
 //        4  b . . .
 
 #ifndef TS
-#define TS 32 // side of the square tiles of A, B and C, in elements
+#define TS 32 // side of the square tiles of A, B and C, in elements [8, 16, 24, 32, 64]
 #endif
 #ifndef WIDTH
-#define WIDTH 4 // floats in a vector: 1, 2, 4 or 8
+#define WIDTH 4 // floats in a vector [1, 2, 4, 8]
 #endif
 
 #if !(8 % WIDTH == 0)
-#error WIDTH must be 1, 2, 4 or 8
+#error WIDTH is none of 1, 2, 4 and 8
 #endif
 #if !(TS % WIDTH == 0)
-#error TS must be a multiple of WIDTH
+#error TS is not a multiple of WIDTH
 #endif
 
 #if WIDTH == 1

@@ -22,38 +22,38 @@
 //    last work-group to finish its part of a tile adds up all parts.
 
 #ifndef LINES
-#define LINES 4 // columns of C that a tile has, or rows if ROWS is 1
+#define LINES 4 // columns of C that a tile has, or rows if ROWS is 1 [1, 2, 4, 8, 16]
 #endif
 #ifndef ROWS
-#define ROWS 0 // 1: C has few rows; 0: C has few columns
+#define ROWS 0 // 1: C has few rows; 0: C has few columns [0, 1]
 #endif
 #ifndef TSK
-#define TSK 256 // steps of k for which the lines of the short operand wait in local memory
+#define TSK 256 // steps of k for which the lines of the short operand wait in local memory [128, 256, 512]
 #endif
 #ifndef WPT
-#define WPT 1 // loads of the long operand that a work-item makes at a time: of its rows, or of columns if ROWS is 1
+#define WPT 1 // loads of the long operand that a work-item makes at a time: of its rows, or of columns if ROWS is 1 [1, 2, 4]
 #endif
 #ifndef WIDTH
-#define WIDTH 4 // floats of the long operand in a load: 1 or 4
+#define WIDTH 4 // floats of the long operand in a load [1, 4]
 #endif
 #ifndef GROUPS
-#define GROUPS 0 // work-groups that share all tiles equally; 0: one work-group per tile
+#define GROUPS 0 // work-groups that share all tiles equally; 0: one work-group per tile [0, 16, 264]
 #endif
 
 #if !(ROWS < 2)
-#error ROWS must be 0 or 1
+#error ROWS is neither 0 nor 1
 #endif
 #if !((WIDTH - 1) * (WIDTH - 4) == 0)
-#error WIDTH must be 1 or 4
+#error WIDTH is neither 1 nor 4
 #endif
 #if !(TSK % (8 + ROWS * (32 * WIDTH - 8)) == 0)
-#error TSK must be a multiple of 8, or of 32*WIDTH if ROWS is 1
+#error TSK is not a multiple of 8, or with ROWS of 32 times WIDTH
 #endif
 #if !(LINES < 33)
-#error LINES must be at most 32
+#error LINES is more than 32
 #endif
 #if !(GROUPS < 65536)
-#error GROUPS must be below 65536
+#error GROUPS is not below 65536
 #endif
 
 #define ITEMS 256                             // work-items of a work-group

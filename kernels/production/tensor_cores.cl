@@ -29,77 +29,77 @@
 //    of k, and those that it stores, are 4 neighbours.
 
 #ifndef TSM
-#define TSM 128 // rows of the tile of C
+#define TSM 128 // rows of the tile of C [32, 64, 128]
 #endif
 #ifndef TSN
-#define TSN 128 // columns of the tile of C
+#define TSN 128 // columns of the tile of C [32, 64, 128]
 #endif
 #ifndef TSK
-#define TSK 8 // depth of the tiles of A and B, in steps of k
+#define TSK 8 // depth of the tiles of A and B, in steps of k [8, 16, 32]
 #endif
 #ifndef WM
-#define WM 64 // rows of a warp's block of C
+#define WM 64 // rows of a warp's block of C [32, 64]
 #endif
 #ifndef WN
-#define WN 64 // columns of a warp's block of C
+#define WN 64 // columns of a warp's block of C [32, 64]
 #endif
 #ifndef STAGES
-#define STAGES 3 // tiles of A and B in local memory: one in use, the others being filled
+#define STAGES 3 // tiles of A and B in local memory: one in use, the others being filled [2, 3]
 #endif
 #ifndef PAD
-#define PAD 8 // floats added to each row of Atile and Btile against bank conflicts
+#define PAD 8 // floats added to each row of Atile and Btile against bank conflicts [0, 8]
 #endif
 #ifndef ORDER
-#define ORDER 8 // rows of tiles in a band that neighbouring work-groups go through together (swizzle)
+#define ORDER 8 // rows of tiles in a band that neighbouring work-groups go through together (swizzle) [1, 8]
 #endif
 #ifndef PARTS
-#define PARTS 2 // TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32)
+#define PARTS 2 // TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32) [1, 2]
 #endif
 #ifndef EVERY
-#define EVERY 1 // promotion interval, in units of 8 steps of k: when a sum moves into a float; 0: only at the end
+#define EVERY 1 // promotion interval, in units of 8 steps of k: when a sum moves into a float; 0: only at the end [0, 1, 2, 8]
 #endif
 #ifndef TENSOR
-#define TENSOR 1 // 1: tensor cores where the device has them; 0: the same products in ordinary arithmetic
+#define TENSOR 1 // 1: tensor cores where the device has them; 0: the same products in ordinary arithmetic [0, 1]
 #endif
 
 #if !(TSM % WM == 0)
-#error TSM must be a multiple of WM
+#error TSM is not a multiple of WM
 #endif
 #if !(TSN % WN == 0)
-#error TSN must be a multiple of WN
+#error TSN is not a multiple of WN
 #endif
 #if !(WM % 32 == 0)
-#error WM must be a multiple of 32
+#error WM is not a multiple of 32
 #endif
 #if !(WN % 32 == 0)
-#error WN must be a multiple of 32
+#error WN is not a multiple of 32
 #endif
 #if !(TSK % 8 == 0)
-#error TSK must be a multiple of 8
+#error TSK is not a multiple of 8
 #endif
 #if !(128 * TSN % (WM * WN) == 0)
-#error 128*TSN must be a multiple of WM*WN
+#error 128 times TSN is not a multiple of WM times WN
 #endif
 #if !(128 * TSM % (WM * WN) == 0)
-#error 128*TSM must be a multiple of WM*WN
+#error 128 times TSM is not a multiple of WM times WN
 #endif
 #if !((TSK * WM * WN) % (128 * TSN) == 0)
-#error TSK*WM*WN must be a multiple of 128*TSN
+#error TSK times WM times WN is not a multiple of 128 times TSN
 #endif
 #if !((TSK * WM * WN) % (128 * TSM) == 0)
-#error TSK*WM*WN must be a multiple of 128*TSM
+#error TSK times WM times WN is not a multiple of 128 times TSM
 #endif
 #if !(STAGES > 1)
-#error STAGES must be at least 2
+#error STAGES is less than 2
 #endif
 #if !(PAD % 4 == 0)
-#error PAD must be a multiple of 4
+#error PAD is not a multiple of 4
 #endif
 #if !((PARTS - 1) * (PARTS - 2) == 0)
-#error PARTS must be 1 or 2
+#error PARTS is neither 1 nor 2
 #endif
 #if !(TENSOR < 2)
-#error TENSOR must be 0 or 1
+#error TENSOR is neither 0 nor 1
 #endif
 
 #define ITEMS (TSM/WM*(TSN/WN)*32)           // work-items of a work-group

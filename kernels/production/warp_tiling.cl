@@ -43,125 +43,125 @@
 //    tiles leave a place on the chip free.
 
 #ifndef TSM
-#define TSM 128 // rows of the tile of C
+#define TSM 128 // rows of the tile of C [32, 64, 128]
 #endif
 #ifndef TSN
-#define TSN 64 // columns of the tile of C
+#define TSN 64 // columns of the tile of C [32, 64, 128]
 #endif
 #ifndef TSK
-#define TSK 16 // depth of the tiles of A and B, in steps of k
+#define TSK 16 // depth of the tiles of A and B, in steps of k [8, 16]
 #endif
 #ifndef WPTM
-#define WPTM 8 // rows of C a work-item computes
+#define WPTM 8 // rows of C a work-item computes [4, 8]
 #endif
 #ifndef WPTN
-#define WPTN 8 // columns of C a work-item computes
+#define WPTN 8 // columns of C a work-item computes [4, 8]
 #endif
 #ifndef WARPM
-#define WARPM 8 // rows of work-items in a warp of 32
+#define WARPM 8 // rows of work-items in a warp of 32 [4, 8]
 #endif
 #ifndef WIDTH
-#define WIDTH 4 // floats copied at once from global memory: 1 or 4
+#define WIDTH 4 // floats copied at once from global memory [1, 4]
 #endif
 #ifndef STAGES
-#define STAGES 2 // tiles of A and B in local memory: one in use, the others being filled
+#define STAGES 2 // tiles of A and B in local memory: one in use, the others being filled [2, 3]
 #endif
 #ifndef ORDER
-#define ORDER 8 // rows of tiles in a band that neighbouring work-groups go through together (swizzle)
+#define ORDER 8 // rows of tiles in a band that neighbouring work-groups go through together (swizzle) [1, 8]
 #endif
 #ifndef GROUPS
-#define GROUPS 0 // work-groups that share all tiles equally (Stream-K); 0: one work-group per tile
+#define GROUPS 0 // work-groups that share all tiles equally (Stream-K); 0: one work-group per tile [0, 16, 264]
 #endif
 #ifndef LAST
-#define LAST 1 // 1: the last work-group to finish its part of a tile does the fix-up, where it can; 0: fixup.cl
+#define LAST 1 // 1: the last work-group to finish its part of a tile does the fix-up, where it can; 0: fixup.cl [0, 1]
 #endif
 #ifndef TRANSPOSED
-#define TRANSPOSED 1 // 1: B is N x K; 0: B is K x N
+#define TRANSPOSED 1 // 1: B is N x K; 0: B is K x N [0, 1]
 #endif
 #ifndef BATCHES
-#define BATCHES 1 // batches in which the copies of a tile are issued, spread over the multiply-adds
+#define BATCHES 1 // batches in which the copies of a tile are issued, spread over the multiply-adds [1, 3, 7]
 #endif
 #ifndef SPLIT
-#define SPLIT 0 // most rows or columns of an edge strip, whose elements are summed without tiles
+#define SPLIT 0 // most rows or columns of an edge strip, whose elements are summed without tiles [0, 8]
 #endif
 #ifndef DOWN
-#define DOWN 1 // vectors that a work-item copies per column of A's tile
+#define DOWN 1 // vectors that a work-item copies per column of A's tile [1, 4]
 #endif
 #ifndef TAIL
-#define TAIL 0 // 1: a separate loop for the steps of k after the last whole tiles of A and B; 0: zeroes fill them up
+#define TAIL 0 // 1: a separate loop for the steps of k after the last whole tiles of A and B; 0: zeroes fill them up [0, 1]
 #endif
 #ifndef ASYNC
-#define ASYNC 1 // 1: copy to local memory asynchronously where the device can
+#define ASYNC 1 // 1: copy to local memory asynchronously where the device can [0, 1]
 #endif
 
 #if !(TSM % (WPTM * WARPM) == 0)
-#error TSM must be a multiple of WPTM*WARPM
+#error TSM is not a multiple of WPTM*WARPM
 #endif
 #if !(32 % WARPM == 0)
-#error WARPM must divide 32
+#error WARPM does not divide 32
 #endif
 #if !(TSN * WARPM % (WPTN * 32) == 0)
-#error TSN*WARPM must be a multiple of WPTN*32
+#error TSN is not a multiple of WPTN times 32 over WARPM
 #endif
 #if !(WPTM % 4 == 0)
-#error WPTM must be a multiple of 4
+#error WPTM is not a multiple of 4
 #endif
 #if !(WPTN % 4 == 0)
-#error WPTN must be a multiple of 4
+#error WPTN is not a multiple of 4
 #endif
 #if !((WIDTH - 1) * (WIDTH - 4) == 0)
-#error WIDTH must be 1 or 4
+#error WIDTH is neither 1 nor 4
 #endif
 #if !(TSN * WIDTH % (WPTM * WPTN) == 0)
-#error TSN*WIDTH must be a multiple of WPTM*WPTN
+#error TSN times WIDTH is not a multiple of WPTM times WPTN
 #endif
 #if !(TSM * WIDTH % (WPTM * WPTN) == 0)
-#error TSM*WIDTH must be a multiple of WPTM*WPTN
+#error TSM times WIDTH is not a multiple of WPTM times WPTN
 #endif
 #if !((TSK * WPTM * WPTN) % (TSN * WIDTH * DOWN) == 0)
-#error TSK*WPTM*WPTN must be a multiple of TSN*WIDTH*DOWN
+#error TSK times WPTM times WPTN is not a multiple of TSN times WIDTH times DOWN
 #endif
 #if !(TSM % (WIDTH * DOWN) == 0)
-#error TSM must be a multiple of WIDTH*DOWN
+#error TSM is not a multiple of WIDTH times DOWN
 #endif
 #if !((TSK * WPTM * WPTN) % (TSM * WIDTH) == 0)
-#error TSK*WPTM*WPTN must be a multiple of TSM*WIDTH
+#error uneven shares of a tile: TSK times WPTM times WPTN is not a multiple of TSM times WIDTH
 #endif
 #if !(STAGES > 1)
-#error STAGES must be at least 2
+#error STAGES is less than 2
 #endif
 #if !(TSK % 2 == 0)
-#error TSK must be even
+#error TSK is odd
 #endif
 #if !((TSM * TSN) % (TSK * WPTM * WPTN) == 0)
-#error TSM*TSN must be a multiple of TSK*WPTM*WPTN
+#error TSM times TSN is not a multiple of TSK times WPTM times WPTN
 #endif
 #if !((8 * WPTM * WPTN) % TSM == 0)
-#error 8*WPTM*WPTN must be a multiple of TSM
+#error 8 times WPTM times WPTN is not a multiple of TSM
 #endif
 #if !((BATCHES > 0) * (BATCHES < TSK) == 1)
-#error BATCHES must be from 1 to TSK-1
+#error BATCHES is not between 1 and TSK minus 1
 #endif
 #if !((SPLIT < TSM) * (SPLIT < TSN) == 1)
-#error SPLIT must be below TSM and TSN
+#error SPLIT is not below TSM and TSN
 #endif
 #if !(STAGES * TSK * WPTM * WPTN >= SPLIT * TSN)
-#error STAGES*TSK*WPTM*WPTN must be at least SPLIT*TSN
+#error STAGES times TSK times WPTM times WPTN is less than SPLIT times TSN
 #endif
 #if !(TAIL < 2)
-#error TAIL must be 0 or 1
+#error TAIL is neither 0 nor 1
 #endif
 #if !(TRANSPOSED < 2)
-#error TRANSPOSED must be 0 or 1
+#error TRANSPOSED is neither 0 nor 1
 #endif
 #if !(GROUPS < 65536)
-#error GROUPS must be below 65536
+#error GROUPS is not below 65536
 #endif
 #if !(LAST < 2)
-#error LAST must be 0 or 1
+#error LAST is neither 0 nor 1
 #endif
 #if !(ASYNC < 2)
-#error ASYNC must be 0 or 1
+#error ASYNC is neither 0 nor 1
 #endif
 
 #define WARPN (32/WARPM)                     // columns of work-items in a warp

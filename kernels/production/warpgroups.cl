@@ -35,32 +35,32 @@
 //    side: [k/4][n][k%4].
 
 #ifndef TSK
-#define TSK 16 // depth of the tiles of A and B, in steps of k
+#define TSK 16 // depth of the tiles of A and B, in steps of k [8, 16]
 #endif
 #ifndef STAGES
-#define STAGES 3 // tiles of B in local memory: one in use, the others being filled
+#define STAGES 3 // tiles of B in local memory: one in use, the others being filled [3, 4]
 #endif
 #ifndef ORDER
-#define ORDER 8 // rows of tiles in a band that neighbouring work-groups go through together (swizzle)
+#define ORDER 8 // rows of tiles in a band that neighbouring work-groups go through together (swizzle) [1, 8]
 #endif
 #ifndef PARTS
-#define PARTS 2 // TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32)
+#define PARTS 2 // TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32) [1, 2]
 #endif
 #ifndef TENSOR
-#define TENSOR 1 // 1: tensor cores where the device has them; 0: the same products in ordinary arithmetic
+#define TENSOR 1 // 1: tensor cores where the device has them; 0: the same products in ordinary arithmetic [0, 1]
 #endif
 
 #if !(TSK % 8 == 0)
-#error TSK must be a multiple of 8
+#error TSK is not a multiple of 8
 #endif
 #if !(STAGES > 2)
-#error STAGES must be at least 3
+#error STAGES is less than 3
 #endif
 #if !((PARTS - 1) * (PARTS - 2) == 0)
-#error PARTS must be 1 or 2
+#error PARTS is neither 1 nor 2
 #endif
 #if !(TENSOR < 2)
-#error TENSOR must be 0 or 1
+#error TENSOR is neither 0 nor 1
 #endif
 
 #define TSM (64*2*2)                         // rows of the tile of C: 64 for each of 2 instructions of 2 warpgroups

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gemmlab import ParameterError, catalog, check, matmul
-from gemmlab.catalog import Limits, sources
+from gemmlab.catalog import Limits, Param, find, header, sources
 from gemmlab.opencl import build, launch
 
 KERNELS = pytest.mark.parametrize("number", catalog)
@@ -35,26 +35,44 @@ def says(message: str, *parts) -> bool:
     return len(message.split()) >= 4 and all(str(part) in message for part in parts)
 
 
-# The files in kernels/ and the records
+# What is read from the files in kernels/
 
 
 @KERNELS
-def test_a_record_and_its_file_share_number_and_parameters(number):
-    spec = catalog[number]
-    place = rf"{number:02d}_[a-z0-9_]+\.cl" if isinstance(number, int) else rf"production/{number}\.cl"
-    assert spec.number == number and re.fullmatch(place, spec.file)
-    found = re.findall(r"#ifndef (\w+)\n#define (\w+) (\d+) // (.+)\n#endif\n", text_of(number))
-    assert [
-        (name, name, str(p.default), p.meaning) for name, p in zip(spec.defaults, spec.params, strict=True)
-    ] == found
-    assert text_of(number).count("#ifndef") == len(found), "an #ifndef that is no parameter"
+def test_every_parameter_and_every_rule_of_a_file_is_read(number):
+    spec, text = catalog[number], text_of(number)
+    assert spec.defaults == {p.name: p.default for p in spec.params}
+    assert list(spec.defaults) == re.findall(r"^ *#ifndef (\w+)", text, re.M)
+    assert len(spec.rules) == text.count("#error")
+    assert find(spec.number) is spec and isinstance(spec.number, type(number))
 
 
-@KERNELS
-def test_a_record_and_its_file_share_rules(number):
-    refused = re.findall(r"^#if !\((.+)\)\n#error (\S.*)\n#endif$", text_of(number), re.M)
-    assert [test for test, _ in refused] == [rule.test for rule in catalog[number].rules]
-    assert text_of(number).count("#error") == len(refused)
+HEADER = """// 99 example: nothing.
+//
+// Before:   03_work_per_thread. All.
+
+#ifndef TS
+#define TS 32 // side of a tile: in elements [8, 16, 32]
+#endif
+#ifndef PAD
+#define PAD 2 // floats [0, 2]
+#endif
+
+#if !(TS % (PAD + 1) == 0)
+#error TS is not a multiple of PAD plus 1
+#endif
+"""
+
+
+def test_a_header_is_read():
+    side, pad = header.parameters(HEADER)
+    assert side == Param("TS", 32, "side of a tile: in elements", (8, 16, 32)) and side.least == 1
+    assert pad == Param("PAD", 2, "floats", (0, 2)) and pad.least == 0
+    (rule,) = header.rules(HEADER)
+    assert rule.names == {"TS", "PAD"} and rule.holds({"TS": 9, "PAD": 2})
+    assert not rule.holds({"TS": 8, "PAD": 2})
+    assert rule.sentence({"TS": 8, "PAD": 2}) == "TS=8 is not a multiple of PAD=2 plus 1"
+    assert header.predecessor(HEADER) == "03_work_per_thread"
 
 
 @KERNELS
