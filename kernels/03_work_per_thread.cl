@@ -5,7 +5,7 @@
 //           work-items than elements in a tile, the loads become a loop.
 // Costs:    2*TS*TS floats of local memory, WPT accumulators; 2/TS global loads
 //           and 1 + 1/WPT local loads per multiply-add; 2 barriers per tile.
-// Requires: M, N and K multiples of TS; TS a multiple of WPT.
+// Requires: M, N and K multiples of TS.
 //
 //    tile of C, TS = 8, WPT = 4: a work-group is TS x TS/WPT = 8 x 2 work-items
 //

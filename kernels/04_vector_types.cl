@@ -5,7 +5,7 @@
 //           memory, so that one vector instruction moves them all.
 // Costs:    2*TS*TS floats of local memory, WIDTH accumulators; 2/TS global and
 //           1 + 1/WIDTH local loads per multiply-add; 2 barriers per tile.
-// Requires: M, N and K multiples of TS; TS a multiple of WIDTH.
+// Requires: M, N and K multiples of TS.
 //
 //    tile of C, TS = 8, WIDTH = 4: a work-group is TS/WIDTH x TS = 2 x 8 work-items
 //

@@ -5,8 +5,7 @@
 //           transpose, N x K, so that its tile is loaded down columns as A's is.
 // Costs:    TS*TSK + TS*(TSK + PAD) floats of local memory, WPT accumulators;
 //           2/TS global and 1 + 1/WPT local loads per multiply-add.
-// Requires: M and N multiples of TS, K of TSK; TS a multiple of WPT; TSK a
-//           multiple of TS/WPT, so that every work-item loads equally much.
+// Requires: M and N multiples of TS, K of TSK. B transposed, N x K.
 //
 //    Btile, [n][k], TSK = 4, PAD = 1      Neighbours load neighbouring n: they
 //                                         store down a column of this picture,

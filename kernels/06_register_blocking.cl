@@ -6,9 +6,7 @@
 // Costs:    TSK*TSM + TSN*(TSK + PAD) floats of local memory, WPTM*WPTN
 //           accumulators and WPTM + WPTN registers; 1/TSM + 1/TSN global and
 //           1/WPTM + 1/WPTN local loads per multiply-add.
-// Requires: M and N multiples of TSM and TSN, K of TSK; TSM = TSN, because both
-//           tiles are filled by the same loop; TSM a multiple of WPTM, TSN of
-//           WPTN; a tile's elements shared out evenly among the work-items.
+// Requires: M, N and K multiples of TSM, TSN and TSK. B transposed, N x K.
 //
 //    tile of C, TSM = TSN = 8, WPTM = WPTN = 2: 4 x 4 work-items
 //

@@ -7,9 +7,7 @@
 // Costs:    TSK*(TSM + TSN) floats of local memory, WPTM*WPTN accumulators and
 //           WPTM + WPTN registers; 1/TSM + 1/TSN global and 1/WPTM + 1/WPTN local
 //           loads per multiply-add.
-// Requires: M and N multiples of TSM and TSN, K of TSK; TSM = TSN, because both
-//           tiles are filled by the same loop; TSM a multiple of WPTM and WIDTH,
-//           TSN of WPTN and WIDTH; the vectors shared out evenly.
+// Requires: M, N and K multiples of TSM, TSN and TSK. B transposed, N x K.
 //
 //    A, column-major, WIDTH = 4:      | 0 1 2 3 | 4 5 6 7 | 8 9 ...   column k
 //    work-item 0 fetches the first four rows of a column, work-item 1 the next.

@@ -6,9 +6,7 @@
 // Costs:    2*TSK*(TSM + TSN) floats of local memory, twice as much as before,
 //           WPTM*WPTN accumulators and WPTM + WPTN registers; 1/TSM + 1/TSN global
 //           and 1/WPTM + 1/WPTN local loads per multiply-add.
-// Requires: as 07_wide_loads: M and N multiples of TSM = TSN, K of TSK; TSM a
-//           multiple of WPTM and WIDTH, TSN of WPTN and WIDTH; the vectors shared
-//           out evenly.
+// Requires: M, N and K multiples of TSM, TSN and TSK. B transposed, N x K.
 //
 //    time  ------------------------------------------------------------->
 //    load     tile 0 | tile 1    | tile 2    | tile 3    |

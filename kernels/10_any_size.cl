@@ -6,9 +6,7 @@
 // Costs:    2*TSK*(TSM + TSN) floats of local memory, WPTM*WPTN accumulators and
 //           WPTM + WPTN registers; 1/TSM + 1/TSN global and 1/WPTM + 1/WPTN local
 //           loads per multiply-add; around it, a pass over each padded matrix.
-// Requires: M, N and K multiples of TSM, TSN and TSK (padded to them); TSM a
-//           multiple of WPTM and WIDTH, TSN of WPTN and WIDTH; the vectors shared
-//           out evenly.
+// Requires: M, N and K multiples of TSM, TSN and TSK (padded to them). B transposed.
 //
 //    +-------------+--+       five launches:  pad A, pad B, (transpose B,)
 //    |             |0 |                       multiply, unpad C

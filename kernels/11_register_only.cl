@@ -6,7 +6,7 @@
 //           likes it best of all, for its local memory is ordinary memory anyway.
 // Costs:    no local memory, no barrier, RX*RY accumulators and RX + 1 registers;
 //           1/RX + 1/RY global loads per multiply-add.
-// Requires: M and N multiples of RX*GX and RY*GY, K of RK; RX a multiple of WIDTH.
+// Requires: M and N multiples of RX*GX and RY*GY, K of RK.
 //           B transposed, N x K, so that RY neighbours lie side by side; with
 //           TRANSPOSED = 0 as it is, K x N, where a work-item goes down RY columns.
 //

@@ -6,7 +6,7 @@
 // Costs:    as 03, and a comparison or two for each load and store; work-items of
 //           one warp that answer differently go separate ways for a moment. In
 //           the last tiles, multiply-adds with zero.
-// Requires: nothing of M, N and K; TS a multiple of WPT.
+// Requires: nothing of M, N and K.
 //
 //    3 x 3 with tiles of 2:    1 2 | 3 .     The guards of A and of B differ: A's
 //                              4 5 | 6 .     row and B's column stay the same all

@@ -8,8 +8,7 @@
 //           WPTM + WPTN registers; 1/TSM + 1/TSN global and 1/WPTM + 1/WPTN local
 //           loads per multiply-add, floats one by one: a shifted tile begins
 //           anywhere, and a vector may not. No copies.
-// Requires: M >= TSM, N >= TSN, any K; TSM a multiple of WPTM, TSN of WPTN; the
-//           floats of a tile shared out evenly. B transposed, N x K.
+// Requires: M >= TSM, N >= TSN, any K. B transposed, N x K.
 //
 //    M = 5, TSM = 2:   row  0 | tile 0        The last tile would own row 4 and one
 //                           1 |               that does not exist. It moves up by

@@ -6,8 +6,7 @@
 //           neighbouring floats from local memory by one instruction.
 // Costs:    2*TSK*(TSM + TSN) floats of local memory, WPTM*WPTN accumulators and WPTM + WPTN
 //           registers; 1/TSM + 1/TSN global and 1/WPTM + 1/WPTN local loads per multiply-add.
-// Requires: M, N and K multiples of TSM, TSN and TSK (padded to them); whole warps of 32 in
-//           the tile, WPTM and WPTN multiples of 4; the vectors shared out evenly.
+// Requires: M, N and K multiples of TSM, TSN and TSK (padded to them). B transposed.
 //
 //     0  8 16 24 |  0  8 16 24    a warp's block, WARPM = 8, WPTM = WPTN = 8, LWIDTH = 4:
 //     1  9 17 25 |  1  9 17 25    a number is 4 x 4 elements of that work-item, which has

@@ -7,8 +7,7 @@
 //           registers for a block of 16 x 8.
 // Costs:    STAGES*TSK*(TSM + TSN) floats of local memory, WPTM*8 accumulators and 2*(WPTM + 8)
 //           registers; 1/TSM + 1/TSN global and 1/WPTM + 1/8 local loads per multiply-add.
-// Requires: M, N and K multiples of TSM, TSN and TSK (padded to them); tiles made of the blocks
-//           of warps, 64 x 4*WPTM elements; the vectors shared out evenly.
+// Requires: M, N and K multiples of TSM, TSN and TSK (padded to them). B transposed.
 //
 //    multiplied          tile 0    tile 1    tile 2       STAGES = 3: each copy has the
 //    on its way   0, 1   1, 2      2, 3      3, 4         time of two tiles

@@ -6,7 +6,7 @@
 //           2022): a float is split into a big and a small part, and three products of parts stand for one.
 // Costs:    STAGES*TSK*(TSM + TSN + 16) floats of local memory, 128 accumulators; 1/TSM + 1/TSN global and 1/64 + 1/64
 //           local loads per multiply-add.
-// Requires: M, N and K multiples of TSM, TSN and TSK (padded to them), TSM and TSN of 64; vectors shared out evenly.
+// Requires: M, N and K multiples of TSM, TSN and TSK (padded to them). B transposed, N x K.
 //
 //    Work-item 4g + t (g = 0 ... 7, t = 0 ... 3) holds rows g and g + 8 and columns 2t and 2t + 1 of each piece. Which
 //    rows of C these are is for us to choose: it gets 4g ... 4g + 3 of 32 rows, so that it loads and stores neighbours.

@@ -57,7 +57,7 @@ class StreamK(KernelSpec):
     loads = "1 / TSM + 1 / TSN, 1 / 16 + 1 / 8"
     workspace_floats = "2 * GROUPS * TSM * TSN"  # two partial tiles for each work-group
     b_transposed = True
-    in_a_line = True
+    one_dimensional = True
     switches = (ASYNCHRONOUS,)
 
     def needs_fixup(self, p: Params, features: frozenset[str]) -> bool:

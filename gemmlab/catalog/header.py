@@ -20,13 +20,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from types import CodeType
+from typing import Any, NamedTuple
 
 #: Complete parameters of a kernel: the value of each macro by its name.
 Params = Mapping[str, int]
 
 #: The largest value of any parameter.
 LARGEST = 65536
+
+#: What an expression may use besides parameters.
+_FUNCTIONS = {"__builtins__": {"min": min}}
 
 _PARAM = re.compile(
     r"^#ifndef (\w+)\n#define \1 (\d+) // (.+) \[([\d, ]+)\]\n#endif$", re.MULTILINE
@@ -44,7 +48,7 @@ class Param:
     meaning: str
     choices: tuple[int, ...]
 
-    @property
+    @cached_property
     def least(self) -> int:
         """The smallest legal value: 0 if 0 is offered, else 1."""
         return min(1, *self.choices)
@@ -57,8 +61,11 @@ class Formula:
     text: str
 
     @cached_property
-    def _code(self) -> Any:
+    def _code(self) -> CodeType:
         return compile(self.text, f"<{self.text}>", "eval")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Formula, (self.text,)  # compiled code cannot be pickled
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -66,11 +73,10 @@ class Formula:
         return frozenset(re.findall(r"[A-Z]+", self.text))
 
     def __call__(self, params: Params) -> Any:
-        return eval(self._code, {"__builtins__": {}, "min": min}, params)
+        return eval(self._code, _FUNCTIONS, params)
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """A constraint on parameters.
 
     Attributes:
@@ -79,20 +85,16 @@ class Rule:
             "TS={TS} is not a multiple of WPT={WPT}".
     """
 
-    test: str
+    test: Formula
     broken: str
-
-    @cached_property
-    def _formula(self) -> Formula:
-        return Formula(self.test)
 
     @property
     def names(self) -> frozenset[str]:
         """The parameters that take part in the rule."""
-        return self._formula.names
+        return self.test.names
 
     def holds(self, params: Params) -> bool:
-        return bool(self._formula(params))
+        return bool(self.test(params))
 
     def sentence(self, params: Params) -> str:
         """What is wrong with `params`."""
@@ -111,7 +113,7 @@ def rules(text: str) -> tuple[Rule, ...]:
     """The rules that a kernel's text states, in its order."""
     names = "|".join(p.name for p in parameters(text))
     return tuple(
-        Rule(test, re.sub(rf"\b({names})\b", r"\1={\1}", sentence))
+        Rule(Formula(test), re.sub(rf"\b({names})\b", r"\1={\1}", sentence))
         for test, sentence in _RULE.findall(text)
     )
 

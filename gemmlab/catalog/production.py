@@ -1,7 +1,6 @@
 """The kernels that `matmul` runs on GPUs: every idea of the ladder at once, for any size.
 
-Each has one text with all its ideas, of which the compiler is given what the parameters need: see
-`KernelSpec.text`.
+Each is assembled from the parts that its parameters need: see `KernelSpec.text`.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ class WarpTiling(KernelSpec):
     workspace_floats = (
         "GROUPS * (2 * TSM * TSN + 1)"  # two partial tiles and a counter for each work-group
     )
-    specialised = turns = True
+    turns = True
     edges = "guard"
     wide = True
-    in_a_line = True
+    one_dimensional = True
     switches = (ASYNCHRONOUS,)
 
     def needs_fixup(self, p: Params, features: frozenset[str]) -> bool:
@@ -73,11 +72,10 @@ class TensorCores(KernelSpec):
     loads = "1 / TSM + 1 / TSN, 1 / WM + 1 / WN"
     alignments = "4, 4"
     b_transposed = True
-    specialised = True
     edges = "guard"
     wide = True
     tensor = True
-    in_a_line = True
+    one_dimensional = True
     switches = (MMA,)
 
 
@@ -90,11 +88,10 @@ class Warpgroups(KernelSpec):
     local_floats = "(STAGES + 2) * TSK * 130"
     loads = "1 / 256 + 1 / 128, 0"
     alignments = "4, 4"
-    specialised = True
     edges = "guard"
     wide = True
     tensor = True
-    in_a_line = True
+    one_dimensional = True
     switches = (WGMMA,)
 
 
@@ -106,10 +103,9 @@ class Narrow(KernelSpec):
     work_group = "256, 1"
     local_floats = "LINES * TSK + 256 * min(LINES * WPT * (1 if ROWS else WIDTH), 8) + 1"
     alignments = "(1, WIDTH) if ROWS else (WIDTH, 1)"
-    specialised = True
     edges = "guard"
     wide = True
-    in_a_line = True
+    one_dimensional = True
 
     loads = (
         "1 / (LINES if ROWS else 32 * WIDTH * WPT) + 1 / (8 * WPT if ROWS else LINES), "

@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from ..caches import cached
+from .header import Formula, Params
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -35,8 +36,35 @@ def own_folder() -> Path:
 
 @cached(64)
 def read(file: str) -> str:
-    """The text of a kernel file, such as "03_work_per_thread.cl" or "support/pad.cl"."""
-    return (folder() / file).read_text(encoding="utf-8")
+    """The text of a kernel file, such as "03_work_per_thread.cl" or "support/pad.cl".
+
+    It is complete: the parts that it includes are in the places of their `#include` lines.
+    """
+    return _assembled(file, None)
+
+
+def read_for(file: str, values: Params) -> str:
+    """The text of a kernel file without the parts that these `values` of macros do not need."""
+    return _assembled(file, values)
+
+
+#: A part of a kernel's text, perhaps under a condition that reads the same in C and in Python.
+_INCLUDE = re.compile(
+    r'^(?:#if (?P<condition>.+)\n)?#include "(?P<part>.+)"\n(?(condition)#endif\n)', re.MULTILINE
+)
+
+
+def _assembled(file: str, values: Params | None) -> str:
+    def part(found: re.Match[str]) -> str:
+        text = _assembled(str(PurePosixPath(file).parent / found["part"]), values)
+        condition = found["condition"]
+        if condition is None:
+            return text
+        if values is None:
+            return f"#if {condition}\n{text}#endif\n"
+        return text if Formula(condition)(values) else ""
+
+    return _INCLUDE.sub(part, (folder() / file).read_text(encoding="utf-8"))
 
 
 def body(text: str) -> str:
@@ -88,6 +116,15 @@ def without_rules(text: str) -> str:
     text = re.sub(r"#if !\(.*\n#error .*\n#endif\n", "", text)
     text = re.sub(r"#ifndef (\w+)\n(#define \1 .*\n)#endif\n", r"\2", text)
     return re.sub(r"^(#define .* // .*) \[[\d, ]+\]$", r"\1", text, flags=re.MULTILINE)
+
+
+def with_values(text: str, params: Params) -> str:
+    """A kernel's text without its rules, and with these values in place of the defaults."""
+
+    def define(found: re.Match[str]) -> str:
+        return f"#define {found[1]} {params.get(found[1], found[2])}"
+
+    return re.sub(r"^#define (\w+) (\d+)(?= // )", define, without_rules(text), flags=re.MULTILINE)
 
 
 def code_lines(text: str) -> int:

@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 from . import header, sources, space
 from .header import LARGEST, Formula, Param, Params, Rule
-from .specialise import Specialised, specialise
 
 #: What a kernel is called: a number on the ladder, a name in production.
 Key = int | str
@@ -96,14 +95,12 @@ class KernelSpec:
             has none.
         b_transposed: whether it expects B as N x K instead of K x N; a parameter TRANSPOSED decides
             where there is one.
-        in_a_line: whether its work-groups are numbered along dimension 0 alone: as many as tiles,
-            or GROUPS.
+        one_dimensional: whether its work-groups are numbered along dimension 0 alone: as many as
+            tiles, or GROUPS.
         edges: what it does where the matrix does not fit the tiles: "pad" (nothing: sizes must be
             whole tiles), "guard" (any size), or "shift" (any size from one tile on, any K).
         wide: whether it indexes with 64 bits.
         tensor: whether it multiplies in TF32.
-        specialised: whether the compiler is given only what the parameters need of its file (see
-            `text`).
         turns: whether it can store the transpose of C (see `text`).
         switches: parameters that turn on a feature which only some devices have.
     """
@@ -116,11 +113,10 @@ class KernelSpec:
     alignments: str = "1, 1"
     workspace_floats: str = ""
     b_transposed: bool = False
-    in_a_line: bool = False
+    one_dimensional: bool = False
     edges: str = "pad"
     wide: bool = False
     tensor: bool = False
-    specialised: bool = False
     turns: bool = False
     switches: tuple[Switch, ...] = ()
 
@@ -224,7 +220,7 @@ class KernelSpec:
         """Work-items of the whole launch for an m x n result."""
         rows, cols = self.tile_grid(m, n, p)
         across, down = self.local_size(p)
-        if self.in_a_line:
+        if self.one_dimensional:
             return (p.get("GROUPS", 0) or rows * cols) * across, 1
         return rows * across, cols * down
 
@@ -265,18 +261,16 @@ class KernelSpec:
             or "plain"
         )
 
-    def text(
-        self, p: Params, features: frozenset[str] = frozenset(), turned: bool = False
-    ) -> Specialised:
+    def text(self, p: Params, features: frozenset[str] = frozenset(), turned: bool = False) -> str:
         """The OpenCL C that runs with these parameters on a device with `features`.
 
-        With `turned` it stores the transpose of C, if the kernel `turns`.
+        A kernel of the ladder has one text for all parameters; a production kernel consists of the
+        parts that its parameters need. With `turned` it stores the transpose of C, if it `turns`.
         """
-        text = sources.read(self.file)
-        if not self.specialised:
-            return Specialised(text, tuple(range(1, text.count("\n") + 1)))
-        values = {**p, "TURNED": int(turned)} if self.turns else p
-        return specialise(text, values, {"__NV_CL_C_VERSION": "nvidia" in features})
+        if isinstance(self.number, int):
+            return sources.read(self.file)
+        values = {**p, "NVIDIA": int("nvidia" in features), "TURNED": int(turned)}
+        return sources.with_values(sources.read_for(self.file, values), p)
 
     # Which parameters are legal.
 

@@ -79,7 +79,7 @@ def test_a_header_is_read():
 def test_every_rule_has_a_sentence_with_its_values(number):
     spec = catalog[number]
     for rule in spec.rules:
-        names = [name for name in spec.defaults if name in rule.test]
+        names = [name for name in spec.defaults if name in rule.names]
         assert names and all(f"{name}={{{name}}}" in rule.broken for name in names)
 
 
@@ -151,7 +151,7 @@ def test_a_file_refuses_what_breaks_a_rule(number, some_device):
         draws += [{**legal[0], p.name: 100_000} for p in spec.params]
         draws = [d for d in draws if not _holds(rule, d)]
         broken = min(draws, key=lambda d: sum(not _holds(r, d) for r in spec.rules))  # the fewest others
-        said = re.search(rf"^#if !\({re.escape(rule.test)}\)\n#error (.+)$", text_of(number), re.M)[1]
+        said = re.search(rf"^#if !\({re.escape(rule.test.text)}\)\n#error (.+)$", text_of(number), re.M)[1]
         with pytest.raises(build.BuildError, match=re.escape(said)):
             build.build(some_device, some_device.context, spec.file, text_of(number), broken)
         with pytest.raises(ParameterError):
