@@ -36,6 +36,7 @@ _PARAM = re.compile(
     r"^#ifndef (\w+)\n#define \1 (\d+) // (.+) \[([\d, ]+)\]\n#endif$", re.MULTILINE
 )
 _RULE = re.compile(r"^#if !\((.+)\)\n#error (\S.*)\n#endif$", re.MULTILINE)
+_GUARD = re.compile(r"^ *#ifndef (\w+)", re.MULTILINE)
 _BEFORE = re.compile(r"^// Before: +(\w+)\.", re.MULTILINE)
 
 
@@ -102,19 +103,36 @@ class Rule(NamedTuple):
 
 
 def parameters(text: str) -> tuple[Param, ...]:
-    """The parameters that a kernel's text declares, in its order."""
+    """The parameters that a kernel's text declares, in its order.
+
+    Raises:
+        ValueError: if an `#ifndef` is not followed by a complete declaration.
+    """
+    found = _PARAM.findall(text)
+    complete = {name for name, *_ in found}
+    for name in _GUARD.findall(text):
+        if name not in complete:
+            expected = f"#define {name} 1 // its meaning [1, 2, 4]"
+            raise ValueError(f"#ifndef {name} must be followed by a line like {expected!r}")
     return tuple(
         Param(name, int(default), meaning, tuple(map(int, choices.split(","))))
-        for name, default, meaning, choices in _PARAM.findall(text)
+        for name, default, meaning, choices in found
     )
 
 
 def rules(text: str) -> tuple[Rule, ...]:
-    """The rules that a kernel's text states, in its order."""
+    """The rules that a kernel's text states, in its order.
+
+    Raises:
+        ValueError: if an `#error` is not between `#if !(condition)` and `#endif`.
+    """
+    found = _RULE.findall(text)
+    if len(found) != text.count("#error"):
+        raise ValueError("each #error must follow a line '#if !(condition)' and precede '#endif'")
     names = "|".join(p.name for p in parameters(text))
     return tuple(
         Rule(Formula(test), re.sub(rf"\b({names})\b", r"\1={\1}", sentence))
-        for test, sentence in _RULE.findall(text)
+        for test, sentence in found
     )
 
 

@@ -63,11 +63,18 @@ def test_a_header_is_read():
     assert header.predecessor(HEADER) == "03_work_per_thread"
 
 
+def test_an_incomplete_header_is_refused():
+    with pytest.raises(ValueError, match="#ifndef PAD must be followed by"):
+        header.parameters(HEADER.replace("[0, 2]", ""))
+    with pytest.raises(ValueError, match="each #error must follow"):
+        header.rules(HEADER.replace("#if !(TS % (PAD + 1) == 0)", "#if TS % (PAD + 1)"))
+
+
 @EVERY_KERNEL
 def test_every_parameter_and_every_rule_of_a_file_is_read(number):
     spec, text = find(number), text_of(number)
     assert spec.number == number
-    assert list(spec.defaults) == re.findall(r"^ *#ifndef (\w+)", text, re.MULTILINE)
+    assert len(spec.defaults) == len(spec.params) == text.count("#ifndef")
     assert len(spec.rules) == text.count("#error")
     for rule in spec.rules:
         names = rule.names & set(spec.defaults)
