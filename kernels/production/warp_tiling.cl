@@ -40,7 +40,7 @@
 //    With SPLIT, up to SPLIT rows or columns beyond the last whole tiles are edge strips.
 //    Tiles for them would mostly multiply zeroes. Instead, further work-groups, numbered after
 //    those of the tiles, sum each element of the strips separately. They run wherever the
-//    tiles leave a place on the chip free.
+//    tiles leave compute units idle.
 
 #ifndef TSM
 #define TSM 128 // rows of the tile of C [32, 64, 128]

@@ -1,4 +1,4 @@
-// C has few columns: each work-item has rows of its own
+// C has few columns: each work-item computes its own rows
 #define EACH WARPS
 #define FIRST warp
 #define ELEMENT(k, r) *(const __global vector*)(from + (size_t)(k)*ld + min(32*WIDTH*(r), most))

@@ -1,6 +1,5 @@
-// multiply: step k, for which the lines of the short operand are in local memory. Each work-item has rows of its own
-// (ROWS = 0), or steps of its own (ROWS = 1). Where the compiler knows how long a loop is, it starts the loads of
-// several steps at once, and this makes the kernel fast
+// multiply: step k, for which the lines of the short operand are in local memory. Where the compiler knows how long a
+// loop is, it starts the loads of several steps at once, and this makes the kernel fast
 #define MULTIPLY(k) \
     vector w[WPT]; \
     _Pragma("unroll") \

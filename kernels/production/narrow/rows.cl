@@ -1,4 +1,4 @@
-// C has few rows: each work-item has steps of k of its own
+// C has few rows: each work-item sums its own steps of k
 #define EACH (32*WIDTH)                       // from one step of a work-item to its next
 #define FIRST (lane*WIDTH)
 #define ELEMENT(k, r) *(const __global vector*)(from + (size_t)min(WARPS*(r), most)*ld + (k))
