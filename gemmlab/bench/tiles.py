@@ -112,7 +112,7 @@ SIDES = ("TSM", "TSN", "TSK")  # of a tile, along M, N and K
 
 def candidates(device: Device, letter: str) -> list[Tile]:
     """The tiles to try for a precision: legal on the device, none twice, the one of the rule first."""
-    size, parts = PRECISIONS[letter].size, PRECISIONS[letter].parts
+    size, parts = PRECISIONS[letter].size, PRECISIONS[letter].components
     found = [tiles.by_rule(device, letter, (4096, 4096, 4096))]
     if device.kind == "GPU":
         found += warp_tiles(letter)
@@ -208,7 +208,7 @@ def rate(
     run(1)  # to warm up
     times = max(1, min(50, int(seconds / 3 / run(1))))
     spent = sorted(run(times) for _ in range(3))[1]
-    return (8 if PRECISIONS[letter].parts == 2 else 2) * prod(sizes) / spent * 1e-9
+    return (8 if PRECISIONS[letter].components == 2 else 2) * prod(sizes) / spent * 1e-9
 
 
 @cached(2)
@@ -285,7 +285,7 @@ def pace(device: Device, letter: str, tile: Tile) -> Pace:
 
     def spent(groups: int, steps: int) -> float:
         sizes = groups * down * tile["TSM"], across * tile["TSN"], steps
-        flops = (8 if PRECISIONS[letter].parts == 2 else 2) * prod(sizes)
+        flops = (8 if PRECISIONS[letter].components == 2 else 2) * prod(sizes)
         return 1e-3 * flops / rate(device, letter, sizes, _SECONDS, kernel="family", params=tile) - begin
 
     alone = sum(spent(1, steps) for steps in _STEPS) / (sum(_STEPS) / tile["TSK"])

@@ -8,8 +8,8 @@ import pytest
 
 from gemmlab.bench import tiles
 from gemmlab.catalog import Limits
-from gemmlab.family.configuration import PRECISIONS
 from gemmlab.family.pace import Pace, microseconds
+from gemmlab.family.precision import PRECISIONS
 from gemmlab.family.tiles import DEFAULTS, by_rule, complete_tile
 
 

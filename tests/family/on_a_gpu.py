@@ -18,7 +18,7 @@ from configurations import covering, warped, wrong
 
 from gemmlab.bench import tiles
 from gemmlab.bench.records import origin
-from gemmlab.family.configuration import PRECISIONS
+from gemmlab.family.precision import PRECISIONS
 from gemmlab.family.tiles import by_rule
 from gemmlab.opencl.devices import find_device
 
@@ -66,7 +66,7 @@ def cublas(letter: str, size: int) -> float:
     run(2)
     times = max(1, min(50, int(0.03 / run(1))))
     spent = sorted(run(times) for _ in range(3))[1]
-    return round((8 if PRECISIONS[letter].parts == 2 else 2) * size**3 / spent * 1e-9, 1)
+    return round((8 if PRECISIONS[letter].components == 2 else 2) * size**3 / spent * 1e-9, 1)
 
 
 def main() -> None:
