@@ -112,19 +112,43 @@ class Copy(NamedTuple):
     itemsize: int
 
     def enqueue(self, queue: cl.CommandQueue, memory: Sequence[Any]) -> cl.Event:
+        source, to = (_resolved(x.buffer, memory) for x in (self.source, self.to))
+        if _is_sub_buffer(source) or _is_sub_buffer(to):
+            return self._by_columns(queue, source, to)
         rows, cols, each = *self.source.layout[:2], self.itemsize
         pitches = [each * x.layout.ld for x in (self.source, self.to)]
         (column, top), (to_column, to_top) = (divmod(x.layout.offset, x.layout.ld) for x in (self.source, self.to))
         return cl.enqueue_copy(
             queue,
-            _resolved(self.to.buffer, memory),
-            _resolved(self.source.buffer, memory),
+            to,
+            source,
             src_origin=(each * top, column, 0),
             dst_origin=(each * to_top, to_column, 0),
             region=(each * rows, cols, 1),
             src_pitches=(pitches[0],),
             dst_pitches=(pitches[1],),
         )
+
+    def _by_columns(self, queue: cl.CommandQueue, source: Any, to: Any) -> cl.Event:
+        """Copy one column after another: PoCL 3.1 crashes when it copies a rectangle of a sub-buffer."""
+        x, y, each = self.source.layout, self.to.layout, self.itemsize
+        for column in range(x.cols):
+            event = cl.enqueue_copy(
+                queue,
+                to,
+                source,
+                byte_count=each * x.rows,
+                src_offset=each * (x.offset + column * x.ld),
+                dst_offset=each * (y.offset + column * y.ld),
+            )
+        return event
+
+
+def _is_sub_buffer(buffer: Any) -> bool:
+    try:
+        return buffer.get_info(cl.mem_info.ASSOCIATED_MEMOBJECT) is not None
+    except cl.LogicError:  # its owner has released the whole buffer
+        return True
 
 
 Step = Launch | Fill | Copy
@@ -163,7 +187,8 @@ class Plan:
             arguments: the memory of `A`, `B`, `C0` and `OUT`, as far as the steps use it.
             allocate: a function of a number of bytes that gives temporary memory; by default the queue's pool.
         """
-        memory = [*arguments, *map(allocate or pool_of(queue).allocate, self._temporaries)]
+        left_out = [None] * (len(Argument) - len(arguments))
+        memory = [*arguments, *left_out, *map(allocate or pool_of(queue).allocate, self._temporaries)]
         with self._lock:
             events = [(step.name, step.enqueue(queue, memory)) for step in self.steps]
         if self._check and self._check.fails(queue, memory, dict(events)):

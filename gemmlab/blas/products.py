@@ -387,7 +387,7 @@ def _copied(plan: Plan, queue: cl.CommandQueue, op: Operation, result: np.ndarra
 def _allows_strips(op: Operation, result: np.ndarray) -> bool:
     """Whether the first rows (or columns) may be finished before the last ones have been read."""
     plain = op.alpha != 0 and op.beta == 0 and "C" not in (op.ta, op.tb)
-    two = op.a.ndim == op.b.ndim == result.ndim == 2
+    two = op.a.ndim == op.b.ndim == result.ndim == 2 and op.a.size > 0 and op.b.size > 0
     return plain and two and not any(np.may_share_memory(result, x) for x in (op.a, op.b))
 
 

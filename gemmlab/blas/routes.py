@@ -171,7 +171,9 @@ def choose(
         route = _for_batch(problem, batch, device, context)
         if route or multiply_adds < ALONE_GPU:
             return route or Generated(None)
-    return Ladder(_of_the_ladder(request, problem, plain, device, context))
+    kernel = _of_the_ladder(request, problem, plain, device, context)
+    fits = batch is not None and not kernel.turned and fits_batch(kernel.spec, kernel.params, device, problem, batch)
+    return Ladder(kernel, whole_batch=fits)
 
 
 def _of_the_ladder(

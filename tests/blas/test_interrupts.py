@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import gemmlab
-from gemmlab.blas import passes, staging
+from gemmlab.blas import plan, staging
 
 #: A runtime's interrupts in one run; `python tests/blas/interrupts.py DEVICE 20000` makes as many as you like.
 COUNT = 4000 if conftest.FULL else 400
@@ -33,12 +33,13 @@ def test_an_interrupt_right_after_a_launch_waits_for_the_kernel(device, monkeypa
     n = 700
     x, out = np.ones((n, n), np.float32), np.zeros((n, n), np.float32)
     batch = np.ones((2, n, n), np.float32)
-    launched = []
+    launched, enqueue = [], plan.Launch.enqueue
 
-    def interrupted(session, name, bound):
-        launched.append(bound(session.queue))
-        session.queue.flush()
-        raise KeyboardInterrupt
+    def interrupted(step, queue, memory):
+        launched.append(enqueue(step, queue, memory))
+        queue.flush()
+        if step.name == "gemm":
+            raise KeyboardInterrupt
 
     def call():
         if kind == "matmul":
@@ -47,9 +48,9 @@ def test_an_interrupt_right_after_a_launch_waits_for_the_kernel(device, monkeypa
             return gemmlab.gemm(1, x, x, 1, out, overwrite_c=True, device=device)
         return gemmlab.matmul(batch, batch, np.zeros_like(batch), device=device)
 
-    gemmlab.matmul(x, x, device=device)  # tries kernels, once
+    call()  # compiled and planned: the call that is interrupted does nothing but launch
     with monkeypatch.context() as patch:
-        patch.setattr(passes.Session, "launch", interrupted)
+        patch.setattr(plan.Launch, "enqueue", interrupted)
         with pytest.raises(KeyboardInterrupt):
             call()
     out[...] = 7
@@ -63,9 +64,9 @@ def test_staging_gives_memory_back_only_when_no_thread_uses_it(any_device, monke
     """As for a GPU: copies run on threads, one of which is slow, and the caller is interrupted meanwhile."""
     for name, value in (("STRIP", 16), ("STRIPS", 4), ("PIECE", 1000), ("THREADS", 2)):
         monkeypatch.setattr(staging, name, value)
-    ring = staging.Staging(any_device.context, any_device.cl)
+    ring, queue = staging.Staging(any_device.context, any_device.cl), any_device.queue
     x, busy, begun = np.ones((64, 64), np.float32), [], threading.Event()
-    copy = np.copyto
+    buffer, copy = plan.pool_of(queue).allocate(x.nbytes), np.copyto
 
     def slowly(to, source):
         busy.append(1)
@@ -80,18 +81,18 @@ def test_staging_gives_memory_back_only_when_no_thread_uses_it(any_device, monke
 
     monkeypatch.setattr(staging.np, "copyto", slowly)
     monkeypatch.setattr(staging, "_all", interrupt)
-    with passes.Session(any_device.queue, any_device) as session, pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt):
         if direction == "upload":
-            ring.upload(session, x)
+            ring.upload(queue, x, buffer)
         elif direction == "download":
-            ring.download(session, session.memory(x.size), x.copy())
+            ring.download(queue, buffer, x.copy())
         else:
-            ring.multiply(session, x, x, x.copy(), False, lambda *_: None)
-    assert not busy
+            ring.multiply(queue, x, x, x.copy(), False, lambda *_: None)
+    assert begun.is_set() and not busy
     time.sleep(0.1)
     assert not busy, "a copy began after the caller had its memory back"
     monkeypatch.undo()
-    with passes.Session(any_device.queue, any_device) as session:
-        out = np.empty_like(x)
-        ring.download(session, ring.upload(session, 3 * x), out)
+    out = np.empty_like(x)
+    ring.upload(queue, 3 * x, buffer)
+    ring.download(queue, buffer, out)
     assert (out == 3).all()

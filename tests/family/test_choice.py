@@ -3,13 +3,16 @@
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 from calls import random_shapes
 
 import gemmlab
 from gemmlab import check
 from gemmlab.bench import tuned
-from gemmlab.blas import products, trials
+from gemmlab.blas import routes, trials
+from gemmlab.blas.problem import Problem
+from gemmlab.blas.request import Request
 from gemmlab.caches import Notes
 from gemmlab.catalog import NARROW, Limits, find
 from gemmlab.family import choice, ranking, selection
@@ -217,9 +220,10 @@ def test_tuning_ahead_tries_each_class_once(gpu, monkeypatch):
 def test_matmul_tries_only_if_it_is_asked_to(any_device, monkeypatch):
     tried = []
     monkeypatch.setattr(trials, "try_out", lambda *arguments: tried.append(arguments))
+    gpu = dataclasses.replace(any_device, kind="GPU")  # CPUs have one packed kernel
     for value, count in (("", 0), ("0", 0), ("1", 1)):
         monkeypatch.setenv("GEMMLAB_TUNE", value)
-        products.select("auto", None, "auto", any_device, any_device.context, (64, 64, 64))
+        routes.choose(Request(), np.dtype("f4"), Problem.compact(64, 64, 64), None, gpu, any_device.context)
         assert len(tried) == count
 
 
