@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import platform
+import signal
 import sys
 from contextlib import suppress
 from functools import partial
@@ -54,6 +55,13 @@ def amount(text: str) -> float:
         if float(text) > 0:
             return float(text)
     raise argparse.ArgumentTypeError(f"must be a positive number, not {text!r}")
+
+
+def file(text: str) -> str:
+    """The name of a file that exists."""
+    if not Path(text).is_file():
+        raise argparse.ArgumentTypeError(f"must be a file, and there is none named {text!r}")
+    return text
 
 
 def _range(text: str, such_as: str) -> range:
@@ -128,6 +136,12 @@ def _worker_options(parser) -> None:
     words = "an index or part of a name, repeated for several (default: all graphics processors, or the preferred one)"
     parser.add_argument("--device", action="append", help=words)
     parser.add_argument("--memory-gib", type=amount, help="of the host's memory for each worker (default: equal parts)")
+    words = "address of this machine to listen on, for a scheduler on another one (default: loopback alone)"
+    parser.add_argument("--host", help=words)
+    encryption = parser.add_argument_group("TLS, with files in PEM format, as of `dask worker`")
+    encryption.add_argument("--tls-ca-file", type=file, metavar="FILE", help="certificate of the authority")
+    encryption.add_argument("--tls-cert", type=file, metavar="FILE", help="certificate of this worker")
+    encryption.add_argument("--tls-key", type=file, metavar="FILE", help="its key (default: it is in --tls-cert)")
 
 
 def run_doctor(given: Arguments) -> int:
@@ -225,11 +239,21 @@ def run_worker(given: Arguments) -> int:
     """Multiply for a Dask scheduler: a worker process per device of this machine, until the scheduler ends."""
     from .distributed import workers
 
+    memory_bytes = given.memory_gib and given.memory_gib * 2**30
+    security = workers.tls(given.tls_ca_file, given.tls_cert, given.tls_key)
+    host = given.host or workers.LOOPBACK
+    signal.signal(signal.SIGTERM, _interrupt)  # batch systems end jobs by it
     try:
-        workers.serve(given.scheduler, given.device, given.memory_gib and given.memory_gib * 2**30)
+        workers.serve(given.scheduler, given.device, memory_bytes, host=host, security=security)
     except KeyboardInterrupt:
         print("interrupted; the scheduler gives the work to others")
     return 0
+
+
+def _interrupt(*_) -> None:
+    """End as Ctrl-C does, which removes temporary files; once, because some programs send a signal twice."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _command() -> str:

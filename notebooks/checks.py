@@ -4,16 +4,15 @@ import math
 import re
 
 import numpy as np
-from lessons import rates
 
 import gemmlab
 from gemmlab import check, model, simt
-from gemmlab.bench import edges, landscape, records
+from gemmlab.bench import landscape, records
 from gemmlab.catalog import sources
 from gemmlab.family import Configuration, split, tiles, write
-from gemmlab.model import cluster, divergence, tf32
 from gemmlab.simt import views
 from gemmlab.widgets import board
+from lessons import cluster, divergence, edges, rates, schedules, tf32
 
 
 class _Missing(Exception):
@@ -639,7 +638,7 @@ def check_08_3(settings):
 
 
 check_09_1 = _function(
-    lambda tiles, load, compute, buffers: max(s.end for s in model.timeline(tiles, load, compute, buffers)),
+    lambda tiles, load, compute, buffers: max(s.end for s in schedules.spans(tiles, load, compute, buffers)),
     [(4, 3, 2, 1), (4, 3, 2, 2), (6, 1, 5, 2), (1, 2, 3, 2), (8, 2, 2, 2), (5, 1, 4, 1)],
     "load + (tiles - 1) max(load, compute) + compute with two buffers.",
     [
@@ -1091,7 +1090,7 @@ def _length(tiles, steps, groups):
 
 
 check_17_1 = _function(
-    lambda group, groups, tiles, steps: model.pieces(tiles, steps, groups)[group],
+    lambda group, groups, tiles, steps: schedules.pieces(tiles, steps, groups)[group],
     [(0, 4, 3, 8), (1, 4, 3, 8), (2, 4, 5, 7), (3, 4, 5, 7), (5, 8, 2, 16), (1, 3, 3, 4)],
     "from line*g/G to line*(g + 1)/G, cut where a tile ends: split K and Stream-K alike.",
     [
@@ -1162,7 +1161,7 @@ def check_17_3(place):
     if len(set(found)) < len(found):
         twice = next(p for i, p in enumerate(found) if p in found[:i])
         return gemmlab.verdict(False, "", f"{twice} is computed twice, and another tile never.")
-    bands = mean([model.ordered(tile, rows, columns, 8) for tile in range(rows * columns)])
+    bands = mean([schedules.ordered(tile, rows, columns, 8) for tile in range(rows * columns)])
     level = mean(found) / bands
     words = f"a wave wants {mean(found):,.0f} floats per step: {level:.3f} of what bands of eight want."
     return gemmlab.verdict(level <= 1, words, f"{words} Lay the first wave out as a compact block.")

@@ -9,7 +9,6 @@ from pathlib import Path
 import patient
 import pytest
 
-from gemmlab.blas import probe
 from gemmlab.caches import Notes, clear_caches
 from gemmlab.family import choice
 from gemmlab.opencl.devices import devices
@@ -91,7 +90,6 @@ UNOPTIMISED = (
     "blas/test_errors.py",
     "blas/test_out_and_batches.py",
     "blas/test_problem.py",
-    "blas/test_repeat.py",
     "kernels/test_warp_tiling.py",
     "simt/test_instrumented.py",
     "simt/test_random.py",
@@ -221,7 +219,6 @@ def remembered(caches):
     Kernels have time enough.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(probe, "notes", Notes(str(caches / "processors.json")))
         patch.setattr(choice, "winners", Notes(str(caches / "choices.json")))
         patch.setenv("GEMMLAB_DATA", str(caches / "own"))
         for step, seconds in patient.LIMITS.items():

@@ -20,12 +20,13 @@ import numpy as np
 import pyopencl as cl
 
 from gemmlab import catalog, model
-from gemmlab.bench import cuda, timing
+from gemmlab.bench import timing
 from gemmlab.catalog import sources
 from gemmlab.cli import count
 from gemmlab.opencl import launch, ptx
 from gemmlab.opencl.build import build
 from gemmlab.opencl.devices import Device, find_device
+from lessons import cuda
 
 LOADS = """
 #define JOIN2(a, b) a##b

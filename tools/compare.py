@@ -28,12 +28,13 @@ import pyopencl.array as cla
 
 from gemmlab import matmul, model
 from gemmlab.bench import peaks, records, timing
-from gemmlab.blas import products
-from gemmlab.blas.passes import Session
+from gemmlab.blas.plan import Builder, Matrix
 from gemmlab.blas.problem import Layout, Problem
+from gemmlab.catalog import find
 from gemmlab.cli import amount, count, size_list
 from gemmlab.family import choice, selection
 from gemmlab.opencl.devices import Device, find_device
+from gemmlab.opencl.launch import Kernel
 
 #: Rounds of launches; the median counts. And products of a round.
 ROUNDS = 3
@@ -70,15 +71,12 @@ def ours(sizes: calls.Shape, device: Device, precision: str = "float32") -> list
     """
     m, n, k = sizes
     queue = cl.CommandQueue(device.context, device.cl)
-    a, b = normal_buffers(queue, (k, m), (n, k))
-    chosen = products.select("auto", None, "auto", device, device.context, sizes, precision)
-
-    def product() -> None:
-        with Session(queue, device) as session:
-            out = session.new(Layout.compact(m, n))
-            products.multiply(session, chosen, Problem.compact(m, n, k), a, b, out)
-
-    return gflops(sizes, calls.Contender(product, queue.finish))
+    a, b, c = normal_buffers(queue, (k, m), (n, k), (n, m))
+    number, params = choice.choose(device, sizes, "auto", precision)
+    kernel = Kernel(find(number), dict(params), device, device.context)
+    builder = Builder(queue, device)
+    builder.multiply(kernel, Problem.compact(*sizes), a, b, Matrix(c, Layout.compact(m, n)))
+    return gflops(sizes, calls.Contender(partial(builder.plan(), queue), queue.finish))
 
 
 def cublas(sizes: calls.Shape) -> list[float]:

@@ -25,13 +25,14 @@ import record_candidates
 import record_landscape
 
 from gemmlab import catalog, check, matmul, model
-from gemmlab.bench import cuda, landscape, sweeps, timing
+from gemmlab.bench import landscape, sweeps, timing
 from gemmlab.blas.problem import Problem, plan
 from gemmlab.catalog import Key
 from gemmlab.cli import count, kernel_numbers, size_list
 from gemmlab.family import choice, selection
 from gemmlab.opencl import launch, ptx
 from gemmlab.opencl.devices import Device, find_device
+from lessons import cuda
 
 #: The switches of kernel 8: READONLY and SHUFFLE.
 SWITCHES = {"plain": (0, 0), "read-only": (1, 0), "shuffles": (0, 1), "both": (1, 1)}

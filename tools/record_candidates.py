@@ -27,7 +27,7 @@ from tqdm import tqdm
 
 from gemmlab import matmul
 from gemmlab.bench.peaks import peaks
-from gemmlab.blas.passes import Matrix, Session
+from gemmlab.blas.plan import Builder, Matrix
 from gemmlab.blas.problem import Layout, Problem
 from gemmlab.catalog import find
 from gemmlab.catalog.spec import tiles_over
@@ -275,13 +275,11 @@ class Bench:
         layout = Layout.compact(side, side)
         matrices = [Matrix(self._random(side**2), layout) for _ in range(2)]
         queue = cl.CommandQueue(self.device.context, self.device.cl)  # profiling takes time
-
-        def look() -> None:
-            with Session(queue, self.device) as session:
-                session.look_for_unsplittable(*matrices)
-
-        look()  # compiles
-        busy = calls.on_queue(queue, look)
+        builder = Builder(queue, self.device)
+        builder.look_for_unsplittable(*matrices)
+        plan = builder.plan()
+        plan(queue)  # compiles
+        busy = calls.on_queue(queue, partial(plan, queue))
         return [2 * side**2, short(1e6 * min(calls.device_seconds(busy, 20) for _ in range(3)))]
 
     def call_with_range_check(self) -> float:
@@ -337,14 +335,17 @@ class Bench:
         return [run()[0] for _ in range(count)], launches
 
     def _runner(self, kernel: Kernel, sizes, operands) -> Callable[[], tuple[float, int]]:
-        problem = Problem.compact(*sizes)
+        layout = Layout.compact(*sizes[:2])
+        flags = cl.mem_flags.READ_WRITE
+        out = Matrix(cl.Buffer(self.device.context, flags, 4 * layout.room), layout)
+        builder = Builder(self.queue, self.device)
+        builder.multiply(kernel, Problem.compact(*sizes), operands[0], operands[1], out)
+        plan = builder.plan()
 
         def run() -> tuple[float, int]:
-            with Session(self.queue, self.device) as session:
-                out = session.new(Layout.compact(*sizes[:2]))
-                session.multiply(kernel, problem, operands[0], operands[1], out)
-                self.queue.finish()
-                times = [(event.profile.end - event.profile.start) for _, event in session.events]
+            events = plan(self.queue)
+            self.queue.finish()
+            times = [event.profile.end - event.profile.start for _, event in events]
             return 1e-9 * sum(times), len(times)
 
         return run

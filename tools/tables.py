@@ -145,14 +145,16 @@ def filled(text: str, tables=TABLES, file: str = README.name) -> str:
 
 def pictures(folder: Path) -> None:
     """The recorded ladder, and the precisions beside cuBLAS."""
-    from gemmlab.draw import plot, tensors
+    sys.path.insert(0, str(ROOT / "notebooks"))
+    from gemmlab.draw import plot
+    from lessons import comparison
 
     ordinary = [kernel for kernel in catalog if not catalog[kernel].tensor]
     (folder / "ladder.png").write_bytes(
         plot.ladder(records.ladders(ordinary), records.yardsticks("H200")).png()
     )
     found = next(file for file in records.recorded() if "errors" in file)
-    picture = tensors.rates(found["side_by_side"], found["errors"], found["title"])
+    picture = comparison.precisions(found["side_by_side"], found["errors"], found["title"])
     (folder / "precisions.png").write_bytes(picture.png())
 
 

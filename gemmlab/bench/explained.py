@@ -62,7 +62,7 @@ def allowed(
     else:
         here = find_device(device)
         known = model.measured(here, model.Peaks(**peaks) if peaks else peaks_of(here, caches=True))
-    roof = model.explain(kernel, params, known, gflops, m, n, k, registers=registers).roof
+    roof = model.explain(kernel, params, known, gflops, (m, n, k), registers=registers).roof
     return Allowed(roof.share * known.gflops, roof.resource)
 
 

@@ -8,10 +8,10 @@ import pytest
 from texts import SMALL
 
 from gemmlab import catalog, check, matmul
-from gemmlab.bench import edges
 from gemmlab.blas import passes
 from gemmlab.blas.operands import form, swapped
 from gemmlab.blas.problem import Layout, Operand, Problem, footprint, plan
+from lessons import edges
 
 KERNELS = [number for number, spec in catalog.items() if not spec.tensor]
 

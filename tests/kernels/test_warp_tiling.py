@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from texts import SMALL, edited, intel, without_barrier
 
 import gemmlab
-from gemmlab import catalog, check, matmul, model
-from gemmlab.bench import edges
+from gemmlab import catalog, check, matmul
 from gemmlab.catalog import sources
 from gemmlab.opencl import launch
 from gemmlab.opencl.launch import BuildError, Kernel
+from lessons import edges, schedules
 
 SPEC = catalog["warp_tiling"]
 TINY = SPEC.complete(SMALL["warp_tiling"])
@@ -133,7 +133,7 @@ def test_the_kernel_stores_the_pieces_of_the_model(groups, some_device):
         filled = ~np.isnan(pieces.get())
         assert {slot for slot in range(2 * groups) if filled[slot].all()} == set(expected)
         assert not np.delete(filled, sorted(expected), axis=0).any()
-        cut_tiles = {model.ordered(tile, rows, cols, TINY["ORDER"]) for tile, _ in expected.values()}
+        cut_tiles = {schedules.ordered(tile, rows, cols, TINY["ORDER"]) for tile, _ in expected.values()}
         got, right = c.get().T, a @ b
         for row in range(rows):
             for col in range(cols):
