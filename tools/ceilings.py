@@ -147,7 +147,7 @@ def run_variants(device: Device, size: int) -> dict[str, Any]:
 
 def run_cuda(device: Device, size: int) -> dict[str, Any]:
     """Kernels 2, 3 and 5 through CUDA."""
-    return {f"kernel {number}": cuda.measure(number, size) for number in (2, 3, 5)}
+    return {f"kernel {number}": common.lesson("cuda").measure(number, size) for number in (2, 3, 5)}
 
 
 def accesses(device: Device, lanes: dict[str, str], widths: tuple[int, ...]) -> dict[str, float]:

@@ -56,8 +56,8 @@ def tune(
     check_precision(precision, device)
     if choice.known(device) is None:
         raise ValueError(
-            f"no constants are recorded for {device}: there are no candidates to time. On a CPU there is one kernel; "
-            "for a GPU 'python tools/record.py candidates' and 'tools/fit.py' make the constants"
+            f"no constants are recorded for {device}: there are no candidates to time. On a CPU there is "
+            "one kernel; for a GPU 'python tools/record.py candidates' and 'tools/fit.py' make the constants"
         )
     compile_ahead(
         device, [one.choice for m, n, k in shapes for one in trials.contenders(device, (n, m, k), precision)]

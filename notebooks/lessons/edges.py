@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import defaultdict
 from collections.abc import Mapping
 from itertools import pairwise
 from statistics import median
 from typing import Any
 
-import numpy as np
 import pyopencl.array as cla
 
-from gemmlab import check, model
-from gemmlab.bench import timing
+from gemmlab import check
 from gemmlab.blas import products
 from gemmlab.blas import split as split_up
-from gemmlab.blas.passes import Session
+from gemmlab.blas.plan import Builder
 from gemmlab.blas.problem import Layout, Problem, plan
 from gemmlab.catalog import Key, catalog, sources
-from gemmlab.family import choice, selection
 from gemmlab.family.configuration import PRECISIONS
 from gemmlab.family.split import Launch
 from gemmlab.family.tiles import complete_tile
@@ -79,65 +75,8 @@ def split(a: cla.Array, b: cla.Array, tile: tuple[int, int]) -> list[list[cla.Ar
     return parts
 
 
-def compare(
-    sizes: list[int], device: Device | int | str | None = None, repeats: int | None = None
-) -> dict[str, dict[int, dict[str, Any]]]:
-    """Measure every strategy at every size; a recorder writes the result to ``results/``.
-
-    The strategies alternate three times, and the median counts. GFLOPS are those of the whole
-    pipeline on the device's clock, but for "split", which includes the host and its copies.
-
-    Args:
-        sizes: of square matrices.
-        device: a Device, an index or part of a name; the preferred device by default.
-        repeats: timed runs per measurement, as in `gemmlab.measure`.
-
-    Returns:
-        {strategy: {size: {"kernel", "ok", "gflops", "launches", "bytes"}}}; "split" has no launches
-        and bytes.
-    """
-    device = find_device(device)
-    measured: dict[str, dict] = {strategy: {} for strategy in STRATEGIES}
-    for size in sizes:
-        runs = defaultdict(list)
-        for strategy in STRATEGIES * 3:
-            kernel, settings = choice.choose(device, (size, size, size), strategy)
-            result = timing.measure(
-                kernel, size, params=dict(settings), device=device, repeats=repeats
-            )
-            runs[strategy].append(result)
-        for strategy, results in runs.items():
-            middle = sorted(results, key=lambda result: result.pipeline_gflops)[1]
-            measured[strategy][size] = {
-                "kernel": middle.kernel,
-                "ok": all(result.ok for result in results),
-                "gflops": middle.pipeline_gflops,
-            }
-            costs = cost(middle.kernel, middle.params, size, size, size, device.features)
-            measured[strategy][size] |= dict(zip(("launches", "bytes"), costs, strict=True))
-    measured["split"] = {size: _measure_split(size, device) for size in sizes}
-    return measured
-
-
-def _measure_split(size: int, device: Device, repeats: int = 5) -> dict[str, Any]:
-    """The rate of `split` in wall-clock time, including copies of its parts of A and B."""
-    a, b = check.exact_inputs(size, size, size)
-    kernel, settings = selection.choose(device, (size, size, size), "pad")
-    cols, rows = catalog[kernel].tiles(dict(settings))[:2]  # the kernel computes the transpose
-    x, y = (cla.to_device(device.queue, matrix) for matrix in (a, b))
-    seconds = []
-    for _ in range(repeats + 1):
-        start = time.perf_counter()
-        parts = split(x, y, (rows, cols))
-        device.queue.finish()
-        seconds.append(time.perf_counter() - start)
-    c = np.block([[part.get() for part in strip] for strip in parts])
-    rate = model.gflops(size, size, size, median(seconds[1:]))
-    return {"kernel": kernel, "ok": check.exact(c, a, b).ok, "gflops": rate}
-
-
 def recorded() -> dict[str, dict[str, dict[int, dict[str, Any]]]]:
-    """The recorded comparisons in ``results/``, as `compare` returns them, by their titles."""
+    """The recorded comparisons in ``results/``, as ``tools/record.py edges`` wrote them, by their titles."""
     records = {}
     for path in sorted(sources.folder("results").glob("edges_*.json")):
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -229,17 +168,17 @@ def launch_times(
     device, dtype = find_device(device), PRECISIONS[precision].dtype
     check_double(precision, device)
     tile = None if params is None else complete_tile(params)
-    problem, spent = Problem.compact(*sizes), defaultdict(list)
-    with Session(device.timed_queue, device, dtype=dtype) as session:
-        a, b = (session.upload(x) for x in check.exact_inputs(*sizes, dtype=dtype))
-        out = session.new(Layout.compact(*sizes[:2]))
-        for _ in range(repeats + 1):
-            session.events.clear()
-            one, zero = dtype.type(1), dtype.type(0)
-            split_up.gemm(session, problem, (a, b), one, zero, None, out, tile)
-            device.timed_queue.finish()
-            for edges, event in session.events:
-                spent[edges].append((event.profile.end - event.profile.start) * 1e-6)
+    builder = Builder(device.timed_queue, device, dtype)
+    a, b = (cla.to_device(device.timed_queue, x.T) for x in check.exact_inputs(*sizes, dtype=dtype))
+    out = builder.new(Layout.compact(*sizes[:2]))
+    buffers = a.base_data, b.base_data
+    split_up.gemm(builder, Problem.compact(*sizes), buffers, 1, 0, None, out, tile)
+    plan_of_launches, spent = builder.plan(), defaultdict(list)
+    for _ in range(repeats + 1):
+        events = plan_of_launches(device.timed_queue)
+        device.timed_queue.finish()
+        for edges, event in events:
+            spent[edges].append((event.profile.end - event.profile.start) * 1e-6)
     items = None if tile is None else tuple(tile.items())
     launches = split_up.selected(device, precision, sizes, items)
     return launches, {edges: median(times[1:]) for edges, times in spent.items()}

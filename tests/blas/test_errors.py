@@ -12,11 +12,11 @@ import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 import pytest
+from gemmlab.blas.passes import check_memory
 
 import gemmlab
 from gemmlab import BuildError, NoDeviceError, ParameterError, catalog, matmul, sgemm
 from gemmlab.blas import passes, products
-from gemmlab.blas.passes import check_memory
 from gemmlab.blas.problem import Problem, footprint, plan
 from gemmlab.catalog import sources
 from gemmlab.opencl import build, launch

@@ -14,15 +14,15 @@ import pyopencl.array as cla
 import pytest
 from configurations import FRAME_BYTES, on_device
 from conftest import DEVICES, lacking
+from gemmlab.blas.passes import Matrix, Session
+from gemmlab.family.in_place import InPlace
+from gemmlab.family.packed import Packed, candidates
 
 import gemmlab
 from gemmlab import check, gemm, matmul
 from gemmlab.blas import host, packed, passes, probe, products
-from gemmlab.blas.passes import Matrix, Session
 from gemmlab.blas.problem import Layout, Operand, Problem
 from gemmlab.caches import Notes
-from gemmlab.family.in_place import InPlace
-from gemmlab.family.packed import Packed, candidates
 
 SIZES = (1, 5, 6, 7, 15, 16, 17, 33, 100)
 DTYPES = (np.float32, np.float64)

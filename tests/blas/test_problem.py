@@ -5,11 +5,11 @@ import random
 import numpy as np
 import pyopencl.array as cla
 import pytest
+from gemmlab.blas.operands import form, swapped
 from texts import SMALL
 
 from gemmlab import catalog, check, matmul
 from gemmlab.blas import passes
-from gemmlab.blas.operands import form, swapped
 from gemmlab.blas.problem import Layout, Operand, Problem, footprint, plan
 from lessons import edges
 

@@ -9,9 +9,9 @@ import sys
 
 import numpy as np
 import pyopencl as cl
+from gemmlab.blas.passes import Matrix, Session
 
 from gemmlab import check
-from gemmlab.blas.passes import Matrix, Session
 from gemmlab.blas.problem import Layout, Problem
 from gemmlab.catalog import find
 from gemmlab.opencl import build, launch

@@ -8,11 +8,11 @@ import pyopencl as cl
 import pyopencl.array as cla
 import pytest
 from conftest import DEVICES, FULL, NO_SKIP, RUNTIMES, lacking, turn
+from gemmlab.blas.passes import Session
 from texts import OUTSIDE, SMALL, STORE, and_store, edited, intel, without_barrier
 
 import gemmlab
 from gemmlab import catalog, check
-from gemmlab.blas.passes import Session
 from gemmlab.blas.problem import Layout
 from gemmlab.catalog import sources
 

@@ -7,13 +7,13 @@ import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 import pytest
+from gemmlab.blas.operands import form, swapped
+from gemmlab.blas.passes import Matrix, Session, placed
 from texts import SMALL, edited
 
 import gemmlab
 from gemmlab import catalog, check, matmul
 from gemmlab.blas import products
-from gemmlab.blas.operands import form, swapped
-from gemmlab.blas.passes import Matrix, Session, placed
 from gemmlab.blas.problem import Layout, Problem
 from gemmlab.catalog import Limits, sources
 from gemmlab.family import selection

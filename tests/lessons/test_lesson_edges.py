@@ -53,15 +53,6 @@ def test_splitting_is_the_product(device):
         assert sum(len(across) for across in parts) <= 4
 
 
-def test_strategies_side_by_side(device):
-    found = edges.compare([50, 64], device, repeats=1)
-    assert set(found) == {"pad", "guard", "shift", "auto", "split"}
-    for way, results in found.items():
-        for size, one in results.items():
-            assert one["ok"] and one["gflops"] > 0, (way, size)
-    assert found["guard"][50]["launches"] == 1 and found["guard"][50]["bytes"] == 0
-
-
 def test_the_recorded_strategies_are_whole():
     recorded = edges.recorded()
     assert any("H200" in title for title in recorded)
