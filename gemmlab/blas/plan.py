@@ -163,7 +163,9 @@ class Plan:
             arguments: the memory of `A`, `B`, `C0` and `OUT`, as far as the steps use it.
             allocate: a function of a number of bytes that gives temporary memory; by default the queue's pool.
         """
-        memory = [*arguments, *map(allocate or pool_of(queue).allocate, self._temporaries)]
+        given: list[Any] = [None for _ in Argument]  # temporary memory follows, however few are given
+        given[: len(arguments)] = arguments
+        memory = [*given, *map(allocate or pool_of(queue).allocate, self._temporaries)]
         with self._lock:
             events = [(step.name, step.enqueue(queue, memory)) for step in self.steps]
         if self._check and self._check.fails(queue, memory, dict(events)):
