@@ -17,10 +17,8 @@ from gemmlab.blas import split as split_up
 from gemmlab.blas.plan import Builder
 from gemmlab.blas.problem import Layout, Problem, plan
 from gemmlab.catalog import Key, catalog, sources
-from gemmlab.family.configuration import PRECISIONS
 from gemmlab.family.split import Launch
 from gemmlab.family.tiles import complete_tile
-from gemmlab.family.written import check_double
 from gemmlab.opencl.devices import Device, find_device
 
 #: The strategies that one call of `matmul` has.
@@ -146,16 +144,14 @@ def launch_times(
     sizes: tuple[int, int, int],
     device: Device | int | str | None = None,
     params: Mapping[str, int] | None = None,
-    precision: str = "s",
     repeats: int = 5,
 ) -> tuple[list[Launch], dict[str, float]]:
-    """The launches of ``edges="split"`` for a column-major product, and the time of each.
+    """The launches of ``edges="split"`` for a column-major float32 product, and their times.
 
     Args:
         sizes: m, n and k of the product of compact matrices.
         device: a Device, an index or part of a name; the preferred device by default.
         params: of the tile whose whole tiles are cut off; by default the rules choose.
-        precision: "s", "d", "c" or "z".
         repeats: timed runs, after one to warm up.
 
     Returns:
@@ -163,16 +159,14 @@ def launch_times(
 
     Raises:
         ParameterError: for parameters that the family does not have or the device cannot take.
-        ValueError: if the device has no such precision.
     """
-    device, dtype = find_device(device), PRECISIONS[precision].dtype
-    check_double(precision, device)
+    device = find_device(device)
     tile = None if params is None else complete_tile(params)
-    builder = Builder(device.timed_queue, device, dtype)
-    a, b = (cla.to_device(device.timed_queue, x.T) for x in check.exact_inputs(*sizes, dtype=dtype))
+    builder = Builder(device.timed_queue, device)
+    a, b = (cla.to_device(device.timed_queue, x.T) for x in check.exact_inputs(*sizes))
     out = builder.new(Layout.compact(*sizes[:2]))
     buffers = a.base_data, b.base_data
-    split_up.gemm(builder, Problem.compact(*sizes), buffers, 1, 0, None, out, tile)
+    split_up.gemm(builder, Problem.compact(*sizes), buffers, 1.0, 0.0, None, out, tile)
     plan_of_launches, spent = builder.plan(), defaultdict(list)
     for _ in range(repeats + 1):
         events = plan_of_launches(device.timed_queue)
@@ -180,5 +174,5 @@ def launch_times(
         for edges, event in events:
             spent[edges].append((event.profile.end - event.profile.start) * 1e-6)
     items = None if tile is None else tuple(tile.items())
-    launches = split_up.selected(device, precision, sizes, items)
+    launches = split_up.selected(device, "s", sizes, items)
     return launches, {edges: median(times[1:]) for edges, times in spent.items()}

@@ -145,19 +145,13 @@ def draw(
     Args:
         run: a simulated run of a kernel that computes from local memory.
         warps: among which the scheduler chooses.
-        cycles: how many are drawn: a typical stretch, in which units are as busy as on average.
+        cycles: how many are drawn.
         chip: whose schedulers and local memory these are.
         shown: rows of warps at most.
     """
     shown, until = min(shown, warps), WARM_UP + MEASURED
     slots = issue(instructions(run), warps, until, chip)
     average = busy(slots, WARM_UP, until)
-
-    def unlike(first: int) -> float:
-        shares = busy(slots, first, first + cycles)
-        return sum(abs(shares[what] - average[what]) for what in shares)
-
-    first = min(range(WARM_UP, until - cycles + 1, max(1, cycles // 2)), key=unlike)
     arithmetic, path = percent(average["multiply-add"]), percent(average["load"])
     alt = (
         f"Kernel {run.kernel}, {count(warps, 'warp')} on one scheduler: multiply-add units busy "
@@ -168,11 +162,15 @@ def draw(
     for row in range(shown):
         ax.plot([0, cycles], [-row - 0.5] * 2, color=INK, linewidth=0.8, alpha=0.5)
     for row, what, colour in ((shown, "multiply-add", GREEN), (shown + 1, "load", ORANGE)):
-        mine = [s for s in slots if s.what == what and s.end > first and s.cycle < first + cycles]
-        issued = [Rectangle((s.cycle - first, -s.warp - 0.85), 1, 0.7)
-                  for s in mine if s.cycle >= first and s.warp < shown]  # fmt: skip
+        mine = [
+            s for s in slots if s.what == what and s.end > WARM_UP and s.cycle < WARM_UP + cycles
+        ]
+        issued = [Rectangle((s.cycle - WARM_UP, -s.warp - 0.85), 1, 0.7)
+                  for s in mine if s.cycle >= WARM_UP and s.warp < shown]  # fmt: skip
         # with a gap after each, so that they can be counted
-        work = [Rectangle((s.begin - first, -row - 0.95), s.end - s.begin - 0.1, 0.8) for s in mine]
+        work = [
+            Rectangle((s.begin - WARM_UP, -row - 0.95), s.end - s.begin - 0.1, 0.8) for s in mine
+        ]
         ax.add_collection(PatchCollection(issued, facecolor=colour, edgecolor="none"))
         ax.add_collection(PatchCollection(work, facecolor=faint(colour, 0.75), edgecolor="none"))
         ax.text(cycles + 1, -row - 0.55, f"{percent(average[what])} busy", va="center", color=INK,
