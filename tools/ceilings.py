@@ -26,7 +26,6 @@ from gemmlab.cli import count
 from gemmlab.opencl import launch, ptx
 from gemmlab.opencl.build import build
 from gemmlab.opencl.devices import Device, find_device
-from lessons import cuda
 
 LOADS = """
 #define JOIN2(a, b) a##b

@@ -21,9 +21,6 @@ import pyopencl as cl
 from gemmlab.bench import records
 from gemmlab.opencl.devices import Device
 
-# modules of chapters, which tools import as `lessons`
-sys.path.append(str(Path(__file__).resolve().parents[1] / "notebooks"))
-
 #: Seconds between two writes of a long record.
 SAVE_EVERY = 15.0
 

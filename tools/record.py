@@ -32,7 +32,6 @@ from gemmlab.cli import count, kernel_numbers, size_list
 from gemmlab.family import choice, selection
 from gemmlab.opencl import launch, ptx
 from gemmlab.opencl.devices import Device, find_device
-from lessons import cuda
 
 #: The switches of kernel 8: READONLY and SHUFFLE.
 SWITCHES = {"plain": (0, 0), "read-only": (1, 0), "shuffles": (0, 1), "both": (1, 1)}
