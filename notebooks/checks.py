@@ -9,7 +9,7 @@ import gemmlab
 from gemmlab import check, model, simt
 from gemmlab.bench import landscape, records
 from gemmlab.catalog import sources
-from gemmlab.family import Configuration, split, tiles, write
+from gemmlab.family import Schedule, split, tiles, write
 from gemmlab.simt import views
 from gemmlab.widgets import board
 from lessons import cluster, divergence, edges, rates, schedules, tf32
@@ -924,7 +924,7 @@ def check_14_1(tile):
 @_safely
 def check_14_2(text):
     m, n, k = 16, 8, 8
-    c = Configuration(beta=True, tile=(8, 8), micro_tile=(2, 2), depth=8)
+    c = Schedule(beta=True, tile=(8, 8), micro_tile=(2, 2), depth=8)
     lines = text.strip("\n").splitlines()
     if "C[" not in re.sub(r"//.*", "", text):
         raise _Missing("nothing is stored to C yet: C[n*M + m] = ...")

@@ -38,8 +38,9 @@ from gemmlab.bench.tuned import compile_ahead
 from gemmlab.catalog import KernelSpec, Key, ParameterError, catalog
 from gemmlab.cli import count, kernel_numbers, size_list
 from gemmlab.family import selection
-from gemmlab.family.configuration import PRECISIONS, UNITS
 from gemmlab.family.pace import Pace, beginning
+from gemmlab.family.precision import PRECISIONS
+from gemmlab.family.schedule import UNITS
 from gemmlab.family.tiles import Lying, by_rule, complete_tile, configure
 from gemmlab.family.written import written
 from gemmlab.opencl.devices import Device, find_device
@@ -249,7 +250,7 @@ def gpu_tiles(letter: str) -> list[Tile]:
 
 
 def cpu_tiles(letter: str) -> list[Tile]:
-    parts, found = PRECISIONS[letter].parts, []
+    parts, found = PRECISIONS[letter].components, []
     for (down, across), (vectors, columns), numbers in itertools.product(*CPU_SPACE):
         rows = max(1, vectors * numbers // parts)
         tile = {"TSM": down * rows, "TSN": across * columns, "TSK": 1, "STAGES": 0, "UNROLL": 1}
@@ -299,7 +300,7 @@ def call_rate(device: Device, letter: str, sizes: Sizes, seconds: float, **optio
     calls.wall_seconds(contender, 1)  # compiles
     number = int(np.clip(seconds / 3 / calls.wall_seconds(contender, 1), 1, calls.CALLS))
     spent = float(np.median([calls.wall_seconds(contender, number) for _ in range(3)]))
-    return (8 if PRECISIONS[letter].parts == 2 else 2) * prod(sizes) / spent * 1e-9
+    return (8 if PRECISIONS[letter].components == 2 else 2) * prod(sizes) / spent * 1e-9
 
 
 @cache
@@ -397,7 +398,7 @@ def pace(device: Device, letter: str, tile: Tile) -> Pace:
 
     def microseconds(groups: int, steps: int) -> float:
         sizes = groups * down * tile["TSM"], across * tile["TSN"], steps
-        operations = (8 if PRECISIONS[letter].parts == 2 else 2) * prod(sizes)
+        operations = (8 if PRECISIONS[letter].components == 2 else 2) * prod(sizes)
         rate = call_rate(device, letter, sizes, 0.05, kernel="family", params=tile)
         return 1e-3 * operations / rate - begin
 

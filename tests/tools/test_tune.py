@@ -9,8 +9,8 @@ import tune
 
 from gemmlab.catalog import Limits, catalog
 from gemmlab.family import selection, split
-from gemmlab.family.configuration import PRECISIONS
 from gemmlab.family.pace import Pace, microseconds
+from gemmlab.family.precision import PRECISIONS
 from gemmlab.family.tiles import DEFAULTS, by_rule, complete_tile
 
 SMALL = complete_tile({"TSM": 16, "TSN": 16, "TSK": 8, "WPTM": 2, "WPTN": 2})
