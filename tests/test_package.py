@@ -230,7 +230,7 @@ def test_every_import_of_the_package_is_a_declared_dependency():
     declared = {name_of(r) for r in [*told["dependencies"], *extras["lab"], *extras["distributed"]]}
     # what comes with one of them: Pillow with Matplotlib, IPython and traitlets with ipywidgets
     brought = {"PIL": "matplotlib", "IPython": "ipywidgets", "traitlets": "ipywidgets"}
-    own = {"gemmlab", "cupy"}  # `bench.cuda` uses CuPy where it is installed
+    own = {"gemmlab"}
     found = set()
     for path in (ROOT / "gemmlab").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
