@@ -39,15 +39,8 @@ SYSTEM = (
     "kernels/test_sanitiser.py",
     "kernels/test_warp_tiling.py",  # compiles it for minutes
     "test_a_batch_of_warp_tiles",
-    "test_a_small_run_of_the_profiler",
-    "test_a_landscape_is_recorded_and_continued",
     "test_a_lost_product_of_parts",
-    "test_a_record_is_continued_and_renewed",
-    "test_all_settings_are_recorded",
-    "test_an_interrupt_loses_nothing_and_ends_the_children",
     "test_moving_the_sum_more_or_less_often",
-    "test_chapters_of_some_kernels",  # records their sweeps
-    "test_clblast",
     "test_every_size_from_1",
     "test_every_combination",  # compiles each kernel of the family
     "test_every_large_gap_says",  # counts all kernels in the simulator
@@ -82,7 +75,6 @@ SAMPLED = {
     "test_out_of_every_layout": 3,
     "test_products_are_as_near_as_promised": 2,
     "test_random_kernels_do_what_a_real_runtime_does": 2,
-    "test_rounds_of_our_own": 3,
     "test_sizes": 3,
     "test_the_cost_in_launches_is_what_a_product_launches": 2,
     "test_the_kernels_own_texts_are_clean": 3,

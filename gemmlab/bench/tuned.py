@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -12,10 +17,11 @@ from ..blas import packed, trials
 from ..blas.request import check_precision
 from ..catalog.spec import positive
 from ..family import choice, tiles
-from ..family.configuration import letter_of
+from ..family.precision import letter_of
+from ..family.selection import Choice
 from ..family.written import check_double
+from ..opencl import launch
 from ..opencl.devices import Device, find_device
-from . import tuning
 
 #: M, N, K of row-major products that most people meet: squares, and those with one narrow side.
 USUAL = (
@@ -50,14 +56,48 @@ def tune(
     check_precision(precision, device)
     if choice.known(device) is None:
         raise ValueError(
-            f"no constants are recorded for {device}, so that there are no candidates to time; on a CPU there is "
-            "one kernel, and on a GPU 'python -m gemmlab record candidates' records what is needed"
+            f"no constants are recorded for {device}: there are no candidates to time. On a CPU there is "
+            "one kernel; for a GPU 'python tools/record.py candidates' and 'tools/fit.py' make the constants"
         )
-    few = [one.choice for m, n, k in shapes for one in trials.contenders(device, (n, m, k), precision)]
-    tuning.compile_ahead(device, [(kernel, dict(params)) for kernel, params in dict.fromkeys(few)])
+    compile_ahead(
+        device, [one.choice for m, n, k in shapes for one in trials.contenders(device, (n, m, k), precision)]
+    )
     for m, n, k in tqdm(shapes, unit="shape", disable=None):
         trials.try_out(device, (n, m, k), precision)
     return [choice.explain(device, *shape, precision) for shape in shapes]
+
+
+def compile_ahead(device: Device, choices: Iterable[Choice]) -> None:
+    """Compile on a GPU in one process per core: its compiler uses one core. The driver keeps the results on disk.
+
+    The processes do not depend on the user's program, which therefore needs no ``if __name__ == "__main__"``.
+
+    Args:
+        device: nothing is done unless it is a GPU.
+        choices: kernels with their parameters; a choice that does not compile is skipped.
+    """
+    jobs = [[kernel, dict(params)] for kernel, params in dict.fromkeys(choices)]
+    if device.kind != "GPU":
+        return
+    command = [sys.executable, "-c", "from gemmlab.bench import tuned; tuned.compile_input()"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    processes = []
+    for first in range(min(os.cpu_count() or 1, len(jobs))):
+        process = subprocess.Popen(command, env=environment, text=True, stdin=subprocess.PIPE)
+        assert process.stdin
+        json.dump([device.index, jobs[first :: os.cpu_count() or 1]], process.stdin)
+        process.stdin.close()
+        processes.append(process)
+    for process in processes:
+        process.wait()
+
+
+def compile_input() -> None:
+    """In a child process: compile what `compile_ahead` has written to the standard input."""
+    index, jobs = json.load(sys.stdin)
+    for kernel, params in jobs:
+        with suppress(RuntimeError, ValueError):  # timing it will say why
+            launch.kernel(kernel, params, index)
 
 
 def auto(

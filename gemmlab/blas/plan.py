@@ -21,10 +21,10 @@ from pyopencl.tools import ImmediateAllocator, MemoryPool
 from ..caches import cached
 from ..catalog import sources
 from ..catalog.spec import round_up, tiles_over
-from ..family import Configuration, tiles
-from ..family.configuration import letter_of
+from ..family import Schedule, tiles
+from ..family.precision import letter_of
 from ..family.tiles import Lying
-from ..family.written import View, written
+from ..family.written import Gemm, View, written
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
 from ..opencl.launch import INDEX_LIMIT, Kernel, whole
@@ -356,8 +356,8 @@ class Builder:
         letter, given = letter_of(self.dtype), None if params is None else tuple(params.items())
         number = batch.number * len(batch.starts) if batch else 0
         aligned = batch.aligned(*layouts) if batch else layouts
-        configuration = _configured(self.device, letter, given, sizes, *aligned, before is not None, number)
-        kernel = written(configuration, self.device, self.queue.context)
+        schedule = _configured(self.device, letter, given, sizes, *aligned, before is not None, number)
+        kernel = written(schedule, self.device, self.queue.context)
         added = view(*before) if before else None
         workspace = kernel.workspace(sizes, self.queue)
         for (at_a, at_b), pairs in batch.launches() if batch else [((0, 0), None)]:
@@ -365,7 +365,8 @@ class Builder:
                 View(buffer, x.offset + at, 1, x.ld)
                 for buffer, x, at in zip(buffers, layouts, (at_a, at_b), strict=True)
             )
-            self.launch("gemm", kernel.bound(sizes, alpha, a, b, beta, added, out.buffer, pairs, workspace))
+            product = Gemm(sizes, alpha, a, b, beta, added, out.buffer, pairs)
+            self.launch("gemm", kernel.bound(product, workspace))
         return out
 
 
@@ -376,8 +377,8 @@ def view(buffer: Memory, operand: Operand) -> View:
 
 
 @cached(1024)
-def _configured(device: Device, letter: str, params, sizes, a: Lying, b: Lying, beta, number: int) -> Configuration:
-    """The configuration for a problem, or for a batch of this number."""
+def _configured(device: Device, letter: str, params, sizes, a: Lying, b: Lying, beta, number: int) -> Schedule:
+    """The schedule for a problem, or for a batch of this number."""
     tile = tiles.choose(device, letter, sizes, max(1, number)) if params is None else dict(params)
     return tiles.configure(letter, tile, sizes, a, b, beta, number > 0)
 

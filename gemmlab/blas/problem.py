@@ -1,7 +1,7 @@
 """A product on paper: how the operands lie in memory, and the list of passes that it takes to multiply them.
 
 Everything here is column-major, and nothing here touches a device. Launching (`passes`), counting memory
-(`footprint`) and comparing strategies (`gemmlab.bench.edges`) all read the list that `plan` returns.
+(`footprint`) and comparing strategies (`lessons.edges`) all read the list that `plan` returns.
 """
 
 from __future__ import annotations

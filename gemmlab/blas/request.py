@@ -10,7 +10,7 @@ import numpy as np
 
 from ..catalog import KernelSpec, Key, catalog, find
 from ..family import selection, tiles
-from ..family.configuration import letter_of
+from ..family.precision import letter_of
 from ..family.written import check_double
 from ..opencl.devices import Device
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from ..caches import cached
 from ..catalog.spec import Params
 from ..family import split, tiles
-from ..family.configuration import letter_of
+from ..family.precision import letter_of
 from ..family.split import Launch
 from ..family.tiles import Lying
-from ..family.written import View, written
+from ..family.written import Gemm, View, written
 from ..opencl.devices import Device
 from .plan import Builder, Matrix, view
 from .problem import Problem
@@ -31,8 +31,8 @@ def gemm(builder: Builder, problem: Problem, buffers, alpha, beta, before, out: 
         added = _corner(view(*before), launch) if before else None
         kernel = written(c, device, builder.queue.context)
         workspace = kernel.workspace(sizes, builder.queue)
-        bound = kernel.bound(sizes, alpha, left, right, beta, added, corner, workspace=workspace)
-        builder.launch(launch.edges, bound)
+        product = Gemm(sizes, alpha, left, right, beta, added, corner)
+        builder.launch(launch.edges, kernel.bound(product, workspace))
 
 
 @cached(1024)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyopencl as cl
-import pytest
 from configurations import SMALL_TILE
 from conftest import FULL, NO_SKIP
 from hypothesis import HealthCheck, given, settings
@@ -19,7 +17,6 @@ from pyopencl.tools import ImmediateAllocator
 from texts import SMALL
 
 import gemmlab
-from gemmlab import check
 
 EXAMPLES = 3000 if FULL else 600 if NO_SKIP else 300
 TYPES = ("float32", "float32", "float64", "complex64", "complex128")

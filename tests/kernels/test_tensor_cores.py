@@ -12,7 +12,6 @@ from texts import SMALL, edited
 
 import gemmlab
 from gemmlab import catalog, check, matmul
-from gemmlab.bench import libraries, tuning
 from gemmlab.blas.arrays import spec_of, swapped
 from gemmlab.blas.plan import Builder, Matrix, Plan, placed
 from gemmlab.blas.problem import Layout, Problem
@@ -194,31 +193,6 @@ def test_auto_takes_a_kernel_that_the_device_has(any_device):
     assert selection.choose(gpu, (4096, 4096, 4096), precision="tf32x3")[0] == "warpgroups"
     older = dataclasses.replace(gpu, limits=dataclasses.replace(hopper, warpgroups=False))
     assert selection.choose(older, (4096, 4096, 4096), precision="tf32x3")[0] == "tensor_cores"
-    assert tuning.list_of(1024, "auto", "tf32") == "tf32" and tuning.candidates("guard", "tf32x3") == TENSOR
-    assert not set(tuning.candidates("auto")) & set(TENSOR)
-
-
-def test_a_search_keeps_what_the_precision_means(any_device):
-    tried = []
-
-    def rate(setting, sizes):
-        tried.append(setting)
-        return tuning.Rate(float(len(tried)))
-
-    def search(**options):
-        return tuning.Search(
-            any_device, rate, tries=1, say=lambda text: None, edges="auto", precision="tf32x3", **options
-        ).best(64)
-
-    start = {"TSM": 64, "TSN": 64, "WM": 32, "WN": 32, "TSK": 16}
-    row = search(starts=[start], steps=2)
-    assert {row["kernel"]} < {kernel for kernel, _ in tried} == {18, 19, *TENSOR}
-    assert all(params["PARTS"] == 2 and params["TENSOR"] == 1 for _, params in tried)
-    assert all(params.get("EVERY", 1) == 1 for _, params in tried)
-    assert any(start.items() <= params.items() for kernel, params in tried if kernel == "tensor_cores")
-    tried.clear()
-    search(steps=0)
-    assert len(tried) < 16, "no steps: only what it begins with"
 
 
 # Instructions that OpenCL's compiler does not know
@@ -233,14 +207,3 @@ def test_hidden_instructions_are_comments_until_they_are_told():
     assert len(lines) == 4
     for line in lines:  # the instruction, or the second line of its string
         assert f'"{build.HIDDEN}' in line or line.strip().startswith('"wgmma.mma_async'), line
-
-
-# Side by side
-
-
-def test_precisions_stand_beside_each_other(able, monkeypatch):
-    monkeypatch.setattr(libraries, "cublas", lambda m, n, k: [3.0, 1.0, 2.0])
-    monkeypatch.setattr(libraries, "find_device", lambda device: able)
-    monkeypatch.setattr(libraries, "CALLS", 2)
-    (one,) = libraries.side_by_side([96], able)
-    assert all(len(one[name]) == libraries.ROUNDS and min(one[name]) > 0 for name in ("auto", "tf32", "tf32x3"))
