@@ -34,11 +34,15 @@ class Calls:
             "transposed": lambda: gemmlab.matmul(ones.T, ones[::-1], device=device),
             "out": lambda: gemmlab.matmul(ones, ones, self.out, device=device),
             "batch": lambda: gemmlab.matmul(self.batch, ones, device=device),
-            "gemm": lambda: gemmlab.gemm(1, ones, ones, 1, self.out, overwrite_c=True, device=device),
+            "gemm": lambda: gemmlab.gemm(
+                1, ones, ones, 1, self.out, overwrite_c=True, device=device
+            ),
         }
         if dtype == np.float32:
             self.kinds["transpose"] = lambda: gemmlab.transpose(ones, device=device)
-            self.kinds["ladder"] = lambda: gemmlab.matmul(ones, ones, self.out, kernel=3, device=device)
+            self.kinds["ladder"] = lambda: gemmlab.matmul(
+                ones, ones, self.out, kernel=3, device=device
+            )
 
     def canaries(self) -> list[np.ndarray]:
         """Fresh arrays where freed ones may have been, and the array that the caller kept, all of sevens."""
@@ -73,7 +77,9 @@ class Timer:
 def main(name: str, count: int = 20_000, seed: int = 0) -> dict:
     rng = random.Random(seed)
     device = find_device(name)
-    calls = [Calls(device, n, np.dtype(t)) for n in SIZES for t in ("float32", "float64", "complex64")]
+    calls = [
+        Calls(device, n, np.dtype(t)) for n in SIZES for t in ("float32", "float64", "complex64")
+    ]
     for each in calls:
         for call in each.kinds.values():
             call()  # compiled

@@ -52,9 +52,17 @@ class Framed:
         given: what a call gets: `host`, or an array on the device with the same strides.
     """
 
-    def __init__(self, x: np.ndarray, layout: Layout, queue: cl.CommandQueue | None = None, allocator: Any = None):
+    def __init__(
+        self,
+        x: np.ndarray,
+        layout: Layout,
+        queue: cl.CommandQueue | None = None,
+        allocator: Any = None,
+    ):
         y = x.swapaxes(-1, -2) if layout.columns and x.ndim > 1 else x
-        steps = [1] * max(0, y.ndim - 3) + [layout.batch] * (y.ndim > 2) + [layout.rows] * (y.ndim > 1)
+        steps = (
+            [1] * max(0, y.ndim - 3) + [layout.batch] * (y.ndim > 2) + [layout.rows] * (y.ndim > 1)
+        )
         steps = [*steps, layout.cols][: y.ndim]
         frame = [0] * (y.ndim - min(2, y.ndim)) + [layout.frame] * min(2, y.ndim)
         larger = [size * abs(s) + 2 * f for size, s, f in zip(y.shape, steps, frame, strict=True)]
@@ -87,7 +95,13 @@ class Framed:
         first = self.host.ctypes.data - self._memory.ctypes.data if self.host.size else 0
         shape, strides = self.host.shape, self.host.strides
         return cla.Array(
-            queue, shape, self.host.dtype, allocator=allocator, data=self._buffer, offset=first, strides=strides
+            queue,
+            shape,
+            self.host.dtype,
+            allocator=allocator,
+            data=self._buffer,
+            offset=first,
+            strides=strides,
         )
 
     def holds(self, expected: np.ndarray | None = None) -> bool:

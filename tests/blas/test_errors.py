@@ -37,18 +37,25 @@ def refused(kind, name, function, *args, **options) -> None:
         function(*args, **options)
     message = str(error.value)
     assert error.type is kind, f"{error.type.__name__}: {message}"
-    assert re.search(rf"(^|[ (]){name}(=|,| (must|has|is|in|on|takes|shares|lives|needs)\b)", message), message
+    assert re.search(
+        rf"(^|[ (]){name}(=|,| (must|has|is|in|on|takes|shares|lives|needs)\b)", message
+    ), message
     assert len(message.split()) >= 4, message
 
 
 NOT_ARRAYS = ([[1.0] * 4] * 4, np.ma.ones((4, 4), F32), 3.0, F32(3), "a", memoryview(SQUARE))
-WRONG_TYPES = tuple(SQUARE.astype(kind) for kind in ("f2", "i4", "u1", "?", "O", "U1", ">f4", "f8,f4"))
+WRONG_TYPES = tuple(
+    SQUARE.astype(kind) for kind in ("f2", "i4", "u1", "?", "O", "U1", ">f4", "f8,f4")
+)
 
 
 @pytest.mark.parametrize("name", ["a", "b", "c", "out"])
 def test_what_is_no_array_of_the_right_type(name, any_device, no_launch):
     there = cla.to_device(any_device.queue, SQUARE)
-    for good, wrongs in ((SQUARE, (*NOT_ARRAYS, *WRONG_TYPES)), (there, (there.astype(np.int32), "a"))):
+    for good, wrongs in (
+        (SQUARE, (*NOT_ARRAYS, *WRONG_TYPES)),
+        (there, (there.astype(np.int32), "a")),
+    ):
         for wrong in wrongs:
             arrays = {"a": good, "b": good, name: wrong}
             if name != "out":
@@ -182,7 +189,9 @@ def test_arrays_that_are_not_on_one_queue(device, no_launch):
         for name in "abc":
             # where a is on another queue, it is b that does not agree with the first array
             second = "b" if name == "a" and kind is ValueError and wrong.queue is not None else name
-            refused(kind, second, sgemm, 1, **{"a": here, "b": here, "beta": 1, "c": here, name: wrong})
+            refused(
+                kind, second, sgemm, 1, **{"a": here, "b": here, "beta": 1, "c": here, name: wrong}
+            )
         refused(kind, "out", matmul, here, here, wrong)
     for other in gemmlab.devices():
         if other.cl != device.cl:
@@ -219,7 +228,12 @@ def test_an_out_that_shares_memory_with_an_operand(device, no_launch):
     host = np.ones((12, 4), F32)
     for memory, options in ((host, {"device": device}), (cla.to_device(device.queue, host), {})):
         a, b = memory[:4], memory[8:]
-        for name, out in (("a", memory[:4]), ("a", memory[3:7]), ("b", memory[5:9]), ("a", memory[:4].T)):
+        for name, out in (
+            ("a", memory[:4]),
+            ("a", memory[3:7]),
+            ("b", memory[5:9]),
+            ("a", memory[:4].T),
+        ):
             refused(ValueError, name, matmul, a, b, out, **options)
 
 
@@ -277,12 +291,24 @@ def breaks(*args, **kwargs):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory in use is read from Linux's /proc")
 @pytest.mark.optimised  # large enough for a leak to show
-@pytest.mark.parametrize("where", ["shape", "type", "parameters", "build", "launch", "fill", "none"])
+@pytest.mark.parametrize(
+    "where", ["shape", "type", "parameters", "build", "launch", "fill", "none"]
+)
 def test_a_failed_call_leaks_no_memory(where, some_device, monkeypatch):
     """Three matrices of 17 MB a call, ten times: one leaked buffer of each call would be 168 MB."""
     side = 2047
-    call = {"alpha": 2, "beta": 1, "kernel": 3, "params": {"TS": 64, "WPT": 16}, "device": some_device}
-    call |= {"a": np.ones((side, 40), F32), "b": np.ones((40, side), F32), "c": np.ones((side, side), F32)}
+    call = {
+        "alpha": 2,
+        "beta": 1,
+        "kernel": 3,
+        "params": {"TS": 64, "WPT": 16},
+        "device": some_device,
+    }
+    call |= {
+        "a": np.ones((side, 40), F32),
+        "b": np.ones((40, side), F32),
+        "c": np.ones((side, side), F32),
+    }
     kind: type[Exception] = Broken
     if where == "shape":
         kind, call["c"] = ValueError, call["c"][1:]
@@ -319,4 +345,6 @@ def test_a_failed_call_leaks_no_memory(where, some_device, monkeypatch):
     monkeypatch.undo()
     if where not in ("shape", "type", "none"):
         call |= {"params": {"TS": 8, "WPT": 4}, "alpha": 2, "beta": 1}
-        assert np.array_equal(sgemm(**call), np.full((side, side), 81, F32)), "the next call is right"
+        assert np.array_equal(sgemm(**call), np.full((side, side), 81, F32)), (
+            "the next call is right"
+        )

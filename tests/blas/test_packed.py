@@ -44,7 +44,9 @@ def cpu(device):
     return device if device.kind == "CPU" else lacking(f"a CPU: {device} is none")
 
 
-def strided(x: np.ndarray, by_rows: bool, gap: int, frame: int, around: float) -> tuple[np.ndarray, int, int, int]:
+def strided(
+    x: np.ndarray, by_rows: bool, gap: int, frame: int, around: float
+) -> tuple[np.ndarray, int, int, int]:
     """Memory with a matrix in it, row-major or column-major; the offset, and the distances of rows and columns."""
     y = x if by_rows else x.T
     memory = np.full(2 * frame + y.shape[0] * (y.shape[1] + gap), around, x.dtype)
@@ -53,16 +55,29 @@ def strided(x: np.ndarray, by_rows: bool, gap: int, frame: int, around: float) -
     return memory, frame, *((ld, 1) if by_rows else (1, ld))
 
 
-def is_right(device, blocks: packed.Blocks, sizes, alpha, beta, seed: int, monkeypatch, units: int = 2) -> bool:
+def is_right(
+    device, blocks: packed.Blocks, sizes, alpha, beta, seed: int, monkeypatch, units: int = 2
+) -> bool:
     """Whether a product is exact and changes nothing around C, for operands and results of layouts that `seed` draws;
     NaN around the operands and in C's memory."""
     (m, n, k), rng, dtype = sizes, np.random.default_rng(seed), blocks.dtype
-    a, b, c0 = whole((m, k), seed, dtype), whole((k, n), seed + 1, dtype), whole((m, n), seed + 2, dtype)
+    a, b, c0 = (
+        whole((m, k), seed, dtype),
+        whole((k, n), seed + 1, dtype),
+        whole((m, n), seed + 2, dtype),
+    )
     frame = FRAME_BYTES // dtype.itemsize
-    places = [strided(x, bool(rng.integers(2)), int(rng.integers(3)), int(rng.integers(1, 9)), np.nan) for x in (a, b, c0)]
-    out, *at = strided(np.full((m, n), np.nan, dtype), bool(rng.integers(2)), int(rng.integers(3)), frame, 7)
+    places = [
+        strided(x, bool(rng.integers(2)), int(rng.integers(3)), int(rng.integers(1, 9)), np.nan)
+        for x in (a, b, c0)
+    ]
+    out, *at = strided(
+        np.full((m, n), np.nan, dtype), bool(rng.integers(2)), int(rng.integers(3)), frame, 7
+    )
     in_place = bool(beta) and bool(rng.integers(2))
-    view = np.lib.stride_tricks.as_strided(out[frame:], (m, n), [s * dtype.itemsize for s in at[1:]])
+    view = np.lib.stride_tricks.as_strided(
+        out[frame:], (m, n), [s * dtype.itemsize for s in at[1:]]
+    )
     if in_place:
         view[...] = c0
     memory = on_device(device, out)
@@ -75,25 +90,42 @@ def is_right(device, blocks: packed.Blocks, sizes, alpha, beta, seed: int, monke
         packed.gemm(builder, Problem.compact(m, n, k), x, y, alpha, beta, added, target)
     builder.plan()(device.queue)
     expected = out.copy()
-    np.lib.stride_tricks.as_strided(expected[frame:], (m, n), view.strides)[...] = alpha * (a @ b) + beta * c0
+    np.lib.stride_tricks.as_strided(expected[frame:], (m, n), view.strides)[...] = (
+        alpha * (a @ b) + beta * c0
+    )
     cl.enqueue_copy(device.queue, out, memory)
     return np.array_equal(out, expected)
 
 
 @st.composite
 def products(draw):
-    dtype, width = np.dtype(draw(st.sampled_from(("f4", "f8")))), draw(st.sampled_from((2, 4, 8, 16)))
+    dtype, width = (
+        np.dtype(draw(st.sampled_from(("f4", "f8")))),
+        draw(st.sampled_from((2, 4, 8, 16))),
+    )
     blocks = packed.Blocks(dtype, width, draw(st.sampled_from((4, 16, 256))))
     side = st.one_of(st.integers(1, 7), st.sampled_from((15, 16, 17, 31, 33, 64, 65)))
     m, n, k = (draw(side) for _ in range(3))
     k = draw(st.sampled_from((k, k, 255, 300)))
     factors = draw(st.sampled_from((1, -2))), draw(st.sampled_from((0, 0, 1, -3)))
-    return blocks, (m, n, k), *factors, draw(st.integers(0, 2**16)), draw(st.sampled_from((1, 5000, 2**23)))
+    return (
+        blocks,
+        (m, n, k),
+        *factors,
+        draw(st.integers(0, 2**16)),
+        draw(st.sampled_from((1, 5000, 2**23))),
+    )
 
 
 def test_any_product_is_exact_whatever_its_blocks(cpu, monkeypatch):
     """Widths of vectors, depths, layouts with gaps, alpha and beta, C0 in C's place, and sums in parts."""
-    @settings(max_examples=600 if FULL else 150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+
+    @settings(
+        max_examples=600 if FULL else 150,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(products())
     def run(product):
         *given_, panel_bytes = product
@@ -123,7 +155,11 @@ def test_a_wrong_packed_text_is_caught(mistake, cpu, monkeypatch):
     monkeypatch.setattr(packed, "PANEL_BYTES", 1)
 
     def all_right() -> bool:
-        return all(is_right(cpu, blocks, (19, 16, 37), 2, beta, seed, monkeypatch) for beta in (0, 3) for seed in range(8))
+        return all(
+            is_right(cpu, blocks, (19, 16, 37), 2, beta, seed, monkeypatch)
+            for beta in (0, 3)
+            for seed in range(8)
+        )
 
     assert all_right()
     monkeypatch.setattr(packed.sources, "read", lambda file: TEXT.replace(old, new))
@@ -140,7 +176,24 @@ def test_packed_in_the_microscope(which):
     height, depth = -(-m // blocks.rows) * blocks.rows, -(-k // blocks.depth)
     arguments = [m, k, np.ravel(a, "F"), 0, 1, m, simt.Empty(height * k)]
     pack = simt.run(text, "pack", (height // blocks.rows, depth), (1, 1), arguments, macros)
-    arguments = [m, n, k, height, 12, 1.0, pack.arrays["panels"], np.ravel(b, "F"), 0, k, 1, 1, simt.Empty(m * n), 0, 1, m]
+    arguments = [
+        m,
+        n,
+        k,
+        height,
+        12,
+        1.0,
+        pack.arrays["panels"],
+        np.ravel(b, "F"),
+        0,
+        k,
+        1,
+        1,
+        simt.Empty(m * n),
+        0,
+        1,
+        m,
+    ]
     run = simt.run(text, "gemm", (1, 1), (1, 1), arguments, macros)
     right = np.array_equal(run.arrays["C"].reshape(n, m).T, a @ b)
     assert (pack.ok and run.ok and right) == (which == "right"), (pack.verdict, run.verdict)
@@ -150,13 +203,17 @@ def test_packed_in_the_microscope(which):
 def test_blocks_fit_the_registers_and_the_caches(dtype, cpu):
     dtype = np.dtype(dtype)
     blocks, limits = packed.Blocks.of(cpu, dtype), cpu.limits
-    assert isinstance(limits, Limits) and 2 <= blocks.width <= max(2, 4 * limits.vector // dtype.itemsize)
+    assert isinstance(limits, Limits) and 2 <= blocks.width <= max(
+        2, 4 * limits.vector // dtype.itemsize
+    )
     assert packed.COLUMNS * blocks.depth * dtype.itemsize <= 16 * 1024, "half of an L1 cache"
     for m, n in ((1, 1), (64, 2048), (512, 512), (5000, 7), (17, 10_000)):
         rows, columns = blocks.shares(m, n, 2)
         assert rows % blocks.rows == columns % packed.COLUMNS == 0
         assert rows * blocks.depth * dtype.itemsize <= 256 * 1024, "half of an L2 cache"
-        assert -(-m // rows) * -(-n // columns) <= max(16, 2 * -(-m // rows)), "eight work-items per unit, if there are"
+        assert -(-m // rows) * -(-n // columns) <= max(16, 2 * -(-m // rows)), (
+            "eight work-items per unit, if there are"
+        )
     for height, k in ((1024, 1000), (16 * 2**16, 1000), (2048, 4000), (2048, 100_000)):
         steps = blocks.steps_per_part(height, k)
         assert steps == k or steps % blocks.depth == 0

@@ -20,7 +20,9 @@ NAIVE = sources.read("01_naive.cl")
 def test_an_error_travels_to_another_process(any_device):
     with pytest.raises(BuildError) as raised:
         gemmlab.measure(1, 32, source="__kernel void gemm(int M) { wrong }", device=any_device)
-    assert raised.value.__context__ is None  # Dask's workers send that, too, and PyOpenCL's errors cannot be sent
+    assert (
+        raised.value.__context__ is None
+    )  # Dask's workers send that, too, and PyOpenCL's errors cannot be sent
     copy = pickle.loads(pickle.dumps(raised.value))
     assert (str(copy), copy.log) == (str(raised.value), raised.value.log) and "wrong" in str(copy)
 
@@ -29,7 +31,11 @@ MISTAKES = {
     "undeclared": ("acc += A", "acc += oops + A", "oops"),
     "semicolon": ("float acc = 0.0f;", "float acc = 0.0f", "expected"),
     "type": ("const int m =", "const itn m =", "itn"),
-    "#error": ("__kernel __attr", "#error a mistake on purpose\n__kernel __attr", "a mistake on purpose"),
+    "#error": (
+        "__kernel __attr",
+        "#error a mistake on purpose\n__kernel __attr",
+        "a mistake on purpose",
+    ),
 }
 
 
@@ -44,7 +50,12 @@ def test_a_build_error_shows_the_line(mistake, device):
         with pytest.raises(BuildError) as error:
             gemmlab.measure(1, 8, source=text, params=params, device=device)
         message = str(error.value)
-        for words in (f"line {number}: ", word, f"{number} | {lines[number - 1]}", f"{number - 1} | {lines[number - 2]}"):
+        for words in (
+            f"line {number}: ",
+            word,
+            f"{number} | {lines[number - 1]}",
+            f"{number - 1} | {lines[number - 2]}",
+        ):
             assert words in message, message
         assert len(message.splitlines()) < 40 and len(error.value.log) > 20
 
@@ -57,8 +68,13 @@ def test_a_build_error_shows_the_line(mistake, device):
 ])  # fmt: skip
 def test_a_text_that_is_not_this_kernel(old, new, device):
     """A learner's slip in the signature is said as such, not as a crash somewhere in the launch."""
-    text = NAIVE.replace(old, new).replace("int k = 0", "int k = 0" if "K," in new or "K" not in old else "int K = 8, k = 0")
-    with pytest.raises((BuildError, ParameterError, ValueError, TypeError), match="argument" if "int" in old else "gemm"):
+    text = NAIVE.replace(old, new).replace(
+        "int k = 0", "int k = 0" if "K," in new or "K" not in old else "int K = 8, k = 0"
+    )
+    with pytest.raises(
+        (BuildError, ParameterError, ValueError, TypeError),
+        match="argument" if "int" in old else "gemm",
+    ):
         gemmlab.measure(1, 8, source=text, device=device)
     with pytest.raises(TypeError, match="source"):
         gemmlab.measure(1, 8, source=3, device=device)
@@ -102,7 +118,12 @@ def test_a_kernel_refuses_what_it_would_misread(device):
     x, wide = cla.zeros(device.queue, (8, 8), F32), cla.zeros(device.queue, (8, 16), F32)
     context = cl.Context([device.cl])
     elsewhere = cla.zeros(cl.CommandQueue(context), (8, 8), F32)
-    for sizes, word in (((8, 8, 9), "K=9"), ((7, 8, 8), "M=7"), ((8, 0, 8), "N=0"), ((8, -8, 8), "N=-8")):
+    for sizes, word in (
+        ((8, 8, 9), "K=9"),
+        ((7, 8, 8), "M=7"),
+        ((8, 0, 8), "N=0"),
+        ((8, -8, 8), "N=-8"),
+    ):
         for call in (lambda *s: kernel(*s, x, x, x), kernel.global_size):
             with pytest.raises(ValueError, match=word):
                 call(*sizes)
