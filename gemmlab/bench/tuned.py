@@ -17,9 +17,8 @@ from ..blas import packed, trials
 from ..blas.request import check_precision
 from ..catalog.spec import positive
 from ..family import choice, tiles
-from ..family.precision import letter_of
+from ..family.precision import check_double, letter_of
 from ..family.selection import Choice
-from ..family.written import check_double
 from ..opencl import launch
 from ..opencl.devices import Device, find_device
 

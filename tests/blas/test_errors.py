@@ -318,6 +318,7 @@ def test_a_failed_call_leaks_no_memory(where, some_device, monkeypatch):
         kind, call["params"] = ParameterError, {"TS": 20}
     elif where == "build":
         kind, call["params"] = BuildError, {"TS": 48, "WPT": 3}
+        assert all(spec.defaults for spec in gemmlab.catalog.values())  # their headers have been read
         monkeypatch.setattr(sources, "read", lambda file: "no OpenCL C")
     elif where == "launch":  # the last pass, when everything is on the device
         enqueue = plan.Launch.enqueue
