@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from .memory import Memory
+from .printing import parsed, printed
 from .translate import Program
-from .types import INT, Scalar, layout
+from .types import INT, Scalar, layout, stride
 from .values import ATOMICS, Lanes, Mask, Partly, array, converted, cut, extremes
 from .watch import Entry, Finding, Stop, WorkItem, found_at
 from .writer import Site
@@ -19,6 +20,7 @@ from .writer import Site
 #: pointer which has walked a little in front of its array still belongs to it.
 SHIFT, MIDDLE = 40, 1 << 39
 WARP = 32
+MOST_BYTES = 1 << 28  # of arrays in local and private memory, and of what printf says
 ORDINAL = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
@@ -112,20 +114,21 @@ class Wave:
         """The index, which must lie in the array; for lanes outside the mask it becomes 0."""
         last = memory.size_bytes // site.scalar.size - site.width
         index, bad = self.between(index, last, mask)
-        wide = 1 if site.packed else 4 if site.width == 3 else site.width
+        wide = site.wide
         if bad is not None:
             value = self.at_first(index, bad, mask)
             kind = f"{site.scalar}{site.width}" if site.width > 1 else site.scalar
             if wide > 1:
-                value, last = value // site.width, (last + site.width) // site.width - 1
+                value, last = value // wide, (last + site.width) // wide - 1
             note = "; a 32-bit int cannot hold that index" if abs(value) >= 2**31 else ""
             has = f"elements 0 to {last} of type {kind}" if last >= 0 else f"no room for one {kind}"
             self.find("out of bounds", site, f"{site.text}: {{}} {site.does} element {value} of {memory.name}, which "
                       f"has {has}{note}", bad, mask, stop=True)  # fmt: skip
-        if wide > 1 and np.any(index % wide) and (memory.space != "private" or wide * site.scalar.size > 8):
-            value = self.at_first(index, index % wide != 0, mask)
-            self.find("misaligned", site, f"{site.text}: {{}} uses {memory.name} as {site.scalar}{site.width} from "
-                      f"number {value} on, which is no multiple of {wide}", index % wide != 0, mask)  # fmt: skip
+        first = index - site.lead
+        if wide > 1 and np.any(first % wide) and (memory.space != "private" or wide * site.scalar.size > 8):
+            value = self.at_first(first, first % wide != 0, mask)
+            self.find("misaligned", site, f"{site.text}: {{}} uses {memory.name} as {site.scalar}{wide} from "
+                      f"number {value} on, which is no multiple of {wide}", first % wide != 0, mask)  # fmt: skip
         return index
 
     def between(self, index: Lanes, last: int, mask: Mask) -> tuple[Lanes, Lanes]:
@@ -187,10 +190,23 @@ class Wave:
                 memory.put(site.scalar, places[lane], ATOMICS[op](result[lane].item(), *(a[lane] for a in args)))
         return result
 
-    def private(self, name: str, scalar: Scalar, sizes, zeroes: bool) -> Memory:
+    def private(self, name: str, scalar: Scalar, sizes, zeroes: bool, space: str = "private") -> Memory:
         """An array that each lane has to itself."""
+        self.machine.room(int(np.prod(sizes)) * scalar.size * self.lanes)
         data = np.zeros(self.lanes * int(np.prod(sizes)), scalar.dtype) if zeroes else None
-        return Memory(name, "private", scalar, sizes, self.lanes, self.every, data)
+        return Memory(name, space, scalar, sizes, self.lanes, self.every, data)
+
+    def copy_together(self, load: Site, store: Site, source: Lanes, target: Lanes, count: Lanes, steps, size: int,
+                      mask: Mask) -> None:  # fmt: skip
+        """The work-items of a group copy `count` elements, each every so many; `steps` are the distances of elements."""
+        most = int(np.max(count)) if self.lanes else 0
+        for first in range(0, most, self.machine.work_items):
+            number = first + self.items
+            mine = (number < count) & self.active(mask)
+            if not mine.any():
+                continue
+            value = self.load_at(load, source + number * (steps[0] * size), 0, mine)
+            self.store_at(store, target + number * (steps[1] * size), 0, mine, value)
 
     def multiply_add(self, site: Site, mask: Mask) -> None:
         self.log.append(Entry(site, None, None, mask, self.phase, self))
@@ -206,16 +222,26 @@ class Wave:
                 text = f"{element} is read by {{}} before it has a value"
             self.find("uninitialised", site, text, bad, mask)
 
-    def given(self, value: Lanes, mask: Mask, site: Site) -> Lanes:
-        """The value of a variable that was declared without one."""
+    def given(self, value: Lanes, mask: Mask, site: Site, at: tuple[int, ...] = ()) -> Lanes:
+        """The value of a variable that was declared without one; `at` says which numbers of a vector are read."""
         if value is not None and value.__class__ is not Partly:
             return value
-        missing = True if value is None else ~value.given
-        if np.any(missing & self.active(mask)):
-            self.find("uninitialised", site, f"{site.text} is read by {{}} before it has a value", missing, mask)
-        if value is not None:
-            return value.value
-        return np.zeros((site.width, 1), site.scalar.held) if site.width > 1 else 0
+        if value is None:
+            self.missing(site, site.text, True, mask)
+            return np.zeros((site.width, 1), site.scalar.held) if site.width > 1 or at else 0
+        lacks = ~value.given
+        if lacks.ndim == 2:  # numbers of a vector
+            rows = [i for i in (at or range(len(lacks))) if i < len(lacks)]
+            first = next((i for i in rows if np.any(lacks[i] & self.active(mask))), None)
+            if first is not None:
+                name = "xyzw"[first] if len(lacks) <= 4 else f"s{first:x}"
+                self.missing(site, f"{site.text}.{name}", lacks[first], mask)
+        elif np.any(lacks & self.active(mask)):
+            self.missing(site, site.text, lacks, mask)
+        return value.value
+
+    def missing(self, site: Site, what: str, bad: Lanes, mask: Mask) -> None:
+        self.find("uninitialised", site, f"{what} is read by {{}} before it has a value", bad, mask)
 
     def fits(self, x, mask, site: Site):
         """The result of an operation of ints, which must fit 32 bits."""
@@ -257,7 +283,8 @@ class Wave:
         return np.where(zero, np.ones_like(b), b)
 
     def endless(self, site: Site, mask) -> None:
-        text = f"this loop has gone round {self.limit:,} times for {{}} and does not end"
+        text = (f"this loop has gone round {self.limit:,} times for {{}} and was stopped; if it does end, simulate with "
+                "a higher limit")  # fmt: skip
         self.find("endless loop", site, text, True, mask, stop=True)
 
     # ---- control flow
@@ -295,14 +322,14 @@ class Wave:
             raise Stop(found_at(site, "divergent barrier", text, (away,), others + 1))
         self.phase = self.phase + mask.astype(np.int64)
 
-    def printf(self, form: str, args: Sequence[Lanes], mask: Mask) -> None:
-        text = form[1:-1].encode().decode("unicode_escape")
+    def printf(self, site: Site, form: str, args: Sequence[Lanes], kinds, mask: Mask) -> None:
+        parts = parsed(form)
         for lane in np.flatnonzero(self.active(mask)).tolist():
-            values = tuple(np.broadcast_to(a, self.lanes)[lane].item() for a in args)
-            try:
-                self.machine.printed.append(text % values)
-            except (TypeError, ValueError):
-                self.machine.printed.append(f"{text} {values}")
+            values = [a if a.__class__ is str else np.broadcast_to(a, (*np.shape(a)[:-1], self.lanes))[..., lane].tolist()
+                      for a in args]  # fmt: skip
+            text = printed(parts, values, kinds)
+            self.machine.room(len(text))
+            self.machine.printed.append(text)
 
 
 def one_for_all(x: np.ndarray):
@@ -332,8 +359,16 @@ class Machine:
         self.log: list[Entry] = []
         self.printed: list[str] = []
         self.pointed: list[Memory] = []
+        self.tables: dict[str, Memory] = {}
+        self.used = 0  # bytes
         self.local_arrays: list[Memory] = []
         self.stop: Finding | None = None
+
+    def room(self, size: int) -> None:
+        """Refuse what needs more memory than a simulation may take."""
+        self.used += size
+        if self.used > MOST_BYTES:
+            raise MemoryError(f"this kernel needs more than {MOST_BYTES >> 20} MB of memory in the simulator")
 
     def address(self, memory: Memory) -> int:
         """Give an array an address."""
@@ -357,6 +392,7 @@ class Machine:
         rng = np.random.default_rng(seed)
         try:
             with np.errstate(all="ignore"):
+                self.program.tables(Wave(self, chosen[:1], everyone[:1]), None)
                 if order == "lockstep":
                     together = max(1, 16384 // self.work_items)
                     for some in np.split(chosen, range(together, len(chosen), together)):
@@ -373,6 +409,8 @@ class Machine:
         """Let waves of some groups run from barrier to barrier, in an order that nobody may rely on."""
         copies = len(groups)
         slot = np.repeat(np.arange(copies), self.work_items) if copies > 1 else 0
+        for a in self.program.locals:
+            self.room(stride(a.type) * copies)
         self.local_arrays = [Memory(a.name, "local", *layout(a.type), copies, slot) for a in self.program.locals]
         waves = [Wave(self, groups, items) for items in warps]
         running = [(wave, self.program.code(wave, None, *args)) for wave in waves]

@@ -52,7 +52,7 @@ def refused(source: str) -> TextError:
         ("= acc;", "= acc % 2;", "'%' is for whole numbers, not for a float and a float", None),
         ("= acc;", "= M / 0;", "M/0: division by zero", None),
         ("= acc;", "= max(acc);", "max takes 2 arguments, not 1", None),
-        ("float acc", "goto", "goto is not known to this simulator", None),
+        ("float acc", "goto", "expected the name of a label, found '='", None),
         ("= acc;", "= acc; break;", "'break' stands in a loop", None),
         ("= acc;", "= acc; } }", "expected a type, found '}'", None),
         ("= acc;", "= acc; return 1;", "gemm is void and returns nothing", None),
@@ -120,7 +120,7 @@ def test_a_text_that_is_nested_too_deeply():
         middle = "1" if one == "(" else "C[0] = 1.0f;"
         nested = one * 400 + middle + other * 400
         error = refused(product(f"C[0] = {nested};" if one == "(" else nested))
-        assert error.message == "this text is nested too deeply for Python"
+        assert error.message == "a text that is nested so deeply: not known to this simulator"
 
 
 def test_recursion():

@@ -107,7 +107,7 @@ def test_a_hang_is_explained(any_device):
     outcome = Outcome({"kernel": 1, "m": 32, "source": edited(1, ("k++", "k += (M < 0)"))}, problem="hang", kind="hang")
     from gemmlab.worker.client import _explained
 
-    assert "does not end" in _explained(outcome).verdict
+    assert "was stopped" in _explained(outcome).verdict
 
 
 def test_a_right_text_is_right(any_device):
