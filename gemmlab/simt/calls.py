@@ -23,7 +23,7 @@ from .types import (
     scalar_of,
     stride,
 )
-from .values import EACH, FUNCTIONS
+from .values import EACH, EACH_TWO, FUNCTIONS
 from .writer import Value
 
 #: Plain names of functions that are the same but for how exact they must be.
@@ -52,7 +52,7 @@ class Calls(Expressions):
         plain = _LOOSE.sub("", name)
         if plain in FUNCTIONS and not scalar_of(node.type).whole:
             return self.of_floats(node, plain)
-        if plain in EACH:
+        if plain in EACH or plain in EACH_TWO:
             return self.each(node, plain)
         raise UnknownError(f"the function {name!r}", node.spot)
 
@@ -70,6 +70,8 @@ class Calls(Expressions):
         if what == "work_dim":
             return Value("wave.machine.dimensions", node.type)
         (which,) = self.args(node)
+        if what == "global_offset":
+            return self.number(0, ULONG)
         outside = 1 if what in ("local_size", "global_size", "num_groups") else 0
         if which.constant is None:
             which = self.named(which)

@@ -190,11 +190,17 @@ class Expressions(Writer):
             return Some(node.type, self.place(node.vector), node.at)
         if isinstance(node, tree.Part):
             base = self.pointer_to(self.place(node.of) if has_place(node.of) else self.spilled(node.of), node)
+            if node.field.offset % stride(scalar_of(node.type) if isinstance(node.type, Vector) else node.type):
+                self.packed(node)
             offset = f" + {node.field.offset}" if node.field.offset else ""
             return Pointed(node.type, f"({base.code}{offset})")
         if isinstance(node, tree.Compound):
             return Element(node.type, self.compound(node))
         self.fail(node, f"{written(node)} has no place")
+
+    def packed(self, node: tree.Part) -> None:
+        if isinstance(node.type, (Scalar, Vector, Pointer)):
+            raise UnknownError(f"{written(node)}, which does not lie at a multiple of its size,", node.spot)
 
     def spilled(self, node: Expr) -> Place:
         """A value without a place is put into memory."""

@@ -531,7 +531,7 @@ class Meaning:
     def member(self, spot: Spot, of: Expr, name: str, arrow: bool) -> Expr:
         if arrow:
             of = self.pointed(spot, self.decayed(of))
-            if not isinstance(of.type, Struct):
+            if not isinstance(of.type, (Struct, Vector)):
                 self.fail(f"'->' is for pointers to structures, not to {an(of.type)}", spot)
         if isinstance(of.type, Struct):
             self.complete(of.type, spot)

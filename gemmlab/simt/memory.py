@@ -91,7 +91,7 @@ class Memory:
         places = self.places(site, index, mask)
         if self.stored is not None and self.stored.all():
             self.stored = None
-        if self.stored is not None:
+        if self.stored is not None and not site.struct:
             wave.uninitialised(site, self, index, self.known(site.scalar.size)[places], mask)
         if self.space != "private":  # private arrays are registers, for the most part
             wave.log.append(Entry(site, self, index, mask, wave.phase, wave))

@@ -507,7 +507,7 @@ class Parser(Meaning):
             return self.initialised(of, braces)[1]
         of, value = self.initialised(of, braces)
         assert isinstance(value, tree.Braces)
-        return tree.Compound(spot, Variable("a value without a name", of, addressed=True), value, type=of)
+        return tree.Compound(spot, Variable("compound", of, addressed=True), value, type=of)
 
     def arguments(self, of: str) -> list[Expr]:
         """What stands between brackets, the first of which has been read."""
@@ -1104,17 +1104,12 @@ class Filler:
     def some(self, to: Type, items: list[Expr], where: int) -> int:
         """Give a part its value from the first of some items, or from several; how many that took."""
         item = items[0]
-        whole = isinstance(item, tree.Braces) or isinstance(to, (Scalar, Pointer, Opaque))
-        if whole or (isinstance(item.type, (Struct, Vector)) and item.type == to) or isinstance(item, tree.Text):
+        whole = isinstance(item, tree.Braces) or isinstance(to, (Scalar, Vector, Pointer, Opaque))
+        if whole or (isinstance(item.type, Struct) and item.type == to) or isinstance(item, tree.Text):
             self.one(to, item, where)
             return 1
         taken, part = 0, 0
         while part < self.count(to) and taken < len(items):  # the brackets of an inner array may be left out
-            if isinstance(to, Vector) and isinstance(items[taken].type, Vector):
-                self.one(items[taken].type, items[taken], where + part * to.of.size)
-                part += items[taken].type.n
-                taken += 1
-                continue
             taken += self.some(*(self.parts(to, where)(part)[:1]), items[taken:], self.parts(to, where)(part)[1])
             part += 1
         return taken

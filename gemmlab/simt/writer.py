@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from .text import Spot, TextError
 from .tree import Declaration, Name, Node, Variable
-from .types import INT, Array, Scalar, Type, Vector, length, scalar_of, stride
+from .types import INT, Array, Scalar, Struct, Type, Vector, length, scalar_of, stride
 
 
 @dataclass(eq=False)
@@ -26,6 +26,7 @@ class Site:
         shape: of an array that is named directly: each of its sizes, and how far one more of that index leads.
         wide: how many numbers a vector has that must begin at a multiple of them, 0 if it may begin anywhere; lead: the
             first of its numbers that is accessed.
+        struct: whether a whole structure is moved, whose parts may have no value.
         fence: of a barrier, which memory it orders: 1 local, 2 global, 3 both.
     """
 
@@ -39,6 +40,7 @@ class Site:
     wide: int = 0
     lead: int = 0
     fence: int = 3
+    struct: bool = False
 
     @property
     def line(self) -> int:
@@ -136,7 +138,8 @@ class Writer:
         `array` is the type of an array that is named directly, `vector` that of its elements if one of their numbers is
         meant.
         """
-        found = Site(len(self.sites), kind, spot, text, scalar_of(of), length(of), wide=wide, lead=lead)
+        found = Site(len(self.sites), kind, spot, text, scalar_of(of), length(of), wide=wide, lead=lead,
+                     struct=isinstance(of, Struct))  # fmt: skip
         while isinstance(array, Array):
             found.shape += ((array.n, stride(array.of) // found.scalar.size),)
             array = array.of
