@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from time import thread_time
 from typing import Any
 
 import numpy as np
 
 from .memory import Memory
 from .printing import parsed, printed
+from .text import Clock, no_limit
 from .translate import Program
 from .types import INT, Scalar, layout, stride
 from .values import ATOMICS, Lanes, Mask, Partly, array, converted, cut, extremes
@@ -31,7 +31,7 @@ class Wave:
         lanes: how many; per: how many of each group.
         items: each lane's number in its group; group_number: its group's number in the launch; number: its own.
         slot: the number of its group in this wave; every: its own number in this wave.
-        phase: how many barriers the lanes have passed.
+        phase: how many barriers the lanes have passed; ordered: of these, how many order each memory.
         log: what they have done (of all waves).
         global_id, local_id, group_id, ...: as OpenCL C's functions say it, in three dimensions.
     """
@@ -50,12 +50,12 @@ class Wave:
         self.local_size, self.num_groups = size, count
         self.global_size = tuple(a * b for a, b in zip(size, count, strict=True))
         self.phase: Lanes = 0
+        self.ordered: dict[str, Lanes] = {"local": 0, "global": 0, "constant": 0}
 
     @property
     def limit(self) -> int:
         """How often a loop may go round; asked in every round, so time is looked at here, too."""
-        if self.machine.deadline is not None and thread_time() > self.machine.deadline:
-            raise TimeoutError("the simulation takes longer than it may")
+        self.machine.clock()
         return self.machine.limit
 
     # ---- who
@@ -68,6 +68,8 @@ class Wave:
     def find(self, kind: str, site: Site, message: str, bad: Lanes = True, mask: Mask = None,
              stop: bool = False) -> None:  # fmt: skip
         """Something is wrong in the lanes `bad`; `message` has {} where the first of them is named."""
+        if np.ndim(bad) == 2:
+            bad = np.any(bad, 0)
         lanes = np.flatnonzero(np.broadcast_to(bad, self.lanes) & self.active(mask))
         items = tuple(self.item(i) for i in lanes[:16])
         others = len(lanes) - 1
@@ -181,7 +183,8 @@ class Wave:
         args = [np.broadcast_to(a, self.lanes).tolist() for a in args]
         for memory, first, theirs in self.behind(site, base, mask):
             index = np.broadcast_to(self.inside(site, memory, first, theirs), self.lanes)
-            self.log.append(Entry(site, memory, index, theirs, self.phase, self))
+            ordered = self.ordered[memory.space]
+            self.log.append(Entry(site, memory, index, theirs, self.phase, self, None, ordered))
             places, known = memory.places(site, index, theirs), memory.known(site.scalar.size)
             for lane in np.flatnonzero(self.active(theirs)).tolist():
                 if op != "xchg":
@@ -303,7 +306,7 @@ class Wave:
         """All work-items of a group come here, or none; the caller then waits (`yield`)."""
         self.log.append(Entry(site, None, None, mask, self.phase, self))
         if mask is None:
-            self.phase = self.phase + 1
+            self.passed(site, 1)
             return
         come = np.bincount(self.slot, mask)
         partly = (come > 0) & (come < self.per)
@@ -320,7 +323,13 @@ class Wave:
             text = (f"barrier: {count} of the {self.per} work-items come here, such as {who}; {away} {does}. "
                     f"{'It' if count == 1 else 'They'} would wait for ever")  # fmt: skip
             raise Stop(found_at(site, "divergent barrier", text, (away,), others + 1))
-        self.phase = self.phase + mask.astype(np.int64)
+        self.passed(site, mask.astype(np.int64))
+
+    def passed(self, site: Site, lanes: Lanes) -> None:
+        self.phase = self.phase + lanes
+        for bit, space in ((1, "local"), (2, "global")):
+            if site.fence & bit:
+                self.ordered[space] = self.ordered[space] + lanes
 
     def printf(self, site: Site, form: str, args: Sequence[Lanes], kinds, mask: Mask) -> None:
         parts = parsed(form)
@@ -342,7 +351,7 @@ class Machine:
     """A launch: a program, sizes, arrays; `run` carries it out.
 
     Attributes:
-        deadline: when it has to be over, as `time.thread_time` tells it; None for no limit.
+        clock: raises TimeoutError when the time is over.
         findings: what was wrong, as far as it is seen while the kernel runs; stop: that after which it could not go on.
         log: every step; printed: what printf said.
     """
@@ -353,7 +362,7 @@ class Machine:
         self.local_size = (*local_size, 1, 1)[:3]
         self.num_groups = tuple(g // s for g, s in zip((*global_size, 1, 1)[:3], self.local_size, strict=True))
         self.work_items = int(np.prod(self.local_size))
-        self.deadline: float | None = None
+        self.clock: Clock = no_limit
         self.findings: list[Finding] = []
         self.seen: set[tuple[str, int]] = set()
         self.log: list[Entry] = []

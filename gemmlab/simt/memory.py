@@ -94,7 +94,7 @@ class Memory:
         if self.stored is not None and not site.struct:
             wave.uninitialised(site, self, index, self.known(site.scalar.size)[places], mask)
         if self.space != "private":  # private arrays are registers, for the most part
-            wave.log.append(Entry(site, self, index, mask, wave.phase, wave))
+            wave.log.append(Entry(site, self, index, mask, wave.phase, wave, None, wave.ordered[self.space]))
         values = self.view(site.scalar)[places]
         if site.scalar.whole:
             return values.astype(np.int64) if values.__class__ is array else cut(int(values), site.scalar)
@@ -103,7 +103,7 @@ class Memory:
     def store(self, wave: Wave, site: Site, index: Lanes, value: Lanes, mask: Mask) -> None:
         """Store numbers from element `index` on."""
         if self.space != "private":
-            wave.log.append(Entry(site, self, index, mask, wave.phase, wave, value))
+            wave.log.append(Entry(site, self, index, mask, wave.phase, wave, value, wave.ordered[self.space]))
         places = self.places(site, index, mask)
         if places.__class__ is not slice:
             places = np.atleast_1d(places)

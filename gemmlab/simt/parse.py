@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from . import builtins, tree
 from .meaning import Meaning, as_number, constant, is_zero, known
-from .text import Spot, TextError, Token, UnknownError, near
+from .text import Clock, Spot, TextError, Token, UnknownError, near, no_limit
 from .tree import Expr, Node, Variable
 from .types import (
     BOOL,
@@ -88,7 +88,8 @@ class Declarator:
 class Parser(Meaning):
     """Reads a list of tokens from its beginning to its end."""
 
-    def __init__(self, tokens: list[Token]):
+    def __init__(self, tokens: list[Token], clock: Clock = no_limit):
+        self.clock = clock
         self.tokens = [*tokens, Token("end", "", tokens[-1].spot if tokens else Spot(1))]
         self.at = 0
         self.scopes: list[dict[str, Variable | Type | int]] = [{}]  # variables, types, and numbers of enum
@@ -601,6 +602,7 @@ class Parser(Meaning):
     nesting = 0
 
     def one_statement(self) -> Node:
+        self.clock()
         token, word = self.token, self.text
         if token.kind == "name":
             if word in STATEMENTS:

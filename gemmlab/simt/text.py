@@ -10,8 +10,9 @@ from __future__ import annotations
 import difflib
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from time import thread_time
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,27 @@ class Spot:
     column: int = 1
     macro: str = ""
     macro_line: int = 0
+
+
+#: Called now and then by what may take long; raises TimeoutError when the time is over.
+Clock = Callable[[], None]
+
+
+def no_limit() -> None:
+    """The clock of those who have time."""
+
+
+def limited(seconds: float | None) -> Clock:
+    """A clock that stops the present thread after so many seconds of its own time."""
+    if seconds is None:
+        return no_limit
+    end = thread_time() + seconds
+
+    def clock() -> None:
+        if thread_time() > end:
+            raise TimeoutError("the simulation takes longer than it may")
+
+    return clock
 
 
 class TextError(ValueError):
@@ -161,7 +183,8 @@ def predefined() -> dict[str, str]:
 class Preprocessor:
     """Carries out the lines that begin with #, and puts what macros stand for in their place."""
 
-    def __init__(self, defines: Mapping[str, object] | None = None):
+    def __init__(self, defines: Mapping[str, object] | None = None, clock: Clock = no_limit):
+        self.clock = clock
         self.macros: dict[str, Macro] = {}
         self.expanded = 0
         for name, value in {**_PREDEFINED, **(defines or {})}.items():
@@ -174,6 +197,8 @@ class Preprocessor:
         conditions: list[_Condition] = []
         tokens = tokens_of(text)
         starts = [i for i, token in enumerate(tokens) if token.first]
+        if not tokens:
+            return []
         for start, end in zip(starts, [*starts[1:], len(tokens)], strict=True):
             if tokens[start].text == "#":
                 out += self.expand(pending)
@@ -307,6 +332,7 @@ class Preprocessor:
             elif macro.params is None or (left and left[-1].text == "("):
                 args = {} if macro.params is None else self._arguments(macro, token, left)
                 means = self._replaced(macro, args, token)
+                self.clock()
                 self.expanded += len(means)
                 if self.expanded > MOST_TOKENS:
                     raise TextError(f"the macros of this text become more than {MOST_TOKENS:,} words", token.spot)

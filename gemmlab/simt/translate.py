@@ -25,7 +25,7 @@ from . import tree, values
 from .calls import Calls
 from .meaning import constant
 from .parse import Parser
-from .text import Macro, Preprocessor, Spot, TextError, UnknownError
+from .text import Clock, Macro, Preprocessor, Spot, TextError, UnknownError, no_limit
 from .tree import Node, Variable, written
 from .types import SCALARS, VOID, Array, Scalar, Struct, layout, leaf_of, length, scalar_of
 from .writer import Holder, Value
@@ -55,10 +55,11 @@ class Program:
     tables: Callable[..., Any]
 
 
-def compile_kernel(text: str, name: str | None = None, defines: Mapping[str, object] | None = None) -> Program:
+def compile_kernel(text: str, name: str | None = None, defines: Mapping[str, object] | None = None,
+                   clock: Clock = no_limit) -> Program:  # fmt: skip
     """Translate the kernel `name` of a text, or its first. Raises TextError with line and column."""
     try:
-        return _compiled(text, name, defines)
+        return _compiled(text, name, defines, clock)
     except TextError as error:
         error.source = text
         raise
@@ -68,10 +69,10 @@ def compile_kernel(text: str, name: str | None = None, defines: Mapping[str, obj
         raise UnknownError("a text that is nested so deeply", Spot(1)) from None
 
 
-def _compiled(text: str, name: str | None, defines: Mapping[str, object] | None) -> Program:
-    preprocessor = Preprocessor(defines)
+def _compiled(text: str, name: str | None, defines: Mapping[str, object] | None, clock: Clock) -> Program:
+    preprocessor = Preprocessor(defines, clock)
     tokens = preprocessor.run(text)
-    parser = Parser(tokens)
+    parser = Parser(tokens, clock)
     parser.macros = preprocessor.macros
     functions, constants = parser.file()
     kernels = [f for f in functions.values() if f.kernel and f.body]
@@ -81,7 +82,7 @@ def _compiled(text: str, name: str | None, defines: Mapping[str, object] | None)
     if chosen is None:
         others = ", ".join(f.name for f in kernels)
         raise TextError(f"there is no __kernel {name!r} in this text, but {others}", Spot(1))
-    translator = Translator(functions, constants)
+    translator = Translator(functions, constants, clock)
     python = translator.program(chosen)
     names = {n: getattr(values, n) for n in dir(values) if not n.startswith("_")}
     names |= {f"np_{name}": function for name, function in values.FUNCTIONS.items()} | translator.constants
@@ -105,8 +106,10 @@ class _Around:
 class Translator(Calls):
     """Functions and statements; each statement becomes lines."""
 
-    def __init__(self, functions: dict[str, tree.Function], constants: list[tree.Declaration]) -> None:
+    def __init__(self, functions: dict[str, tree.Function], constants: list[tree.Declaration],
+                 clock: Clock = no_limit) -> None:  # fmt: skip
         super().__init__()
+        self.clock = clock
         self.functions, self.globals = functions, constants
         self.around: list[_Around] = []
         self.function: tree.Function | None = None
@@ -237,6 +240,7 @@ class Translator(Calls):
     waiting: dict[str, str] = {}  # noqa: RUF012  (the lanes that wait at each label)
 
     def statement(self, node: Node) -> None:
+        self.clock()
         self.counted += 1
         if self.counted % 32 == 0:
             self.emit("wave.limit")  # looks at the time

@@ -752,7 +752,7 @@ CONSTRUCTS: list[tuple[str, str, str, list]] = [
     (
         "int",
         "",
-        "__local int c; if (g == 0) c = 0; barrier(CLK_LOCAL_MEM_FENCE); atomic_add(&c, g); atomic_inc(&c); barrier(CLK_LOCAL_MEM_FENCE); r = c; r += atomic_max(&c, 1) > 0;",
+        "__local int c; if (g == 0) c = 0; barrier(CLK_LOCAL_MEM_FENCE); atomic_add(&c, g); atomic_inc(&c); barrier(CLK_LOCAL_MEM_FENCE); r = c; barrier(CLK_LOCAL_MEM_FENCE); r += atomic_max(&c, 1) > 0;",
         [37, 37, 37, 37, 37, 37, 37, 37],
     ),
     (
