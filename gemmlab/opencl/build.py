@@ -128,7 +128,7 @@ def _build(device: Device, context: cl.Context, title: str, text: str, flags: tu
         try:
             folder: Any = None if _keeps_binaries() else False
             _remove_old_lock()
-            program = cl.Program(context, text).build(list(flags), devices=[device.cl], cache_dir=folder)
+            program = cl.Program(context, text).build([*flags, "-cl-kernel-arg-info"], devices=[device.cl], cache_dir=folder)
         except cl.Error as error:
             log = str(error)
         if log:  # raised out here, an error does not hold PyOpenCL's, which cannot be sent to another process
@@ -143,7 +143,7 @@ def _build(device: Device, context: cl.Context, title: str, text: str, flags: tu
             kernel = cl.Kernel(program, name)
         except cl.Error:
             raise BuildError(title, f"it has no kernel named {name}", text) from None
-    types = _types(text, name) or [None] * kernel.num_args
+    types = _types(kernel, text, name)
     kernel.set_scalar_arg_dtypes(types)
     return Built(program, kernel, device, time.perf_counter() - start, types)
 
@@ -188,14 +188,42 @@ def for_hopper(ptx: str) -> str:
     return re.sub(r"^\.target sm_90\b", ".target sm_90a", ptx, count=1, flags=re.M)
 
 
-def _types(text: str, name: str) -> list:
-    """The types of a kernel's scalar arguments, and None for pointers, read from its own signature; [] without one."""
+#: The types of numbers that a kernel takes, by their names in OpenCL C.
+SCALARS = {
+    "char": np.int8, "short": np.int16, "int": np.int32, "long": np.int64, "float": np.float32, "double": np.float64,
+    "uchar": np.uint8, "ushort": np.uint16, "uint": np.uint32, "ulong": np.uint64, "unsigned char": np.uint8,
+    "unsigned short": np.uint16, "unsigned int": np.uint32, "unsigned long": np.uint64, "half": np.float16,
+}  # fmt: skip
+
+
+def _types(kernel: cl.Kernel, text: str, name: str) -> list:
+    """The types of a compiled kernel's scalar arguments, and None for pointers and structures."""
     signature = re.search(rf"\b{name}\s*\(([^)]*)\)\s*{{", re.sub(r"//.*", "", text))
-    types = {"int": np.int32, "long": np.int64, "float": np.float32, "double": np.float64}
-    if signature is None:
-        return []
-    arguments = signature[1].split(",")
-    return [None if "*" in a else next((types[w] for w in a.split() if w in types), None) for a in arguments]
+    words = signature[1].split(",") if signature else []
+    if len(words) != kernel.num_args:
+        words = [""] * kernel.num_args
+    return [_type(kernel, index, words[index]) for index in range(kernel.num_args)]
+
+
+def _type(kernel: cl.Kernel, index: int, declared: str) -> Any:
+    """The type of one argument, which is `declared` so in the text."""
+    with suppress(cl.Error):
+        info = cl.kernel_arg_info
+        private = cl.kernel_arg_address_qualifier.PRIVATE
+        if kernel.get_arg_info(index, info.ADDRESS_QUALIFIER) != private:
+            return None
+        known = SCALARS.get(kernel.get_arg_info(index, info.TYPE_NAME).strip("\0 "))
+        if known:
+            return known
+    # a program from a cache keeps no such information: what the text says, else what has the right size
+    if "*" in declared or "[" in declared:
+        return None
+    likely = [SCALARS[word] for word in re.findall(r"\w+", declared) if word in SCALARS]
+    for kind in (*likely, np.int32, np.int16, np.int8):
+        with suppress(cl.Error):
+            kernel.set_arg(index, kind(0))
+            return kind
+    return None
 
 
 def _explain(log: str, source: str) -> str:

@@ -96,6 +96,11 @@ class Kernel:
         if self.opencl.num_args != len(wanted):
             said = f"gemm has {self.opencl.num_args} arguments instead of {len(wanted)}: {', '.join(wanted)}"
             raise BuildError(self._title, said, self.source)
+        size = cl.kernel_work_group_info.COMPILE_WORK_GROUP_SIZE
+        required = list(self.opencl.get_work_group_info(size, device.cl))
+        if any(required) and required != [*self.local_size, 1, 1][:3]:
+            shapes = (" x ".join(map(str, shape)) for shape in (required[:2], self.local_size))
+            raise BuildError(self._title, "gemm requires work-groups of {}, but is launched with {}".format(*shapes), self.source)
         if prod(self.local_size) > self._built.work_group_limit:
             shape = " x ".join(map(str, self.local_size))
             raise ParameterError(
