@@ -645,7 +645,7 @@ class Meaning:
     def _call_vec_step(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
         self.takes(spot, name, args, 1)
         n = length(args[0].type)
-        return tree.Number(spot, 4 if n == 3 else n, type=INT)
+        return tree.Number(spot, 4 if n == 3 else n, type=ULONG)
 
     def _call_shuffle(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
         """shuffle(v, mask) and shuffle2(v, w, mask)"""

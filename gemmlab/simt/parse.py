@@ -315,17 +315,21 @@ class Parser(Meaning):
             start = self.next()
             self.expect("(")
             self.expect("(")
-            while not self.accept(")"):
+            while self.text != ")":
                 if self.at_end:
                     self.fail("this __attribute__ has no ')'", start.spot)
+                if self.token.kind != "name":
+                    self.here(f"expected the name of an attribute, {self.found()}")
                 name = self.next().text.strip("_")
                 found[name] = []
                 if name in ("reqd_work_group_size", "aligned") and self.accept("("):
                     found[name] = list(self.arguments(name))
                 elif self.text == "(":
                     self.skip("(", ")")
-                self.accept(",")
-            self.expect(")")
+                if not self.accept(","):
+                    break
+            self.expect(")", "after the name of an attribute")
+            self.expect(")", "of this __attribute__")
         return found
 
     def skip(self, opening: str, closing: str) -> None:
@@ -464,7 +468,7 @@ class Parser(Meaning):
             self.at += 2
             of = self.type_name()
             self.expect(")")
-            return tree.Number(token.spot, stride(of) // stride(of.of) if isinstance(of, Vector) else 1, type=INT)
+            return tree.Number(token.spot, stride(of) // stride(of.of) if isinstance(of, Vector) else 1, type=ULONG)
         return self.postfix(self.primary())
 
     def sizeof(self) -> Expr:
@@ -504,6 +508,7 @@ class Parser(Meaning):
         """(float4){1, 2, 3, 4}, (int[]){1, 2}"""
         braces = self.initial()
         assert isinstance(braces, tree.Braces)
+        braces.spot = spot
         if isinstance(of, (Scalar, Vector, Pointer)):
             return self.initialised(of, braces)[1]
         of, value = self.initialised(of, braces)
@@ -776,7 +781,9 @@ class Parser(Meaning):
             if is_name:
                 of = one.type
                 self.declare(one.name, of)
-            elif self.text == "(" and len(self.scopes) > 1:
+            elif self.text == "(" and len(self.scopes) > 1 and (
+                self.ahead().text == ")" or self.is_type(self.ahead())
+            ):
                 raise UnknownError("a function that is declared inside another", one.name.spot)
             else:
                 items.append(self.variable(specified, one, const, more))
@@ -805,7 +812,7 @@ class Parser(Meaning):
             found.type, value = self.initialised(of, self.initial(), name)
             if isinstance(of, Array):
                 self.declare(name, found)
-        elif outside or const and not isinstance(of, (Array, Struct)):
+        elif outside:
             self.fail(f"{name.text!r} is const, but has no value", name.spot)
         leaf = found.type
         while isinstance(leaf, Array):

@@ -187,12 +187,13 @@ class Preprocessor:
         self.clock = clock
         self.macros: dict[str, Macro] = {}
         self.expanded = 0
+        self.out: list[Token] = []  # what `run` has made so far
         for name, value in {**_PREDEFINED, **(defines or {})}.items():
             self.macros[name] = value if isinstance(value, Macro) else Macro(name, None, tokens_of(str(value)), 0)
 
     def run(self, text: str) -> list[Token]:
         """The tokens that are left of a text. Raises TextError, also for an `#error` that is reached."""
-        out: list[Token] = []
+        out = self.out = []
         pending: list[Token] = []  # since the last line with #: a macro's arguments may go over several lines
         conditions: list[_Condition] = []
         tokens = tokens_of(text)

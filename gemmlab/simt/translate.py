@@ -71,10 +71,7 @@ def compile_kernel(text: str, name: str | None = None, defines: Mapping[str, obj
 
 def _compiled(text: str, name: str | None, defines: Mapping[str, object] | None, clock: Clock) -> Program:
     preprocessor = Preprocessor(defines, clock)
-    tokens = preprocessor.run(text)
-    parser = Parser(tokens, clock)
-    parser.macros = preprocessor.macros
-    functions, constants = parser.file()
+    functions, constants = parsed(text, preprocessor, clock)
     kernels = [f for f in functions.values() if f.kernel and f.body]
     if not kernels:
         raise TextError("there is no __kernel function in this text", Spot(1))
@@ -93,6 +90,23 @@ def _compiled(text: str, name: str | None, defines: Mapping[str, object] | None,
     code = names[f"f_{chosen.name}"]
     return Program(chosen.name, chosen.params, size, code, translator.locals, text, chosen.spot, preprocessor.macros,
                    names["f__tables"])  # fmt: skip
+
+
+def parsed(
+    text: str, preprocessor: Preprocessor, clock: Clock = no_limit
+) -> tuple[dict[str, tree.Function], list[tree.Declaration]]:
+    """The functions of a text by name, and its variables outside of them. Raises TextError for the first mistake."""
+    try:
+        parser = Parser(preprocessor.run(text), clock)
+    except TextError as late:
+        try:  # is there a mistake before the line with # at which the preprocessor stopped?
+            Parser(preprocessor.out, clock).file()
+        except TextError as early:
+            if early.known and early.line < late.line and early.spot != preprocessor.out[-1].spot:
+                raise early from None
+        raise
+    parser.macros = preprocessor.macros
+    return parser.file()
 
 
 @dataclass
