@@ -128,7 +128,8 @@ def _build(device: Device, context: cl.Context, title: str, text: str, flags: tu
         try:
             folder: Any = None if _keeps_binaries() else False
             _remove_old_lock()
-            program = cl.Program(context, text).build([*flags, "-cl-kernel-arg-info"], devices=[device.cl], cache_dir=folder)
+            options_here = [*flags, "-cl-kernel-arg-info"]
+            program = cl.Program(context, text).build(options_here, devices=[device.cl], cache_dir=folder)
         except cl.Error as error:
             log = str(error)
         if log:  # raised out here, an error does not hold PyOpenCL's, which cannot be sent to another process
@@ -212,7 +213,7 @@ def _type(kernel: cl.Kernel, index: int, declared: str) -> Any:
         private = cl.kernel_arg_address_qualifier.PRIVATE
         if kernel.get_arg_info(index, info.ADDRESS_QUALIFIER) != private:
             return None
-        known = SCALARS.get(kernel.get_arg_info(index, info.TYPE_NAME).strip("\0 "))
+        known = SCALARS.get(str(kernel.get_arg_info(index, info.TYPE_NAME)).strip("\0 "))
         if known:
             return known
     # a program from a cache keeps no such information: what the text says, else what has the right size

@@ -13,7 +13,6 @@ from functools import cache
 from .types import (
     CHAR,
     DOUBLE,
-    EVENT,
     FLOAT,
     HALF,
     INT,
@@ -62,8 +61,8 @@ KINDS: dict[str, list[Type]] = {
 
 #: Functions by kind and signature (section 6.12 of the specification).
 _TABLE: list[tuple[str, str, str]] = [
-    ("float", "T(T)", "acos acosh acospi asin asinh asinpi atan atanh atanpi cbrt ceil cos cosh cospi erf erfc exp exp2 "
-     "exp10 expm1 fabs floor lgamma log log2 log10 log1p logb rint round rsqrt sin sinh sinpi sqrt tan tanh tanpi "
+    ("float", "T(T)", "acos acosh acospi asin asinh asinpi atan atanh atanpi cbrt ceil cos cosh cospi erf erfc exp "
+     "exp2 exp10 expm1 fabs floor lgamma log log2 log10 log1p logb rint round rsqrt sin sinh sinpi sqrt tan tanh tanpi "
      "tgamma trunc degrees radians sign"),
     ("float", "T(T,T)", "atan2 atan2pi copysign fdim fmax fmin fmod hypot maxmag minmag nextafter pow powr remainder "
      "max min step"),
@@ -83,9 +82,9 @@ _TABLE: list[tuple[str, str, str]] = [
     ("float", "R(T)", "isfinite isinf isnan isnormal signbit"),
     ("float", "R(T,T)", "isequal isnotequal isgreater isgreaterequal isless islessequal islessgreater isordered "
      "isunordered"),
-    ("single", "T(T)", "native_cos native_exp native_exp2 native_exp10 native_log native_log2 native_log10 native_recip "
-     "native_rsqrt native_sin native_sqrt native_tan half_cos half_exp half_exp2 half_exp10 half_log half_log2 "
-     "half_log10 half_recip half_rsqrt half_sin half_sqrt half_tan"),
+    ("single", "T(T)", "native_cos native_exp native_exp2 native_exp10 native_log native_log2 native_log10 "
+     "native_recip native_rsqrt native_sin native_sqrt native_tan half_cos half_exp half_exp2 half_exp10 half_log "
+     "half_log2 half_log10 half_recip half_rsqrt half_sin half_sqrt half_tan"),
     ("single", "T(T,T)", "native_divide native_powr half_divide half_powr"),
     ("whole", "U(T)", "abs"),
     ("whole", "U(T,T)", "abs_diff"),
@@ -155,19 +154,36 @@ def _meant(letter: str, of: Type, space: str) -> Type:
     if letter[0] == "*":
         return Pointer(_meant(letter[1:], of, space), space)
     scalar = scalar_of(of)
-    fixed: dict[str, Type] = {"T": of, "S": scalar, "i": INT, "u": UINT, "z": ULONG, "f": FLOAT, "v": VOID}
+    fixed: dict[str, Type] = {
+        "T": of,
+        "S": scalar,
+        "i": INT,
+        "u": UINT,
+        "z": ULONG,
+        "f": FLOAT,
+        "v": VOID,
+    }
     if letter in fixed:
         return fixed[letter]
     if letter == "R":
         return with_size(of, as_signed(scalar)) if isinstance(of, Vector) else INT
-    to = {"N": lambda s: INT, "U": as_unsigned, "D": as_signed, "W": WIDER.__getitem__}[letter](scalar)
+    to = {"N": lambda s: INT, "U": as_unsigned, "D": as_signed, "W": WIDER.__getitem__}[letter](
+        scalar
+    )
     return with_size(of, to)
 
 
 def _limits() -> dict[str, tuple[float, Scalar]]:
     found: dict[str, tuple[float, Scalar]] = {"CHAR_BIT": (8, INT)}
-    for name, of in (("CHAR", CHAR), ("SCHAR", CHAR), ("SHRT", SHORT), ("INT", INT), ("LONG", LONG)):
-        found |= {f"{name}_MAX": (of.most, of if of.size > 2 else INT), f"{name}_MIN": (of.least, of if of.size > 2 else INT)}
+    for name, of in (
+        ("CHAR", CHAR),
+        ("SCHAR", CHAR),
+        ("SHRT", SHORT),
+        ("INT", INT),
+        ("LONG", LONG),
+    ):
+        as_written = of if of.size > 2 else INT
+        found |= {f"{name}_MAX": (of.most, as_written), f"{name}_MIN": (of.least, as_written)}
     for name, of in (("UCHAR", UCHAR), ("USHRT", USHORT), ("UINT", UINT), ("ULONG", ULONG)):
         found[f"{name}_MAX"] = (of.most, of if of.size > 2 else INT)
     values = {
@@ -178,7 +194,10 @@ def _limits() -> dict[str, tuple[float, Scalar]]:
     }  # fmt: skip
     for name, value in values.items():
         found |= {f"M_{name}": (value, DOUBLE), f"M_{name}_F": (value, FLOAT)}
-    for name, of, digits, dig, exponent in (("FLT", FLOAT, 24, 6, 128), ("DBL", DOUBLE, 53, 15, 1024)):
+    for name, of, digits, dig, exponent in (
+        ("FLT", FLOAT, 24, 6, 128),
+        ("DBL", DOUBLE, 53, 15, 1024),
+    ):
         most = (2.0 - 2.0 ** (1 - digits)) * 2.0 ** (exponent - 1)
         found |= {
             f"{name}_MAX": (most, of), f"{name}_MIN": (2.0 ** (2 - exponent), of), f"{name}_DIG": (dig, INT),
@@ -224,7 +243,9 @@ def rank(of: Type, to: Type, zero: bool) -> int | None:
     return 2
 
 
-def best(choices: list[tuple[Type, ...]], args: tuple[Type, ...], zeros: tuple[bool, ...]) -> list[int]:
+def best(
+    choices: list[tuple[Type, ...]], args: tuple[Type, ...], zeros: tuple[bool, ...]
+) -> list[int]:
     """Which choices fit best, by C++'s rules: one, or none, or several between which nothing decides."""
     ranked: list[tuple[int, list[int]]] = []
     for number, params in enumerate(choices):

@@ -35,6 +35,10 @@ class Calls(Expressions):
 
     functions: dict[str, tree.Function]
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._waits: dict[str, bool] = {}  # by the key of a function
+
     def _call(self, node: tree.Call) -> Value:
         name = node.name
         if node.target is not None:
@@ -89,7 +93,10 @@ class Calls(Expressions):
         assert function is not None
         given = [v.code for v in self.args(node)]
         wait = "yield from " if self.waits(function) else ""
-        return Value(self.keep(f"{wait}f_{function.key}({', '.join(['wave', 'mask', *given])})"), function.type)
+        return Value(
+            self.keep(f"{wait}f_{function.key}({', '.join(['wave', 'mask', *given])})"),
+            function.type,
+        )
 
     def calls(self, function: tree.Function) -> list[tree.Call]:
         """What a function of the text calls, in order."""
@@ -101,7 +108,9 @@ class Calls(Expressions):
         if function.key not in self._waits:
             self._waits[function.key] = function.kernel
             self._waits[function.key] = function.kernel or any(
-                self.waits(call.target) if call.target else call.name in BARRIERS or call.name == "wait_group_events"
+                self.waits(call.target)
+                if call.target
+                else call.name in BARRIERS or call.name == "wait_group_events"
                 for call in self.calls(function)
             )
         return self._waits[function.key]
@@ -110,7 +119,9 @@ class Calls(Expressions):
     def call_barrier(self, node: tree.Call) -> Value:
         flags = self.args(node)[0].constant
         site = self.site("barrier", node.spot, "barrier")
-        self.sites[-1].fence = 3 if flags is None or node.name == "wait_group_events" else int(flags)
+        self.sites[-1].fence = (
+            3 if flags is None or node.name == "wait_group_events" else int(flags)
+        )
         self.emit(f"wave.barrier({site}, mask, gone)")
         self.emit(f"yield {site}")
         return Value("None", VOID)
@@ -122,9 +133,16 @@ class Calls(Expressions):
         to, of, count, *stride_of = self.args(node)[:-1]
         assert isinstance(to.type, Pointer)
         element = to.type.to
-        sites = [self.site(kind, node.spot, written(node), element, wide=length(element)) for kind in ("load", "store")]
+        sites = [
+            self.site(kind, node.spot, written(node), element, wide=length(element))
+            for kind in ("load", "store")
+        ]
         step = stride_of[0].code if stride_of else "1"
-        steps = (step, "1") if isinstance(of.type, Pointer) and of.type.space == "global" else ("1", step)
+        steps = (
+            (step, "1")
+            if isinstance(of.type, Pointer) and of.type.space == "global"
+            else ("1", step)
+        )
         places = f"{of.code}, {to.code}, {count.code}, ({steps[0]}, {steps[1]}), {stride(element)}"
         self.emit(f"wave.copy_together({sites[0]}, {sites[1]}, {places}, mask)")
         return Value("0", node.type)
@@ -146,7 +164,9 @@ class Calls(Expressions):
         a, b = self.args(node)
         function = "least" if node.name in ("min", "fmin") else "greatest"
         if scalar_of(node.type) is ULONG:
-            return Value(f"cut({function}(unsigned({a.code}), unsigned({b.code})), ulong_type)", node.type)
+            return Value(
+                f"cut({function}(unsigned({a.code}), unsigned({b.code})), ulong_type)", node.type
+            )
         if not scalar_of(node.type).whole:
             function = {"min": "np_fmin", "max": "np_fmax"}[node.name]
         return Value(f"{function}({a.code}, {b.code})", node.type)
@@ -159,7 +179,9 @@ class Calls(Expressions):
             return Value(f"np_fmin(np_fmax({x.code}, {low.code}), {high.code})", node.type)
         if scalar_of(node.type) is ULONG:
             codes = [f"unsigned({v.code})" for v in (x, low, high)]
-            return Value(f"cut(least(greatest({codes[0]}, {codes[1]}), {codes[2]}), ulong_type)", node.type)
+            return Value(
+                f"cut(least(greatest({codes[0]}, {codes[1]}), {codes[2]}), ulong_type)", node.type
+            )
         return Value(f"least(greatest({x.code}, {low.code}), {high.code})", node.type)
 
     def call_mul24(self, node: tree.Call) -> Value:
@@ -172,7 +194,9 @@ class Calls(Expressions):
 
     def call_select(self, node: tree.Call) -> Value:
         no, yes, condition = self.args(node)
-        asked = self.highest(condition) if isinstance(node.type, Vector) else f"({condition.code} != 0)"
+        asked = (
+            self.highest(condition) if isinstance(node.type, Vector) else f"({condition.code} != 0)"
+        )
         return Value(f"pick({asked}, {yes.code}, {no.code})", node.type)
 
     def call_any(self, node: tree.Call) -> Value:
@@ -204,12 +228,18 @@ class Calls(Expressions):
         kinds: list[tuple[str, int]] = []
         for arg in args:
             text = tree.plain(arg)
-            codes.append(repr(text.value) if isinstance(text, tree.Text) else self.named(self.expression(arg)).code)
+            codes.append(
+                repr(text.value)
+                if isinstance(text, tree.Text)
+                else self.named(self.expression(arg)).code
+            )
             kinds.append((str(scalar_of(arg.type)), length(arg.type)))
         text = tree.plain(form)
         assert isinstance(text, tree.Text)
         site = self.site("printf", node.spot, written(node))
-        self.emit(f"wave.printf({site}, {text.value!r}, ({''.join(c + ', ' for c in codes)}), {kinds}, mask)")
+        self.emit(
+            f"wave.printf({site}, {text.value!r}, ({''.join(c + ', ' for c in codes)}), {kinds}, mask)"
+        )
         return self.number(0, INT)
 
     # ---- families
@@ -232,7 +262,9 @@ class Calls(Expressions):
             return Value(f"each({name!r}, ({codes},), ({types},), {to}_type, {vector})", node.type)
         assert isinstance(pointer.type, Pointer)
         of = pointer.type.to
-        names = self.keep(f"each_two({name!r}, ({codes},), ({types},), {to}_type, {scalar_of(of)}_type)")
+        names = self.keep(
+            f"each_two({name!r}, ({codes},), ({types},), {to}_type, {scalar_of(of)}_type)"
+        )
         self.emit(self.access("store", Pointed(of, pointer.code), node, f"{names}[1]"))
         return Value(f"{names}[0]", node.type)
 
@@ -250,7 +282,9 @@ class Calls(Expressions):
         usual = "rtz" if to.whole else "rte"
         if not saturated and rounding in ("", usual):
             return self.converted_value(value, node.type, node.args[0])
-        code = f"converted_by({value.code}, {of}_type, {to}_type, {rounding or usual!r}, {saturated})"
+        code = (
+            f"converted_by({value.code}, {of}_type, {to}_type, {rounding or usual!r}, {saturated})"
+        )
         if to.whole and not of.whole and not saturated:
             site = self.site("overflow", node.spot, written(node))
             rounded = f"rounded_by({value.code}, {of}_type, {rounding!r})"
@@ -284,9 +318,12 @@ class Calls(Expressions):
         pointer, *values = self.args(node)
         codes = [v.code for v in values] or ["1"]
         site = self.site("atomic", node.spot, written(node), node.type)
-        return Value(self.keep(f"wave.atomic({site}, {pointer.code}, {op!r}, ({', '.join(codes)},), mask)"), node.type)
+        return Value(
+            self.keep(f"wave.atomic({site}, {pointer.code}, {op!r}, ({', '.join(codes)},), mask)"),
+            node.type,
+        )
 
-    families: dict[str, Callable] = {  # noqa: RUF012
+    families: dict[str, Callable] = {
         "as_": reinterpreted, "convert_": converted, "vload": vector_access, "vstore": vector_access,
         "atomic_": atomic, "atom_": atomic,
     }  # fmt: skip

@@ -39,6 +39,10 @@ class Named:
     variable: Holder
 
 
+#: Of a value that lies nowhere.
+NOBODY = Holder("", "", INT)
+
+
 @dataclass
 class Element:
     """A named array by as many indices as are given: one of its elements, a row, or all of it."""
@@ -79,7 +83,11 @@ class Expressions(Writer):
         """Whether it does no harm to compute this for lanes that do not want it: no loads, stores or divisions."""
         if not isinstance(node, PURE) or (isinstance(node, tree.Unary) and node.op in "*&"):
             return False
-        if isinstance(node, tree.Binary) and node.op in ("/", "%") and not isinstance(plain(node.right), tree.Number):
+        if (
+            isinstance(node, tree.Binary)
+            and node.op in ("/", "%")
+            and not isinstance(plain(node.right), tree.Number)
+        ):
             return False
         if isinstance(node, (tree.Cast, tree.Convert)):
             to, of = node.type, node.operand.type
@@ -87,7 +95,9 @@ class Expressions(Writer):
                 return False  # of a float that may be too large for it
         if isinstance(node, tree.Name):
             holder = self.holders.get(node.variable)
-            return node.variable.constant is not None or not (holder is None or holder.in_memory or holder.unset)
+            return node.variable.constant is not None or not (
+                holder is None or holder.in_memory or holder.unset
+            )
         return all(self.harmless(child) for child in node.children())
 
     # ---- from one type to another
@@ -130,9 +140,9 @@ class Expressions(Writer):
         if b is BOOL:
             known = None if known is None else bool(known)
             return Value(f"({value.code} != 0)" if known is None else str(known), to, known)
-        if known is not None and isinstance(to, Scalar) and isfinite(known):
-            if not b.whole or a.whole or b.least <= int(known) <= b.most:
-                return self.number(as_number(known, b), b)
+        folds = known is not None and isinstance(to, Scalar) and isfinite(known)
+        if folds and known is not None and (not b.whole or a.whole or b.least <= int(known) <= b.most):
+            return self.number(as_number(known, b), b)
         # a long and a ulong are held as the same 64 bits
         same = b.size == 8 or (b.least <= a.least and a.most <= b.most)
         if a.whole and b.whole and same and a is not BOOL:
@@ -189,8 +199,12 @@ class Expressions(Writer):
         if isinstance(node, tree.Member):
             return Some(node.type, self.place(node.vector), node.at)
         if isinstance(node, tree.Part):
-            base = self.pointer_to(self.place(node.of) if has_place(node.of) else self.spilled(node.of), node)
-            if node.field.offset % stride(scalar_of(node.type) if isinstance(node.type, Vector) else node.type):
+            base = self.pointer_to(
+                self.place(node.of) if has_place(node.of) else self.spilled(node.of), node
+            )
+            if node.field.offset % stride(
+                scalar_of(node.type) if isinstance(node.type, Vector) else node.type
+            ):
                 self.packed(node)
             offset = f" + {node.field.offset}" if node.field.offset else ""
             return Pointed(node.type, f"({base.code}{offset})")
@@ -200,7 +214,9 @@ class Expressions(Writer):
 
     def packed(self, node: tree.Part) -> None:
         if isinstance(node.type, (Scalar, Vector, Pointer)):
-            raise UnknownError(f"{written(node)}, which does not lie at a multiple of its size,", node.spot)
+            raise UnknownError(
+                f"{written(node)}, which does not lie at a multiple of its size,", node.spot
+            )
 
     def spilled(self, node: Expr) -> Place:
         """A value without a place is put into memory."""
@@ -226,7 +242,11 @@ class Expressions(Writer):
     def pointer_to(self, place: Place, node: Node) -> Value:
         """A pointer is a number that holds which array, and how many bytes behind its begin."""
         if isinstance(place, Pointed):
-            code = place.base if place.index == "0" else f"({place.base} + ({place.index})*{stride(place.type)})"
+            code = (
+                place.base
+                if place.index == "0"
+                else f"({place.base} + ({place.index})*{stride(place.type)})"
+            )
             return Value(code, Pointer(place.type))
         if not isinstance(place, Element):
             raise UnknownError(f"the address of {written(node)}", node.spot)
@@ -260,28 +280,50 @@ class Expressions(Writer):
         if not place.variable.unset:
             return code
         site = self.site("unset", node.spot, place.variable.name, place.type)
-        return f"wave.given({code}, mask, {site}{f', {at}' if at and not isinstance(at, str) else ''})"
+        return (
+            f"wave.given({code}, mask, {site}{f', {at}' if at and not isinstance(at, str) else ''})"
+        )
 
     def part(self, vector: Value, place: Some) -> Value:
         at, n = place.at, length(vector.type)
         if isinstance(at, str):
             return Value(f"chosen({vector.code}, {at})", place.type)
-        code = vector.code if max(at) < n else f"vector(({vector.code}, 0), {scalar_of(place.type)}_type)"
-        return Value(f"element({code}, {at[0]})" if len(at) == 1 else f"{code}[{list(at)}]", place.type)
+        code = (
+            vector.code
+            if max(at) < n
+            else f"vector(({vector.code}, 0), {scalar_of(place.type)}_type)"
+        )
+        return Value(
+            f"element({code}, {at[0]})" if len(at) == 1 else f"{code}[{list(at)}]", place.type
+        )
 
-    def access(self, kind: str, place: Place, node: Node, value: str = "", packed: bool = False) -> str:
+    def access(
+        self, kind: str, place: Place, node: Node, value: str = "", packed: bool = False
+    ) -> str:
         """Python text that loads from a place in memory, or stores there."""
         more = f", {value}" if kind == "store" else ""
         inner: tuple[str, ...] = ()
         whole, of, lead = place, place.type, 0
         if isinstance(place, Some):
-            whole, inner = place.vector, (str(place.at[0]) if isinstance(place.at, tuple) else place.at,)
+            whole, inner = (
+                place.vector,
+                (str(place.at[0]) if isinstance(place.at, tuple) else place.at,),
+            )
             lead = place.at[0] if isinstance(place.at, tuple) else 0
         packed = packed or isinstance(of, Struct) or isinstance(inner and place.at, str)  # type: ignore[union-attr]
         wide = 0 if packed else 4 if length(whole.type) == 3 else length(whole.type)
         if isinstance(whole, Element):
             vector = whole.type if inner else None
-            site = self.site(kind, node.spot, written(node), of, whole.variable.type, wide=wide, lead=lead, vector=vector)
+            site = self.site(
+                kind,
+                node.spot,
+                written(node),
+                of,
+                whole.variable.type,
+                wide=wide,
+                lead=lead,
+                vector=vector,
+            )
             indices = "".join(f"{i}, " for i in (*whole.indices, *inner))
             return f"wave.{kind}({site}, {whole.variable.python}, ({indices}), mask{more})"
         assert isinstance(whole, Pointed)
@@ -308,13 +350,17 @@ class Expressions(Writer):
         vector, at = place.vector, place.at
         if isinstance(vector, Some):
             assert isinstance(vector.at, tuple) and isinstance(at, tuple)
-            self.write_some(Some(place.type, vector.vector, tuple(vector.at[i] for i in at)), value, node)
+            self.write_some(
+                Some(place.type, vector.vector, tuple(vector.at[i] for i in at)), value, node
+            )
         elif isinstance(vector, Named):
             of = vector.type
             shown = at if isinstance(at, str) else str(at[0] if len(at) == 1 else list(at))
             function = "changed_at" if isinstance(at, str) else "changed"
             old = vector.variable.python
-            new = self.keep(f"{function}({old}, {shown}, {value.code}, {length(of)}, {scalar_of(of)}_type)")
+            new = self.keep(
+                f"{function}({old}, {shown}, {value.code}, {length(of)}, {scalar_of(of)}_type)"
+            )
             self.write(vector, Value(new, of), node)
         elif isinstance(at, str) or _side_by_side(at):
             self.emit(self.access("store", place, node, value.code))
@@ -326,7 +372,11 @@ class Expressions(Writer):
 
     def named(self, value: Value) -> Value:
         """The same value under a name, so that it is computed once, and now."""
-        return value if value.code.isidentifier() else Value(self.keep(value.code), value.type, value.constant)
+        return (
+            value
+            if value.code.isidentifier()
+            else Value(self.keep(value.code), value.type, value.constant)
+        )
 
     # ---- names and numbers
     def _number(self, node: tree.Number) -> Value:
@@ -352,7 +402,8 @@ class Expressions(Writer):
     def _member(self, node: tree.Member) -> Value:
         if has_place(node.vector):
             return self.read(self.place(node), node)
-        return self.part(self.expression(node.vector), Some(node.type, Named(node.vector.type, None), node.at))  # type: ignore[arg-type]
+        nowhere = Some(node.type, Named(node.vector.type, NOBODY), node.at)
+        return self.part(self.expression(node.vector), nowhere)
 
     # ---- operations
     def _unary(self, node: tree.Unary) -> Value:
@@ -388,7 +439,9 @@ class Expressions(Writer):
         return self.named(value) if value.code.count("(") > 50 else value
 
     def _binary(self, node: tree.Binary) -> Value:
-        if not isinstance(node.type, Vector) and (node.op in COMPARISONS or node.op in ("&&", "||")):
+        if not isinstance(node.type, Vector) and (
+            node.op in COMPARISONS or node.op in ("&&", "||")
+        ):
             return self.as_int(self.truth(node))
         chain = [node]  # of operations whose left side is one as well; a + b + c + ... may be long
         while isinstance(chain[-1].left, tree.Binary) and _arithmetic(chain[-1].left):
@@ -426,7 +479,7 @@ class Expressions(Writer):
 
     def operation(self, op: str, left: Value, right: Value, node: Node, to: Type,
                   sides: tuple[Node, Node]) -> Value:  # fmt: skip
-        """An operation of two values of one type (but for pointers and shifts); `sides` are the operands in the text."""
+        """An operation of two values of one type (but for pointers and shifts); `sides` are the operands."""
         if isinstance(left.type, Pointer) or isinstance(right.type, Pointer):
             return self.pointer_operation(op, left, right, to)
         scalar = scalar_of(left.type)
@@ -437,12 +490,17 @@ class Expressions(Writer):
         if op in COMPARISONS:  # of vectors: -1 where it holds
             return Value(f"-converted({a} {op} {b}, bool_type, int_type)", to)
         if not scalar.whole:
-            if op in "+-" and any(isinstance(x, tree.Binary) and x.op == "*" for x in map(plain, sides)):
+            if op in "+-" and any(
+                isinstance(x, tree.Binary) and x.op == "*" for x in map(plain, sides)
+            ):
                 self.multiply_add(node, to)
             return Value(f"ratio({a}, {b})" if op == "/" else f"({a} {op} {b})", to)
         if op in ("/", "%"):
             return self.divided(op, a, b, right, node, to)
-        if op in ("<<", ">>"):  # by the amount modulo the bits of the type; what is shifted out is gone
+        if op in (
+            "<<",
+            ">>",
+        ):  # by the amount modulo the bits of the type; what is shifted out is gone
             amount = f"unsigned({right.code})" if scalar is ULONG else right.code
             return Value(f"cut({a} {op} ({amount} & {scalar.bits - 1}), {scalar}_type)", to)
         code = f"({left.code} {op} {right.code})"
@@ -472,19 +530,29 @@ class Expressions(Writer):
     def folded(self, op: str, left: Value, right: Value, to: Type) -> Value | None:
         """The result if both operands are known; None for what is better left to run."""
         a, b = left.constant, right.constant
-        if a is None or b is None or not isinstance(to, Scalar) or not to.whole or (op in "/%" and not b):
+        if (
+            a is None
+            or b is None
+            or not isinstance(to, Scalar)
+            or not to.whole
+            or (op in "/%" and not b)
+        ):
             return None
         result = CONSTANT[op](int(a), int(b) & (to.bits - 1) if op in ("<<", ">>") else int(b))
         return self.number(result, to) if to.least <= result <= to.most else None
 
     def multiply_add(self, node: Node, of: Type) -> None:
-        self.emit(f"wave.multiply_add({self.site('multiply-add', node.spot, written(node), of)}, mask)")
+        self.emit(
+            f"wave.multiply_add({self.site('multiply-add', node.spot, written(node), of)}, mask)"
+        )
 
     # ---- what only some lanes compute
     def branch(self, condition: str, node: Node, text: str) -> tuple[str, str]:
         """The names of two masks: of the lanes for which a condition holds, and of the others."""
         yes, no = self.fresh("yes"), self.fresh("no")
-        self.emit(f"{yes}, {no} = wave.branch(mask, {condition}, {self.site('branch', node.spot, text)})")
+        self.emit(
+            f"{yes}, {no} = wave.branch(mask, {condition}, {self.site('branch', node.spot, text)})"
+        )
         return yes, no
 
     def logical(self, node: tree.Binary) -> Value:
@@ -542,7 +610,9 @@ class Expressions(Writer):
             old = self.read(place, node.target)
             if not isinstance(node.common, Pointer):
                 old = self.converted_value(old, node.common, node.target)
-            value = self.operation(node.op, old, value, node, node.common, (node.target, node.value))
+            value = self.operation(
+                node.op, old, value, node, node.common, (node.target, node.value)
+            )
             value = self.converted_value(value, node.type, node.value)
         value = self.named(value)
         self.write(place, value, node.target)
@@ -566,7 +636,9 @@ class Expressions(Writer):
 
     def _vectorliteral(self, node: tree.VectorLiteral) -> Value:
         parts = [self.expression(part) for part in node.parts]
-        return Value(f"vector(({', '.join(p.code for p in parts)},), {scalar_of(node.type)}_type)", node.type)
+        return Value(
+            f"vector(({', '.join(p.code for p in parts)},), {scalar_of(node.type)}_type)", node.type
+        )
 
 
 def _side_by_side(at: tuple[int, ...]) -> bool:

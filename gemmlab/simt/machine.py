@@ -201,7 +201,7 @@ class Wave:
 
     def copy_together(self, load: Site, store: Site, source: Lanes, target: Lanes, count: Lanes, steps, size: int,
                       mask: Mask) -> None:  # fmt: skip
-        """The work-items of a group copy `count` elements, each every so many; `steps` are the distances of elements."""
+        """The work-items of a group copy `count` elements together; `steps` are the distances of elements."""
         most = int(np.max(count)) if self.lanes else 0
         for first in range(0, most, self.machine.work_items):
             number = first + self.items
@@ -286,8 +286,8 @@ class Wave:
         return np.where(zero, np.ones_like(b), b)
 
     def endless(self, site: Site, mask) -> None:
-        text = (f"this loop has gone round {self.limit:,} times for {{}} and was stopped; if it does end, simulate with "
-                "a higher limit")  # fmt: skip
+        text = (f"this loop has gone round {self.limit:,} times for {{}} and was stopped; if it does end, "
+                "simulate with a higher limit")  # fmt: skip
         self.find("endless loop", site, text, True, mask, stop=True)
 
     # ---- control flow
@@ -331,11 +331,14 @@ class Wave:
             if site.fence & bit:
                 self.ordered[space] = self.ordered[space] + lanes
 
+    def at_lane(self, x: Lanes, lane: int) -> Any:
+        """A lane's number, or its list of the numbers of a vector."""
+        return np.broadcast_to(x, (*np.shape(x)[:-1], self.lanes))[..., lane].tolist()
+
     def printf(self, site: Site, form: str, args: Sequence[Lanes], kinds, mask: Mask) -> None:
         parts = parsed(form)
         for lane in np.flatnonzero(self.active(mask)).tolist():
-            values = [a if a.__class__ is str else np.broadcast_to(a, (*np.shape(a)[:-1], self.lanes))[..., lane].tolist()
-                      for a in args]  # fmt: skip
+            values = [a if a.__class__ is str else self.at_lane(a, lane) for a in args]
             text = printed(parts, values, kinds)
             self.machine.room(len(text))
             self.machine.printed.append(text)

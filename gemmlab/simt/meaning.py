@@ -100,7 +100,11 @@ def known(node: tree.Node) -> float | None:
         return node.variable.constant
     if isinstance(node, (tree.Convert, tree.Cast)):
         value = known(node.operand)
-        return as_number(value, node.type) if value is not None and isinstance(node.type, Scalar) else None
+        return (
+            as_number(value, node.type)
+            if value is not None and isinstance(node.type, Scalar)
+            else None
+        )
     if isinstance(node, tree.Unary) and node.op in "+-!~":
         value = known(node.operand)
         if value is None or not isinstance(node.type, Scalar):
@@ -134,7 +138,9 @@ def _known_operation(node: tree.Binary) -> float | None:
 def constant(node: tree.Node) -> int:
     """The value of a whole expression that must be known before the kernel runs."""
     value = known(node)
-    if value is None or not (isinstance(node, Expr) and isinstance(node.type, Scalar) and node.type.whole):
+    if value is None or not (
+        isinstance(node, Expr) and isinstance(node.type, Scalar) and node.type.whole
+    ):
         raise TextError(f"a constant is needed here, and {written(node)} is none", node.spot)
     return int(value)
 
@@ -153,7 +159,13 @@ def read_only(node: Expr) -> bool:
         return node.variable.const or node.variable.space == "constant"
     if isinstance(node, (tree.Member, tree.Part)):
         return read_only(node.vector if isinstance(node, tree.Member) else node.of)
-    inner = node.array if isinstance(node, tree.Index) else node.operand if isinstance(node, tree.Unary) else None
+    inner = (
+        node.array
+        if isinstance(node, tree.Index)
+        else node.operand
+        if isinstance(node, tree.Unary)
+        else None
+    )
     if inner is None:
         return False
     if isinstance(inner.type, Pointer):
@@ -213,7 +225,10 @@ class Meaning:
             if not is_zero(node):
                 self.fail(f"{an(of)} cannot become {an(to)}", node.spot)
         elif of.space != to.space and not is_zero(node):
-            self.fail(f"a pointer to {of.space} memory ({of}) cannot become one to {to.space} memory ({to})", node.spot)
+            self.fail(
+                f"a pointer to {of.space} memory ({of}) cannot become one to {to.space} memory ({to})",
+                node.spot,
+            )
         return tree.Convert(node.spot, node, type=to)
 
     def decayed(self, node: Expr) -> Expr:
@@ -233,7 +248,13 @@ class Meaning:
             return self.space(node.vector)
         if isinstance(node, tree.Part):
             return self.space(node.of)
-        inner = node.array if isinstance(node, tree.Index) else node.operand if isinstance(node, tree.Unary) else node
+        inner = (
+            node.array
+            if isinstance(node, tree.Index)
+            else node.operand
+            if isinstance(node, tree.Unary)
+            else node
+        )
         if isinstance(inner.type, Pointer):
             return inner.type.space
         return self.space(inner) if inner is not node else "private"
@@ -282,13 +303,17 @@ class Meaning:
 
     def pointed(self, spot: Spot, node: Expr) -> Expr:
         if not isinstance(node.type, Pointer):
-            self.fail(f"{written(node)} is {an(node.type)}, neither an array nor a pointer", node.spot)
+            self.fail(
+                f"{written(node)} is {an(node.type)}, neither an array nor a pointer", node.spot
+            )
         if isinstance(node.type.to, (Void, Opaque)):
             self.fail(f"a {node.type} cannot be read", spot)
         return tree.Unary(spot, "*", node, type=node.type.to)
 
     def address(self, spot: Spot, node: Expr) -> Expr:
-        if isinstance(node, tree.Member) or (isinstance(node, tree.Index) and isinstance(node.array.type, Vector)):
+        if isinstance(node, tree.Member) or (
+            isinstance(node, tree.Index) and isinstance(node.array.type, Vector)
+        ):
             self.fail("an element of a vector has no address", spot)
         if not has_place(node):
             self.fail(f"{written(node)} has no address", spot)
@@ -297,7 +322,9 @@ class Meaning:
             root = root.of
         if isinstance(root, tree.Name):
             root.variable.addressed = True
-        return tree.Unary(spot, "&", node, type=Pointer(node.type, self.space(node), read_only(node)))
+        return tree.Unary(
+            spot, "&", node, type=Pointer(node.type, self.space(node), read_only(node))
+        )
 
     def binary(self, spot: Spot, op: str, left: Expr, right: Expr) -> Expr:
         left, right = self.decayed(left), self.decayed(right)
@@ -314,14 +341,18 @@ class Meaning:
         left, right = self.common(spot, op, left, right)
         to = left.type
         if op in WHOLE_ONLY and not scalar_of(to).whole:
-            self.fail(f"{op!r} is for whole numbers, not for {an(left.type)} and {an(right.type)}", spot)
+            self.fail(
+                f"{op!r} is for whole numbers, not for {an(left.type)} and {an(right.type)}", spot
+            )
         if op in COMPARISONS:
             to = with_size(to, as_signed(scalar_of(to))) if isinstance(to, Vector) else INT
         return tree.Binary(spot, op, left, right, type=to)
 
     def shift(self, spot: Spot, op: str, left: Expr, right: Expr) -> Expr:
         if not (scalar_of(left.type).whole and scalar_of(right.type).whole):
-            self.fail(f"{op!r} is for whole numbers, not for {an(left.type)} and {an(right.type)}", spot)
+            self.fail(
+                f"{op!r} is for whole numbers, not for {an(left.type)} and {an(right.type)}", spot
+            )
         if isinstance(right.type, Vector) and length(right.type) != length(left.type):
             self.fail(f"{op!r} cannot be applied to {an(left.type)} and {an(right.type)}", spot)
         if isinstance(left.type, Vector) and isinstance(right.type, Scalar):
@@ -341,21 +372,31 @@ class Meaning:
         if not isinstance(a, Pointer) and not isinstance(b, Pointer):
             return None
         both = isinstance(a, Pointer) and isinstance(b, Pointer)
-        if op in COMPARISONS and (both or (op in ("==", "!=") and (is_zero(left) or is_zero(right)))):
+        if op in COMPARISONS and (
+            both or (op in ("==", "!=") and (is_zero(left) or is_zero(right)))
+        ):
             if both and a.space != b.space and not (is_zero(left) or is_zero(right)):  # type: ignore[union-attr]
-                self.fail(f"{op!r} cannot be applied to pointers to different memories ({a}, {b})", spot)
+                self.fail(
+                    f"{op!r} cannot be applied to pointers to different memories ({a}, {b})", spot
+                )
             return tree.Binary(spot, op, left, right, type=INT)
         if both and op == "-":
             assert isinstance(a, Pointer) and isinstance(b, Pointer)
             if a.to != b.to:
                 self.fail(f"{op!r} cannot be applied to {an(a)} and {an(b)}", spot)
             return tree.Binary(spot, op, left, right, type=LONG)
-        pointer, number = (right, left) if isinstance(b, Pointer) and not isinstance(a, Pointer) else (left, right)
+        pointer, number = (
+            (right, left)
+            if isinstance(b, Pointer) and not isinstance(a, Pointer)
+            else (left, right)
+        )
         if both or op not in "+-" or (op == "-" and pointer is right):
             wrong = left if isinstance(a, Pointer) else right
             self.fail(f"{written(wrong)} is of type {wrong.type}: that is no number", wrong.spot)
         if not isinstance(number.type, Scalar) or not number.type.whole:
-            self.fail(f"a pointer moves by a whole number of elements, not by {an(number.type)}", spot)
+            self.fail(
+                f"a pointer moves by a whole number of elements, not by {an(number.type)}", spot
+            )
         self.complete(pointer.type.to, spot)  # type: ignore[union-attr]
         return tree.Binary(spot, op, left, right, type=pointer.type)
 
@@ -367,8 +408,12 @@ class Meaning:
             return a, b
         if isinstance(a.type, Vector) or isinstance(b.type, Vector):
             vector, one = (a, b) if isinstance(a.type, Vector) else (b, a)
-            to, of = scalar_of(vector.type), scalar_of(plain(one).type if isinstance(plain(one), Expr) else one.type)  # type: ignore[attr-defined]
-            if (to.whole and not of.whole) or (of.rank > to.rank and of.whole == to.whole and of.size > to.size):
+            written_as = plain(one)
+            assert isinstance(written_as, Expr)
+            to, of = scalar_of(vector.type), scalar_of(written_as.type)
+            if (to.whole and not of.whole) or (
+                of.rank > to.rank and of.whole == to.whole and of.size > to.size
+            ):
                 self.fail(f"{op!r} cannot be applied to {an(a.type)} and {an(b.type)}: the number must not be of a "
                           "larger type than those of the vector", spot)  # fmt: skip
             return self.convert(a, vector.type), self.convert(b, vector.type)
@@ -382,13 +427,17 @@ class Meaning:
         condition = self.condition(condition)
         a, b = yes.type, no.type
         if isinstance(a, Pointer) or isinstance(b, Pointer):
-            if isinstance(a, Pointer) and (is_zero(no) or (isinstance(b, Pointer) and a.space == b.space)):
+            if isinstance(a, Pointer) and (
+                is_zero(no) or (isinstance(b, Pointer) and a.space == b.space)
+            ):
                 to: Type = Pointer(a.to, a.space, a.const or (isinstance(b, Pointer) and b.const))
             elif isinstance(b, Pointer) and is_zero(yes):
                 to = b
             else:
                 self.fail(f"'? :' cannot choose between {an(a)} and {an(b)}", spot)
-            return tree.Choice(spot, condition, self.convert(yes, to), self.convert(no, to), type=to)
+            return tree.Choice(
+                spot, condition, self.convert(yes, to), self.convert(no, to), type=to
+            )
         if a == b and not isinstance(a, Scalar):
             return tree.Choice(spot, condition, yes, no, type=a)
         if not (isinstance(a, (Scalar, Vector)) and isinstance(b, (Scalar, Vector))):
@@ -405,7 +454,10 @@ class Meaning:
             yes, no = self.value(yes), self.value(no)
             one = max(scalar_of(yes.type), scalar_of(no.type), key=lambda t: t.rank)
             to: Type = with_size(of, one)
-            yes, no = self.convert(self.convert(yes, one), to), self.convert(self.convert(no, one), to)
+            yes, no = (
+                self.convert(self.convert(yes, one), to),
+                self.convert(self.convert(no, one), to),
+            )
         else:
             yes, no = self.common(spot, "? :", self.value(yes), self.value(no))
             to = yes.type
@@ -431,7 +483,13 @@ class Meaning:
         while isinstance(root, (tree.Member, tree.Part)) or (
             isinstance(root, tree.Index) and isinstance(root.array.type, Vector)
         ):
-            root = root.vector if isinstance(root, tree.Member) else root.of if isinstance(root, tree.Part) else root.array
+            root = (
+                root.vector
+                if isinstance(root, tree.Member)
+                else root.of
+                if isinstance(root, tree.Part)
+                else root.array
+            )
         if isinstance(root, tree.Name):
             root.variable.assigned = True
         return node
@@ -443,7 +501,10 @@ class Meaning:
         if isinstance(target.type, Pointer):
             value = self.decayed(value)
             if op not in "+-" or not (isinstance(value.type, Scalar) and value.type.whole):
-                self.fail(f"a pointer moves by += or -= a whole number, not by {op}= {an(value.type)}", spot)
+                self.fail(
+                    f"a pointer moves by += or -= a whole number, not by {op}= {an(value.type)}",
+                    spot,
+                )
             return tree.Assign(spot, op, target, value, target.type, type=target.type)
         combined = self.binary(spot, op, target, value)
         assert isinstance(combined, tree.Binary)
@@ -468,7 +529,10 @@ class Meaning:
         if isinstance(to, Pointer):
             if isinstance(of, Pointer):
                 if of.space != to.space and not is_zero(node):
-                    self.fail(f"a cast cannot turn a pointer to {of.space} memory into one to {to.space} memory", spot)
+                    self.fail(
+                        f"a cast cannot turn a pointer to {of.space} memory into one to {to.space} memory",
+                        spot,
+                    )
             elif not (isinstance(of, Scalar) and of.whole):
                 self.fail(f"{an(of)} cannot become {an(to)}", spot)
             return tree.Cast(spot, node, type=to)
@@ -521,7 +585,9 @@ class Meaning:
             return tree.Index(spot, array, index, type=of.of)
         if not isinstance(of, (Array, Pointer)):
             extra = "; there is one index too many" if isinstance(array, tree.Index) else ""
-            self.fail(f"{written(array)} is {an(of)}, neither an array nor a pointer{extra}", array.spot)
+            self.fail(
+                f"{written(array)} is {an(of)}, neither an array nor a pointer{extra}", array.spot
+            )
         to = of.of if isinstance(of, Array) else of.to
         if isinstance(to, (Void, Opaque)):
             self.fail(f"a {of} cannot be read", spot)
@@ -537,12 +603,17 @@ class Meaning:
             self.complete(of.type, spot)
             found = of.type.find(name)
             if found is None:
-                self.fail(f"{of.type} has no field {name!r}{near(name, [f.name for f in of.type.fields])}", spot)
+                self.fail(
+                    f"{of.type} has no field {name!r}{near(name, [f.name for f in of.type.fields])}",
+                    spot,
+                )
             return tree.Part(spot, of, found, type=found.type)
         if not isinstance(of.type, Vector):
             self.fail(f"{written(of)} is {an(of.type)}: it has no elements to name", spot)
         at = self.members(spot, of.type, name)
-        return tree.Member(spot, of, name, at, type=of.type.of if len(at) == 1 else Vector(of.type.of, len(at)))
+        return tree.Member(
+            spot, of, name, at, type=of.type.of if len(at) == 1 else Vector(of.type.of, len(at))
+        )
 
     def members(self, spot: Spot, of: Vector, name: str) -> tuple[int, ...]:
         """Which numbers of a vector .x, .hi or .s0123 names."""
@@ -552,7 +623,11 @@ class Meaning:
                  "odd": range(1, even, 2)}  # fmt: skip
         if name in parts:
             at = tuple(parts[name])
-        elif name[0] in "sS" and len(name) > 1 and all(c in "0123456789abcdefABCDEF" for c in name[1:]):
+        elif (
+            name[0] in "sS"
+            and len(name) > 1
+            and all(c in "0123456789abcdefABCDEF" for c in name[1:])
+        ):
             at = tuple(int(c, 16) for c in name[1:])
         elif all(c in "xyzw" for c in name):
             at = tuple("xyzw".index(c) for c in name)
@@ -590,13 +665,22 @@ class Meaning:
                 return build(self, spot, name, args, match)
         if name in builtins.UNKNOWN:
             raise UnknownError(f"the function {name!r}", spot)
-        every = [*self.functions, *builtins.FUNCTIONS, *builtins.SPECIAL, "vload4", "vstore4", "atomic_add"]
+        every = [
+            *self.functions,
+            *builtins.FUNCTIONS,
+            *builtins.SPECIAL,
+            "vload4",
+            "vstore4",
+            "atomic_add",
+        ]
         self.fail(f"the function {name!r} is not known{near(name, every)}", spot)
 
     def takes(self, spot: Spot, name: str, args: list[Expr], *counts: int) -> None:
         if len(args) not in counts:
             count = " or ".join(map(str, counts))
-            self.fail(f"{name} takes {count} argument{'s' * (counts != (1,))}, not {len(args)}", spot)
+            self.fail(
+                f"{name} takes {count} argument{'s' * (counts != (1,))}, not {len(args)}", spot
+            )
 
     def call_own(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
         choices = self.functions[name]
@@ -622,13 +706,19 @@ class Meaning:
         given = [self.convert(a, p, cast=True) for a, p in zip(args, params, strict=True)]
         return tree.Call(spot, name, given, type=result)
 
-    def undecided(self, spot: Spot, name: str, args: list[Expr], fitting: list[tuple[Type, ...]]) -> NoReturn:
+    def undecided(
+        self, spot: Spot, name: str, args: list[Expr], fitting: list[tuple[Type, ...]]
+    ) -> NoReturn:
         given = ", ".join(str(a.type) for a in args)
         if fitting:
             both = " and ".join(f"{name}({', '.join(map(str, f))})" for f in fitting[:2])
-            self.fail(f"{name}({given}) is ambiguous: {both} fit equally well; a cast decides", spot)
+            self.fail(
+                f"{name}({given}) is ambiguous: {both} fit equally well; a cast decides", spot
+            )
         if name == "abs" and len(args) == 1:
-            self.fail(f"abs is for whole numbers, not for {an(args[0].type)}; fabs is for floats", spot)
+            self.fail(
+                f"abs is for whole numbers, not for {an(args[0].type)}; fabs is for floats", spot
+            )
         self.fail(f"there is no {name} for ({given})", spot)
 
     def _call_printf(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
@@ -652,7 +742,11 @@ class Meaning:
         self.takes(spot, name, args, 3 if name == "shuffle2" else 2)
         *vectors, mask = args
         first = vectors[0].type
-        fits = isinstance(first, Vector) and isinstance(mask.type, Vector) and all(v.type == first for v in vectors)
+        fits = (
+            isinstance(first, Vector)
+            and isinstance(mask.type, Vector)
+            and all(v.type == first for v in vectors)
+        )
         if not fits or mask.type.of.kind != "uint" or mask.type.of.size != first.of.size:  # type: ignore[union-attr]
             self.undecided(spot, name, args, [])
         assert isinstance(first, Vector) and isinstance(mask.type, Vector)
@@ -667,7 +761,9 @@ class Meaning:
                 and {to.space, of.space} == {"local", "global"} and not to.const):  # fmt: skip
             self.undecided(spot, name, args, [])
         numbers = [self.convert(a, ULONG) for a in args[2:-1]]
-        return tree.Call(spot, name, [*args[:2], *numbers, self.convert(args[-1], EVENT)], type=EVENT)
+        return tree.Call(
+            spot, name, [*args[:2], *numbers, self.convert(args[-1], EVENT)], type=EVENT
+        )
 
     _call_async_work_group_strided_copy = _call_async_work_group_copy
 
@@ -684,7 +780,11 @@ class Meaning:
         to = named(match[1])
         self.takes(spot, name, args, 1)
         of = args[0].type
-        if not isinstance(to, (Scalar, Vector)) or to is BOOL or not isinstance(of, (Scalar, Vector)):
+        if (
+            not isinstance(to, (Scalar, Vector))
+            or to is BOOL
+            or not isinstance(of, (Scalar, Vector))
+        ):
             self.undecided(spot, name, args, [])
         if stride(of) != stride(to):
             self.fail(f"{name} of {an(of)}: the sizes differ", spot)
@@ -694,10 +794,16 @@ class Meaning:
         to = named(match[1])
         self.takes(spot, name, args, 1)
         of = args[0].type
-        if not isinstance(to, (Scalar, Vector)) or to is BOOL or not isinstance(of, (Scalar, Vector)):
+        if (
+            not isinstance(to, (Scalar, Vector))
+            or to is BOOL
+            or not isinstance(of, (Scalar, Vector))
+        ):
             self.undecided(spot, name, args, [])
         if length(to) != length(of):
-            self.fail(f"{name} of {an(of)}: one has {length(to)} numbers, the other {length(of)}", spot)
+            self.fail(
+                f"{name} of {an(of)}: one has {length(to)} numbers, the other {length(of)}", spot
+            )
         if match[2] and not scalar_of(to).whole:
             self.fail(f"{name}: only whole numbers can be saturated", spot)
         return tree.Call(spot, name, args, type=to)
@@ -708,9 +814,20 @@ class Meaning:
         self.takes(spot, name, args, 2 if loads else 3)
         *value, index, pointer = args
         of = pointer.type.to if isinstance(pointer.type, Pointer) else pointer.type
-        fits = isinstance(pointer.type, Pointer) and isinstance(of, Scalar) and (of is HALF) == bool(half)
-        if not fits or not isinstance(of, Scalar) or (of not in NUMBERS and not half) or (n == 1 and not half):
-            self.fail(f"{name} takes a pointer to {'half ' * bool(half)}numbers, not to {an(of)}", spot)
+        fits = (
+            isinstance(pointer.type, Pointer)
+            and isinstance(of, Scalar)
+            and (of is HALF) == bool(half)
+        )
+        if (
+            not fits
+            or not isinstance(of, Scalar)
+            or (of not in NUMBERS and not half)
+            or (n == 1 and not half)
+        ):
+            self.fail(
+                f"{name} takes a pointer to {'half ' * bool(half)}numbers, not to {an(of)}", spot
+            )
         index = self.convert(index, ULONG)
         held = FLOAT if half else of
         to: Type = Vector(held, n) if n > 1 else held
@@ -728,9 +845,19 @@ class Meaning:
         pointer = args[0].type
         to = pointer.to if isinstance(pointer, Pointer) else VOID
         wide = match[1] == "atom"
-        fits = isinstance(to, Scalar) and (to in (INT, UINT) or (wide and to in (LONG, ULONG)) or (op == "xchg" and to is FLOAT))
-        if not fits or not isinstance(pointer, Pointer) or pointer.space not in ("global", "local") or pointer.const:
-            self.fail(f"{name} takes a pointer to int or uint in global or local memory, not {an(args[0].type)}", spot)
+        fits = isinstance(to, Scalar) and (
+            to in (INT, UINT) or (wide and to in (LONG, ULONG)) or (op == "xchg" and to is FLOAT)
+        )
+        if (
+            not fits
+            or not isinstance(pointer, Pointer)
+            or pointer.space not in ("global", "local")
+            or pointer.const
+        ):
+            self.fail(
+                f"{name} takes a pointer to int or uint in global or local memory, not {an(args[0].type)}",
+                spot,
+            )
         return tree.Call(spot, name, [args[0], *(self.convert(a, to) for a in args[1:])], type=to)
 
 

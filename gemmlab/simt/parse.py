@@ -1,4 +1,4 @@
-"""From tokens to a typed tree, by recursive descent: each method reads one kind of thing, and calls those for its parts.
+"""From tokens to a typed tree: each method reads one kind of thing, and calls those for its parts.
 
 What expressions mean is in `meaning`; here is the grammar, and what names stand for.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from . import builtins, tree
-from .meaning import Meaning, as_number, constant, is_zero, known
+from .meaning import Meaning, as_number, constant, known
 from .text import Clock, Spot, TextError, Token, UnknownError, near, no_limit
 from .tree import Expr, Node, Variable
 from .types import (
@@ -34,7 +34,6 @@ from .types import (
     Type,
     Vector,
     Void,
-    alignment,
     an,
     leaf_of,
     named,
@@ -92,7 +91,9 @@ class Parser(Meaning):
         self.clock = clock
         self.tokens = [*tokens, Token("end", "", tokens[-1].spot if tokens else Spot(1))]
         self.at = 0
-        self.scopes: list[dict[str, Variable | Type | int]] = [{}]  # variables, types, and numbers of enum
+        self.scopes: list[dict[str, Variable | Type | int]] = [
+            {}
+        ]  # variables, types, and numbers of enum
         self.tags: list[dict[str, Type]] = [{}]
         self.functions: dict[str, list[tree.Function]] = {}
         self.function: tree.Function | None = None
@@ -155,7 +156,8 @@ class Parser(Meaning):
 
     def declare(self, token: Token, what: Variable | Type | int) -> None:
         if token.text in self.scopes[-1] and not (
-            isinstance(what, (Scalar, Vector, Pointer, Array, Struct)) and self.scopes[-1][token.text] == what
+            isinstance(what, (Scalar, Vector, Pointer, Array, Struct))
+            and self.scopes[-1][token.text] == what
         ):
             self.fail(f"{token.text!r} is declared twice", token.spot)
         if len(self.scopes) == 1 and token.text in self.functions:
@@ -177,7 +179,13 @@ class Parser(Meaning):
         word = token.text
         if token.kind != "name":
             return False
-        if word in QUALIFIERS or word in SPACES or word in TYPE_WORDS or word in TAGS or word == "typedef":
+        if (
+            word in QUALIFIERS
+            or word in SPACES
+            or word in TYPE_WORDS
+            or word in TAGS
+            or word == "typedef"
+        ):
             return True
         found = self.find(word)
         return isinstance(found, (Scalar, Vector, Pointer, Array, Struct, Void, Opaque)) or (
@@ -198,7 +206,9 @@ class Parser(Meaning):
             elif word in QUALIFIERS:
                 found.const |= word in ("const", "__const")
                 found.kernel |= word in ("__kernel", "kernel")
-                found.storage = word if word in ("static", "extern", "register", "auto") else found.storage
+                found.storage = (
+                    word if word in ("static", "extern", "register", "auto") else found.storage
+                )
             elif word == "__attribute__":
                 found.attributes |= self.attributes()
                 continue
@@ -248,7 +258,11 @@ class Parser(Meaning):
         mine = self.tags[-1].get(tag) if tag else None
         if isinstance(mine, Struct) and mine.complete:
             self.fail(f"{mine} is defined twice", word.spot)
-        of = mine if isinstance(mine, Struct) else Struct(f"{word.text} {tag}".strip(), word.text == "union")
+        of = (
+            mine
+            if isinstance(mine, Struct)
+            else Struct(f"{word.text} {tag}".strip(), word.text == "union")
+        )
         if tag:
             self.tags[-1][tag] = of
         end = self.at
@@ -271,7 +285,9 @@ class Parser(Meaning):
             if self.at_end:
                 self.fail(f"this {of} has no '}}'", start.spot)
             specified = self.specifiers()
-            if self.text == ";" and isinstance(specified.type, Struct):  # fields of a structure without a name
+            if self.text == ";" and isinstance(
+                specified.type, Struct
+            ):  # fields of a structure without a name
                 at = 0 if of.union else -(-of.size // specified.type.align) * specified.type.align
                 of.add("", specified.type, packed)
                 of.fields.pop()
@@ -359,8 +375,9 @@ class Parser(Meaning):
     def declarator(self, of: Type, space: str, const: bool = False) -> Declarator:
         """A name with stars before and [sizes] or (parameters) behind, in brackets or not; the name may be missing."""
         of, space, self.const = self.pointers(of, space, const)
-        if self.text == "(" and (self.ahead().text in ("*", "(") or (
-                self.ahead().kind == "name" and not self.is_type(self.ahead()) and self.ahead().text not in KEYWORDS)):  # fmt: skip
+        inside = self.ahead()
+        plain_name = inside.kind == "name" and not self.is_type(inside) and inside.text not in KEYWORDS
+        if self.text == "(" and (plain_name or inside.text in ("*", "(")):
             start = self.at
             self.skip("(", ")")
             if self.text == "(":
@@ -379,7 +396,7 @@ class Parser(Meaning):
 
     def sizes(self, of: Type) -> Type:
         """[2][3] behind a variable's name; [] is an array of unknown size."""
-        sizes = []
+        sizes: list[int] = []
         while self.text == "[":
             spot = self.next().spot
             while self.text in QUALIFIERS:
@@ -468,7 +485,9 @@ class Parser(Meaning):
             self.at += 2
             of = self.type_name()
             self.expect(")")
-            return tree.Number(token.spot, stride(of) // stride(of.of) if isinstance(of, Vector) else 1, type=ULONG)
+            return tree.Number(
+                token.spot, stride(of) // stride(of.of) if isinstance(of, Vector) else 1, type=ULONG
+            )
         return self.postfix(self.primary())
 
     def sizeof(self) -> Expr:
@@ -531,7 +550,9 @@ class Parser(Meaning):
             inner = self.expression()
             self.expect(")")
             return inner
-        if token.kind not in ("number", "name", "string", "character") or (token.kind == "name" and token.text in KEYWORDS):
+        if token.kind not in ("number", "name", "string", "character") or (
+            token.kind == "name" and token.text in KEYWORDS
+        ):
             self.here(f"expected an expression, {self.found()}")
         self.next()
         if token.kind == "number":
@@ -561,11 +582,17 @@ class Parser(Meaning):
         if token.text == "NULL":
             return tree.Cast(token.spot, tree.Number(token.spot, 0, type=INT), type=Pointer(VOID))
         if token.text == "__func__" and self.function:
-            return tree.Text(token.spot, f'"{self.function.name}"', type=Pointer(CHAR, "constant", True))
+            return tree.Text(
+                token.spot, f'"{self.function.name}"', type=Pointer(CHAR, "constant", True)
+            )
         if token.text.startswith("CLK_"):
             raise UnknownError(token.text, token.spot)
-        names = [n for scope in self.scopes for n, what in scope.items() if not isinstance(what, Type)]
-        self.fail(f"{token.text!r} is not declared{near(token.text, [*names, *self.macros])}", token.spot)
+        names = [
+            n for scope in self.scopes for n, what in scope.items() if not isinstance(what, Type)
+        ]
+        self.fail(
+            f"{token.text!r} is not declared{near(token.text, [*names, *self.macros])}", token.spot
+        )
 
     macros: tuple[str, ...] | dict = ()
 
@@ -580,7 +607,9 @@ class Parser(Meaning):
                 left = self.index(token.spot, left, index)
             elif token.text in (".", "->"):
                 self.at += 1
-                left = self.member(token.spot, left, self.name("an element of a vector").text, token.text == "->")
+                left = self.member(
+                    token.spot, left, self.name("an element of a vector").text, token.text == "->"
+                )
             elif token.text in ("++", "--"):
                 self.at += 1
                 left = self.step(token.spot, token.text, left, before=False)
@@ -626,8 +655,16 @@ class Parser(Meaning):
             if self.is_type():
                 return self.declaration()
             if self.ahead().kind == "name" and self.find(word) is None:
-                names = [n for scope in self.scopes for n, what in scope.items() if isinstance(what, Type)]
-                self.fail(f"the type {word!r} is not known{near(word, [*SCALARS, 'float4', *names])}", token.spot)
+                names = [
+                    n
+                    for scope in self.scopes
+                    for n, what in scope.items()
+                    if isinstance(what, Type)
+                ]
+                self.fail(
+                    f"the type {word!r} is not known{near(word, [*SCALARS, 'float4', *names])}",
+                    token.spot,
+                )
         if word == "{":
             return self.opened(self.block)
         if self.accept(";"):
@@ -636,7 +673,7 @@ class Parser(Meaning):
 
     def inner(self) -> Node:
         """A statement below another: no declaration."""
-        if self.is_type() and not (self.ahead().text == ":"):
+        if self.is_type() and self.ahead().text != ":":
             self.here("a declaration stands in a block of its own")
         return self.opened(self.statement)
 
@@ -781,8 +818,10 @@ class Parser(Meaning):
             if is_name:
                 of = one.type
                 self.declare(one.name, of)
-            elif self.text == "(" and len(self.scopes) > 1 and (
-                self.ahead().text == ")" or self.is_type(self.ahead())
+            elif (
+                self.text == "("
+                and len(self.scopes) > 1
+                and (self.ahead().text == ")" or self.is_type(self.ahead()))
             ):
                 raise UnknownError("a function that is declared inside another", one.name.spot)
             else:
@@ -793,9 +832,11 @@ class Parser(Meaning):
         return tree.Declarations(spot, items)
 
     const = False  # of the last declarator
-    gotos: list[tree.Jump] = []  # noqa: RUF012  (each function sets its own)
+    gotos: list[tree.Jump] = []  # each function sets its own
 
-    def variable(self, specified: Specified, one: Declarator, const: bool, more: dict) -> tree.Declaration:
+    def variable(
+        self, specified: Specified, one: Declarator, const: bool, more: dict
+    ) -> tree.Declaration:
         name, of = one.name, one.type
         assert name is not None
         space = one.space or "private"
@@ -808,7 +849,10 @@ class Parser(Meaning):
         value = None
         if self.accept("="):
             if space == "local":
-                self.fail(f"{name.text!r} is in local memory and cannot have a value from the beginning", name.spot)
+                self.fail(
+                    f"{name.text!r} is in local memory and cannot have a value from the beginning",
+                    name.spot,
+                )
             found.type, value = self.initialised(of, self.initial(), name)
             if isinstance(of, Array):
                 self.declare(name, found)
@@ -829,7 +873,10 @@ class Parser(Meaning):
         """Whether a variable may be declared here."""
         if outside:
             if space != "constant":
-                self.fail(f"{name.text!r} stands outside of all functions and must be __constant", name.spot)
+                self.fail(
+                    f"{name.text!r} stands outside of all functions and must be __constant",
+                    name.spot,
+                )
             return
         if specified.storage in ("static", "register", "auto"):
             self.fail(f"OpenCL C 1.2 has no {specified.storage} variables", name.spot)
@@ -873,7 +920,9 @@ class Parser(Meaning):
                     self.fail(f"one value is expected here, not {len(value.items)}", value.spot)
                 return self.initialised(of, value.items[0], name)
             if isinstance(of, Vector):
-                items = [i.items[0] if isinstance(i, tree.Braces) and i.items else i for i in value.items]
+                items = [
+                    i.items[0] if isinstance(i, tree.Braces) and i.items else i for i in value.items
+                ]
                 if len(items) == 1 and isinstance(items[0].type, Vector):
                     return of, self.convert(items[0], of)
                 return of, self.vector(value.spot, of, items, fill=True)
@@ -888,7 +937,7 @@ class Parser(Meaning):
 
     # ---- the whole text
     def file(self) -> tuple[dict[str, tree.Function], list[tree.Declaration]]:
-        """The functions by name, and the variables outside of them. (Overloaded ones have numbers behind their names.)"""
+        """The functions by name (overloaded ones with a number), and the variables outside of them."""
         constants: list[tree.Declaration] = []
         while not self.at_end:
             if self.accept(";"):
@@ -959,7 +1008,10 @@ class Parser(Meaning):
             mine.body = self.block()
             for jump in self.gotos:
                 if jump.label not in self.labels:
-                    self.fail(f"there is no label {jump.label!r}{near(jump.label, self.labels)}", jump.spot)
+                    self.fail(
+                        f"there is no label {jump.label!r}{near(jump.label, self.labels)}",
+                        jump.spot,
+                    )
         except UnknownError as error:  # it matters only if the function is called
             mine.problem = error
             del self.scopes[depth:], self.tags[depth:]
@@ -978,11 +1030,17 @@ class Parser(Meaning):
         for other in choices:
             if [p.type for p in other.params] == types:
                 if other.type != found.type:
-                    self.fail(f"{found.name!r} is declared with another type in line {other.spot.line}", found.spot)
+                    self.fail(
+                        f"{found.name!r} is declared with another type in line {other.spot.line}",
+                        found.spot,
+                    )
                 other.kernel |= found.kernel
                 return other
         if choices and not (found.overloadable or choices[0].overloadable):
-            self.fail(f"{found.name!r} is declared with other parameters in line {choices[0].spot.line}", found.spot)
+            self.fail(
+                f"{found.name!r} is declared with other parameters in line {choices[0].spot.line}",
+                found.spot,
+            )
         found.key = found.name if not choices else f"{found.name}_{len(choices) + 1}"
         choices.append(found)
         return found
@@ -994,12 +1052,17 @@ class Parser(Meaning):
         for param in kernel.params:
             of = param.type
             if isinstance(of, Pointer) and of.space == "private":
-                self.fail(f"the parameter {param.name!r} of a kernel must point to global, constant or local memory", param.spot)
+                self.fail(
+                    f"the parameter {param.name!r} of a kernel must point to global, constant or local memory",
+                    param.spot,
+                )
             if isinstance(of, Pointer) and isinstance(of.to, Pointer):
-                self.fail(f"the parameter {param.name!r} of a kernel cannot point to pointers", param.spot)
+                self.fail(
+                    f"the parameter {param.name!r} of a kernel cannot point to pointers", param.spot
+                )
             if of is BOOL or of is HALF or param.variable.name in self.sized:
-                self.fail(f"the parameter {param.name!r} of a kernel cannot be {an(of)}: its size depends on the device",
-                          param.spot)  # fmt: skip
+                why = "its size depends on the device"
+                self.fail(f"the parameter {param.name!r} of a kernel cannot be {an(of)}: {why}", param.spot)
 
     sized: frozenset[str] | set[str] = frozenset()  # parameters of types like size_t
 
@@ -1023,9 +1086,15 @@ class Parser(Meaning):
                 self.usable(kind, name)
             self.attributes()
             shown = name.text if name else ""
-            if words & {"size_t", "ptrdiff_t", "intptr_t", "uintptr_t"} and not isinstance(kind, Pointer):
+            if words & {"size_t", "ptrdiff_t", "intptr_t", "uintptr_t"} and not isinstance(
+                kind, Pointer
+            ):
                 self.sized.add(shown)
-            params.append(tree.Declaration(name.spot if name else self.token.spot, Variable(shown, kind, const=const), None))
+            params.append(
+                tree.Declaration(
+                    name.spot if name else self.token.spot, Variable(shown, kind, const=const), None
+                )
+            )
             if not self.accept(","):
                 break
             if self.text == ")":
@@ -1055,7 +1124,11 @@ class Filler:
     def aggregate(self, of: Type, braces: tree.Braces, offset: int) -> None:
         """Between { and }: one value after the other, or where its name says."""
         parts = self.parts(of, offset)
-        if isinstance(of, Array) and len(braces.items) == 1 and isinstance(braces.items[0], tree.Text):
+        if (
+            isinstance(of, Array)
+            and len(braces.items) == 1
+            and isinstance(braces.items[0], tree.Text)
+        ):
             self.text(of, braces.items[0], offset)
             return
         at, next_part = 0, 0
@@ -1114,12 +1187,20 @@ class Filler:
         """Give a part its value from the first of some items, or from several; how many that took."""
         item = items[0]
         whole = isinstance(item, tree.Braces) or isinstance(to, (Scalar, Vector, Pointer, Opaque))
-        if whole or (isinstance(item.type, Struct) and item.type == to) or isinstance(item, tree.Text):
+        if (
+            whole
+            or (isinstance(item.type, Struct) and item.type == to)
+            or isinstance(item, tree.Text)
+        ):
             self.one(to, item, where)
             return 1
         taken, part = 0, 0
-        while part < self.count(to) and taken < len(items):  # the brackets of an inner array may be left out
-            taken += self.some(*(self.parts(to, where)(part)[:1]), items[taken:], self.parts(to, where)(part)[1])
+        while part < self.count(to) and taken < len(
+            items
+        ):  # the brackets of an inner array may be left out
+            taken += self.some(
+                *(self.parts(to, where)(part)[:1]), items[taken:], self.parts(to, where)(part)[1]
+            )
             part += 1
         return taken
 
@@ -1171,7 +1252,13 @@ def number(token: Token) -> tree.Number:
     if value > ULONG.most:
         raise TextError(f"{token.text} is too large for any type", token.spot)
     plain_decimal = digits.isdigit() and not octal
-    kinds = [UINT, ULONG] if "u" in suffix else [INT, LONG, ULONG] if plain_decimal else [INT, UINT, LONG, ULONG]
+    kinds = (
+        [UINT, ULONG]
+        if "u" in suffix
+        else [INT, LONG, ULONG]
+        if plain_decimal
+        else [INT, UINT, LONG, ULONG]
+    )
     kind = next(k for k in kinds if value <= k.most and (k.size == 8 or "l" not in suffix))
     return tree.Number(token.spot, value, type=kind)
 

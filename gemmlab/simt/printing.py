@@ -9,7 +9,17 @@ from .parse import unescaped
 _PART = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>\.\d*)?(?P<vector>v(?:2|3|4|8|16))?"
                    r"(?P<length>hh|hl|h|l)?(?P<kind>[diouxXfFeEgGaAcsp%])")  # fmt: skip
 MOST_WIDE = 10_000
-_BITS = {"char": 8, "uchar": 8, "short": 16, "ushort": 16, "int": 32, "uint": 32, "long": 64, "ulong": 64}
+_BITS = {
+    "char": 8,
+    "uchar": 8,
+    "short": 16,
+    "ushort": 16,
+    "int": 32,
+    "uint": 32,
+    "long": 64,
+    "ulong": 64,
+}
+
 
 def parsed(form: str) -> list[str | re.Match[str]]:
     """The text between quotes as pieces: words, and what begins with %."""
@@ -23,7 +33,7 @@ def parsed(form: str) -> list[str | re.Match[str]]:
 
 
 def printed(parts: list[str | re.Match[str]], values: list, kinds: list[tuple[str, int]]) -> str:
-    """What printf prints for one work-item; `kinds` says of each value the type of its numbers, and how many there are."""
+    """What printf prints for one work-item; `kinds` are of each value the type of its numbers, and how many it has."""
     left = list(zip(values, kinds, strict=True))
     text = ""
     for part in parts:
@@ -44,12 +54,18 @@ def _one(part: re.Match[str], value, scalar: str) -> str:
     """One number in the form that stands behind a %."""
     kind, flags = part["kind"], part["flags"]
     width = min(int(part["width"] or 0), MOST_WIDE)
-    precision = None if part["precision"] is None else min(int(part["precision"][1:] or 0), MOST_WIDE)
+    precision = (
+        None if part["precision"] is None else min(int(part["precision"][1:] or 0), MOST_WIDE)
+    )
     if isinstance(value, str):
         value = unescaped(value[1:-1])
-        return _padded(value if precision is None else value[:precision], flags.replace("0", ""), width)
+        return _padded(
+            value if precision is None else value[:precision], flags.replace("0", ""), width
+        )
     if kind in "sc":
-        return _padded(chr(int(value) & 255) if kind == "c" else "(null)", flags.replace("0", ""), width)
+        return _padded(
+            chr(int(value) & 255) if kind == "c" else "(null)", flags.replace("0", ""), width
+        )
     if kind == "p":
         return _padded(f"0x{int(value):x}", flags.replace("0", ""), width)
     if kind in "diouxX":
@@ -58,10 +74,20 @@ def _one(part: re.Match[str], value, scalar: str) -> str:
 
 
 def _signed(text: str, negative: bool, flags: str) -> str:
-    return "-" + text if negative else "+" + text if "+" in flags else " " + text if " " in flags else text
+    return (
+        "-" + text
+        if negative
+        else "+" + text
+        if "+" in flags
+        else " " + text
+        if " " in flags
+        else text
+    )
 
 
-def _whole(kind: str, value: int, scalar: str, flags: str, width: int, precision: int | None) -> str:
+def _whole(
+    kind: str, value: int, scalar: str, flags: str, width: int, precision: int | None
+) -> str:
     bits = max(32, _BITS.get(scalar, 64))
     value &= (1 << bits) - 1
     negative = kind in "di" and value >> (bits - 1) == 1
@@ -81,7 +107,11 @@ def _float(kind: str, value: float, flags: str, width: int, precision: int | Non
     value = abs(value)
     if value != value or value == float("inf"):
         text = "nan" if value != value else "inf"
-        return _padded(_signed(text.upper() if kind.isupper() else text, negative, flags), flags.replace("0", ""), width)
+        return _padded(
+            _signed(text.upper() if kind.isupper() else text, negative, flags),
+            flags.replace("0", ""),
+            width,
+        )
     if kind in "aA":
         text = value.hex()
         text = re.sub(r"\.?0*p", "p", text)

@@ -86,7 +86,9 @@ class Token:
     spot: Spot
     space: bool = False  # whether white space comes before it
     first: bool = False  # whether it is the first of its line
-    hidden: frozenset[str] = frozenset()  # macros that it came out of: they are not expanded in it again
+    hidden: frozenset[str] = (
+        frozenset()
+    )  # macros that it came out of: they are not expanded in it again
 
 
 def near(name: str, known: Iterable[str]) -> str:
@@ -116,7 +118,9 @@ MOST_TOKENS = 1_000_000
 def tokens_of(text: str) -> list[Token]:
     """Cut a text into tokens. Comments and line ends are left out. Raises TextError."""
     begins = [0, *(end.end() for end in re.finditer("\n", text))]  # of the lines
-    cuts: list[tuple[int, int]] = []  # from where on characters have been left out before, and how many
+    cuts: list[
+        tuple[int, int]
+    ] = []  # from where on characters have been left out before, and how many
     if "\\" in text:
         gone = 0
         for cut in _CONTINUED.finditer(text):
@@ -172,7 +176,9 @@ def predefined() -> dict[str, str]:
     """The macros of an OpenCL 3.0 device without images that compiles OpenCL C 1.2."""
     versions = {f"CL_VERSION_{v[0]}_{v[1]}": f"{v}0" for v in ("10", "11", "12")}
     extensions = ["fp64", "byte_addressable_store", "int64_base_atomics", "int64_extended_atomics"]
-    extensions += [f"{m}_int32_{k}_atomics" for m in ("global", "local") for k in ("base", "extended")]
+    extensions += [
+        f"{m}_int32_{k}_atomics" for m in ("global", "local") for k in ("base", "extended")
+    ]
     return {
         "__OPENCL_VERSION__": "300", "__OPENCL_C_VERSION__": "120", "__ENDIAN_LITTLE__": "1",
         "__kernel_exec(X, typen)": "__kernel __attribute__((work_group_size_hint(X, 1, 1)))",
@@ -189,12 +195,16 @@ class Preprocessor:
         self.expanded = 0
         self.out: list[Token] = []  # what `run` has made so far
         for name, value in {**_PREDEFINED, **(defines or {})}.items():
-            self.macros[name] = value if isinstance(value, Macro) else Macro(name, None, tokens_of(str(value)), 0)
+            self.macros[name] = (
+                value if isinstance(value, Macro) else Macro(name, None, tokens_of(str(value)), 0)
+            )
 
     def run(self, text: str) -> list[Token]:
         """The tokens that are left of a text. Raises TextError, also for an `#error` that is reached."""
         out = self.out = []
-        pending: list[Token] = []  # since the last line with #: a macro's arguments may go over several lines
+        pending: list[
+            Token
+        ] = []  # since the last line with #: a macro's arguments may go over several lines
         conditions: list[_Condition] = []
         tokens = tokens_of(text)
         starts = [i for i, token in enumerate(tokens) if token.first]
@@ -246,7 +256,7 @@ class Preprocessor:
             raise TextError(f"#error: {text}", mark.spot)
         elif word == "include":
             raise TextError("#include is not possible here: a kernel is one text", mark.spot)
-        elif not rest[0].kind == "number":
+        elif rest[0].kind != "number":
             raise TextError(f"#{word} is not known", mark.spot)
 
     def _define(self, mark: Token, args: list[Token]) -> None:
@@ -277,7 +287,9 @@ class Preprocessor:
                 return [*params, "__VA_ARGS__"], True
             if at % 2 and token.text == "..." and at == len(tokens) - 1:
                 return params, True  # GNU's `args...`
-            if (at % 2 == 0 and (token.kind != "name" or token.text in params)) or (at % 2 and token.text != ","):
+            if (at % 2 == 0 and (token.kind != "name" or token.text in params)) or (
+                at % 2 and token.text != ","
+            ):
                 raise TextError(f"{token.text!r} is no parameter of the macro {name}", token.spot)
             if at % 2 == 0:
                 params.append(token.text)
@@ -287,7 +299,10 @@ class Preprocessor:
 
     def _holds(self, word: str, mark: Token, args: list[Token]) -> bool:
         """Whether the condition of an #if, #ifdef or #ifndef holds."""
-        from .parse import Parser, constant  # a condition is an expression, and the parser builds on this module
+        from .parse import (
+            Parser,
+            constant,
+        )  # a condition is an expression, and the parser builds on this module
 
         if not args:
             raise TextError(f"#{word} needs a condition", mark.spot)
@@ -308,7 +323,10 @@ class Preprocessor:
                     raise TextError("'defined' needs a name", token.spot)
                 token = replace(name, kind="number", text=str(int(name.text in self.macros)))
             asked.append(token)
-        expanded = [replace(t, kind="number", text="0") if t.kind == "name" else t for t in self.expand(asked)]
+        expanded = [
+            replace(t, kind="number", text="0") if t.kind == "name" else t
+            for t in self.expand(asked)
+        ]
         if not expanded:
             raise TextError(f"#{word} needs a condition", mark.spot)
         for token in expanded:
@@ -336,7 +354,10 @@ class Preprocessor:
                 self.clock()
                 self.expanded += len(means)
                 if self.expanded > MOST_TOKENS:
-                    raise TextError(f"the macros of this text become more than {MOST_TOKENS:,} words", token.spot)
+                    raise TextError(
+                        f"the macros of this text become more than {MOST_TOKENS:,} words",
+                        token.spot,
+                    )
                 left.extend(means[::-1])
             else:
                 out.append(token)
@@ -355,7 +376,11 @@ class Preprocessor:
             if token.text == ")" and depth == 0:
                 break
             depth += (token.text == "(") - (token.text == ")")
-            if token.text == "," and depth == 0 and not (macro.variadic and len(args) == len(params)):
+            if (
+                token.text == ","
+                and depth == 0
+                and not (macro.variadic and len(args) == len(params))
+            ):
                 args.append([])
             else:
                 args[-1].append(token)
@@ -372,7 +397,11 @@ class Preprocessor:
     def _replaced(self, macro: Macro, args: dict[str, list[Token]], use: Token) -> list[Token]:
         """A macro's body with its arguments. The body's tokens stand where the macro is used."""
         hidden = use.hidden | {macro.name}
-        spot = use.spot if use.spot.macro else replace(use.spot, macro=macro.name, macro_line=macro.line)
+        spot = (
+            use.spot
+            if use.spot.macro
+            else replace(use.spot, macro=macro.name, macro_line=macro.line)
+        )
         out: list[Token] = []
         body = macro.body
         at = 0
@@ -397,12 +426,13 @@ class Preprocessor:
                 if part:
                     part[0] = replace(part[0], space=token.space)
             else:
-                part = [Token(token.kind, token.text, spot, token.space, False, token.hidden | hidden)]
+                part = [
+                    Token(token.kind, token.text, spot, token.space, False, token.hidden | hidden)
+                ]
             if pasting:
                 pasting = False
-                comma = held and out and out[-1].text == "," and macro.variadic and token.text == macro.params[-1]  # type: ignore[index]
-                if comma:  # GNU's `, ##__VA_ARGS__`: without arguments there is no comma
-                    part = [] if not part else part
+                last = macro.params[-1] if macro.params and macro.variadic else ""
+                if held and out and out[-1].text == "," and token.text == last:  # GNU's `, ##__VA_ARGS__`: without arguments there is no comma
                     if not part:
                         out.pop()
                 elif held and part:

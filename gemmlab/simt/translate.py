@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 from . import tree, values
@@ -26,8 +25,8 @@ from .calls import Calls
 from .meaning import constant
 from .parse import Parser
 from .text import Clock, Macro, Preprocessor, Spot, TextError, UnknownError, no_limit
-from .tree import Node, Variable, written
-from .types import SCALARS, VOID, Array, Scalar, Struct, layout, leaf_of, length, scalar_of
+from .tree import Node, written
+from .types import SCALARS, VOID, Array, Struct, layout, length, scalar_of
 from .writer import Holder, Value
 
 
@@ -69,7 +68,9 @@ def compile_kernel(text: str, name: str | None = None, defines: Mapping[str, obj
         raise UnknownError("a text that is nested so deeply", Spot(1)) from None
 
 
-def _compiled(text: str, name: str | None, defines: Mapping[str, object] | None, clock: Clock) -> Program:
+def _compiled(
+    text: str, name: str | None, defines: Mapping[str, object] | None, clock: Clock
+) -> Program:
     preprocessor = Preprocessor(defines, clock)
     functions, constants = parsed(text, preprocessor, clock)
     kernels = [f for f in functions.values() if f.kernel and f.body]
@@ -82,7 +83,9 @@ def _compiled(text: str, name: str | None, defines: Mapping[str, object] | None,
     translator = Translator(functions, constants, clock)
     python = translator.program(chosen)
     names = {n: getattr(values, n) for n in dir(values) if not n.startswith("_")}
-    names |= {f"np_{name}": function for name, function in values.FUNCTIONS.items()} | translator.constants
+    names |= {
+        f"np_{name}": function for name, function in values.FUNCTIONS.items()
+    } | translator.constants
     names |= {f"{s.name}_type": s for s in SCALARS.values()}
     names |= {f"s{site.number}": site for site in translator.sites}
     exec(compile(python, f"<{chosen.name}>", "exec"), names)
@@ -128,7 +131,6 @@ class Translator(Calls):
         self.around: list[_Around] = []
         self.function: tree.Function | None = None
         self._exits: dict[int, frozenset[str]] = {}  # by the id of a node
-        self._waits: dict[str, bool] = {}
 
     def program(self, kernel: tree.Function) -> str:
         """The Python text of a kernel and of all that it calls."""
@@ -163,9 +165,13 @@ class Translator(Calls):
             if node.variable.constant is None or node.variable.addressed:
                 python = f"wave.machine.tables[{node.name!r}]"
                 scalar, sizes = layout(node.type)
-                self.emit(f"{python} = wave.private({node.name!r}, {scalar}_type, {sizes}, True, 'constant')")
+                self.emit(
+                    f"{python} = wave.private({node.name!r}, {scalar}_type, {sizes}, True, 'constant')"
+                )
                 self.fill(python, node)
-                self.holders[node.variable] = Holder(node.name, python, node.type, True, space="constant")
+                self.holders[node.variable] = Holder(
+                    node.name, python, node.type, True, space="constant"
+                )
 
     def define(self, function: tree.Function) -> None:
         assert function.body is not None
@@ -183,7 +189,9 @@ class Translator(Calls):
         if function.type is VOID:
             self.emit("return None")
         else:
-            site = self.site("unset", function.spot, f"the result of {function.name}", function.type)
+            site = self.site(
+                "unset", function.spot, f"the result of {function.name}", function.type
+            )
             self.emit(f"return wave.given(result, called, {site})")
 
     def exits(self, node: Node) -> frozenset[str]:
@@ -191,7 +199,9 @@ class Translator(Calls):
         known = self._exits.get(id(node))
         if known is None:
             known = frozenset().union(*(self.exits(child) for child in node.children()))
-            if isinstance(node, tree.Jump):  # of a goto the lanes are gone until they come to its label
+            if isinstance(
+                node, tree.Jump
+            ):  # of a goto the lanes are gone until they come to its label
                 known |= {"return" if node.word == "goto" else node.word}
             self._exits[id(node)] = known
         return known
@@ -200,7 +210,9 @@ class Translator(Calls):
     def statements(self, body: list[Node]) -> None:
         """One after the other; behind one that may end the way of some lanes, only for those that go on."""
         labels = [n.name for n in body if isinstance(n, tree.Label)]
-        if labels and any(isinstance(n, tree.Jump) and n.word == "goto" for s in body for n in s.walk()):
+        if labels and any(
+            isinstance(n, tree.Jump) and n.word == "goto" for s in body for n in s.walk()
+        ):
             self.with_labels(body, labels)
             return
         self.guarded(body)
@@ -251,7 +263,7 @@ class Translator(Calls):
         self.waiting = outer
 
     counted = 0  # statements
-    waiting: dict[str, str] = {}  # noqa: RUF012  (the lanes that wait at each label)
+    waiting: dict[str, str] = {}  # the lanes that wait at each label
 
     def statement(self, node: Node) -> None:
         self.clock()
@@ -291,7 +303,11 @@ class Translator(Calls):
     def variable(self, node: tree.Declaration, value: Value | None) -> None:
         """A private variable with its first value, if there is one."""
         variable = node.variable
-        if isinstance(node.type, (Array, Struct)) or variable.addressed or variable.space == "constant":
+        if (
+            isinstance(node.type, (Array, Struct))
+            or variable.addressed
+            or variable.space == "constant"
+        ):
             self.private(node, value)
             return
         holder = self.declare(variable, unset=value is None)
@@ -306,7 +322,9 @@ class Translator(Calls):
         given = None if value is None else self.keep(value.code)
         space = ", 'constant'" if node.space == "constant" else ""
         holder = self.declare(node.variable, in_memory=True)
-        self.emit(f"{holder.python} = wave.private({node.name!r}, {scalar}_type, {sizes}, {zeroes}{space})")
+        self.emit(
+            f"{holder.python} = wave.private({node.name!r}, {scalar}_type, {sizes}, {zeroes}{space})"
+        )
         if given is not None:
             self.emit(f"{holder.python}.give(0, {length(node.type)}, {given})")
         elif zeroes:
@@ -316,7 +334,9 @@ class Translator(Calls):
         """Give an array the values that stand behind its declaration."""
         if not isinstance(node.value, tree.Braces):
             if node.value is not None:
-                self.emit(f"{python}.give(0, {length(node.type)}, {self.expression(node.value).code})")
+                self.emit(
+                    f"{python}.give(0, {length(node.type)}, {self.expression(node.value).code})"
+                )
             return
         scalar = layout(node.type)[0]
         for at, item in node.value.filled:
@@ -391,9 +411,13 @@ class Translator(Calls):
             if not node.first:
                 self.leave_unless(node.condition, site)
         self.around.pop()
-        self.emit(f"mask = without({before}, gone)" if "return" in self.exits(node.body) else f"mask = {before}")
+        self.emit(
+            f"mask = without({before}, gone)"
+            if "return" in self.exits(node.body)
+            else f"mask = {before}"
+        )
 
-    def leave_unless(self, condition: Node | None, site: str) -> None:
+    def leave_unless(self, condition: tree.Expr | None, site: str) -> None:
         """Lanes for which a loop's condition does not hold wait behind the loop."""
         if condition is None:
             return
@@ -405,16 +429,28 @@ class Translator(Calls):
     def do_switch(self, node: tree.Switch) -> None:
         """Lanes join at their case, go on through the next, and leave at `break`."""
         value = self.expression(node.value)
-        name, before, left = self.keep(value.code), self.keep("mask", "before"), self.keep("False", "left")
+        name, before, left = (
+            self.keep(value.code),
+            self.keep("mask", "before"),
+            self.keep("False", "left"),
+        )
         site = self.site("branch", node.spot, written(node.value))
-        cases = [self.case_number(n.value) for n in node.body if isinstance(n, tree.Case) and n.value is not None]
+        cases = [
+            self.case_number(n.value)
+            for n in node.body
+            if isinstance(n, tree.Case) and n.value is not None
+        ]
         others = " & ".join(f"({name} != {v})" for v in cases) or "True"
         outer = self.around[-1].skipped if self.around else ""
         self.around.append(_Around(outer, left))
         self.emit("mask = False")
         for item in node.body:
             if isinstance(item, tree.Case):
-                test = f"({name} == {self.case_number(item.value)})" if item.value is not None else others
+                test = (
+                    f"({name} == {self.case_number(item.value)})"
+                    if item.value is not None
+                    else others
+                )
                 self.emit(f"mask = union({before}, mask, wave.branch({before}, {test}, {site})[0])")
             else:
                 with self.under("if mask is not False:"):

@@ -149,7 +149,9 @@ class Braces(Expr):
 
     items: list[Expr]
     filled: list[tuple[int, Expr]] = field(default_factory=list)
-    names: dict[int, list] = field(default_factory=dict)  # designators such as [2] or .x before items, by number
+    names: dict[int, list] = field(
+        default_factory=dict
+    )  # designators such as [2] or .x before items, by number
 
 
 @dataclass(slots=True)
@@ -218,7 +220,7 @@ class Declarations(Node):
 
 @dataclass(slots=True)
 class If(Node):
-    condition: Node
+    condition: Expr
     yes: Node
     no: Node | None
 
@@ -228,7 +230,7 @@ class Loop(Node):
     """for, while and do: `first` says whether the condition comes before the body."""
 
     start: Node | None
-    condition: Node | None
+    condition: Expr | None
     step: Node | None
     body: Node
     first: bool = True
@@ -236,19 +238,19 @@ class Loop(Node):
 
 @dataclass(slots=True)
 class Switch(Node):
-    value: Node
+    value: Expr
     body: list[Node]
 
 
 @dataclass(slots=True)
 class Case(Node):
-    value: Node | None  # None: default
+    value: Expr | None  # None: default
 
 
 @dataclass(slots=True)
 class Jump(Node):
     word: str  # break, continue, return or goto
-    value: Node | None = None
+    value: Expr | None = None
     label: str = ""  # of a goto
 
 

@@ -44,9 +44,9 @@ def assign(mask, new, old):
         return Partly(new, mask)
     if old.__class__ is not Partly and new.__class__ is not Partly:
         return np.where(mask, new, old)
-    value, given = (new.value, new.given) if new.__class__ is Partly else (new, True)
+    value, now = (new.value, new.given) if new.__class__ is Partly else (new, True)
     was, had = (old.value, old.given) if old.__class__ is Partly else (old, True)
-    given = np.where(mask, given, had)
+    given: np.ndarray = np.where(mask, np.asarray(now), np.asarray(had))
     value = np.where(mask, value, was)
     return value if given.all() else Partly(value, given)
 
@@ -126,7 +126,9 @@ def converted(x, of: Scalar, to: Scalar):
 
 def bits_as(x, of: Scalar, to: Scalar, n: int = 0):
     """The same bytes as another type of the same size: as_uint(x); n numbers of it, or 0 for one that is no vector."""
-    bits = np.ascontiguousarray(np.atleast_1d(np.asarray(x)).astype(of.dtype).T)  # a row for each lane
+    bits = np.ascontiguousarray(
+        np.atleast_1d(np.asarray(x)).astype(of.dtype).T
+    )  # a row for each lane
     if bits.ndim == 2 and bits.shape[1] == 3:
         bits = np.pad(bits, ((0, 0), (0, 1)))
     new = bits.view(to.dtype) if bits.ndim == 2 else bits.reshape(-1, 1).view(to.dtype)
@@ -150,7 +152,9 @@ def converted_by(x, of: Scalar, to: Scalar, rounding: str, saturated: bool):
         if not of.whole:
             x = rounded_by(x, of, rounding)
             x = np.where(np.isnan(x), 0, np.asarray(x, np.float64))
-        limited = [wrapped64(min(max(v, to.least), to.most)) for v in map(_whole, np.ravel(x).tolist())]
+        limited = [
+            wrapped64(min(max(v, to.least), to.most)) for v in map(_whole, np.ravel(x).tolist())
+        ]
         found = np.array(limited, np.int64).reshape(np.shape(x))
         return found if np.ndim(x) else found.item()
     near = floating(x, to)
@@ -219,8 +223,12 @@ def shuffled(vectors, at, n):
 
 def _numbers(old, n, of: Scalar, lanes):
     """A copy of a vector to be changed, and which of its numbers have a value (None: all of them)."""
-    given = old.given if old.__class__ is Partly else np.zeros((n, 1), bool) if old is None else None
-    value = old.value if old.__class__ is Partly else np.zeros((n, 1), of.held) if old is None else old
+    given = (
+        old.given if old.__class__ is Partly else np.zeros((n, 1), bool) if old is None else None
+    )
+    value = (
+        old.value if old.__class__ is Partly else np.zeros((n, 1), of.held) if old is None else old
+    )
     out = np.empty((n, max(value.shape[1], lanes)), value.dtype)
     out[:] = value
     if given is not None:
@@ -294,7 +302,11 @@ def ratio(a, b):
 
 
 def dot(a, b):
-    return (a * b).sum(0, dtype=a.dtype) if a.shape[1] > 1 or b.shape[1] > 1 else (a * b).sum(dtype=a.dtype)
+    return (
+        (a * b).sum(0, dtype=a.dtype)
+        if a.shape[1] > 1 or b.shape[1] > 1
+        else (a * b).sum(dtype=a.dtype)
+    )
 
 
 #: What atomic functions store, from the old value and their arguments.
@@ -352,13 +364,15 @@ FUNCTIONS: dict[str, Callable] = {
     "atanpi": _in_double(lambda x: np.arctan(x) / np.pi), "atan2pi": _in_double(lambda y, x: np.arctan2(y, x) / np.pi),
     "pow": _in_double(np.power), "powr": _in_double(np.power), "pown": _in_double(np.power),
     "rootn": _in_double(lambda x, n: np.copysign(np.power(np.abs(x), 1 / n), np.where(n % 2 == 1, x, 1))),
-    "hypot": _in_double(np.hypot), "fabs": np.abs, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint,
+    "hypot": _in_double(np.hypot), "fabs": np.abs, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc,
+    "rint": np.rint,
     "round": lambda x: np.copysign(np.trunc(np.abs(x) + np.nextafter(np.asarray(0.5, np.asarray(x).dtype), 0)), x),
     "fmod": np.fmod, "fmin": np.fmin, "fmax": np.fmax, "copysign": np.copysign, "mad": mad, "fma": fma,
     "rsqrt": _in_double(lambda x: 1 / np.sqrt(x)), "recip": lambda x: 1 / x, "divide": np.true_divide,
     "fdim": lambda a, b: np.where(np.isnan(a) | np.isnan(b), np.nan, np.fmax(a - b, 0)), "nextafter": np.nextafter,
     "maxmag": lambda a, b: _extreme(True, a, b), "minmag": lambda a, b: _extreme(False, a, b),
-    "ldexp": lambda x, n: np.ldexp(np.asarray(x, np.float64), n), "logb": _in_double(lambda x: np.floor(np.log2(np.abs(x)))),
+    "ldexp": lambda x, n: np.ldexp(np.asarray(x, np.float64), n),
+    "logb": _in_double(lambda x: np.floor(np.log2(np.abs(x)))),
     "degrees": _in_double(np.degrees), "radians": _in_double(np.radians),
     "sign": lambda x: np.where(np.isnan(x), 0, np.sign(x)), "mix": lambda a, b, t: a + (b - a) * t,
     "step": lambda edge, x: np.where(x < edge, 0.0, 1.0), "smoothstep": _smooth,
@@ -461,7 +475,7 @@ EACH_TWO: dict[str, Callable] = {
 def _lanes(values, types: tuple[Scalar, ...]) -> list:
     """Values as arrays of one shape, with the numbers that they mean."""
     meant = [unsigned(v) if t.name == "ulong" else v for v, t in zip(values, types, strict=True)]
-    return np.broadcast_arrays(*meant)
+    return list(np.broadcast_arrays(*meant))
 
 
 def _held(numbers: list, to: Scalar, shape: tuple[int, ...]):
@@ -488,6 +502,8 @@ def each(name: str, values, types: tuple[Scalar, ...], to: Scalar, vector: bool)
 def each_two(name: str, values, types: tuple[Scalar, ...], to: Scalar, second: Scalar):
     """Both results of a function of `EACH_TWO`."""
     lanes = _lanes(values, types)
-    found = [EACH_TWO[name](*args) for args in zip(*(x.ravel().tolist() for x in lanes), strict=True)]
+    found = [
+        EACH_TWO[name](*args) for args in zip(*(x.ravel().tolist() for x in lanes), strict=True)
+    ]
     firsts, seconds = zip(*found, strict=True)
     return _held(list(firsts), to, lanes[0].shape), _held(list(seconds), second, lanes[0].shape)

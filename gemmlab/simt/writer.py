@@ -150,7 +150,9 @@ class Writer:
 
     # ---- names
     def declare(self, variable: Variable, **more) -> Holder:
-        found = Holder(variable.name, self.fresh(variable.name), variable.type, space=variable.space, **more)
+        found = Holder(
+            variable.name, self.fresh(variable.name), variable.type, space=variable.space, **more
+        )
         self.holders[variable] = found
         return found
 

@@ -42,7 +42,7 @@ class Outcome:
     """The answer to a request: a `result`, or a `problem` in words and its `kind` ("hang", "crash", "stopped", or the
     name of an error).
 
-    `seen` is what the simulator found in a text of the reader's own, or why it could not look; None if it found nothing.
+    `seen` is what the simulator found in a text of the reader's own, or why it could not look; None if all is well.
     """
 
     arguments: dict

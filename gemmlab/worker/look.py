@@ -38,8 +38,8 @@ def look(kernel: Key, m: int, n: int | None = None, k: int | None = None, params
          source: str | None = None, seconds: float = SECONDS, tiles: int = 1) -> Seen | None:  # fmt: skip
     """Run a text in the simulator on a tile or two of an m x n x k product; None if nothing is wrong.
 
-    `tiles` is how many of them along m and n. A text that the simulator cannot read, or not in `seconds`, gives a `Seen`
-    that says so. Never raises.
+    `tiles` is how many of them along m and n. A text that the simulator cannot read, or not in `seconds`, gives a
+    `Seen` that says so. Never raises.
     """
     try:
         spec = find(kernel)
@@ -95,7 +95,8 @@ def _few_tiles(spec: KernelSpec, params: dict[str, int], sizes: tuple[int, int, 
     steps = params.get("STAGES", 1) + 1
     few = []
     for size, tile, most, least, multiple in zip(
-        sizes, spec.tiles(params), (tiles, tiles, steps), spec.minimum_sizes(params), spec.multiples(params), strict=True
+        sizes, spec.tiles(params), (tiles, tiles, steps), spec.minimum_sizes(params), spec.multiples(params),
+        strict=True,
     ):
         edge = 0 if spec.edges == "pad" else size % tile
         wanted = max(4, most * tile) + edge if tile == 1 else most * tile + edge

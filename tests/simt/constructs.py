@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Constructs of OpenCL C 1.2 that every compiler takes: each sets r, which becomes out[g].
 
 A case is (type of r, text before the kernel, statements, the values of r as PoCL and Intel's runtime compute them). x holds eight floats (0.5, 1.5, ...), y eight ints

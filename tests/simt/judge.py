@@ -13,8 +13,13 @@ from tempfile import mkdtemp
 
 from clang import cindex
 
-_NUMBERS = "char uchar short ushort int uint long ulong float double".split()
-_UNSIGNED = {"uchar": "unsigned char", "ushort": "unsigned short", "uint": "unsigned int", "ulong": "unsigned long"}
+_NUMBERS = ["char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double"]
+_UNSIGNED = {
+    "uchar": "unsigned char",
+    "ushort": "unsigned short",
+    "uint": "unsigned int",
+    "ulong": "unsigned long",
+}
 _LIMITS = """
 #define M_PI 3.14159265358979323846
 #define M_PI_F 3.14159274101257f
@@ -39,12 +44,17 @@ _LIMITS = """
 def header() -> str:
     """What clang's own header declares, as far as kernels here use it."""
     lines = [f"typedef {long} {short};" for short, long in _UNSIGNED.items()]
-    lines += ["typedef unsigned long size_t; typedef long ptrdiff_t; typedef long intptr_t; typedef unsigned long uintptr_t;",
+    lines += ["typedef unsigned long size_t; typedef long ptrdiff_t; typedef long intptr_t;",
+              "typedef unsigned long uintptr_t;",
               "#pragma OPENCL EXTENSION cl_khr_fp64 : enable"]  # fmt: skip
-    lines += [f"typedef {t} {t}{n} __attribute__((ext_vector_type({n})));" for t in _NUMBERS for n in (2, 3, 4, 8, 16)]
+    lines += [
+        f"typedef {t} {t}{n} __attribute__((ext_vector_type({n})));"
+        for t in _NUMBERS
+        for n in (2, 3, 4, 8, 16)
+    ]
     lines += ["typedef uint cl_mem_fence_flags;", _LIMITS]
-    scopes = "work_item work_group device all_svm_devices sub_group".split()
-    orders = "relaxed acquire release acq_rel seq_cst".split()
+    scopes = ["work_item", "work_group", "device", "all_svm_devices", "sub_group"]
+    orders = ["relaxed", "acquire", "release", "acq_rel", "seq_cst"]
     lines += [f"typedef enum memory_scope {{ {', '.join('memory_scope_' + s for s in scopes)} }} memory_scope;",
               f"typedef enum memory_order {{ {', '.join('memory_order_' + s for s in orders)} }} memory_order;",
               "int printf(__constant const char* st, ...) __attribute__((format(printf, 1, 2)));"]  # fmt: skip
@@ -75,7 +85,9 @@ def _index() -> cindex.Index:
     return cindex.Index.create()
 
 
-def judged(text: str, defines: dict[str, object] | None = None, types: bool = False) -> Verdict | None:
+def judged(
+    text: str, defines: dict[str, object] | None = None, types: bool = False
+) -> Verdict | None:
     """What clang says of a text; None if it crashes on it."""
     macros = [f"-D{name}={value}" for name, value in (defines or {}).items()]
     macros += ["-D__OPENCL_VERSION__=300", "-D__opencl_c_named_address_space_builtins=1"]
@@ -97,7 +109,9 @@ def judged(text: str, defines: dict[str, object] | None = None, types: bool = Fa
 def _collect(cursor: cindex.Cursor, found: dict[tuple[int, int], set[str]]) -> None:
     for child in cursor.walk_preorder():
         if child.kind.is_expression() and str(child.location.file) == "k.cl":
-            found.setdefault((child.location.line, child.location.column), set()).add(plain(child.type))
+            found.setdefault((child.location.line, child.location.column), set()).add(
+                plain(child.type)
+            )
 
 
 def plain(of: cindex.Type) -> str:
@@ -108,15 +122,25 @@ def plain(of: cindex.Type) -> str:
         to = of.get_pointee()
         space = next((s for s in ("global", "local", "constant") if f"__{s}" in _outer(to)), "")
         shown = plain(to)
-        return f"{space} {shown}*".strip() if "[" not in shown else f"{space} {shown.replace('[', '(*)[', 1)}".strip()
+        return (
+            f"{space} {shown}*".strip()
+            if "[" not in shown
+            else f"{space} {shown.replace('[', '(*)[', 1)}".strip()
+        )
     if kind.name == "CONSTANTARRAY":
         inner = plain(of.element_type)
         head, _, tail = inner.partition("[")
         return f"{head}[{of.element_count}]{'[' * bool(tail)}{tail}"
     if kind.name in ("EXTVECTOR", "VECTOR"):
         return f"{plain(of.element_type)}{of.element_count}"
-    words = re.sub(r"\b(const|volatile|restrict|__private|__global|__local|__constant)\b", "", of.spelling)
-    words = " ".join(words.split()).replace("signed char", "char") if "unsigned" not in words else " ".join(words.split())
+    words = re.sub(
+        r"\b(const|volatile|restrict|__private|__global|__local|__constant)\b", "", of.spelling
+    )
+    words = (
+        " ".join(words.split()).replace("signed char", "char")
+        if "unsigned" not in words
+        else " ".join(words.split())
+    )
     return next((short for short, long in _UNSIGNED.items() if words == long), words)
 
 

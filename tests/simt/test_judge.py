@@ -25,10 +25,12 @@ from simt.judge import judged
 
 #: What the simulator refuses on purpose although clang takes it, as an extension or with a warning.
 STRICTER = re.compile(
-    "not known to this simulator|cannot have 0 elements|too many values|is no number|#include|twice|# is not known|no '}'"
+    "not known to this simulator|cannot have 0 elements|too many values|is no number|#include|twice|no '}'"
 )
 #: Settings under which each kernel is read.
-SETTINGS = {name: catalog[name].complete(SMALL.get(name) or catalog[name].defaults) for name in catalog}
+SETTINGS = {
+    name: catalog[name].complete(SMALL.get(name) or catalog[name].defaults) for name in catalog
+}
 
 
 def ours(text: str, defines=None) -> tuple[int, str, dict[str, tree.Function]]:
@@ -60,20 +62,31 @@ def differences(text: str, defines=None) -> tuple[list[str], int]:
     assert (line, verdict.line) == (0, 0), (message, verdict.message)
     lines, wrong, count = text.split("\n"), [], 0
     for node in (n for f in functions.values() if f.body for n in f.body.walk()):
-        if not isinstance(node, tree.Expr) or isinstance(node, (tree.Convert, tree.Braces, tree.Text, tree.Part)):
+        if not isinstance(node, tree.Expr) or isinstance(
+            node, (tree.Convert, tree.Braces, tree.Text, tree.Part)
+        ):
             continue
         first = start(node)
         before = lines[first.spot.line - 1][: first.spot.column - 1].rstrip()
         theirs = verdict.types.get((first.spot.line, first.spot.column))
         bracket = first is not node and before.endswith("(")
         shown = str(node.type)
-        if node.spot.macro or first.spot.macro or theirs is None or bracket or "struct" in shown or "union" in shown:
+        if (
+            node.spot.macro
+            or first.spot.macro
+            or theirs is None
+            or bracket
+            or "struct" in shown
+            or "union" in shown
+        ):
             continue
         count += 1
         if "(*)" in shown:  # libclang does not say in which memory the array is
             shown = re.sub("^(local|global|constant) | (?=[(])", "", shown)
         if shown not in theirs:
-            wrong.append(f"{node.spot.line}:{node.spot.column} {tree.written(node)}: {shown}, not {theirs}")
+            wrong.append(
+                f"{node.spot.line}:{node.spot.column} {tree.written(node)}: {shown}, not {theirs}"
+            )
     return wrong, count
 
 

@@ -131,8 +131,12 @@ def test_what_every_compiler_refuses_is_refused(before, body, part):
 
 #: Valid texts that the simulator cannot run: it says so, and where.
 UNKNOWN = [
-    ("__kernel void k(read_only image2d_t i) {}\nint f(read_only image2d_t i) { return get_image_width(i); }", "r = 1;", None),
-    ("", "asm(\"nop\");", "asm"),
+    (
+        "__kernel void k(read_only image2d_t i) {}\nint f(read_only image2d_t i) { return get_image_width(i); }",
+        "r = 1;",
+        None,
+    ),
+    ("", 'asm("nop");', "asm"),
     ("struct B { int a : 3; };", "r = 1;", "a : 3"),
     ("", "switch (g) { case 0: if (r) {\n case 1: r = 2; } }", "case 1"),
     ("typedef int (*F)(int);", "r = 1;", "(*F)"),
@@ -153,22 +157,55 @@ def test_what_is_not_known_is_said(before, body, part):
 
 #: Undefined behaviour that compilers take: statements, a part of the line, the kind and a part of the message.
 FOUND = [
-    ("float4 v; v.x = 1; v.y = 2; v.z = 3;\n r = v.x + v.w;", "v.x + v.w", "uninitialised", "v.w is read"),
+    (
+        "float4 v; v.x = 1; v.y = 2; v.z = 3;\n r = v.x + v.w;",
+        "v.x + v.w",
+        "uninitialised",
+        "v.w is read",
+    ),
     ("float4 s; s.x = 0; s.y = 0; s.z = 0;\n s += 1;", "s += 1", "uninitialised", "s.w is read"),
     ("float4 v; if (g > 2) v.x = 1;\n r = v.x;", "r = v.x", "uninitialised", "v.x is read"),
-    ("float4 a[2]; a[0].x = 1; a[1] = (float4)(0);\n r = a[0].y;", "r = a[0]", "uninitialised", "before it has a value"),
-    ("struct { int a, b; } s; s.a = 1;\n r = s.b;", "r = s.b", "uninitialised", "before it has a value"),
-    ("__local int c; if (g == 0) c = 0; barrier(CLK_LOCAL_MEM_FENCE); atomic_inc(&c);\n r = c;", "r = c;", "race",
-     "without an atomic function"),
-    ("l[g] = 1; barrier(CLK_GLOBAL_MEM_FENCE);\n r = l[7 - g];", "r = l[", "race", "has no CLK_LOCAL_MEM_FENCE"),
+    (
+        "float4 a[2]; a[0].x = 1; a[1] = (float4)(0);\n r = a[0].y;",
+        "r = a[0]",
+        "uninitialised",
+        "before it has a value",
+    ),
+    (
+        "struct { int a, b; } s; s.a = 1;\n r = s.b;",
+        "r = s.b",
+        "uninitialised",
+        "before it has a value",
+    ),
+    (
+        "__local int c; if (g == 0) c = 0; barrier(CLK_LOCAL_MEM_FENCE); atomic_inc(&c);\n r = c;",
+        "r = c;",
+        "race",
+        "without an atomic function",
+    ),
+    (
+        "l[g] = 1; barrier(CLK_GLOBAL_MEM_FENCE);\n r = l[7 - g];",
+        "r = l[",
+        "race",
+        "has no CLK_LOCAL_MEM_FENCE",
+    ),
     ("l[g] = 1;\n r = l[7 - g];", "r = l[", "race", "no barrier between"),
     ("int4 q = (int4)(8)\n / (int4)(g);", "/ (int4)", "division by zero", "divides by zero"),
     ("r = (uint)(-1.0f\n - g);", "- g);", "overflow", "uint has no such number"),
     ("float4 v = (float4)(1);\n r = v[g];", "r = v[g]", None, ""),
     ("for (int i = 0;\n i < 10000; i++) r += i & 1;", "for (int i", "endless loop", "was stopped"),
-    ("event_t e = async_work_group_copy(l, x, 8, 0);\n r = l[7 - g]; wait_group_events(1, &e);", "r = l[", "race",
-     "no barrier between"),
-    ("int f = g; if (g < 3)\n barrier(CLK_LOCAL_MEM_FENCE);", "barrier", "divergent barrier", "3 of the 8"),
+    (
+        "event_t e = async_work_group_copy(l, x, 8, 0);\n r = l[7 - g]; wait_group_events(1, &e);",
+        "r = l[",
+        "race",
+        "no barrier between",
+    ),
+    (
+        "int f = g; if (g < 3)\n barrier(CLK_LOCAL_MEM_FENCE);",
+        "barrier",
+        "divergent barrier",
+        "3 of the 8",
+    ),
 ]
 
 
@@ -187,11 +224,13 @@ def test_undefined_behaviour_is_found(body, part, kind, words):
 RIGHT = [
     "float4 acc[2]; acc[0].x = 0; acc[0].y = 0; acc[0].z = 0; acc[0].w = 0; r = acc[0].x + acc[0].w;",
     "__local float4 t[8]; t[g].x = 1; t[g].y = 2; barrier(CLK_LOCAL_MEM_FENCE); r = t[7 - g].y;",
-    "__local float4 t[2]; if (g < 4) ((__local float*)t)[g] = g; else t[1].x = 1; barrier(CLK_LOCAL_MEM_FENCE); r = t[0].w;",
+    "__local float4 t[2]; if (g < 4) ((__local float*)t)[g] = g; else t[1].x = 1; "
+    "barrier(CLK_LOCAL_MEM_FENCE); r = t[0].w;",
     "float4 v; v.x = g; v.y = 1; r = v.x + v.y;",
     "float4 v; if (g & 1) v.x = 1; else v.x = 2; r = v.x;",
     "l[g] = 1; barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE); r = l[7 - g];",
-    "__local int c; if (g == 0) c = 0; barrier(CLK_LOCAL_MEM_FENCE); atomic_inc(&c); barrier(CLK_LOCAL_MEM_FENCE); r = c;",
+    "__local int c; if (g == 0) c = 0; barrier(CLK_LOCAL_MEM_FENCE); atomic_inc(&c); "
+    "barrier(CLK_LOCAL_MEM_FENCE); r = c;",
     "struct { int a, b; } s, t; s.a = 1; t = s; r = t.a;",
 ]
 
@@ -248,5 +287,9 @@ def test_straight_code_keeps_to_its_time():
     kernel = "__kernel void gemm(int M, int N, int K, __global float* A, __global float* B, __global float* C)"
     start = time.thread_time()
     with pytest.raises(TimeoutError):
-        simt.simulate(1, source=source.replace("__kernel void f(__global uint* o)", kernel).replace("o[", "C["), seconds=0.5)
+        simt.simulate(
+            1,
+            source=source.replace("__kernel void f(__global uint* o)", kernel).replace("o[", "C["),
+            seconds=0.5,
+        )
     assert time.thread_time() - start < 3
