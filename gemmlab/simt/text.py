@@ -432,8 +432,8 @@ class Preprocessor:
             if pasting:
                 pasting = False
                 last = macro.params[-1] if macro.params and macro.variadic else ""
-                if held and out and out[-1].text == "," and token.text == last:  # GNU's `, ##__VA_ARGS__`: without arguments there is no comma
-                    if not part:
+                if held and out and out[-1].text == "," and token.text == last:
+                    if not part:  # GNU's `, ##__VA_ARGS__`: without arguments there is no comma
                         out.pop()
                 elif held and part:
                     part[0] = self._pasted(out.pop(), part[0], spot, hidden)

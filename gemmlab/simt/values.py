@@ -44,6 +44,8 @@ def assign(mask, new, old):
         return Partly(new, mask)
     if old.__class__ is not Partly and new.__class__ is not Partly:
         return np.where(mask, new, old)
+    value: Any
+    was: Any
     value, now = (new.value, new.given) if new.__class__ is Partly else (new, True)
     was, had = (old.value, old.given) if old.__class__ is Partly else (old, True)
     given: np.ndarray = np.where(mask, np.asarray(now), np.asarray(had))
