@@ -232,7 +232,7 @@ def _explain(log: str, source: str) -> str:
     lines = source.splitlines()
     shown, seen = [], set()
     # clang and NVIDIA say "FILE:LINE:COLUMN: error: WORDS", PoCL "error: FILE:LINE:COLUMN: WORDS"
-    for place in re.finditer(r"(error: )?[^\s:]*:(\d+):\d+: (?:fatal )?(error: )?([^\n]*)", log):
+    for place in re.finditer(r"(error: )?[^\s:]*:(\d+):\d+(?: <[^>]*>)?: (?:fatal )?(error: )?([^\n]*)", log):
         number, message = int(place[2]), place[4]
         if not (place[1] or place[3]):
             continue

@@ -169,6 +169,8 @@ class Expressions(Writer):
         return self.number_as(value, BOOL, node)
 
     def _convert(self, node: tree.Convert) -> Value:
+        if isinstance(node.operand, tree.Text):
+            return self.expression(node.operand)
         if isinstance(node.operand.type, Array) and isinstance(node.type, Pointer):
             return Value(self.pointer_to(self.place(node.operand), node).code, node.type)
         if node.type is BOOL:

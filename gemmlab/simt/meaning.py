@@ -155,6 +155,8 @@ def is_zero(node: Expr) -> bool:
 
 def read_only(node: Expr) -> bool:
     """Whether what an expression names can only be read."""
+    if isinstance(node, tree.Text):
+        return True
     if isinstance(node, tree.Name):
         return node.variable.const or node.variable.space == "constant"
     if isinstance(node, (tree.Member, tree.Part)):
@@ -242,6 +244,8 @@ class Meaning:
         """In which memory something lies."""
         if isinstance(node, tree.Name):
             return node.variable.space
+        if isinstance(node, tree.Text):
+            return "constant"
         if isinstance(node, tree.Compound):
             return "private"
         if isinstance(node, tree.Member):

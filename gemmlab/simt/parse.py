@@ -563,11 +563,16 @@ class Parser(Meaning):
             text = token.text
             while self.token.kind == "string":
                 text = text[:-1] + self.next().text[1:]
-            return tree.Text(token.spot, text, type=Pointer(CHAR, "constant", True))
+            return self.string(token, text)
         if self.text == "(" and not isinstance(self.find(token.text), Variable):
             self.next()
             return self.call(token.spot, token.text, self.arguments(token.text))
         return self.named_value(token)
+
+    @staticmethod
+    def string(token: Token, text: str) -> Expr:
+        size = len(unescaped(text[1:-1]).encode()) + 1
+        return tree.Text(token.spot, text, type=Array(CHAR, size))
 
     def named_value(self, token: Token) -> Expr:
         """What a name stands for: a variable, or a number."""
@@ -582,10 +587,8 @@ class Parser(Meaning):
         if token.text == "NULL":
             return tree.Cast(token.spot, tree.Number(token.spot, 0, type=INT), type=Pointer(VOID))
         if token.text == "__func__" and self.function:
-            return tree.Text(
-                token.spot, f'"{self.function.name}"', type=Pointer(CHAR, "constant", True)
-            )
-        if token.text.startswith("CLK_"):
+            return self.string(token, f'"{self.function.name}"')
+        if token.text.startswith(("CLK_NORMALIZED_", "CLK_ADDRESS_", "CLK_FILTER_")):
             raise UnknownError(token.text, token.spot)
         names = [
             n for scope in self.scopes for n, what in scope.items() if not isinstance(what, Type)

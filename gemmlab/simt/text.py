@@ -93,8 +93,8 @@ class Token:
 
 def near(name: str, known: Iterable[str]) -> str:
     """A guess at what was meant by a name."""
-    by_lower = {n.lower(): n for n in known}
-    close = difflib.get_close_matches(name.lower(), by_lower, 1, 0.5)
+    by_lower = {n.lower(): n for n in known if n != name}
+    close = difflib.get_close_matches(name.lower(), by_lower, 1, 0.6)
     return f"; did you mean {by_lower[close[0]]!r}?" if close else ""
 
 

@@ -162,8 +162,9 @@ def converted_by(x, of: Scalar, to: Scalar, rounding: str, saturated: bool):
     near = floating(x, to)
     exact = np.asarray(x, np.longdouble)
     over, under = np.asarray(near, np.longdouble) > exact, np.asarray(near, np.longdouble) < exact
-    down = {"rtn": over, "rtz": over & (exact > 0), "rtp": False, "rte": False}[rounding]
-    up = {"rtp": under, "rtz": under & (exact < 0), "rtn": False, "rte": False}[rounding]
+    nothing = np.zeros_like(over)
+    down = {"rtn": over, "rtz": over & (exact > 0), "rtp": nothing, "rte": nothing}[rounding]
+    up = {"rtp": under, "rtz": under & (exact < 0), "rtn": nothing, "rte": nothing}[rounding]
     inf = to.dtype.type(np.inf)
     return np.where(down, np.nextafter(near, -inf), np.where(up, np.nextafter(near, inf), near))[()]
 

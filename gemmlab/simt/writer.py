@@ -157,4 +157,7 @@ class Writer:
         return found
 
     def holder(self, node: Name) -> Holder:
-        return self.holders[node.variable]
+        found = self.holders.get(node.variable)
+        if found is None:
+            self.fail(node, f"{node.name!r} is read in its own declaration, before it has a value")
+        return found
