@@ -375,7 +375,7 @@ def simulate(
         params: its parameters; None for the defaults, or small tiles where the sizes are too small for these.
         source: another text to run in its place.
         order, seed, groups, limit: as in `run`; seed also draws the inputs. The limit is 512 rounds of a loop, or
-            twice the largest of m, n and k, unless another is given.
+            twice the elements of the largest matrix, unless another is given.
         seconds: of its thread's own time that it may take, so that other work of the machine does not count.
 
     Raises:
@@ -404,7 +404,7 @@ def simulate(
     args.append(c)
     if spec.takes_workspace:
         args.append(_pieces(spec, full, names[6]))
-    machine = _launch(program, args, launch, local, order, seed, groups, limit or max(512, 2 * max(m, n, k)),
+    machine = _launch(program, args, launch, local, order, seed, groups, limit or max(512, 2 * max(m * n, m * k, n * k)),
                       clock)  # fmt: skip
     if spec.needs_fixup(full, frozenset()) and not machine.stop and groups is None:
         fixed = _fixup(spec, full, (m, n, k), args)

@@ -285,10 +285,10 @@ class Wave:
             self.find("division by zero", site, f"{site.text}: {{}} divides by zero", zero, mask, stop=True)
         return np.where(zero, np.ones_like(b), b)
 
-    def endless(self, site: Site, mask) -> None:
+    def stop_loop(self, site: Site, mask) -> None:
         text = (f"this loop has gone round {self.limit:,} times for {{}} and was stopped; if it does end, "
                 "simulate with a higher limit")  # fmt: skip
-        self.find("endless loop", site, text, True, mask, stop=True)
+        self.find("stopped", site, text, True, mask, stop=True)
 
     # ---- control flow
     def branch(self, mask, condition, site: Site):

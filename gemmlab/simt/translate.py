@@ -242,7 +242,7 @@ class Translator(Calls):
         site = self.site("loop", body[0].spot, "goto")
         with self.under("while True:"):
             self.emit(f"{rounds} += 1")
-            self.emit(f"if {rounds} > wave.limit: wave.endless({site}, mask)")
+            self.emit(f"if {rounds} > wave.limit: wave.stop_loop({site}, mask)")
             part: list[Node] = []
             for node in [*body, None]:
                 if node is not None and not isinstance(node, tree.Label):
@@ -400,7 +400,7 @@ class Translator(Calls):
             if node.first:
                 self.leave_unless(node.condition, site)
             self.emit(f"{rounds} += 1")
-            self.emit(f"if {rounds} > wave.limit: wave.endless({site}, mask)")
+            self.emit(f"if {rounds} > wave.limit: wave.stop_loop({site}, mask)")
             self.statement(node.body)
             if self.exits(node.body):
                 self.emit(f"mask = union({before}, mask, {skipped})")

@@ -32,7 +32,7 @@ class Finding:
     """Something that a kernel must not do.
 
     Attributes:
-        kind: "out of bounds", "uninitialised", "race", "divergent barrier", "endless loop", "overflow", "misaligned",
+        kind: "out of bounds", "uninitialised", "race", "divergent barrier", "stopped", "overflow", "misaligned",
             "two writers", "never written" or "division by zero".
         message: a sentence or two, with the work-items; line and column are not repeated in it.
         line, column: where in the kernel's text, from 1; 0 where it is about no line.

@@ -73,7 +73,7 @@ MISTAKES = {
     "one step too many": (changed(NAIVE, ("k < K", "k <= K")), "acc +=", "out of bounds"),
     "an unsigned countdown": (
         changed(NAIVE, ("int k = 0; k < K; k++", "uint k = K - 1; k >= 0; k--")), "acc +=", "out of bounds"),
-    "a loop without a step": (changed(NAIVE, ("k++", "")), "for (int k", "endless loop"),
+    "a loop without a step": (changed(NAIVE, ("k++", "")), "for (int k", "stopped"),
     "m and n exchanged": (changed(NAIVE, ("C[n*M + m]", "C[m*N + n]")), "", "wrong"),
     "a whole number where a float was meant": (changed(NAIVE, ("float acc = 0.0f", "float acc = 1/2"), ("= acc;", "= acc + 1/2 + 0.5f;")), "", "wrong"),
     "a sum shared by all": (
