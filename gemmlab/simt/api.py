@@ -404,8 +404,8 @@ def simulate(
     args.append(c)
     if spec.takes_workspace:
         args.append(_pieces(spec, full, names[6]))
-    machine = _launch(program, args, launch, local, order, seed, groups, limit or max(512, 2 * max(m * n, m * k, n * k)),
-                      clock)  # fmt: skip
+    rounds = limit or max(512, 2 * max(m * n, m * k, n * k))
+    machine = _launch(program, args, launch, local, order, seed, groups, rounds, clock)
     if spec.needs_fixup(full, frozenset()) and not machine.stop and groups is None:
         fixed = _fixup(spec, full, (m, n, k), args)
         machine.findings += [*fixed.findings, *races(fixed.log)]

@@ -415,9 +415,7 @@ class Meaning:
             written_as = plain(one)
             assert isinstance(written_as, Expr)
             to, of = scalar_of(vector.type), scalar_of(written_as.type)
-            if (to.whole and not of.whole) or (
-                of.rank > to.rank and of.whole == to.whole and of.size > to.size
-            ):
+            if (to.whole and not of.whole) or (of.rank > to.rank and of.whole == to.whole):
                 self.fail(f"{op!r} cannot be applied to {an(a.type)} and {an(b.type)}: the number must not be of a "
                           "larger type than those of the vector", spot)  # fmt: skip
             return self.convert(a, vector.type), self.convert(b, vector.type)
@@ -554,20 +552,18 @@ class Meaning:
             node = self.convert(node, to.of)
         return tree.Cast(spot, node, type=to)
 
-    def vector(self, spot: Spot, to: Vector, parts: list[Expr], fill: bool = False) -> Expr:
-        """(float4)(a, b) of numbers and shorter vectors; `fill`: missing numbers are 0, as between { and }."""
+    def vector(self, spot: Spot, to: Vector, parts: list[Expr], exact: bool = False) -> Expr:
+        """(float4)(a, b) of numbers and shorter vectors; one number is used for all, but not if `exact`."""
         parts = [self.decayed(part) for part in parts]
         for part in parts:
             if not isinstance(part.type, (Scalar, Vector)):
                 self.fail(f"{written(part)} is of type {part.type}: that is no number", part.spot)
-        if len(parts) == 1 and isinstance(parts[0].type, Scalar) and not fill:
+        if len(parts) == 1 and isinstance(parts[0].type, Scalar) and not exact:
             return tree.Cast(spot, self.convert(parts[0], to.of), type=to)
         if len(parts) == 1 and parts[0].type == to:
             return parts[0]
         count = sum(length(part.type) for part in parts)
-        if fill and count < to.n:
-            parts = [*parts, *(tree.Number(spot, 0, type=INT) for _ in range(to.n - count))]
-        elif count != to.n:
+        if count != to.n:
             self.fail(f"{an(to)} needs {to.n} numbers, not {count}", spot)
         for part in parts:
             if isinstance(part.type, Vector) and part.type.of != to.of:
@@ -667,7 +663,7 @@ class Meaning:
             match = pattern.fullmatch(name)
             if match:
                 return build(self, spot, name, args, match)
-        if name in builtins.UNKNOWN:
+        if name in builtins.UNKNOWN or name.startswith("__builtin_"):
             raise UnknownError(f"the function {name!r}", spot)
         every = [
             *self.functions,

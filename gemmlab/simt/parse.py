@@ -17,6 +17,7 @@ from .types import (
     BOOL,
     CHAR,
     DOUBLE,
+    EVENT,
     FLOAT,
     HALF,
     INT,
@@ -55,7 +56,7 @@ UNKNOWN = {"asm", "__asm__", "__asm"}
 JUMPS = ("break", "continue", "return", "goto")
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
 KEYWORDS = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, *UNKNOWN, *JUMPS, "if", "else", "for", "while", "do", "switch",
-            "case", "default", "sizeof", "typedef", "__attribute__"}  # fmt: skip
+            "case", "default", "sizeof", "typedef", "__attribute__", "half", "bool", "void"}  # fmt: skip
 #: Operators by how tightly they bind, the loosest first.
 LEVELS = [["||"], ["&&"], ["|"], ["^"], ["&"], ["==", "!="], ["<", ">", "<=", ">="], ["<<", ">>"], ["+", "-"],
           ["*", "/", "%"]]  # fmt: skip
@@ -501,6 +502,8 @@ class Parser(Meaning):
         else:
             of = self.prefix().type
         self.complete(of, spot)
+        if of is VOID:
+            self.fail("void has no size", spot)
         return tree.Number(spot, stride(of), type=ULONG)
 
     def cast_expression(self) -> Expr:
@@ -751,7 +754,7 @@ class Parser(Meaning):
         if self.nesting != level:
             raise UnknownError(f"{token.text!r} inside another statement of its switch", token.spot)
         if value is not None:
-            value = self.convert(value, of)
+            value = self.convert(self.whole(value, "a case"), of)
         at = None if value is None else constant(value)
         if at in cases:
             self.fail(f"this {token.text} stands in line {cases[at]} already", token.spot)
@@ -811,7 +814,8 @@ class Parser(Meaning):
             is_name = self.accept("typedef")
             specified = self.specifiers()
         items: list[tree.Declaration] = []
-        while self.text != ";":
+        more_names = self.text != ";"
+        while more_names:
             one = self.declarator(specified.type, specified.space, specified.const)
             if one.name is None:
                 self.here(f"expected the name of a variable, {self.found()}")
@@ -829,8 +833,7 @@ class Parser(Meaning):
                 raise UnknownError("a function that is declared inside another", one.name.spot)
             else:
                 items.append(self.variable(specified, one, const, more))
-            if not self.accept(","):
-                break
+            more_names = self.accept(",")
         self.expect(";", "after this declaration")
         return tree.Declarations(spot, items)
 
@@ -923,12 +926,9 @@ class Parser(Meaning):
                     self.fail(f"one value is expected here, not {len(value.items)}", value.spot)
                 return self.initialised(of, value.items[0], name)
             if isinstance(of, Vector):
-                items = [
-                    i.items[0] if isinstance(i, tree.Braces) and i.items else i for i in value.items
-                ]
-                if len(items) == 1 and isinstance(items[0].type, Vector):
-                    return of, self.convert(items[0], of)
-                return of, self.vector(value.spot, of, items, fill=True)
+                if any(isinstance(item, tree.Braces) for item in value.items):
+                    self.fail(f"the numbers of {an(of)} have no brackets of their own", value.spot)
+                return of, self.vector(value.spot, of, value.items, exact=True)
             return Filler(self, value).fill(of), value
         if isinstance(of, Array):
             if not isinstance(value, tree.Text):
@@ -1005,9 +1005,8 @@ class Parser(Meaning):
         depth = len(self.scopes)
         try:
             for param in params:
-                if not param.name:
-                    self.fail("a parameter has no name", param.spot)
-                self.declare(Token("name", param.name, param.spot), param.variable)
+                if param.name:
+                    self.declare(Token("name", param.name, param.spot), param.variable)
             mine.body = self.block()
             for jump in self.gotos:
                 if jump.label not in self.labels:
@@ -1063,7 +1062,7 @@ class Parser(Meaning):
                 self.fail(
                     f"the parameter {param.name!r} of a kernel cannot point to pointers", param.spot
                 )
-            if of is BOOL or of is HALF or param.variable.name in self.sized:
+            if of is BOOL or of is HALF or of == EVENT or param.variable.name in self.sized:
                 why = "its size depends on the device"
                 self.fail(f"the parameter {param.name!r} of a kernel cannot be {an(of)}: {why}", param.spot)
 

@@ -181,6 +181,7 @@ WORDS: dict[str, Scalar] = {
     "long unsigned": ULONG, "int long unsigned": ULONG,
     "float": FLOAT, "double": DOUBLE,
 }  # fmt: skip
+WORDS |= {words.replace("long", "long long"): of for words, of in WORDS.items() if "long" in words}
 OPAQUE = {"event_t", "sampler_t", "image1d_t", "image1d_array_t", "image1d_buffer_t", "image2d_t", "image2d_array_t",
           "image3d_t"}  # fmt: skip
 _VECTOR = re.compile(r"([a-z]+)(2|3|4|8|16)")
