@@ -177,6 +177,19 @@ class ProductRun(Run):
             more = f" and {many - 1:,} more elements are" if many > 1 else " is"
             message = f"{memory.name}({row}, {column}){more} never stored"
             self.findings.append(Finding("never written", message, count=many))
+        if not self.ok:
+            self.findings = [*self._redefined(), *self.findings]
+
+    def _redefined(self) -> list[Finding]:
+        """Parameters that the text sets itself: a reason for much that is wrong."""
+        found = []
+        for name, value in self.params.items():
+            macro = self.macros.get(name)
+            text = "".join(t.text for t in macro.body) if macro else ""
+            if macro and macro.line and text != str(value):
+                message = f"the text sets {name} to {text} itself, but is launched for {name}={value}"
+                found.append(Finding("redefined", message, macro.line, 1))
+        return found
 
     @property
     def ok(self) -> bool:

@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """Small texts, right and wrong, of which clang is asked: before the kernel, and statements."""
 
 SNIPPETS: list[tuple[str, str]] = [

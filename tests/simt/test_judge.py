@@ -27,7 +27,8 @@ from simt.judge import judged
 #: What the simulator refuses on purpose although clang takes it, as an extension or with a warning.
 STRICTER = re.compile(
     "not known to this simulator|cannot have 0 elements|too many values|one value is expected|has no element|"
-    "not one character|that is no number|is no number|#include|twice|expected '{', found 'case'|takes a pointer to int|no '}'"
+    "not one character|that is no number|is no number|#include|twice|expected '{', found 'case'|"
+    "takes a pointer to int|no '}'"
 )
 #: Settings under which each kernel is read.
 SETTINGS = {

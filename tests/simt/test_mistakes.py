@@ -161,3 +161,9 @@ def test_a_right_kernel_is_right(name):
     for order in ("lockstep", "warps"):
         run = simt.simulate(2, 16, 24, 16, {"TS": 8}, product(RIGHT[name]), order=order)
         assert run.ok, run.verdict
+
+
+def test_a_parameter_that_the_text_sets_itself_is_named():
+    run = simt.simulate(2, 16, 24, 16, {"TS": 8}, "#undef TS\n#define TS 4\n" + product(TILED.replace("[8][8]", "[TS][TS]")))
+    assert run.findings[0].kind == "redefined" and run.findings[0].line == 2
+    assert run.findings[0].message == "the text sets TS to 4 itself, but is launched for TS=8"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from simt.cases import product
@@ -157,3 +160,22 @@ def test_preprocessor(text, expected):
 )  # fmt: skip
 def test_constants(text, value):
     assert constant(Parser(Preprocessor().run(text)).whole_expression()) == value
+
+
+WITHOUT_NUMPY = """
+import importlib, sys, types
+sys.modules["numpy"] = None
+for name in ("gemmlab", "gemmlab.simt"):
+    sys.modules[name] = package = types.ModuleType(name)
+    package.__path__ = [name.replace(".", "/")]
+from gemmlab.simt.parse import Parser
+from gemmlab.simt.text import Preprocessor
+functions, _ = Parser(Preprocessor().run("__kernel void f(__global float4* a) { a[0].x += 1; }")).file()
+print(functions["f"].body.body[0].type)
+"""
+
+
+def test_the_tree_with_its_types_needs_no_numpy():
+    here = Path(simt.__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-c", WITHOUT_NUMPY], cwd=here, capture_output=True, text=True, check=False)
+    assert done.stdout == "float\n", done.stderr
