@@ -40,12 +40,12 @@ notebooks: $(VENV)/test.done
 	$(BIN)/python notebooks/rebuild.py
 
 tables: $(VENV)/test.done
-	$(BIN)/python docs/tables.py
+	$(BIN)/python tools/tables.py
 
 # The README's pictures: the explorer as a browser shows it, and the recorded ladder.
 pictures: $(VENV)/test.done
 	$(BIN)/python tests/browser/screenshot.py --readme notebooks/pictures/explorer.png
-	$(BIN)/python docs/tables.py --pictures notebooks/pictures
+	$(BIN)/python tools/tables.py --pictures notebooks/pictures
 
 bench: $(VENV)/lab.done
 	$(BIN)/python -m gemmlab bench

@@ -18,7 +18,7 @@
 //        +--+-----+   +-----+
 
 #ifndef TS
-#define TS 32 // side of the square tiles of A, B and C, in elements
+#define TS 32 // side of the square tiles of A, B and C, in elements [4, 8, 12, 16, 20, 24, 32]
 #endif
 
 __kernel __attribute__((reqd_work_group_size(TS, TS, 1)))

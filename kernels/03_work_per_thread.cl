@@ -5,7 +5,7 @@
 //           work-items than elements in a tile, the loads become a loop.
 // Costs:    2*TS*TS floats of local memory, WPT accumulators; 2/TS global loads
 //           and 1 + 1/WPT local loads per multiply-add; 2 barriers per tile.
-// Requires: M, N and K multiples of TS; TS a multiple of WPT.
+// Requires: M, N and K multiples of TS.
 //
 //    tile of C, TS = 8, WPT = 4: a work-group is TS x TS/WPT = 8 x 2 work-items
 //
@@ -16,14 +16,14 @@
 //    work-items still touch neighbouring elements.
 
 #ifndef TS
-#define TS 32 // side of the square tiles of A, B and C, in elements
+#define TS 32 // side of the square tiles of A, B and C, in elements [4, 8, 12, 16, 20, 24, 32, 64]
 #endif
 #ifndef WPT
-#define WPT 8 // elements of C a work-item computes, all in one row
+#define WPT 8 // elements of C a work-item computes, all in one row [1, 2, 4, 8, 16]
 #endif
 
 #if !(TS % WPT == 0)
-#error TS must be a multiple of WPT
+#error TS is not a multiple of WPT
 #endif
 
 #define RTS (TS/WPT) // columns of work-items in a work-group

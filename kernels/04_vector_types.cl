@@ -5,7 +5,7 @@
 //           memory, so that one vector instruction moves them all.
 // Costs:    2*TS*TS floats of local memory, WIDTH accumulators; 2/TS global and
 //           1 + 1/WIDTH local loads per multiply-add; 2 barriers per tile.
-// Requires: M, N and K multiples of TS; TS a multiple of WIDTH.
+// Requires: M, N and K multiples of TS.
 //
 //    tile of C, TS = 8, WIDTH = 4: a work-group is TS/WIDTH x TS = 2 x 8 work-items
 //
@@ -16,17 +16,17 @@
 //        4  b . . .
 
 #ifndef TS
-#define TS 32 // side of the square tiles of A, B and C, in elements
+#define TS 32 // side of the square tiles of A, B and C, in elements [8, 16, 24, 32, 64]
 #endif
 #ifndef WIDTH
-#define WIDTH 4 // floats in a vector: 1, 2, 4 or 8
+#define WIDTH 4 // floats in a vector [1, 2, 4, 8]
 #endif
 
 #if !(8 % WIDTH == 0)
-#error WIDTH must be 1, 2, 4 or 8
+#error WIDTH is none of 1, 2, 4 and 8
 #endif
 #if !(TS % WIDTH == 0)
-#error TS must be a multiple of WIDTH
+#error TS is not a multiple of WIDTH
 #endif
 
 #if WIDTH == 1

@@ -5,8 +5,7 @@
 //           transpose, N x K, so that its tile is loaded down columns as A's is.
 // Costs:    TS*TSK + TS*(TSK + PAD) floats of local memory, WPT accumulators;
 //           2/TS global and 1 + 1/WPT local loads per multiply-add.
-// Requires: M and N multiples of TS, K of TSK; TS a multiple of WPT; TSK a
-//           multiple of TS/WPT, so that every work-item loads equally much.
+// Requires: M and N multiples of TS, K of TSK. B transposed, N x K.
 //
 //    Btile, [n][k], TSK = 4, PAD = 1      Neighbours load neighbouring n: they
 //                                         store down a column of this picture,
@@ -15,23 +14,23 @@
 //        2   k0 k1 k2 k3 --               into the same bank of local memory.
 
 #ifndef TS
-#define TS 32 // side of the square tile of C, in elements
+#define TS 32 // side of the square tile of C, in elements [8, 16, 32, 64]
 #endif
 #ifndef TSK
-#define TSK 16 // depth of the tiles of A and B, in steps of k
+#define TSK 16 // depth of the tiles of A and B, in steps of k [8, 16, 32]
 #endif
 #ifndef WPT
-#define WPT 8 // elements of C a work-item computes, all in one row
+#define WPT 8 // elements of C a work-item computes, all in one row [1, 2, 4, 8, 16]
 #endif
 #ifndef PAD
-#define PAD 2 // floats added to each row of Btile against bank conflicts
+#define PAD 2 // floats added to each row of Btile against bank conflicts [0, 1, 2]
 #endif
 
 #if !(TS % WPT == 0)
-#error TS must be a multiple of WPT
+#error TS is not a multiple of WPT
 #endif
 #if !(TSK % (TS / WPT) == 0)
-#error TSK must be a multiple of TS/WPT
+#error TSK is not a multiple of the columns of work-items, TS over WPT
 #endif
 
 #define RTS (TS/WPT) // columns of work-items in a work-group

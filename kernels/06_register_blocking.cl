@@ -6,9 +6,7 @@
 // Costs:    TSK*TSM + TSN*(TSK + PAD) floats of local memory, WPTM*WPTN
 //           accumulators and WPTM + WPTN registers; 1/TSM + 1/TSN global and
 //           1/WPTM + 1/WPTN local loads per multiply-add.
-// Requires: M and N multiples of TSM and TSN, K of TSK; TSM = TSN, because both
-//           tiles are filled by the same loop; TSM a multiple of WPTM, TSN of
-//           WPTN; a tile's elements shared out evenly among the work-items.
+// Requires: M, N and K multiples of TSM, TSN and TSK. B transposed, N x K.
 //
 //    tile of C, TSM = TSN = 8, WPTM = WPTN = 2: 4 x 4 work-items
 //
@@ -19,41 +17,41 @@
 //    a b c d a b c d
 
 #ifndef TSM
-#define TSM 128 // rows of the tile of C
+#define TSM 128 // rows of the tile of C [32, 64, 128, 160]
 #endif
 #ifndef TSN
-#define TSN 128 // columns of the tile of C
+#define TSN 128 // columns of the tile of C [32, 64, 128, 160]
 #endif
 #ifndef TSK
-#define TSK 16 // depth of the tiles of A and B, in steps of k
+#define TSK 16 // depth of the tiles of A and B, in steps of k [8, 16, 32]
 #endif
 #ifndef WPTM
-#define WPTM 8 // rows of C a work-item computes
+#define WPTM 8 // rows of C a work-item computes [2, 4, 8, 10]
 #endif
 #ifndef WPTN
-#define WPTN 8 // columns of C a work-item computes
+#define WPTN 8 // columns of C a work-item computes [2, 4, 8, 10]
 #endif
 #ifndef PAD
-#define PAD 2 // floats added to each row of Btile against bank conflicts
+#define PAD 2 // floats added to each row of Btile against bank conflicts [0, 1, 2]
 #endif
 #ifndef UNROLL
-#define UNROLL 4 // steps of k that the compiler lays out in one turn of the loop
+#define UNROLL 4 // steps of k that the compiler lays out in one turn of the loop [1, 4, 16]
 #endif
 
 #if !(TSM == TSN)
-#error TSM must equal TSN
+#error TSM and TSN differ; this kernel fills both tiles with one loop (10 does not)
 #endif
 #if !(TSM % WPTM == 0)
-#error TSM must be a multiple of WPTM
+#error TSM is not a multiple of WPTM
 #endif
 #if !(TSN % WPTN == 0)
-#error TSN must be a multiple of WPTN
+#error TSN is not a multiple of WPTN
 #endif
 #if !((TSK * WPTM * WPTN) % TSN == 0)
-#error TSK*WPTM*WPTN must be a multiple of TSN
+#error uneven shares of a tile: TSK times WPTM times WPTN is not a multiple of TSN
 #endif
 #if !(TSK % UNROLL == 0)
-#error TSK must be a multiple of UNROLL
+#error TSK is not a multiple of UNROLL
 #endif
 
 #define RTSM (TSM/WPTM)   // rows of work-items in a work-group

@@ -17,68 +17,68 @@
 //                           asks lane 0, 1, 2, 3 in turn, and has b0 b1 b2 b3.
 
 #ifndef TSM
-#define TSM 128 // rows of the tile of C
+#define TSM 128 // rows of the tile of C [32, 64, 128, 160]
 #endif
 #ifndef TSN
-#define TSN 128 // columns of the tile of C
+#define TSN 128 // columns of the tile of C [32, 64, 128, 160]
 #endif
 #ifndef TSK
-#define TSK 16 // depth of the tiles of A and B, in steps of k
+#define TSK 16 // depth of the tiles of A and B, in steps of k [8, 16, 32]
 #endif
 #ifndef WPTM
-#define WPTM 8 // rows of C a work-item computes
+#define WPTM 8 // rows of C a work-item computes [2, 4, 8, 10]
 #endif
 #ifndef WPTN
-#define WPTN 8 // columns of C a work-item computes
+#define WPTN 8 // columns of C a work-item computes [2, 4, 8, 10]
 #endif
 #ifndef WIDTH
-#define WIDTH 4 // floats in a vector loaded from global memory: 1, 2, 4 or 8
+#define WIDTH 4 // floats in a vector loaded from global memory [1, 2, 4, 8]
 #endif
 #ifndef READONLY
-#define READONLY 0 // 1: load A and B through the read-only cache where the device can
+#define READONLY 0 // 1: load A and B through the read-only cache where the device can [0, 1]
 #endif
 #ifndef SHUFFLE
-#define SHUFFLE 0 // 1: share B among neighbours from register to register where the device can
+#define SHUFFLE 0 // 1: share B among neighbours from register to register where the device can [0, 1]
 #endif
 #ifndef UNROLL
-#define UNROLL 4 // steps of k that the compiler lays out in one turn of the loop
+#define UNROLL 4 // steps of k that the compiler lays out in one turn of the loop [1, 4, 16]
 #endif
 
 #if !(TSM == TSN)
-#error TSM must equal TSN
+#error TSM and TSN differ; this kernel fills both tiles with one loop (10 does not)
 #endif
 #if !(8 % WIDTH == 0)
-#error WIDTH must be 1, 2, 4 or 8
+#error WIDTH is none of 1, 2, 4 and 8
 #endif
 #if !(TSM % WPTM == 0)
-#error TSM must be a multiple of WPTM
+#error TSM is not a multiple of WPTM
 #endif
 #if !(TSN % WPTN == 0)
-#error TSN must be a multiple of WPTN
+#error TSN is not a multiple of WPTN
 #endif
 #if !(TSM % WIDTH == 0)
-#error TSM must be a multiple of WIDTH
+#error TSM is not a multiple of WIDTH
 #endif
 #if !(TSN % WIDTH == 0)
-#error TSN must be a multiple of WIDTH
+#error TSN is not a multiple of WIDTH
 #endif
 #if !((TSK * WPTM * WPTN) % (TSN * WIDTH) == 0)
-#error TSK*WPTM*WPTN must be a multiple of TSN*WIDTH
+#error uneven shares of a tile: TSK times WPTM times WPTN is not a multiple of TSN times WIDTH
 #endif
 #if !(TSK % UNROLL == 0)
-#error TSK must be a multiple of UNROLL
+#error TSK is not a multiple of UNROLL
 #endif
 #if !(READONLY < 2)
-#error READONLY must be 0 or 1
+#error READONLY is neither 0 nor 1
 #endif
 #if !(SHUFFLE < 2)
-#error SHUFFLE must be 0 or 1
+#error SHUFFLE is neither 0 nor 1
 #endif
 #if !(SHUFFLE * WPTN <= TSM / WPTM)
-#error SHUFFLE needs WPTN to be at most TSM/WPTM
+#error SHUFFLE needs WPTN to be at most TSM over WPTM
 #endif
 #if !(SHUFFLE * 32 % (TSM / WPTM) == 0)
-#error SHUFFLE needs TSM/WPTM to divide 32
+#error SHUFFLE needs TSM over WPTM to divide 32
 #endif
 
 #if WIDTH == 1

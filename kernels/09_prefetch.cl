@@ -6,9 +6,7 @@
 // Costs:    2*TSK*(TSM + TSN) floats of local memory, twice as much as before,
 //           WPTM*WPTN accumulators and WPTM + WPTN registers; 1/TSM + 1/TSN global
 //           and 1/WPTM + 1/WPTN local loads per multiply-add.
-// Requires: as 07_wide_loads: M and N multiples of TSM = TSN, K of TSK; TSM a
-//           multiple of WPTM and WIDTH, TSN of WPTN and WIDTH; the vectors shared
-//           out evenly.
+// Requires: M, N and K multiples of TSM, TSN and TSK. B transposed, N x K.
 //
 //    time  ------------------------------------------------------------->
 //    load     tile 0 | tile 1    | tile 2    | tile 3    |
@@ -16,50 +14,50 @@
 //    buffer filled 0 | 1         | 0         | 1         |
 
 #ifndef TSM
-#define TSM 128 // rows of the tile of C
+#define TSM 128 // rows of the tile of C [32, 64, 128, 160]
 #endif
 #ifndef TSN
-#define TSN 128 // columns of the tile of C
+#define TSN 128 // columns of the tile of C [32, 64, 128, 160]
 #endif
 #ifndef TSK
-#define TSK 16 // depth of the tiles of A and B, in steps of k
+#define TSK 16 // depth of the tiles of A and B, in steps of k [8, 16, 32]
 #endif
 #ifndef WPTM
-#define WPTM 8 // rows of C a work-item computes
+#define WPTM 8 // rows of C a work-item computes [2, 4, 8, 10]
 #endif
 #ifndef WPTN
-#define WPTN 8 // columns of C a work-item computes
+#define WPTN 8 // columns of C a work-item computes [2, 4, 8, 10]
 #endif
 #ifndef WIDTH
-#define WIDTH 4 // floats in a vector loaded from global memory: 1, 2, 4 or 8
+#define WIDTH 4 // floats in a vector loaded from global memory [1, 2, 4, 8]
 #endif
 #ifndef UNROLL
-#define UNROLL 4 // steps of k that the compiler lays out in one turn of the loop
+#define UNROLL 4 // steps of k that the compiler lays out in one turn of the loop [1, 4, 16]
 #endif
 
 #if !(TSM == TSN)
-#error TSM must equal TSN
+#error TSM and TSN differ; this kernel fills both tiles with one loop (10 does not)
 #endif
 #if !(8 % WIDTH == 0)
-#error WIDTH must be 1, 2, 4 or 8
+#error WIDTH is none of 1, 2, 4 and 8
 #endif
 #if !(TSM % WPTM == 0)
-#error TSM must be a multiple of WPTM
+#error TSM is not a multiple of WPTM
 #endif
 #if !(TSN % WPTN == 0)
-#error TSN must be a multiple of WPTN
+#error TSN is not a multiple of WPTN
 #endif
 #if !(TSM % WIDTH == 0)
-#error TSM must be a multiple of WIDTH
+#error TSM is not a multiple of WIDTH
 #endif
 #if !(TSN % WIDTH == 0)
-#error TSN must be a multiple of WIDTH
+#error TSN is not a multiple of WIDTH
 #endif
 #if !((TSK * WPTM * WPTN) % (TSN * WIDTH) == 0)
-#error TSK*WPTM*WPTN must be a multiple of TSN*WIDTH
+#error uneven shares of a tile: TSK times WPTM times WPTN is not a multiple of TSN times WIDTH
 #endif
 #if !(TSK % UNROLL == 0)
-#error TSK must be a multiple of UNROLL
+#error TSK is not a multiple of UNROLL
 #endif
 
 #if WIDTH == 1

@@ -6,7 +6,7 @@
 //           likes it best of all, for its local memory is ordinary memory anyway.
 // Costs:    no local memory, no barrier, RX*RY accumulators and RX + 1 registers;
 //           1/RX + 1/RY global loads per multiply-add.
-// Requires: M and N multiples of RX*GX and RY*GY, K of RK; RX a multiple of WIDTH.
+// Requires: M and N multiples of RX*GX and RY*GY, K of RK.
 //           B transposed, N x K, so that RY neighbours lie side by side; with
 //           TRANSPOSED = 0 as it is, K x N, where a work-item goes down RY columns.
 //
@@ -21,35 +21,35 @@
 //      +--+    +--+
 
 #ifndef RX
-#define RX 8 // rows of C a work-item computes
+#define RX 8 // rows of C a work-item computes [4, 8, 16, 32, 48]
 #endif
 #ifndef RY
-#define RY 4 // columns of C a work-item computes
+#define RY 4 // columns of C a work-item computes [2, 4, 8, 12]
 #endif
 #ifndef RK
-#define RK 1 // steps of k in one turn of the loop
+#define RK 1 // steps of k in one turn of the loop [1, 2, 4]
 #endif
 #ifndef WIDTH
-#define WIDTH 4 // floats in a vector: 1, 2, 4, 8 or 16
+#define WIDTH 4 // floats in a vector [1, 2, 4, 8, 16]
 #endif
 #ifndef GX
-#define GX 8 // rows of work-items in a work-group
+#define GX 8 // rows of work-items in a work-group [1, 2, 4, 8, 16]
 #endif
 #ifndef GY
-#define GY 8 // columns of work-items
+#define GY 8 // columns of work-items [1, 4, 8, 16]
 #endif
 #ifndef TRANSPOSED
-#define TRANSPOSED 1 // 1: B is N x K; 0: B is K x N
+#define TRANSPOSED 1 // 1: B is N x K; 0: B is K x N [0, 1]
 #endif
 
 #if !(16 % WIDTH == 0)
-#error WIDTH must be 1, 2, 4, 8 or 16
+#error WIDTH is none of 1, 2, 4, 8 and 16
 #endif
 #if !(RX % WIDTH == 0)
-#error RX must be a multiple of WIDTH
+#error RX is not a multiple of WIDTH
 #endif
 #if !(TRANSPOSED < 2)
-#error TRANSPOSED must be 0 or 1
+#error TRANSPOSED is neither 0 nor 1
 #endif
 
 #define JOIN2(a, b) a##b

@@ -6,7 +6,7 @@
 // Costs:    as 03, and a comparison or two for each load and store; work-items of
 //           one warp that answer differently go separate ways for a moment. In
 //           the last tiles, multiply-adds with zero.
-// Requires: nothing of M, N and K; TS a multiple of WPT.
+// Requires: nothing of M, N and K.
 //
 //    3 x 3 with tiles of 2:    1 2 | 3 .     The guards of A and of B differ: A's
 //                              4 5 | 6 .     row and B's column stay the same all
@@ -15,14 +15,14 @@
 //                              . . | . .     leave the matrix in that direction.
 
 #ifndef TS
-#define TS 32 // side of the square tiles of A, B and C, in elements
+#define TS 32 // side of the square tiles of A, B and C, in elements [4, 8, 12, 16, 20, 24, 32, 64]
 #endif
 #ifndef WPT
-#define WPT 8 // elements of C a work-item computes, all in one row
+#define WPT 8 // elements of C a work-item computes, all in one row [1, 2, 4, 8, 16]
 #endif
 
 #if !(TS % WPT == 0)
-#error TS must be a multiple of WPT
+#error TS is not a multiple of WPT
 #endif
 
 #define RTS (TS/WPT) // columns of work-items in a work-group

@@ -8,8 +8,7 @@
 //           WPTM + WPTN registers; 1/TSM + 1/TSN global and 1/WPTM + 1/WPTN local
 //           loads per multiply-add, floats one by one: a shifted tile begins
 //           anywhere, and a vector may not. No copies.
-// Requires: M >= TSM, N >= TSN, any K; TSM a multiple of WPTM, TSN of WPTN; the
-//           floats of a tile shared out evenly. B transposed, N x K.
+// Requires: M >= TSM, N >= TSN, any K. B transposed, N x K.
 //
 //    M = 5, TSM = 2:   row  0 | tile 0        The last tile would own row 4 and one
 //                           1 |               that does not exist. It moves up by
@@ -18,38 +17,38 @@
 //                           4     |
 
 #ifndef TSM
-#define TSM 128 // rows of the tile of C
+#define TSM 128 // rows of the tile of C [32, 64, 128, 160]
 #endif
 #ifndef TSN
-#define TSN 128 // columns of the tile of C
+#define TSN 128 // columns of the tile of C [32, 64, 128, 160]
 #endif
 #ifndef TSK
-#define TSK 16 // depth of the tiles of A and B, in steps of k
+#define TSK 16 // depth of the tiles of A and B, in steps of k [8, 16, 32]
 #endif
 #ifndef WPTM
-#define WPTM 8 // rows of C a work-item computes
+#define WPTM 8 // rows of C a work-item computes [2, 4, 8, 10]
 #endif
 #ifndef WPTN
-#define WPTN 8 // columns of C a work-item computes
+#define WPTN 8 // columns of C a work-item computes [2, 4, 8, 10]
 #endif
 #ifndef UNROLL
-#define UNROLL 4 // steps of k that the compiler lays out in one turn of the loop
+#define UNROLL 4 // steps of k that the compiler lays out in one turn of the loop [1, 4, 16]
 #endif
 
 #if !(TSM % WPTM == 0)
-#error TSM must be a multiple of WPTM
+#error TSM is not a multiple of WPTM
 #endif
 #if !(TSN % WPTN == 0)
-#error TSN must be a multiple of WPTN
+#error TSN is not a multiple of WPTN
 #endif
 #if !((TSK * WPTM * WPTN) % TSN == 0)
-#error TSK*WPTM*WPTN must be a multiple of TSN
+#error uneven shares of a tile: TSK times WPTM times WPTN is not a multiple of TSN
 #endif
 #if !((TSK * WPTM * WPTN) % TSM == 0)
-#error TSK*WPTM*WPTN must be a multiple of TSM
+#error uneven shares of a tile: TSK times WPTM times WPTN is not a multiple of TSM
 #endif
 #if !(TSK % UNROLL == 0)
-#error TSK must be a multiple of UNROLL
+#error TSK is not a multiple of UNROLL
 #endif
 
 #define RTSM (TSM/WPTM)   // rows of work-items in a work-group

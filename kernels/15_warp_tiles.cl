@@ -6,55 +6,54 @@
 //           neighbouring floats from local memory by one instruction.
 // Costs:    2*TSK*(TSM + TSN) floats of local memory, WPTM*WPTN accumulators and WPTM + WPTN
 //           registers; 1/TSM + 1/TSN global and 1/WPTM + 1/WPTN local loads per multiply-add.
-// Requires: M, N and K multiples of TSM, TSN and TSK (padded to them); whole warps of 32 in
-//           the tile, WPTM and WPTN multiples of 4; the vectors shared out evenly.
+// Requires: M, N and K multiples of TSM, TSN and TSK (padded to them). B transposed.
 //
 //     0  8 16 24 |  0  8 16 24    a warp's block, WARPM = 8, WPTM = WPTN = 8, LWIDTH = 4:
 //     1  9 17 25 |  1  9 17 25    a number is 4 x 4 elements of that work-item, which has
 //     ... to 31, and once more    four such parts; neighbours read neighbouring vectors
 
 #ifndef TSM
-#define TSM 128 // rows of the tile of C
+#define TSM 128 // rows of the tile of C [32, 64, 128, 256]
 #endif
 #ifndef TSN
-#define TSN 128 // columns of the tile of C
+#define TSN 128 // columns of the tile of C [32, 64, 128]
 #endif
 #ifndef TSK
-#define TSK 16 // depth of the tiles of A and B, in steps of k
+#define TSK 16 // depth of the tiles of A and B, in steps of k [8, 16, 32]
 #endif
 #ifndef WPTM
-#define WPTM 8 // rows of C a work-item computes
+#define WPTM 8 // rows of C a work-item computes [4, 8, 16]
 #endif
 #ifndef WPTN
-#define WPTN 8 // columns of C a work-item computes
+#define WPTN 8 // columns of C a work-item computes [4, 8]
 #endif
 #ifndef WARPM
-#define WARPM 8 // rows of work-items in a warp of 32
+#define WARPM 8 // rows of work-items in a warp of 32 [4, 8, 16, 32]
 #endif
 #ifndef LWIDTH
-#define LWIDTH 4 // floats in a vector loaded from local memory: 1 or 4
+#define LWIDTH 4 // floats in a vector loaded from local memory [1, 4]
 #endif
 #ifndef UNROLL
-#define UNROLL 4 // steps of k that the compiler lays out in one turn of the loop
+#define UNROLL 4 // steps of k that the compiler lays out in one turn of the loop [1, 4, 16]
 #endif
 
 #if !(32 % WARPM == 0)
-#error WARPM must divide 32
+#error WARPM does not divide 32
 #endif
 #if !(TSM % (WPTM * WARPM) == 0)
-#error TSM must be a multiple of WPTM*WARPM
+#error TSM is not a multiple of WPTM*WARPM
 #endif
 #if !(TSN * WARPM % (WPTN * 32) == 0)
-#error TSN*WARPM must be a multiple of WPTN*32
+#error TSN is not a multiple of WPTN times 32 over WARPM
 #endif
 #if !(WPTM % 4 + WPTN % 4 == 0)
-#error WPTM and WPTN must be multiples of 4
+#error WPTM and WPTN are not both multiples of 4
 #endif
 #if !(TSK * WPTM * WPTN % (TSM * 4) + TSK * WPTM * WPTN % (TSN * 4) == 0)
-#error TSK*WPTM*WPTN must be a multiple of TSM*4 and of TSN*4
+#error uneven shares of a tile: TSK times WPTM times WPTN is not a multiple of TSM times 4 and of TSN times 4
 #endif
 #if !((LWIDTH - 1) * (LWIDTH - 4) == 0)
-#error LWIDTH must be 1 or 4
+#error LWIDTH is neither 1 nor 4
 #endif
 
 #if LWIDTH == 1

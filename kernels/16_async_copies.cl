@@ -7,39 +7,38 @@
 //           registers for a block of 16 x 8.
 // Costs:    STAGES*TSK*(TSM + TSN) floats of local memory, WPTM*8 accumulators and 2*(WPTM + 8)
 //           registers; 1/TSM + 1/TSN global and 1/WPTM + 1/8 local loads per multiply-add.
-// Requires: M, N and K multiples of TSM, TSN and TSK (padded to them); tiles made of the blocks
-//           of warps, 64 x 4*WPTM elements; the vectors shared out evenly.
+// Requires: M, N and K multiples of TSM, TSN and TSK (padded to them). B transposed.
 //
 //    multiplied          tile 0    tile 1    tile 2       STAGES = 3: each copy has the
 //    on its way   0, 1   1, 2      2, 3      3, 4         time of two tiles
 
 #ifndef TSM
-#define TSM 256 // rows of the tile of C
+#define TSM 256 // rows of the tile of C [64, 128, 256]
 #endif
 #ifndef TSN
-#define TSN 128 // columns of the tile of C
+#define TSN 128 // columns of the tile of C [32, 64, 128]
 #endif
 #ifndef TSK
-#define TSK 8 // depth of the tiles of A and B, in steps of k
+#define TSK 8 // depth of the tiles of A and B, in steps of k [8, 16, 32]
 #endif
 #ifndef WPTM
-#define WPTM 16 // rows of C a work-item computes
+#define WPTM 16 // rows of C a work-item computes [8, 16]
 #endif
 #ifndef STAGES
-#define STAGES 3 // tiles of A and B in local memory: one in use, the others being filled
+#define STAGES 3 // tiles of A and B in local memory: one in use, the others being filled [2, 3, 4]
 #endif
 #ifndef ASYNC
-#define ASYNC 1 // 1: copy to local memory asynchronously where the device can
+#define ASYNC 1 // 1: copy to local memory asynchronously where the device can [0, 1]
 #endif
 
 #if !(TSM % 64 + TSN % (4 * WPTM) == 0)
-#error TSM must be a multiple of 64, and TSN of 4*WPTM
+#error TSM is not a multiple of 64, or TSN is not one of 4 times WPTM
 #endif
 #if !(TSK % 2 + TSK * WPTM * 2 % TSM + TSK * WPTM * 2 % TSN == 0)
-#error TSK must be even, and TSK*WPTM*2 a multiple of TSM and of TSN
+#error TSK is odd, or shares of a tile are uneven: TSK times WPTM times 2 is not a multiple of TSM and of TSN
 #endif
 #if !(((WPTM - 8) * (WPTM - 16) == 0) * (STAGES > 1) * (ASYNC < 2) == 1)
-#error WPTM must be 8 or 16, STAGES at least 2, and ASYNC 0 or 1
+#error WPTM is neither 8 nor 16, STAGES is less than 2, or ASYNC neither 0 nor 1
 #endif
 
 #define WPTN (8)                    // columns of C a work-item computes

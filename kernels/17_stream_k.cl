@@ -10,23 +10,23 @@
 //    group  |   0    |   1    |   2    |   3    |     shared by four work-groups
 
 #ifndef TSM
-#define TSM 256 // rows of the tile of C
+#define TSM 256 // rows of the tile of C [64, 128, 256]
 #endif
 #ifndef TSN
-#define TSN 128 // columns of the tile of C
+#define TSN 128 // columns of the tile of C [64, 128]
 #endif
 #ifndef ORDER
-#define ORDER 16 // rows of tiles in a band that neighbouring work-groups go through together (swizzle)
+#define ORDER 16 // rows of tiles in a band that neighbouring work-groups go through together (swizzle) [1, 4, 8, 16]
 #endif
 #ifndef GROUPS
-#define GROUPS 132 // work-groups that share all tiles equally (Stream-K); 0: one work-group per tile
+#define GROUPS 132 // work-groups that share all tiles equally (Stream-K); 0: one work-group per tile [0, 5, 16, 132, 264]
 #endif
 #ifndef ASYNC
-#define ASYNC 1 // 1: copy to local memory asynchronously where the device can
+#define ASYNC 1 // 1: copy to local memory asynchronously where the device can [0, 1]
 #endif
 
 #if !((TSM % 64 + TSN % 64 + 256 % TSM + 256 % TSN == 0) * (ASYNC < 2) == 1)
-#error TSM and TSN must be 64, 128 or 256, and ASYNC 0 or 1
+#error TSM or TSN is none of 64, 128 and 256, or ASYNC is neither 0 nor 1
 #endif
 
 #define TSK (8)                     // depth of the tiles of A and B, in steps of k

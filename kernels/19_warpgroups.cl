@@ -11,22 +11,22 @@
 //    8j + 2t + 1. In B's tile 4 steps of k lie side by side: [k/4][n][k%4].
 
 #ifndef TSM
-#define TSM 256 // rows of the tile of C: 128 for each warpgroup
+#define TSM 256 // rows of the tile of C: 128 for each warpgroup [128, 256]
 #endif
 #ifndef TSK
-#define TSK 16 // depth of the tiles of A and B, in steps of k
+#define TSK 16 // depth of the tiles of A and B, in steps of k [8, 16]
 #endif
 #ifndef PARTS
-#define PARTS 2 // TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32)
+#define PARTS 2 // TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32) [1, 2]
 #endif
 #ifndef TENSOR
-#define TENSOR 1 // 1: tensor cores where the device has them; 0: the same products in ordinary arithmetic
+#define TENSOR 1 // 1: tensor cores where the device has them; 0: the same products in ordinary arithmetic [0, 1]
 #endif
 #if !(TSM % 128 + TSK % 8 + TSK * 32 % TSM == 0)
-#error TSM must be a multiple of 128, TSK of 8, and TSK*32 of TSM
+#error TSM is not a multiple of 128, TSK not one of 8, or TSK times 32 not one of TSM
 #endif
 #if !((TENSOR < 2) * (PARTS > 0) * (PARTS < 3) == 1)
-#error TENSOR must be 0 or 1, and PARTS 1 or 2
+#error TENSOR is neither 0 nor 1, or PARTS neither 1 nor 2
 #endif
 
 #define TSN (128)                   // columns of the tile of C

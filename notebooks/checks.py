@@ -7,13 +7,12 @@ import numpy as np
 
 import gemmlab
 from gemmlab import check, model, simt
-from gemmlab.bench import edges, landscape, records
-from gemmlab.bench import tiles as rates
+from gemmlab.bench import landscape, records
 from gemmlab.catalog import sources
-from gemmlab.family import Configuration, split, tiles, write
-from gemmlab.model import cluster, divergence, tf32
+from gemmlab.family import Schedule, split, tiles, write
 from gemmlab.simt import views
 from gemmlab.widgets import board
+from lessons import cluster, divergence, edges, rates, schedules, tf32
 
 
 class _Missing(Exception):
@@ -639,7 +638,7 @@ def check_08_3(settings):
 
 
 check_09_1 = _function(
-    lambda tiles, load, compute, buffers: max(s.end for s in model.timeline(tiles, load, compute, buffers)),
+    lambda tiles, load, compute, buffers: max(s.end for s in schedules.spans(tiles, load, compute, buffers)),
     [(4, 3, 2, 1), (4, 3, 2, 2), (6, 1, 5, 2), (1, 2, 3, 2), (8, 2, 2, 2), (5, 1, 4, 1)],
     "load + (tiles - 1) max(load, compute) + compute with two buffers.",
     [
@@ -925,7 +924,7 @@ def check_14_1(tile):
 @_safely
 def check_14_2(text):
     m, n, k = 16, 8, 8
-    c = Configuration(beta=True, tile=(8, 8), micro_tile=(2, 2), depth=8)
+    c = Schedule(beta=True, tile=(8, 8), micro_tile=(2, 2), depth=8)
     lines = text.strip("\n").splitlines()
     if "C[" not in re.sub(r"//.*", "", text):
         raise _Missing("nothing is stored to C yet: C[n*M + m] = ...")
@@ -950,11 +949,13 @@ def check_14_2(text):
 def check_14_3(answer):
     sizes, params = answer
     device, tile = gemmlab.default_device(), tiles.complete_tile(params)
-    if not rates.checked(device, "s", tile, sizes):
+    m, n, k = sizes
+    a, b = check.exact_inputs(n, m, k)
+    if not check.exact(gemmlab.matmul(a, b, kernel="family", params=tile, device=device), a, b).ok:
         return gemmlab.verdict(False, "", "with this tile the product is not exact.")
     ways = {"own": {"kernel": "family", "params": tile}, "selected": {"edges": "split"}}
     best = {
-        way: max(rates.rate(device, "s", sizes, 0.03, **options) for _ in range(3)) for way, options in ways.items()
+        way: max(rates.rate(sizes, device, 0.03, **options) for _ in range(3)) for way, options in ways.items()
     }
     words = f"{best['own'] / best['selected']:.1f} times as fast as the selection's launches."
     return gemmlab.verdict(best["own"] >= 1.1 * best["selected"], words, words)
@@ -1089,7 +1090,7 @@ def _length(tiles, steps, groups):
 
 
 check_17_1 = _function(
-    lambda group, groups, tiles, steps: model.pieces(tiles, steps, groups)[group],
+    lambda group, groups, tiles, steps: schedules.pieces(tiles, steps, groups)[group],
     [(0, 4, 3, 8), (1, 4, 3, 8), (2, 4, 5, 7), (3, 4, 5, 7), (5, 8, 2, 16), (1, 3, 3, 4)],
     "from line*g/G to line*(g + 1)/G, cut where a tile ends: split K and Stream-K alike.",
     [
@@ -1160,7 +1161,7 @@ def check_17_3(place):
     if len(set(found)) < len(found):
         twice = next(p for i, p in enumerate(found) if p in found[:i])
         return gemmlab.verdict(False, "", f"{twice} is computed twice, and another tile never.")
-    bands = mean([model.ordered(tile, rows, columns, 8) for tile in range(rows * columns)])
+    bands = mean([schedules.ordered(tile, rows, columns, 8) for tile in range(rows * columns)])
     level = mean(found) / bands
     words = f"a wave wants {mean(found):,.0f} floats per step: {level:.3f} of what bands of eight want."
     return gemmlab.verdict(level <= 1, words, f"{words} Lay the first wave out as a compact block.")

@@ -1,4 +1,4 @@
-"""Configurations of the family to test, and matrices that show whether a kernel does what its configuration says."""
+"""Schedules of generated kernels to test, and matrices that show whether a kernel is right."""
 
 import itertools
 from dataclasses import replace
@@ -8,91 +8,97 @@ import numpy as np
 import pyopencl as cl
 
 from gemmlab import check
-from gemmlab.family import Configuration
-from gemmlab.family.configuration import EDGES, PRECISIONS
-from gemmlab.family.written import View, Written
+from gemmlab.family import Schedule
+from gemmlab.family.precision import PRECISIONS
+from gemmlab.family.schedule import EDGES
+from gemmlab.family.written import Gemm, GeneratedKernel, View
 from gemmlab.opencl.devices import Device
 
-#: Tiles that compile and run quickly, and still have more than one work-item, micro-tile and step in each direction.
+#: Tiles that compile and run quickly, with several work-items and steps along each axis.
 SMALL = {"tile": (8, 4), "micro_tile": (2, 2), "depth": 4, "unroll": 2}
-SMALL_TILE = {"TSM": 8, "TSN": 4, "TSK": 4, "WPTM": 2, "WPTN": 2, "UNROLL": 2, "WIDTH": 1, "STAGES": 1}
+SMALL_TILE = {"TSM": 8, "TSN": 4, "TSK": 4, "WPTM": 2, "WPTN": 2}
+SMALL_TILE |= {"UNROLL": 2, "WIDTH": 1, "STAGES": 1}
 
+#: The same for kernels without local memory.
+DIRECT = {"stages": 0, "tile": (8, 4), "micro_tile": (4, 2)}
+DIRECT |= {"depth": 1, "unroll": 1, "load_widths": (2, 1)}
 
-#: What a kernel without local memory has instead.
-DIRECT = {"stages": 0, "tile": (8, 4), "micro_tile": (4, 2), "depth": 1, "unroll": 1, "widths": (2, 1)}
-
-
-def every() -> list[Configuration]:
-    """Each combination of precision, operations, beta and edges; tail, widths and stages take turns."""
-    found = []
-    for precision, beta, edges in itertools.product(PRECISIONS, (False, True), EDGES):
-        operations = "NTCR" if PRECISIONS[precision].parts == 2 else "NT"
-        for turn, (a, b) in enumerate(itertools.product(operations, repeat=2), len(found)):
-            staged = {"tail": turn % 4 > 0, "widths": (1 + turn % 2, 1 + turn // 2 % 2), "stages": 1 + turn // 4 % 2}
-            chosen = DIRECT if turn % 3 == 0 else SMALL | staged
-            found.append(Configuration(precision, a, b, beta, edges=edges, **chosen))
-    return found
-
-
-#: For kernels of warps: two warps, two micro-tiles down and across, and two steps of the tensor cores in a tile.
+#: The same for warps: two warps, and two steps of the tensor cores in a tile.
 WARPS = {"tile": (16, 16), "micro_tile": (2, 2), "depth": 8, "unroll": 8}
 
 
-def warped() -> list[Configuration]:
-    """The same for the kernels whose warps share blocks of C, with tensor cores and without."""
+def every() -> list[Schedule]:
+    """Each combination of precision, op, beta and edges; tail, load widths and stages cycle."""
     found = []
-    kinds = [(unit, p) for unit, letters in (("warps", "sdcz"), ("tensor", "dz")) for p in letters]
-    for (unit, precision), beta, edges in itertools.product(kinds, (False, True), EDGES):
-        operations = "NTCR" if PRECISIONS[precision].parts == 2 else "NT"
-        shape = WARPS | ({"tile": (32, 32), "micro_tile": (4, 4)} if precision == "s" else {})
+    for precision, beta, edges in itertools.product(PRECISIONS, (False, True), EDGES):
+        operations = "NTCR" if PRECISIONS[precision].components == 2 else "NT"
         for turn, (a, b) in enumerate(itertools.product(operations, repeat=2), len(found)):
-            c = Configuration(precision, a, b, beta, edges=edges, unit=unit, **shape, stages=2 + turn % 3)
-            width = 16 // PRECISIONS[precision].size
-            widths = tuple(width if turn % 2 and c.takes(operand, width) else 1 for operand in "ab")
-            together = c.neighbours if unit == "warps" and not beta and turn % 3 < 2 else 1
-            found.append(replace(c, tail=turn % 4 > 0, widths=widths, stored=together))
+            widths = (1 + turn % 2, 1 + turn // 2 % 2)
+            staged = {"tail": turn % 4 > 0, "load_widths": widths, "stages": 1 + turn // 4 % 2}
+            chosen = DIRECT if turn % 3 == 0 else SMALL | staged
+            found.append(Schedule(precision, a, b, beta, edges=edges, **chosen))
     return found
 
 
-def shared() -> list[Configuration]:
-    """Some of them whose work-groups share tiles: in two parts, in three, and in more than there are steps for."""
+def warped() -> list[Schedule]:
+    """The same for the kernels whose warps share blocks of C, with and without tensor cores."""
+    found = []
+    kinds = [(unit, p) for unit, letters in (("warps", "sdcz"), ("tensor", "dz")) for p in letters]
+    for (unit, precision), beta, edges in itertools.product(kinds, (False, True), EDGES):
+        element = PRECISIONS[precision]
+        operations = "NTCR" if element.components == 2 else "NT"
+        shape = WARPS | ({"tile": (32, 32), "micro_tile": (4, 4)} if precision == "s" else {})
+        for turn, (a, b) in enumerate(itertools.product(operations, repeat=2), len(found)):
+            s = Schedule(
+                precision, a, b, beta, edges=edges, unit=unit, **shape, stages=2 + turn % 3
+            )
+            widest = 16 // element.size if turn % 2 else 1
+            widths = tuple(1 if any(s.load_conflicts(x, widest)) else widest for x in s.operands)
+            store = s.fragment if unit == "warps" and not beta and turn % 3 < 2 else 1
+            found.append(replace(s, tail=turn % 4 > 0, load_widths=widths, store_width=store))
+    return found
+
+
+def shared() -> list[Schedule]:
+    """Some of them with split-K: in two parts, in three, and in more than there are steps for."""
     sample = covering(warped())[::3]
-    return [replace(c, shares=shares) for c, shares in zip(sample, itertools.cycle((2, 3, 5)), strict=False)]
+    parts = itertools.cycle((2, 3, 5))
+    return [replace(s, split_k=next(parts)) for s in sample]
 
 
-def covering(configurations: list[Configuration] | None = None, count: int = 2) -> list[Configuration]:
-    """So many of them that whatever `count` values occur together, occur: always the one with most that are new."""
-    left = {c: _together(c, count) for c in configurations or every()}
+def covering(schedules: list[Schedule] | None = None, count: int = 2) -> list[Schedule]:
+    """Schedules in which any `count` values that occur together in all of them occur together."""
+    left = {s: _together(s, count) for s in schedules or every()}
     missing, chosen = set().union(*left.values()), []
     while missing:
-        chosen.append(max(left, key=lambda c: len(left[c] & missing)))
+        chosen.append(max(left, key=lambda s: len(left[s] & missing)))
         missing -= left.pop(chosen[-1])
     return chosen
 
 
-def _together(c: Configuration, count: int) -> set:
-    values = ((c.unit, c.precision), c.a, c.b, c.beta, c.edges, c.tail, c.widths, c.stages, c.stored)
+def _together(s: Schedule, count: int) -> set:
+    operands = s.trans_a, s.trans_b, s.load_widths
+    values = (s.unit, s.precision), *operands, s.beta, s.edges, s.tail, s.stages, s.store_width
     return set(itertools.combinations(enumerate(values), count))
 
 
-def sizes(c: Configuration) -> tuple[int, int, int]:
-    """M, N and K that end inside a tile wherever the configuration allows it, as far as its loads do."""
-    m, n = (
-        many * side - (0 if not c.guards(operand) else together if (together := _at_once(c, operand)) > 1 else 3)
-        for operand, many, side in zip("ab", (2, 3), c.tile, strict=True)
-    )
-    k = 11 if c.stages == 0 else 3 * c.depth - (max(c.widths) if c.tail else 0)
-    return m, n, k
-
-
-def _at_once(c: Configuration, operand: str) -> int:
-    """Elements in a load or a store along the size that the operand shares with C."""
-    loaded = c.width(operand) if c.stages > 0 and not c.along_k(operand) else 1
-    return max(loaded, c.stored if operand == "a" else 1)
+def sizes(s: Schedule) -> tuple[int, int, int]:
+    """M, N and K that end inside a tile wherever the schedule allows it, as far as loads do."""
+    lengths = []
+    for x, tiles in ((s.a, 2), (s.b, 3)):
+        step = 1 if s.scheme == "direct" or x.k_contiguous else x.width
+        if x.name == "A":
+            step = max(step, s.store_width)
+        missing = 0
+        if x.guarded:
+            missing = step if step > 1 else 3
+        lengths.append(tiles * x.side - missing)
+    k = 11 if s.stages == 0 else 3 * s.depth - (max(s.load_widths) if s.tail else 0)
+    return lengths[0], lengths[1], k
 
 
 class Stored(NamedTuple):
-    """A matrix as it lies, column-major, in a larger array that is NaN everywhere else."""
+    """A column-major matrix in a larger array that is NaN everywhere else."""
 
     memory: np.ndarray
     offset: int
@@ -100,7 +106,7 @@ class Stored(NamedTuple):
 
 
 def stored(x: np.ndarray, operation: str = "N", width: int = 1) -> Stored:
-    """The matrix that the operation makes into x; views for loads of `width` begin at multiples of it."""
+    """The matrix that the operation makes into x, with offset and ld that suit loads of `width`."""
     back = {"N": x, "T": x.T, "C": x.conj().T, "R": x.conj()}[operation]
     rows, columns = back.shape
     offset, ld = 3 * width, -(-rows // width) * width + 2 * width
@@ -111,7 +117,7 @@ def stored(x: np.ndarray, operation: str = "N", width: int = 1) -> Stored:
 
 
 class Case(NamedTuple):
-    """What a configuration is to compute, in numbers for which no order of summation rounds."""
+    """What a schedule is to compute, in numbers for which no order of summation rounds."""
 
     sizes: tuple[int, int, int]
     alpha: complex
@@ -122,26 +128,26 @@ class Case(NamedTuple):
     expected: np.ndarray
 
 
-def case(c: Configuration, seed: int = 0) -> Case:
-    m, n, k = sizes(c)
-    dtype = PRECISIONS[c.precision].dtype
-    alpha, beta = (2 - 3j, -1 + 2j) if c.parts == 2 else (2.0, -3.0)
+def case(s: Schedule, seed: int = 0) -> Case:
+    m, n, k = sizes(s)
+    dtype = s.element.dtype
+    alpha, beta = (2 - 3j, -1 + 2j) if s.element.components == 2 else (2.0, -3.0)
     a, b = check.exact_inputs(m, n, k, seed, dtype)
     before, _ = check.exact_inputs(m, 1, n, seed + 1, dtype)
-    expected = (alpha * (a @ b) + (beta * before if c.beta else 0)).astype(dtype)
-    return Case(
-        (m, n, k), alpha, beta, stored(a, c.a, c.width("a")), stored(b, c.b, c.width("b")), stored(before), expected
-    )
+    expected = (alpha * (a @ b) + (beta * before if s.beta else 0)).astype(dtype)
+    left, right = stored(a, s.trans_a, s.a.width), stored(b, s.trans_b, s.b.width)
+    return Case((m, n, k), alpha, beta, left, right, stored(before), expected)
 
 
-def loaded() -> list[Configuration]:
-    """The configurations whose texts are longest: everything switched on, and the widest loads taken apart."""
-    full = Configuration(beta=True, edges="both", tail=True, stages=2, tile=(64, 64), depth=16)
-    warps = replace(full, unit="tensor", precision="z", stages=3, tile=(64, 64), micro_tile=(4, 8), depth=8, unroll=8)
-    return [replace(full, precision=p, widths=(w, w)) for p, w in (("s", 4), ("d", 4), ("c", 4), ("z", 4))] + [
-        replace(full, precision="z", a="C", b="R", widths=(2, 2)),
-        replace(warps, a="C", b="R"),
-        replace(warps, unit="warps", precision="c", widths=(2, 1)),
+def loaded() -> list[Schedule]:
+    """The schedules with the longest texts: everything switched on, and the widest loads."""
+    full = Schedule(beta=True, edges="both", tail=True, stages=2)
+    warps = replace(full, unit="tensor", precision="z", micro_tile=(4, 8), depth=8, unroll=8)
+    widest = (("s", 4), ("d", 4), ("c", 4), ("z", 4))
+    return [replace(full, precision=p, load_widths=(w, w)) for p, w in widest] + [
+        replace(full, precision="z", trans_a="C", trans_b="R", load_widths=(2, 2)),
+        replace(warps, trans_a="C", trans_b="R", stages=3),
+        replace(warps, unit="warps", precision="c", load_widths=(2, 1), stages=3),
     ]
 
 
@@ -153,9 +159,11 @@ def on_device(device: Device, memory: np.ndarray) -> cl.Buffer:
     return cl.Buffer(device.context, flags, hostbuf=np.ascontiguousarray(memory))
 
 
-def computed(kernel: Written, given: Case, in_place: bool = False, queue=None) -> tuple[np.ndarray, bool]:
-    """C, m x n, and whether the memory before and behind it is untouched. It is NaN before, or C0 if `in_place`."""
-    c, (m, n, _), queue = kernel.configuration, given.sizes, queue or kernel.device.queue
+def computed(
+    kernel: GeneratedKernel, given: Case, in_place: bool = False, queue=None
+) -> tuple[np.ndarray, bool]:
+    """C, and whether the memory around it is untouched. C is NaN before, or C0 if `in_place`."""
+    s, (m, n, _), queue = kernel.schedule, given.sizes, queue or kernel.device.queue
     before = given.before
     dtype = given.expected.dtype
     frame = FRAME_BYTES // dtype.itemsize
@@ -166,29 +174,28 @@ def computed(kernel: Written, given: Case, in_place: bool = False, queue=None) -
         inner[:] = before.memory[before.offset :].reshape(n, before.ld).T[:m]
     framed = on_device(kernel.device, memory)
     out = framed.get_sub_region(FRAME_BYTES, m * n * dtype.itemsize)
-    a, b = (View(on_device(kernel.device, x.memory), x.offset, 1, x.ld) for x in (given.a, given.b))
+    views = [
+        View(on_device(kernel.device, x.memory), x.offset, 1, x.ld)
+        for x in (given.a, given.b, before)
+    ]
     added = None
-    if c.beta:
-        added = (
-            View(out, 0, 1, m)
-            if in_place
-            else View(on_device(kernel.device, before.memory), before.offset, 1, before.ld)
-        )
-    workspace = kernel.workspace(given.sizes, queue)
-    kernel.bound(given.sizes, given.alpha, a, b, given.beta, added, out, workspace=workspace)(queue)
+    if s.beta:
+        added = View(out, 0, 1, m) if in_place else views[2]
+    product = Gemm(given.sizes, given.alpha, views[0], views[1], given.beta, added, out)
+    kernel.bound(product, kernel.workspace(given.sizes, queue))(queue)
     cl.enqueue_copy(queue, memory, framed)
     return inner, bool((memory[:frame] == 7).all() and (memory[-frame:] == 7).all())
 
 
-def wrong(device: Device, configurations: list[Configuration]) -> list[str]:
-    """What is not exact, or stores outside."""
+def wrong(device: Device, schedules: list[Schedule]) -> list[str]:
+    """Those that are not exact, or store outside of C."""
     found = []
-    for c in configurations:
-        if PRECISIONS[c.precision].real == "double" and "double" not in device.features:
+    for s in schedules:
+        if s.element.real == "double" and "double" not in device.features:
             continue
-        given = case(c)
-        got, inside = computed(Written(c, device, device.context), given)
+        given = case(s)
+        got, inside = computed(GeneratedKernel(s, device, device.context), given)
         verdict = check.compare(got, given.expected, 0.0)
         if not verdict.ok or not inside:
-            found.append(f"{c.name}: {verdict}{'' if inside else '; stores outside C'}")
+            found.append(f"{s.name}: {verdict}{'' if inside else '; stores outside C'}")
     return found

@@ -14,7 +14,7 @@ FACTS = {"device": "NVIDIA H200", "platform": "made up", "version": "1", "driver
 
 def made_up(*kernels: int, title: str = "NVIDIA H200", peak: float = PEAK, limits: Limits = H200) -> Landscape:
     """Every setting of these kernels that would be recorded, at a rate that follows from its place in the list."""
-    head = {"title": title, "date": "2026-11-22", "command": "python -m gemmlab record --landscape", "device": FACTS}
+    head = {"title": title, "date": "2026-11-22", "command": "python tools/record.py landscape", "device": FACTS}
     found = Landscape({**head, "size": 4096, "peak": peak, "limits": asdict(limits)})
     for kernel in kernels:
         settings = landscape.choice(catalog[kernel], limits)

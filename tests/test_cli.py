@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import gemmlab
-from gemmlab import catalog, cli, model
-from gemmlab.bench import peaks, sweeps
+from gemmlab import catalog, cli
 from gemmlab.worker import client, verify
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -70,21 +69,8 @@ def test_bench_records_what_it_measured(tmp_path, any_device):
         (["bench", "--kernels", "3", "--params", "TS=20,WPT=8"], "TS=20 is not a multiple of WPT=8"),
         (["bench", "--kernels", "3", "--precision", "tf32x3"], "--precision says what 'auto' chooses from"),
         (["bench", "--kernels", "3", "--edges", "guard"], "--edges says what 'auto' chooses from"),
-        (["bench", "--title", "mine"], "--title is about the record"),
+        (["bench", "--title", "mine"], "--title is for the record"),
         (["bench", "--tries", "3"], "unrecognized arguments: --tries"),
-        (["compare"], "compare what?"),
-        (["compare", "--random", "-1"], "argument --random: must be a positive whole number"),
-        (["compare", "--cublas", "--random", "3"], "--random"),
-        (["compare", "--sizes", "8", "--clblast", "no-such-library.so"], "no-such-library.so"),
-        (["compare", "--cublas"], "--sizes"),
-        (["tune", "x.json"], "--sizes"),
-        (["tune", "x.json", "--sizes", "8", "--kernels", "auto"], "--kernels"),
-        (["record", "edges", "x.json", "--sizes", "64x32x16"], "are of square matrices here, not (64, 32, 16)"),
-        (["record", "chapters", "x.json", "--sizes", "64"], "unrecognized arguments: --sizes"),
-        (["record"], "record what?"),
-        (["record", "--landscape", "edges", "x.json", "--sizes", "64"], "record what?"),
-        (["record", "--landscape", "--kernel", "99"], "there is no kernel 99"),
-        (["record", "--landscape", "--seconds", "soon"], "--seconds"),
         (["bench", "--sizes", "0"], "'0' is no positive whole number"),
         (["bench", "--sizes", "8-4"], "'8-4' is no positive whole number and no range"),
         (["bench", "--sizes", "8-16:0"], "sizes such as 256,512"),
@@ -94,9 +80,6 @@ def test_bench_records_what_it_measured(tmp_path, any_device):
         (["bench", "--kernels", "1,3", "--params", "TSM=8"], "--params has TSM"),
         (["bench", "--params", "TS=a"], "'TS=a' are no settings"),
         (["bench", "--repeats", "0"], "argument --repeats: must be a positive whole number, not '0'"),
-        (["compare", "--sizes", "0"], "'0' is no positive whole number"),
-        (["compare", "--random", "3", "--most-flops", "0"], "--most-flops: must be a positive number, not '0'"),
-        (["record", "--landscape", "--size", "0"], "--size: must be a positive whole number"),
         (["worker", "here:1", "--memory-gib", "-1"], "--memory-gib: must be a positive number"),
         (["dance"], "invalid choice: 'dance'"),
     ],
@@ -111,29 +94,9 @@ def test_a_command_refuses_in_a_sentence(arguments, said, tmp_path, monkeypatch,
     assert code and said in told.err + told.out
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]"])
-def test_a_file_that_is_no_table_is_refused_before_the_search(text, tmp_path, capsys, any_device):
-    (tmp_path / "x.json").write_text(text)
-    assert cli.main(["tune", str(tmp_path / "x.json"), "--sizes", "8", "--kernels", "1"]) == 2
-    told = capsys.readouterr()
-    assert "is no table" in told.err and not told.out and (tmp_path / "x.json").read_text() == text
-
-
-def test_candidates_are_not_for_processors(tmp_path, capsys, any_device):
-    if any_device.kind == "CPU":
-        assert cli.main(["record", "candidates", str(tmp_path / "x.json"), "--device", str(any_device.index)]) == 2
-        assert "has no candidates" in capsys.readouterr().err
-
-
-def test_cublas_needs_pytorch(monkeypatch, capsys, any_device):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    assert cli.main(["compare", "--sizes", "8", "--cublas", "--device", str(any_device.index)]) == 2
-    assert "pip install torch" in capsys.readouterr().err
-
-
 def test_a_refusal_ends_the_process_without_a_traceback(tmp_path):
-    done = command("record", "edges", "x.json", "--sizes", "64x32x16", folder=tmp_path)
-    assert done.returncode == 2 and "square matrices" in done.stderr and "Traceback" not in done.stderr
+    done = command("bench", "--kernels", "1", "--title", "mine", folder=tmp_path)
+    assert done.returncode == 2 and "--title" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_verify_passes(monkeypatch, capsys, any_device):
@@ -159,29 +122,6 @@ def test_bench_takes_sizes_that_differ(tmp_path, any_device):
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "found.json").read_text())
     assert [(r["m"], r["n"], r["k"], r["ok"]) for r in found["results"] + found["auto"]] == 2 * [(64, 96, 32, True)]
-
-
-def test_a_landscape_is_recorded_and_continued(tmp_path, any_device, monkeypatch, capsys):
-    monkeypatch.setattr(peaks, "peaks", lambda device: model.Peaks(1000.0, 10.0))
-    file = tmp_path / "landscape.json"
-    wanted = ["record", "--landscape", "--kernel", "1", "--size", "64", "--out", str(file)]
-    assert cli.main([*wanted, "--seconds", "0"]) == 0
-    assert "kernel 1" not in capsys.readouterr().out
-    for _ in range(2):
-        assert cli.main(wanted) == 0
-        said = capsys.readouterr().out
-        assert f"kernel 1: {len(list(catalog[1].search_space(any_device.limits)))} settings, at best" in said
-        assert f"wrote {file}" in said
-
-
-def test_chapters_of_some_kernels(tmp_path, any_device, monkeypatch):
-    """Their sweeps only, and of these what the chapters show."""
-    monkeypatch.setattr(sweeps, "CURVES", {"01 TS": (1, "TS", (4, 8), {}), "03 WPT": (3, "WPT", (2, 4), {"TS": 32})})
-    file = tmp_path / "chapters.json"
-    assert cli.main(["record", "chapters", str(file), "--kernels", "3", "--size", "64"]) == 0
-    found = json.loads(file.read_text())
-    assert list(found["curves"]) == ["03 WPT"] and list(found["curves"]["03 WPT"]) == ["2", "4"]
-    assert found["size"] == 64 and {"device", "date", "command"} <= set(found) and "switches" not in found
 
 
 def test_model_prints_the_recorded_ladder_and_one_kernel(capsys):

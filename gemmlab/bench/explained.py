@@ -62,7 +62,7 @@ def allowed(
     else:
         here = find_device(device)
         known = model.measured(here, model.Peaks(**peaks) if peaks else peaks_of(here, caches=True))
-    roof = model.explain(kernel, params, known, gflops, m, n, k, registers=registers).roof
+    roof = model.explain(kernel, params, known, gflops, (m, n, k), registers=registers).roof
     return Allowed(roof.share * known.gflops, roof.resource)
 
 
@@ -168,7 +168,7 @@ def merged_loads() -> dict[str, float]:
 
 @cached(2)
 def _experiments(file: str) -> dict:
-    """What `docs/experiments/ceilings.py` found, from ``results/``."""
+    """What `tools/ceilings.py` measured, from ``results/``."""
     return json.loads((sources.folder("results") / file).read_text(encoding="utf-8"))
 
 

@@ -1,8 +1,8 @@
 """Landscapes: what a device reached with every setting that the explorers offer.
 
-`recorder` writes them, one file per device: ``landscape_<device>.json`` in ``results/`` or, where the package is
-installed, in the user's own folder for data. A file has a head (title, device, driver, date, size, peak, limits), and
-for each kernel a row of numbers per setting.
+``tools/record.py landscape`` writes them, one file per device: ``landscape_<device>.json`` in ``results/`` or, where
+the package is installed, in the user's own folder for data. A file has a head (title, device, driver, date, size, peak,
+limits), and for each kernel a row of numbers per setting.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any
 from ..caches import cached
 from ..catalog import KernelSpec, Key, find, in_order, key, sources
 from ..catalog.spec import Limits
+from . import records
 from .explained import CHIPS
 
 #: What a row holds behind the values of the parameters.
@@ -86,13 +87,11 @@ class Landscape:
     def save(self, path: str | Path) -> None:
         """Write the landscape, one setting per line, so that two versions can be compared.
 
-        An older file stays whole until the new one is: an interrupt loses nothing.
+        The file is replaced only when the new one is complete: an interrupt loses nothing.
         """
         kernels = ",\n".join(f'  "{name}": {_kernel_text(self.kernels[name])}' for name in in_order(self.kernels))
         head = json.dumps(self.head, indent=1).removesuffix("\n}")
-        unfinished = Path(path).with_suffix(".part")
-        unfinished.write_text(f'{head},\n "kernels": {{\n{kernels}\n }}\n}}\n', encoding="utf-8")
-        unfinished.replace(path)
+        records.write_text(path, f'{head},\n "kernels": {{\n{kernels}\n }}\n}}\n')
 
     @property
     def title(self) -> str:

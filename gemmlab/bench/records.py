@@ -155,7 +155,14 @@ def origin(command: str) -> dict:
 
 def write(path: str | Path, data: dict) -> None:
     """Write a record as JSON."""
-    Path(path).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    write_text(path, json.dumps(data, indent=1) + "\n")
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a file atomically: an interrupt leaves the old one."""
+    unfinished = Path(path).with_suffix(".part")
+    unfinished.write_text(text, encoding="utf-8")
+    unfinished.replace(path)
 
 
 def save(path: str | Path, results: list[Result], command: str, **more) -> None:

@@ -11,12 +11,11 @@ import numpy as np
 import pyopencl as cl
 
 from ..caches import cached
-from ..catalog import Key, ParameterError, catalog, find, sources
+from ..catalog import Key, ParameterError, find, sources
 from ..catalog.spec import positive, round_up
-from ..opencl import launch, ptx
 from ..opencl.build import build
 from ..opencl.devices import Device, find_device
-from . import cuda, timing
+from . import timing
 from .records import Result, pooled
 
 #: The sweeps that the chapters show: kernel, the parameter that varies, its values, fixed parameters. "WPTM WPTN"
@@ -44,7 +43,6 @@ CURVES: dict[str, tuple[Key, str, tuple[int, ...], dict[str, int]]] = {
     "tensor_cores EVERY": ("tensor_cores", "EVERY", (0, 1, 2, 8), {"WN": 32}),
     "tensor_cores PAD": ("tensor_cores", "PAD", (0, 4, 8), {}),
 }
-_SWITCHES = {"plain": (0, 0), "read-only": (1, 0), "shuffles": (0, 1), "both": (1, 1)}
 
 
 def sweep(
@@ -122,54 +120,9 @@ def transposing(size: int, coalesced: bool = True, device: Device | int | str | 
     return 2 * x.nbytes / seconds * 1e-9
 
 
-def record_curves(device: Device, size: int, kernels: Iterable[Key]) -> dict:
-    """Run the sweeps of these kernels, for a record.
-
-    Returns:
-        By title: GFLOPS ("curves"), largest absolute errors ("errors"), and registers per work-item with bytes
-        spilled ("registers", on NVIDIA's devices); for sweeps over sizes also the milliseconds of each pass
-        ("passes", by size).
-    """
-    found: dict = {"size": size, "curves": {}, "passes": {}, "registers": {}, "errors": {}}
-    for title, (kernel, name, values, params) in CURVES.items():
-        if kernel not in kernels:
-            continue
-        results = sweep(kernel, name, values, size, params, device, repeats=5)
-        rate = "pipeline_gflops" if name == "size" else "gflops"
-        found["curves"][title] = {str(v): getattr(r, rate) for v, r in results.items()}
-        found["errors"][title] = {str(v): r.error for v, r in results.items()}
-        if name == "size":
-            found["passes"] |= {str(v): r.passes_ms for v, r in results.items()}
-        for v, r in results.items() if name != "size" else ():
-            used = ptx.registers(launch.kernel(kernel, r.params, device))
-            if used:
-                found["registers"].setdefault(title, {})[str(v)] = used
-        print(title, {v: round(rate) for v, rate in found["curves"][title].items()})
-    return found
-
-
-def record_all(device: Device, size: int) -> dict:
-    """Measure everything that the chapters show of a recorded device; `size` is that of the square matrices."""
-    found = record_curves(device, size, list(catalog)) | {"instructions": {}}
-    for wpt in CURVES["03 WPT"][2]:
-        text = ptx.ptx(launch.kernel(3, {"TS": 32, "WPT": wpt}, device))
-        if text:
-            found["instructions"][str(wpt)] = ptx.instructions(text)
-    found["transposing"] = {name: transposing(size, name == "coalesced", device) for name in ("coalesced", "naive")}
-    found["switches"] = {}
-    for name, (readonly, shuffle) in _SWITCHES.items():
-        result = timing.measure(8, size, params={"READONLY": readonly, "SHUFFLE": shuffle}, device=device, repeats=10)
-        found["switches"][name] = {"gflops": result.gflops, "path": result.path, "ok": result.ok}
-    if "nvidia" in device.features:
-        ladder = (1, 2, 3, 5, 6, 7, 8, 9, 10)  # kernel 4 adds vectors, which CUDA cannot do
-        found["cuda"] = {str(n): cuda.measure(n, size) for n in ladder}
-        found["opencl"] = {str(n): timing.measure(n, size, device=device, repeats=10).gflops for n in ladder}
-    return found
-
-
 @cached(1)
 def recorded() -> dict:
-    """What `record_all` found on an NVIDIA H200, from ``results/``; curves by title, with numbers as keys."""
+    """What ``tools/record.py chapters`` measured on an NVIDIA H200; curves by title, with numbers as keys."""
     text = (Path(sources.folder("results")) / "nvidia_h200_chapters.json").read_text(encoding="utf-8")
     found = json.loads(text)
     for part in ("curves", "registers", "errors"):

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import DTypeLike
 from tqdm import tqdm
 
-from ..blas import packed, products, trials
-from ..blas.probe import settled
-from ..blas.problem import Problem
+from ..blas import packed, trials
+from ..blas.request import check_precision
 from ..catalog.spec import positive
 from ..family import choice, tiles
-from ..family.configuration import letter_of
-from ..family.dots import Dots
-from ..family.in_place import InPlace
-from ..family.matrix_vector import MatrixVector
-from ..family.packed import Packed
+from ..family.precision import letter_of
+from ..family.selection import Choice
+from ..family.written import check_double
+from ..opencl import launch
 from ..opencl.devices import Device, find_device
-from . import tuning
 
 #: M, N, K of row-major products that most people meet: squares, and those with one narrow side.
 USUAL = (
@@ -51,17 +53,51 @@ def tune(
             and a device of which no constants are recorded, so that there are no candidates to begin with.
     """
     device, shapes = find_device(device), [_sizes(*_three(shape)) for shape in shapes]
-    products.check_precision(precision, device)
+    check_precision(precision, device)
     if choice.known(device) is None:
         raise ValueError(
-            f"no constants are recorded for {device}, so that there are no candidates to time; on a processor matmul "
-            "tries its kernels by itself, and on a GPU 'python -m gemmlab record candidates' records what is needed"
+            f"no constants are recorded for {device}: there are no candidates to time. On a CPU there is "
+            "one kernel; for a GPU 'python tools/record.py candidates' and 'tools/fit.py' make the constants"
         )
-    few = [one.choice for m, n, k in shapes for one in trials.contenders(device, (n, m, k), precision)]
-    tuning.compile_ahead(device, [(kernel, dict(params)) for kernel, params in dict.fromkeys(few)])
+    compile_ahead(
+        device, [one.choice for m, n, k in shapes for one in trials.contenders(device, (n, m, k), precision)]
+    )
     for m, n, k in tqdm(shapes, unit="shape", disable=None):
         trials.try_out(device, (n, m, k), precision)
     return [choice.explain(device, *shape, precision) for shape in shapes]
+
+
+def compile_ahead(device: Device, choices: Iterable[Choice]) -> None:
+    """Compile on a GPU in one process per core: its compiler uses one core. The driver keeps the results on disk.
+
+    The processes do not depend on the user's program, which therefore needs no ``if __name__ == "__main__"``.
+
+    Args:
+        device: nothing is done unless it is a GPU.
+        choices: kernels with their parameters; a choice that does not compile is skipped.
+    """
+    jobs = [[kernel, dict(params)] for kernel, params in dict.fromkeys(choices)]
+    if device.kind != "GPU":
+        return
+    command = [sys.executable, "-c", "from gemmlab.bench import tuned; tuned.compile_input()"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    processes = []
+    for first in range(min(os.cpu_count() or 1, len(jobs))):
+        process = subprocess.Popen(command, env=environment, text=True, stdin=subprocess.PIPE)
+        assert process.stdin
+        json.dump([device.index, jobs[first :: os.cpu_count() or 1]], process.stdin)
+        process.stdin.close()
+        processes.append(process)
+    for process in processes:
+        process.wait()
+
+
+def compile_input() -> None:
+    """In a child process: compile what `compile_ahead` has written to the standard input."""
+    index, jobs = json.load(sys.stdin)
+    for kernel, params in jobs:
+        with suppress(RuntimeError, ValueError):  # timing it will say why
+            launch.kernel(kernel, params, index)
 
 
 def auto(
@@ -74,8 +110,6 @@ def auto(
 ) -> choice.Explanation:
     """Which kernel `matmul` takes for an m x k by k x n product of matrices without gaps, and why; print it.
 
-    On a processor of which nothing is known yet this tries kernels, as the first `matmul` would: about two seconds.
-
     Args:
         m, n, k: sizes of the row-major product.
         device: a Device, an index or part of a name; the preferred device by default.
@@ -87,11 +121,11 @@ def auto(
             have, or one other than "float32" for float64.
     """
     (m, n, k), device, dtype = _sizes(m, n, k), find_device(device), np.dtype(dtype)
-    products.check_precision(precision, device)
+    check_precision(precision, device)
     if dtype not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32 or float64, not {dtype}")
-    if packed.takes("auto", None, "auto", precision, dtype, device):
-        return _on_a_processor(device, m, n, k, dtype)
+    if device.kind == "CPU":
+        return _on_a_cpu(device, m, n, k, dtype)
     if dtype == np.float32:
         return choice.explain(device, m, n, k, precision)
     if precision != "float32":
@@ -101,22 +135,11 @@ def auto(
     return choice.Explanation(m, n, k, dtype.name, "family", tile, why)
 
 
-def _on_a_processor(device: Device, m: int, n: int, k: int, dtype: np.dtype) -> choice.Explanation:
-    """What `matmul` takes on a processor, with the name of the kernel's text."""
-    letter, problem = letter_of(dtype), Problem.compact(n, m, k)  # the operands swapped, column-major
-    few = packed.suited_to_few(device, letter, problem) or packed.suited_to_dots(device, letter, problem)
-    alone = few[0] if few else packed.suited(device, letter, problem)
-    if alone:
-        why = "at these sizes the operands are read where they lie"
-        if getattr(alone, "copies", False):
-            why += ", except for one panel of A at a time, which each work-item copies"
-        if getattr(alone, "adds", False):
-            why += ", in parts of the sum over k that stay in a cache"
-    else:
-        why = "both operands are packed into panels first, which pays at these sizes"
-    found: MatrixVector | Dots | InPlace | Packed = alone or settled(device, letter, problem[:3], packed.run)
-    params = {name: getattr(found, name) for name in ("width", "vectors", "rows", "columns") if hasattr(found, name)}
-    return choice.Explanation(m, n, k, dtype.name, "packed", params, f"Its text is {found.name}: {why}.")
+def _on_a_cpu(device: Device, m: int, n: int, k: int, dtype: np.dtype) -> choice.Explanation:
+    check_double(letter_of(dtype), device)
+    blocks = packed.Blocks.of(device, dtype)
+    why = f"{blocks.rows} x {packed.COLUMNS} elements of C fit this CPU's vector registers; A is packed into panels."
+    return choice.Explanation(m, n, k, dtype.name, "packed", {"WIDTH": blocks.width, "KC": blocks.depth}, why)
 
 
 def _sizes(m: int, n: int, k: int) -> tuple[int, int, int]:

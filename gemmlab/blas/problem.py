@@ -1,7 +1,7 @@
 """A product on paper: how the operands lie in memory, and the list of passes that it takes to multiply them.
 
 Everything here is column-major, and nothing here touches a device. Launching (`passes`), counting memory
-(`footprint`) and comparing strategies (`gemmlab.bench.edges`) all read the list that `plan` returns.
+(`footprint`) and comparing strategies (`lessons.edges`) all read the list that `plan` returns.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..family.written import Pairs
 from ..opencl.launch import INDEX_LIMIT
 
 #: Products in one launch at most: NVIDIA's devices count no further in the third dimension.
-MOST = 65535
+MAX_BATCH = 65535
 
 
 class Layout(NamedTuple):
@@ -172,8 +172,8 @@ class Batch(NamedTuple):
         """For each launch of a kernel for batches the elements before A and B, and what it multiplies."""
         a, b = self.steps
         for turn, (at_a, at_b) in enumerate(self.starts):
-            for i in range(0, self.number, MOST):
-                pairs = Pairs(min(MOST, self.number - i), turn * self.number + i, a, b)
+            for i in range(0, self.number, MAX_BATCH):
+                pairs = Pairs(min(MAX_BATCH, self.number - i), turn * self.number + i, a, b)
                 yield (at_a + i * a, at_b + i * b), pairs
 
     def products(self) -> Iterator[tuple[int, int]]:

@@ -8,13 +8,14 @@ from numbers import Integral
 import numpy as np
 import pyopencl.array as cla
 
-from .operands import check_inside, checked, form, shared_queue, swapped
-from .passes import Matrix, Session, check_memory, placed, wait_for_others
+from .arrays import check_inside, checked, shared_queue, spec_of, swapped, uploaded_spec
+from .plan import OUT, A, Builder, Matrix, check_memory, placed, pool_of, wait_for_others
 from .problem import Layout
+from .staging import Direct
 
 
-def _reshaped(x, shape: tuple[int, int], device, work: Callable[[Session, Matrix], Matrix]):
-    """Run `work(session, matrix)` on x's memory, read by rows; the result, read by rows, has `shape`."""
+def _reshaped(x, shape: tuple[int, int], device, work: Callable[[Builder, Matrix, Matrix], Matrix]):
+    """The result, of this shape, of the passes that `work(builder, x, out)` appends; both matrices row-major."""
     x = checked("x", x)
     queue, device = shared_queue({"x": x}, device)
     on_device = queue is not None
@@ -22,41 +23,46 @@ def _reshaped(x, shape: tuple[int, int], device, work: Callable[[Session, Matrix
     check_memory(device, {"x": x.size, "the result": shape[0] * shape[1]})
     if shape[0] * shape[1] == 0 or x.size == 0:
         return cla.zeros(queue, shape, np.float32) if on_device else np.zeros(shape, np.float32)
+    spec = spec_of(x) if on_device else uploaded_spec(x)
+    check_inside("x", spec)
+    operand = swapped("x", spec)
+    builder = Builder(queue, device)
+    matrix = placed(A, operand)
+    if not operand.plain:
+        matrix = builder.transpose(matrix, Layout.compact(*x.shape[::-1]))
+    work(builder, matrix, Matrix(OUT, Layout.compact(*shape[::-1])))
+    plan, pool = builder.plan(), pool_of(queue)
+    out = pool.allocate(4 * shape[0] * shape[1])
     if on_device:
         wait_for_others(queue, x)
-    lies = form(x)
-    check_inside("x", lies)
-    operand = swapped("x", lies)
-    with Session(queue, device) as session:
-        matrix = placed(x.base_data if on_device else session.upload(x), operand)
-        if not operand.plain:
-            matrix = session.transpose(matrix, Layout.compact(*x.shape[::-1]))
-        out = work(session, matrix)
-        if on_device:
-            return cla.Array(queue, shape, np.float32, data=out.buffer, events=[event for _, event in session.events])
-        host = np.empty(shape, np.float32)
-        session.download(out.buffer, host)
-        return host
+        events = plan(queue, (x.base_data, None, None, out))
+        return cla.Array(queue, shape, np.float32, data=out, events=[event for _, event in events])
+    memory, transfer = pool.allocate(x.nbytes), Direct()
+    transfer.upload(queue, x, memory)
+    plan(queue, (memory, None, None, out))
+    host = np.empty(shape, np.float32)
+    transfer.download(queue, out, host)
+    return host
 
 
 def transpose(x, *, device=None):
     """The n x m transpose of an m x n float32 matrix, by ``transpose.cl``; a new row-major array on x's side."""
     rows, cols = checked("x", x).shape
-    return _reshaped(x, (cols, rows), device, lambda session, x: session.transpose(x, Layout.compact(rows, cols)))
+    return _reshaped(x, (cols, rows), device, Builder.transpose)
 
 
 def pad(x, rows: int, cols: int, *, device=None):
     """An m x n float32 matrix as the corner of a rows x cols one, zeroes elsewhere, by ``pad.cl``; row-major."""
     _sizes(x, rows, cols, larger=True)
-    return _reshaped(x, (rows, cols), device, lambda session, x: session.pad(x, Layout.compact(cols, rows)))
+    return _reshaped(x, (rows, cols), device, Builder.pad)
 
 
 def unpad(x, rows: int, cols: int, *, device=None):
     """The first rows x cols elements of a larger float32 matrix, by ``pad.cl``; a new row-major array."""
     _sizes(x, rows, cols, larger=False)
 
-    def work(session: Session, x: Matrix) -> Matrix:
-        return session.unpad(session.compact(x), session.new(Layout.compact(cols, rows)))
+    def work(builder: Builder, x: Matrix, out: Matrix) -> Matrix:
+        return builder.unpad(builder.compact(x), out)
 
     return _reshaped(x, (rows, cols), device, work)
 

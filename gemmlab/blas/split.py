@@ -5,22 +5,22 @@ from __future__ import annotations
 from ..caches import cached
 from ..catalog.spec import Params
 from ..family import split, tiles
-from ..family.configuration import letter_of
+from ..family.precision import letter_of
 from ..family.split import Launch
 from ..family.tiles import Lying
-from ..family.written import View, written
+from ..family.written import Gemm, View, written
 from ..opencl.devices import Device
-from .passes import Matrix, Session, view
+from .plan import Builder, Matrix, view
 from .problem import Problem
 
 
-def gemm(session: Session, problem: Problem, buffers, alpha, beta, before, out: Matrix, params=None) -> None:
-    """C = alpha A B + beta C0 as `Session.gemm`, with the launches that the table's rules select.
+def gemm(builder: Builder, problem: Problem, buffers, alpha, beta, before, out: Matrix, params=None) -> None:
+    """C = alpha A B + beta C0 as `Builder.gemm`, with the launches that the table's rules select.
 
     Args:
         params: all parameters of the tile whose whole tiles are cut off; by default the rules choose.
     """
-    letter, device = letter_of(session.dtype), session.device
+    letter, device = letter_of(builder.dtype), builder.device
     lying, given = (problem.a.lying, problem.b.lying), None if params is None else tuple(params.items())
     for launch in selected(device, letter, problem[:3], given):
         sizes = launch.rows, launch.columns, problem.k
@@ -29,10 +29,10 @@ def gemm(session: Session, problem: Problem, buffers, alpha, beta, before, out: 
         left, right = (View(buffer, x.offset, 1, x.ld) for buffer, x in zip(buffers, (a, b), strict=True))
         corner = _corner(View(out.buffer, 0, 1, problem.m), launch)
         added = _corner(view(*before), launch) if before else None
-        kernel = written(c, device, session.queue.context)
-        workspace = kernel.workspace(sizes, session.queue)
-        bound = kernel.bound(sizes, alpha, left, right, beta, added, corner, workspace=workspace)
-        session.launch(launch.edges, bound)
+        kernel = written(c, device, builder.queue.context)
+        workspace = kernel.workspace(sizes, builder.queue)
+        product = Gemm(sizes, alpha, left, right, beta, added, corner)
+        builder.launch(launch.edges, kernel.bound(product, workspace))
 
 
 @cached(1024)

@@ -11,17 +11,17 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyopencl as cl
 
 from ..caches import cached
 from ..opencl.devices import Device
-from .operands import Form, by_columns, compact_strides
-from .passes import Session
+from .arrays import ArraySpec, by_columns, compact_strides, complete
+from .plan import pool_of, trim
 
 #: Bytes of the matrices of a product from which on it pays.
 PAYS = 24 * 2**20
@@ -39,31 +39,66 @@ class Stored(NamedTuple):
 
     Attributes:
         matrix: the matrix or its transpose, whichever lies by rows, to be copied row by row.
-        form: how the matrix itself lies in the buffer.
+        spec: how the matrix itself lies in the buffer.
         buffer: where it goes.
     """
 
     matrix: np.ndarray
-    form: Form
+    spec: ArraySpec
     buffer: Any
 
     @classmethod
-    def of(cls, x: np.ndarray, session: Session) -> Stored:
+    def of(cls, x: np.ndarray, allocate: Callable[[int], Any]) -> Stored:
         """A matrix of any layout, in memory of its own."""
         turned = abs(x.strides[0]) < abs(x.strides[1])
         y = x.T if turned else x
         strides = compact_strides(y.shape, x.itemsize)
-        form = Form(x.dtype, x.shape, strides[::-1] if turned else strides, 0, x.nbytes)
-        return cls(y, form, session.memory(x.size))
+        spec = ArraySpec(x.dtype, x.shape, strides[::-1] if turned else strides, 0, x.nbytes)
+        return cls(y, spec, allocate(x.nbytes))
 
 
-#: Launches the product of two matrices, into a buffer.
-Multiply = Callable[[Stored, Stored, Any], None]
+#: Launches the product of two matrices, into a buffer; returns the last event.
+Multiply = Callable[[Stored, Stored, Any], cl.Event]
 
 
-def pays(device: Device, *arrays: np.ndarray) -> bool:
-    """Whether arrays travel faster this way: large ones, to devices that do not share the host's memory."""
-    return sum(x.nbytes for x in arrays) >= PAYS and device.kind == "GPU" and not device.cl.host_unified_memory
+class Transfer(Protocol):
+    """A way for a NumPy array to a device and back. The array has any layout; on the device it has no gaps."""
+
+    def upload(self, queue: cl.CommandQueue, x: np.ndarray, buffer: Any) -> None:
+        """Copy an array to a buffer, where it lies as `arrays.uploaded_spec` says; wait for it."""
+
+    def download(self, queue: cl.CommandQueue, buffer: Any, out: np.ndarray) -> None:
+        """Copy a buffer into an array."""
+
+
+class Direct:
+    """By the driver, from ordinary memory."""
+
+    def upload(self, queue: cl.CommandQueue, x: np.ndarray, buffer: Any) -> None:
+        cl.enqueue_copy(queue, buffer, x.swapaxes(-1, -2) if by_columns(x) else np.ascontiguousarray(x))
+
+    def download(self, queue: cl.CommandQueue, buffer: Any, out: np.ndarray) -> None:
+        host, rows = _landing(out)
+        cl.enqueue_copy(queue, rows, buffer)
+        if host is not None:
+            out[...] = host
+
+
+def _landing(out: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+    """A new array that is to be copied into `out` afterwards, if that has gaps; and the rows to write to."""
+    if out.flags.c_contiguous:
+        return None, out
+    if out.ndim == 2 and by_columns(out):
+        return None, out.T
+    host = np.empty(out.shape, out.dtype)
+    return host, host
+
+
+def staging_for(device: Device, *arrays: np.ndarray) -> Staging | None:
+    """The staging of a device's queue, if arrays travel faster this way: large ones, unless the memory is shared."""
+    if device.kind == "CPU" or device.cl.host_unified_memory or sum(x.nbytes for x in arrays) < PAYS:
+        return None
+    return staging_of(device.context, device)
 
 
 class Pinned:
@@ -87,6 +122,7 @@ class Lane:
     def __init__(self, context: cl.Context, device: cl.Device, threads: int, buffers: int, piece: int):
         self.queue, self._piece = cl.CommandQueue(context, device), piece
         self._threads = ThreadPoolExecutor(threads, "gemmlab-staging")
+        self._number = threads
         self._ring: SimpleQueue[Pinned] = SimpleQueue()  # the one used longest ago comes first
         for _ in range(buffers):
             self._ring.put(Pinned(self.queue, piece))
@@ -98,6 +134,12 @@ class Lane:
     def download(self, buffer: Any, out: np.ndarray, after: list[cl.Event]) -> list[Future]:
         """Begin to copy a matrix, row by row, as soon as the events have happened; a piece is done once it is there."""
         return [self._threads.submit(self._down, buffer, at, part, after) for at, part in pieces(out, self._piece)]
+
+    def settle(self) -> None:
+        """Drop the copies that have not begun, and wait for those that have."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        self.queue.finish()
+        self._threads = ThreadPoolExecutor(self._number, "gemmlab-staging")
 
     def _up(self, x: np.ndarray, buffer: Any, at: int) -> cl.Event:
         pinned = self._ring.get()
@@ -141,61 +183,69 @@ class Staging:
         self._down = Lane(context, device, threads, threads, piece)
         self._alone = threading.Lock()
 
-    def upload(self, session: Session, x: np.ndarray) -> Any:
-        """A NumPy array without gaps, as `Session.upload`."""
-        turned, buffer = x.swapaxes(-1, -2) if by_columns(x) else x, session.memory(x.size)
+    def upload(self, queue: cl.CommandQueue, x: np.ndarray, buffer: Any) -> None:
+        """See `Transfer`."""
+        rows = x.swapaxes(-1, -2) if by_columns(x) else x
         with self._alone:
-            session.queue.finish()  # the memory may have been another product's
-            _all(self._up.upload(turned.reshape(-1, turned.shape[-1]), buffer))
-            self._up.queue.finish()
-        return buffer
+            queue.finish()  # the memory may have been another product's
+            self._lend(queue, lambda: _all(self._up.upload(rows.reshape(-1, rows.shape[-1]), buffer)))
 
-    def download(self, session: Session, buffer: Any, out: np.ndarray) -> None:
-        """A buffer into a NumPy array, as `Session.download`."""
-        turned = out.swapaxes(-1, -2) if by_columns(out) else out
-        host = turned if turned.flags.c_contiguous else np.empty(out.shape, out.dtype)
+    def download(self, queue: cl.CommandQueue, buffer: Any, out: np.ndarray) -> None:
+        """See `Transfer`."""
+        host, rows = _landing(out)
         with self._alone:
-            session.queue.finish()
-            _all(self._down.download(buffer, host.reshape(-1, host.shape[-1] if host.ndim else 1), []))
-        if host is not turned:
+            queue.finish()
+            matrix = rows.reshape(-1, rows.shape[-1] if rows.ndim else 1)
+            self._lend(queue, lambda: _all(self._down.download(buffer, matrix, [])))
+        if host is not None:
             out[...] = host
 
     def multiply(
-        self, session: Session, a: np.ndarray, b: np.ndarray, out: np.ndarray, columns: bool, multiply: Multiply
+        self, queue: cl.CommandQueue, a: np.ndarray, b: np.ndarray, out: np.ndarray, columns: bool, multiply: Multiply
     ) -> None:
-        """The product in strips of the longer side of the result, so that the smaller operand stays on the device.
+        """The product in strips of the longer side of the result; the smaller operand stays on the device.
 
         Args:
-            session: of the arrays' type; lends the memory, and keeps the events.
+            queue: where the products run.
             a, b: m x k and k x n, of any layout.
             out: m x n, of any layout; shares no memory with a and b.
-            columns: whether `multiply` writes its result by columns.
+            columns: whether `multiply` writes its result column-major.
             multiply: launches a product. It is called for each strip.
         """
+        pool = pool_of(queue)
         across = out.shape[1] > out.shape[0]
         parts = [(slice(None), part) if across else (part,) for part in strips(max(out.shape))]
-        kept = Stored.of(a if across else b, session)
-        moving = [Stored.of((b if across else a)[part], session) for part in parts]
+        kept = Stored.of(a if across else b, pool.allocate)
+        moving = [Stored.of((b if across else a)[part], pool.allocate) for part in parts]
         results = [out[part] for part in parts]
-        memory = [session.memory(x.size) for x in results]
-        sent: list[list[Future]] = []
-        received: list[Future] = []
+        memory = [pool.allocate(x.nbytes) for x in results]
+
+        def work() -> None:
+            queue.finish()  # the memory may have been another product's
+            received: list[Future] = []
+            sent = [self._up.upload(x.matrix, x.buffer) for x in (kept, *moving)]
+            there = _all(sent[0])
+            for x, arriving, result, room in zip(moving, sent[1:], results, memory, strict=True):
+                cl.enqueue_barrier(queue, there + _all(arriving))
+                done = multiply(*((kept, x) if across else (x, kept)), room)
+                queue.flush()
+                there = []
+                received += self._down.download(room, result.T if columns else result, [done])
+            _all(received)
+
         with self._alone:
-            try:
-                session.queue.finish()  # the memory may have been another product's
-                sent += [self._up.upload(x.matrix, x.buffer) for x in (kept, *moving)]
-                there = _all(sent[0])
-                for x, arriving, result, room in zip(moving, sent[1:], results, memory, strict=True):
-                    cl.enqueue_barrier(session.queue, there + _all(arriving))
-                    multiply(*((kept, x) if across else (x, kept)), room)
-                    session.queue.flush()
-                    there, done = [], session.events[-1][1]
-                    received += self._down.download(room, result.T if columns else result, [done])
-                _all(received)
-            finally:  # after an error, too, nobody may still read the operands or write the result
-                wait([*received, *(future for futures in sent for future in futures)])
-                for queue in (self._up.queue, session.queue, self._down.queue):
-                    queue.finish()
+            self._lend(queue, work)
+        trim(pool, a.nbytes + b.nbytes + out.nbytes)
+
+    def _lend(self, queue: cl.CommandQueue, work: Callable[[], object]) -> None:
+        """Do what copies a user's arrays, and come to its end or give it up before anybody else uses their memory."""
+        try:
+            work()
+            for each in (self._up.queue, queue, self._down.queue):
+                each.finish()
+        except BaseException:
+            complete(self._up.settle, queue.finish, self._down.settle)
+            raise
 
 
 def _all(futures: list[Future]) -> list:

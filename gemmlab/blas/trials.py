@@ -21,7 +21,7 @@ from ..family.selection import Choice
 from ..opencl.build import BuildError
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel
-from .passes import Matrix, Session
+from .plan import Builder, Matrix, Plan, placed
 from .problem import Layout, Problem
 
 #: Candidates that are timed, and at most so many of the same text, which differ in how work is shared.
@@ -66,24 +66,24 @@ def seconds(device: Device, sizes: tuple[int, int, int], taken: Choice) -> float
     operands that decides whether it suits them."""
     kernel = Kernel(find(taken[0]), dict(taken[1]), device, device.context)
     m, n, k = sizes
-    queue, problem = cl.CommandQueue(device.context, device.cl), Problem.compact(*sizes)
-    with Session(queue, device) as session:
-        a, b, out = (session.new(Layout.compact(*shape)) for shape in ((m, k), (k, n), (m, n)))
-        for x in (a, b):
-            cl.enqueue_fill_buffer(queue, x.buffer, np.ones(1, np.float32), 0, 4 * x.layout.room)
+    queue = cl.CommandQueue(device.context, device.cl)
+    a, b, out = (cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * size) for size in (m * k, k * n, m * n))
+    for x in (a, b):
+        cl.enqueue_fill_buffer(queue, x, np.ones(1, np.float32), 0, x.size)
+    builder, problem = Builder(queue, device), Problem.compact(*sizes)
+    if kernel.spec.tensor:
+        builder.look_for_unsplittable(placed(a, problem.a), placed(b, problem.b))
+    builder.multiply(kernel, problem, a, b, Matrix(out, Layout.compact(m, n)))
+    plan = builder.plan(otherwise=lambda: Plan(()))  # as a call would wait for the answer
 
-        def products(count: int) -> float:
-            queue.finish()
-            start = time.perf_counter()
-            for _ in range(count):
-                unsuited = session.look_for_unsplittable(a, b) if kernel.spec.tensor else None
-                session.multiply(kernel, problem, a.buffer, b.buffer, Matrix(out.buffer, out.layout))
-                if unsuited:
-                    unsuited()  # as a call would wait for the answer
-            queue.finish()
-            session.events.clear()
-            return (time.perf_counter() - start) / count
+    def products(count: int) -> float:
+        queue.finish()
+        start = time.perf_counter()
+        for _ in range(count):
+            plan(queue)
+        queue.finish()
+        return (time.perf_counter() - start) / count
 
-        products(1)  # compiles what else it needs
-        count = int(np.clip(_ROUND / products(1), 1, 50))
-        return min(products(count) for _ in range(_ROUNDS))
+    products(1)  # compiles what else it needs
+    count = int(np.clip(_ROUND / products(1), 1, 50))
+    return min(products(count) for _ in range(_ROUNDS))

@@ -1,7 +1,7 @@
-"""The kernels as records: parameters, rules, tiles, work-groups, memory. No device needed.
+"""Every kernel: its parameters and rules, its tiles, work-groups and memory. No device needed.
 
-A record (`ladder`, `production`) says in Python what its file in ``kernels/`` says in OpenCL C; a test compares the
-two.
+Parameters and rules are read from the header of the kernel's file (`header`); the rest is stated in
+`ladder`, `beyond` and `production`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from numbers import Integral
 
 from .beyond import BEYOND
+from .header import Param, Rule
 from .ladder import LADDER
 from .production import NARROW, PRODUCTION
-from .spec import KernelSpec, Key, Limits, Param, ParameterError, Rule, Switch
+from .spec import KernelSpec, Key, Limits, ParameterError, Switch
 
 __all__ = [
     "NARROW",
@@ -30,12 +31,12 @@ __all__ = [
 ]
 
 
-#: Every kernel by its number, ``catalog[3]``, and those of production by their names, ``catalog["warp_tiling"]``.
+#: Every kernel: ``catalog[3]``, or by its name in production, ``catalog["warp_tiling"]``.
 catalog: dict[Key, KernelSpec] = {spec.number: spec for spec in (*LADDER, *BEYOND, *PRODUCTION)}
 
 
 def find(kernel: Key | KernelSpec) -> KernelSpec:
-    """The record of a kernel by its number or name. Raises ValueError with the known ones."""
+    """A kernel by its number or name. Raises ValueError with those that exist."""
     if isinstance(kernel, KernelSpec):
         return kernel
     key = int(kernel) if isinstance(kernel, Integral) and not isinstance(kernel, bool) else kernel
@@ -52,5 +53,12 @@ def key(text: str) -> Key:
 
 
 def in_order(kernels: Iterable[Key]) -> list[Key]:
-    """Numbers and names in the order of the catalog; numbers that it does not have come in between."""
-    return sorted(kernels, key=lambda k: (isinstance(k, str), list(catalog).index(k) if isinstance(k, str) else k))
+    """Numbers in ascending order, also those of no kernel; then names in the catalog's order."""
+    names = list(catalog)
+
+    def position(kernel: Key) -> tuple[bool, int]:
+        if isinstance(kernel, str):
+            return True, names.index(kernel)
+        return False, kernel
+
+    return sorted(kernels, key=position)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from ..caches import cached
+from .header import Formula, Params
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def folder(name: str = "kernels") -> Path:
-    """A folder of data (kernels or results): inside an installed package, or beside it in a checkout."""
+    """A folder of data (kernels or results): inside an installed package, or next to it."""
     for place in (_PACKAGE / name, _PACKAGE.parent / name):
         if place.is_dir():
             return place
@@ -24,35 +25,62 @@ def folder(name: str = "kernels") -> Path:
 
 
 def own_folder() -> Path:
-    """Where files of the user's own go: landscapes, tries, progress. ``~/.local/share/gemmlab`` on Linux, for example.
+    """The user's files: landscapes, tries, progress. On Linux ``~/.local/share/gemmlab``.
 
     The environment variable GEMMLAB_DATA names another folder.
     """
-    from platformdirs import user_data_path  # only who keeps files of their own needs it
+    from platformdirs import user_data_path  # few callers need it
 
     return Path(os.environ.get("GEMMLAB_DATA") or user_data_path("gemmlab", appauthor=False))
 
 
 @cached(64)
 def read(file: str) -> str:
-    """The text of one kernel file, such as ``read("03_work_per_thread.cl")`` or ``read("support/pad.cl")``."""
-    return (folder() / file).read_text(encoding="utf-8")
+    """The text of a kernel file, such as "03_work_per_thread.cl" or "support/pad.cl".
+
+    It is complete: the parts that it includes are in the places of their `#include` lines.
+    """
+    return _assembled(file, None)
+
+
+def read_for(file: str, values: Params) -> str:
+    """The text of a kernel file without the parts that these `values` of macros do not need."""
+    return _assembled(file, values)
+
+
+#: A part of a kernel's text, perhaps under a condition that reads the same in C and in Python.
+_INCLUDE = re.compile(
+    r'^(?:#if (?P<condition>.+)\n)?#include "(?P<part>.+)"\n(?(condition)#endif\n)', re.MULTILINE
+)
+
+
+def _assembled(file: str, values: Params | None) -> str:
+    def part(found: re.Match[str]) -> str:
+        text = _assembled(str(PurePosixPath(file).parent / found["part"]), values)
+        condition = found["condition"]
+        if condition is None:
+            return text
+        if values is None:
+            return f"#if {condition}\n{text}#endif\n"
+        return text if Formula(condition)(values) else ""
+
+    return _INCLUDE.sub(part, (folder() / file).read_text(encoding="utf-8"))
 
 
 def body(text: str) -> str:
     """A kernel's text without its header: from the first line that is no comment."""
     lines = text.strip().splitlines()
-    start = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("//")), 0)
-    return "\n".join(lines[start:])
+    code = (i for i, line in enumerate(lines) if line.strip() and not line.startswith("//"))
+    return "\n".join(lines[next(code, 0) :])
 
 
 def part(text: str, name: str) -> str:
-    """A part of a kernel's text: from the comment that begins with `name` to the next empty line or the block's end.
+    """A part of a kernel's text: from the comment that begins with `name` to the end of its block.
 
     Args:
         text: of a kernel.
-        name: the first word of a comment, such as "compute"; or two of them, "load-compute", for all from the first
-            part to the second.
+        name: the first word of a comment, such as "compute"; or two of them, "load-compute", for
+            everything from the first part to the second.
 
     Raises:
         ValueError: if no comment, or more than one, begins so.
@@ -63,33 +91,58 @@ def part(text: str, name: str) -> str:
 
 
 def _begin(lines: list[str], word: str) -> int:
-    """The number of the line with the comment that begins with this word."""
+    """The index of the line with the comment that begins with this word."""
     found = [i for i, line in enumerate(lines) if re.match(rf"\s+// {re.escape(word)}\b", line)]
     if len(found) != 1:
-        raise ValueError(f"part={word} must be the first word of one comment of the kernel; {len(found)} begin so")
+        raise ValueError(
+            f"part={word} must be the first word of one comment of the kernel; "
+            f"{len(found)} begin so"
+        )
     return found[0]
 
 
 def _end(lines: list[str], begin: int) -> int:
-    """The number of the first line after `begin` that is empty, or less indented."""
-    margin = len(lines[begin]) - len(lines[begin].lstrip())
-    return next(i for i in range(begin, len(lines)) if len(lines[i]) - len(lines[i].lstrip()) < margin)
+    """The index of the first line after `begin` that is empty, or less indented."""
+
+    def margin(line: str) -> int:
+        return len(line) - len(line.lstrip())
+
+    following = range(begin, len(lines))
+    return next(i for i in following if margin(lines[i]) < margin(lines[begin]))
 
 
 def without_rules(text: str) -> str:
-    """A kernel's text without `#if !(rule)` and its error, and without `#ifndef` around a parameter's default."""
+    """A kernel's text without its rules, and with each parameter as one `#define`."""
     text = re.sub(r"#if !\(.*\n#error .*\n#endif\n", "", text)
-    return re.sub(r"#ifndef (\w+)\n(#define \1 .*\n)#endif\n", r"\2", text)
+    text = re.sub(r"#ifndef (\w+)\n(#define \1 .*\n)#endif\n", r"\2", text)
+    return re.sub(r"^(#define .* // .*) \[[\d, ]+\]$", r"\1", text, flags=re.MULTILINE)
+
+
+def with_values(text: str, params: Params) -> str:
+    """A kernel's text without its rules, and with these values in place of the defaults."""
+
+    def define(found: re.Match[str]) -> str:
+        return f"#define {found[1]} {params.get(found[1], found[2])}"
+
+    return re.sub(r"^#define (\w+) (\d+)(?= // )", define, without_rules(text), flags=re.MULTILINE)
 
 
 def code_lines(text: str) -> int:
-    """How many lines of a kernel's text are code: no comments, empty lines or rules; one for each parameter."""
-    code = re.sub(r"/\*.*?\*/|//[^\n]*", "", without_rules(text), flags=re.S)
+    """How many lines of a kernel's text are code, not counting rules; one for each parameter."""
+    code = re.sub(r"/\*.*?\*/|//[^\n]*", "", without_rules(text), flags=re.DOTALL)
     return sum(bool(line.strip()) for line in code.splitlines())
 
 
 def diff(old: str, new: str, context: int = 2) -> str:
-    """A unified diff of two kernel texts without their headers: what a step of the ladder changes."""
-    old_lines, new_lines = ([line for line in body(x).splitlines() if line.strip()] for x in (old, new))
-    lines = list(difflib.unified_diff(old_lines, new_lines, lineterm="", n=context))
-    return "\n".join(lines[2:])  # without the names of the files
+    """A unified diff of two kernel texts without their headers: what a step of the ladder changes.
+
+    Args:
+        old, new: the texts.
+        context: unchanged lines to show around each change.
+    """
+
+    def lines(text: str) -> list[str]:
+        return [line for line in body(text).splitlines() if line.strip()]
+
+    changes = difflib.unified_diff(lines(old), lines(new), lineterm="", n=context)
+    return "\n".join(list(changes)[2:])  # without the names of the files

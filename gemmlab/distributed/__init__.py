@@ -1,9 +1,10 @@
 """More than one device: products of Dask arrays, and of matrices in files, block by block on many workers.
 
     from gemmlab import distributed
-    with distributed.cluster() as client:         # a worker process per device of this machine
-        c = distributed.matmul(a, b)              # Dask arrays, lazily
-        c.to_zarr("c.zarr")                       # now it is multiplied
+    if __name__ == "__main__":                    # in a script: each worker process imports it
+        with distributed.cluster() as client:     # a worker process per device of this machine
+            c = distributed.matmul(a, b)          # Dask arrays, lazily
+            c.to_zarr("c.zarr")                   # now it is multiplied
 
 Dask decides which worker multiplies which blocks, moves them, and does again what is lost with a worker. What happens
 to a pair of blocks is `blocks`; how a product is cut into pairs is `products`, for files `stored`; `workers` starts

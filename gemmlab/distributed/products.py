@@ -13,7 +13,7 @@ from dask.layers import ArrayBlockIdDep
 from distributed import get_client
 from distributed.system import MEMORY_LIMIT
 
-from ..blas.operands import DTYPES
+from ..blas.arrays import DTYPES
 from ..catalog.spec import positive
 from ..opencl.devices import default_device
 from . import blocks, stored

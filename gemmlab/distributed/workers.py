@@ -1,113 +1,181 @@
-"""The processes that multiply: Dask's workers, one for each device, with one thread and a resource to be found by."""
+"""The processes that multiply: Dask workers, one per device, each with one thread and a resource.
+
+Dask trusts whoever can connect: a client, and every worker of a cluster, may send code to the
+others. Everything here therefore listens on loopback unless its user names another address.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import os
-from collections import Counter
+import socket
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from ipaddress import ip_address
+from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import urlsplit
 
-from distributed import Client, Nanny, Scheduler, SpecCluster
+import dask
+from distributed import Client, Nanny, Scheduler, Security, SpecCluster
 from distributed.deploy.cluster import Cluster
 from distributed.system import MEMORY_LIMIT
 
 from ..opencl.devices import Device, default_device, devices, find_device
 
-#: What each worker has one of: ``client.compute(c, resources={RESOURCE: 1})`` keeps a product to these workers, in a
-#: cluster with others. (Annotations would be lost where Dask fuses tasks: its issues 7036 and 10325.)
+#: What each worker has one of: ``client.compute(c, resources={RESOURCE: 1})`` keeps a product on
+#: these workers in a cluster with others. (Dask loses annotations where it fuses tasks: its issues
+#: 7036 and 10325.)
 RESOURCE = "OPENCL"
+
+LOOPBACK = "127.0.0.1"
+
+#: Of Dask's HTTP servers: loopback, and any free port.
+HTTP_ADDRESS = f"{LOOPBACK}:0"
 
 
 def to_use(chosen: Sequence[Device | int | str] | None = None) -> list[Device]:
-    """The devices that workers are started for: those that are named, or all graphics processors, or the preferred one.
+    """The devices to start workers for: those named, or all GPUs, or the preferred device.
 
-    The runtimes of one processor share its cores, so that without a graphics processor one of them is enough.
+    The OpenCL runtimes of a CPU share its cores: without a GPU, one of them is enough.
 
     Raises:
-        NoDeviceError: if there is none, or none of that name.
+        NoDeviceError: if there is no device, or none of that name.
         ValueError: if `chosen` is empty.
     """
     if chosen is not None:
         if isinstance(chosen, (str, int, Device)) or not len(chosen):
-            raise ValueError(f"devices must be a list of one or more, such as [0, 1], not {chosen!r}")
+            raise ValueError(
+                f"devices must be a list of one or more, such as [0, 1], not {chosen!r}"
+            )
         return [find_device(d) for d in chosen]
     return [d for d in devices() if d.kind == "GPU"] or [default_device()]
 
 
 def options(used: Sequence[Device], memory_bytes: float | None = None) -> list[dict[str, Any]]:
-    """The arguments of a `distributed.Nanny` for each of these devices; one that comes twice gets two workers.
+    """The arguments of a `distributed.Nanny` per device; a device listed twice gets two workers.
 
-    Workers of processors share the cores, and all share the memory: `memory_bytes` each, or equal parts of it all.
+    Workers on the CPU share its cores, and all workers share the memory: each has `memory_bytes`,
+    by default an equal part of all memory.
     """
     on_cores = sum(d.kind == "CPU" for d in used)
-    cores = max(1, (os.cpu_count() or 1) // max(1, on_cores))
-    of_processor = {name: str(cores) for name in ("POCL_MAX_PTHREAD_COUNT", "POCL_CPU_MAX_CU_COUNT", "OMP_NUM_THREADS")}
-    seen: Counter[int] = Counter()
-    found = []
+    cores = str(max(1, (os.cpu_count() or 1) // max(1, on_cores)))
+    share_of_cores = {
+        "POCL_MAX_PTHREAD_COUNT": cores,
+        "POCL_CPU_MAX_CU_COUNT": cores,
+        "OMP_NUM_THREADS": cores,
+    }
+    per_device = []
     for d in used:
-        seen[d.index] += 1
-        environment = {"GEMMLAB_DEVICE": str(d.index), **(of_processor if d.kind == "CPU" and on_cores > 1 else {})}
-        found.append({
-            "nthreads": 1,
-            "silence_logs": logging.CRITICAL,
-            "resources": {RESOURCE: 1},
-            "env": environment,
-            "memory_limit": int(memory_bytes or MEMORY_LIMIT / len(used)),
-        })  # fmt: skip
-    return found
+        environment = {"GEMMLAB_DEVICE": str(d.index)}
+        if d.kind == "CPU" and on_cores > 1:
+            environment.update(share_of_cores)
+        per_device.append(
+            {
+                "nthreads": 1,
+                "silence_logs": logging.CRITICAL,
+                "resources": {RESOURCE: 1},
+                "env": environment,
+                "memory_limit": int(memory_bytes or MEMORY_LIMIT / len(used)),
+                "dashboard_address": HTTP_ADDRESS,
+            }
+        )
+    return per_device
+
+
+def private_folder() -> TemporaryDirectory:
+    """A temporary folder of this user alone, for the blocks that workers put on disk.
+
+    Dask's default, /tmp/dask-scratch-space, may belong to another user, who could exchange the
+    pickled blocks in it, or add modules: Dask prepends the folder to ``sys.path``.
+    """
+    where = dask.config.get("temporary-directory", None)
+    return TemporaryDirectory(prefix="gemmlab-dask-", dir=where, ignore_cleanup_errors=True)
 
 
 class _Processes(SpecCluster):
-    """Dask's cluster of given processes, but a worker that dies is left to its nanny, which starts it again.
+    """Dask's cluster of given processes, except that a dead worker is left to its nanny.
 
-    `SpecCluster` looks after a dead worker a while later, and closes its nanny for good if the worker is not there
-    then, for instance because it died once more.
+    The nanny starts the worker again. `SpecCluster` checks on a dead worker after a while, and
+    closes its nanny for good if the worker is missing then, for instance because it died again.
     """
 
     def _update_worker_status(self, op, msg):
-        with suppress(KeyError):  # gone before it was seen
+        with suppress(KeyError):  # removed before it was registered
             Cluster._update_worker_status(self, op, msg)
+
+
+def _start(workers: dict, scheduler: dict, security: Security | None) -> _Processes:
+    try:
+        return _Processes(
+            workers, scheduler, security=security, name="gemmlab", silence_logs=logging.ERROR
+        )
+    except RuntimeError as error:
+        if "failed to start worker process" not in str(error.__cause__):
+            raise
+    # Dask's error says no more than that, in about 60 lines of traceback.
+    raise RuntimeError(
+        "the worker processes ended while starting; in a script, call cluster() under "
+        '`if __name__ == "__main__":`, because each worker imports the script first'
+    )
+
+
+def _importing_the_script() -> bool:
+    """Whether this is a worker process that is still importing the script that started it."""
+    main = sys.modules["__main__"]
+    return sys.modules.get("__mp_main__", main) is not main
 
 
 @contextmanager
 def cluster(
-    devices: Sequence[Device | int | str] | None = None, *, memory_bytes: float | None = None, dashboard: bool = True
+    devices: Sequence[Device | int | str] | None = None,
+    *,
+    memory_bytes: float | None = None,
+    dashboard: bool = True,
+    security: Security | None = None,
 ) -> Iterator[Client]:
-    """A scheduler and a worker process per device of this machine, as long as the `with` block lasts.
+    """A scheduler and a worker process per device of this machine, for the duration of the block.
+
+    All of them listen on loopback: other machines cannot connect, but other users of this machine
+    can, and then run code as you. `security` keeps them out. A script calls this function under
+    ``if __name__ == "__main__":``, because each worker process imports the script.
 
     Args:
-        devices: each a Device, an index or part of a name; one that comes twice gets two workers, for processors a
-            way to try things out. By default all graphics processors, or else the preferred device.
-        memory_bytes: of the host's memory for each worker; by default equal parts of it all. A worker that needs more
-            puts blocks on disk, and is started again if that does not help.
-        dashboard: whether to serve Dask's dashboard, at ``client.dashboard_link``; it needs the package bokeh.
+        devices: each a Device, an index or part of a name; one listed twice gets two workers, which
+            is a way to try things out on a CPU. By default all GPUs, or else the preferred device.
+        memory_bytes: host memory of each worker; by default an equal part of all memory. A worker
+            that needs more puts blocks on disk, and is restarted if that does not help.
+        dashboard: whether to serve Dask's dashboard, at ``client.dashboard_link``; it needs the
+            package bokeh.
+        security: certificates for TLS, such as ``dask.distributed.Security.temporary()``.
 
     Yields:
         A `distributed.Client`: what is computed within the block runs on these workers.
 
     Raises:
         NoDeviceError: if there is no device, or none of that name.
+        RuntimeError: if the workers end while starting, as in a script without the guard above.
     """
+    if _importing_the_script():
+        sys.exit(1)  # the process that started this one reports it
     used = to_use(devices)
-    spec = {
-        f"{d.name} ({number})": {"cls": Nanny, "options": given}
-        for number, (d, given) in enumerate(zip(used, options(used, memory_bytes), strict=True))
-    }
-    address = {"dashboard_address": ":0" if dashboard else None}
-    scheduler = {"cls": Scheduler, "options": {"host": "127.0.0.1", "dashboard": dashboard, **address}}
-    with (
-        _Processes(spec, scheduler, name="gemmlab", silence_logs=logging.ERROR) as processes,
-        Client(processes) as client,
-    ):
-        client.wait_for_workers(len(used))
-        yield client
+    with private_folder() as folder:
+        shared = {"host": LOOPBACK, "local_directory": folder, "security": security}
+        workers = {
+            f"{d.name} ({number})": {"cls": Nanny, "options": {**given, **shared}}
+            for number, (d, given) in enumerate(zip(used, options(used, memory_bytes), strict=True))
+        }
+        served = {"dashboard": dashboard, "dashboard_address": HTTP_ADDRESS}
+        scheduler = {"cls": Scheduler, "options": {**served, **shared}}
+        with _start(workers, scheduler, security) as processes, Client(processes) as client:
+            client.wait_for_workers(len(used))
+            yield client
 
 
 def survey(client: Client) -> dict[str, dict[str, Any]]:
-    """The device of each worker, by the worker's address: its name, kind, memory in bytes, and the process's number."""
+    """The device of each worker, by its address: name, kind, memory in bytes, and process ID."""
     return client.run(_own_device)
 
 
@@ -116,29 +184,110 @@ def _own_device() -> dict[str, Any]:
     return {"device": str(d), "kind": d.kind, "memory_bytes": d.memory, "process": os.getpid()}
 
 
-def serve(address: str, chosen: Sequence[str] | None = None, memory_bytes: float | None = None) -> None:
-    """Start workers for this machine's devices, for a scheduler elsewhere, and wait until they end.
+def serve(
+    address: str,
+    chosen: Sequence[str] | None = None,
+    memory_bytes: float | None = None,
+    *,
+    host: str = LOOPBACK,
+    security: Security | None = None,
+) -> None:
+    """Start workers for this machine's devices and somebody else's scheduler; wait for their end.
 
     Args:
-        address: of the scheduler, such as "tcp://10.0.0.1:8786"; "10.0.0.1:8786" will do.
-        chosen, memory_bytes: as in `cluster`.
+        address: of the scheduler, such as "tcp://10.0.0.1:8786" or "10.0.0.1:8786".
+        chosen, memory_bytes: as `devices` and `memory_bytes` of `cluster`.
+        host: the address or name of this machine on which the workers listen. Whoever can connect
+            to it runs code as this user, which a line on stderr says.
+        security: certificates for TLS.
 
     Raises:
         NoDeviceError: if there is no device, or none of that name.
+        ValueError: if `host` is not an address of this machine, or the scheduler, on another
+            machine, could not reach it.
         ConnectionError: if no scheduler answers there.
     """
-    asyncio.run(_serve(address, to_use(chosen), memory_bytes))
+    encrypted = security is not None and security.require_encryption
+    if encrypted and "://" not in address:
+        address = f"tls://{address}"
+    if not _on_this_machine(host):
+        raise ValueError(f"--host must be an address of this machine, not {host!r}")
+    if _is_loopback(host):
+        _check_reach(address, host)
+    else:
+        trusted = "with a certificate of that authority" if encrypted else "who can connect"
+        print(
+            f"workers listen on {host}: anybody {trusted} can run code as this user",
+            file=sys.stderr,
+            flush=True,
+        )
+    used = to_use(chosen)
+    with private_folder() as folder:
+        bracketed = f"[{host}]" if ":" in host else host  # as Dask expects IPv6 addresses
+        shared = {"host": bracketed, "local_directory": folder, "security": security}
+        given = [{**each, **shared} for each in options(used, memory_bytes)]
+        asyncio.run(_serve(address, used, given))
 
 
-async def _serve(address: str, used: list[Device], memory_bytes: float | None) -> None:
-    nannies = [Nanny(address, **given) for given in options(used, memory_bytes)]
+async def _serve(address: str, used: list[Device], given: list[dict[str, Any]]) -> None:
+    nannies = [Nanny(address, **each) for each in given]
     try:
         try:
             await asyncio.gather(*nannies)
         except RuntimeError as error:
-            raise ConnectionError(f"no worker could be started: does a scheduler listen at {address}?") from error
+            raise ConnectionError(
+                f"no worker could be started: does a scheduler listen at {address}?"
+            ) from error
         for nanny, device in zip(nannies, used, strict=True):
             print(f"worker {nanny.worker_address} on {device}", flush=True)
         await asyncio.gather(*(nanny.finished() for nanny in nannies))
     finally:
         await asyncio.gather(*(nanny.close() for nanny in nannies), return_exceptions=True)
+
+
+def tls(ca_file: str | None, cert: str | None, key: str | None) -> Security | None:
+    """The certificates of a worker from PEM files; None without any.
+
+    Raises:
+        ValueError: if only some of the files are given.
+    """
+    if not (ca_file or cert or key):
+        return None
+    if not (ca_file and cert):
+        raise ValueError(
+            "TLS needs --tls-ca-file and --tls-cert, and --tls-key unless the certificate's file "
+            "holds the key as well"
+        )
+    files = {"tls_ca_file": ca_file, "tls_worker_cert": cert, "tls_worker_key": key}
+    return Security(require_encryption=True, **files)
+
+
+def _check_reach(address: str, host: str) -> None:
+    """Raise ValueError if a scheduler at `address` cannot reach workers on loopback."""
+    scheduler = urlsplit(address if "://" in address else f"//{address}").hostname
+    if not scheduler or not _on_this_machine(scheduler):
+        raise ValueError(
+            f"the scheduler at {address} is not on this machine and cannot reach workers that "
+            f"listen on {host}: give --host an address of this machine that it can reach"
+        )
+
+
+def _addresses(host: str) -> list[tuple]:
+    """The family and socket address of each IP address of a host; none if it is unknown."""
+    try:
+        known = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
+    except OSError:
+        return []
+    return [(family, address) for family, _, _, _, address in known]
+
+
+def _on_this_machine(host: str) -> bool:
+    for family, address in _addresses(host):
+        with suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as tried:
+            tried.bind(address)  # fails for addresses of other machines
+            return True
+    return False
+
+
+def _is_loopback(host: str) -> bool:
+    return all(ip_address(address[0].split("%")[0]).is_loopback for _, address in _addresses(host))

@@ -1,11 +1,11 @@
-"""A picture: a Matplotlib figure without pyplot, for light and dark backgrounds, with a description in words."""
+"""A picture: a Matplotlib figure for light and dark pages, with a description in words."""
 
 from __future__ import annotations
 
 import io
-import math
 import re
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib
@@ -13,15 +13,22 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from PIL import Image
 
-INK = "#808080"  # text and lines: readable on white and on black; in an SVG the page's text colour replaces it
-BLUE, ORANGE, GREEN, RED = "#3f8ad8", "#cf7519", "#3fa26a", "#d9534f"  # A, B, C, and what is wrong
-MAGENTA = "#c542b4"  # what a picture points out
-GREY = "#8a8a8c"  # in an SVG, too: what is neither good nor bad
+#: Text and lines: readable on white and on black. In an SVG the page's text colour replaces it.
+INK = "#808080"
+#: A, B, C, and what is wrong.
+BLUE, ORANGE, GREEN, RED = "#3f8ad8", "#cf7519", "#3fa26a", "#d9534f"
+#: What a picture points out.
+MAGENTA = "#c542b4"
+#: Neither good nor bad; the same in an SVG.
+GREY = "#8a8a8c"
 COLOURS = {"A": BLUE, "B": ORANGE, "C": GREEN}
-LEAST = 0.75  # of its width that an SVG keeps in a narrow cell: text of 9 points is 9 pixels high then
+#: An SVG in a narrow cell keeps this share of its width: 9-point text is then 9 pixels high.
+MIN_WIDTH = 0.75
 _lock = threading.Lock()  # rc_context changes the settings of the whole process
 
 
@@ -52,9 +59,9 @@ class Picture(Figure):
         return ax
 
     def sheet(self) -> Axes:
-        """Add axes over the whole picture, with squares for units and nothing around: for what is drawn by hand.
+        """Add axes that fill the picture, with square units and no decorations.
 
-        Nothing has to be laid out then, which is most of the time that a picture takes.
+        Without a layout to compute, such a picture is drawn in half the time.
         """
         self.set_layout_engine("none")
         ax = self.add_axes((0, 0, 1, 1))
@@ -63,72 +70,92 @@ class Picture(Figure):
         return ax
 
     def panels(self, rows: int, cols: int, **options: Any) -> list[Axes]:
-        """Add rows x cols plain axes and return them row by row; `options` go to `Figure.add_gridspec`."""
+        """Add rows x cols plain axes and return them row by row; `options` go to `add_gridspec`."""
         grid = self.add_gridspec(rows, cols, **options)
         return [self.axes_plain(grid[row, col]) for row in range(rows) for col in range(cols)]
 
-    def _settle(self) -> None:
-        """What stands inside the axes needs no room around them: leaving it out halves the time of the layout."""
+    def _exclude_contents_from_layout(self) -> None:
+        """Contents of the axes need no room around them; ignoring them halves the layout time."""
         for ax in self.axes:
-            inside = [t for t in ax.texts if t.get_horizontalalignment() == t.get_verticalalignment() == "center"]
-            for artist in (*inside, *ax.patches, *ax.lines, *ax.images, *ax.collections):
+            centred = [text for text in ax.texts if text.get_horizontalalignment() == "center"
+                       and text.get_verticalalignment() == "center"]  # fmt: skip
+            for artist in (*centred, *ax.patches, *ax.lines, *ax.images, *ax.collections):
                 artist.set_in_layout(False)
 
     def png(self) -> bytes:
-        """The picture as PNG on a transparent background; 64 colours suffice for a diagram and keep it small."""
+        """The picture as PNG with a transparent background, reduced to 64 colours."""
         canvas = FigureCanvasAgg(self)
         self.set_dpi(130)
-        self._settle()
+        self._exclude_contents_from_layout()
         with _lock:
             canvas.draw()
+        image = Image.fromarray(np.asarray(canvas.buffer_rgba()))
         out = io.BytesIO()
-        Image.fromarray(np.asarray(canvas.buffer_rgba())).quantize(64, Image.Quantize.FASTOCTREE).save(
-            out, "PNG", optimize=True
-        )
+        image.quantize(64, Image.Quantize.FASTOCTREE).save(out, "PNG", optimize=True)
         return out.getvalue()
 
     def svg(self) -> str:
-        """An <svg> element that takes its text colour from the page, and shrinks as long as it can be read."""
+        """An <svg> element in the page's text colour that shrinks as long as it stays legible."""
         out = io.StringIO()
-        self._settle()
+        self._exclude_contents_from_layout()
         with _lock, matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "gemmlab"}):
             FigureCanvasSVG(self).print_svg(out, metadata={"Date": None, "Creator": None})
         text = out.getvalue()[out.getvalue().index("<svg") :]
         text = re.sub(r"<style.*?</style>|<metadata>.*?</metadata>", "", text, flags=re.S)
         text = text.replace(INK, "var(--jp-content-font-color1, #444)")
         alt = self.alt.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
-        least = round(96 * LEAST * self.get_figwidth())
-        style = f"max-width:100%;min-width:{least}px;height:auto"
+        min_width = round(96 * MIN_WIDTH * self.get_figwidth())
+        style = f"max-width:100%;min-width:{min_width}px;height:auto"
         return text.replace("<svg ", f'<svg role="img" aria-label="{alt}" style="{style}" ', 1)
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         width, height = (round(inches * 92) for inches in self.get_size_inches())
-        size = {"image/png": {"width": width, "height": height, "alt": self.alt}}  # nbconvert uses the last
-        return {"image/png": self.png(), "text/plain": f"[picture: {self.alt}]"}, size
+        # nbconvert reads the size and the description from here
+        metadata = {"image/png": {"width": width, "height": height, "alt": self.alt}}
+        return {"image/png": self.png(), "text/plain": f"[picture: {self.alt}]"}, metadata
 
 
-def count(number: int, thing: str) -> str:
-    """A number and its noun, in the singular or the plural: "1 segment", "4 segments"."""
-    return f"{number} {thing}" + ("" if number == 1 else "s")
+def label_rows(ax: Axes, names: Sequence[str], middle: float = 0.0) -> None:
+    """Name the rows of a chart; row i is centred at the height -i - `middle`."""
+    ax.set_yticks([-row - middle for row in range(len(names))], list(names))
+    ax.tick_params(axis="y", length=0)
 
 
-def time_axis(end: float) -> float:
-    """Where a time axis ends: 20, 40, 80 ... units, so that two moments of a picture to step through compare."""
-    return 20 * 2 ** max(0, math.ceil(math.log2(end / 20)))
+def legend_above(ax: Axes, columns: int = 2, **options: Any) -> Legend:
+    """A legend above the axes, so that it hides nothing; `options` go to `Axes.legend`."""
+    return ax.legend(frameon=False, labelcolor=INK, fontsize=9, loc="lower center",
+                     bbox_to_anchor=(0.5, 1), ncols=columns, **options)  # fmt: skip
 
 
-def short(value: float) -> str:
-    """A rate in few characters: a whole number from 100 on, one decimal below that; two digits of what would be 0.0."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.2g}" if 0 < value < 0.05 else f"{value:.1f}"
-
-
-def brief(value: float) -> str:
-    """Two digits of a time or a ratio, and all of those before the point, without a power of ten: "0.26", "150"."""
-    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
-
-
-def lines(ax, lines, **style) -> None:
-    """Draw many lines as a single path, which makes an SVG far smaller."""
+def lines(ax: Axes, lines: Sequence[Sequence[tuple[float, float]]], **style: Any) -> None:
+    """Draw many lines as one path, which makes an SVG much smaller."""
     gap = [(np.nan, np.nan)]
     xs, ys = zip(*(point for line in lines for point in [*line, *gap]), strict=True)
     ax.plot(xs, ys, color=INK, **style)
+
+
+def faint(colour: str, opacity: float = 0.4) -> tuple[float, float, float, float]:
+    """The colour as RGBA; the background shows through."""
+    return (*to_rgb(colour), opacity)
+
+
+def text_colour(face: Any) -> str:
+    """White or black, whichever is legible on an opaque colour."""
+    return "white" if np.dot(to_rgb(face), (0.21, 0.72, 0.07)) < 0.45 else "black"
+
+
+def count(number: int, thing: str) -> str:
+    """A number and its noun: "1 segment", "4 segments"."""
+    return f"{number} {thing}" + ("" if number == 1 else "s")
+
+
+def short(value: float) -> str:
+    """A rate in few characters: no decimals from 100 on, else one; two digits if that gives 0.0."""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.2g}" if 0 < value < 0.05 else f"{value:.1f}"
+
+
+def brief(value: float) -> str:
+    """Two digits of a time or a ratio, never with an exponent: "0.26", "150"."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"

@@ -1,15 +1,15 @@
-"""The family: a `Configuration` says what a product needs, and `write` writes the kernel that holds just this.
+"""The generator: a `Schedule` says what a product needs, and `write` writes a kernel for just that.
 
-    from gemmlab.family import Configuration, write
-    print(write(Configuration("d", a="T", beta=True, tile=(64, 64), micro_tile=(4, 4))))
+    from gemmlab.family import Schedule, write
+    print(write(Schedule("d", trans_a="T", beta=True, tile=(64, 64), micro_tile=(4, 4))))
 
-`configuration` (what can be asked for), `text` (blocks of C with gaps), `writer` (one function for each idea), `direct`
-and `warps` (the parts of kernels without local memory, and of those whose warps share blocks of C), `tiles` (which tile
-for which problem), `split` (C in up to four launches), `written` (compile and launch); `selection` chooses among the
-kernels of the ladder. Neither a configuration nor its text needs a device.
+`schedule` (what can be generated), `text` (templates of C), `writer` (the parts of a text),
+`items`, `direct` and `warps` (three ways to compute a tile), `epilogue`, `split_k`; `written`
+(compile and launch). `tiles` chooses a tile for a problem, `split` cuts C into up to four launches,
+`selection` chooses among the kernels of the ladder. Neither a schedule nor its text needs a device.
 """
 
-from .configuration import Configuration
+from .schedule import Schedule
 from .writer import origins, write
 
-__all__ = ["Configuration", "origins", "write"]
+__all__ = ["Schedule", "origins", "write"]

@@ -1,86 +1,54 @@
-"""The parts of a kernel without local memory, as kernel 11 of the ladder: from global memory into registers.
+"""The scheme "direct": from global memory straight into registers, as in kernel 11 of the ladder.
 
-A work-item computes neighbouring rows, and keeps them as vectors. For complex numbers a vector holds real and
-imaginary parts in turn. Multiplying it by a complex b would have to exchange them in each step of k; so there are two
-sums instead, of a re(b) and of a im(b), and they are put together once, in `store`.
+A work-item computes neighbouring rows and keeps them as vectors. For complex numbers these
+alternate real and imaginary parts. Multiplying them by a complex b would have to exchange the parts
+in each step of k. So there are two sums instead, of a re(b) and of a im(b), which `store` combines.
 
-Where sizes do not fit the micro-tiles, the last ones are moved back until they lie inside the matrix (kernel 13), and
-only elements that no other work-item owns are stored.
+Where sizes do not fit the micro-tiles, the last ones are moved back into the matrix (kernel 13),
+and each element is stored only by the work-item that owns it.
 """
 
 from __future__ import annotations
 
-from .configuration import PRECISIONS, Configuration
-from .shared import beginnings, factors, stored
-from .text import Lines, fill, writes
-
-
-def requirements(c: Configuration) -> str:
-    """What the kernel asks of the sizes."""
-    words = {True: "at least", False: "a multiple of"}
-    return f"M {words[c.guards('a')]} WPTM and N {words[c.guards('b')]} WPTN; any K"
-
-
-def _width(c: Configuration) -> int:
-    """Real numbers in a vector."""
-    return c.widths[0] * c.parts
-
-
-def _sums(c: Configuration) -> tuple[str, ...]:
-    """The names of the accumulators."""
-    return ("acc",) if c.parts == 1 else ("acc_re", "acc_im")
+from .epilogue import accumulator_names, factors, store_element
+from .schedule import Schedule
+from .text import Lines, fill, over, writes
 
 
 @writes
-def begin(c: Configuration) -> Lines:
-    """Who am I, and what a work-item keeps."""
-    vector, zero = c.type(c.widths[0]), c.zero(c.widths[0])
-    return fill(
-        """
-        // identifiers
-        $place
-        $beginnings
-
-        // accumulators: neighbouring rows as vectors
-        $sums
-        for (int j = 0; j < WPTN; j++) {
-            for (int i = 0; i < WPTM/$width; i++) {
-                $zeroes
-            }
-        }
-        """,
-        place=[*_place(c, "a", "m", "M", 0), *_place(c, "b", "n", "N", 1)],
-        beginnings=beginnings(c),
-        sums=[f"{vector} {name}[WPTN][WPTM/{c.widths[0]}];" for name in _sums(c)],
-        width=c.widths[0],
-        zeroes=[f"{name}[j][i] = {zero};" for name in _sums(c)],
-    )
+def identifiers(s: Schedule) -> Lines:
+    """Where the work-item's micro-tile begins."""
+    lines = ["// identifiers"]
+    for x, what, dimension in ((s.a, "row", 0), (s.b, "column", 1)):
+        first = f"get_global_id({dimension})*WPT{x.size}; // first {what} of C"
+        if x.guarded:
+            inside = f"min(own_{x.index}, {x.size} - WPT{x.size})"
+            lines.append(f"const int own_{x.index} = {first}")
+            lines.append(f"const int {x.index} = {inside}; // the same, inside the matrix")
+        else:
+            lines.append(f"const int {x.index} = {first}")
+    return lines
 
 
 @writes
-def _place(c: Configuration, operand: str, index: str, size: str, dimension: int) -> Lines:
-    what, part = {"a": "row", "b": "column"}[operand], f"WPT{size}"
-    first = f"get_global_id({dimension})*{part};"
-    if not c.guards(operand):
-        return [f"const int {index} = {first} // first {what} of C"]
-    return [
-        f"const int own_{index} = {first} // first {what} of C",
-        f"const int {index} = min(own_{index}, {size} - {part}); // the same, inside the matrix",
-    ]
+def local_memory(s: Schedule) -> Lines:
+    """None."""
+    return []
 
 
 @writes
-def steps(c: Configuration) -> Lines:
-    """The loop over k: a few vectors of A, and each element of B for all of them."""
-    element = "B[(n + j)*ldb + k]" if c.along_k("b") else "B[k*ldb + n + j]"
-    products = ["acc[j][i] += a[i]*b;"] if c.parts == 1 else ["acc_re[j][i] += a[i]*b.x;", "acc_im[j][i] += a[i]*b.y;"]
+def main_loop(s: Schedule) -> Lines:
+    """The loop over k: vectors of A, and each element of B for all of them."""
+    multiply_adds = ["acc[j][i] += a[i]*b;"]
+    if s.element.components == 2:
+        multiply_adds = ["acc_re[j][i] += a[i]*b.x;", "acc_im[j][i] += a[i]*b.y;"]
     return fill(
         """
         for (int k = 0; k < K; k++) {
             // load
-            $vector a[WPTM/$width];
+            $vector a[$vectors];
             #pragma unroll
-            for (int i = 0; i < WPTM/$width; i++) {
+            for (int i = 0; i < $vectors; i++) {
                 $load
             }
 
@@ -89,76 +57,80 @@ def steps(c: Configuration) -> Lines:
             for (int j = 0; j < WPTN; j++) {
                 const $number b = $element;
                 #pragma unroll
-                for (int i = 0; i < WPTM/$width; i++) {
-                    $products
+                for (int i = 0; i < $vectors; i++) {
+                    $multiply_adds
                 }
             }
         }
         """,
-        vector=c.type(c.widths[0]),
-        width=c.widths[0],
-        load=load(c),
-        number=c.type(),
-        element=element,
-        products=products,
+        vector=s.element.vector(s.a.width),
+        vectors=over("WPTM", s.a.width),
+        load=load_rows(s),
+        number=s.element.vector(),
+        element="B[(n + j)*ldb + k]" if s.b.k_contiguous else "B[k*ldb + n + j]",
+        multiply_adds=multiply_adds,
     )
 
 
 @writes
-def load(c: Configuration) -> Lines:
-    """A vector of neighbouring rows of A: one load, or one for each row if they are no neighbours in memory."""
-    width, real = c.widths[0], PRECISIONS[c.precision].real
-    if not c.along_k("a"):
-        first = f"&A[k*lda + m + i*{width}]"
-        pointer = first if c.parts == 1 else f"(const __global {real}*){first}"
-        return [f"a[i] = vload{_width(c)}(0, {pointer});"]
-    start = f"a[i] = ({c.type(width)})("
-    elements = [f"A[(m + i*{width}{f' + {row}' * (row > 0)})*lda + k]" for row in range(width)]
-    lines = [f"{' ' * len(start)}{element}," for element in elements]
-    return [start + lines[0].lstrip(), *lines[1:-1], lines[-1].removesuffix(",") + ");"]
+def load_rows(s: Schedule) -> Lines:
+    """A vector of neighbouring rows of A: one load, or one for each row if they are far apart."""
+    width = s.a.width
+    if s.a.k_contiguous:
+        rows = [f"m + i*{width} + {row}" if row else f"m + i*{width}" for row in range(width)]
+        *others, last = [f"A[({row})*lda + k]" for row in rows]
+        return [
+            f"a[i] = ({s.element.vector(width)})(",
+            *(f"    {element}," for element in others),
+            f"    {last});",
+        ]
+    pointer = f"&A[k*lda + m + i*{width}]"
+    if s.element.components == 2:
+        pointer = f"(const __global {s.element.real}*){pointer}"
+    return [f"a[i] = vload{width * s.element.components}(0, {pointer});"]
 
 
 @writes
-def store(c: Configuration) -> Lines:
+def store(s: Schedule) -> Lines:
     """C = alpha acc + beta C0, element by element, once for each element."""
-    real, width = PRECISIONS[c.precision].real, _width(c)
-    owned = [f"{index} + {offset} >= own_{index}" for operand, index, offset in ("ami", "bnj") if c.guards(operand)]
+    real_sums = s.element.components == 1
+    arrays = ["sums"] if real_sums else ["re", "im"]  # the accumulators, number by number
+    length = "WPTM" if real_sums else "WPTM*2"
+    vstore = f"vstore{s.a.width * s.element.components}"
+    names = zip(accumulator_names(s), arrays, strict=True)
+    owned = [
+        f"{x.index} + {offset} >= own_{x.index}"
+        for x, offset in ((s.a, "i"), (s.b, "j"))
+        if x.guarded
+    ]
     return fill(
         """
         // store
         $factors
         for (int j = 0; j < WPTN; j++) {
             $arrays
-            for (int i = 0; i < WPTM/$elements; i++) {
-                $out
+            for (int i = 0; i < $vectors; i++) {
+                $numbers
             }
             for (int i = 0; i < WPTM; i++) {
-                $joined
+                $sum
                 $element
             }
         }
         """,
-        factors=factors(c),
-        arrays=[f"{real} {name}[WPTM{'*2' * (c.parts == 2)}]; // the vectors, number by number" for name in _ends(c)],
-        elements=c.widths[0],
-        out=[f"vstore{width}({a}[j][i], i, {end});" for a, end in zip(_sums(c), _ends(c), strict=True)],
-        joined=joined(c),
-        element=stored(c, "sums[i]" if c.parts == 1 else "sum", "(m + i)", "(n + j)", owned),
+        factors=factors(s),
+        arrays=[f"{s.element.real} {array}[{length}];" for array in arrays],
+        vectors=over("WPTM", s.a.width),
+        numbers=[f"{vstore}({name}[j][i], i, {array});" for name, array in names],
+        sum=[] if real_sums else complex_sum(s),
+        element=store_element(s, "sums[i]" if real_sums else "sum", "(m + i)", "(n + j)", owned),
     )
 
 
-def _ends(c: Configuration) -> tuple[str, ...]:
-    """The names of the accumulators, number by number."""
-    return ("sums",) if c.parts == 1 else ("re", "im")
-
-
 @writes
-def joined(c: Configuration) -> Lines:
-    """The two sums of complex numbers as one. Signs conjugate: that of im(a) in both, that of im(b) in the second."""
-    if c.parts == 1:
-        return []
-    of_a, of_b = (-1 if c.conjugates(operand) else 1 for operand in "ab")
-    sign = {1: "+", -1: "-"}
-    first = f"re[2*i] {sign[-of_a * of_b]} im[2*i + 1]"
-    second = f"{'-' * (of_a < 0)}re[2*i + 1] {sign[of_b]} im[2*i]"
-    return [f"const {c.type()} sum = ({c.type()})({first}, {second});"]
+def complex_sum(s: Schedule) -> Lines:
+    """The two sums of complex numbers combined; signs conjugate."""
+    minus = "-" if s.a.conjugated else ""
+    re = f"re[2*i] {s.signs.yy} im[2*i + 1]"
+    im = f"{minus}re[2*i + 1] {s.signs.xy} im[2*i]"
+    return [f"const {s.element.vector()} sum = ({s.element.vector()})({re}, {im});"]

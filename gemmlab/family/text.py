@@ -1,8 +1,8 @@
-"""Blocks of OpenCL C with gaps, and lines that remember who wrote them.
+"""Templates of OpenCL C, and lines that remember which function wrote them.
 
-A block is C as one would write it by hand; a gap is a word after a dollar sign, which C itself does not use. Python's
-`string.Template` fills a gap within a line; a gap that stands alone in its line takes any number of lines, none
-included, and indents them.
+A template is C as one would write it by hand, with gaps: a dollar sign, which C does not use, and a
+word. Python's `string.Template` fills a gap within a line. A gap that stands alone on its line
+takes any number of lines, including none, and indents them.
 """
 
 from __future__ import annotations
@@ -20,39 +20,40 @@ class Line(str):
 
     @classmethod
     def by(cls, writer: str, line: str) -> Line:
-        made = cls(line)
-        made.writer = line.writer if isinstance(line, Line) else writer  # the innermost function keeps the credit
-        return made
+        """The line with its writer; a line that has one keeps it: the innermost function counts."""
+        signed = cls(line)
+        signed.writer = line.writer if isinstance(line, Line) else writer
+        return signed
 
 
 Lines = list[str]
 
 
 class Text(str):
-    """A kernel's text; `writers` has for each of its lines the function that wrote it, as "module.function"."""
+    """A kernel's text; `writers` names for each line the function that wrote it."""
 
     writers: tuple[str, ...]
 
     @classmethod
     def of(cls, lines: Lines) -> Text:
-        made = cls("\n".join(lines) + "\n")
-        made.writers = tuple(Line.by("", line).writer for line in lines)
-        return made
+        text = cls("\n".join(lines) + "\n")
+        text.writers = tuple(Line.by("", line).writer for line in lines)
+        return text
 
 
-def fill(block: str, **gaps: str | int | Iterable[str]) -> Lines:
-    """The lines of a block, with its gaps filled.
+def fill(template: str, **gaps: str | int | Iterable[str]) -> Lines:
+    """The lines of a template with its gaps filled.
 
     Args:
-        block: C with gaps, indented as the Python around it.
-        gaps: for each gap what to put there: a word, or lines where the gap stands alone in its line.
+        template: C with gaps, indented like the Python code around it.
+        gaps: what to put into each gap: a word, or lines where the gap stands alone on its line.
     """
     lines: Lines = []
-    for line in dedent(block).strip("\n").splitlines():
-        gap = line.strip().removeprefix("$")
-        if line.strip().startswith("$") and not isinstance(gaps.get(gap, ""), (str, int)):
+    for line in dedent(template).strip("\n").splitlines():
+        content = gaps.get(line.strip().removeprefix("$"), "")
+        if line.strip().startswith("$") and not isinstance(content, (str, int)):
             indent = line[: len(line) - len(line.lstrip())]
-            lines += [_indented(indent, inner) for inner in gaps[gap]]  # type: ignore[union-attr]
+            lines += [_indented(indent, inner) for inner in content]
         else:
             lines.append(Template(line).substitute(gaps))
     return lines
@@ -64,7 +65,7 @@ def _indented(indent: str, line: str) -> str:
 
 
 def writes(function: Callable[..., Lines]) -> Callable[..., Lines]:
-    """A decorator: the lines that a function returns remember it, unless another wrote them before."""
+    """A decorator: signs the lines that a function returns, unless another one has signed them."""
     name = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
 
     @wraps(function)
@@ -72,3 +73,13 @@ def writes(function: Callable[..., Lines]) -> Callable[..., Lines]:
         return [Line.by(name, line) for line in function(*args, **options)]
 
     return signed
+
+
+def times(expression: str, factor: int) -> str:
+    """An expression in C times a factor, which is left out if it is 1."""
+    return expression if factor == 1 else f"{expression}*{factor}"
+
+
+def over(expression: str, divisor: int) -> str:
+    """An expression in C over a divisor, which is left out if it is 1."""
+    return expression if divisor == 1 else f"{expression}/{divisor}"

@@ -1,4 +1,4 @@
-"""Which tile the family takes for a problem, and the configuration that follows from it.
+"""Which tile the family takes for a problem, and the schedule that follows from it.
 
 What was measured comes first: ``results/family.json`` has, by kind of device and precision, the pace of some tiles,
 from which follows which is the quickest for a product (see `pace`). Without it, there are rows of a size and its tiles,
@@ -17,8 +17,9 @@ from ..caches import cached
 from ..catalog import ParameterError, sources
 from ..catalog.spec import Params, complete, tiles_over
 from ..opencl.devices import Device
-from .configuration import PRECISIONS, UNITS, Configuration, widest_vector
 from .pace import Pace, quickest
+from .precision import PRECISIONS, widest_vector
+from .schedule import UNITS, Operand, Schedule
 from .selection import FALLBACK, dimensions, distance, kind
 
 #: The parameters of a tile by the ladder's names, and beside them WIDTH, the most elements in a load from global
@@ -70,8 +71,8 @@ def configure(
     beta: bool,
     batch: bool = False,
     part: bool = False,
-) -> Configuration:
-    """The configuration of a tile for a problem: guards where M, N, K leave tiles, and loads as wide as they may be.
+) -> Schedule:
+    """The schedule of a tile for a problem: guards where M, N, K leave tiles, and loads as wide as they may be.
 
     Args:
         precision: "s", "d", "c" or "z".
@@ -95,7 +96,7 @@ def configure(
             f"STAGES=0 moves the last micro-tiles back into the result, which at {n} x {m} is smaller than one of "
             f"{params['WPTN']} x {params['WPTM']}; STAGES=1 serves any size"
         )
-    plain = Configuration(
+    plain = Schedule(
         precision,
         a.operation,
         b.operation,
@@ -104,32 +105,32 @@ def configure(
         micro_tile=(params["WPTM"], params["WPTN"]),
         depth=params["TSK"],
         unroll=params["UNROLL"],
-        widths=(params["WIDTH"] if direct else 1, 1),
+        load_widths=(params["WIDTH"] if direct else 1, 1),
         stages=params["STAGES"],
         edges=("both" if columns else "rows") if rows else ("columns" if columns else "none"),
         tail=not direct and (k % params["TSK"] > 0 or k == 0),
         batch=batch,
-        part=part,
+        submatrix=part,
         unit=UNITS[params["UNIT"]],
-        shares=1 if batch else params["SHARES"],
+        split_k=1 if batch else params["SHARES"],
     )
     if direct:
         return plain
     widths = (
-        _widest(plain, "a", a, k if plain.along_k("a") else m, params["WIDTH"]),
-        _widest(plain, "b", b, k if plain.along_k("b") else n, params["WIDTH"]),
+        _widest(plain, plain.a, a, k if plain.a.k_contiguous else m, params["WIDTH"]),
+        _widest(plain, plain.b, b, k if plain.b.k_contiguous else n, params["WIDTH"]),
     )
-    together = plain.unit == "warps" and m % plain.neighbours == 0 and not (beta or part)
-    return replace(plain, widths=widths, stored=plain.neighbours if together else 1)
+    together = plain.unit == "warps" and m % plain.fragment == 0 and not (beta or part)
+    return replace(plain, load_widths=widths, store_width=plain.fragment if together else 1)
 
 
-def _widest(plain: Configuration, operand: str, lying: Lying, run: int, most: int) -> int:
+def _widest(plain: Schedule, operand: Operand, lying: Lying, run: int, most: int) -> int:
     """The widest load, a power of two, that divides all that it must: no load may leave the matrix or lie askew."""
     width = 1
     while (
         2 * width <= most
         and all(number % (2 * width) == 0 for number in (lying.offset, lying.ld, run))
-        and plain.takes(operand, 2 * width)
+        and not list(plain.load_conflicts(operand, 2 * width))
     ):
         width *= 2
     return width
@@ -270,9 +271,9 @@ def by_rule(device: Device, precision: str, sizes: tuple[int, int, int], number:
 
 
 def _for_a_processor(precision: str, device: Device) -> dict[str, int]:
-    size, parts = PRECISIONS[precision].size, PRECISIONS[precision].parts
-    width = min(widest_vector(precision, device.limits), _VECTOR_BYTES * parts // size) // parts
-    columns = 8 // parts
+    size, components = PRECISIONS[precision].size, PRECISIONS[precision].components
+    width = min(widest_vector(precision, device.limits), _VECTOR_BYTES * components // size) // components
+    columns = 8 // components
     tile = {"TSM": 4 * width, "TSN": columns, "WPTM": width, "WPTN": columns}
     return tile | {"TSK": 1, "UNROLL": 1, "WIDTH": width, "STAGES": 0, "UNIT": 0, "SHARES": 1}
 

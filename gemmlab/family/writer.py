@@ -1,19 +1,19 @@
-"""Writes the kernel of a configuration: one function for each idea, in the order in which the text shows them.
+"""Writes the kernel of a schedule: a function for each part, in the order of the text.
 
-    header      what the kernel computes, costs and requires
-    parameters  the numbers of the configuration, by the names that the ladder uses
-    arithmetic  how complex numbers are multiplied
-    signature   the kernel's arguments
-    begin       identifiers, local memory, accumulators
-    steps       the loop over k: load, barrier, compute, barrier; with two stages, load ahead
-    load        a tile of A or of B, from global into local memory
-    compute     the multiply-adds of a tile
-    store       alpha, beta, and what of C exists
+    header        what the kernel computes, costs and requires
+    parameters    the numbers of the schedule as macros, with the names that the ladder uses
+    arithmetic    how complex numbers are multiplied, and what warps need before the kernel
+    signature     the kernel's arguments
+    identifiers   which work-item this is, and where its tile begins
+    pointers      where the matrices begin
+    local_memory  the tiles of A and B
+    accumulators  the sums of a work-item
+    main_loop     the loop over k: load, barrier, multiply
+    store         alpha, beta, and the elements that C has
 
-A kernel without local memory has a `begin`, `steps` and `store` of its own, in `direct`, and so has one of warps, in
-`warps`; what work-groups need that share a tile is in `shares`. Every function takes the configuration and returns
-lines; a decision about the configuration is made in one of them. `origins` says for each line of a text which function
-wrote it.
+`identifiers`, `local_memory`, `main_loop` and `store` depend on the scheme: `items` stages tiles in
+local memory, `direct` loads straight into registers, in `warps` work-items share compact blocks.
+Every function takes the schedule and returns lines of C.
 """
 
 from __future__ import annotations
@@ -21,72 +21,49 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..caches import cached
-from . import direct, shares, warps
-from .configuration import PRECISIONS, Configuration
-from .shared import beginnings, factors, stored
+from . import direct, epilogue, items, split_k, warps
+from .schedule import Schedule
 from .text import Lines, Text, fill, writes
 
+Writer = Callable[[Schedule], Lines]
 
-def write(configuration: Configuration, **instead: Callable[[Configuration], Lines]) -> Text:
-    """The OpenCL C text of a kernel named ``gemm`` that does what the configuration says, and nothing else.
 
-    Its arguments are M, N, K; alpha; A, B, and with beta also C0, each with the place of its first element and the
-    distance of its columns, in elements; and C, which has no gaps, or as a part of a larger matrix has both as well
-    (see `signature`).
+def write(schedule: Schedule, **instead: Writer) -> Text:
+    """The OpenCL C text of a kernel named ``gemm`` that does what the schedule says and no more.
 
     Args:
-        configuration: what is needed.
-        instead: functions of your own that write a part, such as ``store=mine``; see `parts` for their names.
+        schedule: what the kernel computes and how.
+        instead: functions of your own for some `parts`, such as ``store=mine``.
 
     Raises:
         TypeError: for a part that no text has.
     """
-    if instead:
-        return Text.of(_kernel(configuration, parts(configuration) | _known(instead)))
-    return _written(configuration)
-
-
-def origins(configuration: Configuration) -> tuple[str, ...]:
-    """For each line of `write(configuration)` the function that wrote it, as "module.function" of this package."""
-    return write(configuration).writers
-
-
-def parts(c: Configuration) -> dict[str, Callable[[Configuration], Lines]]:
-    """The functions that write the parts of a text, by the parts' names, from top to bottom."""
-    room = _room(c)
-    return {
-        "header": header,
-        "parameters": parameters,
-        "arithmetic": arithmetic,
-        "signature": signature,
-        "begin": room.begin if room else begin,
-        "steps": room.steps if room else (steps, steps_ahead)[c.stages - 1],
-        "store": room.store if room else store,
-    }
-
-
-def _room(c: Configuration):
-    """The module with parts of their own for kernels without local memory, and for those of warps; or None."""
-    if c.unit != "items":
-        return warps
-    return None if c.stages else direct
-
-
-def _known(instead: dict) -> dict:
-    """The same, if a text has all these parts."""
-    unknown = sorted(instead.keys() - parts(Configuration()))
+    if not instead:
+        return _written(schedule)
+    own = parts(schedule)
+    unknown = sorted(instead.keys() - own.keys())
     if unknown:
-        raise TypeError(f"a text has the parts {', '.join(parts(Configuration()))}, but not {', '.join(unknown)}")
-    return instead
+        raise TypeError(f"a text has the parts {', '.join(own)}, but not {', '.join(unknown)}")
+    return Text.of(_kernel(schedule, own | instead))
+
+
+def origins(schedule: Schedule) -> tuple[str, ...]:
+    """For each line of `write(schedule)` the function that wrote it, as "module.function"."""
+    return write(schedule).writers
 
 
 @cached(512)
-def _written(c: Configuration) -> Text:
-    return Text.of(_kernel(c, parts(c)))
+def _written(s: Schedule) -> Text:
+    return Text.of(_kernel(s, parts(s)))
+
+
+def parts(s: Schedule) -> dict[str, Writer]:
+    """The functions that write the parts of a text, by the parts' names."""
+    return _COMMON | _BY_SCHEME[s.scheme]
 
 
 @writes
-def _kernel(c: Configuration, functions: dict[str, Callable[[Configuration], Lines]]) -> Lines:
+def _kernel(s: Schedule, functions: dict[str, Writer]) -> Lines:
     return fill(
         """
         $header
@@ -96,160 +73,120 @@ def _kernel(c: Configuration, functions: dict[str, Callable[[Configuration], Lin
         $arithmetic
         $signature
         {
-            $begin
+            $identifiers
+            $pointers
 
-            $steps
+            $local_memory
+            $accumulators
+
+            $main_loop
 
             $store
         }
         """,
-        **{name: function(c) for name, function in functions.items()},
+        **{name: function(s) for name, function in functions.items()},
     )
 
 
-# What the configuration's words mean in C.
-
-
-def _size(operand: str) -> str:
-    """The name of the size of C that the operand shares: M for A, N for B."""
-    return {"a": "M", "b": "N"}[operand]
-
-
-def _buffer(c: Configuration, which: str) -> str:
-    """The index of a buffer, where there are several."""
-    return f"[{which}]" if c.stages == 2 else ""
-
-
-def _read(c: Configuration, operand: str, step: str, place: str) -> str:
-    """An element of the operand's tile in local memory."""
-    name = operand.upper()
-    if c.along_k(operand) or c.width(operand) == 1:
-        return f"{name}tile{_buffer(c, 'now')}[{step}][{place}]"
-    return f"{name}now[{step}*TS{_size(operand)} + {place}]"
-
-
-# The parts of a text, from top to bottom.
-
-
 @writes
-def header(c: Configuration) -> Lines:
+def header(s: Schedule) -> Lines:
     """What the kernel computes, what it costs, and what it requires."""
-    real = PRECISIONS[c.precision].real
-    kind = f"complex numbers of two {real}s" if c.parts == 2 else f"{real}s"
-    return fill(
-        """
-        // $name
-        //
-        // Computes: C = alpha $product$added$each, of $kind; every matrix is column-major.
-        //           A is $a; B is $b.
-        $costs
-        $requires
-        """,
-        name=c.name,
-        product=f"{_operand_in_words('A', c.a)} {_operand_in_words('B', c.b)}",
-        added=" + beta C0" if c.beta else "",
-        each=" for each pair of a batch" if c.batch else "",
-        kind=kind,
-        a="M x K" if c.a in "NR" else "K x M",
-        b="K x N" if c.b in "NR" else "N x K",
-        costs=_costs(c),
-        requires=_requires(c),
-    )
-
-
-def _operand_in_words(name: str, operation: str) -> str:
-    return {"N": name, "T": f"{name}^T", "C": f"{name}^H", "R": f"conj({name})"}[operation]
-
-
-@writes
-def _costs(c: Configuration) -> Lines:
-    if c.stages == 0:
-        return ["// Costs:    WPTM*WPTN accumulators; 1/WPTM + 1/WPTN global loads per multiply-add."]
-    local = "1/WM + 1/WN" if c.unit == "tensor" else "1/WPTM + 1/WPTN"
+    op_a, op_b = _op("A", s.trans_a), _op("B", s.trans_b)
+    added = " + beta C0" if s.beta else ""
+    each = " for each pair of a batch" if s.batch else ""
+    kind = f"complex numbers of two {s.element.real}s"
+    if s.element.components == 1:
+        kind = f"{s.element.real}s"
+    a = "M x K" if s.trans_a in "NR" else "K x M"
+    b = "K x N" if s.trans_b in "NR" else "N x K"
+    first, *others = _requirements(s) or ["nothing of M, N and K"]
     return [
-        f"// Costs:    {c.local_memory:,} bytes of local memory, WPTM*WPTN accumulators; 1/TSM + 1/TSN global and",
-        f"//           {local} local loads per multiply-add.",
+        f"// {s.name}",
+        "//",
+        f"// Computes: C = alpha {op_a} {op_b}{added}{each}, of {kind};",
+        f"//           A is {a} and B is {b}, all matrices column-major",
+        *_costs(s),
+        f"// Requires: {first}",
+        *(f"//           {other}" for other in others),
     ]
 
 
-@writes
-def _requires(c: Configuration) -> Lines:
-    if c.stages == 0:
-        return [f"// Requires: {direct.requirements(c)}."]
-    whole = [name for name, guarded in zip("MNK", (c.guards("a"), c.guards("b"), c.tail), strict=True) if not guarded]
-    found = [f"{', '.join(whole)} multiples of {', '.join(f'TS{name}' for name in whole)}"] if whole else []
-    for operand in "ab":
-        if c.width(operand) > 1:
-            run = "K" if c.along_k(operand) else _size(operand)
-            found.append(f"offset_{operand}, ld{operand} and {run} multiples of {c.width(operand)}")
-    if c.stored > 1:
-        found.append(f"M a multiple of {c.stored}")
-    first, *others = found or ["nothing of M, N and K"]
-    lines = [f"// Requires: {first}", *(f"//           {other}" for other in others)]
-    return [f"{line};" for line in lines[:-1]] + [f"{lines[-1]}."]
+def _op(name: str, trans: str) -> str:
+    return {"N": name, "T": f"{name}^T", "C": f"{name}^H", "R": f"conj({name})"}[trans]
+
+
+def _costs(s: Schedule) -> Lines:
+    if s.scheme == "direct":
+        return ["// Costs:    1/WPTM + 1/WPTN global loads per multiply-add"]
+    local = "1/WM + 1/WN" if s.unit == "tensor" else "1/WPTM + 1/WPTN"
+    return [
+        f"// Costs:    {s.local_memory:,} bytes of local memory; per multiply-add 1/TSM + 1/TSN",
+        f"//           global loads and {local} local loads",
+    ]
+
+
+def _requirements(s: Schedule) -> list[str]:
+    if s.scheme == "direct":
+        words = {True: "at least", False: "a multiple of"}
+        return [f"{x.size} {words[x.guarded]} WPT{x.size}" for x in s.operands]
+    guarded = {"M": s.a.guarded, "N": s.b.guarded, "K": s.tail}
+    found = [f"{size} a multiple of TS{size}" for size in guarded if not guarded[size]]
+    for x in s.operands:
+        if x.width > 1:
+            run = "K" if x.k_contiguous else x.size
+            found.append(f"offset_{x.name.lower()}, {x.ld} and {run} multiples of {x.width}")
+    if s.store_width > 1:
+        found.append(f"M a multiple of {s.store_width}")
+    return found
 
 
 @writes
-def parameters(c: Configuration) -> Lines:
-    """The numbers of the configuration, by the names of the ladder."""
-    (tsm, tsn), (wptm, wptn) = c.tile, c.micro_tile
-    return fill(
-        """
-        #define TSM $tsm // rows of the tile of C
-        #define TSN $tsn // columns of the tile of C
-        $depth
-        #define WPTM $wptm // rows of C a work-item computes
-        #define WPTN $wptn // columns of C a work-item computes
-
-        $shape
-        $shares
-        $items
-        """,
-        tsm=tsm,
-        tsn=tsn,
-        depth=_depth(c),
-        wptm=wptm,
-        wptn=wptn,
-        shares=[f"#define SHARES {c.shares} // work-groups that share a tile, each with some of the steps of k"]
-        if c.shares > 1
-        else [],
-        shape=_WARP if c.unit != "items" else _GROUP,
-        items=["#define ITEMS (TSM/WPTM*(TSN/WPTN)) // work-items in a work-group"] if c.stages else [],
-    )
+def parameters(s: Schedule) -> Lines:
+    """The numbers of the schedule, with the names of the ladder, and what follows from them."""
+    macros = {
+        "TSM": (s.tile[0], "rows of the tile of C"),
+        "TSN": (s.tile[1], "columns of the tile of C"),
+        "TSK": (s.depth, "depth of the tiles of A and B, in steps of k"),
+        "UNROLL": (s.unroll, "steps of k that the compiler unrolls"),
+        "STAGES": (s.stages, "tiles of A and B in local memory: one in use, others being filled"),
+        "WPTM": (s.micro_tile[0], "rows of C per work-item"),
+        "WPTN": (s.micro_tile[1], "columns of C per work-item"),
+        "SHARES": (s.split_k, "work-groups per tile, each with some of the steps of k"),
+        "ORDER": (8, "rows of tiles in a band that neighbouring work-groups compute together"),
+        "RTSM": ("(TSM/WPTM)", "rows of work-items in a work-group"),
+        "RTSN": ("(TSN/WPTN)", "columns of work-items in a work-group"),
+        "WM": ("(8*WPTM)", "rows of a warp's block of C"),
+        "WN": ("(4*WPTN)", "columns of a warp's block of C"),
+        "ITEMS": ("(TSM/WPTM*(TSN/WPTN))", "work-items in a work-group"),
+    }
+    lines = []
+    for name in _MACROS[s.scheme].split():
+        value, note = macros[name]
+        if name != "SHARES" or s.split_k > 1:
+            lines.append(f"#define {name} {value} // {note}")
+    return lines
 
 
-_GROUP = [
-    "#define RTSM (TSM/WPTM) // rows of work-items in a work-group",
-    "#define RTSN (TSN/WPTN) // columns of work-items in a work-group",
-]
-_WARP = [
-    "#define ORDER 8 // rows of tiles in a band that neighbouring work-groups go through together",
-    "#define WM (8*WPTM) // rows of a warp's block of C",
-    "#define WN (4*WPTN) // columns of a warp's block of C",
-]
+_MACROS = {
+    "items": "TSM TSN TSK UNROLL WPTM WPTN RTSM RTSN ITEMS",
+    "direct": "TSM TSN WPTM WPTN RTSM RTSN",
+    "warps": "TSM TSN TSK STAGES WPTM WPTN SHARES ORDER WM WN ITEMS",
+}
 
 
 @writes
-def _depth(c: Configuration) -> Lines:
-    """How the steps of k are laid out."""
-    depth = f"#define TSK {c.depth} // depth of the tiles of A and B, in steps of k"
-    unroll = f"#define UNROLL {c.unroll} // steps of k that the compiler lays out in one turn of the loop"
-    stages = f"#define STAGES {c.stages} // tiles of A and B in local memory: one in use, the others being filled"
-    return [depth, stages if c.unit != "items" else unroll] if c.stages else []
+def arithmetic(s: Schedule) -> Lines:
+    """Functions and macros before the kernel. Only `items` adds up complex numbers as such."""
+    lines = warps.tools(s) if s.scheme == "warps" else []
+    if s.element.components == 2:
+        lines = [*lines, *product(s), ""]
+        if s.scheme == "items":
+            lines = [*lines, *multiply_add(s), ""]
+    return lines
 
 
 @writes
-def arithmetic(c: Configuration) -> Lines:
-    """The functions for complex numbers. Without stages sums are kept in another form, and need no multiply-add."""
-    own = warps.tools(c) if c.unit != "items" else []
-    if c.parts == 1:
-        return own
-    sums = c.stages > 0 and c.unit == "items"
-    return [*own, *product(c), "", *multiply_add(c), ""] if sums else [*own, *product(c), ""]
-
-
-@writes
-def product(c: Configuration) -> Lines:
+def product(s: Schedule) -> Lines:
     """The product of two complex numbers."""
     return fill(
         """
@@ -259,15 +196,13 @@ def product(c: Configuration) -> Lines:
             return ($number)(x.x*y.x - x.y*y.y, x.x*y.y + x.y*y.x);
         }
         """,
-        number=c.type(),
+        number=s.element.vector(),
     )
 
 
 @writes
-def multiply_add(c: Configuration) -> Lines:
+def multiply_add(s: Schedule) -> Lines:
     """A multiply-add of complex numbers. Its signs conjugate, which costs no instruction."""
-    of_a, of_b = (-1 if c.conjugates(operand) else 1 for operand in "ab")  # the sign of the imaginary part
-    plus_or_minus = {1: "+", -1: "-"}
     return fill(
         """
         // sum + $a $b
@@ -278,278 +213,88 @@ def multiply_add(c: Configuration) -> Lines:
             return ($number)(re, im);
         }
         """,
-        number=c.type(),
-        real=PRECISIONS[c.precision].real,
-        a="conj(a)" if of_a < 0 else "a",
-        b="conj(b)" if of_b < 0 else "b",
-        yy=plus_or_minus[-of_a * of_b],
-        xy=plus_or_minus[of_b],
-        yx=plus_or_minus[of_a],
+        number=s.element.vector(),
+        real=s.element.real,
+        a="conj(a)" if s.a.conjugated else "a",
+        b="conj(b)" if s.b.conjugated else "b",
+        **s.signs._asdict(),
     )
 
 
 @writes
-def signature(c: Configuration) -> Lines:
-    """The arguments. A complex factor comes as two real numbers, which every runtime passes alike."""
+def signature(s: Schedule) -> Lines:
+    """The arguments. Offsets, strides and leading dimensions count elements."""
+    number = s.element.vector()
+    k = "int K" if s.split_k > 1 else "const int K"
+    lines = [f"const int M, const int N, {k},", _factor(s, "alpha")]
+    for x in s.operands:
+        offset = f"const long offset_{x.name.lower()}"
+        lines.append(f"const __global {number}* restrict {x.name}, {offset}, const int {x.ld},")
+    if s.beta:  # C0 may be C, or any view of a matrix
+        strides = "const int down, const int across"
+        lines.append(_factor(s, "beta"))
+        lines.append(f"const __global {number}* C0, const long offset_c, {strides},")
+    if s.batch:
+        lines.append("const long first, const long step_a, const long step_b,")
+    if s.split_k > 1:
+        lines.append(f"__global {number}* pieces, __global int* arrived,")  # the workspace
+    place = ", const long offset_out, const int ldc" if s.submatrix else ""
+    lines.append(f"__global {number}* C{place})")
     return fill(
         """
         __kernel __attribute__((reqd_work_group_size($shape, 1)))
-        void gemm(const int M, const int N, $depth,
-                  $alpha
-                  const __global $number* restrict A, const long offset_a, const int lda,
-                  const __global $number* restrict B, const long offset_b, const int ldb,
-                  $added
-                  $batch
-                  $workspace
-                  __global $number* C$place)
+        void gemm(
+            $arguments
         """,
-        shape="RTSM, RTSN" if c.unit == "items" else "ITEMS, 1",
-        alpha=_factor(c, "alpha"),
-        added=_added(c),
-        batch=["const long first, const long step_a, const long step_b,"] if c.batch else [],
-        depth="int K" if c.shares > 1 else "const int K",
-        workspace=shares.arguments(c),
-        place=", const long offset_out, const int ldc" * c.part,
-        number=c.type(),
+        shape="ITEMS, 1" if s.scheme == "warps" else "RTSM, RTSN",
+        arguments=lines,
     )
 
 
-@writes
-def _factor(c: Configuration, name: str) -> Lines:
-    real = PRECISIONS[c.precision].real
-    parts = (f"{name}_re", f"{name}_im") if c.parts == 2 else (name,)
-    return [", ".join(f"const {real} {part}" for part in parts) + ","]
+def _factor(s: Schedule, name: str) -> str:
+    """A complex factor is passed as two real numbers, which every runtime passes alike."""
+    names = (name,) if s.element.components == 1 else (f"{name}_re", f"{name}_im")
+    return ", ".join(f"const {s.element.real} {each}" for each in names) + ","
 
 
 @writes
-def _added(c: Configuration) -> Lines:
-    """The matrix that beta multiplies: it may be C itself, or any view, transposed views included."""
-    if not c.beta:
-        return []
-    return fill(
-        """
-        $beta
-        const __global $number* C0, const long offset_c, const int down, const int across,
-        """,
-        beta=_factor(c, "beta"),
-        number=c.type(),
-    )
+def pointers(s: Schedule) -> Lines:
+    """Where the matrices begin: of a batch those of the work-group's pair."""
+    if s.batch:
+        return [
+            "const long pair = get_group_id(2);  // which pair of matrices of this launch",
+            "A += offset_a + pair*step_a;",
+            "B += offset_b + pair*step_b;",
+            "C += (first + pair)*M*N;",
+        ]
+    lines = ["A += offset_a;", "B += offset_b;"]
+    return [*lines, *split_k.own_steps(s)] if s.split_k > 1 else lines
 
 
-@writes
-def begin(c: Configuration) -> Lines:
-    """Who am I; and what a work-group and a work-item keep."""
-    return fill(
-        """
-        // identifiers
-        const int tm = get_local_id(0);     // first row in the tile of C
-        const int tn = get_local_id(1);     // first column in the tile of C
-        const int tid = tn*RTSM + tm;       // number of the work-item
-        const int m0 = get_group_id(0)*TSM; // first row of the tile of C
-        const int n0 = get_group_id(1)*TSN; // first column of the tile of C
-        $beginnings
-
-        $local
-
-        // accumulators
-        $number acc[WPTN][WPTM];
-        for (int j = 0; j < WPTN; j++) {
-            for (int i = 0; i < WPTM; i++) {
-                acc[j][i] = $zero;
-            }
-        }
-        """,
-        beginnings=beginnings(c),
-        local=local_memory(c),
-        number=c.type(),
-        zero=c.zero(),
-    )
-
-
-@writes
-def local_memory(c: Configuration) -> Lines:
-    """The tiles. One that is filled along k has longer rows, against bank conflicts (see `Configuration.row`)."""
-    note = ": two buffers of each, one to compute from and one to fill" if c.stages == 2 else ""
-    lines = [f"// local memory{note}"]
-    for operand in "ab":
-        width = 1 if c.along_k(operand) else c.width(operand)
-        row = f"TS{_size(operand)}"
-        row += f" + {c.row(operand) - c.side(operand)}" if c.along_k(operand) else f"/{width}" * (width > 1)
-        shape = "[2]" * (c.stages == 2) + f"[TSK][{row}]"
-        lines.append(f"__local {c.type(width)} {operand.upper()}tile{shape};")
-    return lines
-
-
-@writes
-def steps(c: Configuration) -> Lines:
-    """The loop over k: what is loaded is used before more is loaded."""
-    return fill(
-        """
-        for (int k0 = 0; k0 < K; k0 += TSK) {
-            $load
-
-            // barrier: the tiles are complete
-            barrier(CLK_LOCAL_MEM_FENCE);
-
-            $compute
-
-            // barrier: nobody needs the tiles any more
-            barrier(CLK_LOCAL_MEM_FENCE);
-        }
-        """,
-        load=["// load: the tiles", *load(c, "a", "", "k0"), *load(c, "b", "", "k0")],
-        compute=compute(c),
-    )
-
-
-@writes
-def steps_ahead(c: Configuration) -> Lines:
-    """The loop over k with two buffers: the next tiles are on their way while these are multiplied."""
-    return fill(
-        """
-        // load: the first tiles
-        $first
-
-        int now = 0;                        // the buffer to compute from
-        for (int k0 = 0; k0 < K; k0 += TSK) {
-            const int next = 1 - now;       // the buffer to fill
-            const int k1 = k0 + TSK;        // first step of the next tiles
-
-            // barrier: these tiles are complete, and nobody needs the other buffer any more
-            barrier(CLK_LOCAL_MEM_FENCE);
-
-            // load: the next tiles into the other buffer, while we compute
-            if (k1 < K) {
-                $more
-            }
-
-            $compute
-
-            now = next;
-        }
-        """,
-        first=[*load(c, "a", "0", "0"), *load(c, "b", "0", "0")],
-        more=[*load(c, "a", "next", "k1"), *load(c, "b", "next", "k1")],
-        compute=compute(c),
-    )
-
-
-@writes
-def load(c: Configuration, operand: str, buffer: str, k0: str) -> Lines:
-    """One tile, from global into local memory; zero where the matrix has ended.
-
-    Neighbouring work-items load neighbouring elements: down a column of the tile of A, or along k.
-
-    Args:
-        operand: "a" or "b".
-        buffer: which buffer to fill, where there are two.
-        k0: the first step of k, as C.
-    """
-    name, side, size, width = operand.upper(), f"TS{_size(operand)}", _size(operand), c.width(operand)
-    place = {"a": "m0 + i", "b": "n0 + i"}[operand]
-    step = "j" if k0 == "0" else f"{k0} + j"
-    run = "TSK" if c.along_k(operand) else side  # how many elements of the tile are neighbours in memory
-    loads = f"({run}/{width})" if width > 1 else run
-    along, across = f"(e + tid)%{loads}" + f"*{width}" * (width > 1), f"(e + tid)/{loads}"
-    if c.along_k(operand):
-        i, j, index = across, along, f"({place})*ld{operand} + {step}"
-    else:
-        i, j, index = along, across, f"{step if k0 == '0' else f'({step})'}*ld{operand} + {place}"
-    element = f"{name}[{index}]" if width == 1 else f"*(const __global {c.type(width)}*)&{name}[{index}]"
-    inside = [f"{place} < {size}"] * c.guards(operand) + [f"{step} < K"] * c.tail
-    columns = max(len(i), len(j)) + 1
-    return fill(
-        """
-        for (int e = 0; e < TSK*$elements; e += ITEMS) {
-            const int i = $i // $what of the tile
-            const int j = $j // step of k
-            $guard
-            $store
-        }
-        """,
-        elements=side + f"/{width}" * (width > 1),
-        i=f"{i};".ljust(columns),
-        j=f"{j};".ljust(columns),
-        what="row" if operand == "a" else "column",
-        guard=[f"const int there = {' && '.join(inside)};"] if inside else [],
-        store=keep(c, operand, buffer, f"there ? {element} : {c.zero(width)}" if inside else element),
-    )
-
-
-@writes
-def keep(c: Configuration, operand: str, buffer: str, value: str) -> Lines:
-    """Put what was loaded into local memory; a vector along k is taken apart, one element for each step."""
-    tile, width = f"{operand.upper()}tile{_buffer(c, buffer)}", c.width(operand)
-    if width == 1:
-        return [f"{tile}[j][i] = {value};"]
-    if not c.along_k(operand):
-        return [f"{tile}[j][i/{width}] = {value};"]
-    lines = [f"const {c.type(width)} x = {value};"]
-    for step in range(width):
-        numbers = "".join(f"{number:x}" for number in range(step * c.parts, (step + 1) * c.parts))
-        lines.append(f"{tile}[j{f' + {step}' * (step > 0)}][i] = x.s{numbers};")
-    return lines
-
-
-@writes
-def compute(c: Configuration) -> Lines:
-    """The multiply-adds of a tile: each element is loaded once into a register, and used for a row or a column."""
-    product = "acc[j][i] += a[i]*b[j];" if c.parts == 1 else "acc[j][i] = multiply_add(a[i], b[j], acc[j][i]);"
-    return fill(
-        """
-        // compute
-        $views
-        #pragma unroll UNROLL
-        for (int k = 0; k < TSK; k++) {
-            $number a[WPTM];                  // each loaded once, used WPTN times
-            for (int i = 0; i < WPTM; i++) {
-                a[i] = $a;
-            }
-            $number b[WPTN];                  // each loaded once, used WPTM times
-            for (int j = 0; j < WPTN; j++) {
-                b[j] = $b;
-            }
-            for (int j = 0; j < WPTN; j++) {
-                for (int i = 0; i < WPTM; i++) {
-                    $product
-                }
-            }
-        }
-        """,
-        views=views(c),
-        number=c.type(),
-        a=_read(c, "a", "k", "tm + i*RTSM"),
-        b=_read(c, "b", "k", "tn + j*RTSN"),
-        product=product,
-    )
-
-
-@writes
-def views(c: Configuration) -> Lines:
-    """A tile that was stored as vectors is read element by element."""
-    return [
-        f"const __local {c.type()}* {name}now = (const __local {c.type()}*){name}tile{_buffer(c, 'now')};"
-        for name in "AB"
-        if c.width(name.lower()) > 1 and not c.along_k(name.lower())
-    ]
-
-
-@writes
-def store(c: Configuration) -> Lines:
-    """C = alpha acc + beta C0, element by element, where C has one."""
-    inside = [f"{index} < {size}" for operand, index, size in ("amM", "bnN") if c.guards(operand)]
-    return fill(
-        """
-        // store
-        $factors
-        for (int j = 0; j < WPTN; j++) {
-            for (int i = 0; i < WPTM; i++) {
-                const int m = m0 + tm + i*RTSM;
-                const int n = n0 + tn + j*RTSN;
-                $element
-            }
-        }
-        """,
-        factors=factors(c),
-        element=stored(c, "acc[j][i]", "m", "n", inside),
-    )
+_COMMON: dict[str, Writer] = {
+    "header": header,
+    "parameters": parameters,
+    "arithmetic": arithmetic,
+    "signature": signature,
+    "pointers": pointers,
+    "accumulators": epilogue.accumulators,
+    "store": epilogue.store,
+}
+_BY_SCHEME: dict[str, dict[str, Writer]] = {
+    "items": {
+        "identifiers": items.identifiers,
+        "local_memory": items.local_memory,
+        "main_loop": items.main_loop,
+    },
+    "direct": {
+        "identifiers": direct.identifiers,
+        "local_memory": direct.local_memory,
+        "main_loop": direct.main_loop,
+        "store": direct.store,
+    },
+    "warps": {
+        "identifiers": warps.identifiers,
+        "local_memory": warps.local_memory,
+        "main_loop": warps.main_loop,
+    },
+}

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 
 def turns(indices: Iterable[int], bank_bytes: int = 4, banks: int = 32) -> int:
-    """How many turns local memory needs for a warp that accesses these floats with one instruction.
+    """How many turns local memory needs for a warp that accesses these floats at the same time.
 
     Word w is in bank w % banks. In each turn a bank delivers one word, to all lanes that access it.
 
     Args:
         indices: for each lane, the index of its float in local memory.
-        bank_bytes: width of a bank, and size of a word, in bytes: 4 or 8.
+        bank_bytes: width of a bank, and size of a word: 4 or 8.
         banks: how many banks there are.
     """
     words: dict[int, set[int]] = {}
@@ -24,12 +24,12 @@ def turns(indices: Iterable[int], bank_bytes: int = 4, banks: int = 32) -> int:
 
 
 def stride_turns(stride: int, bank_bytes: int = 4) -> int:
-    """The same by a formula, for 32 lanes that access every `stride`-th float, and 32 banks of 4 or 8 bytes.
+    """The same by a formula, for 32 lanes that access every `stride`-th float, and 32 banks.
 
-    With banks of 4 bytes the answer is the greatest common divisor of the stride and 32. With banks of 8 bytes two
-    floats share a word. An even stride is then half as large, counted in words. With an odd stride two of the lanes
-    conflict in a bank, with two exceptions: with a stride of 1 they read the same word, and with 33, 97, ... the
-    only two lanes that could conflict do not.
+    With banks of 4 bytes the answer is the greatest common divisor of the stride and 32. With banks
+    of 8 bytes two floats share a word. An even stride is then half as large, counted in words. With
+    an odd stride two of the lanes conflict in a bank, with two exceptions: with a stride of 1 they
+    read the same word, and with 33, 97, ... no two lanes can conflict.
 
     Raises:
         ValueError: if the stride is less than 1.

@@ -17,10 +17,10 @@ class Multiprocessor:
 
     Attributes:
         name: of the chip.
-        groups: most work-groups at once.
+        groups: most work-groups at the same time.
         local_memory: bytes.
         units: multiprocessors of the chip.
-        work_items: most work-items at once.
+        work_items: most work-items at the same time.
         registers: registers of 32 bits.
         registers_per_item: most registers of one work-item.
         warp: work-items per warp.
@@ -38,20 +38,22 @@ class Multiprocessor:
 
 @dataclass(frozen=True)
 class Chip(Multiprocessor):
-    """A chip's multiprocessors with what they do per cycle: the numbers that the ceilings of a kernel follow from.
+    """A chip with what it does per cycle, from which the ceilings of a kernel follow.
 
-    Attributes (beside those of `Multiprocessor`; all per multiprocessor unless the whole chip is named):
-        ghz: clock, in 10^9 cycles per second: the highest that it may run at, so that a ceiling is never too low.
+    All numbers are per multiprocessor unless the whole chip is named.
+
+    Attributes, in addition to those of `Multiprocessor`:
+        ghz: the highest clock, in 10^9 cycles per second, so that no ceiling is too low.
         lanes: multiply-adds per cycle.
-        issued: instructions of whole warps per cycle; 0 if that is not known.
+        issued: instructions of whole warps per cycle; 0 if unknown.
         turns: accesses of whole warps that local memory serves per cycle, one word per bank.
         bank_bytes: width of a bank of local memory.
-        unified: whether loads from global memory go through local memory's path, as they do where the L1 cache is in
-            the same memory.
-        l2_bytes: that the whole chip's L2 cache delivers per cycle; 0 if that is not known.
+        unified: whether loads from global memory share local memory's path, because the L1 cache is
+            in the same memory.
+        l2_bytes: that the whole chip's L2 cache delivers per cycle; 0 if unknown.
         bandwidth: of the whole chip's global memory, in GB/s.
-        latency: cycles from a load to its value if the L2 cache has it; 0 if that is not known.
-        width: of a processor the floats of one of its vectors; 0 for a GPU, which runs warps.
+        latency: cycles from a load to its value if the L2 cache has it; 0 if unknown.
+        width: floats of a CPU's vector; 0 for a GPU, which runs warps.
         source: where the numbers come from.
     """
 
@@ -69,11 +71,14 @@ class Chip(Multiprocessor):
 
     def __post_init__(self):
         for name in ("units", "warp", "ghz", "lanes", "turns", "bandwidth"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} of {self.name} must be above 0, not {getattr(self, name)!r}")
+            value = getattr(self, name)
+            if not value > 0:
+                raise ValueError(f"{name} of {self.name} must be above 0, not {value!r}")
         for name in ("issued", "l2_bytes", "latency", "width"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} of {self.name} must be 0 (not known) or above, not {getattr(self, name)!r}")
+            value = getattr(self, name)
+            if not value >= 0:
+                wanted = "0 (unknown) or above"
+                raise ValueError(f"{name} of {self.name} must be {wanted}, not {value!r}")
         if self.bank_bytes not in (4, 8):
             raise ValueError(f"bank_bytes of {self.name} must be 4 or 8, not {self.bank_bytes!r}")
 
@@ -89,7 +94,7 @@ class Chip(Multiprocessor):
 
     @property
     def unit(self) -> str:
-        """What the chip has several of, in words."""
+        """The name of a multiprocessor, in words."""
         return "core" if self.width else "multiprocessor"
 
 
@@ -104,8 +109,9 @@ K40M = Chip(
     bank_bytes=8,
     bandwidth=288,
     latency=200,
-    source="Tesla K40 board specification (875 MHz is the highest boost clock, 745 MHz the base clock) and Kepler "
-    "GK110 white paper, NVIDIA 2013; the latency is the order of magnitude that microbenchmarks report, rounded down",
+    source="Tesla K40 board specification (875 MHz is the highest boost clock, 745 MHz the base "
+    "clock) and Kepler GK110 white paper, NVIDIA 2013; the latency is the order of magnitude that "
+    "microbenchmarks report, rounded down",
 )
 H200 = Chip(
     "NVIDIA H200",
@@ -119,18 +125,25 @@ H200 = Chip(
     l2_bytes=5120,
     bandwidth=4800,
     latency=260,
-    source="H200 data sheet (67 TFLOPS, 4.8 TB/s) and H100 white paper, NVIDIA; bytes per cycle of the L2 cache as in "
-    "the A100 white paper, since that of the H100 names none, and as we measured them (10.0 TB/s); "
-    "latency: Luo and others, Benchmarking and Dissecting the Nvidia Hopper GPU Architecture, 2024",
+    source="H200 data sheet (67 TFLOPS, 4.8 TB/s) and H100 white paper, NVIDIA; bytes per cycle of "
+    "the L2 cache as in the A100 white paper, since that of the H100 names none, and as we "
+    "measured them (10.0 TB/s); latency: Luo and others, Benchmarking and Dissecting the Nvidia "
+    "Hopper GPU Architecture, 2024",
 )
-H100 = replace(H200, name="NVIDIA H100", bandwidth=3350, source=H200.source.replace("H200 data", "H100 SXM data")
-               .replace("4.8 TB/s", "3.35 TB/s"))  # fmt: skip
+H100 = replace(
+    H200,
+    name="NVIDIA H100",
+    bandwidth=3350,
+    source="H100 SXM data sheet (67 TFLOPS, 3.35 TB/s); the rest as of the H200",
+)
 
 
-def occupancy_shares(chip: Multiprocessor, work_items: int, registers: int, local_memory: int) -> dict[str, float]:
-    """The share of a multiprocessor's work-items, registers, local memory and work-groups that one work-group takes.
+def occupancy_shares(
+    chip: Multiprocessor, work_items: int, registers: int, local_memory: int
+) -> dict[str, float]:
+    """The share of each resource of a multiprocessor that one work-group takes.
 
-    The arguments are those of `occupancy`. A share above 1, or infinity, means that not even one work-group fits.
+    Arguments, errors and resources are those of `occupancy`. Above 1 not even one work-group fits.
     """
     for name, value, least in (
         ("work_items", work_items, 1),
@@ -140,19 +153,21 @@ def occupancy_shares(chip: Multiprocessor, work_items: int, registers: int, loca
         if value < least:
             raise ValueError(f"{name} must be at least {least}, not {value}")
     warps = -(-work_items // chip.warp)
-    of_a_warp = -(-registers * chip.warp // 256) * 256
+    allocated = warps * -(-registers * chip.warp // 256) * 256 / chip.registers
     return {
         "work-items": warps * chip.warp / chip.work_items,
-        "registers": warps * of_a_warp / chip.registers if registers <= chip.registers_per_item else math.inf,
+        "registers": allocated if registers <= chip.registers_per_item else math.inf,
         "local memory": local_memory / chip.local_memory,
         "groups": 1 / chip.groups,
     }
 
 
-def occupancy(chip: Multiprocessor, work_items: int, registers: int, local_memory: int) -> dict[str, int]:
-    """How many work-groups fit on a multiprocessor at once, by each of the four resources that they share.
+def occupancy(
+    chip: Multiprocessor, work_items: int, registers: int, local_memory: int
+) -> dict[str, int]:
+    """How many work-groups fit on a multiprocessor, by each of the four resources that they share.
 
-    What a chip reserves for itself, such as a little local memory per work-group, is neglected.
+    What a chip reserves for itself, such as a little local memory, is neglected.
 
     Args:
         work_items: per work-group.
@@ -160,7 +175,8 @@ def occupancy(chip: Multiprocessor, work_items: int, registers: int, local_memor
         local_memory: bytes per work-group.
 
     Returns:
-        The most work-groups by "work-items", "registers", "local memory" and "groups"; the least of the four fit.
+        The most work-groups by "work-items", "registers", "local memory" and "groups"; the least of
+        the four fit.
 
     Raises:
         ValueError: if work_items or registers is less than 1, or local_memory is negative.
@@ -170,10 +186,10 @@ def occupancy(chip: Multiprocessor, work_items: int, registers: int, local_memor
 
 
 def multiprocessor(device: Any) -> Multiprocessor:
-    """The resources of one compute unit of a device (an entry of `gemmlab.devices()`), as far as OpenCL reports them.
+    """The resources of one compute unit of a device (an entry of `gemmlab.devices()`).
 
-    OpenCL reports neither the registers nor the most work-groups at once; NVIDIA's extension reports how many
-    registers a work-group may take. A core of a processor runs one work-group at a time.
+    OpenCL reports neither registers nor the most work-groups; NVIDIA's extension reports how many
+    registers a work-group may take. A core of a CPU runs one work-group at a time.
     """
     gpu = device.kind == "GPU"
     return Multiprocessor(
@@ -188,9 +204,9 @@ def multiprocessor(device: Any) -> Multiprocessor:
 
 
 def measured(device: Any, peaks: Peaks) -> Chip:
-    """The reader's device as a chip: its multiprocessors as OpenCL reports them, and its rates as they were measured.
+    """A device as a chip: multiprocessors as OpenCL reports them, rates as they were measured.
 
-    What cannot be measured (how many instructions it issues, latencies) stays unknown and sets no ceiling.
+    What cannot be measured (issue rates, latencies) stays unknown and sets no ceiling.
 
     Args:
         device: an entry of `gemmlab.devices()`.
@@ -198,11 +214,11 @@ def measured(device: Any, peaks: Peaks) -> Chip:
     """
     base, gpu = multiprocessor(device), device.kind == "GPU"
     vector = max(1, peaks.width, device.cl.native_vector_width_float)
-    cycles = base.units  # with a clock of 1 GHz a rate per cycle is a rate in 10^9 per second
+    units = base.units  # the clock is set to 1 GHz: rates per cycle are rates in 10^9 per second
     return Chip(
         **asdict(base) | {"warp": base.warp if gpu else vector},
-        lanes=peaks.gflops / (2 * cycles),
-        turns=peaks.local_bandwidth / (128 * cycles) or math.inf,
+        lanes=peaks.gflops / (2 * units),
+        turns=peaks.local_bandwidth / (128 * units) or math.inf,
         l2_bytes=peaks.cache_bandwidth,
         bandwidth=peaks.bandwidth,
         unified="nvidia" in device.features,

@@ -1,39 +1,41 @@
-"""Ceiling, measured rate, gap: why a kernel is as fast as it is, in words, and what is not known."""
+"""Ceiling, measured rate, gap: why a kernel is as fast as it is, in words, and what is unknown."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ..catalog import Key
 from .ceilings import Ceiling, ceilings, named, percent
 from .chip import H200, K40M, Chip
 
-#: What is known of gaps of more than a quarter of the ceiling: by chip, the kernels, and what was found.
-KNOWN: dict[str, tuple[tuple[tuple[int, ...], str], ...]] = {
+#: What explains gaps of more than a quarter of the ceiling: by chip, the kernels and a sentence.
+REASONS: dict[str, tuple[tuple[tuple[int, ...], str], ...]] = {
     H200.name: (
         (
             (4,),
-            "The machine code keeps the vectors of the text, so it asks for no more than is counted; why the rate "
-            "stays below is unknown.",
+            "The machine code keeps the vectors of the text, so it asks for no more than is "
+            "counted; why the rate stays below is unknown.",
         ),
         (
             (11,),
-            "If every access of a warp went to the L2 cache, that would allow 40 %. How many of them the L1 cache "
-            "answers is unknown.",
+            "If every access of a warp went to the L2 cache, that would allow 40 %. How many of "
+            "them the L1 cache answers is unknown.",
         ),
     ),
     K40M.name: (
         (
             (1,),
-            "Without any help from caches, global memory would allow a little less than what was measured, so most "
-            "accesses probably go there; what this chip's L2 cache delivers, its documents do not say.",
+            "Without any help from caches, global memory would allow a little less than what was "
+            "measured, so most accesses probably go there; what this chip's L2 cache delivers, its "
+            "documents do not say.",
         ),
         (
             (6, 7, 8, 9, 10),
-            "On a sister chip (GK104) the schedulers are a limit, too: Lai and Seznec (CGO 2013) put the bound on "
-            "such kernels at 58 %, and reached 45 % in assembly. But the vendor's library reaches 61 % on this chip; "
-            "what the rest of the gap is made of is unknown.",
+            "On a sister chip (GK104) the schedulers are a limit, too: Lai and Seznec (CGO 2013) "
+            "put the bound on such kernels at 58 %, and reached 45 % in assembly. But the vendor's "
+            "library reaches 61 % on this chip; what the rest of the gap is made of is unknown.",
         ),
     ),
 }
@@ -41,13 +43,14 @@ KNOWN: dict[str, tuple[tuple[tuple[int, ...], str], ...]] = {
 
 @dataclass(frozen=True)
 class Explanation:
-    """A measured rate beside the ceilings of its kernel.
+    """A measured rate and the ceilings of its kernel.
 
     Attributes:
         kernel, params, chip: what ran, and on what.
         measured: in GFLOPS.
         ceilings: the lowest first.
-        fewest: whether they count merged loads (see `costs`), because the rate is above those of the text as it is.
+        fewest: whether they count merged loads (see `costs`), because the rate is above those of
+            the text as it is.
     """
 
     kernel: Key
@@ -69,31 +72,36 @@ class Explanation:
 
     @property
     def gap(self) -> float:
-        """What is missing to the lowest ceiling, as a share of that ceiling; negative if the rate is above it."""
+        """What is missing to the lowest ceiling, as a share of it; negative above it."""
         return 1 - self.share / self.roof.share
 
     @property
     def why(self) -> list[str]:
-        """What is known of the gap, or that it is unknown, in sentences; none if there is little to explain."""
+        """What explains the gap, in sentences; none if there is little to explain."""
         if self.gap < -0.005:
             return ["A rate above its ceiling: the rate, or a number of the chip, is wrong."]
-        found = ["The compiler must have merged neighbouring loads."] if self.fewest else []
-        near = [c.resource for c in self.ceilings[1:] if c.share < min(0.95, 1.25 * self.roof.share)]
-        if near and self.gap > 0.25:  # where one resource decides, records lie closer to its ceiling than that
-            found.append(f"{' and '.join([self.roof.resource, *near])} are in demand at the same time; what a chip "
-                         "reaches then, a bound on each of them does not say.")  # fmt: skip
-        if self.gap > 0.25:
-            found += [words for kernels, words in KNOWN.get(self.chip.name, ()) if self.kernel in kernels]
-        if self.gap > 0.5 and not found:
-            found.append("Why it stays so far below is unknown.")
-        return [sentence[0].upper() + sentence[1:] for sentence in found]
+        sentences = ["The compiler must have merged neighbouring loads."] if self.fewest else []
+        if self.gap > 0.25:  # where one resource decides, recorded rates are closer to its ceiling
+            limit = min(0.95, 1.25 * self.roof.share)
+            close = [c.resource for c in self.ceilings[1:] if c.share < limit]
+            if close:
+                words = " and ".join([self.roof.resource, *close])
+                sentences.append(
+                    f"{words[0].upper()}{words[1:]} are in demand at the same time; what a chip "
+                    "reaches then, a bound on each of them does not say."
+                )
+            reasons = REASONS.get(self.chip.name, ())
+            sentences += [sentence for kernels, sentence in reasons if self.kernel in kernels]
+        if self.gap > 0.5 and not sentences:
+            sentences.append("Why it stays so far below is unknown.")
+        return sentences
 
     def __str__(self) -> str:
         merged = ", neighbouring loads merged," if self.fewest else ""
-        allow = "allow" if self.roof.resource in ("multiply-adds", "work-groups") else "allows"
-        roof = f"{named(self.roof.resource)}{merged} {allow} {percent(self.roof.share)}"
-        words = f"{roof}, measured {percent(self.share)}"
-        return " ".join([f"Kernel {self.kernel} on {self.chip.name}: {words} of the peak.", *self.why])
+        verb = "allow" if self.roof.resource in ("multiply-adds", "work-groups") else "allows"
+        roof = f"{named(self.roof.resource)}{merged} {verb} {percent(self.roof.share)}"
+        words = f"{roof}, measured {percent(self.share)} of the peak."
+        return " ".join([f"Kernel {self.kernel} on {self.chip.name}: {words}", *self.why])
 
 
 def explain(
@@ -101,18 +109,16 @@ def explain(
     params: Mapping[str, int] | None = None,
     chip: Chip = H200,
     measured: float = 0.0,
-    m: int = 4096,
-    n: int | None = None,
-    k: int | None = None,
-    **options,
+    size: int | tuple[int, int, int] = 4096,
+    **options: Any,
 ) -> Explanation:
-    """Put a measured rate beside the ceilings of its kernel, and say in words how far it is from the lowest, and why.
+    """Compare a measured rate with the ceilings of its kernel, and say in words what limits it.
 
-    A rate above a ceiling of local memory shows that the compiled code is not the text: its compiler has merged loads
-    of neighbouring floats. The ceilings are then those for the fewest accesses that the text needs.
+    A rate above a ceiling of local memory shows that the compiler has merged loads of neighbouring
+    floats. The ceilings are then those for the fewest accesses that the text needs.
 
     Args:
-        kernel, params, chip, m, n, k: as in `ceilings`; so are the options `registers` and `source`.
+        kernel, params, chip, size: as in `ceilings`; so are the options `registers` and `source`.
         measured: the rate, in GFLOPS.
 
     Raises:
@@ -120,8 +126,8 @@ def explain(
     """
     if not measured > 0:
         raise ValueError(f"measured must be a rate in GFLOPS above 0, not {measured!r}")
-    found = ceilings(kernel, params, chip, m, n, k, **options)
-    fewest = measured > found[0].share * chip.gflops
+    allowed = ceilings(kernel, params, chip, size, **options)
+    fewest = measured > allowed[0].share * chip.gflops
     if fewest:
-        found = ceilings(kernel, params, chip, m, n, k, fewest=True, **options)
-    return Explanation(kernel, params, chip, measured, tuple(found), fewest)
+        allowed = ceilings(kernel, params, chip, size, fewest=True, **options)
+    return Explanation(kernel, params, chip, measured, tuple(allowed), fewest)

@@ -1,7 +1,7 @@
 """Operations, bytes, intensity, and the roofline.
 
-The roofline is that of Williams, Waterman and Patterson (Communications of the ACM 52(4), 2009): a program that does
-I operations per byte reaches at most min(peak, I x bandwidth).
+The roofline is that of Williams, Waterman and Patterson (Communications of the ACM 52(4), 2009): a
+program that does I operations per byte reaches at most min(peak, I x bandwidth).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class Peaks:
         gflops: in single precision.
         bandwidth: of global memory, in GB/s.
         width: floats per vector with which the GFLOPS were reached.
-        local_bandwidth: of local memory, on a processor of the nearest cache, in GB/s; 0 if it was not measured.
-        cache_bandwidth: of the cache beyond it, in GB/s; 0 if it was not measured.
-        how: the text that reached the GFLOPS, such as "8 chains of 16 floats, a*b + c", or the kernel that beat it.
+        local_bandwidth: of local memory (on a CPU the nearest cache), in GB/s; 0 if unknown.
+        cache_bandwidth: of the cache beyond it, in GB/s; 0 if unknown.
+        how: the text that reached the GFLOPS, such as "8 chains of 16 floats, a*b + c".
     """
 
     gflops: float
@@ -34,12 +34,12 @@ class Peaks:
 
 
 def flops(m: int, n: int, k: int) -> int:
-    """Floating-point operations of an m x k by k x n product: a multiplication and an addition per term."""
+    """Floating-point operations of a product: a multiplication and an addition per term."""
     return 2 * m * n * k
 
 
 def gflops(m: int, n: int, k: int, seconds: float) -> float:
-    """The rate of an m x k by k x n product in GFLOPS, 10^9 floating-point operations per second."""
+    """The rate of an m x k by k x n product, in 10^9 floating-point operations per second."""
     return flops(m, n, k) / seconds * 1e-9
 
 
@@ -49,14 +49,16 @@ def least_bytes(m: int, n: int, k: int) -> int:
 
 
 def loads(kernel: Key, params: Mapping[str, int] | None = None) -> dict[str, float]:
-    """Floats loaded per multiply-add, from "global" and from "local" memory, as the kernel's code states."""
+    """Floats loaded per multiply-add from "global" and "local" memory, as the catalog states."""
     spec = find(kernel)
     full = spec.validate(params)
     return {"global": spec.global_loads(full), "local": spec.local_loads(full)}
 
 
-def requested_bytes(kernel: Key, m: int, n: int, k: int, params: Mapping[str, int] | None = None) -> float:
-    """Bytes that a kernel requests from global memory if caches are ignored: its loads of A and B, and C once."""
+def requested_bytes(
+    kernel: Key, m: int, n: int, k: int, params: Mapping[str, int] | None = None
+) -> float:
+    """Bytes that a kernel moves from and to global memory if there are no caches."""
     return 4 * (loads(kernel, params)["global"] * m * n * k + m * n)
 
 
@@ -71,10 +73,10 @@ def roofline(peaks: Peaks, operations_per_byte: float) -> float:
 
 
 def ridge(peaks: Peaks) -> float:
-    """The intensity, in operations per byte, above which arithmetic and not memory is the limit."""
+    """The intensity, in operations per byte, above which arithmetic and not memory limits."""
     return peaks.gflops / peaks.bandwidth
 
 
 def tile_intensity(g: int, h: int) -> float:
-    """Operations per loaded float for a g x h tile (or a g x h block in registers): 2 g h / (g + h)."""
+    """Operations per loaded float for a g x h tile, or a g x h block in registers."""
     return 2 * g * h / (g + h)

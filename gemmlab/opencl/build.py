@@ -3,28 +3,42 @@
 from __future__ import annotations
 
 import math
-import os
 import re
-import tempfile
 import threading
 import time
 import warnings
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyopencl as cl
-from platformdirs import user_cache_path
 
 from ..caches import cached
 from .devices import Device
 
-# PyOpenCL means to warn and go on if it cannot use its cache, but asks for this variable as if it were always set.
-os.environ.setdefault("PYOPENCL_CACHE_FAILURE_FATAL", "")
-
 #: Build options of every kernel: plain OpenCL C 1.2, and no relaxed arithmetic.
 OPTIONS = ("-cl-std=CL1.2",)
+#: Runtimes keep what they have compiled. PyOpenCL's cache would be a second one, whose lock may be waited for for a
+#: minute; and of a cached binary Intel's runtime does not know the types of arguments.
+_NO_CACHE: Any = False
+#: Has the compiler keep the types of arguments.
+_ARGUMENT_TYPES = "-cl-kernel-arg-info"
+#: OpenCL C's scalar types.
+_SCALARS = {
+    "char": np.int8,
+    "uchar": np.uint8,
+    "short": np.int16,
+    "ushort": np.uint16,
+    "int": np.int32,
+    "uint": np.uint32,
+    "long": np.int64,
+    "ulong": np.uint64,
+    "half": np.float16,
+    "float": np.float32,
+    "double": np.float64,
+}
 
 
 class BuildError(RuntimeError):
@@ -66,12 +80,9 @@ class Built:
         with self._lock:
             return self.kernel(queue, global_size, local_size, *args)
 
-    def with_arguments(self, args) -> cl.Kernel:
+    def new_kernel(self) -> cl.Kernel:
         """A kernel object with arguments of its own, which no other launch changes."""
-        own = cl.Kernel(self._program, self.kernel.function_name)
-        for index, (value, kind) in enumerate(zip(args, self.types, strict=True)):
-            own.set_arg(index, value if kind is None else kind(value))
-        return own
+        return cl.Kernel(self._program, self.kernel.function_name)
 
 
 class Bound(NamedTuple):
@@ -92,7 +103,7 @@ class Bound(NamedTuple):
         return self.built(queue, self.global_size, self.local_size, *self.args)
 
 
-def build(device: Device, context: cl.Context, title: str, text: str, params: dict[str, int], name="gemm",
+def build(device: Device, context: cl.Context, title: str, text: str, params: Mapping[str, int | str], name="gemm",
           flags: tuple[str, ...] = ()) -> Built:  # fmt: skip
     """Compile kernel `name` of `text` with `params` as macros, or return it if it has been compiled before.
 
@@ -114,7 +125,7 @@ def build(device: Device, context: cl.Context, title: str, text: str, params: di
     return _build(device, context, title, text, (*options(params), *flags), name)
 
 
-def options(params: dict[str, int]) -> tuple[str, ...]:
+def options(params: Mapping[str, int | str]) -> tuple[str, ...]:
     """The build options that set a kernel's parameters."""
     return (*OPTIONS, *(f"-D{name}={value}" for name, value in params.items()))
 
@@ -122,14 +133,27 @@ def options(params: dict[str, int]) -> tuple[str, ...]:
 @cached(256)
 def _build(device: Device, context: cl.Context, title: str, text: str, flags: tuple[str, ...], name: str) -> Built:
     start = time.perf_counter()
+    program, from_source = _program(device, context, title, text, flags)
+    try:
+        kernel, described = cl.Kernel(program, name), cl.Kernel(from_source, name)
+    except cl.Error:
+        raise BuildError(title, f"it has no kernel named {name}", text) from None
+    types = [_type(described, index) for index in range(kernel.num_args)]
+    kernel.set_scalar_arg_dtypes(types)
+    return Built(program, kernel, device, time.perf_counter() - start, types)
+
+
+@cached(256)
+def _program(
+    device: Device, context: cl.Context, title: str, text: str, flags: tuple[str, ...]
+) -> tuple[cl.Program, cl.Program]:
+    """The compiled program, and the one that knows the types of its kernels' arguments."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cl.CompilerWarning)  # NVIDIA prints messages even when all is well
         log = ""
         try:
-            folder: Any = None if _keeps_binaries() else False
-            _remove_old_lock()
-            options_here = [*flags, "-cl-kernel-arg-info"]
-            program = cl.Program(context, text).build(options_here, devices=[device.cl], cache_dir=folder)
+            options = [*flags, _ARGUMENT_TYPES]
+            program = cl.Program(context, text).build(options, devices=[device.cl], cache_dir=_NO_CACHE)
         except cl.Error as error:
             log = str(error)
         if log:  # raised out here, an error does not hold PyOpenCL's, which cannot be sent to another process
@@ -139,44 +163,8 @@ def _build(device: Device, context: cl.Context, title: str, text: str, flags: tu
             raise BuildError(title, log, text)
         if "warpgroups" in device.features and HIDDEN in text:
             ptx = program.get_info(cl.program_info.BINARIES)[0].decode(errors="replace")
-            program = cl.Program(context, [device.cl], [for_hopper(ptx).encode()]).build()
-        try:
-            kernel = cl.Kernel(program, name)
-        except cl.Error:
-            raise BuildError(title, f"it has no kernel named {name}", text) from None
-    types = _types(kernel, text, name)
-    kernel.set_scalar_arg_dtypes(types)
-    return Built(program, kernel, device, time.perf_counter() - start, types)
-
-
-@cached(1)
-def _keeps_binaries() -> bool:
-    """Whether PyOpenCL can write its folder of compiled kernels, which it has for runtimes that keep none themselves.
-
-    If it cannot, it takes that for another process at work there, and waits a minute for each kernel.
-    """
-    with suppress(OSError):
-        folder = user_cache_path("pyopencl", "pyopencl")
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder) as file:
-            file.write(bytes(4096))
-        return True
-    return False
-
-
-def _remove_old_lock() -> None:
-    """Remove what an interrupted or killed process left in PyOpenCL's folder: each kernel would wait a minute for it.
-
-    The lock is held for milliseconds. One that stays the same for two seconds is nobody's.
-    """
-    for lock in user_cache_path("pyopencl", "pyopencl").glob("*/lock"):
-        with suppress(OSError):  # it is gone
-            since = lock.stat().st_mtime_ns
-            for _ in range(40):
-                time.sleep(0.05)
-                if lock.stat().st_mtime_ns != since:
-                    return
-            lock.unlink()
+            return cl.Program(context, [device.cl], [for_hopper(ptx).encode()]).build(), program
+        return program, program
 
 
 #: Hides instructions that OpenCL's compiler does not know: it reads them as comments.
@@ -189,38 +177,14 @@ def for_hopper(ptx: str) -> str:
     return re.sub(r"^\.target sm_90\b", ".target sm_90a", ptx, count=1, flags=re.M)
 
 
-#: The types of numbers that a kernel takes, by their names in OpenCL C.
-SCALARS = {
-    "char": np.int8, "short": np.int16, "int": np.int32, "long": np.int64, "float": np.float32, "double": np.float64,
-    "uchar": np.uint8, "ushort": np.uint16, "uint": np.uint32, "ulong": np.uint64, "unsigned char": np.uint8,
-    "unsigned short": np.uint16, "unsigned int": np.uint32, "unsigned long": np.uint64, "half": np.float16,
-}  # fmt: skip
-
-
-def _types(kernel: cl.Kernel, text: str, name: str) -> list:
-    """The types of a compiled kernel's scalar arguments, and None for pointers and structures."""
-    signature = re.search(rf"\b{name}\s*\(([^)]*)\)\s*{{", re.sub(r"//.*", "", text))
-    words = signature[1].split(",") if signature else []
-    if len(words) != kernel.num_args:
-        words = [""] * kernel.num_args
-    return [_type(kernel, index, words[index]) for index in range(kernel.num_args)]
-
-
-def _type(kernel: cl.Kernel, index: int, declared: str) -> Any:
-    """The type of one argument, which is `declared` so in the text."""
-    with suppress(cl.Error):
-        info = cl.kernel_arg_info
-        private = cl.kernel_arg_address_qualifier.PRIVATE
-        if kernel.get_arg_info(index, info.ADDRESS_QUALIFIER) != private:
-            return None
-        known = SCALARS.get(str(kernel.get_arg_info(index, info.TYPE_NAME)).strip("\0 "))
-        if known:
-            return known
-    # a program from a cache keeps no such information: what the text says, else what has the right size
-    if "*" in declared or "[" in declared:
-        return None
-    likely = [SCALARS[word] for word in re.findall(r"\w+", declared) if word in SCALARS]
-    for kind in (*likely, np.int32, np.int16, np.int8):
+def _type(kernel: cl.Kernel, index: int) -> Any:
+    """NumPy's type of a scalar argument, as the compiler reports it; None for pointers and for vectors."""
+    name: Any = kernel.get_arg_info(index, cl.kernel_arg_info.TYPE_NAME)
+    known = _SCALARS.get(name)
+    space: Any = kernel.get_arg_info(index, cl.kernel_arg_info.ADDRESS_QUALIFIER)
+    if known or space != cl.kernel_arg_address_qualifier.PRIVATE:
+        return known
+    for kind in (np.int32, np.int64, np.int16, np.int8):  # a type that the text names: by its size
         with suppress(cl.Error):
             kernel.set_arg(index, kind(0))
             return kind

@@ -8,21 +8,16 @@ import shutil
 import tempfile
 import warnings
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib import metadata
 from numbers import Integral
 from pathlib import Path
-from typing import Any
 
 import pyopencl as cl
 from pyopencl import CommandQueue, Context, command_queue_properties
 
 from ..catalog.spec import Limits
-from . import cores
-
-#: Intel's extension for queues that run a kernel at once, in the thread that launches it, and the property of these.
-_BY_CALLER, _BY_CALLER_QUEUE = "cl_intel_exec_by_local_thread", 1 << 31
 
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 
@@ -46,7 +41,6 @@ class Device:
             "tensor" (tensor cores that take TF32), "warpgroups" (Hopper's instructions of four warps),
             "double" (arithmetic in float64).
         cl: PyOpenCL's object.
-        queue_properties: those of its queue, beyond running commands in order, as OpenCL numbers them.
     """
 
     index: int
@@ -61,47 +55,20 @@ class Device:
     limits: Limits
     features: frozenset[str]
     cl: cl.Device = field(repr=False)
-    queue_properties: Any = field(default=0, repr=False)  # PyOpenCL has no name for Intel's
 
     @cached_property
     def context(self) -> Context:
         return Context([self.cl])
 
-    @property
+    @cached_property
     def queue(self) -> CommandQueue:
         """Where products run, if the caller names no queue."""
-        return self._queue_and_team[0]
-
-    @property
-    def team(self) -> cores.Team | None:
-        """The threads that compute beside the one that waits for a kernel, as those of Intel's runtime do."""
-        return self._queue_and_team[1]
-
-    @cached_property
-    def _queue_and_team(self) -> tuple[CommandQueue, cores.Team | None]:
-        before = cores.threads()
-        queue = CommandQueue(self.context, properties=self.queue_properties)
-        computes = self.kind == "CPU" and "intel" in self.platform.lower() and not self.queue_properties
-        return queue, cores.team_of(cores.threads() - before) if computes else None
-
-    @property
-    def runs_at_once(self) -> bool:
-        """Whether a kernel has run when its launch on `queue` returns, as on a queue of Intel's extension."""
-        return bool(self.queue_properties & _BY_CALLER_QUEUE)
+        return CommandQueue(self.context)
 
     @cached_property
     def timed_queue(self) -> CommandQueue:
         """A queue whose events know when their commands began and ended, which costs each of them microseconds."""
         return CommandQueue(self.context, properties=command_queue_properties.PROFILING_ENABLE)
-
-    @cached_property
-    def in_caller(self) -> Device | None:
-        """The same processor without other threads: kernels on its queue run in the thread that launches them or waits
-        for them. For PoCL that is a second device, for Intel's runtime another kind of queue; elsewhere it is None."""
-        if _BY_CALLER in self.cl.extensions.split():
-            return replace(self, units=1, queue_properties=_BY_CALLER_QUEUE)
-        found = _in_caller.get(self.cl.platform)
-        return None if found is None else replace(self, cl=found, units=1)
 
     def facts(self) -> dict[str, str | int]:
         """What a record of a measurement says about this device."""
@@ -147,31 +114,6 @@ def _intel_registered():
                 del os.environ["OCL_ICD_VENDORS"]
             else:
                 os.environ["OCL_ICD_VENDORS"] = named
-
-
-#: PoCL's devices that have no threads, by platform.
-_in_caller: dict[cl.Platform, cl.Device] = {}
-
-
-def _devices_of(platform: cl.Platform) -> list[cl.Device]:
-    """The devices of a platform; of PoCL without `Device.in_caller`, which computes on the same processor.
-
-    PoCL's ordinary device wakes its threads for each kernel, which takes longer than a small product. It has one
-    without threads, too, but makes it only if its own variable POCL_DEVICES asks for that before it is first asked for
-    its devices. Nothing is changed where that variable is set, or for versions of PoCL other than 3, whose drivers may
-    have other names.
-    """
-    if "PoCL 3." not in platform.version or "POCL_DEVICES" in os.environ:
-        return platform.get_devices()
-    os.environ["POCL_DEVICES"] = "pthread basic"
-    try:
-        found = platform.get_devices()
-    finally:
-        del os.environ["POCL_DEVICES"]
-    without_threads = [d for d in found if d.name.startswith("basic")]
-    if len(found) > len(without_threads) > 0:
-        _in_caller[platform] = without_threads[0]
-    return [d for d in found if d not in without_threads] or found
 
 
 def _describe(index: int, d: cl.Device) -> Device:
@@ -238,40 +180,15 @@ def trouble(d: cl.Device) -> str:
     return ""
 
 
-class _Process:
-    """What is known of this process.
-
-    Attributes:
-        looked: whether it has looked for devices.
-        copied: whether it is a copy, made by `fork`, of one that had.
-    """
-
-    looked = copied = False
-
-
-def _after_fork() -> None:
-    _Process.copied = _Process.looked
-
-
-if hasattr(os, "register_at_fork"):  # Windows has no fork
-    os.register_at_fork(after_in_child=_after_fork)  # to ask for the process's number at each call would take longer
-
-
-def _refuse_copies() -> None:
-    """Refuse to compute in a copy of the process that looked for devices: a fork copies a runtime's memory but none of
-    its threads, so that most runtimes would wait for them for ever."""
-    if _Process.copied:
-        raise RuntimeError(
-            "this process was forked after OpenCL had started, and OpenCL does not work in such a copy: start "
-            "processes by multiprocessing.get_context('spawn'), or use gemmlab for the first time in the child"
-        )
+#: The number of the process that looked for devices. A copy of it, made by `fork`, has the memory of a runtime but
+#: none of its threads, for which most runtimes would wait forever: it is refused.
+_process: list[int] = []
 
 
 @lru_cache(maxsize=1)
 def listed() -> tuple[cl.Device, ...]:
     """Every device that any runtime lists, whether or not it can be used."""
-    before = cores.threads()
-    _Process.looked = True
+    _process[:] = [os.getpid()]
     with _intel_registered():
         try:
             platforms = cl.get_platforms()
@@ -280,11 +197,9 @@ def listed() -> tuple[cl.Device, ...]:
     found: list[cl.Device] = []
     for platform in platforms:
         try:
-            found += _devices_of(platform)
+            found += platform.get_devices()
         except cl.Error as error:
             warnings.warn(f"platform {platform.name} reports no devices: {error}", stacklevel=3)
-    if any(platform.name == "Portable Computing Language" for platform in platforms):
-        cores.keep_apart(cores.threads() - before)
     return tuple(found)
 
 
@@ -317,7 +232,11 @@ def find_device(device: Device | int | str | None = None) -> Device:
         TypeError: if `device` is none of these.
         RuntimeError: in a process that was forked after its parent had found the devices.
     """
-    _refuse_copies()
+    if _process and _process[0] != os.getpid():
+        raise RuntimeError(
+            "this process was forked after OpenCL had started, and OpenCL does not work in such a copy: start "
+            "processes by multiprocessing.get_context('spawn'), or use gemmlab for the first time in the child"
+        )
     if isinstance(device, Device):
         return device
     found = _find()

@@ -13,6 +13,16 @@ from . import devices
 #: Where a driver's library may be without being registered, as in containers.
 LIBRARY_FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/nvidia/lib64", "/usr/local/nvidia/lib")
 
+#: What to do where no device works.
+NO_DEVICE = (
+    "\nNo OpenCL device works here. Any one of these gives you one on the processor:\n"
+    "  pip install 'gemmlab[pocl]'         PoCL (Linux x86-64, processors up to about 2022)\n"
+    "  pip install 'gemmlab[intel]'        Intel's CPU runtime (Linux and Windows x86-64, proprietary, 0.8 GB)\n"
+    "  conda install -c conda-forge pocl   a newer PoCL\n"
+    "  sudo apt install pocl-opencl-icd    PoCL of Debian or Ubuntu\n"
+    "For a GPU install its vendor's driver; on conda also ocl-icd-system, so that it is found."
+)
+
 
 def unregistered_driver() -> str:
     """NVIDIA's OpenCL library is installed but not registered, as in many containers, so that it offers no platform."""

@@ -14,7 +14,6 @@ import pyopencl as cl
 from ..caches import cached
 from ..catalog import KernelSpec, Key, ParameterError, find, sources
 from ..catalog.spec import round_up, tiles_over
-from ..catalog.specialise import Specialised
 from .build import Bound, BuildError, Built, build, options
 from .devices import Device, find_device
 
@@ -54,7 +53,6 @@ class Kernel:
 
     Attributes:
         source: the OpenCL C text; of a kernel of production only what its parameters need.
-        lines: for each line of it the line of the kernel's file, from 1; none for a text of your own.
         options: the build options, parameters among them.
         params: all parameters.
         local_size: work-items of a work-group.
@@ -78,8 +76,7 @@ class Kernel:
         self.workspace = spec.workspace(self.params)
         self.options = options(self.params)
         self.path = spec.path(self.params, device.features) if text is None else "of your own"
-        own = Specialised(text, ()) if text is not None else spec.text(self.params, device.features, turned)
-        self.source, self.lines = own
+        self.source = text if text is not None else spec.text(self.params, device.features, turned)
         self._title = f"kernel {spec.number} ({spec.file})"
         self._built = build(device, context, self._title, self.source, self.params)
         self._fixup: Built | None = None

@@ -9,8 +9,8 @@ from matplotlib.ticker import MaxNLocator
 
 from ..catalog import ParameterError
 from ..draw.picture import BLUE, INK, Picture
-from ..family import Configuration, origins, write
-from ..family.configuration import EDGES
+from ..family import Schedule, origins, write
+from ..family.schedule import EDGES
 from .shell import Newest, Shell, escape, on_any_thread, slider
 from .stepper import Follow
 
@@ -35,16 +35,16 @@ START = {"precision": "s", "a": "N", "b": "N", "beta": False, "tile": (64, 64), 
 _NARROW = "display:grid;grid-template-columns:minmax(0,1fr)"
 
 
-def configuration(precision, a, b, beta, tile, micro_tile, depth, width, stages, edges, tail) -> Configuration:
-    """What the switches ask for. Without stages there is neither depth nor tail, and B is not loaded in vectors.
+def schedule(precision, a, b, beta, tile, micro_tile, depth, width, stages, edges, tail) -> Schedule:
+    """The schedule of the switches. Without stages there is neither depth nor tail, and B is not loaded in vectors.
 
     Raises:
         ParameterError: if they contradict each other.
     """
     common = {"beta": beta, "tile": tile, "micro_tile": micro_tile, "stages": stages, "edges": edges}
     if stages == 0:
-        return Configuration(precision, a, b, depth=1, unroll=1, widths=(width, 1), **common)
-    return Configuration(precision, a, b, depth=depth, widths=(width, width), tail=tail, **common)
+        return Schedule(precision, a, b, depth=1, unroll=1, load_widths=(width, 1), **common)
+    return Schedule(precision, a, b, depth=depth, load_widths=(width, width), tail=tail, **common)
 
 
 def changed(before: str, now: str) -> set[int]:
@@ -76,7 +76,7 @@ class Generator(Shell):
                 words = f"one of {', '.join(map(repr, values))}, not {value!r}" if values else "no switch"
                 raise ParameterError(f"{name}: {words}")
         self._start = START | start
-        self._text, self._listing = write(configuration(**self._start)), ""
+        self._text, self._listing = write(schedule(**self._start)), ""
         self._sliders = {
             name: slider(name, values, self._start[name], meaning) for name, (values, meaning) in SWITCHES.items()
         }
@@ -101,7 +101,7 @@ class Generator(Shell):
         """Write the text for these switches; where there is none, say why above the last one."""
         key = escape(" ".join(f"{name}={value}" for name, value in values.items()))
         try:
-            c = configuration(**values)
+            c = schedule(**values)
         except ParameterError as error:
             words = str(error)
         else:
@@ -115,10 +115,10 @@ class Generator(Shell):
 
     def still(self) -> Picture:
         """How many lines each function has written where the switches started."""
-        return authors(configuration(**self._start))
+        return authors(schedule(**self._start))
 
 
-def listing(c: Configuration, text: str, lit: set[int]) -> str:
+def listing(c: Schedule, text: str, lit: set[int]) -> str:
     """A text as HTML: of each line its number, the function that wrote it, and whether it is lit."""
     rows = (
         f'<div class="{"gemmlab-now" * (number in lit)}"><i>{number}</i>'
@@ -130,7 +130,7 @@ def listing(c: Configuration, text: str, lit: set[int]) -> str:
     return f"<div {about}>{''.join(rows)}</div>"
 
 
-def authors(c: Configuration) -> Picture:
+def authors(c: Schedule) -> Picture:
     """How many lines of a text each function has written."""
     found = Counter(origins(c))
     said = ", ".join(f"{writer} {lines}" for writer, lines in found.items())

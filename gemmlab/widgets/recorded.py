@@ -292,7 +292,7 @@ def _choose(name: str, options: list, value: Any) -> w.Dropdown:
 def _absent(spec: KernelSpec, source: str | None) -> str:
     if source is not None:
         return "There is no record of a text of your own: only what runs here is known of it."
-    how = f"<code>python -m gemmlab record --landscape --kernel {spec.number}</code> records the device here"
+    how = f"in a checkout <code>python tools/record.py landscape --kernels {spec.number}</code> records this one"
     return f"No device was recorded with every setting of kernel {spec.number}; {how}."
 
 

@@ -4,7 +4,7 @@ import dask.array as da
 import numpy as np
 from hypothesis import strategies as st
 
-from gemmlab.blas.operands import DTYPES
+from gemmlab.blas.arrays import DTYPES
 
 
 @st.composite

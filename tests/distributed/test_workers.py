@@ -120,7 +120,7 @@ def a_product_stays_with_the_workers_that_have_a_device(client):
 
 
 def a_worker_killed_in_the_middle(client):
-    """The product is right all the same; docs/experiments/killed_workers.py does that 20 times."""
+    """The product is right all the same."""
     x, y, a, b = exact_arrays(800, 800, 800, chunks=200)
     future = client.compute(distributed.matmul(x, y))
     time.sleep(0.2)

@@ -22,7 +22,9 @@ def words(picture) -> list[str]:
 
 def test_each_setting_has_a_cell_that_a_widget_can_find():
     svg = landscape("TS", "WPT", CELLS).svg()
-    assert sorted(re.findall(r'<g id="(cell-\d+-\d+)"', svg)) == sorted(name_of(c, r) for c in range(3) for r in (0, 1))
+    assert sorted(re.findall(r'<g id="(cell-\d+-\d+)"', svg)) == sorted(
+        name_of(c, r) for c in range(3) for r in (0, 1)
+    )
 
 
 def test_the_cells_say_the_share_or_what_is_missing():
@@ -39,19 +41,29 @@ def test_the_description_names_the_best_and_the_readers_setting():
 @pytest.mark.parametrize(("here", "rings"), [(None, 0), ((16, 1), 2), ((17, 1), 0)])
 def test_the_ring_is_where_the_reader_is(here, rings):
     picture = landscape("TS", "WPT", CELLS, here=here)
-    found = [(line.get_xdata()[0], line.get_ydata()[0]) for line in picture.axes[0].lines if line.get_marker() == "o"]
+    found = [
+        (line.get_xdata()[0], line.get_ydata()[0])
+        for line in picture.axes[0].lines
+        if line.get_marker() == "o"
+    ]
     assert found == [(1, 0)] * rings
 
 
 def test_colours_are_equal_for_equal_shares_whatever_else_is_shown():
     def colour(picture, name):
-        return next(a.get_facecolor() for a in picture.axes[0].artists + picture.axes[0].patches if a.get_gid() == name)
+        return next(
+            a.get_facecolor()
+            for a in picture.axes[0].artists + picture.axes[0].patches
+            if a.get_gid() == name
+        )
 
     few = {key: CELLS[key] for key in ((8, 1), (32, 2))}
     assert colour(landscape("TS", "WPT", CELLS, best=0.2), "cell-2-1") == colour(
         landscape("TS", "WPT", few, best=0.2), "cell-1-1"
     )
-    assert colour(landscape("TS", "WPT", CELLS), "cell-2-1") != colour(landscape("TS", "WPT", few), "cell-1-1")
+    assert colour(landscape("TS", "WPT", CELLS), "cell-2-1") != colour(
+        landscape("TS", "WPT", few), "cell-1-1"
+    )
 
 
 def test_a_kernel_with_one_parameter_is_one_row():

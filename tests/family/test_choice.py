@@ -3,12 +3,16 @@
 import dataclasses
 import json
 
+import numpy as np
 import pytest
+from calls import random_shapes
 
 import gemmlab
 from gemmlab import check
-from gemmlab.bench import calls, tuned
-from gemmlab.blas import products, trials
+from gemmlab.bench import tuned
+from gemmlab.blas import routes, trials
+from gemmlab.blas.problem import Problem
+from gemmlab.blas.request import Request
 from gemmlab.caches import Notes
 from gemmlab.catalog import NARROW, Limits, find
 from gemmlab.family import choice, ranking, selection
@@ -37,7 +41,7 @@ def own_notes(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("precision", selection.PRECISIONS)
-@pytest.mark.parametrize("sizes", [*SHAPES, *calls.random_shapes(20, 5, 2e12)], ids=str)
+@pytest.mark.parametrize("sizes", [*SHAPES, *random_shapes(20, 5, 2e12)], ids=str)
 def test_every_shape_has_a_legal_kernel(gpu, sizes, precision):
     offered = candidates(gpu, sizes, precision)
     for kernel, params in offered:
@@ -206,7 +210,7 @@ def test_the_winner_of_a_trial_is_remembered(gpu, monkeypatch):
 def test_tuning_ahead_tries_each_class_once(gpu, monkeypatch):
     asked = []
     monkeypatch.setattr(trials, "seconds", lambda device, sizes, taken: asked.append(sizes) or 1.0)
-    monkeypatch.setattr(tuned.tuning, "compile_ahead", lambda device, settings: asked.append(len(settings)))
+    monkeypatch.setattr(tuned, "compile_ahead", lambda device, choices: asked.append(len(choices)))
     monkeypatch.setattr(tuned, "find_device", lambda device: gpu)
     told = gemmlab.tune([(100, 200, 300), (101, 201, 301), (1000, 1000, 1000)], device=gpu)
     assert asked[0] > 1 and {*asked[1:]} == {(200, 100, 300), (201, 101, 301), (1000, 1000, 1000)}
@@ -216,9 +220,10 @@ def test_tuning_ahead_tries_each_class_once(gpu, monkeypatch):
 def test_matmul_tries_only_if_it_is_asked_to(any_device, monkeypatch):
     tried = []
     monkeypatch.setattr(trials, "try_out", lambda *arguments: tried.append(arguments))
+    gpu = dataclasses.replace(any_device, kind="GPU")  # CPUs have one packed kernel
     for value, count in (("", 0), ("0", 0), ("1", 1)):
         monkeypatch.setenv("GEMMLAB_TUNE", value)
-        products.select("auto", None, "auto", any_device, any_device.context, (64, 64, 64))
+        routes.choose(Request(), np.dtype("f4"), Problem.compact(64, 64, 64), None, gpu, any_device.context)
         assert len(tried) == count
 
 

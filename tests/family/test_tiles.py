@@ -8,8 +8,8 @@ import pytest
 from gemmlab import ParameterError
 from gemmlab.catalog import Limits
 from gemmlab.family import tiles
-from gemmlab.family.configuration import PRECISIONS
 from gemmlab.family.pace import Pace, microseconds, quickest
+from gemmlab.family.precision import PRECISIONS
 from gemmlab.family.tiles import DEFAULTS, Lying, by_rule, choose, complete_tile, configure
 
 GPU = Limits("a GPU", 1024, (1024, 1024, 64), 48 * 1024)
@@ -26,7 +26,7 @@ def test_guards_where_the_sizes_leave_the_tiles():
     plain = Lying("N", 0, 64)
     for m, n, k in itertools.product((32, 64, 33), (16, 17), (8, 80, 81, 1, 0)):
         c = configure("d", TILE, (m, n, k), plain, plain, False)
-        assert c.guards("a") == (m % 32 > 0) and c.guards("b") == (n % 16 > 0) and c.tail == (k % 8 > 0 or k == 0)
+        assert c.a.guarded == (m % 32 > 0) and c.b.guarded == (n % 16 > 0) and c.tail == (k % 8 > 0 or k == 0)
         assert not c.beta and c.tile == (32, 16) and c.micro_tile == (4, 2)
 
 
@@ -43,7 +43,7 @@ def test_guards_where_the_sizes_leave_the_tiles():
     ],
 )
 def test_loads_are_as_wide_as_memory_allows(a, b, sizes, widths):
-    assert configure("s", TILE, sizes, a, b, True).widths == widths
+    assert configure("s", TILE, sizes, a, b, True).load_widths == widths
 
 
 def test_the_rule_gives_every_device_a_legal_tile(any_device):
@@ -129,8 +129,8 @@ def test_few_tiles_are_shared(any_device, monkeypatch):
     finally:
         choose.cache_clear()
     lying = Lying("N", 0, 64), Lying("N", 0, many)
-    assert configure("d", {**tile, "SHARES": 4}, (64, 64, many), *lying, False).shares == 4
-    assert configure("d", {**tile, "SHARES": 4}, (64, 64, many), *lying, False, batch=True).shares == 1
+    assert configure("d", {**tile, "SHARES": 4}, (64, 64, many), *lying, False).split_k == 4
+    assert configure("d", {**tile, "SHARES": 4}, (64, 64, many), *lying, False, batch=True).split_k == 1
 
 
 def test_a_pace_says_how_long_a_product_takes():

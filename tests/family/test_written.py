@@ -1,23 +1,36 @@
-"""Kernels of the family on the devices at hand: exact for every precision, operation, beta, edge and tail."""
+"""Generated kernels on the devices at hand: exact for every precision, op, beta, edge and tail."""
 
-import dataclasses
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pyopencl as cl
 import pytest
-from configurations import WARPS, Stored, case, computed, covering, every, shared, warped, wrong
+from configurations import (
+    DIRECT,
+    SMALL,
+    WARPS,
+    Stored,
+    case,
+    computed,
+    covering,
+    every,
+    on_device,
+    shared,
+    warped,
+    wrong,
+)
 from conftest import FULL, in_part
 
-from gemmlab import ParameterError
-from gemmlab.family import Configuration, write
+from gemmlab import ParameterError, check
+from gemmlab.family import Schedule, write
 from gemmlab.family import written as family_written
-from gemmlab.family.configuration import PRECISIONS
-from gemmlab.family.written import Written, check_double, written
+from gemmlab.family.precision import PRECISIONS
+from gemmlab.family.written import Gemm, GeneratedKernel, Pairs, View, check_double, written
 
 
 def test_a_covering_sample(device):
-    """Every pair of values of precision, operations, beta, edges, tail, widths and stages."""
+    """Every pair of values of precision, op, beta, edges, tail, load widths and stages."""
     assert wrong(device, in_part(covering(), 4)) == []
 
 
@@ -26,87 +39,134 @@ def test_a_sample_of_the_kernels_of_warps(device):
     assert wrong(device, in_part(covering(warped())[::5], 4)) == []
 
 
-def test_work_groups_that_share_tiles(device):
-    """On all runtimes; twice, since counters have to be 0 again for the next launch."""
+def test_split_k(device):
+    """On all runtimes; twice, since the next launch needs counters that are 0."""
     some = in_part(shared(), 2)
     assert wrong(device, some) == [] and wrong(device, some[:3]) == []
 
 
-def test_sums_of_shares_have_one_order(any_device):
-    """In numbers that round, repeated launches agree to the last bit, whoever comes last."""
-    c = Configuration("c", unit="warps", shares=3, **WARPS | {"stages": 2})
+def test_split_k_adds_up_in_one_order(any_device):
+    """With numbers that round, repeated launches agree to the last bit, whichever comes last."""
+    s = Schedule("c", unit="warps", split_k=3, **WARPS | {"stages": 2})
     m, n, k = sizes = 32, 48, 96
     rng = np.random.default_rng(0)
-    a, b = ((rng.random(shape) + 1j * rng.random(shape)).astype(np.complex64) for shape in ((k, m), (n, k)))
-    given = case(c)._replace(sizes=sizes, a=Stored(a.ravel(), 0, m), b=Stored(b.ravel(), 0, k), expected=a[:n, :m])
-    kernel = written(c, any_device, any_device.context)
+    a = (rng.random((k, m)) + 1j * rng.random((k, m))).astype(np.complex64)
+    b = (rng.random((n, k)) + 1j * rng.random((n, k))).astype(np.complex64)
+    stored = {"a": Stored(a.ravel(), 0, m), "b": Stored(b.ravel(), 0, k)}
+    given = case(s)._replace(sizes=sizes, expected=a[:n, :m], **stored)
+    kernel = written(s, any_device, any_device.context)
     first, _ = computed(kernel, given)
     assert np.allclose(first, given.alpha * (b @ a).T, rtol=1e-4)
     assert all(np.array_equal(computed(kernel, given)[0], first) for _ in range(8))
 
 
-def test_two_queues_have_workspaces_of_their_own(any_device):
-    c = Configuration("d", unit="tensor", shares=2, **WARPS | {"stages": 2})
-    kernel, queues = written(c, any_device, any_device.context), [cl.CommandQueue(any_device.context) for _ in "ab"]
+def test_each_queue_has_its_workspace(any_device):
+    s = Schedule("d", unit="tensor", split_k=2, **WARPS | {"stages": 2})
+    kernel = written(s, any_device, any_device.context)
+    queues = [cl.CommandQueue(any_device.context) for _ in "ab"]
     spaces = [kernel.workspace((64, 64, 64), queue) for queue in queues]
     assert not {id(buffer) for buffer in spaces[0]} & {id(buffer) for buffer in spaces[1]}
     assert kernel.workspace((32, 32, 64), queues[0]) == spaces[0], "what is large enough is kept"
-    given = case(c)
+    given = case(s)
     with ThreadPoolExecutor(2) as pool:
-        got = [each for each, _ in pool.map(lambda queue: computed(kernel, given, queue=queue), queues * 4)]
-    assert all(np.array_equal(each, given.expected) for each in got)
+        runs = pool.map(lambda queue: computed(kernel, given, queue=queue), queues * 4)
+        assert all(np.array_equal(c, given.expected) for c, _ in runs)
 
 
-def test_counters_are_zero_again_after_a_launch(any_device, monkeypatch):
+def test_counters_are_zero_after_a_launch(any_device, monkeypatch):
     """With a negative control: without the line that resets them they are not."""
-    c = Configuration("c", unit="warps", shares=2, **WARPS | {"stages": 2})
-    text, reset = write(c), "if (before == SHARES - 1) arrived[tile] = 0;"
-    for changed, still in ((text, 0), (text.replace(reset, ""), c.shares)):
-        monkeypatch.setattr(family_written, "write", lambda c, changed=changed: changed)
-        kernel, given = Written(c, any_device, any_device.context), case(c)
+    s = Schedule("c", unit="warps", split_k=2, **WARPS | {"stages": 2})
+    reset = "if (before == SHARES - 1) arrived[tile] = 0;"
+    for text, counted in ((write(s), 0), (write(s).replace(reset, ""), s.split_k)):
+        monkeypatch.setattr(family_written, "write", lambda s, text=text: text)
+        kernel, given = GeneratedKernel(s, any_device, any_device.context), case(s)
         queue = cl.CommandQueue(any_device.context)
-        got, _ = computed(kernel, given, queue=queue)
+        c, _ = computed(kernel, given, queue=queue)
         _, counters = kernel.workspace(given.sizes, queue)
         found = np.full(counters.size // 4, -1, np.int32)
         cl.enqueue_copy(queue, found, counters)
-        assert np.array_equal(got, given.expected) and (found == still).all()
+        assert np.array_equal(c, given.expected) and (found == counted).all()
+
+
+@pytest.mark.parametrize(
+    "s",
+    [
+        Schedule(batch=True, **SMALL),
+        Schedule(batch=True, **DIRECT),
+        Schedule(
+            batch=True, unit="warps", stages=2, **WARPS | {"micro_tile": (4, 4), "tile": (32, 32)}
+        ),
+    ],
+    ids=lambda s: s.scheme,
+)
+def test_a_batch(s, any_device):
+    """Five pairs that share B; the first result is the second matrix of C."""
+    m, n, k = 32, 32, 16
+    a, b = check.exact_inputs(5 * m, n, k)
+    c = np.full((6, n, m), np.nan, np.float32)
+    buffers = [on_device(any_device, x) for x in (a.reshape(5, m, k).transpose(0, 2, 1), b.T, c)]
+    product = Gemm(
+        (m, n, k),
+        2.0,
+        View(buffers[0], 0, 1, m),
+        View(buffers[1], 0, 1, k),
+        0.0,
+        None,
+        buffers[2],
+        Pairs(5, 1, m * k, 0),
+    )
+    written(s, any_device, any_device.context).bound(product)(any_device.queue)
+    cl.enqueue_copy(any_device.queue, c, buffers[2])
+    expected = (2 * (a @ b)).reshape(5, m, n).transpose(0, 2, 1)
+    assert np.isnan(c[0]).all() and np.array_equal(c[1:], expected)
+
+
+@pytest.mark.parametrize("s", [Schedule(**SMALL), Schedule(**DIRECT)], ids=lambda s: s.scheme)
+def test_a_submatrix(s, any_device):
+    """The rest of the larger matrix stays as it is."""
+    m, n, k = 16, 8, 16
+    a, b = check.exact_inputs(m, n, k)
+    c = np.full((n + 3, m + 5), np.nan, np.float32)
+    left, right, out = (on_device(any_device, x) for x in (a.T, b.T, c))
+    submatrix = View(out, 2 * (m + 5) + 3, 1, m + 5)
+    product = Gemm((m, n, k), 1.0, View(left, 0, 1, m), View(right, 0, 1, k), 0.0, None, submatrix)
+    part = replace(s, submatrix=True)
+    written(part, any_device, any_device.context).bound(product)(any_device.queue)
+    cl.enqueue_copy(any_device.queue, c, out)
+    assert np.array_equal(c[2 : n + 2, 3 : m + 3], (a @ b).T)
+    assert np.isnan(c).sum() == c.size - m * n
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_every_combination_of_three(precision, first_device):
-    """Every three values that occur together, and in full runs all that there are."""
+    """Every three values that occur together; in full runs all schedules."""
     chosen = every() if FULL else covering(every(), 3)
-    assert wrong(first_device, [c for c in chosen if c.precision == precision]) == []
+    assert wrong(first_device, [s for s in chosen if s.precision == precision]) == []
 
 
 def test_c_may_be_updated_in_place(device):
-    for c in (c for c in covering() if c.beta and c.edges in ("none", "both")):
-        given = case(c)
-        got, inside = computed(written(c, device, device.context), given, in_place=True)
-        assert np.array_equal(got, given.expected) and inside, c.name
+    for s in covering():
+        if s.beta and s.edges in ("none", "both"):
+            given = case(s)
+            c, inside = computed(written(s, device, device.context), given, in_place=True)
+            assert np.array_equal(c, given.expected) and inside, s.name
 
 
 def test_a_kernel_is_compiled_once(any_device):
-    c = covering()[0]
-    assert written(c, any_device, any_device.context) is written(c, any_device, any_device.context)
+    args = covering()[0], any_device, any_device.context
+    assert written(*args) is written(*args)
 
 
-def test_what_a_device_cannot_run_is_refused_in_words(any_device):
-    tight = dataclasses.replace(any_device, limits=dataclasses.replace(any_device.limits, local_memory=1000))
+def test_what_a_device_cannot_run_is_refused_by_name(any_device):
+    limits = replace(any_device.limits, local_memory=1000)
+    tight = replace(any_device, limits=limits)
     with pytest.raises(ParameterError) as error:
-        Written(Configuration(), tight, tight.context)
-    assert "sgemm_NN_64x64x16" in str(error.value) and "1,000" in str(error.value)
-    single = dataclasses.replace(any_device, features=any_device.features - {"double"})
+        GeneratedKernel(Schedule(), tight, tight.context)
+    assert Schedule().name in str(error.value) and "1,000" in str(error.value)
+    single = replace(any_device, features=any_device.features - {"double"})
     for precision, words in (("d", ["float64", "float32"]), ("z", ["complex128", "complex64"])):
         with pytest.raises(ValueError) as refused:
-            Written(Configuration(precision), single, single.context)
-        assert all(word in str(refused.value) for word in [*words, str(single), "double precision"])
+            GeneratedKernel(Schedule(precision), single, single.context)
+        assert all(word in str(refused.value) for word in [*words, str(single)])
     for precision in "sc":
         check_double(precision, single)
-
-
-def test_devices_without_the_instructions_are_refused_in_words(any_device):
-    c = Configuration("d", unit="tensor", stages=2, tile=(16, 16), micro_tile=(2, 2), depth=8, unroll=8)
-    for missing, words in (("asynchronous", "asynchronous copies"), ("warpgroups", "tensor cores")):
-        limits = dataclasses.replace(any_device.limits, **{missing: False})
-        assert [words in problem for problem in c.problems(limits)] == [True]

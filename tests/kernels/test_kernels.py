@@ -7,12 +7,13 @@ import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 import pytest
+from configurations import on_device
 from conftest import DEVICES, FULL, NO_SKIP, RUNTIMES, lacking, turn
 from texts import OUTSIDE, SMALL, STORE, and_store, edited, intel, without_barrier
 
 import gemmlab
 from gemmlab import catalog, check
-from gemmlab.blas.passes import Session
+from gemmlab.blas.plan import Builder, Matrix
 from gemmlab.blas.problem import Layout
 from gemmlab.catalog import sources
 
@@ -323,17 +324,13 @@ def test_helpers_do_not_change_what_they_get(device):
 def test_axpby(size, alpha, beta, device):
     rng = np.random.default_rng(size)
     x, y = (rng.integers(-50, 50, size).astype(np.float32) for _ in range(2))
-    session = Session(device.queue, device)
-    line = Layout.compact(size, 1)
-    out = session.new(line)
-    matrices = []
-    for values, factor in ((x, alpha), (y, beta)):
-        matrix = session.new(line)
-        # what a zero factor stands before must not be read
-        filled = values if factor else np.full(size, np.nan, np.float32)
-        cl.enqueue_copy(device.queue, matrix.buffer, filled)
-        matrices.append(matrix)
-    session.axpby(float(alpha), matrices[0], float(beta), matrices[1], out)
+    nan = np.full(size, np.nan, np.float32)
+    # what a zero factor stands before must not be read
+    memory = on_device(device, x if alpha else nan), on_device(device, y if beta else nan), on_device(device, nan)
+    left, right, out = (Matrix(buffer, Layout.compact(size, 1)) for buffer in memory)
+    builder = Builder(device.queue, device)
+    builder.axpby(float(alpha), left, float(beta), right, out)
+    builder.plan()(device.queue)
     got = np.full(size, np.nan, np.float32)
     cl.enqueue_copy(device.queue, got, out.buffer)
     assert np.array_equal(got, np.float32(alpha) * x + np.float32(beta) * y)

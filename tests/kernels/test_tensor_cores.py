@@ -7,14 +7,13 @@ import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 import pytest
+from configurations import on_device
 from texts import SMALL, edited
 
 import gemmlab
 from gemmlab import catalog, check, matmul
-from gemmlab.bench import libraries, tuning
-from gemmlab.blas import products
-from gemmlab.blas.operands import form, swapped
-from gemmlab.blas.passes import Matrix, Session, placed
+from gemmlab.blas.arrays import spec_of, swapped
+from gemmlab.blas.plan import Builder, Matrix, Plan, placed
 from gemmlab.blas.problem import Layout, Problem
 from gemmlab.catalog import Limits, sources
 from gemmlab.family import selection
@@ -27,9 +26,9 @@ def able(some_device):
     return dataclasses.replace(some_device, features=some_device.features | {"tensor"})
 
 
-def refused(words: list[str], a, b, **options) -> None:
+def refused(words: list[str], **options) -> None:
     with pytest.raises(ValueError) as error:
-        matmul(a, b, **options)
+        matmul(A, B, **options)
     assert all(word in str(error.value) for word in words), str(error.value)
 
 
@@ -39,33 +38,22 @@ A, B = check.random_inputs(70, 45, 90, kind="normal")
 
 def test_where_there_are_no_tensor_cores_a_sentence_says_so(device):
     for precision in ("tf32", "tf32x3"):
-        words = [f"precision='{precision}' needs tensor cores", device.name, "precision='float32' runs everywhere"]
-        refused(words, A, B, precision=precision, device=device)
-    words = ["kernel tensor_cores multiplies in TF32", "precision='tf32' or precision='tf32x3'"]
-    refused(words, A, B, kernel="tensor_cores", device=device)
+        refused([f"precision={precision!r}", "tensor cores", device.name, "'float32'"], precision=precision, device=device)
+    refused(["tensor_cores", "precision='tf32'"], kernel="tensor_cores", device=device)
 
 
 def test_bad_requests_name_what_came_and_what_was_expected(able):
-    refused(["precision must be one of 'float32', 'tf32', 'tf32x3', not 'double'"], A, B, precision="double")
-    refused(["precision must be one of", "not 3"], A, B, precision=3)
-    words = ["precision='tf32'", "kernel 3 multiplies in float32", "or 'tensor_cores' or 'warpgroups' fits"]
-    refused(words, A, B, precision="tf32", kernel=3, device=able)
-    words = ["edges='pad'", "precision='tf32x3' is for edges='auto' or 'guard'"]
-    refused(words, A, B, precision="tf32x3", edges="pad", device=able)
-    words = ["PARTS=1", "precision='tf32x3' means PARTS=2, TENSOR=1"]
-    refused(words, A, B, precision="tf32x3", kernel="tensor_cores", params={"PARTS": 1}, device=able)
-    refused(["TENSOR=0"], A, B, precision="tf32", kernel="warpgroups", params={"TENSOR": 0}, device=able)
-    refused(
-        ["kernel warpgroups has no parameter 'TSM'"],
-        A,
-        B,
-        precision="tf32",
-        kernel="warpgroups",
-        params={"TSM": 8},
-        device=able,
-    )
-    with pytest.raises(TypeError, match="params must be a dict"):
-        matmul(A, B, precision="tf32", kernel="tensor_cores", params=[1], device=able)
+    for words, options in (
+        (["precision must be one of 'float32', 'tf32', 'tf32x3'", "'double'"], {"precision": "double"}),
+        (["precision must be one of", "3"], {"precision": 3}),
+        (["precision='tf32'", "kernel 3", "'tensor_cores'", "'warpgroups'"], {"precision": "tf32", "kernel": 3}),
+        (["precision='tf32x3'", "edges='pad'"], {"precision": "tf32x3", "edges": "pad"}),
+        (["PARTS=1", "precision='tf32x3'"],
+         {"precision": "tf32x3", "kernel": "tensor_cores", "params": {"PARTS": 1}}),
+        (["TENSOR=0"], {"precision": "tf32", "kernel": "warpgroups", "params": {"TENSOR": 0}}),
+        (["warpgroups", "'TSM'"], {"precision": "tf32", "kernel": "warpgroups", "params": {"TSM": 8}}),
+    ):  # fmt: skip
+        refused(words, device=able, **options)
 
 
 @pytest.mark.parametrize("kernel", (*TENSOR, "auto"))
@@ -91,19 +79,25 @@ STRANGE = (np.inf, -np.inf, np.nan, 1e-40, -1e-38, 2.0**-101, 3.3e38, -(2.0**127
 ORDINARY = (0.0, -0.0, 1.0, 2.0**-100, -1.6e38, 1e30, 1e-30)
 
 
+def has_unsplittable(device, *matrices: Matrix) -> bool:
+    """Whether a plan that looks for such numbers is followed by the other one."""
+    builder, followed = Builder(device.queue, device), []
+    builder.look_for_unsplittable(*matrices)
+    builder.plan(otherwise=lambda: followed.append(True) or Plan(()))(device.queue)
+    return bool(followed)
+
+
 @pytest.mark.parametrize("value", STRANGE + ORDINARY)
 def test_numbers_that_do_not_split_are_found(value, device):
-    session = Session(device.queue, device)
-
     def uploaded(x):
-        return Matrix(session.upload(x), Layout.compact(*x.shape[::-1]))
+        return Matrix(on_device(device, x), Layout.compact(*x.shape[::-1]))
 
     for shape in ((1, 1), (65, 3), (7, 600), (5000, 2)):
         for place in ((0, 0), (-1, -1)):
             x = np.ones(shape, np.float32)
             x[place] = value
-            assert session.has_unsplittable(uploaded(x)) == (value in STRANGE or value != value), (shape, place)
-            assert session.has_unsplittable(uploaded(np.ones_like(x)), uploaded(x)) == (value not in ORDINARY)
+            assert has_unsplittable(device, uploaded(x)) == (value in STRANGE or value != value), (shape, place)
+            assert has_unsplittable(device, uploaded(np.ones_like(x)), uploaded(x)) == (value not in ORDINARY)
 
 
 @pytest.mark.parametrize("kernel", TENSOR)
@@ -125,9 +119,8 @@ def test_only_what_lies_in_the_matrix_is_looked_at(device):
     around = np.full((9, 12), np.inf, np.float32)
     around[2:7, 3:9] = 1
     whole = cla.to_device(device.queue, around)
-    session = Session(device.queue, device)
     for block, strange in ((whole[2:7, 3:9], False), (whole[2:8, 3:9], True), (whole[2:7, 2:9], True)):
-        assert session.has_unsplittable(placed(block.base_data, swapped("x", form(block)))) == strange
+        assert has_unsplittable(device, placed(block.base_data, swapped("x", spec_of(block)))) == strange
 
 
 LOST = {
@@ -166,11 +159,12 @@ def test_a_last_column_without_room_behind_it_is_copied(kernel, able):
     other = cla.to_device(able.queue, np.ascontiguousarray(b))
     chosen = launch.Kernel(catalog[kernel], SMALL[kernel], able, able.context)
     for x, y, want in ((tight, other, a @ b), (other.T, tight.T, (a @ b).T)):
-        session = Session(able.queue, able)
-        problem = Problem(want.shape[1], want.shape[0], x.shape[1], swapped("b", form(y)), swapped("a", form(x)))
-        out = session.new(Layout.compact(problem.m, problem.n))
-        products.multiply(session, chosen, problem, y.base_data, x.base_data, out)
-        host = np.empty(want.shape, np.float32)
+        builder = Builder(able.queue, able)
+        problem = Problem(want.shape[1], want.shape[0], x.shape[1], swapped("b", spec_of(y)), swapped("a", spec_of(x)))
+        host = np.full(want.shape, np.nan, np.float32)
+        out = Matrix(on_device(able, host), Layout.compact(problem.m, problem.n))
+        builder.multiply(chosen, problem, y.base_data, x.base_data, out)
+        builder.plan()(able.queue)
         cl.enqueue_copy(able.queue, host, out.buffer)
         assert np.array_equal(host, want)
 
@@ -199,31 +193,6 @@ def test_auto_takes_a_kernel_that_the_device_has(any_device):
     assert selection.choose(gpu, (4096, 4096, 4096), precision="tf32x3")[0] == "warpgroups"
     older = dataclasses.replace(gpu, limits=dataclasses.replace(hopper, warpgroups=False))
     assert selection.choose(older, (4096, 4096, 4096), precision="tf32x3")[0] == "tensor_cores"
-    assert tuning.list_of(1024, "auto", "tf32") == "tf32" and tuning.candidates("guard", "tf32x3") == TENSOR
-    assert not set(tuning.candidates("auto")) & set(TENSOR)
-
-
-def test_a_search_keeps_what_the_precision_means(any_device):
-    tried = []
-
-    def rate(setting, sizes):
-        tried.append(setting)
-        return tuning.Rate(float(len(tried)))
-
-    def search(**options):
-        return tuning.Search(
-            any_device, rate, tries=1, say=lambda text: None, edges="auto", precision="tf32x3", **options
-        ).best(64)
-
-    start = {"TSM": 64, "TSN": 64, "WM": 32, "WN": 32, "TSK": 16}
-    row = search(starts=[start], steps=2)
-    assert {row["kernel"]} < {kernel for kernel, _ in tried} == {18, 19, *TENSOR}
-    assert all(params["PARTS"] == 2 and params["TENSOR"] == 1 for _, params in tried)
-    assert all(params.get("EVERY", 1) == 1 for _, params in tried)
-    assert any(start.items() <= params.items() for kernel, params in tried if kernel == "tensor_cores")
-    tried.clear()
-    search(steps=0)
-    assert len(tried) < 16, "no steps: only what it begins with"
 
 
 # Instructions that OpenCL's compiler does not know
@@ -238,14 +207,3 @@ def test_hidden_instructions_are_comments_until_they_are_told():
     assert len(lines) == 4
     for line in lines:  # the instruction, or the second line of its string
         assert f'"{build.HIDDEN}' in line or line.strip().startswith('"wgmma.mma_async'), line
-
-
-# Side by side
-
-
-def test_precisions_stand_beside_each_other(able, monkeypatch):
-    monkeypatch.setattr(libraries, "cublas", lambda m, n, k: [3.0, 1.0, 2.0])
-    monkeypatch.setattr(libraries, "find_device", lambda device: able)
-    monkeypatch.setattr(libraries, "CALLS", 2)
-    (one,) = libraries.side_by_side([96], able)
-    assert all(len(one[name]) == libraries.ROUNDS and min(one[name]) > 0 for name in ("auto", "tf32", "tf32x3"))

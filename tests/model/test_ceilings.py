@@ -44,7 +44,9 @@ def test_kernel_2_by_hand(ts):
     share = ceiling("local memory", 2, {"TS": ts}).share
     assert share == pytest.approx(1 / (4 * (2 + (2 + 2 * lines) / ts)), rel=1e-3)
     # The K40m has 6 warps of multiply-adds per cycle, and another path for loads from global memory
-    assert ceiling("local memory", 2, {"TS": ts}, model.K40M).share == pytest.approx(1 / (6 * (2 + 2 / ts)), rel=1e-3)
+    assert ceiling("local memory", 2, {"TS": ts}, model.K40M).share == pytest.approx(
+        1 / (6 * (2 + 2 / ts)), rel=1e-3
+    )
 
 
 def test_half_a_warp_takes_as_long_as_a_whole_one():
@@ -81,7 +83,9 @@ def test_kernel_6_by_hand():
     c = model.costs(6)
     assert c.per_multiply_add("local_turns") == pytest.approx(16 / 64 + (8 + 2 * 8) / 1024)
     assert c.per_multiply_add("loads") == pytest.approx(16 / 64 + 32 / 1024)
-    assert ceiling("instruction issue", 6).share == pytest.approx(1 / (1 + 16 / 64 + 32 / 1024 + 2 / 1024), rel=2e-3)
+    assert ceiling("instruction issue", 6).share == pytest.approx(
+        1 / (1 + 16 / 64 + 32 / 1024 + 2 / 1024), rel=2e-3
+    )
 
 
 #: Turns per access that were measured on an H200, for vectors of 1, 2 and 4 floats, by which vector each lane reads.
@@ -121,9 +125,15 @@ def test_costs_are_linear_in_k():
     """What two small runs say about a third, larger one."""
     c = model.costs(2, {"TS": 8})
     run = model.costs(2, {"TS": 8}).long
-    assert c.total("multiply_adds", 2 * c.steps) == sum(p.multiply_adds for p in run) == 64 * 2 * c.steps
+    assert (
+        c.total("multiply_adds", 2 * c.steps)
+        == sum(p.multiply_adds for p in run)
+        == 64 * 2 * c.steps
+    )
     assert c.total("multiply_adds", 4096) == 64 * 4096
-    assert c.total("sectors", 4096) == pytest.approx(c.total("sectors", 64) + (4096 - 64) * 2 * 8 / 8)
+    assert c.total("sectors", 4096) == pytest.approx(
+        c.total("sectors", 64) + (4096 - 64) * 2 * 8 / 8
+    )
 
 
 def test_every_kernel_of_the_ladder_has_ceilings():
@@ -154,7 +164,9 @@ def test_formulas_of_the_chip():
     # One work-group at a time: per tile a wait with its 4 accesses per warp, and 32 x 2 turns per warp.
     warps = 32
     loading = 4 * warps + 2 * warps / 2  # instructions: 2 loads, 2 stores; the barrier
-    assert found["latency"].share == pytest.approx(32 * warps / (400 + loading + warps * 32 * 3 + warps / 2), rel=0.02)
+    assert found["latency"].share == pytest.approx(
+        32 * warps / (400 + loading + warps * 32 * 3 + warps / 2), rel=0.02
+    )
 
 
 def test_more_of_a_resource_never_lowers_a_ceiling():
@@ -193,7 +205,7 @@ def test_no_recorded_rate_is_above_its_ceiling():
     """With neighbouring loads merged none is; with the text as it is only where a compiler is known to merge them."""
     above, compared = set(), 0
     for chip, kernel, params, sizes, rate, where in recorded_rates():
-        found = model.explain(kernel, params, chip, rate, *sizes)
+        found = model.explain(kernel, params, chip, rate, sizes)
         assert found.share <= found.roof.share, (where, str(found))
         compared += 1
         if found.fewest:
@@ -217,7 +229,12 @@ def test_no_recorded_rate_is_above_its_ceiling_in_the_landscape():
         for key in keys if number == 1 else [*drawn.sample(keys, 4), *more]:
             record = found.rate(number, dict(zip(spec.defaults, key, strict=True)))
             told = model.explain(
-                number, record.params, model.H200, record.gflops, found.size, registers=record.registers
+                number,
+                record.params,
+                model.H200,
+                record.gflops,
+                found.size,
+                registers=record.registers,
             )
             assert told.share <= told.roof.share, str(told)
 
@@ -234,7 +251,9 @@ def test_local_memory_is_the_roof_of_kernels_2_3_and_5_on_the_h200():
     for rung in explained.ladder("H200"):
         if rung.kernel in (2, 3, 5):
             assert rung.roof.resource == "local memory" and rung.gap < 0.15
-            assert ceiling("instruction issue", rung.kernel, rung.params).share > 2 * rung.roof.share
+            assert (
+                ceiling("instruction issue", rung.kernel, rung.params).share > 2 * rung.roof.share
+            )
 
 
 def test_a_ladder_of_nothing_is_refused():
@@ -252,7 +271,9 @@ def test_an_impossible_rate_is_called_so():
 def test_the_published_settings_are_legal():
     for number, params in explained.PUBLISHED.items():
         catalog[number].validate(params)
-    text = json.loads((sources.folder("results") / "published_k40m.json").read_text(encoding="utf-8"))
+    text = json.loads(
+        (sources.folder("results") / "published_k40m.json").read_text(encoding="utf-8")
+    )
     assert {r["kernel"] for r in text["results"]} == {r.kernel for r in explained.ladder("K40m")}
 
 
@@ -275,16 +296,21 @@ def test_a_chip_of_nonsense_is_an_error(change, said):
 
 
 def test_the_chips_have_the_peaks_of_their_data_sheets():
-    assert model.H200.gflops == pytest.approx(67_000, rel=0.005) and model.H100.gflops == model.H200.gflops
+    assert (
+        model.H200.gflops == pytest.approx(67_000, rel=0.005)
+        and model.H100.gflops == model.H200.gflops
+    )
     assert model.K40M.gflops == pytest.approx(5_040)
-    assert model.H100.bandwidth < model.H200.bandwidth and all(c.source for c in (model.H100, model.H200, model.K40M))
+    assert model.H100.bandwidth < model.H200.bandwidth and all(
+        c.source for c in (model.H100, model.H200, model.K40M)
+    )
 
 
 def test_bad_input_is_refused_in_words():
     with pytest.raises(ValueError, match="m must be a positive whole number, not 0"):
-        model.ceilings(2, m=0)
+        model.ceilings(2, size=0)
     with pytest.raises(ValueError, match="k must be a positive whole number, not 2.5"):
-        model.ceilings(2, k=2.5)
+        model.ceilings(2, size=(8, 8, 2.5))
     with pytest.raises(TypeError, match="chip must be a gemmlab.model.Chip"):
         model.ceilings(2, chip="H200")
     with pytest.raises(ParameterError):
@@ -298,7 +324,10 @@ def test_bad_input_is_refused_in_words():
 def test_an_edited_text_has_its_own_ceilings():
     """Reading B's tile once more costs turns."""
     text = sources.read(catalog[2].file)
-    greedy = text.replace("acc += Atile[k][tm] * Btile[tn][k];", "acc += Atile[k][tm] * Btile[tn][k] + 0*Btile[tn][k];")
+    greedy = text.replace(
+        "acc += Atile[k][tm] * Btile[tn][k];",
+        "acc += Atile[k][tm] * Btile[tn][k] + 0*Btile[tn][k];",
+    )
     assert model.costs(2, {"TS": 16}, greedy).per_multiply_add("local_turns") > 2.5
     stopped = text.replace("Atile[tn][tm] = A", "Atile[tn + 32][tm] = A")
     with pytest.raises(ValueError, match="cannot be counted, because it stopped"):
@@ -308,14 +337,20 @@ def test_an_edited_text_has_its_own_ceilings():
 def test_the_reader_s_device_is_a_chip(any_device):
     peaks = model.Peaks(100.0, 20.0, 8, local_bandwidth=400.0, cache_bandwidth=100.0)
     chip = model.measured(any_device, peaks)
-    assert chip.gflops == pytest.approx(100) and chip.bandwidth == 20 and chip.source == "measured here"
+    assert (
+        chip.gflops == pytest.approx(100)
+        and chip.bandwidth == 20
+        and chip.source == "measured here"
+    )
     found = model.ceilings(3, {"TS": 16, "WPT": 4}, chip, 256)
     assert all(0 < c.low <= c.share <= 1 for c in found)
     if chip.width:
         assert next(c for c in found if c.resource == "multiply-adds").low == 1 / chip.width
         assert {"nearest cache", "global memory"} <= {c.resource for c in found}
     unknown = model.measured(any_device, model.Peaks(100.0, 20.0, 8))
-    assert "nearest cache" not in {c.resource for c in model.ceilings(3, {"TS": 16, "WPT": 4}, unknown, 256)}
+    assert "nearest cache" not in {
+        c.resource for c in model.ceilings(3, {"TS": 16, "WPT": 4}, unknown, 256)
+    }
 
 
 def test_a_phase_counts_nothing_by_itself():

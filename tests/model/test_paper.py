@@ -1,13 +1,10 @@
-"""The arithmetic on paper: operations, tiles, banks, occupancy, time lines, the order of tiles. No device needed."""
-
-import itertools
+"""The arithmetic on paper: operations, tiles, banks, occupancy. No device needed."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gemmlab import model
-from gemmlab.bench import cuda
 
 
 def test_arithmetic_on_paper():
@@ -23,7 +20,11 @@ def test_arithmetic_on_paper():
 def test_the_roofline_bends_at_its_ridge():
     peaks = model.Peaks(gflops=100, bandwidth=20)
     assert model.ridge(peaks) == 5
-    assert model.roofline(peaks, 1) == 20 and model.roofline(peaks, 5) == 100 and model.roofline(peaks, 50) == 100
+    assert (
+        model.roofline(peaks, 1) == 20
+        and model.roofline(peaks, 5) == 100
+        and model.roofline(peaks, 50) == 100
+    )
 
 
 def test_operations_a_float_of_some_tiles():
@@ -33,7 +34,11 @@ def test_operations_a_float_of_some_tiles():
     assert all(model.tile_intensity(g, h) > 66 for g, h in over)
     assert all(65.5 < model.tile_intensity(g, h) < 66 for g, h in nearly)
     for g, h in over | nearly:
-        assert model.tile_intensity(g, h) == pytest.approx(2 / (1 / g + 1 / h)) == model.tile_intensity(h, g)
+        assert (
+            model.tile_intensity(g, h)
+            == pytest.approx(2 / (1 / g + 1 / h))
+            == model.tile_intensity(h, g)
+        )
     # blocks in registers: P Q / (P + Q) multiply-adds a load, half as many as operations
     assert model.tile_intensity(4, 4) / 2 == 2 and model.tile_intensity(3, 6) / 2 == 2
     assert model.tile_intensity(3, 5) / 2 < 2 < model.tile_intensity(4, 5) / 2
@@ -45,7 +50,9 @@ def test_turns_by_counting_and_by_formula(bank_bytes):
         lanes = range(0, 32 * stride, stride)
         words = {4 * i // bank_bytes for i in lanes}
         most = max(sum(word % 32 == bank for word in words) for bank in range(32))
-        assert model.turns(lanes, bank_bytes) == most == model.stride_turns(stride, bank_bytes), stride
+        assert model.turns(lanes, bank_bytes) == most == model.stride_turns(stride, bank_bytes), (
+            stride
+        )
 
 
 def test_a_word_that_all_want_takes_one_turn():
@@ -64,15 +71,24 @@ def placed(chip, of_a_group, room):
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
-@given(st.sampled_from((model.K40M, model.H200)), st.integers(1, 1100), st.integers(1, 300), st.integers(0, 250 * 1024))
+@given(
+    st.sampled_from((model.K40M, model.H200)),
+    st.integers(1, 1100),
+    st.integers(1, 300),
+    st.integers(0, 250 * 1024),
+)
 def test_occupancy_by_placing_group_after_group(chip, work_items, registers, local_memory):
     fits = model.occupancy(chip, work_items, registers, local_memory)
     warps = len(range(0, work_items, 32))
-    of_a_warp = next(r for r in range(0, 2**20, 256) if r >= 32 * registers)  # 256 registers at a time
+    of_a_warp = next(
+        r for r in range(0, 2**20, 256) if r >= 32 * registers
+    )  # 256 registers at a time
     assert fits == {
         "work-items": placed(chip, 32 * warps, 2048),
         "registers": placed(chip, warps * of_a_warp, 65536) if registers <= 255 else 0,
-        "local memory": placed(chip, local_memory, chip.local_memory) if local_memory else chip.groups,
+        "local memory": placed(chip, local_memory, chip.local_memory)
+        if local_memory
+        else chip.groups,
         "groups": chip.groups,
     }
 
@@ -102,77 +118,16 @@ def test_occupancy_of_nonsense_is_an_error(arguments, said):
     assert str(error.value) == said
 
 
-TIMES = st.integers(0, 24).map(lambda eighths: eighths / 8)  # sums of these have no rounding errors
-SCHEDULES = (st.integers(1, 9), TIMES, TIMES, st.sampled_from((1, 2)), st.integers(1, 5))
-
-
-def end(*schedule):
-    return max(span.end for span in model.timeline(*schedule))
-
-
-@settings(max_examples=300, deadline=None, derandomize=True)
-@given(*SCHEDULES[:3])
-def test_the_end_for_one_group_by_formula(tiles, load, compute):
-    assert end(tiles, load, compute) == tiles * (load + compute)
-    assert end(tiles, load, compute, 2) == load + (tiles - 1) * max(load, compute) + compute
-
-
-@settings(max_examples=300, deadline=None, derandomize=True)
-@given(*SCHEDULES)
-def test_a_time_line_keeps_the_rules(tiles, load, compute, buffers, groups):
-    spans = model.timeline(tiles, load, compute, buffers, groups)
-    at = {(s.group, s.what, s.tile): s for s in spans}
-    every = itertools.product(range(groups), ("load", "compute"), range(tiles))
-    assert set(at) == set(every) and len(spans) == len(at)
-    for s in spans:
-        assert s.start >= 0 and s.end - s.start == (load if s.what == "load" else compute)
-    computes = sorted((s.start, s.end) for s in spans if s.what == "compute")
-    assert all(a[1] <= b[0] for a, b in itertools.pairwise(computes))  # one group at a time
-    for g, tile in itertools.product(range(groups), range(tiles)):
-        assert at[g, "load", tile].end <= at[g, "compute", tile].start
-        if tile:
-            assert at[g, "compute", tile - 1].end <= at[g, "compute", tile].start
-        if tile >= buffers:  # a buffer is free when its last tile is computed; with one, a group never does both
-            assert at[g, "compute", tile - buffers].end <= at[g, "load", tile].start
-        if buffers == 2 and tile:  # and no sooner than it must: it is asked for when the tile before is begun
-            assert at[g, "load", tile].start == at[g, "compute", tile - 1].start
-        if buffers == 1 and tile:
-            assert at[g, "load", tile].start == at[g, "compute", tile - 1].end
-
-
-@settings(max_examples=300, deadline=None, derandomize=True)
-@given(*SCHEDULES)
-def test_more_buffers_or_more_groups_never_cost_time(tiles, load, compute, buffers, groups):
-    last = end(tiles, load, compute, buffers, groups)
-    assert end(tiles, load, compute, 2, groups) <= end(tiles, load, compute, 1, groups)
-    assert end(tiles, load, compute, buffers, groups + 1) * groups <= last * (groups + 1)  # for the same work
-    assert last >= load + groups * tiles * compute  # nothing beats computing all the time
-
-
-@settings(max_examples=300, deadline=None, derandomize=True)
-@given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 40))
-def test_every_tile_has_one_place_in_the_order(rows, columns, order):
-    places = [model.ordered(tile, rows, columns, order) for tile in range(rows * columns)]
-    assert sorted(places) == list(itertools.product(range(rows), range(columns)))
-    bands = [row // order for row, _ in places]
-    assert bands == sorted(bands)  # one band of `order` rows after the other
-    for _, band in itertools.groupby(places, key=lambda place: place[0] // order):
-        down = [(column, row) for row, column in band]
-        assert down == sorted(down)  # in it down a column, then on to the next
-
-
-def test_nonsense_for_the_time_line_the_stride_and_cuda_is_an_error():
-    for bad in ({"tiles": 0}, {"buffers": 3}, {"groups": 0}):
-        with pytest.raises(ValueError, match=next(iter(bad))):
-            model.timeline(**{"tiles": 4, "load": 3, "compute": 2, **bad})
+def test_a_stride_of_nothing_is_an_error():
     with pytest.raises(ValueError, match="stride must be at least 1, not 0"):
         model.stride_turns(0)
-    for kernel, params in ((4, {}), (11, {}), ("warp_tiling", {}), (7, {"WIDTH": 8})):
-        with pytest.raises(ValueError, match="CUDA"):
-            cuda.translate(kernel, params)
 
 
 def test_a_group_takes_its_share():
     shares = model.occupancy_shares(model.H200, 768, 40, 0)
-    assert shares["work-items"] == 768 / 2048 and shares["local memory"] == 0 and shares["groups"] == 1 / 32
+    assert (
+        shares["work-items"] == 768 / 2048
+        and shares["local memory"] == 0
+        and shares["groups"] == 1 / 32
+    )
     assert shares["registers"] == 768 * 40 / 65536

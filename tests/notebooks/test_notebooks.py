@@ -17,10 +17,10 @@ import pytest
 from conftest import DEVICES, browser_device, lacking
 from nbconvert import HTMLExporter
 
-from gemmlab import catalog, model
+from gemmlab import catalog
 from gemmlab.catalog import sources
-from gemmlab.model import tf32
 from gemmlab.opencl.devices import devices
+from lessons import schedules, tf32
 
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 CHAPTERS = [
@@ -614,7 +614,7 @@ WRONG |= {
             )
         ],
         lambda g, groups, tiles, steps: [
-            (tile, first, first + number) for tile, first, number in model.pieces(tiles, steps, groups)[g]
+            (tile, first, first + number) for tile, first, number in schedules.pieces(tiles, steps, groups)[g]
         ],
         rounded_up,
         lambda g, groups, tiles, steps: g,

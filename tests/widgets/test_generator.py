@@ -5,8 +5,8 @@ import re
 import pytest
 
 from gemmlab import Generator, ParameterError
-from gemmlab.family import Configuration, origins, write
-from gemmlab.widgets.generator import START, SWITCHES, changed, configuration
+from gemmlab.family import Schedule, origins, write
+from gemmlab.widgets.generator import START, SWITCHES, changed, schedule
 
 
 def show(generator, **values) -> None:
@@ -22,7 +22,7 @@ def lit(generator) -> list[str]:
 
 def test_the_text_is_the_generators_with_the_author_of_each_line():
     generator = Generator()
-    c = Configuration()
+    c = Schedule()
     assert generator.text == write(c) and lit(generator) == []
     assert re.findall(r"<b[^>]*>([^<]*)</b>", generator.panel.value) == list(origins(c))
 
@@ -50,7 +50,7 @@ def test_every_switch_has_a_text_at_each_of_its_values():
         for value in values:
             others = {"precision": "c"} if value == "C" else {}
             others |= {"width": 4} if (name, value) == ("stages", 0) else {}
-            assert write(configuration(**START | others | {name: value}))
+            assert write(schedule(**START | others | {name: value}))
 
 
 def test_lines_that_changed():
@@ -65,4 +65,4 @@ def test_bad_starts_are_refused_in_words():
 
 
 def test_the_static_picture_names_the_functions():
-    assert "writer.store" in Generator(precision="z").still().alt
+    assert "epilogue.store" in Generator(precision="z").still().alt

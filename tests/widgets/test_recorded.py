@@ -96,7 +96,7 @@ def test_readers_without_a_kernel_see_the_landscape(h200):
 def test_a_kernel_that_nobody_recorded_says_how_to(h200):
     box = Recorded(catalog[6])
     box.show(catalog[6].defaults)
-    assert "record --landscape --kernel 6" in box._needles.value and len(box.children) == 1
+    assert "record.py landscape --kernels 6" in box._needles.value and len(box.children) == 1
 
 
 def test_an_old_record_is_called_old(h200, monkeypatch):

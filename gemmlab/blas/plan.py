@@ -1,0 +1,460 @@
+"""A plan: everything that a product enqueues, worked out once from the shapes and layouts of its arrays.
+
+`Builder` has a method per pass over matrices (transpose, pad, multiply, unpad, ...), which appends steps to a plan;
+`Plan` enqueues them, on other arrays each time. Memory that differs from call to call is a `Slot` of the plan, and so
+is memory that it needs in between.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyopencl as cl
+import pyopencl.array as cla
+from pyopencl.tools import ImmediateAllocator, MemoryPool
+
+from ..caches import cached
+from ..catalog import sources
+from ..catalog.spec import round_up, tiles_over
+from ..family import Schedule, tiles
+from ..family.precision import letter_of
+from ..family.tiles import Lying
+from ..family.written import Gemm, View, written
+from ..opencl.build import Bound, Built, build
+from ..opencl.devices import Device
+from ..opencl.launch import INDEX_LIMIT, Kernel, whole
+from .problem import Batch, Layout, Operand, Pass, Problem, plan
+
+#: PX, PY and PE of pad.cl.
+_PAD = 32, 8, 4
+#: TT and TR of transpose.cl.
+_TRANSPOSE = 32, 8
+#: WG and EACH of axpby.cl.
+_AXPBY = 128, 4
+#: WG and AHEAD of range.cl.
+_RANGE = 64, 8
+#: Columns of work-items of range.cl at most.
+_RANGE_COLUMNS = 512
+
+#: Bytes that a pool of device memory may keep for the next call, in addition to twice what the last call needed.
+HELD = 64 * 2**20
+
+
+class Slot(NamedTuple):
+    """Memory that is known when the plan is executed: an argument of the call, or temporary memory."""
+
+    number: int
+
+
+class Argument(IntEnum):
+    """The slots of a call's arguments. Temporary memory follows."""
+
+    A = 0
+    B = 1
+    C0 = 2
+    OUT = 3
+
+
+A, B, C0, OUT = (Slot(argument) for argument in Argument)
+
+#: A buffer, or the slot of one.
+Memory = Any
+
+
+class Matrix(NamedTuple):
+    """A column-major matrix on a device."""
+
+    buffer: Memory
+    layout: Layout
+
+
+class Launch:
+    """A step that launches a kernel. It has a kernel object of its own, whose constant arguments are set once."""
+
+    def __init__(self, name: str, bound: Bound):
+        self.name = name
+        self.global_size, self.local_size = bound.global_size, bound.local_size
+        self._kernel = bound.built.new_kernel()
+        self._constants = [x for x in bound.args if not isinstance(x, Slot)]  # OpenCL keeps no buffer alive
+        self._slots = [(index, x.number) for index, x in enumerate(bound.args) if isinstance(x, Slot)]
+        for index, (value, kind) in enumerate(zip(bound.args, bound.built.types, strict=True)):
+            if not isinstance(value, Slot):
+                self._kernel.set_arg(index, value if kind is None else kind(value))
+
+    def enqueue(self, queue: cl.CommandQueue, memory: Sequence[Any]) -> cl.Event:
+        for index, slot in self._slots:
+            self._kernel.set_arg(index, memory[slot])
+        return cl.enqueue_nd_range_kernel(queue, self._kernel, self.global_size, self.local_size)
+
+
+class Fill(NamedTuple):
+    """A step that fills the beginning of a buffer with zeros."""
+
+    name: str
+    buffer: Memory
+    size_bytes: int
+
+    def enqueue(self, queue: cl.CommandQueue, memory: Sequence[Any]) -> cl.Event:
+        return cl.enqueue_fill_buffer(queue, _resolved(self.buffer, memory), np.int32(0), 0, self.size_bytes)
+
+
+class Copy(NamedTuple):
+    """A step that copies a matrix into another one, with any leading dimensions and offsets."""
+
+    name: str
+    source: Matrix
+    to: Matrix
+    itemsize: int
+
+    def enqueue(self, queue: cl.CommandQueue, memory: Sequence[Any]) -> cl.Event:
+        source, to = (_resolved(x.buffer, memory) for x in (self.source, self.to))
+        if _is_sub_buffer(source) or _is_sub_buffer(to):
+            return self._by_columns(queue, source, to)
+        rows, cols, each = *self.source.layout[:2], self.itemsize
+        pitches = [each * x.layout.ld for x in (self.source, self.to)]
+        (column, top), (to_column, to_top) = (divmod(x.layout.offset, x.layout.ld) for x in (self.source, self.to))
+        return cl.enqueue_copy(
+            queue,
+            to,
+            source,
+            src_origin=(each * top, column, 0),
+            dst_origin=(each * to_top, to_column, 0),
+            region=(each * rows, cols, 1),
+            src_pitches=(pitches[0],),
+            dst_pitches=(pitches[1],),
+        )
+
+    def _by_columns(self, queue: cl.CommandQueue, source: Any, to: Any) -> cl.Event:
+        """Copy one column after another: PoCL 3.1 crashes when it copies a rectangle of a sub-buffer."""
+        x, y, each = self.source.layout, self.to.layout, self.itemsize
+        for column in range(x.cols):
+            event = cl.enqueue_copy(
+                queue,
+                to,
+                source,
+                byte_count=each * x.rows,
+                src_offset=each * (x.offset + column * x.ld),
+                dst_offset=each * (y.offset + column * y.ld),
+            )
+        return event
+
+
+def _is_sub_buffer(buffer: Any) -> bool:
+    try:
+        return buffer.get_info(cl.mem_info.ASSOCIATED_MEMOBJECT) is not None
+    except cl.LogicError:  # its owner has released the whole buffer
+        return True
+
+
+Step = Launch | Fill | Copy
+#: Events by the name of what they are of.
+Events = list[tuple[str, cl.Event]]
+
+
+def _resolved(buffer: Memory, memory: Sequence[Any]) -> Any:
+    return memory[buffer.number] if isinstance(buffer, Slot) else buffer
+
+
+class Plan:
+    """Steps that are enqueued one after another, on a queue that runs in order.
+
+    Attributes:
+        steps: what is enqueued.
+        size_bytes: of all temporary memory.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        temporaries: Sequence[int] = (),
+        lock: threading.Lock | None = None,
+        check: Check | None = None,
+    ):
+        self.steps, self._temporaries, self._check = tuple(steps), tuple(temporaries), check
+        self._lock = lock or threading.Lock()  # a kernel's arguments belong to one launch at a time
+        self.size_bytes = sum(temporaries)
+
+    def __call__(self, queue: cl.CommandQueue, arguments: Sequence[Any] = (), allocate: Any = None) -> Events:
+        """Enqueue the steps; return their events.
+
+        Args:
+            queue: where.
+            arguments: the memory of `A`, `B`, `C0` and `OUT`, as far as the steps use it.
+            allocate: a function of a number of bytes that gives temporary memory; by default the queue's pool.
+        """
+        left_out = [None] * (len(Argument) - len(arguments))
+        memory = [*arguments, *left_out, *map(allocate or pool_of(queue).allocate, self._temporaries)]
+        with self._lock:
+            events = [(step.name, step.enqueue(queue, memory)) for step in self.steps]
+        if self._check and self._check.fails(queue, memory, dict(events)):
+            events += self._check.otherwise()(queue, arguments, allocate)
+        return events
+
+
+class Check(NamedTuple):
+    """What a plan reads from the device after its steps. The device multiplies meanwhile: it would be idle otherwise.
+
+    Attributes:
+        flag: where the device writes a number, 0 if all is well.
+        step: the name of the step that writes it.
+        otherwise: returns the plan that is executed after this one if the number is not 0.
+    """
+
+    flag: Slot
+    step: str
+    otherwise: Callable[[], Plan]
+
+    def fails(self, queue: cl.CommandQueue, memory: Sequence[Any], events: dict[str, cl.Event]) -> bool:
+        """Read the number on another queue, so that this one can go on with the steps that follow."""
+        found = np.empty(1, np.int32)
+        queue.flush()  # the other queue waits for it
+        cl.enqueue_copy(_second_queue(queue), found, memory[self.flag.number], wait_for=[events[self.step]])
+        return bool(found[0])
+
+
+class Builder:
+    """Appends the passes of a product to a plan.
+
+    Args:
+        queue: where the plan will be executed; kernels that share tiles keep memory for that queue.
+        device: the queue's device.
+        dtype: of the elements. The supporting kernels and the ladder's take float32 alone, generated kernels all types.
+    """
+
+    def __init__(self, queue: cl.CommandQueue, device: Device, dtype=np.float32):
+        self.queue, self.device, self.dtype = queue, device, np.dtype(dtype)
+        self.steps: list[Step] = []
+        self._flag: Slot | None = None
+        self._temporaries: list[int] = []
+        self._lock: threading.Lock | None = None
+
+    def plan(self, otherwise: Callable[[], Plan] | None = None) -> Plan:
+        """The plan of all that was appended.
+
+        Args:
+            otherwise: the plan to execute as well if `look_for_unsplittable` finds something.
+        """
+        check = Check(self._flag, "range", otherwise) if self._flag and otherwise else None
+        return Plan(self.steps, self._temporaries, self._lock, check)
+
+    def launch(self, name: str, bound: Bound) -> None:
+        self.steps.append(Launch(name, bound))
+
+    def _support(self, file: str, name: str, global_size, local_size, *args) -> None:
+        """Launch a kernel of ``kernels/support``."""
+        built = _support_kernel(self.device, self.queue.context, f"support/{file}", file.removesuffix(".cl"))
+        self.launch(name, Bound(built, global_size, local_size, args))
+
+    def memory(self, elements: int, itemsize: int | None = None) -> Slot:
+        """Temporary memory."""
+        self._temporaries.append(elements * (itemsize or self.dtype.itemsize))
+        return Slot(len(Argument) + len(self._temporaries) - 1)
+
+    def new(self, layout: Layout) -> Matrix:
+        return Matrix(self.memory(layout.room), layout)
+
+    def zeros(self, buffer: Memory, elements: int) -> None:
+        """Fill a buffer with zeros."""
+        self.steps.append(Fill("fill", buffer, self.dtype.itemsize * elements))
+
+    def copy(self, x: Matrix, out: Matrix) -> None:
+        self.steps.append(Copy("copy", x, out, self.dtype.itemsize))
+
+    def transpose(self, x: Matrix, out: Layout | Matrix) -> Matrix:
+        made, y = out if isinstance(out, Matrix) else self.new(out), x.layout
+        ld, (tile, columns) = made.layout.ld, _TRANSPOSE
+        size = round_up(y.rows, tile), tiles_over(ld, tile) * columns
+        arguments = y.rows, y.cols, y.ld, y.offset, x.buffer, ld, made.buffer
+        self._support("transpose.cl", "transpose", size, _TRANSPOSE, *arguments)
+        return made
+
+    def pad(self, x: Matrix, out: Layout | Matrix) -> Matrix:
+        """`x` as the corner of a compact matrix of that layout, zeros elsewhere."""
+        made = out if isinstance(out, Matrix) else self.new(out)
+        return self._into_corner("pad", x, made, x.layout.rows, x.layout.cols)
+
+    def unpad(self, x: Matrix, out: Matrix) -> Matrix:
+        """The corner of a larger matrix."""
+        return self._into_corner("unpad", x, out, out.layout.rows, out.layout.cols)
+
+    def _into_corner(self, name: str, x: Matrix, out: Matrix, rows: int, cols: int) -> Matrix:
+        """Copy rows x cols elements of `x` into `out`, with zeros around them."""
+        y, z, (group, group_columns, each) = x.layout, out.layout, _PAD
+        size = round_up(z.rows, group), round_up(tiles_over(z.cols, each), group_columns)
+        arguments = rows, cols, y.ld, y.offset, x.buffer, z.rows, z.cols, out.buffer
+        self._support("pad.cl", name, size, (group, group_columns), *arguments)
+        return out
+
+    def axpby(self, alpha: float | complex, x: Matrix, beta: float | complex, y: Matrix, out: Matrix) -> Matrix:
+        """out = alpha x + beta y, all compact."""
+        (group, each), elements = _AXPBY, out.layout.room
+        size = (tiles_over(elements, group * each) * group,)
+        self._support("axpby.cl", "axpby", size, (group,), elements, alpha, x.buffer, beta, y.buffer, out.buffer)
+        return out
+
+    def compact(self, x: Matrix) -> Matrix:
+        return x if x.layout.is_compact else self.pad(x, Layout.compact(x.layout.rows, x.layout.cols))
+
+    def look_for_unsplittable(self, *matrices: Matrix) -> None:
+        """Look for numbers that two TF32 numbers cannot represent (``range.cl``); see `plan`."""
+        if self._flag is None:
+            self._flag = self.memory(1, itemsize=4)
+            self.steps.append(Fill("fill", self._flag, 4))
+        group, ahead = _RANGE
+        for buffer, x in matrices:
+            size = round_up(x.rows, group), min(tiles_over(x.cols, ahead), _RANGE_COLUMNS)
+            self._support("range.cl", "range", size, (group, 1), x.rows, x.cols, x.ld, x.offset, buffer, self._flag)
+
+    def multiply(self, kernel: Kernel, problem: Problem, a: Memory, b: Memory, out: Matrix, scratch=None) -> Matrix:
+        """C = A B with a kernel of the ladder, by the passes that `problem.plan` lists.
+
+        Args:
+            a, b: the memory of the operands, which `problem` describes.
+            out: M x N, compact; overwritten.
+            scratch: where the kernel writes whole tiles if C does not consist of them; new memory by default.
+        """
+        passes = planned(kernel, problem)
+        if kernel.turned:
+            problem, a, b = problem.turned, b, a
+        sizes = whole(problem.m, problem.n, problem.k, kernel.multiples)
+        now = {"A": placed(a, problem.a), "B": placed(b, problem.b, kernel.b_transposed), "C": out}
+        for step in passes:
+            if step.kind == "transpose":
+                now[step.operand] = self.transpose(now[step.operand], _made(step))
+            elif step.kind == "pad":
+                now[step.operand] = self.pad(now[step.operand], _made(step))
+            elif step.kind == "gemm":
+                if step.out:
+                    now["C"] = Matrix(scratch or self.memory(step.out.room), step.out)
+                if kernel.workspace:
+                    self._lock = kernel.sharing  # no other plan may overwrite partial tiles before their fix-up
+                for name, bound in kernel.bound(*sizes, [now[x].buffer for x in "ABC"], self.queue):  # with its fix-up
+                    self.launch(name, bound)
+            elif step.kind == "unpad":
+                self.unpad(now["C"], out)
+        return out
+
+    def gemm(
+        self, problem: Problem, buffers, alpha, beta, before, out: Matrix, params=None, batch: Batch | None = None
+    ) -> Matrix:
+        """C = alpha A B + beta C0 by a generated kernel, in one launch.
+
+        Args:
+            buffers: those of A and B, which `problem` describes; not read where K is 0.
+            alpha, beta: numbers of the builder's type.
+            before: the buffer of C0 and how it lies (an `Operand`), or None where beta is 0. C0 may be C itself.
+            out: M x N, compact; overwritten.
+            params: all parameters of the tile (see `gemmlab.family.tiles`); those that suit the sizes by default.
+            batch: several products instead of one; their results follow each other in `out`.
+        """
+        sizes, layouts = problem[:3], (problem.a.lying, problem.b.lying)
+        letter, given = letter_of(self.dtype), None if params is None else tuple(params.items())
+        number = batch.number * len(batch.starts) if batch else 0
+        aligned = batch.aligned(*layouts) if batch else layouts
+        schedule = _configured(self.device, letter, given, sizes, *aligned, before is not None, number)
+        kernel = written(schedule, self.device, self.queue.context)
+        added = view(*before) if before else None
+        workspace = kernel.workspace(sizes, self.queue)
+        for (at_a, at_b), pairs in batch.launches() if batch else [((0, 0), None)]:
+            a, b = (
+                View(buffer, x.offset + at, 1, x.ld)
+                for buffer, x, at in zip(buffers, layouts, (at_a, at_b), strict=True)
+            )
+            product = Gemm(sizes, alpha, a, b, beta, added, out.buffer, pairs)
+            self.launch("gemm", kernel.bound(product, workspace))
+        return out
+
+
+def view(buffer: Memory, operand: Operand) -> View:
+    """A matrix with its distances, whether it is row-major or column-major."""
+    operation, offset, ld = operand.lying
+    return View(buffer, offset, 1, ld) if operation in "NR" else View(buffer, offset, ld, 1)
+
+
+@cached(1024)
+def _configured(device: Device, letter: str, params, sizes, a: Lying, b: Lying, beta, number: int) -> Schedule:
+    """The schedule for a problem, or for a batch of this number."""
+    tile = tiles.choose(device, letter, sizes, max(1, number)) if params is None else dict(params)
+    return tiles.configure(letter, tile, sizes, a, b, beta, number > 0)
+
+
+def placed(buffer: Memory, operand: Operand, transposed: bool = False) -> Matrix:
+    """An operand in its buffer, read as it is if it can be, or otherwise as its transpose."""
+    layout = (operand.transposed or operand.plain) if transposed else (operand.plain or operand.transposed)
+    assert layout is not None, "an operand can be read in at least one way"
+    return Matrix(buffer, layout)
+
+
+def _made(step: Pass) -> Layout:
+    assert step.out is not None
+    return step.out
+
+
+def planned(kernel: Kernel, problem: Problem) -> list[Pass]:
+    """`problem.plan` for a compiled kernel."""
+    return plan(kernel.spec, kernel.params, problem.turned if kernel.turned else problem, kernel.device.features)
+
+
+def check_memory(device: Device, sizes: dict[str, int], wide: bool = False, itemsize: int = 4) -> None:
+    """Refuse matrices that the device's memory cannot hold, or 32-bit indices unless `wide`.
+
+    Args:
+        sizes: elements by the matrix's name.
+        itemsize: bytes per element.
+    """
+    for name, elements in sizes.items():
+        if elements >= INDEX_LIMIT and not wide:
+            raise ValueError(
+                f"{name} has {elements:,} elements; kernels of the ladder index with 32 bits, below {INDEX_LIMIT:,}"
+            )
+    for name, elements in sizes.items():
+        if itemsize * elements > device.largest:
+            raise MemoryError(f"{name} needs {itemsize * elements:,} bytes; {device} allows {device.largest:,}")
+    total = itemsize * sum(sizes.values())
+    if total > device.memory:
+        raise MemoryError(f"the matrices need {total:,} bytes; {device} has {device.memory:,}")
+
+
+def wait_for_others(queue: cl.CommandQueue, *arrays: cla.Array) -> None:
+    """Have the queue wait for what other queues still do to these arrays; its own commands follow each other anyway.
+
+    Events that have happened are removed from the arrays' lists: later calls need not ask the driver again.
+    """
+    awaited = []
+    for x in arrays:
+        for event in tuple(x.events):
+            if event.command_execution_status == cl.command_execution_status.COMPLETE:
+                with suppress(ValueError):  # another thread was first
+                    x.events.remove(event)
+            elif event.command_queue != queue:
+                awaited.append(event)
+    if awaited:
+        cl.enqueue_barrier(queue, awaited)
+
+
+@cached(64)
+def _support_kernel(device: Device, context: cl.Context, file: str, name: str) -> Built:
+    return build(device, context, file, sources.read(file), {}, name)
+
+
+@cached(8)
+def _second_queue(queue: cl.CommandQueue) -> cl.CommandQueue:
+    return cl.CommandQueue(queue.context, queue.device)
+
+
+@cached(8)
+def pool_of(queue: cl.CommandQueue) -> MemoryPool:
+    """Memory that one call gives back and the next one takes; the order of the queue keeps them apart."""
+    return MemoryPool(ImmediateAllocator(queue))
+
+
+def trim(pool: MemoryPool, size_bytes: int) -> None:
+    """Give memory back to the device, if a pool holds more than `HELD` and twice the bytes of the last call."""
+    most = HELD + 2 * size_bytes
+    if pool.managed_bytes > most and pool.managed_bytes - pool.active_bytes > most:
+        pool.free_held()

@@ -1,0 +1,127 @@
+"""Search the settings of a kernel: all combinations of the values that its parameters offer."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations
+
+from .header import Param, Params, Rule
+
+#: How many settings a search looks at before it gives up; smaller spaces are searched whole.
+LISTED = 20_000
+
+#: Returns the parameters of the first constraint that a setting breaks, None if it is legal.
+Conflict = Callable[[Params], "frozenset[str] | None"]
+
+
+def nearest(
+    params: Sequence[Param], start: dict[str, int], kept: set[str], conflict: Conflict
+) -> dict[str, int] | None:
+    """The legal setting with the fewest parameters changed, and then by the fewest steps.
+
+    The search goes from each illegal setting to those that change one parameter of the constraint
+    that it breaks: the constraint stays broken until one of its parameters changes.
+
+    Args:
+        params: the parameters, with the values that each may take.
+        start: complete parameters.
+        kept: the names of parameters that must not change.
+        conflict: of a setting.
+
+    Returns:
+        The setting, or None if there is none or the search gave up.
+    """
+
+    def distance(setting: Params) -> tuple[float, list[float]]:
+        new = [_position(p.choices, setting[p.name]) for p in params]
+        old = [_position(p.choices, start[p.name]) for p in params]
+        return sum(abs(a - b) for a, b in zip(new, old, strict=True)), new
+
+    level = [start]  # settings that differ from `start` in equally many parameters
+    seen = 0
+    while level and seen < LISTED:
+        seen += len(level)
+        legal = []
+        changed: dict[tuple[int, ...], dict[str, int]] = {}
+        for setting in level:
+            broken = conflict(setting)
+            if broken is None:
+                legal.append(setting)
+                continue
+            for p in params:
+                if p.name not in broken or p.name in kept or setting[p.name] != start[p.name]:
+                    continue
+                for value in p.choices:
+                    if value != start[p.name]:
+                        other = {**setting, p.name: value}
+                        changed[tuple(other.values())] = other
+        if legal:
+            return min(legal, key=distance)
+        level = list(changed.values())
+    return None
+
+
+def _position(choices: tuple[int, ...], value: int) -> float:
+    """The position of a value among the choices; half-way between two if it is none of them."""
+    return sum(choice < value for choice in choices) + (0 if value in choices else 0.5)
+
+
+def legal_settings(params: Sequence[Param], rules: Iterable[Rule]) -> Iterator[dict[str, int]]:
+    """Every setting that keeps all rules, one after the other.
+
+    A rule is tested once all of its parameters have a value, which leaves out most illegal settings
+    early.
+    """
+    order = [p.name for p in params]
+    decided: list[list[Rule]] = [
+        [] for _ in params
+    ]  # the rules that the value of each parameter decides
+    for rule in rules:
+        decided[max(order.index(name) for name in rule.names)].append(rule)
+
+    def extend(chosen: dict[str, int]) -> Iterator[dict[str, int]]:
+        position = len(chosen)
+        if position == len(params):
+            yield chosen
+            return
+        for value in params[position].choices:
+            more = {**chosen, params[position].name: value}
+            if all(rule.holds(more) for rule in decided[position]):
+                yield from extend(more)
+
+    return extend({})
+
+
+def drawn(params: Sequence[Param], conflict: Conflict, seed: int) -> Iterator[dict[str, int]]:
+    """Legal settings drawn at random, none twice, until 20,000 draws in a row bring nothing new."""
+    rng = random.Random(seed)
+    seen = set()
+    barren = 0
+    while barren < LISTED:
+        setting = {p.name: rng.choice(p.choices) for p in params}
+        key = tuple(setting.values())
+        if key in seen or conflict(setting) is not None:
+            barren += 1
+            continue
+        seen.add(key)
+        barren = 0
+        yield setting
+
+
+def covering(settings: Iterable[dict[str, int]]) -> Iterator[dict[str, int]]:
+    """Those that bring a new pair of values, until 1,000 settings in a row bring none."""
+    seen: set[frozenset] = set()
+    idle = 0
+    for setting in settings:
+        pairs = {frozenset(pair) for pair in combinations(setting.items(), 2)}
+        if len(setting) == 1:
+            pairs = {frozenset(setting.items())}
+        if pairs <= seen:
+            idle += 1
+            if idle > 1000:
+                return
+            continue
+        idle = 0
+        seen |= pairs
+        yield setting

@@ -1,0 +1,145 @@
+"""The sums of a work-item, and what becomes of them: C = alpha A B + beta C0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import split_k
+from .schedule import Schedule
+from .text import Lines, fill, over, writes
+
+
+def accumulator_names(s: Schedule) -> tuple[str, ...]:
+    """One array of sums, or two for some complex kernels.
+
+    Tensor cores add up real and imaginary parts separately; the scheme "direct" adds up products
+    with the real and with the imaginary parts of B.
+    """
+    if s.element.components == 2 and s.unit == "tensor":
+        return "re", "im"
+    if s.element.components == 2 and s.scheme == "direct":
+        return "acc_re", "acc_im"
+    return ("acc",)
+
+
+@writes
+def accumulators(s: Schedule) -> Lines:
+    """The sums of a work-item; without local memory they are vectors of neighbouring rows."""
+    width = s.a.width if s.scheme == "direct" else 1
+    number, zero = s.element.vector(width), s.element.zero(width)
+    if s.unit == "tensor":
+        number, zero = "double", "0.0"
+    names = accumulator_names(s)
+    rows = over("WPTM", width)
+    return fill(
+        """
+        // accumulators
+        $number $arrays;
+        for (int j = 0; j < WPTN; j++) {
+            for (int i = 0; i < $rows; i++) {
+                $elements = $zero;
+            }
+        }
+        """,
+        number=number,
+        arrays=", ".join(f"{name}[WPTN][{rows}]" for name in names),
+        rows=rows,
+        elements=" = ".join(f"{name}[j][i]" for name in names),
+        zero=zero,
+    )
+
+
+@writes
+def factors(s: Schedule) -> Lines:
+    """Complex factors, which are passed as two numbers each."""
+    if s.element.components == 1:
+        return []
+    number = s.element.vector()
+    names = ("alpha", "beta") if s.beta else ("alpha",)
+    return [f"const {number} {name} = ({number})({name}_re, {name}_im);" for name in names]
+
+
+@writes
+def store(s: Schedule) -> Lines:
+    """C = alpha sum + beta C0, for the schemes with local memory."""
+    sums = [f"{name}[j][i]" for name in accumulator_names(s)]
+    total = sums[0] if len(sums) == 1 else f"({s.element.vector()})({', '.join(sums)})"
+    conditions = [f"{x.index} < {x.size}" for x in s.operands if x.guarded]
+    m, n = _coordinates(s)
+    element = store_element(s, total, "m", "n", conditions)
+    if s.store_width > 1:
+        element = store_vector(s, conditions)
+    return fill(
+        """
+        $fix_up
+        // store
+        $factors
+        for (int j = 0; j < WPTN; j++) {
+            for (int i = 0; i < WPTM; i$next) {
+                const int m = $m;
+                const int n = $n;
+                $element
+            }
+        }
+        """,
+        fix_up=[*split_k.fix_up(sums, total, s.split_k), ""] if s.split_k > 1 else [],
+        factors=factors(s),
+        next=f" += {s.store_width}" if s.store_width > 1 else "++",
+        m=m,
+        n=n,
+        element=element,
+    )
+
+
+def _coordinates(s: Schedule) -> tuple[str, str]:
+    """Row and column in C, in C, of a work-item's sum in row i and column j."""
+    width = s.fragment
+    if s.scheme == "items":
+        return "m0 + tm + i*RTSM", "n0 + tn + j*RTSN"
+    if s.unit == "tensor":
+        return "m0 + wm + i*8 + g", "n0 + wn + j/2*8 + t*2 + j%2"
+    if width == 1:
+        return "m0 + wm + i*8 + g", "n0 + wn + j*4 + t"
+    m = f"i/{width}*{8 * width} + g*{width} + i%{width}"
+    n = f"j/{width}*{4 * width} + t*{width} + j%{width}"
+    return f"m0 + wm + {m}", f"n0 + wn + {n}"
+
+
+@writes
+def store_element(s: Schedule, total: str, m: str, n: str, conditions: Sequence[str]) -> Lines:
+    """C(m, n) = alpha total + beta C0(m, n), if the conditions hold.
+
+    Args:
+        total: the sum of the products, in C, like the following ones.
+        m, n: its row and its column, in brackets if they are sums.
+        conditions: what must hold.
+    """
+    row = m.strip("()")
+    element = f"C[offset_out + {n}*ldc + {row}]" if s.submatrix else f"C[{n}*M + {row}]"
+    before = f"C0[offset_c + {m}*down + {n}*across]"
+    if s.element.components == 1:
+        added = f" + beta*{before}" if s.beta else ""
+        return _if(conditions, [f"{element} = alpha*{total}{added};"])
+    lines = []
+    value = f"product(alpha, {total})"
+    if s.beta:
+        lines.append(f"const {s.element.vector()} before = {before};")
+        value += " + product(beta, before)"
+    return _if(conditions, [*lines, f"{element} = {value};"])
+
+
+@writes
+def store_vector(s: Schedule, conditions: Sequence[str]) -> Lines:
+    """C(m, n) and the rows below it, each alpha times its sum, in one store."""
+    vector = s.element.vector(s.store_width)
+    sums = [f"acc[j][i + {row}]" if row else "acc[j][i]" for row in range(s.store_width)]
+    values = f"alpha*({vector})({', '.join(sums)})"
+    if s.element.components == 2:
+        values = f"({vector})({', '.join(f'product(alpha, {each})' for each in sums)})"
+    return _if(conditions, [f"*(__global {vector}*)&C[n*M + m] = {values};"])
+
+
+def _if(conditions: Sequence[str], lines: Lines) -> Lines:
+    if not conditions:
+        return lines
+    return [f"if ({' && '.join(conditions)}) {{", *(f"    {line}" for line in lines), "}"]

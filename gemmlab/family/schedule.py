@@ -1,0 +1,363 @@
+"""What one generated kernel computes and how: a frozen record, checked when it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from ..catalog import Limits, ParameterError
+from .precision import PRECISIONS, Precision, widest_vector
+
+#: Bytes that the 32 banks of local memory deliver at once.
+BANKS_BYTES = 128
+
+#: op(X) as in BLAS: N as stored, T transposed, C conjugated and transposed. R, conjugated only, is
+#: not in BLAS, but row-major products need it; the letter is that of MKL's `omatcopy`.
+OPERATIONS = ("N", "T", "C", "R")
+
+#: Which sizes of C may end inside a tile.
+EDGES = ("none", "rows", "columns", "both")
+
+#: What computes a block of C: a work-item, a warp, or a warp with tensor cores.
+UNITS = ("items", "warps", "tensor")
+
+#: Work-items of a warp along the rows and along the columns of its block of C.
+WARP = (8, 4)
+
+_FLAGS = (False, True)
+_COPY_BYTES = (4, 8, 16)  # sizes of an asynchronous copy
+_WIDEST_BYTES = 16  # the widest load and store of a work-item
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A or B in a schedule, with the names that it has in the text."""
+
+    name: str  # "A" or "B"
+    index: str  # "m" or "n", the index that it shares with C
+    size: str  # "M" or "N"
+    tile_side: str  # "TSM" or "TSN"
+    ld: str  # "lda" or "ldb"
+    side: int  # rows of A's tile, or columns of B's
+    width: int  # elements in a load from global memory
+    guarded: bool  # whether the matrix may end inside a tile along `index`
+    conjugated: bool
+    k_contiguous: bool  # whether neighbours in memory belong to consecutive steps of k
+    pitch: int  # elements from one step of k to the next in its tile in local memory
+
+    def conditions(self, position: str, step: str) -> str:
+        """Whether an element exists, in C: its position if it is guarded, and its step, if any."""
+        found = []
+        if self.guarded:
+            found.append(f"{position} < {self.size}")
+        if step:
+            found.append(f"{step} < K")
+        return " && ".join(found)
+
+
+class Signs(NamedTuple):
+    """The signs, "+" or "-", of three of the four products in a complex product a b."""
+
+    yy: str  # Im(a) Im(b), in the real part
+    xy: str  # Re(a) Im(b), in the imaginary part
+    yx: str  # Im(a) Re(b), in the imaginary part
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """One kernel for C = alpha op(A) op(B), or with `beta` for C = alpha op(A) op(B) + beta C0.
+
+    All matrices are column-major.
+
+    Attributes:
+        precision: "s", "d", "c" or "z": float32, float64, complex64 or complex128.
+        trans_a, trans_b: op of each operand (see `OPERATIONS`).
+        beta: whether a matrix C0 is read, multiplied by beta and added.
+        tile: rows and columns of C per work-group.
+        micro_tile: rows and columns of C per work-item.
+        depth: steps of k in a tile of A or B in local memory.
+        unroll: steps of k that the compiler unrolls.
+        load_widths: elements of A and of B in a load from global memory. With local memory, each
+            divides its operand's offset and leading dimension, and the strides of a batch.
+        stages: buffers in local memory. "items": 1; 2 to fill one while the other is used; or 0,
+            where work-items load vectors of neighbouring rows straight into registers, which
+            suits CPUs. "warps" and "tensor": 2 to 8.
+        edges: which sizes of C may end inside a tile: "none", "rows", "columns" or "both". Without
+            stages such a size is at least that of a micro-tile.
+        tail: whether K may end inside a step of `depth`.
+        batch: whether a launch multiplies many pairs of matrices at constant strides.
+        submatrix: whether C has an offset and a leading dimension, as a part of a larger matrix.
+        unit: what computes a block of C. "items": each work-item, rows and columns spread over the
+            tile. "warps": 32 work-items share a compact block. "tensor": they multiply it by
+            tensor-core instructions for float64. The last two copy tiles asynchronously.
+        split_k: work-groups that share a tile of C, each with part of the steps of k.
+        store_width: rows of C in one store: 1, or 16 bytes for "warps", where M is a multiple.
+
+    Raises:
+        ParameterError: (a ValueError) with a sentence for each thing that is wrong.
+    """
+
+    precision: str = "s"
+    trans_a: str = "N"
+    trans_b: str = "N"
+    beta: bool = False
+    tile: tuple[int, int] = (64, 64)
+    micro_tile: tuple[int, int] = (4, 4)
+    depth: int = 16
+    unroll: int = 4
+    load_widths: tuple[int, int] = (1, 1)
+    stages: int = 1
+    edges: str = "none"
+    tail: bool = False
+    batch: bool = False
+    submatrix: bool = False
+    unit: str = "items"
+    split_k: int = 1
+    store_width: int = 1
+
+    def __post_init__(self) -> None:
+        problems = list(self._invalid_values()) or list(self._contradictions())
+        if problems:
+            raise ParameterError("schedule: " + "; ".join(problems))
+
+    @property
+    def scheme(self) -> str:
+        """Which module writes the main loop: "direct", "items" or "warps"."""
+        if self.unit != "items":
+            return "warps"
+        return "items" if self.stages else "direct"
+
+    @cached_property
+    def a(self) -> Operand:
+        """Operand A."""
+        k_contiguous = self.trans_a in "TC"
+        return Operand(
+            name="A",
+            index="m",
+            size="M",
+            tile_side="TSM",
+            ld="lda",
+            side=self.tile[0],
+            width=self.load_widths[0],
+            guarded=self.edges in ("rows", "both"),
+            conjugated=self.trans_a in "CR",
+            k_contiguous=k_contiguous,
+            pitch=self.tile[0] + self._padding if k_contiguous else self.tile[0],
+        )
+
+    @cached_property
+    def b(self) -> Operand:
+        """Operand B."""
+        k_contiguous = self.trans_b in "NR"
+        return Operand(
+            name="B",
+            index="n",
+            size="N",
+            tile_side="TSN",
+            ld="ldb",
+            side=self.tile[1],
+            width=self.load_widths[1],
+            guarded=self.edges in ("columns", "both"),
+            conjugated=self.trans_b in "CR",
+            k_contiguous=k_contiguous,
+            pitch=self.tile[1] + self._padding if k_contiguous else self.tile[1],
+        )
+
+    @property
+    def operands(self) -> tuple[Operand, Operand]:
+        """A and B."""
+        return self.a, self.b
+
+    @property
+    def _padding(self) -> int:
+        """Elements that make the rows of a tile filled along k longer, against bank conflicts.
+
+        Where rows are read as vectors, one more vector suffices. Tensor-core tiles are swizzled.
+        """
+        if self.scheme == "warps":
+            return self.fragment if self.unit == "warps" else 0
+        return max(1, BANKS_BYTES // (self.element.size * self.depth))
+
+    @property
+    def element(self) -> Precision:
+        """The type of an element."""
+        return PRECISIONS[self.precision]
+
+    @property
+    def signs(self) -> Signs:
+        """The signs in a product of an element of A and one of B, which conjugation changes."""
+        a, b = self.a.conjugated, self.b.conjugated
+        return Signs(yy="+" if a != b else "-", xy="-" if b else "+", yx="-" if a else "+")
+
+    @property
+    def fragment(self) -> int:
+        """Consecutive rows, or columns, of a warp's work-item: 16 bytes, or as the MMA needs."""
+        return 2 if self.unit == "tensor" else max(1, _WIDEST_BYTES // self.element.size)
+
+    @property
+    def work_items(self) -> int:
+        """Work-items of a work-group."""
+        return self.tile[0] // self.micro_tile[0] * (self.tile[1] // self.micro_tile[1])
+
+    @property
+    def local_size(self) -> tuple[int, int]:
+        """The shape of a work-group: along the rows and columns of C, or for warps one row."""
+        if self.scheme == "warps":
+            return self.work_items, 1
+        return self.tile[0] // self.micro_tile[0], self.tile[1] // self.micro_tile[1]
+
+    @property
+    def local_memory(self) -> int:
+        """Bytes of local memory of a work-group."""
+        return self.stages * self.depth * (self.a.pitch + self.b.pitch) * self.element.size
+
+    @property
+    def name(self) -> str:
+        """All fields in one word: no two schedules share it."""
+        words = {
+            f"{self.precision}gemm": True,
+            f"{self.trans_a}{self.trans_b}": True,
+            "beta": self.beta,
+            f"{self.tile[0]}x{self.tile[1]}x{self.depth}": True,
+            f"{self.micro_tile[0]}x{self.micro_tile[1]}": True,
+            f"unroll{self.unroll}": True,
+            f"width{self.load_widths[0]}x{self.load_widths[1]}": True,
+            f"stages{self.stages}": True,
+            "rows": self.edges in ("rows", "both"),
+            "columns": self.edges in ("columns", "both"),
+            "tail": self.tail,
+            "batch": self.batch,
+            "submatrix": self.submatrix,
+            self.unit: self.unit != "items",
+            f"splitk{self.split_k}": self.split_k > 1,
+            f"store{self.store_width}": self.store_width > 1,
+        }
+        return "_".join(word for word, holds in words.items() if holds)
+
+    def problems(self, limits: Limits) -> list[str]:
+        """A sentence for each limit of a device that the kernel exceeds."""
+        found = []
+        shape = " x ".join(map(str, self.local_size))
+        axes = zip(self.local_size, limits.per_dimension, strict=False)
+        if self.work_items > limits.work_group or any(items > most for items, most in axes):
+            found.append(f"work-groups of {shape} work-items exceed {limits.work_group}")
+        if self.local_memory > limits.local_memory:
+            most = f"{limits.local_memory:,}"
+            found.append(f"{self.local_memory:,} bytes of local memory exceed {most}")
+        if self.scheme == "warps" and not limits.asynchronous:
+            found.append("no asynchronous copies (NVIDIA, compute capability 8.0 or later)")
+        if self.unit == "tensor" and not limits.warpgroups:
+            found.append("no tensor cores for float64 as in compute capability 9.0")
+        numbers = max(self.load_widths) * self.element.components
+        widest = widest_vector(self.precision, limits)
+        if numbers > widest:
+            found.append(f"vectors of {numbers} numbers exceed {widest}")
+        return [f"{limits.name}: {words}" for words in found]
+
+    def _invalid_values(self) -> Iterator[str]:
+        """A sentence for each value that is not allowed, whatever the others are."""
+        choices = {
+            "precision": tuple(PRECISIONS),
+            "trans_a": OPERATIONS,
+            "trans_b": OPERATIONS,
+            "edges": EDGES,
+            "unit": UNITS,
+            "stages": (0, 1, 2) if self.unit == "items" else tuple(range(2, 9)),
+            **dict.fromkeys(("beta", "tail", "batch", "submatrix"), _FLAGS),
+        }
+        for name, allowed in choices.items():
+            value = getattr(self, name)
+            if (type(value), value) not in [(type(one), one) for one in allowed]:
+                yield f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}"
+        for name in ("tile", "micro_tile", "load_widths"):
+            value = getattr(self, name)
+            if not isinstance(value, tuple) or len(value) != 2 or not all(map(_is_count, value)):
+                yield f"{name} must be two integers from 1 to 65536, not {value!r}"
+        for name in ("depth", "unroll", "split_k", "store_width"):
+            value = getattr(self, name)
+            if not _is_count(value):
+                yield f"{name} must be an integer from 1 to 65536, not {value!r}"
+
+    def _contradictions(self) -> Iterator[str]:
+        """A sentence for each value that contradicts another."""
+        for x in self.operands:
+            if x.conjugated and self.element.components == 1:
+                trans = self.trans_a if x.name == "A" else self.trans_b
+                yield (
+                    f"trans_{x.name.lower()}={trans!r} conjugates, but precision "
+                    f"{self.precision!r} is real; 'T' or 'N' is the same"
+                )
+        if self.batch and (self.beta or self.submatrix or self.split_k > 1):
+            yield "batch=True excludes beta=True, submatrix=True and split_k > 1"
+        if self.split_k > 1 and self.scheme != "warps":
+            yield f"split_k={self.split_k} needs unit='warps' or unit='tensor'"
+        if self.store_width > 1 and (self.beta or self.submatrix):
+            yield f"store_width={self.store_width} excludes beta=True and submatrix=True"
+        if self.store_width > 1 and (self.unit, self.store_width) != ("warps", self.fragment):
+            yield (
+                f"store_width={self.store_width} needs unit='warps' and 16 bytes, but unit is "
+                f"{self.unit!r} and precision {self.precision!r}"
+            )
+        if self.depth % self.unroll:
+            yield f"depth={self.depth} is not a multiple of unroll={self.unroll}"
+        if self.scheme == "direct":
+            yield from self._direct_contradictions()
+        if self.scheme == "warps":
+            yield from self._warp_contradictions()
+        uneven = list(self._uneven_tile())
+        yield from uneven
+        if self.scheme != "direct" and not uneven:
+            for x in self.operands:
+                yield from self.load_conflicts(x, x.width)
+
+    def _uneven_tile(self) -> Iterator[str]:
+        counts = WARP if self.scheme == "warps" else (1, 1)
+        axes = zip(("rows", "columns"), self.tile, self.micro_tile, counts, strict=True)
+        for what, side, micro, count in axes:
+            if side % (micro * count):
+                yield f"a tile of {side} {what} is not a multiple of {count} micro-tiles of {micro}"
+
+    def _direct_contradictions(self) -> Iterator[str]:
+        width = self.load_widths[0]
+        numbers = width * self.element.components
+        if numbers == 1 or 16 % numbers:
+            yield f"load_widths: stages=0 needs vectors, and OpenCL C has none of {numbers} numbers"
+        if self.micro_tile[0] % width:
+            yield f"micro_tile: {self.micro_tile[0]} rows do not consist of vectors of {width}"
+        if (self.depth, self.unroll, self.load_widths[1], self.tail) != (1, 1, 1, False):
+            yield "stages=0 needs depth=1, unroll=1, a load width of 1 for B, and tail=False"
+
+    def _warp_contradictions(self) -> Iterator[str]:
+        if self.unit == "tensor" and self.element.real != "double":
+            yield f"unit='tensor' needs precision 'd' or 'z', not {self.precision!r}"
+        for what, side in zip(("rows", "columns"), self.micro_tile, strict=True):
+            if side % self.fragment:
+                yield f"a micro-tile of {side} {what} is not a multiple of {self.fragment}"
+        period = 8 if self.unit == "tensor" else 2
+        if self.unit == "tensor" and self.precision == "d" and self.depth > period:
+            period = 16  # the swizzle exchanges 16 steps (see `warps`)
+        if self.depth % period or self.unroll != self.depth:
+            yield f"depth={self.depth} must be unroll={self.unroll} and a multiple of {period}"
+
+    def load_conflicts(self, x: Operand, width: int) -> Iterator[str]:
+        """Sentences that say why the work-items cannot load an operand's tile in such vectors."""
+        run = self.depth if x.k_contiguous else x.side
+        if 16 % (width * self.element.components):
+            yield f"load_widths: OpenCL C has no vector of {width} elements of {self.precision!r}"
+        if run % width:
+            yield f"load_widths: {width} does not divide {run} contiguous elements of {x.name}"
+        if self.scheme == "warps" and width * self.element.size not in _COPY_BYTES:
+            yield f"load_widths: no asynchronous copy takes {width} elements of {self.precision!r}"
+        if self.unit == "warps" and x.k_contiguous and width > 1:
+            yield f"load_widths: {x.name} is transposed while it is copied, element by element"
+        if x.side * self.depth % (width * self.work_items):
+            yield (
+                f"load_widths: {self.work_items} work-items cannot share the {x.side} x "
+                f"{self.depth} elements of {x.name}'s tile evenly in loads of {width}"
+            )
+
+
+def _is_count(value) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 65536

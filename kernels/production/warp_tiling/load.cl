@@ -1,0 +1,33 @@
+// A's tile: DOWN vectors from a column, then those from the next column
+#if WIDTH == 4
+#define COPY COPY_4
+#else
+#define COPY COPY_1
+#endif
+#define MA_OF(l) ((l)%DOWN*MA)
+#define KA_OF(l) ((l)/DOWN*KA)
+#define COPY_A(l) COPY(&Atile[filled][ka][ia] + KA_OF(l)*TSM + MA_OF(l), a_from + KA_OF(l)*lda + MA_OF(l), \
+                       m0 + ia + MA_OF(l) < M && left_a > KA_OF(l))
+
+// load: the next tiles of A and B into stage `filled`, or zeroes where there are none; of all these copies, NEXT(k)
+// starts those that belong beside the multiply-adds of step k
+#define STEP_OF(l, count) ((l)*BATCHES/(count)*((TSK - 1)/BATCHES))
+#define NEXT(k) \
+    _Pragma("unroll") \
+    for (int l = 0; l < LPTA; l++) { \
+        if (STEP_OF(l, LPTA) == (k)) \
+            COPY_A(l); \
+    } \
+    _Pragma("unroll") \
+    for (int l = 0; l < LPTB; l++) { \
+        if (STEP_OF(l, LPTB) == (k)) \
+            COPY_B(l); \
+    } \
+    if ((k) == TSK - 2) { \
+        COPIED(); \
+        left_a -= TSK; \
+        left_b -= TSK; \
+        a_from += (size_t)TSK*lda; \
+        b_from += B_STEP; \
+        filled = filled + 1 < STAGES ? filled + 1 : 0; \
+    }

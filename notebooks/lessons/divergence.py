@@ -1,0 +1,132 @@
+"""Control divergence of guarded tile loads, for chapter 12.
+
+A work-group of tile x tile work-items loads tiles of A (m x k) and of B (k x n), one element per
+work-item; the guard is false outside the matrix. A warp diverges in a phase if its guard is true
+for some lanes and false for others. The model and the counts in its tests are those of the course
+ECE 569, Module 27, where matrices are row-major; in our kernels they are column-major.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.patches import Rectangle
+
+from gemmlab.draw.picture import INK, ORANGE, Picture, faint
+
+
+@dataclass(frozen=True)
+class Part:
+    """The work-groups of one type, their warp-phases (warps times phases), and how many diverge."""
+
+    groups: int
+    warp_phases: int
+    diverging: int
+
+
+def _layout(name: str, m: int, n: int, layout: str) -> tuple[int, bool]:
+    """The side of A or B cut among work-groups, and whether neighbouring lanes go along it."""
+    if layout not in ("row-major", "column-major"):
+        raise ValueError(f"layout must be 'row-major' or 'column-major', not {layout!r}")
+    return {"A": (m, layout == "column-major"), "B": (n, layout == "row-major")}[name]
+
+
+def _diverging_warps(fast: int, slow: int, tile: int, warp: int) -> int:
+    """Warps that diverge where only the first `fast` lanes of the first `slow` rows are inside."""
+    items = np.arange(tile * tile)
+    inside = (items % tile < fast) & (items // tile < slow)
+    warps = [inside[start : start + warp] for start in range(0, tile * tile, warp)]
+    return sum(bool(lanes.any() and not lanes.all()) for lanes in warps)
+
+
+def formula(
+    name: str, m: int, n: int, k: int, tile: int, warp: int = 32, layout: str = "column-major"
+) -> dict[int, Part]:
+    """Divergence in loading the tiles of one matrix, by counting four cases.
+
+    Work-groups of type 1 have tiles inside the matrix, except perhaps in the last phase; those of
+    type 2 have tiles that reach beyond the matrix in every phase. Within a type all phases but the
+    last are alike.
+
+    Args:
+        name: "A" or "B".
+        m, n, k: sizes of the product.
+        tile: rows and columns of the work-group and its tiles.
+        warp: work-items per warp.
+        layout: "row-major" or "column-major".
+
+    Returns:
+        The parts by type.
+
+    Raises:
+        ValueError: for another layout.
+    """
+    cut, along = _layout(name, m, n, layout)
+    across = -(-(n if name == "A" else m) // tile)
+    warps, phases = -(-tile * tile // warp), -(-k // tile)
+    parts = {}
+    for kind, groups, inside in ((1, cut // tile, tile), (2, int(cut % tile > 0), cut % tile)):
+        diverging = 0
+        for times, depth in ((k // tile, tile), (int(k % tile > 0), k % tile)):
+            fast, slow = (inside, depth) if along else (depth, inside)
+            diverging += times * _diverging_warps(fast, slow, tile, warp)
+        number = groups * across
+        parts[kind] = Part(number, number * warps * phases, number * diverging)
+    return parts
+
+
+def by_group(
+    name: str, m: int, n: int, k: int, tile: int, warp: int = 32, layout: str = "column-major"
+) -> np.ndarray:
+    """Diverging warp-phases of every work-group, counted work-item by work-item.
+
+    The arguments are those of `formula`.
+
+    Returns:
+        An int array: (work-groups along m, work-groups along n).
+    """
+    cut, along = _layout(name, m, n, layout)
+    items = np.arange(tile * tile)
+    lanes, rows = items % tile, items // tile
+    counts = np.zeros((-(-m // tile), -(-n // tile)), int)
+    for group in np.ndindex(counts.shape):
+        first = group[0 if name == "A" else 1] * tile
+        for phase in range(-(-k // tile)):
+            outer = first + (lanes if along else rows) < cut
+            inner = phase * tile + (rows if along else lanes) < k
+            guard = outer & inner
+            for start in range(0, tile * tile, warp):
+                some = guard[start : start + warp]
+                counts[group] += some.any() and not some.all()
+    return counts
+
+
+def share(m: int, n: int, k: int, tile: int, warp: int = 32, layout: str = "column-major") -> float:
+    """The share of all warp-phases that diverge, for the tiles of A and of B (0 to 1)."""
+    parts = [part for x in "AB" for part in formula(x, m, n, k, tile, warp, layout).values()]
+    return sum(p.diverging for p in parts) / sum(p.warp_phases for p in parts)
+
+
+def draw(
+    name: str, m: int, n: int, k: int, tile: int, warp: int = 32, layout: str = "column-major"
+) -> Picture:
+    """The grid of work-groups, each with its number of diverging warp-phases."""
+    counts = by_group(name, m, n, k, tile, warp, layout)
+    per_group = -(-tile * tile // warp) * -(-k // tile)
+    total = f"{int(counts.sum())} of {per_group * counts.size} warp-phases diverge"
+    alt = f"Loading tiles of {name}, {layout}: {total}"
+    rows, columns = counts.shape
+    picture = Picture(5.5, 0.9 + 0.32 * rows, alt)
+    ax = picture.axes_plain()
+    for (row, col), value in np.ndenumerate(counts):
+        share = value / per_group
+        ax.add_artist(Rectangle((col, -row - 1), 0.94, 0.92, facecolor=faint(ORANGE, share),
+                                edgecolor=INK, linewidth=0.4))  # fmt: skip
+        if counts.size <= 150:
+            ax.text(col + 0.47, -row - 0.54, str(value), ha="center", va="center", fontsize=7.5,
+                    color="w" if share > 0.5 else INK)  # fmt: skip
+    ax.set(xlim=(0, columns), ylim=(-rows, 0), xticks=[], yticks=[])
+    ax.set(xlabel="work-groups along N", ylabel="along M")
+    ax.set_title(alt, color=INK, fontsize=9)
+    return picture

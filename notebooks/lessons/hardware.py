@@ -1,0 +1,160 @@
+"""Pictures of hardware at work: banks (chapter 5), occupancy (6 and 9), shifted tiles (13)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from matplotlib.patches import Rectangle
+
+from gemmlab import model
+from gemmlab.draw.picture import (
+    BLUE,
+    GREEN,
+    INK,
+    MAGENTA,
+    ORANGE,
+    Picture,
+    count,
+    faint,
+    label_rows,
+    lines,
+)
+
+#: Colour of a shifted tile by whether it moves (up, left), and how the description says it.
+_SHIFTS = {
+    (False, False): (BLUE, ""),
+    (True, False): (ORANGE, "up"),
+    (False, True): (GREEN, "left"),
+    (True, True): (MAGENTA, "both ways"),
+}
+
+
+def banks(indices: Iterable[int], bank_bytes: int = 4, title: str = "") -> Picture:
+    """Which bank of local memory each lane of a warp accesses, and in which turn.
+
+    Args:
+        indices: for each lane, the index of its float in local memory.
+        bank_bytes: width of a bank, 4 or 8 bytes; two floats share a wide one.
+        title: put in front of the description.
+    """
+    indices = [int(i) for i in indices]
+    words = [4 * i // bank_bytes for i in indices]
+    halves = [i % 2 if bank_bytes == 8 else 0 for i in indices]
+    needed = model.turns(indices, bank_bytes)
+    conflict = "no conflict" if needed == 1 else f"{needed}-way conflict"
+    alt = f"{title}{len(words)} lanes take {count(needed, 'turn')}: {conflict}"
+    picture = Picture(8, 4.9, alt)
+    ax = picture.axes_plain()
+    in_bank: dict[int, list[int]] = {}
+    width = 4 / bank_bytes
+    for lane, (word, half) in enumerate(zip(words, halves, strict=True)):
+        bank = in_bank.setdefault(word % 32, [])
+        if word not in bank:
+            bank.append(word)
+        turn = bank.index(word)
+        colour = ORANGE if turn else BLUE
+        if needed == 1:
+            colour = GREEN
+        left = word % 32 + width * half
+        ax.add_artist(Rectangle((left, -turn - 1), width, 0.9, facecolor=colour))
+        ax.text(left + width / 2, -turn - 0.55, str(lane), ha="center", va="center", color="w",
+                fontsize=8.5 * width**0.5)  # fmt: skip
+    lines(ax, [[(x, -needed), (x, 0.1)] for x in range(33)], linewidth=0.5, alpha=0.7)
+    shown = max(needed, 16)  # one scale, so that fewer turns look like fewer
+    ax.set(xlim=(-0.2, 32.2), ylim=(-shown - 0.2, 0.3), ylabel="turn")
+    ax.set_xlabel(f"bank ({bank_bytes} bytes wide)")
+    ax.set_xticks([i + 0.5 for i in range(0, 32, 4)], [str(i) for i in range(0, 32, 4)])
+    marks = range(0, needed, max(1, needed // 8))
+    ax.set_yticks([-i - 0.5 for i in marks], [str(i + 1) for i in marks])
+    return picture
+
+
+def occupancy(
+    chip: model.Multiprocessor, work_items: int, registers: int, local_memory: int
+) -> Picture:
+    """How many work-groups fit on a multiprocessor, and what they take of each shared resource.
+
+    The arguments are those of `model.occupancy`.
+    """
+    fits = model.occupancy(chip, work_items, registers, local_memory)
+    shares = model.occupancy_shares(chip, work_items, registers, local_memory)
+    groups = min(fits.values())
+    limit = " and ".join(name for name, most in fits.items() if most == groups)
+    warps = f"{groups * -(-work_items // chip.warp)} of {chip.work_items // chip.warp} warps"
+    alt = f"{chip.name}: {count(groups, 'work-group')} at once, {warps}; limited by {limit}"
+    picture = Picture(7.5, 2.4, alt)
+    ax = picture.axes_plain()
+    for row, (name, most) in enumerate(fits.items()):
+        share, y = shares[name], -row - 0.8
+        colour = ORANGE if most == groups else BLUE
+        for group in range(groups):
+            gap = min(0.1 * share, 0.004)
+            ax.add_patch(Rectangle((group * share, y), share - gap, 0.7, facecolor=colour))
+        if not most:
+            ax.text(0.5, y + 0.35, "not even one fits", ha="center", va="center", color=INK,
+                    fontsize=9)  # fmt: skip
+        ax.add_patch(Rectangle((0, y), 1, 0.7, fill=False, edgecolor=INK))
+        ax.text(1.02, y + 0.35, f"room for {most}", va="center", color=INK, fontsize=9)
+    title = f"{chip.name}: {count(groups, 'work-group')} on a multiprocessor"
+    ax.set(xlim=(0, 1.2), ylim=(-4, 0), xticks=[], title=title)
+    label_rows(ax, list(fits), 0.45)
+    ax.spines[:].set_visible(False)
+    return picture
+
+
+def shifted(m: int, n: int, rows: int, cols: int) -> list[tuple[int, int, int, int]]:
+    """The tiles of an m x n matrix in kernel 13, numbered down the columns.
+
+    A tile that would reach beyond the matrix is moved back until it is inside. It still stores only
+    the elements that it had inside the matrix before it was moved.
+
+    Args:
+        m, n: rows and columns of the matrix.
+        rows, cols: of a tile.
+
+    Returns:
+        (first row, first column, rows moved up, columns moved left) of each tile.
+
+    Raises:
+        ValueError: if the matrix is smaller than a tile.
+    """
+    if m < rows or n < cols:
+        raise ValueError(f"{m} x {n} is less than a tile of {rows} x {cols}")
+    tiles = []
+    for left in range(0, n, cols):
+        for top in range(0, m, rows):
+            row, column = min(top, m - rows), min(left, n - cols)
+            tiles.append((row, column, top - row, left - column))
+    return tiles
+
+
+def shifts(m: int, n: int, rows: int, cols: int) -> Picture:
+    """The tiles of an m x n matrix after the last ones have moved back inside.
+
+    The arguments and errors are those of `shifted`.
+    """
+    groups = shifted(m, n, rows, cols)
+    picture = Picture(6.5, 3.6, "")
+    ax = picture.axes_plain()
+    movers: dict[str, list[int]] = {where: [] for _, where in _SHIFTS.values()}
+    for group, (top, left, up, over) in enumerate(groups):
+        colour, where = _SHIFTS[up > 0, over > 0]
+        movers[where].append(group)
+        corner = (left + 0.1, -top - rows + 0.1)
+        ax.add_patch(Rectangle(corner, cols - 0.2, rows - 0.2, facecolor=faint(colour, 0.35),
+                               edgecolor=colour, linewidth=1.2))  # fmt: skip
+        # at the first element that it owns, which no other tile covers
+        ax.text(left + over + 0.6, -top - up - 0.6, str(group), ha="center", va="center",
+                color=INK, fontsize=9)  # fmt: skip
+    ax.add_patch(Rectangle((0, -m), n, m, fill=False, edgecolor=INK, linewidth=1.5))
+    ax.set_axis_off()
+    ax.set_aspect("equal")
+    ax.autoscale_view()
+    phrases = []
+    for where, who in movers.items():
+        if where and who:
+            verb = "moves" if len(who) == 1 else "move"
+            phrases.append(f"{', '.join(map(str, who))} {verb} {where}")
+    tiles = f"{m} x {n} in tiles of {rows} x {cols}, {count(len(groups), 'work-group')}"
+    picture.alt = f"{tiles}: {', '.join(phrases) or 'none moves'}"
+    return picture

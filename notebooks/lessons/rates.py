@@ -1,0 +1,40 @@
+"""The rate of whole calls, for chapters that compare ways to multiply."""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+import numpy as np
+import pyopencl as cl
+import pyopencl.array as cla
+
+from gemmlab import check, matmul, model
+from gemmlab.opencl.devices import Device
+
+
+def rate(sizes: tuple[int, int, int], device: Device, seconds: float = 0.1, **options) -> float:
+    """GFLOPS of `matmul` on device arrays of float32, in wall-clock time.
+
+    Args:
+        sizes: M, N and K of the column-major product: the row-major one is N x K by K x M.
+        device: where.
+        seconds: about how long to time.
+        options: of `matmul`, such as `kernel` and `params`.
+    """
+    m, n, k = sizes
+    queue = cl.CommandQueue(device.context, device.cl)  # profiling, as on other queues, takes time
+    numbers = check.random_inputs(256, 1, 256, kind="normal")[0]
+    a, b = (cla.to_device(queue, np.resize(numbers, shape)) for shape in ((n, k), (k, m)))
+
+    def spent(times: int) -> float:
+        queue.finish()
+        start = time.perf_counter()
+        for _ in range(times):
+            matmul(a, b, **options)
+        queue.finish()
+        return (time.perf_counter() - start) / times
+
+    spent(1)  # compiles
+    times = max(1, min(50, int(seconds / 3 / spent(1))))
+    return model.gflops(m, n, k, statistics.median(spent(times) for _ in range(3)))

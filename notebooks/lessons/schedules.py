@@ -1,0 +1,252 @@
+"""Time lines for chapters 9, 16, 17 and 19: what a work-group loads and computes, and when.
+
+Also the equal shares of Stream-K, and the order of its tiles.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
+from matplotlib.patches import Rectangle
+
+from gemmlab.draw.picture import BLUE, GREEN, INK, ORANGE, Picture, count, faint, label_rows
+
+
+@dataclass(frozen=True)
+class Span:
+    """A part of a time line in which a work-group loads or computes a tile.
+
+    Attributes:
+        group: number of the work-group.
+        what: "load" or "compute".
+        tile: number of the tile.
+        start, end: in the unit of time of `spans`' arguments.
+    """
+
+    group: int
+    what: str
+    tile: int
+    start: float
+    end: float
+
+
+def ordered(tile: int, rows: int, columns: int, order: int) -> tuple[int, int]:
+    """Row and column of tile number `tile` in bands of `order` rows: down, then to the right."""
+    band = tile // (order * columns) * order
+    inside = min(order, rows - band)
+    return band + tile % (order * columns) % inside, tile % (order * columns) // inside
+
+
+def spans(tiles: int, load: float, compute: float, buffers: int = 1, groups: int = 1) -> list[Span]:
+    """When each tile is loaded and computed, by work-groups that share one multiprocessor.
+
+    A load only takes time: any number may be under way. Only one work-group computes at a time.
+    With one buffer a work-group starts to load its next tile when it has finished computing with
+    this one; with two buffers, when it starts. A single work-group ends after
+    tiles (load + compute) with one buffer, and after load + (tiles - 1) max(load, compute) +
+    compute with two.
+
+    Args:
+        tiles: tiles that each work-group needs.
+        load, compute: time to load a tile and to compute with it, in any unit.
+        buffers: 1 or 2.
+        groups: work-groups on the multiprocessor.
+
+    Raises:
+        ValueError: if tiles or groups is less than 1, or buffers is neither 1 nor 2.
+    """
+    if tiles < 1 or groups < 1 or buffers not in (1, 2):
+        raise ValueError(
+            f"tiles={tiles} and groups={groups} must be at least 1, and buffers={buffers} must be "
+            "1 or 2"
+        )
+    work = [Span(g, "load", 0, 0.0, load) for g in range(groups)]
+    ready, tile = dict.fromkeys(range(groups), load), [0] * groups
+    free = 0.0  # when the multiprocessor can compute for the next work-group
+    while ready:
+        g = min(ready, key=lambda g: (max(ready[g], free), tile[g], g))
+        start = max(ready.pop(g), free)
+        free = start + compute
+        work.append(Span(g, "compute", tile[g], start, free))
+        tile[g] += 1
+        if tile[g] < tiles:
+            begin = start if buffers == 2 else free
+            work.append(Span(g, "load", tile[g], begin, begin + load))
+            ready[g] = begin + load
+    return work
+
+
+def pieces(tiles: int, steps: int, groups: int) -> list[list[tuple[int, int, int]]]:
+    """Stream-K: the steps of all tiles in one line, cut into one equal piece per work-group.
+
+    Returns:
+        For each work-group its parts of tiles: (tile, first step, number of steps).
+
+    Source: Osama and others, Stream-K (PPoPP 2023).
+    """
+    cut: list[list[tuple[int, int, int]]] = []
+    for group in range(groups):
+        step, end = tiles * steps * group // groups, tiles * steps * (group + 1) // groups
+        parts = []
+        while step < end:
+            number = min(end - step, steps - step % steps)
+            parts.append((step // steps, step % steps, number))
+            step += number
+        cut.append(parts)
+    return cut
+
+
+def idle(tiles: int, steps: int, places: int) -> tuple[float, float]:
+    """The share of a chip that is idle (0 to 1): with one work-group per tile, and equal shares.
+
+    Up to `places` work-groups run at the same time; equal shares are those of `pieces`. Each tile
+    takes the same number of steps, and each step the same time.
+    """
+    longest = max(sum(part[2] for part in parts) for parts in pieces(tiles, steps, places))
+    waves = -(-tiles // places)
+    return 1 - tiles / (waves * places), 1 - tiles * steps / (longest * places)
+
+
+class Box(NamedTuple):
+    """A tile on a time line: its row, when it begins, how long it takes, colour, number."""
+
+    row: int
+    start: float
+    length: float
+    colour: str | tuple[float, float, float, float]
+    tile: int
+
+
+def _draw(ax: Axes, boxes: Sequence[Box], rows: Sequence[str], end: float, title: str) -> None:
+    """Draw the boxes, with their tiles' numbers where these fit."""
+    for box in boxes:
+        ax.add_artist(Rectangle((box.start, -box.row - 0.9), box.length, 0.8, edgecolor=INK,
+                                facecolor=box.colour, linewidth=0.5))  # fmt: skip
+        if box.length / end > 0.02:
+            middle = (box.start + box.length / 2, -box.row - 0.52)
+            ink = INK if to_rgba(box.colour)[3] < 1 else "w"
+            ax.text(*middle, str(box.tile), ha="center", va="center", fontsize=8.5, color=ink)
+    label_rows(ax, rows, 0.5)
+    ax.set(xlim=(0, end), ylim=(-len(rows), 0.1))
+    ax.set_title(title, color=INK, fontsize=10)
+
+
+def _time_line(boxes: Sequence[Box], rows: Sequence[str], alt: str) -> Picture:
+    """A picture whose time axis ends at 20, 40, 80 ..., so that two of them can be compared."""
+    end = max(box.start + box.length for box in boxes)
+    picture = Picture(7.5, 0.9 + 0.3 * len(rows), alt)
+    ax = picture.axes_plain()
+    _draw(ax, boxes, rows, 20 * 2 ** max(0, math.ceil(math.log2(end / 20))), alt)
+    ax.set_xlabel("time")
+    return picture
+
+
+def timeline(tiles: int, load: float, compute: float, buffers: int = 1, groups: int = 1) -> Picture:
+    """Loads and computations of the work-groups on one multiprocessor (see `spans`)."""
+    work = spans(tiles, load, compute, buffers, groups)
+    boxes = []
+    for s in work:
+        computes = s.what == "compute"
+        colour = GREEN if computes else faint(BLUE, 0.45)
+        boxes.append(Box(2 * s.group + computes, s.start, s.end - s.start, colour, s.tile))
+    end = max(s.end for s in work)
+    busy = groups * tiles * compute / end
+    who = f"{count(groups, 'work-group')}, {count(buffers, 'buffer')}"
+    names = [f", group {g}" for g in range(groups)] if groups > 1 else [""]
+    rows = [f"{what}{name}" for name in names for what in ("load", "compute")]
+    alt = f"{who}: done after {end:g}, computing {busy:.0%} of the time"
+    return _time_line(boxes, rows, alt)
+
+
+def stages(tiles: int, copy: float, multiply: float, STAGES: int = 2) -> Picture:
+    """One work-group with asynchronous copies.
+
+    The copy of tile t + STAGES - 1 starts with the multiplication of tile t; the work-group waits
+    for a copy only when its tile is next.
+
+    Args:
+        tiles: how many tiles the work-group multiplies.
+        copy, multiply: the time to copy a tile and to multiply it, in any unit.
+        STAGES: tiles in local memory at the same time.
+    """
+    starts, end, boxes = [0.0] * (STAGES - 1), 0.0, []
+    for t in range(tiles):
+        begin = max(starts[t] + copy, end)
+        boxes.append(Box(t % STAGES, starts[t], copy, faint(BLUE, 0.45), t))
+        boxes.append(Box(STAGES, begin, multiply, GREEN, t))
+        starts.append(begin)
+        end = begin + multiply
+    busy = tiles * multiply / end
+    alt = f"{count(STAGES, 'stage')}: done after {end:g}, multiplying {busy:.0%} of the time"
+    return _time_line(boxes, [*(f"copy, stage {s}" for s in range(STAGES)), "multiply"], alt)
+
+
+def waiting(
+    prepare: float, multiply: float, warps: int = 1, waits: bool = True, tiles: int = 6
+) -> Picture:
+    """Warps that share a tensor core: each prepares numbers for a tile, and has it multiplied.
+
+    Args:
+        prepare, multiply: the time that each takes for a tile, in any unit.
+        warps: that share the tensor core.
+        waits: whether a warp waits for its instruction, or prepares the next tile meanwhile.
+        tiles: of each warp.
+    """
+    work = spans(tiles, prepare, multiply, 1 if waits else 2, warps)
+    boxes = []
+    for s in work:
+        row, colour = (s.group, faint(ORANGE, 0.45)) if s.what == "load" else (warps, GREEN)
+        boxes.append(Box(row, s.start, s.end - s.start, colour, s.tile))
+    busy = warps * tiles * multiply / max(s.end for s in work)
+    verb = "wait" if waits else "go on"
+    if warps == 1:
+        verb = "waits" if waits else "goes on"
+    alt = f"{count(warps, 'warp')} that {verb}: the tensor core is busy {busy:.0%} of the time"
+    return _time_line(boxes, [*(f"warp {w} prepares" for w in range(warps)), "tensor core"], alt)
+
+
+def shares(tiles: int, steps: int, groups: int) -> Picture:
+    """One work-group per tile, and Stream-K, which gives every work-group an equal share.
+
+    A part of a tile is orange: a fix-up adds it to the other parts of its tile.
+
+    Args:
+        tiles: tiles of C.
+        steps: tiles of A and B that each of them needs.
+        groups: places for work-groups that run at the same time.
+    """
+    waves, equal = idle(tiles, steps, groups)
+    cut = pieces(tiles, steps, groups)
+    whole = [[(t, 0, steps) for t in range(g, tiles, groups)] for g in range(groups)]
+    partial = sorted({tile for parts in cut for tile, _, number in parts if number < steps})
+    alt = (
+        f"{count(tiles, 'tile')} of {count(steps, 'step')} on {count(groups, 'place')}: one "
+        f"work-group per tile leaves {waves:.0%} idle, equal shares {equal:.0%}; tiles cut: "
+        f"{', '.join(map(str, partial)) or 'none'}"
+    )
+    picture = Picture(6.8, 1.1 + 0.44 * groups, alt)
+    end = steps * -(-tiles // groups) * 1.01
+    rows = [f"place {g}" for g in range(groups)]
+    above, below = picture.panels(2, 1)
+    title = f"one work-group per tile: {waves:.0%} of the places idle"
+    _draw(above, _shared(whole, steps), rows, end, title)
+    _draw(below, _shared(cut, steps), rows, end, f"equal shares: {equal:.0%} of the places idle")
+    below.set_xlabel("time, in steps")
+    return picture
+
+
+def _shared(work: list[list[tuple[int, int, int]]], steps: int) -> list[Box]:
+    """The parts of tiles of each work-group, one after the other."""
+    boxes = []
+    for group, parts in enumerate(work):
+        start = 0
+        for tile, _, number in parts:
+            colour = ORANGE if number < steps else BLUE
+            boxes.append(Box(group, start, number, colour, tile))
+            start += number
+    return boxes

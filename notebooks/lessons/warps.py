@@ -1,0 +1,140 @@
+"""What a warp computes and fetches, for chapter 15, and the order of tiles, for chapter 17."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import matplotlib
+import numpy as np
+from matplotlib.colors import to_rgb
+from matplotlib.patches import Rectangle
+
+from gemmlab.draw.picture import GREEN, INK, MAGENTA, Picture, count, text_colour
+from gemmlab.model.costs import local_turns
+from gemmlab.simt import ProductRun, simulate, views
+from gemmlab.simt.machine import WARP
+from lessons.schedules import ordered
+
+#: The kernels that are drawn side by side.
+KERNELS = (10, 15)
+#: The least rows and columns of the tile whose first warp is drawn.
+TILE = 64
+
+
+@cache
+def replayed(kernel: int, WPTM: int, WPTN: int, WARPM: int = 8, LWIDTH: int = 4) -> ProductRun:
+    """A simulated run of kernel 10 or 15 on one tile that holds the block of a warp."""
+    tile = {"TSM": max(TILE, WPTM * WARPM), "TSN": max(TILE, WPTN * WARP // WARPM), "TSK": 16}
+    params = tile | {"WPTM": WPTM, "WPTN": WPTN, "UNROLL": 1}
+    params |= {"WARPM": WARPM, "LWIDTH": LWIDTH} if kernel == 15 else {"WIDTH": 1}
+    return simulate(kernel, tile["TSM"], tile["TSN"], 16, params, groups=[(0, 0)])
+
+
+def _first_step(r: ProductRun, name: str) -> tuple[np.ndarray, int]:
+    """Indices that the first warp loads from Atile or Btile for one step of k, and the width.
+
+    Returns:
+        The first float of each load, a row per load and a column per lane; floats per load.
+    """
+    width = int(views.select(r, name)["width"].max())
+    loads = r.params["WPTM" if name == "Atile" else "WPTN"] // width
+    return views.touches(r, name)[:loads], width
+
+
+@cache
+def fetched(r: ProductRun, name: str) -> tuple[int, int, int]:
+    """What the first warp fetches from Atile or Btile for one step of k.
+
+    Returns:
+        Loads per lane, turns of local memory, and how many different floats the loads read.
+    """
+    firsts, width = _first_step(r, name)
+    floats = firsts[:, :, None] + np.arange(width)
+    return len(firsts), local_turns(4 * firsts, 4 * width), len(np.unique(floats))
+
+
+@cache
+def owners(r: ProductRun) -> dict[tuple[int, int], int]:
+    """Which lane of the first warp computes an element of the tile of C, by its row and column.
+
+    It is the lane that reads the element's row of A's tile and column of B's.
+    """
+    lanes: dict[tuple[int, int], int] = {}
+    sides = []
+    for name in ("Atile", "Btile"):
+        firsts, width = _first_step(r, name)
+        floats = (firsts[:, None, :] + np.arange(width)[:, None]).reshape(-1, WARP)
+        sides.append(floats % r.shapes[name][1])
+    for lane in range(WARP):
+        rows, columns = (side[:, lane].tolist() for side in sides)
+        lanes |= {(m, n): lane for m in rows for n in columns}
+    return lanes
+
+
+def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, LWIDTH: int = 4, lane: int = 0) -> Picture:
+    """Which elements of a tile of C the lanes of the first warp hold, in kernels 10 and 15.
+
+    Below each is what the warp fetches per step of k from both tiles (see `fetched`).
+    """
+    runs = {kernel: replayed(kernel, WPTM, WPTN, WARPM, LWIDTH) for kernel in KERNELS}
+    words = {}
+    for kernel, r in runs.items():
+        pairs = zip(fetched(r, "Atile"), fetched(r, "Btile"), strict=True)
+        loads, turns, floats = (f"{a} + {b}" for a, b in pairs)
+        words[kernel] = f"{loads} loads, {turns} turns, {floats} floats"
+    alt = (
+        "Which elements of C a warp computes, and what it fetches from the tiles of A + B per step "
+        "of k. " + "; ".join(f"Kernel {kernel}: {fetches}" for kernel, fetches in words.items())
+    )
+    picture = Picture(6.8, 3.9, alt)
+    shades = matplotlib.colormaps["viridis"](np.linspace(0.15, 0.9, WARP))
+    shades[lane] = (*to_rgb(MAGENTA), 1)
+    for ax, (kernel, r) in zip(picture.panels(1, 2), runs.items(), strict=True):
+        rows, columns = r.params["TSM"], r.params["TSN"]
+        pixels = np.zeros((rows, columns, 4))
+        for (m, n), item in owners(r).items():
+            pixels[m, n] = shades[item]
+            if kernel == 15 and LWIDTH == 4 and m % 4 == n % 4 == 0:
+                ax.text(n + 2, -m - 2.1, str(item), ha="center", va="center", fontsize=7.5,
+                        color=text_colour(shades[item]))  # fmt: skip
+        ax.imshow(pixels, extent=(0, columns, -rows, 0), interpolation="none")
+        ax.add_artist(Rectangle((0, -rows), columns, rows, fill=False, edgecolor=GREEN))
+        ax.set(xlim=(-0.5, columns + 0.5), ylim=(-rows - 0.5, 0.5), aspect="equal")
+        ax.set(xticks=[], yticks=[])
+        ax.set_title(f"kernel {kernel}: warp 0, lane {lane} in magenta", color=INK, fontsize=10)
+        ax.set_xlabel(words[kernel], color=INK, fontsize=9)
+        ax.spines[:].set_visible(False)
+    below = "from the tile of A + from the tile of B, for one step of k"
+    picture.supxlabel(below, color=INK, fontsize=9)
+    return picture
+
+
+def order(rows: int, columns: int, places: int, ORDER: int = 1) -> Picture:
+    """Which tiles of C are computed first, and so at the same time.
+
+    Args:
+        rows, columns: of tiles in C.
+        places: work-groups that run at the same time.
+        ORDER: rows of tiles in a band (`schedules.ordered`).
+    """
+    number = min(places, rows * columns)
+    first = [ordered(tile, rows, columns, ORDER) for tile in range(number)]
+    down, across = (len(set(side)) for side in zip(*first, strict=True))
+    alt = (
+        f"ORDER={ORDER}: the first {number} of {rows} x {columns} tiles want "
+        f"{count(down, 'row')} of tiles of A and {count(across, 'column')} of tiles of B"
+    )
+    picture = Picture(6.8, 1 + 5 * rows / columns, alt)
+    ax = picture.axes_plain()
+    pixels = np.zeros((rows, columns))
+    for i, tile in enumerate(first):
+        pixels[tile] = 0.25 + 0.75 * i / number
+    extent = (0, columns, rows, 0)
+    ax.imshow(np.ma.masked_equal(pixels, 0), cmap="Greens", vmin=0, vmax=1.2, extent=extent)
+    ax.hlines(range(rows + 1), 0, columns, color=INK, linewidth=0.3)
+    ax.vlines(range(columns + 1), 0, rows, color=INK, linewidth=0.3)
+    ax.spines[:].set_visible(False)
+    ax.set_xlabel("n: columns of tiles, which share a part of B")
+    ax.set(ylabel="m: rows of tiles, which share one of A", xticks=[], yticks=[])
+    ax.set_title(alt, color=INK, fontsize=9)
+    return picture

@@ -1,0 +1,275 @@
+"""What an H200 reached with each idea and without it, and the whole ladder in two pictures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from gemmlab import model
+from gemmlab.bench import explained, landscape
+from gemmlab.catalog import Key, find, in_order, sources
+from gemmlab.draw.picture import (
+    BLUE,
+    GREEN,
+    INK,
+    MAGENTA,
+    ORANGE,
+    Picture,
+    faint,
+    label_rows,
+    legend_above,
+)
+from gemmlab.opencl.build import HIDDEN
+
+#: The colour of each resource that limits a kernel; the L1 cache shares local memory's path.
+_COLOURS = {
+    "local memory": ORANGE,
+    "L1 cache": ORANGE,
+    "instruction issue": BLUE,
+    "latency": MAGENTA,
+}
+_LABELS = {ORANGE: "local memory, L1 cache", BLUE: "instruction issue", MAGENTA: "latency"}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A kernel with or without an idea, or a library, as recorded on an H200.
+
+    Attributes:
+        title: such as "16 asynchronous copies", or "cuBLAS SGEMM".
+        kernel: what ran, None for a library.
+        params: all its parameters.
+        gflops, least, most: of the median, the slowest and the fastest launch.
+        registers, spilled: of a work-item, and bytes that did not fit; None where unknown.
+        errors: relative to the product, by K; empty where they were not measured.
+    """
+
+    title: str
+    kernel: Key | None
+    params: Mapping[str, int]
+    gflops: float
+    least: float
+    most: float
+    registers: int | None = None
+    spilled: int | None = None
+    errors: Mapping[int, float] = field(default_factory=dict)
+
+    @property
+    def range(self) -> tuple[float, float, float]:
+        """gflops, least and most, as `draw.plot.ranges` takes them."""
+        return self.gflops, self.least, self.most
+
+    def __str__(self) -> str:
+        spread = f"{self.least:,.0f} to {self.most:,.0f}"
+        return f"{self.title}: {self.gflops:,.0f} GFLOPS ({spread})"
+
+
+def variants(record: str = "waterfall", experiment: str | None = None) -> dict[str, Variant]:
+    """The recorded variants by title, without those that could not be compiled.
+
+    Args:
+        record: "waterfall" for the steps from kernel 10 on, "warpgroups" for kernels 18 and 19 with
+            parts switched off, "beyond" for kernels 15 to 17.
+        experiment: of "beyond": "warps", "copies", "shares" or "order".
+    """
+    read = _read(record)
+    rows = read["experiments"][experiment] if experiment else read["ways"]
+    return {title: _variant(title, row) for title, row in rows.items() if "gflops" in row}
+
+
+def _variant(title: str, row: Mapping[str, Any]) -> Variant:
+    kernel = row.get("kernel")
+    hidden = kernel is not None and HIDDEN in sources.read(find(kernel).file)
+    return Variant(
+        title,
+        kernel,
+        row.get("params", {}),
+        row["gflops"],
+        row["least"],
+        row["most"],
+        # the compiler does not see hidden instructions, so its numbers mean nothing
+        registers=None if hidden else row.get("registers"),
+        spilled=None if hidden else row.get("spilled"),
+        errors={int(k): error for k, error in row.get("errors", {}).items()},
+    )
+
+
+def alone() -> dict[str, float]:
+    """The best GFLOPS of tensor cores' instructions alone: "mma.sync" and "wgmma"."""
+    best: dict[str, float] = {}
+    for title, loop in _read("warpgroups")["loops"].items():
+        name = title.partition(",")[0]
+        best[name] = max(best.get(name, 0.0), loop.get("gflops", 0.0))
+    return best
+
+
+def _read(record: str) -> dict[str, Any]:
+    path = sources.folder("results") / f"nvidia_h200_{record}.json"
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def steps() -> dict[Key, Variant]:
+    """Of each kernel the variant with its idea, which is the first in the record."""
+    first: dict[Key, Variant] = {}
+    for variant in variants().values():
+        if variant.kernel is not None:
+            first.setdefault(variant.kernel, variant)
+    return {kernel: first[kernel] for kernel in in_order(first)}
+
+
+def without(kernel: Key) -> list[Variant]:
+    """The variants of a kernel without its idea, or without another part of it."""
+    return [variant for variant in variants().values() if variant.kernel == kernel][1:]
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A kernel of the ladder as recorded at 4096: its rate, its costs, and the ceiling it lifted.
+
+    Attributes:
+        kernel, name: such as 3 and "work per thread".
+        gflops: of the median run.
+        lines: of code.
+        local_memory: bytes per work-group.
+        registers: of a work-item; None where unknown.
+        explained: the rate and its ceilings; None for tensor cores, which are not modelled.
+    """
+
+    kernel: Key
+    name: str
+    gflops: float
+    lines: int
+    local_memory: int
+    registers: int | None
+    explained: model.Explanation | None
+
+    def lifted(self, before: Rung | None) -> str:
+        """The lowest ceiling of the rung before, if it is higher here, in words; else ""."""
+        if before is None or before.explained is None or self.explained is None:
+            return ""
+        roof, now = before.explained.roof, explained.lifted(before.explained, self.explained)
+        if now is None:
+            return ""
+        return f"{roof.resource}: {model.percent(roof.share)} to {model.percent(now.share)}"
+
+
+def rungs() -> dict[Key, Rung]:
+    """Every numbered kernel by its number."""
+    rungs: dict[Key, Rung] = {}
+    recorded = steps()
+    for rung in explained.ladder("H200"):
+        if isinstance(rung.kernel, int):
+            params = find(rung.kernel).complete(rung.params)
+            compiled = recorded.get(rung.kernel) or landscape.rate(rung.kernel, params)
+            registers = compiled.registers if compiled else None
+            rungs[rung.kernel] = _rung(rung.kernel, params, rung.measured, registers, rung)
+    for kernel, step in recorded.items():
+        if kernel not in rungs:
+            rungs[kernel] = _rung(kernel, step.params, step.gflops, step.registers, None)
+    return rungs
+
+
+def _rung(
+    kernel: Key,
+    params: Mapping[str, int],
+    gflops: float,
+    registers: int | None,
+    explanation: model.Explanation | None,
+) -> Rung:
+    spec = find(kernel)
+    lines = sources.code_lines(sources.read(spec.file))
+    memory = spec.local_memory(params)
+    return Rung(kernel, spec.name, gflops, lines, memory, registers, explanation)
+
+
+def draw(
+    rates: Mapping[str, float],
+    words: Mapping[str, str],
+    yardsticks: Mapping[str, float],
+    chip: model.Chip = model.H200,
+) -> Picture:
+    """Rates as steps: each bar begins at the rate of the rung before and ends at its own.
+
+    Args:
+        rates: GFLOPS by the name of the rung, from the first to the last.
+        words: for rungs by name the ceiling that was lifted.
+        yardsticks: GFLOPS by name, such as those of a library, drawn as lines.
+        chip: whose arithmetic peak is drawn.
+
+    Raises:
+        ValueError: without any rates.
+    """
+    if not rates:
+        raise ValueError("rates must have at least one rung")
+    summary = "; ".join(
+        f"{name}: {rate / 1000:.1f}, {words.get(name, '')}".rstrip(", ")
+        for name, rate in rates.items()
+    )
+    picture = Picture(8, 1.2 + 0.3 * len(rates), f"TFLOPS of each rung on {chip.name}. {summary}")
+    ax = picture.axes_plain()
+    right = ax.get_yaxis_transform()  # x in shares of the axes, y in rows
+    for row, (before, now) in enumerate(pairwise([0.0, *rates.values()])):
+        low, high = sorted((before / 1000, now / 1000))
+        colour = GREEN if now >= before else MAGENTA
+        ax.barh(-row, high - low, 0.7, left=low, color=faint(colour, 0.8))
+        ax.text(high + 1, -row, f"{now / 1000:.1f}", va="center", color=INK, fontsize=9)
+        lifted = words.get(list(rates)[row], "")
+        ax.text(1.02, -row, lifted, transform=right, va="center", color=INK, fontsize=9)
+    limits = {f"float32 peak of {chip.name}": chip.gflops, **yardsticks}
+    for (name, rate), style in zip(limits.items(), ("--", ":", "-."), strict=False):
+        ax.axvline(rate / 1000, color=ORANGE, linewidth=1.5, linestyle=style, zorder=0, label=name)
+    legend_above(ax, 3)
+    ax.text(1.02, 0.9, "the roof that was lifted", transform=right, va="bottom", color=INK,
+            fontsize=9, style="italic")  # fmt: skip
+    label_rows(ax, list(rates))
+    ax.set(xlim=(0, None), ylim=(-len(rates) + 0.4, 0.8), xlabel="TFLOPS")
+    return picture
+
+
+def under_ceilings(
+    rungs: Sequence[model.Explanation], yardsticks: Mapping[str, float] | None = None
+) -> Picture:
+    """Every kernel's measured rate as a bar under its ceilings: which ceiling each rung lifts.
+
+    Args:
+        rungs: what `gemmlab.model.explain` found, of one chip.
+        yardsticks: GFLOPS by name, such as those of a library, drawn as lines.
+    """
+    chip = rungs[0].chip
+    summary = "; ".join(
+        f"kernel {r.kernel}: {model.percent(r.share)}, "
+        f"{r.roof.resource} {model.percent(r.roof.share)}"
+        for r in rungs
+    )
+    alt = f"The ladder under its ceilings on {chip.name}. {summary}"
+    picture = Picture(8, 1.3 + 0.36 * len(rungs), alt)
+    ax = picture.axes_plain()
+    handles: dict[str, Patch | Line2D] = {"": Patch(color=faint(GREEN, 0.7), label="measured")}
+    for row, r in enumerate(rungs):
+        ax.barh(-row, 100 * r.share, 0.6, color=faint(GREEN, 0.7))
+        ax.text(100 * r.share - 0.6, -row, model.percent(r.share), ha="right", va="center",
+                color="white", fontsize=9)  # fmt: skip
+        for c in r.ceilings:
+            if c.resource in _COLOURS and c.share < 0.995:
+                colour = _COLOURS[c.resource]
+                ax.plot([100 * c.share] * 2, [-row - 0.42, -row + 0.42], color=colour,
+                        linewidth=3 if c is r.roof else 1.5)  # fmt: skip
+                handles[colour] = Line2D([], [], color=colour, linewidth=3, label=_LABELS[colour])
+        lowest = f"{r.roof.resource}: {model.percent(r.roof.share)}"
+        ax.text(101, -row, lowest, va="center", color=INK, fontsize=9)
+    for name, value in (yardsticks or {}).items():
+        ax.axvline(100 * value / chip.gflops, color=INK, linewidth=1, linestyle=":")
+        ax.text(100 * value / chip.gflops, -len(rungs) + 0.4, f"{name} ", ha="right", va="top",
+                color=INK, fontsize=9)  # fmt: skip
+    label_rows(ax, [f"kernel {r.kernel}" if isinstance(r.kernel, int) else r.kernel for r in rungs])
+    ax.set(xlim=(0, 100), ylim=(-len(rungs) + 0.05, 0.6))
+    ax.set_xlabel(f"% of the {chip.gflops / 1000:.1f} TFLOPS of {chip.name}")
+    ax.text(101, 0.62, "the lowest ceiling", va="bottom", color=INK, fontsize=9, style="italic")
+    legend_above(ax, 4, handles=list(handles.values()), columnspacing=1, handlelength=1)
+    return picture

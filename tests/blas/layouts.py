@@ -1,0 +1,133 @@
+"""Arrays of every layout inside a frame, in NumPy's memory or on a device: what the tests of whole calls share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+import pyopencl.array as cla
+
+#: Bytes before a sub-buffer: a multiple of every device's alignment.
+_ALIGNED = 4096
+
+
+def whole(shape, seed=0, dtype="float32") -> np.ndarray:
+    """Odd whole numbers, or Gaussian integers, whose products and sums no type rounds."""
+    rng, values = np.random.default_rng(seed), (-3, -1, 1, 3)
+    x = rng.choice(values, shape).astype(dtype)
+    return x + (1j * rng.choice(values, shape)).astype(dtype) if x.dtype.kind == "c" else x
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the matrices of an array lie in memory.
+
+    Attributes:
+        columns: column-major instead of row-major.
+        frame: elements before and after the matrix in both of its dimensions: it is part of a larger one.
+        rows, cols: steps in the memory's own rows and columns: 1, -1 or 2.
+        batch: step of the first dimension, if there are more than two.
+        unaligned: one byte off an element's alignment (NumPy's memory only).
+        read_only: for NumPy.
+        sub_buffer: in a part of a buffer (devices only).
+    """
+
+    columns: bool = False
+    frame: int = 0
+    rows: int = 1
+    cols: int = 1
+    batch: int = 1
+    unaligned: bool = False
+    read_only: bool = False
+    sub_buffer: bool = False
+
+
+class Framed:
+    """An array of that layout, with `around` in all memory that is not its own.
+
+    Attributes:
+        host: the array in NumPy's memory.
+        given: what a call gets: `host`, or an array on the device with the same strides.
+    """
+
+    def __init__(
+        self,
+        x: np.ndarray,
+        layout: Layout,
+        queue: cl.CommandQueue | None = None,
+        allocator: Any = None,
+    ):
+        y = x.swapaxes(-1, -2) if layout.columns and x.ndim > 1 else x
+        steps = (
+            [1] * max(0, y.ndim - 3) + [layout.batch] * (y.ndim > 2) + [layout.rows] * (y.ndim > 1)
+        )
+        steps = [*steps, layout.cols][: y.ndim]
+        frame = [0] * (y.ndim - min(2, y.ndim)) + [layout.frame] * min(2, y.ndim)
+        larger = [size * abs(s) + 2 * f for size, s, f in zip(y.shape, steps, frame, strict=True)]
+        elements = int(np.prod(larger, dtype=np.int64))
+        bytes_ = np.zeros(elements * y.itemsize + 1, np.uint8)
+        at = 1 if layout.unaligned and queue is None else 0
+        self._memory = bytes_[at : at + elements * y.itemsize].view(y.dtype).reshape(larger)
+        self._memory[...] = np.nan
+        view = self._memory
+        for axis, (size, s, f) in enumerate(zip(y.shape, steps, frame, strict=True)):
+            part = np.moveaxis(view, axis, 0)[f : f + size * abs(s) : abs(s)][:: 1 if s > 0 else -1]
+            view = np.moveaxis(part, 0, axis)
+        view[...] = y
+        self.host = view.swapaxes(-1, -2) if layout.columns and x.ndim > 1 else view
+        assert self.host.shape == x.shape
+        self._before, self._queue = self._memory.copy(), queue
+        self.given: Any = self.host
+        if queue is None:
+            self.host.flags.writeable = not layout.read_only
+        else:
+            self.given = self._on_device(queue, allocator, layout.sub_buffer)
+
+    def _on_device(self, queue: cl.CommandQueue, allocator: Any, sub_buffer: bool) -> cla.Array:
+        size, before = max(1, self._memory.nbytes), _ALIGNED if sub_buffer else 0
+        self._buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, size + before)
+        if sub_buffer:
+            self._buffer = self._buffer.get_sub_region(before, size)
+        if self._memory.size:
+            cl.enqueue_copy(queue, self._buffer, self._memory)
+        first = self.host.ctypes.data - self._memory.ctypes.data if self.host.size else 0
+        shape, strides = self.host.shape, self.host.strides
+        return cla.Array(
+            queue,
+            shape,
+            self.host.dtype,
+            allocator=allocator,
+            data=self._buffer,
+            offset=first,
+            strides=strides,
+        )
+
+    def holds(self, expected: np.ndarray | None = None) -> bool:
+        """Whether the array has these values, or those of the beginning, and all memory around it is untouched."""
+        memory = self._memory
+        if self._queue is not None and memory.size:
+            memory = np.empty_like(memory)
+            cl.enqueue_copy(self._queue, memory, self._buffer)
+        if expected is not None:  # the same view of memory that is as it should be
+            now, self._memory[...] = self._memory.copy(), self._before
+            writeable, self.host.flags.writeable = self.host.flags.writeable, True
+            self.host[...] = expected
+            wanted, self._memory[...] = self._memory.copy(), now
+            self.host.flags.writeable = writeable
+        else:
+            wanted = self._before
+        return np.array_equal(memory, wanted, equal_nan=True)
+
+    def is_readable(self, axis: int) -> bool:
+        """Whether a device array has a contiguous dimension and no negative stride; a vector is a row (0) or a column
+        (1) of one element in that dimension."""
+        shape, strides = list(self.host.shape), [s // self.host.itemsize for s in self.host.strides]
+        if len(shape) == 1:
+            shape.insert(axis, 1)
+            strides.insert(axis, 1)
+        (rows, cols), (down, across) = shape[-2:], strides[-2:]
+        by_rows = (cols == 1 or across == 1) and (rows == 1 or down >= cols)
+        by_columns = (rows == 1 or down == 1) and (cols == 1 or across >= rows)
+        return by_rows or by_columns

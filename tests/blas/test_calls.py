@@ -1,0 +1,270 @@
+"""Whole calls: any product is exact, beside NumPy, or refused by the name of the argument that it cannot take."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+import pytest
+from configurations import SMALL_TILE
+from conftest import FULL, NO_SKIP
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from layouts import Framed, Layout, whole
+from pyopencl.tools import ImmediateAllocator
+from texts import SMALL
+
+import gemmlab
+
+EXAMPLES = 3000 if FULL else 600 if NO_SKIP else 300
+TYPES = ("float32", "float32", "float64", "complex64", "complex128")
+NAMED = {"float32": "sgemm", "float64": "dgemm", "complex64": "cgemm", "complex128": "zgemm"}
+#: 0, 1, primes, and one more and less than sides of the tiles below.
+SIDES = st.sampled_from((0, 1, 1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 23, 31, 32, 33, 47, 65))
+EVERY_TYPE: tuple[dict, ...] = (
+    *2 * ({},),
+    {"kernel": "family", "params": SMALL_TILE},
+    {"kernel": "packed"},
+    {"edges": "split"},
+    {"kernel": "family", "params": SMALL_TILE, "edges": "split"},
+)
+LADDER: tuple[dict, ...] = (
+    *({"kernel": number, "params": SMALL[number]} for number in (3, 10, 12, 13)),
+    {"kernel": 3, "params": SMALL[3], "edges": "pad"},
+    {"kernel": 12, "edges": "shift"},
+    *({"edges": edges} for edges in ("pad", "guard", "shift")),
+)
+APPLIED = {
+    "N": lambda x: x,
+    "T": lambda x: x.swapaxes(-1, -2),
+    "C": lambda x: x.conj().swapaxes(-1, -2),
+}
+SPELLED = {"N": (0, "N", False), "T": (1, "T", True), "C": (2, "C", np.int64(2))}
+
+
+@st.composite
+def layouts(draw) -> Layout:
+    """Most of them ordinary: others are refused on a device."""
+    if draw(st.integers(0, 3)):
+        return Layout(
+            draw(st.booleans()), draw(st.sampled_from((0, 0, 3))), sub_buffer=draw(st.booleans())
+        )
+    step = st.sampled_from((1, 1, 1, -1, 2))
+    flags = (draw(st.integers(0, 5)) == 0 for _ in range(3))
+    return Layout(
+        draw(st.booleans()), draw(st.integers(0, 3)), draw(step), draw(step), draw(step), *flags
+    )
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a call is made of."""
+
+    shapes: tuple[tuple[int, ...], tuple[int, ...]]  # of op(a) and op(b)
+    layouts: tuple[Layout, ...]
+    dtype: str
+    options: dict
+    on_device: bool
+    with_allocator: bool
+    given: bool  # `out`, or c
+    seed: int
+    gemm: bool = False
+    ta: str = "N"
+    tb: str = "N"
+    alpha: complex = 1
+    beta: complex = 0
+    overwrite: Any = False
+
+
+@st.composite
+def calls(draw) -> Call:
+    gemm = draw(st.booleans())
+    m, n, k = (draw(SIDES) for _ in range(3))
+    shapes: list[tuple[int, ...]] = [(m, k), (k, n)]
+    dtype = draw(st.sampled_from(TYPES))
+    more: dict = {}
+    if gemm:
+        factors = (0, 1, 1, -2, 0.5) if np.dtype(dtype).kind == "f" else (0, 1, -2, 2 - 3j)
+        more = {
+            "gemm": True,
+            "ta": draw(st.sampled_from("NTC")),
+            "tb": draw(st.sampled_from("NTC")),
+            "alpha": draw(st.sampled_from(factors)),
+            "beta": draw(st.sampled_from((*factors, -0.0))),
+            "overwrite": draw(st.sampled_from((False, True, 1))),
+        }
+    elif draw(st.integers(0, 2)) == 0:  # a batch, broadcast
+        batch = draw(st.lists(st.sampled_from((0, 1, 2, 2, 3)), min_size=1, max_size=2))
+        for i in (0, 1):
+            own = [draw(st.sampled_from((size, size, 1))) for size in batch]
+            shapes[i] = (*own[draw(st.integers(0, len(own))) :], *shapes[i])
+    if not gemm:  # vectors
+        which = draw(st.integers(0, 7))
+        shapes[0] = (k,) if which in (0, 2) else shapes[0]
+        shapes[1] = (k,) if which in (1, 2) else shapes[1]
+    suited = (
+        EVERY_TYPE + LADDER if dtype == "float32" or draw(st.integers(0, 9)) == 0 else EVERY_TYPE
+    )
+    options = draw(st.sampled_from(suited))
+    return Call(
+        (shapes[0], shapes[1]), tuple(draw(layouts()) for _ in range(3)), dtype, options,
+        draw(st.booleans()), draw(st.booleans()), draw(st.booleans()) or gemm and more["beta"] != 0,
+        draw(st.integers(0, 2**16)), **more,
+    )  # fmt: skip
+
+
+def refusals(call: Call, device, arrays: dict[str, Framed | None]) -> tuple[set[str], set[str]]:
+    """The arguments that must be refused, and those that may be: it depends on what is computed."""
+    must, may = set(), set()
+    kernel, edges = call.options.get("kernel", "auto"), call.options.get("edges", "auto")
+    for name, x in arrays.items():
+        is_column = name == "b" or (name == "out" and len(call.shapes[1]) == 1)
+        if x is not None and call.on_device and x.host.ndim and not x.is_readable(int(is_column)):
+            may.add(name)
+        if x is not None and name == "out" and not x.host.flags.writeable:
+            must.add(name)
+    single, real = call.dtype == "float32", np.dtype(call.dtype).kind == "f"
+    if (
+        isinstance(kernel, int)
+        and not single
+        or kernel == "packed"
+        and not (real and device.kind == "CPU")
+    ):
+        must.add("kernel")
+    if edges in ("pad", "shift") and not single or (kernel, edges) == (12, "shift"):
+        must.add("edges")
+    if kernel == 13 or edges == "shift":
+        may.add("edges")  # of results smaller than a tile
+    return must, may
+
+
+def names(error: Exception, argument: str) -> bool:
+    """Whether a message begins with the argument, or says which value of it would do."""
+    return str(error).startswith((f"{argument} ", f"{argument}=")) or f"{argument}='" in str(error)
+
+
+class Counting(ImmediateAllocator):
+    """An allocator of the user's own."""
+
+    def __init__(self, queue):
+        super().__init__(queue)
+        self.sizes: list[int] = []
+
+    def __call__(self, size_bytes):
+        self.sizes.append(size_bytes)
+        return super().__call__(size_bytes)
+
+    allocate = __call__
+
+
+def outcome(call: Call, device, queue) -> str:
+    """Make a call and compare with NumPy; what came of it."""
+    values = [whole(shape, call.seed + i, call.dtype) for i, shape in enumerate(call.shapes)]
+    product = np.matmul(*values)
+    wanted = np.asarray(product)
+    a, b = values
+    if call.gemm:
+        a, b = APPLIED[call.ta](a), APPLIED[call.tb](b)
+    third = whole(wanted.shape, call.seed + 2, call.dtype)
+    if call.gemm:
+        wanted = call.alpha * product + (call.beta * third if call.beta else 0)
+        # what BLAS does not read may hold anything
+        a, b = (np.full_like(x, np.nan) if call.alpha == 0 else x for x in (a, b))
+        third = third if call.beta else np.full_like(third, np.nan)
+    elif call.given:
+        third = np.full_like(third, np.nan)
+    name = "c" if call.gemm else "out"
+    allocator = Counting(queue) if call.on_device and call.with_allocator else None
+    side = (queue, allocator) if call.on_device else ()
+    x, y = (Framed(z, layout, *side) for z, layout in zip((a, b), call.layouts, strict=False))
+    z = Framed(third, call.layouts[2], *side) if call.given else None
+    options = call.options | ({} if call.on_device else {"device": device})
+    must, may = refusals(call, device, {"a": x, "b": y, name: z})
+    try:
+        got = _called(call, x.given, y.given, z.given if z else None, options)
+    except ValueError as error:
+        assert any(names(error, argument) for argument in must | may), (
+            f"{error}: not among {must}, {may}"
+        )
+        assert x.holds() and y.holds() and (z is None or z.holds())
+        return "refused"
+    assert not must, f"{must} should have been refused"
+    assert x.holds() and y.holds(), "an operand was modified"
+    assert got.shape == wanted.shape and got.dtype == call.dtype
+    if z is not None and got is z.given:
+        assert z.holds(wanted), "wrong, or stored outside of the result's array"
+    else:
+        assert call.gemm or z is None, "out was not used"
+        assert z is None or z.holds(), "c was modified"
+        assert np.array_equal(got.get() if call.on_device else got, wanted), "wrong"
+        assert got.flags.c_contiguous and (not call.on_device or got.queue == queue)
+        assert allocator is None or (got.allocator is allocator and allocator.sizes)
+    if z is not None and call.gemm:
+        plain = call.layouts[2] in (Layout(), Layout(sub_buffer=True))
+        assert (got is z.given) == bool(call.overwrite) or not plain or not z.host.size
+        assert got is not z.given or call.overwrite
+    return "right, on a device" if call.on_device else "right, in NumPy"
+
+
+def _called(call: Call, a, b, third, options: dict):
+    if not call.gemm:
+        return gemmlab.matmul(a, b, third, **options)
+    function = gemmlab.gemm if call.seed % 2 else getattr(gemmlab, NAMED[call.dtype])
+    ta, tb = (SPELLED[t][(call.seed + i) % 3] for i, t in enumerate((call.ta, call.tb)))
+    return function(call.alpha, a, b, call.beta, third, ta, tb, call.overwrite, **options)
+
+
+def test_a_call_is_exact_or_refused_by_name(device, capsys):
+    queue, outcomes = cl.CommandQueue(device.context), Counter()
+
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(calls())
+    def run(call):
+        if call.dtype in ("float64", "complex128") and "double" not in device.features:
+            return
+        outcomes[outcome(call, device, queue)] += 1
+
+    run()
+    with capsys.disabled():
+        print(f"\ncalls on {device}: {dict(outcomes)}")
+    assert (
+        min(outcomes[kind] for kind in ("right, on a device", "right, in NumPy", "refused"))
+        >= EXAMPLES / 12
+    )
+
+
+@pytest.mark.parametrize("dtype, unit", [("float64", 2), ("complex64", 1)])
+@pytest.mark.parametrize("shares", [1, 3])
+def test_kernels_of_warps_serve_batches_parts_and_factors(dtype, unit, shares, any_device):
+    if dtype == "float64" and "double" not in any_device.features:
+        pytest.skip("no double precision")
+    warps = {
+        "TSM": 16,
+        "TSN": 16,
+        "TSK": 8,
+        "WPTM": 2,
+        "WPTN": 2,
+        "UNROLL": 8,
+        "WIDTH": 2,
+        "STAGES": 3,
+    }
+    options = {
+        "kernel": "family",
+        "params": {**warps, "UNIT": unit, "SHARES": shares},
+        "device": any_device,
+    }
+    a, b, c = whole((37, 29), 0, dtype), whole((29, 41), 1, dtype), whole((37, 41), 2, dtype)
+    pairs = np.stack([a, -a]), np.stack([b, 2 * b])
+    assert np.array_equal(gemmlab.matmul(*pairs, **options), pairs[0] @ pairs[1])
+    assert np.array_equal(gemmlab.matmul(a, b, edges="split", **options), a @ b)
+    alpha = 2 - 3j if dtype == "complex64" else 2
+    got = gemmlab.gemm(alpha, np.ascontiguousarray(a.T), b, -3, c, trans_a=1, **options)
+    assert np.array_equal(got, alpha * (a @ b) - 3 * c)

@@ -1,0 +1,97 @@
+"""Ctrl-C in a product: no device may go on writing to memory that its owner has back."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import conftest
+import numpy as np
+import pytest
+
+import gemmlab
+from gemmlab.blas import plan, staging
+
+#: A runtime's interrupts in one run; `python tests/blas/interrupts.py DEVICE 20000` makes as many as you like.
+COUNT = 4000 if conftest.FULL else 400
+
+
+def test_random_interrupts_change_no_array_of_others(device):
+    program = Path(__file__).with_name("interrupts.py")
+    command = [sys.executable, program, str(device.index), str(COUNT)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert run.returncode == 0, f"the process died ({run.returncode}): {run.stderr[-2000:]}"
+    report = json.loads(run.stdout.splitlines()[-1])
+    assert (report["interrupts"], report["overwritten"], report["wrong"]) == (COUNT, 0, 0), report
+
+
+@pytest.mark.parametrize("kind", ["matmul", "gemm", "batch"])
+def test_an_interrupt_right_after_a_launch_waits_for_the_kernel(device, monkeypatch, kind):
+    """The exact moment: the kernel has just begun to write to `out`, and takes milliseconds."""
+    n = 700
+    x, out = np.ones((n, n), np.float32), np.zeros((n, n), np.float32)
+    if kind == "batch":  # of a type that has one launch for it
+        x, out = np.ones((3, 300, 300), np.complex64), np.zeros((3, 300, 300), np.complex64)
+    launched, enqueue = [], plan.Launch.enqueue
+
+    def interrupted(step, queue, memory):
+        launched.append(enqueue(step, queue, memory))
+        queue.flush()
+        if step.name == "gemm":
+            raise KeyboardInterrupt
+
+    def call():
+        if kind == "gemm":
+            return gemmlab.gemm(1, x, x, 1, out, overwrite_c=True, device=device)
+        return gemmlab.matmul(x, x, out, device=device)
+
+    call()  # compiled and planned: the call that is interrupted does nothing but launch
+    with monkeypatch.context() as patch:
+        patch.setattr(plan.Launch, "enqueue", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            call()
+    out[...] = 7
+    time.sleep(0.05)
+    assert launched and (out == 7).all()
+    assert (gemmlab.matmul(x, x, device=device) == x.shape[-1]).all()
+
+
+@pytest.mark.parametrize("direction", ["upload", "download", "product"])
+def test_staging_gives_memory_back_only_when_no_thread_uses_it(any_device, monkeypatch, direction):
+    """As for a GPU: copies run on threads, one of which is slow, and the caller is interrupted meanwhile."""
+    for name, value in (("STRIP", 16), ("STRIPS", 4), ("PIECE", 1000), ("THREADS", 2)):
+        monkeypatch.setattr(staging, name, value)
+    ring, queue = staging.Staging(any_device.context, any_device.cl), any_device.queue
+    x, busy, begun = np.ones((64, 64), np.float32), [], threading.Event()
+    buffer, copy = plan.pool_of(queue).allocate(x.nbytes), np.copyto
+
+    def slowly(to, source):
+        busy.append(1)
+        begun.set()
+        time.sleep(0.05)
+        copy(to, source)
+        busy.pop()
+
+    def interrupt(*_):
+        begun.wait(10)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(staging.np, "copyto", slowly)
+    monkeypatch.setattr(staging, "_all", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        if direction == "upload":
+            ring.upload(queue, x, buffer)
+        elif direction == "download":
+            ring.download(queue, buffer, x.copy())
+        else:
+            ring.multiply(queue, x, x, x.copy(), False, lambda *_: None)
+    assert begun.is_set() and not busy
+    time.sleep(0.1)
+    assert not busy, "a copy began after the caller had its memory back"
+    monkeypatch.undo()
+    out = np.empty_like(x)
+    ring.upload(queue, 3 * x, buffer)
+    ring.download(queue, buffer, out)
+    assert (out == 3).all()

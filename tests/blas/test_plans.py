@@ -1,0 +1,274 @@
+"""What a plan launches is the list of passes on paper, and the memory that is counted is what is made for them."""
+
+import dataclasses
+import itertools
+import random
+from types import SimpleNamespace
+
+import numpy as np
+import pyopencl.array as cla
+import pytest
+from configurations import SMALL_TILE
+from conftest import in_part
+from layouts import whole
+from texts import SMALL
+
+import gemmlab
+from gemmlab import catalog, gemm, matmul
+from gemmlab.blas import plan as plans
+from gemmlab.blas import routes
+from gemmlab.blas.arrays import spec_of, swapped
+from gemmlab.blas.problem import Batch, Layout, Operand, Problem, footprint, plan
+from gemmlab.blas.request import Request
+from gemmlab.catalog import Limits
+from gemmlab.opencl.launch import Kernel
+
+KERNELS = [number for number, spec in catalog.items() if not spec.tensor]
+FAMILY = {"kernel": "family", "params": SMALL_TILE}
+
+
+@pytest.fixture
+def launched(monkeypatch) -> list[str]:
+    """The names of the steps that are enqueued from now on."""
+    names: list[str] = []
+
+    def spied(enqueue):
+        return lambda step, *given: names.append(step.name) or enqueue(step, *given)
+
+    for step in (plans.Launch, plans.Fill, plans.Copy):
+        monkeypatch.setattr(step, "enqueue", spied(step.enqueue))
+    return names
+
+
+@pytest.mark.parametrize("number", KERNELS)
+def test_the_plan_is_what_is_launched(number, some_device):
+    """For random sizes and layouts: the passes are the steps, and the memory of the steps is the footprint's."""
+    rng, spec, params = random.Random(number), catalog[number], SMALL[number]
+    kernel = Kernel(spec, params, some_device, some_device.context)
+    smallest = spec.minimum_sizes(spec.complete(params))
+    for _ in range(6):
+        m, n, k = (
+            max(rng.choice((1, 7, 8, 16, 33)), least if spec.edges == "shift" else 1)
+            for least in smallest
+        )
+        a, b = (x.copy(order=rng.choice("CF")) for x in (whole((m, k)), whole((k, n), 1)))
+        x, y = (cla.to_device(some_device.queue, z) for z in (a, b))
+        # the transpose of the result, column-major, in the same memory
+        problem = Problem(n, m, k, swapped("b", spec_of(y)), swapped("a", spec_of(x)))
+        out = cla.empty(some_device.queue, (m, n), np.float32)
+        builder = plans.Builder(some_device.queue, some_device)
+        builder.multiply(
+            kernel,
+            problem,
+            y.base_data,
+            x.base_data,
+            plans.Matrix(out.base_data, Layout.compact(n, m)),
+        )
+        made, passes = builder.plan(), plans.planned(kernel, problem)
+        assert [step.name for step in made.steps] == [step.kind for step in passes]
+        counted = footprint(problem, passes)
+        operands = m * k + k * n + m * n
+        assert made.size_bytes == 4 * (sum(counted.values()) - operands - counted.get(WORKSPACE, 0))
+        made(some_device.queue)
+        assert np.array_equal(out.get(), a @ b)
+
+
+WORKSPACE = "the workspace for partial tiles"  # a kernel's own
+
+
+def test_nothing_is_counted_that_is_not_made():
+    """65,536 cubed in whole tiles is three matrices, and no copies of them."""
+    problem = Problem.compact(65536, 65536, 65536)
+    for number in (11, "warp_tiling"):
+        params = catalog[number].complete({"TRANSPOSED": 0})
+        found = footprint(problem, plan(catalog[number], params, problem))
+        assert sum(found.values()) == 3 * 65536**2, found
+    assert (
+        sum(footprint(problem, plan(catalog[9], catalog[9].defaults, problem)).values())
+        == 4 * 65536**2
+    )
+    problem = Problem(
+        33, 40, 50, Operand("left", None, Layout.compact(50, 33)), Operand.compact("right", 50, 40)
+    )
+    found = footprint(problem, plan(catalog[3], catalog[3].defaults, problem))
+    assert sorted(found.values()) == sorted(
+        (33 * 50, 50 * 40, 33 * 40, 33 * 50, 64 * 64, 64 * 64, 64 * 64)
+    )
+    assert len([name for name in found if "left" in name]) == 3, "under the user's names"
+
+
+@pytest.mark.parametrize("rows, cols", [(5, 7), (1, 7), (5, 1), (1, 1)])
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize("trans", (False, True))
+def test_an_operand_is_read_in_one_way_or_in_two(rows, cols, order, trans, any_device):
+    """Both readings, where there are two, give the same matrix."""
+    x = np.array(np.arange(rows * cols, dtype=np.float32).reshape(rows, cols), order=order)
+    operand = swapped("x", spec_of(cla.to_device(any_device.queue, x)), trans)
+    memory, wanted = x.ravel(order="K"), x if trans else x.T
+    readings = [(operand.plain, wanted), (operand.transposed, wanted.T)]
+    for layout, matrix in readings:
+        if layout is not None:
+            columns = [
+                memory[layout.offset + j * layout.ld :][: layout.rows] for j in range(layout.cols)
+            ]
+            assert np.array_equal(np.array(columns).T.reshape(matrix.shape), matrix)
+    assert sum(layout is not None for layout, _ in readings) == (1 if min(rows, cols) > 1 else 2)
+
+
+def test_layouts_and_factors_that_need_no_pass(some_device, launched):
+    """A generated kernel does everything in one launch; a kernel of the ladder transposes only what it must."""
+    a, b, c = whole((64, 32), 0, "c8"), whole((32, 96), 1, "c8"), whole((64, 96), 2, "c8")
+    for ta, tb in itertools.product((0, 1, 2), repeat=2):
+        x, y = (
+            cla.to_device(some_device.queue, z.T.copy() if t else z) for z, t in ((a, ta), (b, tb))
+        )
+        launched.clear()
+        gemm(2j, x, y, 3, cla.to_device(some_device.queue, c), ta, tb, **FAMILY)
+        assert launched == ["gemm"]
+    for (x, y), needed in (("CC", 0), ("FC", 1), ("CF", 1)):
+        u, v = (np.array(z.real, "f4", order=o) for z, o in ((a, x), (b, y)))
+        for number in (1, 2, 3):
+            launched.clear()
+            got = matmul(u, v, kernel=number, params={"TS": 32}, device=some_device)
+            assert np.array_equal(got, u @ v) and sorted(launched) == ["gemm"] + needed * [
+                "transpose"
+            ]
+
+
+@pytest.mark.parametrize("m, n, k, params", [
+    (64, 32, 48, {}),
+    (67, 45, 33, {"WIDTH": 1}),
+    (131, 70, 16, {"WIDTH": 1, "SPLIT": 8}),
+    (68, 132, 16, {"SPLIT": 8}),
+    (130, 66, 16, {"TRANSPOSED": 1}),
+])  # fmt: skip
+def test_two_transposed_operands_need_no_pass(m, n, k, params, some_device, monkeypatch, launched):
+    """On a GPU "auto" multiplies them in the opposite order, and stores the transpose of the result."""
+    small = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "TRANSPOSED": 0, **params}
+    chosen = "warp_tiling", tuple(catalog["warp_tiling"].complete(small).items())
+    monkeypatch.setattr(routes.choice, "choose", lambda *call: chosen)
+    gpu = dataclasses.replace(some_device, kind="GPU")
+    a, b, c = whole((m, k)), whole((k, n), 1), np.ones((m, n), np.float32)
+    for x, y in itertools.product("CF", repeat=2):
+        u, v = np.array(a, order=x), np.array(b, order=y)
+        launched.clear()
+        assert np.array_equal(matmul(u, v, device=gpu), a @ b), (x, y)
+        if (
+            (x, y) == ("F", "F")
+            and not params.get("TRANSPOSED")
+            and (n % 4 == 0 or params.get("WIDTH") == 1)
+        ):
+            assert launched == ["gemm"]
+        assert np.array_equal(gemmlab.sgemm(2, u, v, 3, c, device=gpu), 2 * (a @ b) + 3), (x, y)
+
+
+def test_a_batch_on_paper():
+    assert Batch.over((4,), (6,), (0,)) == Batch(4, (6, 0), ((0, 0),))
+    assert Batch.over((2, 4), (24, 4), (6, 6)).starts == ((0, 0), (24, 6))
+    assert Batch.over((2, 1, 4), (24, 0, 6), (0, 0, 0)) == Batch(8, (6, 0), ((0, 0),))
+    many = Batch.over((100_000,), (2,), (0,))
+    pairs = list(many.launches())
+    assert [p.number for _, p in pairs] == [65535, 100_000 - 65535] and pairs[1][0] == (
+        2 * 65535,
+        0,
+    )
+    assert pairs[1][1].first == 65535 and len(list(many.products())) == 100_000
+
+
+def test_a_batch_is_one_launch_if_its_matrices_are_at_equal_distances(some_device, launched):
+    for left, right, launches in (
+        ((3, 5, 4), (3, 4, 6), 1), ((3, 5, 4), (4, 6), 1), ((2, 3, 5, 4), (2, 3, 4, 6), 1), ((2, 3, 5, 4), (3, 4, 6), 2)
+    ):  # fmt: skip
+        launched.clear()
+        matmul(
+            *(cla.to_device(some_device.queue, whole(shape)) for shape in (left, right)), **FAMILY
+        )
+        assert launched == launches * ["gemm"]
+
+
+@pytest.mark.parametrize(
+    "number", in_part((n for n in KERNELS if not catalog[n].takes_workspace), 5)
+)
+def test_a_batch_of_whole_tiles_is_one_launch_of_the_ladder(number, some_device, launched):
+    spec, params = catalog[number], catalog[number].complete(SMALL[number])
+    (rows, cols, depth), turned = spec.tiles(params), spec.wants_transposed(params)
+    n, m, k = 2 * rows, cols, 2 * depth
+    for left, right in (((3, m, k), (3, k, n)), ((m, k), (3, k, n)), ((2, 3, m, k), (2, 3, k, n))):
+        a, b = whole(left), whole(right, 1)
+        x = a.swapaxes(-1, -2).copy() if turned else a  # no pass is needed
+        x, y = (cla.to_device(some_device.queue, z) for z in (x, b))
+        x = x.transpose((*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)) if turned else x
+        launched.clear()
+        assert np.array_equal(matmul(x, y, kernel=number, params=params).get(), a @ b)
+        assert launched == ["gemm"], (left, right)
+
+
+def test_a_batch_of_warp_tiles(any_device, launched):
+    """It takes any sizes whose rows its vectors divide; others go through padded copies, one by one."""
+    params = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "TRANSPOSED": 0, "ASYNC": 0}
+    for (m, n, k), launches in (((32, 32, 16), 1), ((35, 44, 19), 1), ((35, 43, 19), 3)):
+        for left, right in (((3, m, k), (3, k, n)), ((m, k), (3, k, n))):
+            a, b = whole(left), whole(right, 1)
+            launched.clear()
+            x, y = (cla.to_device(any_device.queue, z) for z in (a, b))
+            assert np.array_equal(matmul(x, y, kernel="warp_tiling", params=params).get(), a @ b)
+            assert launched.count("gemm") == launches
+
+
+def test_the_route_of_a_product(any_device, monkeypatch):
+    """On paper, on a CPU and on a GPU: what multiplies a product, or a batch as a whole."""
+    limits = Limits("a GPU", 1024, (1024, 1024, 64), 48 * 1024)
+    facts = {"kind": "GPU", "platform": "NVIDIA CUDA", "limits": limits, "units": 132}
+    gpu, cpu = dataclasses.replace(any_device, **facts), dataclasses.replace(any_device, kind="CPU")
+    monkeypatch.setattr(routes, "Kernel", lambda spec, params, *_, **more: SimpleNamespace(
+        spec=spec, params=params, turned=more["turned"]))  # fmt: skip
+    routes._kernel.cache_clear()
+
+    def taken(device, sizes, dtype="f4", number=0, **options):
+        (m, n, k), request = sizes, Request.of(*{**REQUEST, **options}.values())
+        batch = Batch(number, (m * k, k * n), ((0, 0),)) if number else None
+        return routes.choose(
+            request, np.dtype(dtype), Problem.compact(*sizes), batch, device, any_device.context
+        )
+
+    for sizes in ((1, 1, 1), (300, 7, 5000), (2000, 2000, 2000)):
+        for dtype, kind in (
+            ("f4", routes.Ladder),
+            ("f8", routes.Generated),
+            ("c8", routes.Generated),
+        ):
+            assert isinstance(taken(gpu, sizes, dtype), kind)
+            assert isinstance(
+                taken(cpu, sizes, dtype), routes.Generated if dtype == "c8" else routes.Packed
+            )
+        for device in (cpu, gpu):
+            assert taken(device, sizes, kernel=3).kernel.spec is catalog[3]
+            assert isinstance(taken(device, sizes, kernel="family"), routes.Generated)
+            assert isinstance(taken(device, sizes, edges="split"), routes.Split)
+            assert taken(device, sizes, edges="pad").kernel.spec.edges == "pad"
+    for number, sizes in itertools.product(
+        (2, 64, 1000), ((64, 64, 64), (250, 64, 33), (256, 512, 128), (2048,) * 3)
+    ):
+        route = taken(gpu, sizes, number=number)
+        if isinstance(route, routes.Generated):
+            assert sizes != (2048, 2048, 2048)
+            continue
+        spec, params = route.kernel.spec, route.kernel.params
+        assert route.whole_batch and all(
+            t <= size for t, size in zip(spec.tiles(params)[:2], sizes, strict=False)
+        )
+        assert not spec.workspace(params) and spec.problems(params, limits) == []
+    assert isinstance(taken(gpu, (8, 8, 64), number=1000), routes.Generated)
+    assert isinstance(taken(cpu, (256, 256, 256), number=64), routes.Packed)
+    assert isinstance(taken(cpu, (8, 8, 8), number=64), routes.Generated)
+    routes._kernel.cache_clear()
+
+
+REQUEST = {"kernel": "auto", "params": None, "edges": "auto", "precision": "float32"}
+
+
+def test_vectors_and_tall_batches_are_one_product(some_device, launched):
+    """A batch of left matrices that follow each other, times a single right one."""
+    a, b = whole((3, 20, 7)), whole((7, 5), 1)
+    assert np.array_equal(matmul(a, b, device=some_device, kernel=3, params=SMALL[3]), a @ b)
+    assert launched.count("gemm") == 1

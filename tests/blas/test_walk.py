@@ -1,0 +1,61 @@
+"""How much of this package a product passes through: few enough files and functions to read them all."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import gemmlab
+from gemmlab.opencl.devices import devices
+
+#: Files and functions at most, for the first product of these sizes and for later ones.
+FIRST, LATER = (12, 60), (4, 12)
+
+
+def walk(call) -> tuple[list[str], list[str]]:
+    """The files and the functions of gemmlab that `call` passes through."""
+    files, functions = set(), set()
+
+    def note(frame, event, _):
+        name = frame.f_code.co_filename.replace("\\", "/")
+        if event == "call" and "/gemmlab/" in name:
+            file = name.rpartition("/gemmlab/")[2]
+            files.add(file)
+            functions.add(f"{file}:{frame.f_code.co_qualname}")
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return sorted(files), sorted(functions)
+
+
+@pytest.mark.xfail(strict=True, reason="a first product passes through too many files")
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="the qualified names of functions")
+@pytest.mark.parametrize("side", ["NumPy", "device arrays"])
+def test_the_walk_of_a_product(side, capsys):
+    """Of NumPy arrays on a CPU, as most begin; of device arrays on any device."""
+    found = [d for d in devices() if d.kind == "CPU" or side != "NumPy"]
+    if not found:
+        pytest.skip("no CPU among the OpenCL devices")
+    device = found[0]
+    a, b = np.ones((40, 30), np.float32), np.ones((30, 20), np.float32)
+    options = {"device": device}
+    if side != "NumPy":
+        from pyopencl import array
+
+        a, b, options = array.to_device(device.queue, a), array.to_device(device.queue, b), {}
+    gemmlab.matmul(a, b, **options)  # imported
+    gemmlab.clear_caches()
+    walks = [walk(lambda: gemmlab.matmul(a, b, **options)) for _ in range(3)]
+    with capsys.disabled():
+        for title, (files, functions) in zip(("first", "later"), (walks[0], walks[2]), strict=True):
+            print(
+                f"\n{title} product of {side} on {device}: {len(files)} files, {len(functions)} functions"
+            )
+            print("  " + ", ".join(files) + "\n  " + " ".join(functions))
+    for (files, functions), (most_files, most_functions) in zip(
+        walks, (FIRST, LATER, LATER), strict=True
+    ):
+        assert len(files) <= most_files and len(functions) <= most_functions

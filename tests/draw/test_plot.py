@@ -1,0 +1,154 @@
+"""Charts: what they say is what was measured; devices and strategies keep their colours."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from gemmlab import model
+from gemmlab.bench import sweeps
+from gemmlab.catalog import catalog
+from gemmlab.draw import ceilings, plot
+from gemmlab.draw.picture import BLUE, GREEN, Picture, count, short
+from pictures import assert_can_be_shown
+
+BOTH = {"here": {1: 10.0, 2: 25.0, 3: 150.0}, "NVIDIA H200": {1: 6399.8, 2: 7102.8}}
+RUNS = {
+    "1000": {"transpose": 1.0, "pad": 2.0, "gemm": 6.0, "unpad": 1.0},
+    "1024": {"transpose": 1.0, "gemm": 19.0},
+}
+TRIES = [plot.Try({"TS": 8}, *found) for found in ((10.0, True), (12.0, False), (None, False))]
+#: GFLOPS of the slowest and the fastest machines that one can think of.
+RATES = (1e-5, 0.0123, 9999, 3e6)
+
+
+def colours(picture: Picture) -> list:
+    return [line.get_color() for line in picture.axes[0].lines]
+
+
+def test_lines_say_their_values():
+    series = {"here": {8: 1234.4, 4: 56.78}, "NVIDIA H200": {4: 1366.6, 16: 100.0}}
+    said = "here: 8 1,234, 4 56.8; NVIDIA H200: 4 1,367, 16 100"
+    assert plot.lines(series, "TS", title="a sweep").alt == f"GFLOPS by TS. {said}"
+
+
+@pytest.mark.parametrize("title", sweeps.CURVES)
+def test_the_recorded_sweeps_are_drawn_as_they_are(title):
+    picture = plot.lines(sweeps.curve(title), sweeps.CURVES[title][1])
+    (line,) = picture.axes[0].lines
+    assert list(line.get_ydata()) == list(sweeps.recorded()["curves"][title].values())
+
+
+def test_many_sizes_are_on_a_scale_on_which_two_records_compare():
+    ours, theirs = ({s: 1.0 for s in range(1000, 1100, step)} for step in (7, 8))
+    line, other = plot.lines({"ours": ours, "theirs": theirs}, "size").axes[0].lines
+    assert list(line.get_xdata()) == list(ours) and list(other.get_xdata()) == list(theirs)
+
+
+def test_curves_that_differ_much_have_separate_axes_from_0():
+    series = {"here": {4: 3.0}, "NVIDIA H200 at 4096": {4: 1000.0}, "twice": {4: 5.0}}
+    mine, theirs = plot.lines(series, "TS").axes
+    assert [line.get_label() for line in mine.lines] == ["here", "twice"]
+    assert [line.get_label() for line in theirs.lines] == ["NVIDIA H200 at 4096"]
+    assert mine.get_ylim()[0] == theirs.get_ylim()[0] == 0
+
+
+def test_devices_and_strategies_have_the_same_colours_in_every_chart():
+    assert colours(plot.ladder(BOTH))[:2] == [GREEN, BLUE]
+    assert colours(plot.lines({"NVIDIA H200": {1: 2.0}}, "x")) == [BLUE]
+    few = {name: {1: 1.0} for name in ("pad", "guard", "shift")}
+    first = colours(plot.lines(few, "size"))
+    second = colours(plot.lines({"AutoGEMM": {1: 1.0}, **few}, "size"))
+    assert first == second[1:] and second[0] not in first
+    assert len(set(colours(plot.lines({"one": {8: 1.0}, "two": {8: 2.0}}, "TSK")))) == 2
+
+
+def test_shares_say_the_percentages_and_name_every_pass():
+    for runs in (RUNS, dict(reversed(RUNS.items()))):
+        picture = plot.shares(runs)
+        assert "1000: gemm 60%" in picture.alt and "1024: gemm 95%" in picture.alt
+        legend = picture.axes[0].get_legend().get_texts()
+        assert {text.get_text() for text in legend} == set(RUNS["1000"])
+
+
+def test_every_try_is_a_group_that_can_be_clicked():
+    """Also a refused one, and only the last twenty; the axes begin at 0."""
+    history = [plot.Try({"TS": 8}, None if i % 7 == 3 else 5.0 + i, i % 7 != 3) for i in range(30)]
+    picture = plot.tries(history, {3: 20.0, 4: 8.0}, 3)
+    assert all(ax.get_ylim()[0] == 0 for ax in picture.axes)
+    svg = picture.svg()
+    assert [i for i in range(30) if f'id="try-{i}"' in svg] == list(range(10, 30))
+
+
+def test_a_wrong_try_is_shown_but_sets_no_scale():
+    history = [plot.Try({"TS": 8}, 5000.0, False), plot.Try({"TS": 8}, 4.0, True)]
+    for shown, original in ((history, None), (history[:1], 6.0)):
+        assert plot.tries(shown, {}, 1, original).axes[0].get_ylim()[1] < 10
+
+
+def explained():
+    return model.explain(3, None, model.H200, 12_600)
+
+
+def test_bars_say_every_ceiling_and_what_was_measured():
+    rung = explained()
+    alt = ceilings.bars(rung.ceilings, rung.share, "kernel 3 on an H200").alt
+    for c in rung.ceilings:
+        assert c.resource in alt and model.percent(c.share) in alt and model.percent(c.low) in alt
+    assert f"Measured: {model.percent(rung.share)}" in alt
+    assert "Measured" not in ceilings.bars(rung.ceilings).alt
+
+
+def slow_and_fast(rate: float) -> Picture:
+    history = [plot.Try({"TS": 8}, rate, True), plot.Try({"TS": 8}, 0.7 * rate, True)]
+    return plot.tries(history, {1: rate, 2: 0.9 * rate}, 1, original=0.6 * rate)
+
+
+PICTURES = {
+    "roofline": lambda: plot.roofline(
+        model.Peaks(60000, 4000), {"kernel 1": (0.25, 900), "kernel 7": (32, 3e4)}, "a GPU"
+    ),
+    "roofline of a slow device": lambda: plot.roofline(
+        model.Peaks(200, 20), {"kernel 1": (0.25, 1.4), "kernel 2": (40, 1.4)}, "a slow device"
+    ),
+    "ladder": lambda: plot.ladder(BOTH, {"a library": 50_000.0}),
+    "ladder of all": lambda: plot.ladder({"NVIDIA H200": dict.fromkeys(catalog, 100.0)}),
+    "tries": lambda: plot.tries(TRIES, {1: 12.0}, 1, original=5.0),
+    "tries of a named kernel": lambda: plot.tries(TRIES, {1: 12.0}, "warp_tiling"),
+    "no tries": lambda: plot.tries([], {}, 1),
+    **{f"tries at {rate} GFLOPS": lambda rate=rate: slow_and_fast(rate) for rate in RATES},
+    "lines": lambda: plot.lines(BOTH, "WPT"),
+    "lines of many": lambda: plot.lines({"a": {x: x + 1.0 for x in range(300)}}, "size"),
+    "ranges": lambda: plot.ranges(
+        {"on": (900.0, 850.0, 920.0), "off": (70.0, 60.0, 75.0)}, 1000.0, ["on"]
+    ),
+    "shares": lambda: plot.shares(RUNS),
+    "bars": lambda: ceilings.bars(explained().ceilings, explained().share, "a title"),
+    "strip": lambda: ceilings.strip({1: 6_000.0, 2: 170_000.0}, 2, {"a library": 51_000}),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_can_be_shown(name):
+    assert_can_be_shown(PICTURES[name]())
+
+
+# Any picture
+
+
+def test_a_description_may_hold_any_sign():
+    alt = 'a < b & "c" > d, 3 × 4'
+    assert ElementTree.fromstring(Picture(2, 1, alt).svg()).get("aria-label") == alt
+
+
+def test_a_notebook_gets_a_png_and_the_words():
+    picture = PICTURES["lines"]()
+    data, metadata = picture._repr_mimebundle_()
+    assert data["image/png"].startswith(b"\x89PNG")
+    assert data["text/plain"] == f"[picture: {picture.alt}]"
+    assert metadata["image/png"]["alt"] == picture.alt
+
+
+def test_numbers_in_words():
+    assert [count(n, "turn") for n in (0, 1, 2)] == ["0 turns", "1 turn", "2 turns"]
+    rates = [short(x) for x in (0.04, 9.96, 99.94, 100, 12345.6)]
+    assert rates == ["0.04", "10.0", "99.9", "100", "12,346"]

@@ -1,0 +1,104 @@
+"""A schedule is legal or refused by name, and its name contains all of it."""
+
+from dataclasses import FrozenInstanceError, fields, replace
+
+import numpy as np
+import pytest
+from configurations import every, warped
+
+from gemmlab import ParameterError
+from gemmlab.catalog import Limits
+from gemmlab.family import Schedule
+from gemmlab.family.precision import PRECISIONS, letter_of
+
+WARPS = Schedule("c", unit="warps", stages=2, unroll=16)
+
+
+def test_schedules_that_differ_have_different_names():
+    schedules = [*every(), *warped()]
+    assert len({s.name for s in schedules}) == len(schedules) == len(set(schedules))
+    others = {"precision": "d", "trans_a": "T", "trans_b": "C", "beta": True, "tile": (64, 32)}
+    others |= {"micro_tile": (2, 4), "depth": 32, "unroll": 2, "load_widths": (1, 2), "stages": 1}
+    others |= {"edges": "rows", "tail": True, "batch": True, "submatrix": True, "unit": "warps"}
+    others |= {"split_k": 2, "store_width": 2}
+    assert set(others) == {field.name for field in fields(Schedule)}
+    names = {WARPS.name, replace(WARPS, unit="items").name}
+    for name, value in others.items():
+        base = WARPS if name in ("split_k", "store_width") else replace(WARPS, unit="items")
+        names.add(replace(base, **{name: value}).name)
+    assert len(names) == 1 + len(others)  # unit="warps" is WARPS itself
+
+
+def test_a_schedule_cannot_be_changed():
+    with pytest.raises(FrozenInstanceError):
+        Schedule().precision = "d"
+
+
+WARPED = {"unit": "warps", "stages": 2, "unroll": 16}
+TENSOR = {"unit": "tensor", "stages": 2, "unroll": 16, "precision": "z"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"precision": "h"}, ["precision", "'h'"]),
+        ({"precision": np.float32}, ["precision"]),
+        ({"trans_a": "C"}, ["trans_a='C'", "'s'"]),
+        ({"precision": "d", "trans_b": "R"}, ["trans_b='R'", "'d'"]),
+        ({"trans_b": 1}, ["trans_b", "1"]),
+        ({"beta": 1}, ["beta", "1"]),
+        ({"beta": True, "batch": True}, ["beta", "batch"]),
+        ({"submatrix": True, "batch": True}, ["submatrix", "batch"]),
+        ({"edges": "all"}, ["edges", "'all'"]),
+        ({"stages": True}, ["stages", "True"]),
+        ({"unit": "warp"}, ["unit", "'warp'"]),
+        ({"unit": "warps"}, ["stages", "1"]),
+        ({"unit": "tensor", "stages": 2}, ["tensor", "'s'", "depth=16", "unroll=4"]),
+        (WARPED | {"micro_tile": (2, 32)}, ["64 columns", "32", "4"]),
+        (WARPED | {"load_widths": (1, 4)}, ["load_widths", "B"]),
+        (TENSOR | {"load_widths": (2, 1)}, ["load_widths", "copy"]),
+        (TENSOR | {"precision": "d", "depth": 24, "unroll": 24}, ["depth=24", "16"]),
+        ({"split_k": 2}, ["split_k=2", "unit"]),
+        ({"split_k": 0}, ["split_k", "0"]),
+        (WARPED | {"split_k": 2, "batch": True}, ["split_k", "batch"]),
+        ({"store_width": 4}, ["store_width=4", "'items'"]),
+        (WARPED | {"store_width": 2}, ["store_width=2", "'s'"]),
+        (WARPED | {"store_width": 4, "beta": True}, ["store_width=4", "beta"]),
+        ({"stages": 0}, ["stages=0", "depth", "unroll", "load_widths"]),
+        ({"stages": 0, "depth": 1, "unroll": 1, "load_widths": (8, 1)}, ["4 rows", "8"]),
+        ({"tile": 64}, ["tile", "64"]),
+        ({"tile": (64, 0)}, ["tile", "(64, 0)"]),
+        ({"tile": (64, 30)}, ["30 columns", "4"]),
+        ({"load_widths": (1.0, 1)}, ["load_widths", "1.0"]),
+        ({"unroll": True}, ["unroll", "True"]),
+        ({"unroll": 3}, ["depth=16", "unroll=3"]),
+        ({"precision": "z", "load_widths": (16, 1)}, ["load_widths", "16", "'z'"]),
+        ({"depth": 2, "unroll": 2, "load_widths": (1, 4)}, ["load_widths", "4", "2", "B"]),
+        ({"tile": (8, 8), "micro_tile": (1, 1), "depth": 4}, ["64 work-items", "8 x 4", "A"]),
+    ],
+    ids=str,
+)
+def test_what_is_not_legal_is_refused_by_name(wrong, named):
+    with pytest.raises(ParameterError) as error:
+        Schedule(**wrong)
+    assert [word for word in named if word not in str(error.value)] == [], str(error.value)
+
+
+def test_limits_of_a_device():
+    small = Limits("a small device", 64, (64, 4, 4), 4096, vector=2)
+    s = Schedule("d", tile=(32, 32), micro_tile=(4, 4), depth=16, load_widths=(4, 1))
+    found = s.problems(small)
+    assert len(found) == 3 and all(small.name in problem for problem in found)
+    assert "8 x 8" in found[0] and f"{s.local_memory:,}" in found[1] and "4 numbers" in found[2]
+    assert s.problems(Limits("roomy", 1024, (1024,) * 3, 2**20)) == []
+    warps = Schedule("d", unit="tensor", stages=2, unroll=16)
+    for missing in ("asynchronous", "warpgroups"):
+        roomy = Limits("roomy", 1024, (1024,) * 3, 2**20, **{missing: False})
+        assert len(warps.problems(roomy)) == 1
+
+
+def test_letters():
+    for letter, name in zip("sdcz", ("float32", "float64", "complex64", "complex128"), strict=True):
+        assert letter_of(name) == letter and PRECISIONS[letter].dtype == np.dtype(name)
+    with pytest.raises(KeyError):
+        letter_of(np.float16)

@@ -1,0 +1,124 @@
+"""The model of many devices, compared with counting block by block."""
+
+from itertools import product
+
+import pytest
+
+from lessons import cluster
+from lessons.cluster import Cluster, Cut
+
+
+def counted(cut: Cut) -> list[float]:
+    """Elements that each device receives, with every element of A, B and C looked at.
+
+    Blocks of A are shared evenly by the devices of a grid's row, those of B by the devices of a column, those of C by
+    the devices along k.
+    """
+    found = []
+    for i, j, step in product(range(cut.rows), range(cut.columns), range(cut.depth)):
+        a = {(r, c) for r in part(cut.m, cut.rows, i) for c in part(cut.k, cut.depth, step)}
+        b = {(r, c) for r in part(cut.k, cut.depth, step) for c in part(cut.n, cut.columns, j)}
+        c = {(r, c) for r in part(cut.m, cut.rows, i) for c in part(cut.n, cut.columns, j)}
+        own_a = {
+            (r, c)
+            for r, c in a
+            if c in part(cut.k // cut.depth, cut.columns, j, cut.k // cut.depth * step)
+        }
+        own_b = {
+            (r, c)
+            for r, c in b
+            if r in part(cut.k // cut.depth, cut.rows, i, cut.k // cut.depth * step)
+        }
+        own_c = {
+            (r, c)
+            for r, c in c
+            if r in part(cut.m // cut.rows, cut.depth, step, cut.m // cut.rows * i)
+        }
+        found.append(len(a - own_a) + len(b - own_b) + len(own_c) * (cut.depth - 1))
+    return found
+
+
+def part(size: int, parts: int, which: int, start: int = 0) -> range:
+    return range(start + size // parts * which, start + size // parts * (which + 1))
+
+
+@pytest.mark.parametrize("grid", [(1, 1, 1), (4, 1, 1), (1, 2, 1), (2, 2, 1), (1, 1, 3), (2, 3, 2)])
+def test_what_a_cut_moves_is_what_can_be_counted(grid):
+    cut = Cut(24, 36, 48, *grid, element_bytes=8)
+    assert counted(cut) == pytest.approx([cut.moved_bytes / 8] * cut.devices)
+    assert cut.flops * cut.devices == 2 * 24 * 36 * 48
+
+
+def test_one_device_holds_everything_and_moves_nothing():
+    cut = Cut(10, 20, 30)
+    assert cut.moved_bytes == 0
+    assert cut.held_bytes == 4 * (10 * 30 + 30 * 20 + 10 * 20)
+
+
+def test_a_square_grid_moves_least():
+    moved = {r: Cut(4096, 4096, 4096, r, 64 // r).moved_bytes for r in (1, 2, 4, 8, 16, 32, 64)}
+    assert min(moved, key=moved.__getitem__) == 8
+    assert (
+        cluster.near_square(64) == (8, 8)
+        and cluster.near_square(12) == (3, 4)
+        and cluster.near_square(7) == (1, 7)
+    )
+
+
+def test_panels_take_less_memory_than_whole_blocks():
+    cut = Cut(4096, 4096, 4096, 4, 4)
+    assert cut.panel_bytes(128) < cut.held_bytes
+    assert cut.panel_bytes(4096) > cut.held_bytes
+
+
+@pytest.mark.parametrize(
+    ("given", "bound"),
+    [
+        (Cluster(1000, 1e9), "multiplying"),
+        (Cluster(1e9, 1), "receiving"),
+        (Cluster(1e9, 1e9, 0, 1), "handing out"),
+    ],
+)
+def test_the_slowest_part_is_what_it_takes(given, bound):
+    """With overlap the total lies between the longest part and the sum of all."""
+    times = cluster.summa(Cut(4096, 4096, 4096, 2, 2), 256, given)
+    parts = times[1:]
+    assert times.bound == bound
+    assert max(parts) <= times.total <= sum(parts)
+    assert times.total == pytest.approx(max(parts), rel=0.1)
+
+
+def test_a_product_stops_to_scale():
+    found = cluster.efficiency(
+        cluster.scaling(16384, [1, 4, 16, 64, 256, 1024], 512, Cluster(50_000, 25, 1e-5, 5000))
+    )
+    assert (
+        found[1] > 0.99
+        and list(found.values()) == sorted(found.values(), reverse=True)
+        and found[1024] < 0.1
+    )
+
+
+def test_what_summa_refuses():
+    with pytest.raises(ValueError, match="depth of this grid is 2"):
+        cluster.summa(Cut(8, 8, 8, 1, 1, 2), 4, Cluster(1, 1))
+    with pytest.raises(ValueError, match="panel must be 1 or more"):
+        cluster.summa(Cut(8, 8, 8), 0, Cluster(1, 1))
+
+
+@pytest.mark.parametrize("grid", [(1, 1, 1), (8, 1, 1), (2, 4, 1), (2, 2, 4)])
+def test_a_picture_of_a_cut_says_what_it_costs(grid):
+    alt = cluster.draw_cut(Cut(4096, 4096, 4096, *grid)).alt
+    assert f"{grid[0]} x {grid[1]} x {grid[2]}" in alt and "receives" in alt
+
+
+def test_a_step_of_summa_says_which_it_is():
+    assert "Step 5 of 8" in cluster.draw_step(2, 4, 8, 5).alt
+    with pytest.raises(ValueError, match="step must be from 1 to 4, not 5"):
+        cluster.draw_step(2, 2, 4, 5)
+
+
+@pytest.mark.parametrize(("bandwidth", "word"), [(1e6, "throughout"), (0.1, "receiving")])
+def test_a_picture_of_scaling_says_where_it_stops_and_why(bandwidth, word):
+    times = cluster.scaling(8192, [1, 4, 16, 64], 512, Cluster(1000, bandwidth))
+    assert word in cluster.draw_scaling(times, "a test").alt

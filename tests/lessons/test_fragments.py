@@ -1,0 +1,91 @@
+"""Chapters 18 and 19: which elements lanes hold, and in which order they multiply."""
+
+import numpy as np
+import pytest
+
+from gemmlab import check, model
+from gemmlab.bench import records
+from lessons import comparison, tensors
+
+
+def test_lanes_hold_each_element_once():
+    for name, rows, cols in (("a", 16, 8), ("b", 8, 8), ("sum", 16, 8)):
+        spots = [spot for lane in range(32) for spot in tensors.held(lane)[name]]
+        assert sorted(spots) == [(r, c) for r in range(rows) for c in range(cols)]
+
+
+def test_eight_instructions_fill_a_lane_s_patch():
+    """Rows 4g to 4g + 3, columns 8t to 8t + 7: the table in the kernel's header."""
+    for lane in range(32):
+        g, t = divmod(lane, 4)
+        mine = sorted(spot for number in range(8) for spot in tensors.computed(lane, number))
+        assert mine == [(m, n) for m in range(4 * g, 4 * g + 4) for n in range(8 * t, 8 * t + 8)]
+        for number in range(8):
+            j, i = divmod(number, 2)
+            m, n = 4 * g + 2 * i, 8 * t + j
+            assert tensors.computed(lane, number) == [
+                (m, n),
+                (m, n + 4),
+                (m + 1, n),
+                (m + 1, n + 4),
+            ]
+
+
+def test_instructions_with_our_numbers_multiply():
+    """Lanes fetch 4 neighbours of step t or t + 4; what they give to the instruction is the product's block."""
+    a, b = check.exact_inputs(32, 32, 8)
+    c = np.full((32, 32), np.nan)
+    for number in range(8):
+        j, i = divmod(number, 2)
+        left, right = np.full((16, 8), np.nan), np.full((8, 8), np.nan)
+        for lane in range(32):
+            g, t = divmod(lane, 4)
+            mine = tensors.held(lane)
+            fetched_a = [a[4 * g : 4 * g + 4, t + 4 * h] for h in (0, 1)]
+            fetched_b = [b[t + 4 * h, 4 * g : 4 * g + 4] for h in (0, 1)]
+            for register, spot in enumerate(mine["a"]):
+                left[spot] = fetched_a[register // 2][2 * i + register % 2]
+            for register, spot in enumerate(mine["b"]):
+                right[spot] = fetched_b[register][j]
+        for row, col in np.ndindex(16, 8):
+            c[tensors.in_block(row, col, number)] = left[row] @ right[:, col]
+    assert (c == a @ b).all()
+
+
+@pytest.mark.parametrize(
+    ("pad", "turns"), [(0, 16), (4, 8), (8, 4), (16, 8), (32, 16), (12, 8), (24, 4)]
+)
+def test_a_pad_of_eight_needs_the_fewest_turns(pad, turns):
+    assert tensors.turns(pad) == tensors.turns(pad, 32) == turns
+    for quarter in range(4):
+        text = tensors.banks(pad, quarter)
+        assert len(text.splitlines()) == 5 and text.startswith("bank     0   4")
+        lanes = [word for line in text.splitlines()[1:] for word in line.split()[3:] if word != "."]
+        assert sorted(map(int, lanes)) == list(range(8 * quarter, 8 * quarter + 8))
+        columns = zip(*(line.split()[3:] for line in text.splitlines()[1:]), strict=True)
+        floats = [first + i for first in tensors.loaded(pad, quarter).values() for i in range(4)]
+        assert max(sum(word != "." for word in column) for column in columns) == model.turns(floats)
+
+
+def test_fragments_say_what_a_lane_computes():
+    said = "With instruction 3 it computes these elements of C: (6, 9); (6, 13); (7, 9); (7, 13)"
+    assert tensors.fragments(5, 3).alt.endswith(said)
+
+
+def test_every_element_of_b_has_a_position_in_local_memory():
+    said = [tensors.laid(k, n).alt for k in (0, 3, 4) for n in (0, 5)]
+    assert [int(alt.split("float ")[1].split()[0]) for alt in said] == [0, 20, 3, 23, 520, 540]
+
+
+def test_comparisons_say_the_recorded_shares():
+    file = next(file for file in records.recorded() if file.get("errors"))
+    rows = file["side_by_side"]
+    versus, precisions = (draw(rows, title=file["title"]).alt
+                          for draw in (comparison.versus, comparison.precisions))  # fmt: skip
+    assert f"on {file['title']}" in versus and f"on {file['title']}" in precisions
+    for row in rows:
+        for name, key in (("float32", "auto"), ("tf32x3", "tf32x3"), ("tf32", "tf32")):
+            if key in row:
+                percent = 100 * np.median(row[key]) / np.median(row["cublas"])
+                assert f"{name} {percent:.0f}%" in precisions or "tf32x3" not in row
+        assert f": {100 * np.median(row['auto']) / np.median(row['cublas']):.0f}%" in versus

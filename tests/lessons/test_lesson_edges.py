@@ -1,0 +1,111 @@
+"""Strategies for sizes that are not whole tiles: what they cost, and what was recorded of them."""
+
+import numpy as np
+import pyopencl.array as cla
+import pytest
+
+import gemmlab
+from gemmlab import check
+from gemmlab.family import selection
+from lessons import edges
+
+DIRECT = {"RX": 4, "RY": 2, "RK": 1, "WIDTH": 4, "GX": 2, "GY": 4}
+WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WIDTH": 1}
+BLOCKS = {"TSM": 16, "TSN": 8, "TSK": 8, "WPTM": 4, "WPTN": 2, "WIDTH": 2}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "params", "sizes"),
+    [
+        (1, {"TS": 8}, (64, 64, 9)),
+        (3, {"TS": 8, "WPT": 2}, (33, 64, 32)),
+        (5, {"TS": 8, "TSK": 8, "WPT": 2}, (33, 31, 65)),
+        (10, BLOCKS, (32, 16, 8)),
+        (10, BLOCKS, (33, 16, 8)),
+        (11, DIRECT | {"TRANSPOSED": 0}, (32, 64, 5)),
+        (11, DIRECT | {"TRANSPOSED": 1}, (32, 64, 5)),
+        (12, {"TS": 8, "WPT": 2}, (33, 31, 65)),
+        ("warp_tiling", WARPS | {"GROUPS": 0}, (33, 31, 65)),
+        ("warp_tiling", WARPS | {"GROUPS": 3}, (33, 31, 65)),
+    ],
+)
+def test_the_cost_in_launches_is_what_a_product_launches(kernel, params, sizes, some_device):
+    params = gemmlab.catalog[kernel].complete(params)
+    launches, more = edges.cost(kernel, params, *sizes)
+    result = gemmlab.measure(kernel, *sizes, params=params, device=some_device, repeats=1)
+    assert (launches == 1) == (more == 0)
+    assert set(result.passes_ms) >= {"gemm"} and launches >= len(result.passes_ms)
+    assert (launches == 1) == (list(result.passes_ms) == ["gemm"])
+    if kernel in (11, "warp_tiling"):  # one launch each of what there is
+        assert launches == len(result.passes_ms)
+        copied = "transpose" in result.passes_ms
+        assert more == 4 * (
+            sizes[1] * sizes[2] * copied + params.get("GROUPS", 0) * (2 * 32 * 32 + 1)
+        )
+
+
+def test_splitting_is_the_product(device):
+    for m, n in ((70, 90), (64, 64), (10, 100), (64, 70)):
+        a, b = check.exact_inputs(m, n, 40)
+        parts = edges.split(*(cla.to_device(device.queue, x) for x in (a, b)), tile=(32, 32))
+        c = np.block([[part.get() for part in across] for across in parts])
+        assert check.exact(c, a, b).ok
+        assert sum(len(across) for across in parts) <= 4
+
+
+def test_the_recorded_strategies_are_whole():
+    recorded = edges.recorded()
+    assert any("H200" in title for title in recorded)
+    for title, ways in recorded.items():
+        sizes = set(ways["pad"])
+        assert sizes >= set(range(1000, 1101, 7)), title
+        for way, results in ways.items():
+            assert set(results) == sizes and all(
+                r["ok"] and r["gflops"] > 0 for r in results.values()
+            ), (title, way)
+
+
+def test_padding_was_recorded_with_the_tiles_of_the_table():
+    """Chapter 13 counts work-groups by the table's tiles; the record has the memory that these take."""
+    row = next(row for row in selection.table()["nvidia"]["pad"] if row["size"] == 1024)
+    for size in (1021, 1028):
+        found = edges.recorded()["NVIDIA H200"]["pad"][size]
+        memory = edges.cost(row["kernel"], row["params"], size, size, size)[1]
+        assert (found["kernel"], found["bytes"]) == (row["kernel"], memory)
+
+
+def test_recorded_sizes_are_cut_into_neighbourhoods(monkeypatch):
+    """So that a chart has no line across sizes that were not measured; a record with more of them gives more charts."""
+    rates = {size: {"gflops": float(size)} for size in (4000, 1440, 1007, 1000, 1448)}
+    monkeypatch.setattr(edges, "recorded", lambda: {"a card": {"pad": rates, "guard": rates}})
+    found = edges.neighbourhoods("a card")
+    assert [sorted(near["guard"]) for near in found] == [[1000, 1007], [1440, 1448], [4000]]
+    assert found[1]["pad"] == {1440: 1440.0, 1448: 1448.0}
+
+
+def test_shares_are_of_the_best_rate_of_a_device():
+    found = edges.shares(1000, 1100)
+    assert set(found) == {"AutoGEMM", "pad", "guard", "shift", "auto", "split"}
+    ours = [
+        share for way, by_size in found.items() if way != "AutoGEMM" for share in by_size.values()
+    ]
+    for one in (ours, found["AutoGEMM"].values()):
+        assert max(one) == pytest.approx(100) and min(one) > 0
+    assert all(1000 <= size <= 1100 for by_size in found.values() for size in by_size)
+    rates = edges.recorded()["NVIDIA H200"]
+    assert found["pad"][1021] / found["guard"][1049] == pytest.approx(
+        rates["pad"][1021]["gflops"] / rates["guard"][1049]["gflops"]
+    )
+
+
+def test_what_has_no_such_sizes_is_left_out():
+    assert "AutoGEMM" not in edges.shares(4000, 4200) and "pad" in edges.shares(4000, 4200)
+    assert edges.shares(1, 2) == {}
+
+
+def test_what_autogemm_published_at_sizes_that_do_not_suit_its_tiles():
+    """At 8 beyond a multiple of 16 about 63 % of the rate at multiples of 96, its largest tile."""
+    found = edges.shares(1440, 1632)["AutoGEMM"]
+    ragged = [share for size, share in found.items() if size % 16 == 8]
+    whole = [share for size, share in found.items() if size % 96 == 0]
+    assert sum(ragged) / len(ragged) / (sum(whole) / len(whole)) == pytest.approx(0.63, abs=0.02)

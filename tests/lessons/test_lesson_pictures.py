@@ -1,0 +1,88 @@
+"""Every picture of the lessons can be shown, at the settings that chapters have and at extreme ones."""
+
+import pytest
+
+from gemmlab import model, simulate
+from gemmlab.bench import explained, records
+from gemmlab.family import split, tiles
+from lessons import (
+    cluster,
+    comparison,
+    divergence,
+    family,
+    hardware,
+    issue,
+    schedules,
+    tensors,
+    tf32,
+    warps,
+    waterfall,
+)
+from pictures import assert_can_be_shown
+
+PEAKS = model.Peaks(1000, 100)
+CLUSTER = cluster.Cluster(1000, 0.1)
+LAUNCHES = split.cut((250, 270, 64), tiles.complete_tile({"TSM": 64, "TSN": 64}))
+
+
+def side_by_side() -> dict:
+    return next(file for file in records.recorded() if file.get("errors"))
+
+
+PICTURES = {
+    "banks": lambda: hardware.banks(range(0, 32 * 16, 16)),
+    "banks of 8 bytes": lambda: hardware.banks(range(0, 32 * 17, 17), 8, "Kernel 5: "),
+    "occupancy": lambda: hardware.occupancy(model.H200, 256, 117, 17408),
+    "occupancy of none": lambda: hardware.occupancy(model.K40M, 256, 300, 0),
+    "occupancy of many": lambda: hardware.occupancy(model.H200, 32, 16, 0),
+    "shifts": lambda: hardware.shifts(11, 14, 4, 4),
+    "time line": lambda: schedules.timeline(8, 3, 2, 2, 4),
+    "time line of many": lambda: schedules.timeline(32, 3, 2, 1, 4),
+    "stages": lambda: schedules.stages(12, 5, 2, 4),
+    "waiting": lambda: schedules.waiting(4, 2, 3),
+    "shares": lambda: schedules.shares(9, 12, 6),
+    "shares of one": lambda: schedules.shares(1, 6, 3),
+    "divergence": lambda: divergence.draw("B", 100, 50, 70, 16),
+    "issue": lambda: issue.draw(simulate(2, 16, 16, 16, {"TS": 8}), 4),
+    "issue of many": lambda: issue.draw(simulate(2, 16, 16, 16, {"TS": 8}), 12, shown=3),
+    "criteria": lambda: family.draw_criteria(
+        family.criteria((64, 64, 8), (64, 64), (4, 4), PEAKS, 8), "a device"
+    ),
+    "choices": lambda: family.draw_choices((8, 16), (8, 16), [["x", "y"], ["y", "y"]], "here"),
+    "launches": lambda: family.draw_launches(LAUNCHES),
+    "launches with times": lambda: family.draw_launches(
+        LAUNCHES, {"none": 1.0, "rows": 0.5, "columns": 0.25, "both": 0.125}
+    ),
+    "fragments": lambda: tensors.fragments(5, 3),
+    "laid": lambda: tensors.laid(7, 7),
+    **{f"bits of {x}": lambda x=x: tf32.draw_bits(x) for x in (*tf32.NUMBERS, -2.5, 1e-20)},
+    "errors": lambda: tf32.draw_errors(
+        {"one": {8: 1e-3, 64: 1e-3}}, {"one": {64: 5e-4}, "theirs": {64: 1e-6}}
+    ),
+    "block": lambda: warps.block(8, 8, 8),
+    "narrow block": lambda: warps.block(4, 4, 16, 1, lane=31),
+    "order": lambda: warps.order(16, 32, 132, 4),
+    "versus": lambda: comparison.versus(side_by_side()["side_by_side"], "NVIDIA H200"),
+    "precisions": lambda: comparison.precisions(
+        side_by_side()["side_by_side"], side_by_side()["errors"], "NVIDIA H200"
+    ),
+    "cut": lambda: cluster.draw_cut(cluster.Cut(4096, 4096, 4096, 2, 2, 4)),
+    "a device alone": lambda: cluster.draw_cut(cluster.Cut(4096, 4096, 4096)),
+    "step of SUMMA": lambda: cluster.draw_step(2, 4, 8, 5),
+    "scaling": lambda: cluster.draw_scaling(
+        cluster.scaling(8192, [1, 4, 16, 64], 512, CLUSTER), "a test"
+    ),
+    "waterfall": lambda: waterfall.draw(
+        {"first": 5000.0, "second": 30000.0, "third": 20000.0},
+        {"second": "local memory: 20 % to 80 %"},
+        {"a library": 25000.0},
+    ),
+    "under ceilings": lambda: waterfall.under_ceilings(
+        [explained.rung(2), explained.rung(3)], {"a library": 51_000}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_can_be_shown(name):
+    assert_can_be_shown(PICTURES[name]())

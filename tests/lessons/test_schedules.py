@@ -1,0 +1,142 @@
+"""Time lines, the order of tiles, and shifted tiles: rules, formulas, descriptions."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lessons import hardware, schedules
+from pictures import words
+
+
+@pytest.mark.parametrize(
+    ("schedule", "end", "busy"),
+    [((4, 3, 2), 20, 40), ((4, 3, 2, 2), 14, 57), ((4, 3, 2, 1, 3), 27, 89), ((1, 1, 3), 4, 75)],
+)
+def test_a_time_line_says_when_it_is_done(schedule, end, busy):
+    picture = schedules.timeline(*schedule)
+    assert picture.alt.endswith(f"done after {end}, computing {busy}% of the time")
+    spans = schedules.spans(*schedule)
+    assert sorted(map(int, words(picture))) == sorted(span.tile for span in spans)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 12), st.integers(1, 9), st.integers(1, 9))
+def test_two_stages_are_two_buffers(tiles, copy, multiply):
+    """With two stages it is chapter 09's time line; more stages never take longer."""
+    alts = [schedules.stages(tiles, copy, multiply, stages).alt for stages in (2, 3, 4)]
+    ends = [float(alt.split("after ")[1].split(",")[0]) for alt in alts]
+    assert ends[0] == max(s.end for s in schedules.spans(tiles, copy, multiply, buffers=2))
+    assert ends == sorted(ends, reverse=True) and ends[-1] >= copy + tiles * multiply
+
+
+def test_stages_hide_a_long_copy():
+    """With four, three copies are under way from the start."""
+    two, four = (schedules.stages(3, 8, 2, stages).alt for stages in (2, 4))
+    assert two == "2 stages: done after 26, multiplying 23% of the time"
+    assert four == "4 stages: done after 14, multiplying 43% of the time"
+
+
+@pytest.mark.parametrize(
+    ("warps", "waits", "busy"), [(1, True, "50%"), (1, False, "86%"), (2, True, "92%")]
+)
+def test_warps_that_wait_leave_gaps(warps, waits, busy):
+    assert f"busy {busy}" in schedules.waiting(2, 2, warps, waits).alt
+
+
+def test_shares_say_what_is_idle_and_what_is_cut():
+    said = "one work-group per tile leaves 38% idle, equal shares 0%; tiles cut: 1, 2, 3"
+    picture = schedules.shares(5, 8, 4)
+    assert picture.alt.endswith(said)
+    assert words(picture) == list("04123") + list("01122334")
+    assert schedules.shares(4, 8, 4).alt.endswith("0% idle, equal shares 0%; tiles cut: none")
+
+
+TIMES = st.integers(0, 24).map(lambda eighths: eighths / 8)  # sums of these have no rounding errors
+SCHEDULES = (st.integers(1, 9), TIMES, TIMES, st.sampled_from((1, 2)), st.integers(1, 5))
+
+
+def end(*schedule):
+    return max(span.end for span in schedules.spans(*schedule))
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(*SCHEDULES[:3])
+def test_the_end_for_one_group_by_formula(tiles, load, compute):
+    assert end(tiles, load, compute) == tiles * (load + compute)
+    assert end(tiles, load, compute, 2) == load + (tiles - 1) * max(load, compute) + compute
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(*SCHEDULES)
+def test_a_time_line_keeps_the_rules(tiles, load, compute, buffers, groups):
+    spans = schedules.spans(tiles, load, compute, buffers, groups)
+    at = {(s.group, s.what, s.tile): s for s in spans}
+    every = itertools.product(range(groups), ("load", "compute"), range(tiles))
+    assert set(at) == set(every) and len(spans) == len(at)
+    for s in spans:
+        assert s.start >= 0 and s.end - s.start == (load if s.what == "load" else compute)
+    computes = sorted((s.start, s.end) for s in spans if s.what == "compute")
+    assert all(a[1] <= b[0] for a, b in itertools.pairwise(computes))  # one group at a time
+    for g, tile in itertools.product(range(groups), range(tiles)):
+        assert at[g, "load", tile].end <= at[g, "compute", tile].start
+        if tile:
+            assert at[g, "compute", tile - 1].end <= at[g, "compute", tile].start
+        if (
+            tile >= buffers
+        ):  # a buffer is free when its last tile is computed; with one, a group never does both
+            assert at[g, "compute", tile - buffers].end <= at[g, "load", tile].start
+        if (
+            buffers == 2 and tile
+        ):  # and no sooner than it must: it is asked for when the tile before is begun
+            assert at[g, "load", tile].start == at[g, "compute", tile - 1].start
+        if buffers == 1 and tile:
+            assert at[g, "load", tile].start == at[g, "compute", tile - 1].end
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(*SCHEDULES)
+def test_more_buffers_or_more_groups_never_cost_time(tiles, load, compute, buffers, groups):
+    last = end(tiles, load, compute, buffers, groups)
+    assert end(tiles, load, compute, 2, groups) <= end(tiles, load, compute, 1, groups)
+    assert end(tiles, load, compute, buffers, groups + 1) * groups <= last * (
+        groups + 1
+    )  # for the same work
+    assert last >= load + groups * tiles * compute  # nothing beats computing all the time
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 40))
+def test_every_tile_has_one_place_in_the_order(rows, columns, order):
+    places = [schedules.ordered(tile, rows, columns, order) for tile in range(rows * columns)]
+    assert sorted(places) == list(itertools.product(range(rows), range(columns)))
+    bands = [row // order for row, _ in places]
+    assert bands == sorted(bands)  # one band of `order` rows after the other
+    for _, band in itertools.groupby(places, key=lambda place: place[0] // order):
+        down = [(column, row) for row, column in band]
+        assert down == sorted(down)  # in it down a column, then on to the next
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 30), st.integers(0, 30))
+def test_shifted_tiles_are_inside_and_own_every_element_once(rows, cols, more_rows, more_cols):
+    m, n = rows + more_rows, cols + more_cols
+    owned = np.zeros((m, n), int)
+    for top, left, up, over in hardware.shifted(m, n, rows, cols):
+        assert 0 <= top <= m - rows and 0 <= left <= n - cols
+        assert 0 <= up < rows and 0 <= over < cols
+        owned[top + up : top + rows, left + over : left + cols] += 1
+    assert (owned == 1).all()
+
+
+def test_shifted_tiles_need_a_whole_tile():
+    with pytest.raises(ValueError, match="3 x 8 is less than a tile of 4 x 4"):
+        hardware.shifted(3, 8, 4, 4)
+
+
+@pytest.mark.parametrize("bad", [{"tiles": 0}, {"buffers": 3}, {"groups": 0}])
+def test_nonsense_for_the_time_line_is_an_error(bad):
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        schedules.spans(**{"tiles": 4, "load": 3, "compute": 2, **bad})

@@ -1,0 +1,155 @@
+"""Chapter 18: the numbers of TF32 in NumPy."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from gemmlab import check
+from gemmlab.bench import records
+from lessons import tf32
+
+FLOATS = st.floats(2.0**-100, 2.0**126, width=32).flatmap(lambda x: st.sampled_from([x, -x]))
+
+
+def side() -> dict:
+    return next(file for file in records.recorded() if file.get("errors"))
+
+
+@pytest.fixture(scope="module")
+def binade() -> np.ndarray:
+    """Every float32 from 1 to 2."""
+    return (np.arange(2**23, dtype=np.uint32) + np.float32(1).view(np.uint32)).view(np.float32)
+
+
+def test_nearest_is_nearest_for_every_fraction(binade):
+    """On a grid of steps of 2^-10; of two that are equally near, the larger."""
+    big = tf32.nearest(binade)
+    assert not (big.view(np.uint32) & 0x1FFF).any()
+    assert (big == np.floor(binade.astype(np.float64) * 1024 + 0.5) / 1024).all()
+    assert np.array_equal(tf32.nearest(-binade), -big)
+    assert (tf32.cut(binade) == np.floor(binade.astype(np.float64) * 1024) / 1024).all()
+
+
+def test_two_parts_hold_all_but_a_float_s_last_bit(binade):
+    big, small = tf32.parts(binade)
+    lost = binade.astype(np.float64) - big - small
+    assert not ((big.view(np.uint32) | small.view(np.uint32)) & 0x1FFF).any()
+    assert set(np.unique(np.abs(lost))) == {0, 2.0**-23}
+    assert np.mean(lost == 0) == pytest.approx(0.75, abs=0.001)
+    assert np.array_equal((binade - big).astype(np.float64), binade.astype(np.float64) - big), (
+        "the rest is a float"
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(FLOATS)
+def test_parts_of_any_number_that_can_be_split(x):
+    x = np.float32([x])
+    big, small = tf32.parts(x)
+    assert not ((big.view(np.uint32) | small.view(np.uint32)) & 0x1FFF).any()
+    assert abs(float(x[0]) - float(big[0]) - float(small[0])) <= 2.0**-22 * abs(float(x[0]))
+    assert abs(small[0]) <= 2.0**-11 * abs(big[0])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.floats(-(2.0**100), 2.0**100))
+def test_cutting_goes_toward_zero(x):
+    assume(abs(x) > 2.0**-120)
+    down = float(tf32.toward_zero(np.float64([x]))[0])
+    assert abs(down) <= abs(x) and abs(x - down) < 2.0**-23 * abs(x) and down * x > 0
+    assert abs(x) < abs(float(np.nextafter(np.float32(down), np.float32(np.copysign(np.inf, x)))))
+
+
+def test_numbers_that_cannot_be_split():
+    """Why `range.cl` looks for them."""
+    with np.errstate(invalid="ignore"):
+        big, small = tf32.parts(np.float32([np.inf, 3.4028e38]))
+        assert np.isinf(big).all() and np.isnan(small[0]) and np.isinf(small[1])
+    x = np.float32(np.float32(1.2345678) * 2.0 ** np.arange(-130, -99))
+    big, small = tf32.parts(x)
+    lost = np.abs(x - big.astype(np.float64) - small) / x
+    assert lost[-1] <= 2.0**-22 and lost[0] > 2.0**-14
+
+
+@pytest.mark.parametrize("kind", ("normal", "uniform"))
+@pytest.mark.parametrize("k", (8, 64, 500, 1023))
+def test_products_are_within_their_bounds(kind, k):
+    """Truncated sums of three instructions for 8 steps, each off by less than 2^-23 of what it holds."""
+    a, b = check.random_inputs(20, 30, k, seed=k, kind=kind)
+    exact, size = (
+        x.astype(np.float64) @ y for x, y in ((a, b.astype(np.float64)), (np.abs(a), np.abs(b)))
+    )
+    steps = -(-k // tf32.STEP)
+    for parts, loss in ((1, 2.0**-10 + 2.0**-22), (2, 2.0**-20)):
+        for every in (0, 1, 2, 8):
+            c = tf32.product(a, b, parts, every)
+            assert (np.abs(c - exact) <= (loss + 6 * steps * 2.0**-23) * size).all(), (parts, every)
+    assert check.accuracy(tf32.product(a, b), a, b).ok and check.accuracy(tf32.chain(a, b), a, b).ok
+
+
+def test_exact_inputs_are_exact_in_one_part_and_two():
+    a, b = check.exact_inputs(16, 24, 400)
+    for parts in (1, 2):
+        for every in (0, 1, 3):
+            for truncating in (True, False):
+                assert check.exact(tf32.product(a, b, parts, every, truncating), a, b).ok
+    assert check.exact(tf32.chain(a, b), a, b).ok
+
+
+def test_errors_are_in_the_order_that_the_chapter_says():
+    found = {}
+    for k in (1024, 4096):
+        a, b = check.random_inputs(32, 32, k, kind="normal")
+        ways = {"one": tf32.product(a, b, 1), "stay": tf32.product(a, b, 2, 0), "chain": tf32.chain(a, b),
+                "moved": tf32.product(a, b, 2, 1), "rounded": tf32.product(a, b, 2, 0, truncating=False)}  # fmt: skip
+        found[k] = {name: tf32.relative_error(c, a, b) for name, c in ways.items()}
+    low, high = found.values()
+    assert high["moved"] < high["rounded"] < high["chain"] < high["stay"] < high["one"]
+    growth = {name: high[name] / low[name] for name in high}
+    assert growth["one"] == pytest.approx(1, rel=0.1) and growth["stay"] == pytest.approx(
+        4, rel=0.15
+    )
+    assert growth["chain"] == pytest.approx(2, rel=0.2) and growth["moved"] == pytest.approx(
+        2, rel=0.2
+    )
+
+
+def test_the_model_is_near_what_was_recorded():
+    """At K = 4096, standard normal: within a third of the H200's."""
+    row = next(e for e in side()["errors"] if e["inputs"] == "normal" and e["m"] == e["k"] == 4096)
+    a, b = check.random_inputs(48, 48, 4096, kind="normal")
+    assert tf32.relative_error(tf32.product(a, b, 1), a, b) == pytest.approx(row["tf32"], rel=1 / 3)
+    assert tf32.relative_error(tf32.chain(a, b), a, b) == pytest.approx(row["cublas"], rel=1 / 3)
+    best = [tf32.relative_error(tf32.product(a, b, 2, every), a, b) for every in (1, 2, 8)]
+    assert min(best) / 2 < row["tf32x3"] < 2 * max(best)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((3,), "parts_of must be 1 or 2, not 3"),
+        ((0,), "parts_of must be 1 or 2, not 0"),
+        ((2, -1), "every must be a non-negative whole number, not -1"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, said):
+    a = np.ones((8, 8), np.float32)
+    with pytest.raises(ValueError, match=said):
+        tf32.product(a, a, *arguments)
+
+
+@pytest.mark.parametrize("x", [*tf32.NUMBERS, -2.5, 1e-20, 1.9997559])
+def test_a_picture_of_bits_says_what_is_lost(x):
+    value = np.float32(tf32.NUMBERS.get(x, x))
+    big, small = (float(part) for part in tf32.parts(value))
+    said = "nothing is lost" in tf32.draw_bits(x).alt
+    assert said == (float(value) - big - small == 0)
+
+
+def test_a_picture_of_errors_says_what_was_measured():
+    picture = tf32.draw_errors({"one": {8: 1e-3}, "two": {8: 1e-7, 64: 4e-7}}, {"two": {64: 5e-7}})
+    assert picture.alt.startswith("Error by K. one, modelled: 8 1.0e-03; two, modelled: 8 1.0e-07")
+    assert picture.alt.endswith("two, measured: 64 5.0e-07")
+    one, two, measured = picture.axes[0].lines
+    assert two.get_color() == measured.get_color() != one.get_color()

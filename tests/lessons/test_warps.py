@@ -1,0 +1,83 @@
+"""Chapters 15 and 17: the block of a warp, the order of tiles, equal shares."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gemmlab import catalog, model
+from lessons import schedules, warps
+
+BLOCKS = [(p, q, rows) for p in (4, 8) for q in (4, 8) for rows in (4, 8, 16) if p * rows <= 128]
+
+
+@pytest.mark.parametrize(("p", "q", "rows"), BLOCKS)
+def test_a_warp_holds_one_compact_block(p, q, rows):
+    """The header's picture: blocks of 4 x 4, lanes down the rows first, as often as WPTM/4 and WPTN/4."""
+    r = warps.replayed(15, p, q, rows)
+    assert r.ok, r.verdict
+    held = warps.owners(r)
+    columns = 32 // rows
+    assert set(held) == {(m, n) for m in range(rows * p) for n in range(columns * q)}
+    assert all(lane == m // 4 % rows + n // 4 % columns * rows for (m, n), lane in held.items())
+
+
+@pytest.mark.parametrize(("p", "q", "rows"), BLOCKS)
+def test_vectors_save_loads_and_a_compact_block_saves_turns(p, q, rows):
+    for name, mine, lanes in (("Atile", p, rows), ("Btile", q, 32 // rows)):
+        loads, turns, floats = warps.fetched(warps.replayed(15, p, q, rows), name)
+        assert (loads, floats) == (mine // 4, mine * lanes)
+        assert turns == loads * (1 if name == "Btile" else 4 if rows == 16 else 2)
+        assert warps.fetched(warps.replayed(15, p, q, rows, LWIDTH=1), name) == (mine, mine, floats)
+        assert warps.fetched(warps.replayed(10, p, q, rows), name)[:2] == (mine, mine)
+
+
+def test_what_a_warp_fetches_is_what_the_catalog_says():
+    """Loads per multiply-add of kernel 15, four floats each, are those of its record."""
+    for p, q in ((4, 4), (8, 4), (8, 8)):
+        r = warps.replayed(15, p, q)
+        floats = sum(4 * warps.fetched(r, name)[0] for name in ("Atile", "Btile"))
+        assert floats / (p * q) == model.loads(15, r.params)["local"]
+
+
+def test_the_picture_of_a_block_says_what_the_run_fetched():
+    alt = warps.block(4, 4, 8, lane=5).alt
+    assert "Kernel 10: 4 + 4 loads, 4 + 4 turns, 64 + 8 floats" in alt
+    assert "Kernel 15: 1 + 1 loads, 2 + 1 turns, 32 + 16 floats" in alt
+
+
+def test_the_picture_of_an_order_says_what_a_wave_wants():
+    said = "the first 132 of 32 x 64 tiles want 8 rows of tiles of A and 17 columns"
+    assert said in warps.order(32, 64, 132, 8).alt
+    assert "the first 6 of 2 x 3 tiles want 2 rows" in warps.order(2, 3, 132, 1).alt
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(1, 20), st.integers(1, 20), st.integers(1, 40))
+def test_pieces_are_the_line_each_step_once(tiles, steps, groups):
+    cut = schedules.pieces(tiles, steps, groups)
+    assert len(cut) == groups
+    line = [
+        (tile, first + i) for parts in cut for tile, first, number in parts for i in range(number)
+    ]
+    assert line == [(tile, step) for tile in range(tiles) for step in range(steps)]
+    lengths = [sum(part[2] for part in parts) for parts in cut]
+    assert max(lengths) - min(lengths) <= 1
+    # what the kernel's memory for pieces relies on: a group cuts two tiles at most, its first and its last
+    assert all(number == steps for parts in cut for _, _, number in parts[1:-1])
+    waves, equal = schedules.idle(tiles, steps, groups)
+    assert 0 <= equal <= waves + 1e-12 < 1
+
+
+def test_pieces_of_the_header():
+    """The kernel's header draws three tiles for four groups."""
+    assert schedules.pieces(3, 4, 4) == [
+        [(0, 0, 3)],
+        [(0, 3, 1), (1, 0, 2)],
+        [(1, 2, 2), (2, 0, 1)],
+        [(2, 1, 3)],
+    ]
+    assert schedules.pieces(1, 8, 4) == [[(0, 2 * group, 2)] for group in range(4)]
+    assert schedules.pieces(2, 3, 2) == [[(0, 0, 3)], [(1, 0, 3)]]
+    assert catalog["warp_tiling"].workspace(
+        catalog["warp_tiling"].defaults | {"GROUPS": 3}
+    ) == 3 * (2 * 128 * 64 + 1)

@@ -1,0 +1,176 @@
+"""The record of candidates is continued and renewed; `fit.py` recovers constants from a record."""
+
+import json
+
+import calls
+import fit
+import numpy as np
+import pytest
+import record
+import record_candidates
+from conftest import lacking
+
+from gemmlab.catalog import NARROW
+from gemmlab.family import choice, ranking
+from gemmlab.family.candidates import KERNELS
+
+TILE = {"LINES": 2, "ROWS": 0, "TSK": 64, "WPT": 1, "WIDTH": 1}
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """Two shapes, with two candidates each."""
+
+    def two(device, sizes, precision="float32"):
+        return [("narrow", tuple((TILE | {"GROUPS": groups}).items())) for groups in (0, 2)]
+
+    shapes = [(2, 40, 100), (1, 33, 130)]
+    monkeypatch.setattr(record_candidates, "shapes", lambda random: shapes[:random])
+    monkeypatch.setattr(record_candidates.candidates, "candidates", two)
+    peak = type("Peaks", (), {"gflops": 1000.0})
+    monkeypatch.setattr(record_candidates, "peaks", lambda device: peak)
+
+
+def test_the_recorded_shapes_are_not_those_of_comparisons():
+    found = record_candidates.shapes()
+    assert len(found) == len(set(found)) >= record_candidates.RANDOM
+    assert set(record_candidates.PROMISED) < set(found)
+    for seed in range(4):
+        compared = calls.random_shapes(60, seed, calls.MOST_FLOPS["GPU"])
+        assert not {shape for shape in compared if min(shape) > 64} & set(found)
+
+
+def test_the_range_check_is_timed(any_device, monkeypatch):
+    monkeypatch.setattr(calls, "BUSY", 512)
+    bench, precisions = record_candidates.Bench(any_device), []
+    elements, microseconds = bench.range_check(16)
+    assert elements == 2 * 16**2 and 0 < microseconds < 1e7
+
+    def matmul(*operands, precision, **options):
+        precisions.append(precision)
+
+    monkeypatch.setattr(record_candidates, "matmul", matmul)
+    assert bench.call_with_range_check() > 0
+    assert {*precisions} == {"tf32"} and len(precisions) > calls.CALLS
+
+
+@pytest.mark.system
+def test_a_record_is_continued_and_renewed(any_device, tiny, tmp_path):
+    path = tmp_path / "candidates.json"
+    command = ["candidates", str(path), "--device", str(any_device.index)]
+    record.main([*command, "--random", "1"])
+    first = json.loads(path.read_text())
+    assert [s["sizes"] for s in first["shapes"]] == [[40, 2, 100]]
+    assert first["kernels"] == [["narrow", TILE | {"GROUPS": g}] for g in (0, 2)]
+    (one,) = first["shapes"]
+    runs = one["float32"]["runs"]
+    assert {run[0] for run in runs} == {0, 1} and one["float32"]["failed"] == []
+    assert all(0 < least <= median < 1e7 and launches == 1 for _, least, median, launches in runs)
+    record.main([*command, "--random", "2"])
+    both = json.loads(path.read_text())
+    assert len(both["shapes"]) == 2 and both["shapes"][0] == one
+    both["shapes"][0]["float32"]["runs"] = [[0, 1e9, 1e9, 1]]
+    path.write_text(json.dumps(both))
+    record.main([*command, "--random", "2", "--again", "narrow"])
+    renewed = json.loads(path.read_text())
+    for shape in renewed["shapes"]:
+        assert {run[0] for run in shape["float32"]["runs"]} == {0, 1}
+        assert all(run[1] < 1e9 for run in shape["float32"]["runs"])
+    path.write_text(json.dumps(renewed | {"device": {"device": "another"}}))
+    with pytest.raises(ValueError, match="another"):
+        record.main([*command, "--random", "2"])
+
+
+def made(units: int = 20) -> tuple[dict, dict]:
+    """A record in which every time follows from constants, and these constants."""
+    rng = np.random.default_rng(0)
+    chip = ranking.Chip(1e-12, 1e-12, 5e-6, 1e-7, units)
+    kernels, texts = [], {}
+    for lines in (2, 4, 8):
+        constants = ranking.Constants(4e-6, 5e-7, 1e-6 * lines, 5e-7 * lines, 2e-6, 1e-7)
+        for groups in (0, 20, 40):
+            params = TILE | {"LINES": lines, "GROUPS": groups}
+            kernels.append(["narrow", params])
+            texts[ranking.text_of((NARROW.number, tuple(params.items())))] = constants
+    shapes = []
+    for _ in range(60):
+        m, n, k = (
+            int(x) for x in np.exp(rng.uniform(np.log((50, 1, 50)), np.log((5000, 8, 5000))))
+        )
+        runs = []
+        for number, (_, params) in enumerate(kernels):
+            taken = (NARROW.number, tuple(params.items()))
+            time = ranking.seconds(
+                ranking.work(taken, (m, n, k)), texts[ranking.text_of(taken)], chip
+            )
+            time *= float(np.exp(rng.normal(0, 0.02)))
+            runs.append([number, 1e6 * time, 1e6 * time, 1])
+        shapes.append({"sizes": [m, n, k], "float32": {"runs": runs}, "cublas_us": [10.0, 10.0]})
+    device = {"device": "made up", "platform": "NVIDIA CUDA", "driver": "1.0", "units": units}
+    record = {"device": device, "date": "2026-11-23", "kernels": kernels, "shapes": shapes}
+    looks = {"range_us": [[100, 20.0], [10**6, 30.0], [10**7, 120.0]], "range_call_us": 100.0}
+    return record | looks, texts
+
+
+@pytest.fixture
+def scipy():
+    try:
+        import scipy.optimize  # noqa: F401
+    except ImportError:
+        lacking("SciPy is not installed")
+
+
+def test_constants_are_recovered(tmp_path, monkeypatch, capsys, scipy):
+    """From times with a spread of 2 %, well enough to choose as the times themselves would."""
+    record, texts = made()
+    file, table = tmp_path / "record.json", tmp_path / "choice.json"
+    file.write_text(json.dumps(record))
+    table.write_text(json.dumps({"gpu": {"device": "another", "texts": []}}))
+    monkeypatch.setattr(fit, "judged", lambda record: {"mean": 1.0})
+    fit.main([str(file), str(table)])
+    assert "left out of the fit: {'mean': 1.0}" in capsys.readouterr().out
+    written = json.loads(table.read_text())
+    assert written["gpu"] == {"device": "another", "texts": []}
+    found = written["nvidia"]
+    assert found["date"] == record["date"] and found["commands"]
+    start, element, host = found["check"]
+    assert 5e3 < start < 3e4 and 5 < 1e3 * element < 20
+    assert start + host == pytest.approx(1e5, rel=1e-3)
+    chip = ranking.Chip(**{name: 1e-9 * ns for name, ns in found["chip"].items()}, units=20)
+    own = {
+        (KERNELS[name], tuple(params.items())): ranking.Constants(*(1e-9 * ns for ns in constants))
+        for name, params, constants, _ in found["texts"]
+    }
+    assert {text[0] for text in own} == {NARROW.number} and own.keys() <= texts.keys()
+    errors = []
+    for row in fit.timed(record):
+        text = ranking.text_of(row.choice)
+        if row.best > 0.5 * row.seconds and text in own:
+            errors.append(np.log(ranking.seconds(row.work, own[text], chip) / row.seconds))
+    assert np.median(np.abs(errors)) < 0.1
+
+
+def test_the_choice_is_judged_by_shapes_that_were_left_out(scipy):
+    record, _ = made()
+    record["shapes"] = record["shapes"][:24]
+    found = fit.judged(record, folds=2)
+    assert found["shapes"] == 24 and found["mean_cublas"] > 0
+    assert 0.9 < found["mean"] <= 1 and found["least"] > 0.5
+
+
+def test_the_recorded_constants_are_those_of_the_record():
+    """Each text of the table was recorded, and the table says how good its choice is."""
+    folder = choice.sources.folder("results")
+    entry = json.loads((folder / "choice.json").read_text(encoding="utf-8"))["nvidia"]
+    record = json.loads((folder / "nvidia_h200_candidates.json").read_text(encoding="utf-8"))
+    recorded = {
+        ranking.text_of((KERNELS[name], tuple(params.items())))
+        for name, params in record["kernels"]
+    }
+    assert {
+        (KERNELS[name], tuple(params.items())) for name, params, *_ in entry["texts"]
+    } <= recorded
+    assert entry["device"] == record["device"]["device"] and entry["held_out"]["shapes"] == len(
+        record["shapes"]
+    )
+    assert entry["held_out"]["mean"] > 0.9

@@ -1,0 +1,201 @@
+"""`tools/tune.py` finds what is fastest and right, loses nothing, and keeps the rest of a table."""
+
+import dataclasses
+import json
+from math import prod
+
+import pytest
+import tune
+
+from gemmlab.catalog import Limits, catalog
+from gemmlab.family import selection, split
+from gemmlab.family.pace import Pace, microseconds
+from gemmlab.family.precision import PRECISIONS
+from gemmlab.family.tiles import DEFAULTS, by_rule, complete_tile
+
+SMALL = complete_tile({"TSM": 16, "TSN": 16, "TSK": 8, "WPTM": 2, "WPTN": 2})
+LONG = complete_tile({"TSM": 32, "TSN": 8, "TSK": 8, "WPTM": 2, "WPTN": 2})
+ILLEGAL = complete_tile({"TSM": 30})
+
+
+# Kernels
+
+
+def test_the_search_finds_the_fastest_and_never_a_wrong_one(any_device):
+    """On a made-up device that likes kernel 7 with WIDTH 2, and on which kernel 9 fails."""
+    rated = []
+
+    def rate(setting, sizes):
+        kernel, params = setting
+        rated.append(str(setting))
+        assert sizes == (512, 512, 512)
+        if kernel == 9:
+            return 0.0
+        width, side = abs(params.get("WIDTH", 2) - 2), abs(params.get("TSM", 64) - 64)
+        return (160 if kernel == 7 else 110) - 5 * width - side / 4
+
+    row = tune.best_row(tune.Search(any_device, tries=2), 512, rate)
+    assert row["kernel"] == 7 and row["params"]["WIDTH"] == 2 and row["params"]["TSM"] == 64
+    assert (row["size"], row["gflops"], row["units"]) == (512, 160, any_device.units)
+    assert len(rated) == len(set(rated)), "nothing is rated twice"
+
+
+def test_what_the_table_has_stays_unless_something_is_faster(any_device):
+    sizes = 512, 512, 512
+    known = selection.choose(any_device, sizes, "pad")
+    other = next(kernel for kernel in (3, 6) if kernel != known[0])
+    search = tune.Search(any_device, kernels=[other], tries=2)
+
+    def rate(setting, sizes):
+        return 100.0 if (setting[0], tuple(setting[1].items())) == known else 50.0
+
+    row = tune.best_row(search, 512, rate)
+    assert (row["kernel"], tuple(row["params"].items())) == known and row["gflops"] == 100
+    row = tune.best_row(search, 512, lambda setting, sizes: 200.0 if setting[0] == other else 1.0)
+    assert row["kernel"] == other and row["gflops"] == 200
+
+
+def test_settings_keep_what_the_precision_means(any_device):
+    tried = []
+    search = tune.Search(any_device, "auto", "tf32x3", tries=1, steps=2)
+    row = tune.best_row(
+        search, (64, 64, 32), lambda setting, _: tried.append(setting) or len(tried)
+    )
+    assert row["size"] == [64, 64, 32]
+    assert {kernel for kernel, _ in tried} == {k for k, spec in catalog.items() if spec.tensor}
+    assert all(params["PARTS"] == 2 and params["TENSOR"] == 1 for _, params in tried)
+    assert all(catalog[k].problems(params, any_device.limits) == [] for k, params in tried[1:])
+
+
+@pytest.mark.parametrize(
+    ("size", "edges", "precision", "name"),
+    [
+        (1024, "auto", "float32", "whole"),
+        ((64, 8192, 8191), "auto", "float32", "ragged"),
+        (1024, "pad", "float32", "pad"),
+        (1000, "shift", "float32", "shift"),
+        (1024, "auto", "tf32", "tf32"),
+    ],
+)
+def test_the_list_that_a_row_belongs_to(size, edges, precision, name, any_device):
+    assert tune.Search(any_device, edges, precision).table_list(size) == name
+
+
+def test_kernels_go_into_their_list_and_the_rest_stays(tmp_path, any_device, monkeypatch):
+    monkeypatch.setattr(tune, "best_row", lambda search, size, rate: {"size": size, "new": 1})
+    file, kind = tmp_path / "auto.json", selection.kind(any_device)
+    kept = [{"size": 101, "kernel": 1}, {"size": 1002, "kernel": 1}]
+    known = {kind: {"ragged": kept, "commands": ["before"]}, "other": {"rows": []}}
+    file.write_text(json.dumps(known))
+    options = ["--edges", "auto", "--device", str(any_device.index)]
+    tune.main(["kernels", str(file), "--sizes", "1002,512", *options])
+    found = json.loads(file.read_text())
+    assert [row["size"] for row in found[kind]["whole"]] == [512]
+    assert found[kind]["ragged"] == [kept[0], {"size": 1002, "new": 1}]
+    assert found["other"] == {"rows": []} and len(found[kind]["commands"]) == 2
+
+
+@pytest.mark.system
+def test_a_trial_rates_a_setting(any_device):
+    params = catalog[3].validate({"TS": 16, "WPT": 4})
+    assert tune.by_trial((3, params), (64, 64, 64), any_device) > 0
+    assert tune.by_trial((3, {"TS": 20}), (64, 64, 64), any_device) == 0
+
+
+# Tiles
+
+
+def kinds(device):
+    gpu = Limits("a GPU", 1024, (1024, 1024, 64), 48 * 1024)
+    yield device
+    yield dataclasses.replace(device, kind="GPU", platform="NVIDIA CUDA", limits=gpu, units=132)
+
+
+@pytest.mark.parametrize("letter", PRECISIONS)
+def test_candidates_are_legal_and_the_rule_s_own_comes_first(letter, any_device):
+    for device in kinds(any_device):
+        found = tune.candidates(device, letter)
+        assert len(found) >= 12 and found[0] == by_rule(device, letter, (4096,) * 3)
+        assert len({str(tile) for tile in found}) == len(found)
+        assert all(set(tile) == set(DEFAULTS) for tile in found)
+        assert all(tune.is_legal(device, letter, tile) for tile in found)
+
+
+@pytest.mark.system
+def test_tiles_are_profiled(any_device, tmp_path, monkeypatch):
+    """A tile that is not legal does not count; what is written is a rule for the selection."""
+    file = tmp_path / "family.json"
+    monkeypatch.setattr(tune, "candidates", lambda device, letter: [SMALL, ILLEGAL])
+    device = ["--device", str(any_device.index)]
+    tune.main(["tiles", str(file), "--letter", "s", "--sizes", "32", *device])
+    (entry,) = json.loads(file.read_text()).values()
+    assert len(entry["commands"]) == 1 and entry["device"] == any_device.name
+    (rule,) = entry["s"]
+    assert rule["size"] == 32 and rule["tiles"] == [SMALL] and rule["fallback"] == SMALL
+    assert len(split.launches((64, 64, 64), [rule])) == 1
+    assert len(split.launches((63, 63, 63), [rule])) == 4
+    assert list(tmp_path.iterdir()) == [file], "notes are gone when all is done"
+
+
+def test_a_profile_ranks_tiles_and_continues(any_device, tmp_path, monkeypatch):
+    file, rated = tmp_path / "family.json", []
+
+    def rates(device, letter, tile, sizes):
+        rated.append((sizes, tile["TSM"]))
+        if len(rated) == 3:
+            raise KeyboardInterrupt
+        return (2.0, 1.0, "") if tile == SMALL else (1.0, 2.0, "")
+
+    monkeypatch.setattr(tune, "rates", rates)
+    monkeypatch.setattr(tune, "compile_tiles", lambda *given: None)
+    sizes = [32, (64, 48, 16)]
+    with pytest.raises(KeyboardInterrupt):
+        tune.profile(file, sizes, any_device, "d", [LONG, SMALL])
+    tune.profile(file, sizes, any_device, "d", [LONG, SMALL])
+    assert len(rated) == 5 and len(set(rated)) == 4, "only what was interrupted is done again"
+    (entry,) = json.loads(file.read_text()).values()
+    assert [rule["size"] for rule in entry["d"]] == [32, [64, 48, 16]]
+    for rule in entry["d"]:
+        assert rule["tiles"] == [SMALL, LONG] and rule["fallback"] == LONG
+
+
+def test_a_pace_follows_from_whole_products(any_device, monkeypatch, tmp_path):
+    """Products that take as long as the model says give back the model's numbers."""
+    tile = complete_tile({"TSM": 64, "TSN": 32})
+    known, device = Pace(tile, 2.0, 0.5), dataclasses.replace(any_device, units=132)
+
+    def call_rate(device, letter, sizes, seconds, **options):
+        return 1e-3 * 2 * prod(sizes) / microseconds(known, 8, sizes, device.units)
+
+    monkeypatch.setattr(tune, "call_rate", call_rate)
+    monkeypatch.setattr(tune, "find_device", lambda index: device)
+    monkeypatch.setattr(tune, "warp_tiles", lambda letter: [complete_tile({"TSM": 32}), tile])
+    monkeypatch.setattr(tune, "is_legal", lambda device, letter, tile: True)
+    monkeypatch.setattr(tune, "is_exact", lambda device, letter, tile, sizes: tile["TSM"] == 64)
+    file = tmp_path / "family.json"
+    tune.main(["paces", str(file), "--letter", "d"])
+    (entry,) = json.loads(file.read_text()).values()
+    assert entry["paces"] == {"d": [{"tile": tile, "alone": 2.0, "shared": 0.5}]}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]"])
+@pytest.mark.parametrize("what", [["kernels"], ["tiles", "--letter", "s"]])
+def test_a_file_that_is_no_table_is_refused_before_the_search(what, text, tmp_path, any_device):
+    file = tmp_path / "x.json"
+    file.write_text(text)
+    with pytest.raises(ValueError, match="not a table"):
+        tune.main([*what, str(file), "--sizes", "8"])
+    assert file.read_text() == text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["kernels", "x.json"],
+        ["kernels", "x.json", "--sizes", "8", "--kernels", "auto"],
+        ["tiles", "x.json", "--sizes", "8", "--letter", "x"],
+    ],
+)
+def test_what_makes_no_sense_is_refused(arguments):
+    with pytest.raises(SystemExit):
+        tune.main(arguments)

@@ -1,0 +1,359 @@
+"""Record the device time of every candidate kernel at many shapes, for `fit.py`.
+
+Compiling takes longer than running: all texts are compiled first, on all cores. Then one shape
+after another is timed, on random matrices with the layouts that `matmul` gets from arrays in C
+order.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from math import inf
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import calls
+import common
+import compare
+import numpy as np
+import pyopencl as cl
+from pyopencl.clrandom import PhiloxGenerator
+from tqdm import tqdm
+
+from gemmlab import matmul
+from gemmlab.bench.peaks import peaks
+from gemmlab.blas.plan import Builder, Matrix
+from gemmlab.blas.problem import Layout, Problem
+from gemmlab.catalog import find
+from gemmlab.catalog.spec import tiles_over
+from gemmlab.family import candidates
+from gemmlab.family.selection import Choice
+from gemmlab.opencl.devices import Device, find_device
+from gemmlab.opencl.launch import Kernel
+
+#: M, N, K of the row-major products that the README's claims are about.
+PROMISED = (
+    *((s, s, s) for s in (512, 1000, 1024, 1025, 2047, 2048, 2049, 4095, 4096, 4097, 5000, 8192)),
+    (8192, 64, 8192),
+    (64, 8192, 8192),
+    (256, 256, 65536),
+)
+_SIDES = (16, 32, 64, 100, 128, 192, 200, 256, 300, 384, 500, 640, 768, 1280, 1500, 1536)
+SQUARES = tuple((s, s, s) for s in (*_SIDES, 2500, 3000, 3333, 6144))
+#: One row or column, or a few; random shapes have no side of 1 with all others aligned.
+THIN = (
+    *((1, s, s) for s in (1024, 4096, 8192)),
+    *((s, 1, s) for s in (1024, 4096, 8192)),
+    *((2, 4096, 4096), (4096, 8, 4096), (32, 4096, 4096), (4096, 32, 4096)),
+    *((128, 4096, 4096), (4096, 4096, 128)),
+)
+#: Seed of the random shapes: not one of comparisons, so that the model is judged by shapes it never
+#: saw.
+SEED = 20101
+RANDOM = 240
+#: Of how many random shapes the precisions of tensor cores are recorded.
+TENSOR_SHAPES = 60
+#: Sides of the squares at which the range check of operands for TF32 is timed.
+RANGE_SIDES = (64, 1024, 4096, 8192)
+#: Side of the square whose whole call is timed with that check.
+RANGE_CALL_SIDE = 65
+#: Seconds that timing a candidate at a shape should take.
+PAIR_SECONDS = 0.02
+LEAST_RUNS, MOST_RUNS = 2, 5
+#: A candidate that could at best take so many times as long as the best one so far is skipped.
+HOPELESS = 3.0
+
+
+class Job(NamedTuple):
+    """A candidate at M, N, K of a column-major product."""
+
+    choice: Choice
+    sizes: tuple[int, int, int]
+    precision: str
+
+    @property
+    def text(self) -> tuple:
+        """What has to be compiled: equal for jobs that run the same binary."""
+        kernel, params = self.choice
+        return kernel, tuple(find(kernel).macros(*self.sizes[:2], dict(params)).items())
+
+    @property
+    def entry(self) -> list:
+        """The candidate as it is recorded."""
+        names = {key: name for name, key in candidates.KERNELS.items()}
+        return [names[self.choice[0]], dict(self.choice[1])]
+
+
+def shapes(random: int = RANDOM) -> list[tuple[int, int, int]]:
+    """M, N, K of the row-major products to record, shuffled: any part has all kinds."""
+    drawn = calls.random_shapes(random, SEED, calls.MOST_FLOPS["GPU"])
+    found = list(dict.fromkeys([*PROMISED, *SQUARES, *THIN, *drawn]))
+    np.random.default_rng(SEED).shuffle(found)
+    return [(int(m), int(n), int(k)) for m, n, k in found]
+
+
+def jobs(device: Device, random: int) -> list[list[Job]]:
+    """The candidates of each shape, in the precisions that the device has."""
+    found = []
+    for number, (rows, columns, k) in enumerate(shapes(random)):
+        sizes = (
+            columns,
+            rows,
+            k,
+        )  # a row-major product is the column-major one of the swapped operands
+        precisions = ["float32"]
+        if "tensor" in device.features and number % (1 + random // TENSOR_SHAPES) == 0:
+            precisions += ["tf32", "tf32x3"]
+        found.append(
+            [
+                Job(choice, sizes, precision)
+                for precision in precisions
+                for choice in candidates.candidates(device, sizes, precision)
+            ]
+        )
+    return found
+
+
+def record(
+    device: Device,
+    path: Path,
+    seconds: float = inf,
+    compiling: float = inf,
+    random: int = RANDOM,
+    again: str = "",
+) -> None:
+    """Time the candidates that the file lacks; candidates that no longer exist are removed from it.
+
+    Args:
+        device: a GPU.
+        path: the file to write or to continue; it is up to date even after an interrupt.
+        seconds: begin no more shapes after that time, which includes compiling.
+        compiling: compile no more after that time; what is not compiled is left out.
+        random: how many random shapes.
+        again: the name of a kernel (see `candidates.KERNELS`) whose text has changed; it is timed
+            again.
+
+    Raises:
+        ValueError: for a device without candidates, such as a CPU, and a file of another device.
+    """
+    end, compiled_by = time.monotonic() + seconds, min(seconds, compiling)
+    groups = jobs(device, random)
+    if not all(groups):
+        raise ValueError(f"{device} has no candidates to time; they are for GPUs")
+    data = begin(path, device)
+    recorded = {tuple(shape["sizes"]): shape for shape in data["shapes"]}
+    missing = []
+    for group in groups:
+        shape = recorded.get(group[0].sizes, {})
+        forget(shape, group, data["kernels"], again)
+        missing.append([job for job in group if not has(shape, job, data["kernels"])])
+    missing = [group for group in missing if group]
+    ready = compiled(device, missing, compiled_by)
+    bench = Bench(device)
+    if "tensor" in device.features and "range_call_us" not in data:
+        data["range_us"] = [bench.range_check(side) for side in RANGE_SIDES]
+        data["range_call_us"] = bench.call_with_range_check()
+    saved = time.monotonic()
+    try:
+        for group in tqdm(missing, unit="shape", disable=None):
+            if time.monotonic() > end:
+                break
+            if group[0].sizes not in recorded:
+                recorded[group[0].sizes] = {"sizes": list(group[0].sizes)}
+                data["shapes"].append(recorded[group[0].sizes])
+            bench.shape(recorded[group[0].sizes], [job for job in group if job.text in ready], data)
+            if time.monotonic() > saved + common.SAVE_EVERY:
+                common.save(path, data, ("kernels", "shapes"))
+                saved = time.monotonic()
+    finally:
+        common.save(path, data, ("kernels", "shapes"))
+
+
+def begin(path: Path, device: Device) -> dict[str, Any]:
+    if path.exists():
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data["device"] != device.facts():
+            raise ValueError(
+                f"{path} was recorded on {data['device']}, not on {device.facts()}; "
+                "name another file"
+            )
+        return data
+    note = "runs: number in kernels, least and median microseconds of all launches, launches"
+    peak = round(peaks(device).gflops)
+    return {**common.head(device), "gflops": peak, "note": note, "kernels": [], "shapes": []}
+
+
+def has(shape: dict[str, Any], job: Job, kernels: list) -> bool:
+    """Whether a job was timed, skipped, or failed."""
+    if job.precision not in shape or job.entry not in kernels:
+        return False
+    number, found = kernels.index(job.entry), shape[job.precision]
+    runs = found["runs"] + found["failed"]
+    return number in found["skipped"] or any(number == row[0] for row in runs)
+
+
+def forget(shape: dict[str, Any], group: list[Job], kernels: list, again: str) -> None:
+    """Remove from a recorded shape what is no longer a candidate, and the kernel to time again."""
+    for precision in {job.precision for job in group} & shape.keys():
+        offered = [job.entry for job in group if job.precision == precision]
+        kept = {i for i, entry in enumerate(kernels) if entry in offered and entry[0] != again}
+        found = shape[precision]
+        shape[precision] = {
+            "runs": [run for run in found["runs"] if run[0] in kept],
+            "skipped": [number for number in found["skipped"] if number in kept],
+            "failed": [row for row in found.get("failed", []) if row[0] in kept],
+        }
+
+
+def compiled(device: Device, groups: list[list[Job]], seconds: float) -> set[tuple]:
+    """The texts that the device accepts, compiled in so many seconds; the most frequent ones first.
+
+    On a CPU texts are compiled when they are needed.
+    """
+    texts = Counter(job.text for group in groups for job in group)
+    if device.kind != "GPU":
+        return set(texts)
+    example = {job.text: job for group in groups for job in group}
+    work = [example[text] for text, _ in texts.most_common()]
+    results = common.parallel(
+        partial(accepts, device.index), work, None if seconds == inf else seconds
+    )
+    ready = {job.text for job, accepted in tqdm(results, total=len(work), unit="text") if accepted}
+    print(f"compiled {len(ready)} of {len(texts)} texts")
+    return ready
+
+
+def accepts(index: int, job: Job) -> bool:
+    """Compile what a job needs; whether the device accepts it."""
+    with suppress(RuntimeError, ValueError, cl.Error):
+        build(find_device(index), job)
+        return True
+    return False
+
+
+def build(device: Device, job: Job) -> Kernel:
+    kernel, params = job.choice
+    built = Kernel(find(kernel), dict(params), device, device.context)
+    built.launch(*job.sizes)
+    return built
+
+
+class Bench:
+    """Times candidates, one shape at a time, on random matrices."""
+
+    def __init__(self, device: Device):
+        self.device = device
+        flags = cl.command_queue_properties.PROFILING_ENABLE
+        self.queue = cl.CommandQueue(device.context, device.cl, flags)
+        self._generator = PhiloxGenerator(device.context, seed=0)
+        self._peak = peaks(device).gflops * 1e9
+        self._kernels: dict[Choice, Kernel] = {}
+
+    def shape(self, found: dict[str, Any], group: list[Job], data: dict[str, Any]) -> None:
+        """Add measurements to what is recorded of a shape; and new kernels to the record."""
+        m, n, k = found["sizes"]
+        operands = self._random(m * k), self._random(k * n)
+        for precision in dict.fromkeys(job.precision for job in group):
+            some = [job for job in group if job.precision == precision]
+            times = found.setdefault(precision, {"runs": [], "skipped": [], "failed": []})
+            self._times(times, some, operands, data["kernels"])
+        if "cublas_us" not in found:
+            with suppress(ImportError):
+                seconds = compare.cublas_device_seconds(n, m, k)
+                found["cublas_us"] = [
+                    short(1e6 * min(seconds)),
+                    short(1e6 * float(np.median(seconds))),
+                ]
+
+    def range_check(self, side: int) -> list[float]:
+        """Elements of two square matrices, and microseconds of the device to check their range."""
+        layout = Layout.compact(side, side)
+        matrices = [Matrix(self._random(side**2), layout) for _ in range(2)]
+        queue = cl.CommandQueue(self.device.context, self.device.cl)  # profiling takes time
+
+        builder = Builder(queue, self.device)
+        builder.look_for_unsplittable(*matrices)
+        plan = builder.plan()
+
+        def look() -> None:
+            plan(queue)
+
+        look()  # compiles
+        busy = calls.on_queue(queue, look)
+        return [2 * side**2, short(1e6 * min(calls.device_seconds(busy, 20) for _ in range(3)))]
+
+    def call_with_range_check(self) -> float:
+        """Microseconds of a call in TF32 so small that the host decides, nothing aligned."""
+        queue = cl.CommandQueue(self.device.context, self.device.cl)
+        x = self._generator.normal(queue, (RANGE_CALL_SIDE, RANGE_CALL_SIDE), np.float32)
+        kernel = candidates.TENSOR_CORES
+        call = calls.Contender(partial(matmul, x, x, kernel=kernel, precision="tf32"), queue.finish)
+        call.call()  # compiles
+        return short(1e6 * min(calls.wall_seconds(call, calls.CALLS) for _ in range(3)))
+
+    def _random(self, elements: int) -> cl.Buffer:
+        """So many standard normal numbers on the device."""
+        return self._generator.normal(self.queue, elements, np.float32).base_data
+
+    def _times(self, found: dict[str, list], group: list[Job], operands, kernels: list) -> None:
+        best = min((1e-6 * run[1] for run in found["runs"]), default=inf)
+        for job in sorted(group, key=self._least_seconds):
+            if job.entry not in kernels:
+                kernels.append(job.entry)
+            number = kernels.index(job.entry)
+            if self._least_seconds(job) > HOPELESS * best:
+                found["skipped"].append(number)
+                continue
+            try:
+                seconds, launches = self._seconds(job, operands, best)
+            except (RuntimeError, ValueError, MemoryError, cl.Error) as error:
+                found["failed"].append([number, str(error).splitlines()[0][:120]])
+                continue
+            best = min(best, *seconds)
+            median = float(np.median(seconds))
+            found["runs"].append([number, short(1e6 * min(seconds)), short(1e6 * median), launches])
+
+    def _least_seconds(self, job: Job) -> float:
+        """A bound: no compute unit exceeds its part of the peak, zeros around C included."""
+        kernel, params = job.choice[0], dict(job.choice[1])
+        rows, columns, _ = find(kernel).tiles(params)
+        count = tiles_over(job.sizes[0], rows) * tiles_over(job.sizes[1], columns)
+        units = self.device.units
+        waves = count / units if params.get("GROUPS") else tiles_over(count, units)
+        rate = self._peak * (1 if job.precision == "float32" else 4)
+        return waves * 2 * rows * columns * job.sizes[2] * units / rate
+
+    def _seconds(self, job: Job, operands, best: float) -> tuple[list[float], int]:
+        """Seconds of each run after the first one, and how many launches a run has."""
+        if job.choice not in self._kernels:
+            self._kernels[job.choice] = build(self.device, job)
+        run = self._runner(self._kernels[job.choice], job.sizes, operands)
+        first, launches = run()
+        if first > HOPELESS * best and first > 1e-4:
+            return [first], launches
+        count = int(np.clip(PAIR_SECONDS / first, LEAST_RUNS, MOST_RUNS))
+        return [run()[0] for _ in range(count)], launches
+
+    def _runner(self, kernel: Kernel, sizes, operands) -> Callable[[], tuple[float, int]]:
+        builder = Builder(self.queue, self.device)
+        out = builder.new(Layout.compact(*sizes[:2]))
+        builder.multiply(kernel, Problem.compact(*sizes), operands[0], operands[1], out)
+        plan = builder.plan()
+
+        def run() -> tuple[float, int]:
+            events = plan(self.queue)
+            self.queue.finish()
+            times = [event.profile.end - event.profile.start for _, event in events]
+            return 1e-9 * sum(times), len(times)
+
+        return run
+
+
+def short(value: float) -> float:
+    """Four significant digits."""
+    return float(f"{value:.4g}")
