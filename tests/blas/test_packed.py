@@ -4,6 +4,7 @@ import itertools
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyopencl as cl
@@ -162,7 +163,8 @@ def test_a_wrong_packed_text_is_caught(mistake, cpu, monkeypatch):
         )
 
     assert all_right()
-    monkeypatch.setattr(packed.sources, "read", lambda file: TEXT.replace(old, new))
+    wrong = SimpleNamespace(read=lambda file: TEXT.replace(old, new))
+    monkeypatch.setattr(packed, "sources", wrong)  # for this module alone
     assert not all_right()
 
 
