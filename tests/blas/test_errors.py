@@ -1,4 +1,4 @@
-"""A wrong argument is refused by its name before anything is launched, and a call that fails keeps no memory."""
+"""A wrong argument is refused by name before anything is launched; a failed call leaks nothing."""
 
 import ctypes
 import dataclasses
@@ -32,7 +32,7 @@ def no_launch(monkeypatch):
 
 
 def refused(kind, name, function, *args, **options) -> None:
-    """That a call raises exactly `kind`, with a message that says something about the argument of this name."""
+    """That a call raises exactly `kind`, with a message about the argument of this name."""
     with pytest.raises(Exception) as error:
         function(*args, **options)
     message = str(error.value)
@@ -204,7 +204,7 @@ def test_arrays_that_are_not_on_one_queue(device, no_launch):
 
 
 def test_device_arrays_that_kernels_cannot_read(any_device, no_launch):
-    """PyOpenCL makes arrays of any shape, offset and strides, and a kernel would read, or write, other memory."""
+    """PyOpenCL makes arrays of any offset and strides; a kernel would use other memory."""
     buffer = cl.Buffer(any_device.context, cl.mem_flags.READ_WRITE, 60)
     good = cla.to_device(any_device.queue, np.ones((3, 3), F32))
     for shape, offset, strides in (
@@ -258,7 +258,7 @@ def test_more_than_a_device_or_an_index_can_hold(device, no_launch):
 
 
 def resident() -> int:
-    """Bytes of this process that are in memory now, without what it has freed but not yet given back."""
+    """Bytes of this process in memory now, without what it has freed but not given back."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
