@@ -148,7 +148,8 @@ def test_any_product_is_exact_whatever_its_blocks(cpu, monkeypatch):
 def test_large_products_with_the_blocks_of_the_device(cpu, monkeypatch):
     for turn, (dtype, sizes) in enumerate(itertools.product(
         ("f4", "f8"),
-        ((1203, 1, 310), (1, 1203, 3), (1, 47, 8005), (131, 145, 1100), (70_000, 5, 1), (99, 370, 21)),
+        ((1203, 1, 310), (1, 1203, 3), (1, 47, 8005), (131, 145, 1100), (70_000, 5, 1),
+         (99, 370, 21)),
     )):  # fmt: skip
         if dtype == "f4" or "double" in cpu.features:
             blocks = packed.Blocks.of(cpu, np.dtype(dtype))
