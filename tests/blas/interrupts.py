@@ -1,8 +1,8 @@
-"""Interrupt products at random moments, as Ctrl-C does, and look for memory that a device writes to afterwards.
+"""Interrupt products at random moments, as Ctrl-C does; look for memory that is written to later.
 
     python tests/blas/interrupts.py DEVICE [COUNT] [SEED]
 
-Prints what was found as JSON. It is a program and not a test, since what it looks for can end the process.
+Prints a report as JSON. It is a program, not a test: what it looks for can end the process.
 """
 
 import json
@@ -45,7 +45,7 @@ class Calls:
             )
 
     def canaries(self) -> list[np.ndarray]:
-        """Fresh arrays where freed ones may have been, and the array that the caller kept, all of sevens."""
+        """Fresh arrays where freed ones may have been, and the caller's array, all of sevens."""
         self.out[...] = 7
         return [self.out, *(np.full((self.n, self.n), 7, self.out.dtype) for _ in range(3))]
 
@@ -54,7 +54,7 @@ class Calls:
 
 
 class Timer:
-    """Raises KeyboardInterrupt once, so many seconds after it was armed; a signal that comes late is ignored."""
+    """Raises KeyboardInterrupt once, so many seconds after it was armed; late ones are ignored."""
 
     def __init__(self):
         self.armed = False

@@ -1,4 +1,4 @@
-"""Arrays of every layout inside a frame, in NumPy's memory or on a device: what the tests of whole calls share."""
+"""Arrays of every layout inside a frame, in NumPy's memory or on a device."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Layout:
 
     Attributes:
         columns: column-major instead of row-major.
-        frame: elements before and after the matrix in both of its dimensions: it is part of a larger one.
+        frame: elements before and after the matrix in both dimensions: it is part of a larger one.
         rows, cols: steps in the memory's own rows and columns: 1, -1 or 2.
         batch: step of the first dimension, if there are more than two.
         unaligned: one byte off an element's alignment (NumPy's memory only).
@@ -105,7 +105,7 @@ class Framed:
         )
 
     def holds(self, expected: np.ndarray | None = None) -> bool:
-        """Whether the array has these values, or those of the beginning, and all memory around it is untouched."""
+        """Whether the array has these values, or its first ones, and all around it is untouched."""
         memory = self._memory
         if self._queue is not None and memory.size:
             memory = np.empty_like(memory)
@@ -121,8 +121,10 @@ class Framed:
         return np.array_equal(memory, wanted, equal_nan=True)
 
     def is_readable(self, axis: int) -> bool:
-        """Whether a device array has a contiguous dimension and no negative stride; a vector is a row (0) or a column
-        (1) of one element in that dimension."""
+        """Whether one dimension of a device array is contiguous, and no stride negative.
+
+        A vector is a row (axis 0) or a column (axis 1).
+        """
         shape, strides = list(self.host.shape), [s // self.host.itemsize for s in self.host.strides]
         if len(shape) == 1:
             shape.insert(axis, 1)

@@ -1,4 +1,4 @@
-"""Whole calls: any product is exact, beside NumPy, or refused by the name of the argument that it cannot take."""
+"""Whole calls: any product is exact, or refused by the name of the argument that is to blame."""
 
 from __future__ import annotations
 

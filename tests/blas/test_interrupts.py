@@ -14,7 +14,7 @@ import pytest
 import gemmlab
 from gemmlab.blas import plan, staging
 
-#: A runtime's interrupts in one run; `python tests/blas/interrupts.py DEVICE 20000` makes as many as you like.
+#: Interrupts of a run; `python tests/blas/interrupts.py DEVICE 20000` makes as many as you like.
 COUNT = 4000 if conftest.FULL else 400
 
 
@@ -60,7 +60,7 @@ def test_an_interrupt_right_after_a_launch_waits_for_the_kernel(device, monkeypa
 
 @pytest.mark.parametrize("direction", ["upload", "download", "product"])
 def test_staging_gives_memory_back_only_when_no_thread_uses_it(any_device, monkeypatch, direction):
-    """As for a GPU: copies run on threads, one of which is slow, and the caller is interrupted meanwhile."""
+    """Copies run on threads, one of which is slow, and the caller is interrupted meanwhile."""
     for name, value in (("STRIP", 16), ("STRIPS", 4), ("PIECE", 1000), ("THREADS", 2)):
         monkeypatch.setattr(staging, name, value)
     ring, queue = staging.Staging(any_device.context, any_device.cl), any_device.queue

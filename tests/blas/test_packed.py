@@ -1,9 +1,10 @@
-"""Products on CPUs with A in panels: exact for every block, layout and part of the sum, and nothing outside of C."""
+"""Products on CPUs with A in panels: exact for every block and layout, nothing outside of C."""
 
 import itertools
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyopencl as cl
@@ -22,19 +23,24 @@ from gemmlab.catalog import Limits, sources
 from gemmlab.family.written import View
 
 TEXT = sources.read(packed.FILE)
+#: What follows the loop over adjacent rows of whole panels.
+END = "\n            }\n        }\n    } else {"
 #: Texts that are wrong on purpose: what each of them says instead.
 WRONG = {
-    "a row too few in a panel": ("i < height; i++) {\n                for (int k", "i < height - 1; i++) {\n                for (int k"),
-    "adjacent rows shifted": ("panels[k*MR + i] = A[k*step_a + i];\n            }\n        }\n    } else {",
-                              "panels[k*MR + i] = A[k*step_a + (i + 1) % MR];\n            }\n        }\n    } else {"),
-    "panels apart": ("panels += k0*(long)PADDED(M) + m*depth", "panels += k0*(long)PADDED(M) + m*KC"),
-    "a step of k dropped": ("k < depth; k++) {\n                    const VECTOR", "k < depth - 1; k++) {\n                    const VECTOR"),
+    "a row too few in a panel": ("i < height; i++) {\n                for (int k",
+                                 "i < height - 1; i++) {\n                for (int k"),
+    "adjacent rows shifted": (f"A[k*step_a + i];{END}", f"A[k*step_a + (i + 1) % MR];{END}"),
+    "panels apart": ("panels += k0*(long)PADDED(M) + m*depth",
+                     "panels += k0*(long)PADDED(M) + m*KC"),
+    "a step of k dropped": ("k < depth; k++) {\n                    const VECTOR",
+                            "k < depth - 1; k++) {\n                    const VECTOR"),
     "a column read twice": ("min(n + J, N - 1)", "min(n + J, max(0, N - 2))"),
     "the sum so far forgotten": ("first && k0 == 0", "k0 == 0"),
     "the second vector first": ("{c0_0, c0_1}", "{c0_1, c0_0}"),
     "stored behind C": ("j < min(NR, N - n)", "j < NR"),
     "a column not stored": ("j < min(NR, N - n)", "j < min(NR, N - n) - 1"),
-    "rows behind C": ("const int height = min(MR, M - m);\n                for", "const int height = MR;\n                for"),
+    "rows behind C": ("const int height = min(MR, M - m);\n                for",
+                      "const int height = MR;\n                for"),
     "beta alone": ("beta*C0[", "1*C0["),
 }  # fmt: skip
 
@@ -47,7 +53,7 @@ def cpu(device):
 def strided(
     x: np.ndarray, by_rows: bool, gap: int, frame: int, around: float
 ) -> tuple[np.ndarray, int, int, int]:
-    """Memory with a matrix in it, row-major or column-major; the offset, and the distances of rows and columns."""
+    """Memory with a matrix in it; its offset, and the distances of its rows and columns."""
     y = x if by_rows else x.T
     memory = np.full(2 * frame + y.shape[0] * (y.shape[1] + gap), around, x.dtype)
     ld = y.shape[1] + gap
@@ -58,8 +64,10 @@ def strided(
 def is_right(
     device, blocks: packed.Blocks, sizes, alpha, beta, seed: int, monkeypatch, units: int = 2
 ) -> bool:
-    """Whether a product is exact and changes nothing around C, for operands and results of layouts that `seed` draws;
-    NaN around the operands and in C's memory."""
+    """Whether a product is exact and changes nothing around C.
+
+    `seed` draws values and layouts. NaN is around the operands and in C's memory.
+    """
     (m, n, k), rng, dtype = sizes, np.random.default_rng(seed), blocks.dtype
     a, b, c0 = (
         whole((m, k), seed, dtype),
@@ -118,7 +126,7 @@ def products(draw):
 
 
 def test_any_product_is_exact_whatever_its_blocks(cpu, monkeypatch):
-    """Widths of vectors, depths, layouts with gaps, alpha and beta, C0 in C's place, and sums in parts."""
+    """Widths of vectors, depths, gaps, alpha and beta, C0 in C's place, and sums in parts."""
 
     @settings(
         max_examples=600 if FULL else 150,
@@ -139,7 +147,9 @@ def test_any_product_is_exact_whatever_its_blocks(cpu, monkeypatch):
 
 def test_large_products_with_the_blocks_of_the_device(cpu, monkeypatch):
     for turn, (dtype, sizes) in enumerate(itertools.product(
-        ("f4", "f8"), ((1203, 1, 310), (1, 1203, 3), (1, 47, 8005), (131, 145, 1100), (70_000, 5, 1), (333, 370, 21))
+        ("f4", "f8"),
+        ((1203, 1, 310), (1, 1203, 3), (1, 47, 8005), (131, 145, 1100), (70_000, 5, 1),
+         (99, 370, 21)),
     )):  # fmt: skip
         if dtype == "f4" or "double" in cpu.features:
             blocks = packed.Blocks.of(cpu, np.dtype(dtype))
@@ -162,7 +172,8 @@ def test_a_wrong_packed_text_is_caught(mistake, cpu, monkeypatch):
         )
 
     assert all_right()
-    monkeypatch.setattr(packed.sources, "read", lambda file: TEXT.replace(old, new))
+    wrong = SimpleNamespace(read=lambda file: TEXT.replace(old, new))
+    monkeypatch.setattr(packed, "sources", wrong)  # for this module alone
     assert not all_right()
 
 

@@ -1,4 +1,4 @@
-"""What a plan launches is the list of passes on paper, and the memory that is counted is what is made for them."""
+"""What a plan launches are the passes on paper, and its memory is that of the footprint."""
 
 import dataclasses
 import itertools
@@ -42,7 +42,7 @@ def launched(monkeypatch) -> list[str]:
 
 @pytest.mark.parametrize("number", KERNELS)
 def test_the_plan_is_what_is_launched(number, some_device):
-    """For random sizes and layouts: the passes are the steps, and the memory of the steps is the footprint's."""
+    """For random sizes and layouts."""
     rng, spec, params = random.Random(number), catalog[number], SMALL[number]
     kernel = Kernel(spec, params, some_device, some_device.context)
     smallest = spec.minimum_sizes(spec.complete(params))
@@ -116,7 +116,7 @@ def test_an_operand_is_read_in_one_way_or_in_two(rows, cols, order, trans, any_d
 
 
 def test_layouts_and_factors_that_need_no_pass(some_device, launched):
-    """A generated kernel does everything in one launch; a kernel of the ladder transposes only what it must."""
+    """A generated kernel needs one launch; one of the ladder transposes only what it must."""
     a, b, c = whole((64, 32), 0, "c8"), whole((32, 96), 1, "c8"), whole((64, 96), 2, "c8")
     for ta, tb in itertools.product((0, 1, 2), repeat=2):
         x, y = (
@@ -143,7 +143,7 @@ def test_layouts_and_factors_that_need_no_pass(some_device, launched):
     (130, 66, 16, {"TRANSPOSED": 1}),
 ])  # fmt: skip
 def test_two_transposed_operands_need_no_pass(m, n, k, params, some_device, monkeypatch, launched):
-    """On a GPU "auto" multiplies them in the opposite order, and stores the transpose of the result."""
+    """On a GPU "auto" multiplies them in the opposite order, and stores the transpose."""
     small = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "TRANSPOSED": 0, **params}
     chosen = "warp_tiling", tuple(catalog["warp_tiling"].complete(small).items())
     monkeypatch.setattr(routes.choice, "choose", lambda *call: chosen)
@@ -177,7 +177,8 @@ def test_a_batch_on_paper():
 
 def test_a_batch_is_one_launch_if_its_matrices_are_at_equal_distances(some_device, launched):
     for left, right, launches in (
-        ((3, 5, 4), (3, 4, 6), 1), ((3, 5, 4), (4, 6), 1), ((2, 3, 5, 4), (2, 3, 4, 6), 1), ((2, 3, 5, 4), (3, 4, 6), 2)
+        ((3, 5, 4), (3, 4, 6), 1), ((3, 5, 4), (4, 6), 1),
+        ((2, 3, 5, 4), (2, 3, 4, 6), 1), ((2, 3, 5, 4), (3, 4, 6), 2),
     ):  # fmt: skip
         launched.clear()
         matmul(
@@ -204,7 +205,7 @@ def test_a_batch_of_whole_tiles_is_one_launch_of_the_ladder(number, some_device,
 
 
 def test_a_batch_of_warp_tiles(any_device, launched):
-    """It takes any sizes whose rows its vectors divide; others go through padded copies, one by one."""
+    """It takes any sizes whose rows its vectors divide; others are padded, one by one."""
     params = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "TRANSPOSED": 0, "ASYNC": 0}
     for (m, n, k), launches in (((32, 32, 16), 1), ((35, 44, 19), 1), ((35, 43, 19), 3)):
         for left, right in (((3, m, k), (3, k, n)), ((m, k), (3, k, n))):

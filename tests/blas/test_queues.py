@@ -1,4 +1,4 @@
-"""Device arrays are multiplied on their own queue, without waiting; what is remembered and held stays bounded."""
+"""Device arrays are multiplied on their own queue, without waiting; what is kept is bounded."""
 
 import gc
 from concurrent.futures import ThreadPoolExecutor
@@ -95,8 +95,10 @@ def test_repeated_calls_are_right_whatever_changes_between_them(device):
 
 
 def test_threads_share_kernels_plans_and_queues(device):
-    """Small and large NumPy arrays, device arrays of one queue and of several: a plan's kernels have one set of
-    arguments, which one thread at a time may set."""
+    """NumPy arrays, and device arrays of one queue and of several.
+
+    A plan's kernels have one set of arguments, which one thread at a time may set.
+    """
     small, large = (whole((21, 30)), whole((30, 17), 1)), (whole((150, 160)), whole((160, 140), 1))
     shared = cl.CommandQueue(device.context)
 

@@ -1,4 +1,4 @@
-"""NumPy operands through pinned memory, in strips: forced on CPUs, too, with tiny pieces and strips."""
+"""NumPy operands through pinned memory, in strips: forced on CPUs, too, with tiny pieces."""
 
 import dataclasses
 import itertools
@@ -17,8 +17,10 @@ LADDER = {"kernel": 3, "params": {"TS": 16, "WPT": 4}}
 
 @pytest.fixture
 def staged(monkeypatch):
-    """A device's stand-in with memory of its own, through which every product is staged: in up to four strips of 16
-    rows or more, by pieces of 1000 bytes and two threads."""
+    """A stand-in for a device that does not share the host's memory: every product is staged.
+
+    There are up to four strips of at least 16 rows, pieces of 1000 bytes, and two threads.
+    """
     monkeypatch.setattr(
         staging, "staging_for", lambda device, *arrays: staging.staging_of(device.context, device)
     )
@@ -55,7 +57,7 @@ def test_every_layout(staged, device):
 
 @pytest.mark.parametrize("by_strips", [True, False])
 def test_other_types_batches_vectors_and_gemm(by_strips, staged, any_device, monkeypatch):
-    """In strips where that is possible; otherwise, and for small products, by the driver's copies."""
+    """In strips where possible, or by the driver's copies."""
     if not by_strips:
         monkeypatch.setattr(staging, "staging_for", lambda *_: None)
     options = {"device": staged(any_device)}

@@ -1,4 +1,4 @@
-"""How much of this package a product passes through: few enough files and functions to read them all."""
+"""How much of this package a product passes through: little enough to be read."""
 
 import sys
 
@@ -52,7 +52,8 @@ def test_the_walk_of_a_product(side, capsys):
     with capsys.disabled():
         for title, (files, functions) in zip(("first", "later"), (walks[0], walks[2]), strict=True):
             print(
-                f"\n{title} product of {side} on {device}: {len(files)} files, {len(functions)} functions"
+                f"\n{title} product of {side} on {device}: "
+                f"{len(files)} files, {len(functions)} functions"
             )
             print("  " + ", ".join(files) + "\n  " + " ".join(functions))
     first, later = BOUNDS[side]

@@ -1,7 +1,8 @@
-"""One case for Oclgrind, which runs this file:  oclgrind --data-races ... python sanitiser_child.py CASE
+"""One case for Oclgrind:  oclgrind --data-races ... python sanitiser_child.py CASE
 
-CASE is JSON: a `job` ("gemm", "transpose", "turn", "pad", "block", "unpad", "range" or "axpby"), its `sizes`, and
-for "gemm" the `kernel`, its `params`, and perhaps another `source`. Prints "right" or what is wrong with the result.
+CASE is JSON: a `job` ("gemm", "transpose", "turn", "pad", "block", "unpad", "range" or "axpby"),
+its `sizes`, and for "gemm" the `kernel`, its `params`, and perhaps another `source`. Prints "right"
+or what is wrong with the result.
 """
 
 import json
@@ -22,7 +23,7 @@ build.OPTIONS += ("-cl-opt-disable",)
 
 
 def upload(device, x: np.ndarray) -> Matrix:
-    """A column-major copy in a buffer of exactly its size, so that one element too far is out of bounds."""
+    """A column-major copy in a buffer of exactly its size: one element more is out of bounds."""
     flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
     return Matrix(
         cl.Buffer(device.context, flags, hostbuf=np.ascontiguousarray(x.T)),

@@ -1,4 +1,4 @@
-"""Compiling: errors that show the line, texts that are no such kernel, and kernels that refuse what they would misread."""
+"""Compiling: errors that show the line, and kernels that refuse what they would misread."""
 
 import pickle
 import tempfile
@@ -91,7 +91,7 @@ def test_a_failed_build_leaves_no_file(device, monkeypatch, tmp_path):
 
 
 def test_a_work_group_that_the_compiled_kernel_cannot_take(device, monkeypatch):
-    """CL_KERNEL_WORK_GROUP_SIZE may be less than what the device allows: known only after building."""
+    """CL_KERNEL_WORK_GROUP_SIZE may be less than the device allows: known after building."""
     init = build.Built.__init__
 
     def limited(self, *args):
