@@ -7,9 +7,9 @@ import numpy as np
 
 import gemmlab
 from gemmlab import check, model, simt
-from gemmlab.bench import landscape, records
 from gemmlab.catalog import sources
-from gemmlab.family import Schedule, split, tiles, write
+from gemmlab.generate import Schedule, split, tiles, write
+from gemmlab.measurement import landscape, records
 from gemmlab.simt import views
 from gemmlab.widgets import board
 from lessons import cluster, divergence, edges, rates, schedules, tf32

@@ -10,7 +10,7 @@ import patient
 import pytest
 
 from gemmlab.caches import Notes, clear_caches
-from gemmlab.family import choice
+from gemmlab.generate import choice
 from gemmlab.opencl.devices import devices
 from gemmlab.worker import client
 

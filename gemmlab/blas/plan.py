@@ -21,10 +21,10 @@ from pyopencl.tools import ImmediateAllocator, MemoryPool
 from ..caches import cached
 from ..catalog import sources
 from ..catalog.spec import round_up, tiles_over
-from ..family import Schedule, tiles
-from ..family.precision import letter_of
-from ..family.tiles import Lying
-from ..family.written import Gemm, View, written
+from ..generate import Schedule, tiles
+from ..generate.precision import letter_of
+from ..generate.tiles import Lying
+from ..generate.written import Gemm, View, written
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
 from ..opencl.launch import INDEX_LIMIT, Kernel, whole
@@ -376,7 +376,7 @@ class Builder:
             alpha, beta: numbers of the builder's type.
             before: the buffer of C0 and how it lies (an `Operand`), or None where beta is 0. C0 may be C itself.
             out: M x N, compact; overwritten.
-            params: all parameters of the tile (see `gemmlab.family.tiles`); those that suit the sizes by default.
+            params: all parameters of the tile (see `gemmlab.generate.tiles`); those that suit the sizes by default.
             batch: several products instead of one; their results follow each other in `out`.
         """
         sizes, layouts = problem[:3], (problem.a.lying, problem.b.lying)

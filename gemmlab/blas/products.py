@@ -17,7 +17,7 @@ import pyopencl as cl
 import pyopencl.array as cla
 
 from ..caches import cached
-from ..family import choice
+from ..generate import choice
 from ..opencl.devices import Device
 from . import staging
 from .arrays import (
@@ -428,10 +428,10 @@ def matmul(
         out: where to write the result: an array of its shape and type, on the same side and queue, that shares no
             memory with a or b. A NumPy array may have any layout, a device array needs one contiguous dimension;
             where it has gaps, the result is copied into it.
-        kernel: "auto" for the best known kernel at that size (see `gemmlab.family`), "family" for a kernel that the
+        kernel: "auto" for the best known kernel at that size (see `gemmlab.generate`), "family" for a kernel that the
             family writes, "packed" for one with packed operands (on processors, float32 and float64; "auto" takes it
             there), or for float32 the number or name of a kernel of the catalog.
-        params: the kernel's parameters; for "family" those of `gemmlab.family.tiles.DEFAULTS`. C is computed as its
+        params: the kernel's parameters; for "family" those of `gemmlab.generate.tiles.DEFAULTS`. C is computed as its
             transpose, so that parameters of the kernel's rows (such as TSM) act on columns of the result, and the
             other way round.
         device: for NumPy arrays: a Device, an index or part of a name; the preferred device by default.
@@ -439,7 +439,7 @@ def matmul(
             "guard" asks for every element whether it exists (kernel 12); "shift" moves the last tiles back (kernel
             13, for results of one tile at least); "auto" takes what was measured to be fastest at such sizes. The
             family guards; with "split", for every type, it multiplies whole tiles and what is left at the edges in up
-            to four launches (see `gemmlab.family.split`).
+            to four launches (see `gemmlab.generate.split`).
         precision: "float32", or on tensor cores (NVIDIA's, compute capability 8.0 or later): "tf32" rounds every
             element of a and b to 10 bits after the point (relative errors of about 3e-4), "tf32x3" cuts it into two
             such numbers and multiplies three times. On normal data that is more accurate than a chain of float32

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..catalog import KernelSpec, Key, catalog, find
-from ..family import selection, tiles
-from ..family.precision import check_double, letter_of
+from ..generate import selection, tiles
+from ..generate.precision import check_double, letter_of
 from ..opencl.devices import Device
 
 #: Words for `kernel` that do not name a kernel of the catalog.

@@ -20,8 +20,8 @@ import pyopencl as cl
 from ..caches import cached
 from ..catalog import KernelSpec, Key, find
 from ..catalog.spec import Params
-from ..family import choice
-from ..family.written import View
+from ..generate import choice
+from ..generate.written import View
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel
 from . import packed, split, trials

@@ -31,7 +31,7 @@ def main() -> None:
 
     import pyopencl as cl
 
-    from ..bench import explained, peaks, timing
+    from ..measurement import explained, peaks, timing
     from ..opencl.devices import find_device
     from .look import look
 

@@ -24,8 +24,8 @@ from functools import cache
 from numbers import Integral
 from typing import IO, Any
 
-from ..bench.records import Result
 from ..catalog import Key
+from ..measurement.records import Result
 from ..opencl.devices import Device
 from .idle import Idle
 from .look import Seen, look

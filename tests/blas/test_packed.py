@@ -20,7 +20,7 @@ from gemmlab.blas import packed
 from gemmlab.blas.plan import Builder
 from gemmlab.blas.problem import Problem
 from gemmlab.catalog import Limits, sources
-from gemmlab.family.written import View
+from gemmlab.generate.written import View
 
 TEXT = sources.read(packed.FILE)
 #: What follows the loop over adjacent rows of whole panels.
