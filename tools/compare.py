@@ -28,7 +28,7 @@ import pyopencl.array as cla
 
 from gemmlab import matmul, model
 from gemmlab.blas import routes
-from gemmlab.blas.plan import Builder, Matrix, Plan
+from gemmlab.blas.plan import Builder, Matrix, Plan, Product
 from gemmlab.blas.problem import Layout, Problem
 from gemmlab.blas.request import Request
 from gemmlab.cli import amount, count, size_list
@@ -77,7 +77,7 @@ def ours(sizes: calls.Shape, device: Device, precision: str = "float32") -> list
     request = Request.of("auto", None, "auto", precision)
     route = routes.choose(request, np.dtype(np.float32), problem, None, device, device.context)
     target = Matrix(out, Layout.compact(m, n))
-    route.emit(builder, routes.Product(problem, a, b, 1.0, 0.0, None, target), None)
+    route.emit(builder, Product(problem, a, b, 1.0, 0.0, None, target), None)
     plan = builder.plan(otherwise=lambda: Plan(()))  # as a call would wait for the answer
     return gflops(sizes, calls.Contender(lambda: plan(queue), queue.finish))
 

@@ -93,8 +93,7 @@ def gemm(
     problem: Problem,
     a: View,
     b: View,
-    alpha,
-    beta,
+    factors: tuple[complex, complex],
     before: View | None,
     out: View,
 ) -> None:
@@ -104,9 +103,10 @@ def gemm(
         builder: of the type of the elements, float32 or float64.
         problem: the sizes, all positive.
         a, b, out: the matrices; of A rows or steps of k are adjacent.
+        factors: alpha and beta.
         before: C0, or None where beta is 0. C0 may be C itself.
     """
-    m, n, k = problem[:3]
+    (m, n, k), (alpha, beta) = problem[:3], factors
     blocks = Blocks.of(builder.device, builder.dtype)
     pack, multiply = (
         blocks.kernel(builder, "pack"),

@@ -78,6 +78,26 @@ class Matrix(NamedTuple):
     layout: Layout
 
 
+class Product(NamedTuple):
+    """C = alpha A B + beta C0, column-major, in terms of a plan.
+
+    Attributes:
+        problem: sizes and layouts, K positive.
+        a, b: the memory of the operands.
+        alpha, beta: numbers.
+        before: the memory of C0 and how it lies, or None where beta is 0. C0 may be C itself.
+        out: where C goes, compact.
+    """
+
+    problem: Problem
+    a: Memory
+    b: Memory
+    alpha: float | complex
+    beta: float | complex
+    before: tuple[Memory, Operand] | None
+    out: Matrix
+
+
 class Launch:
     """A step that launches a kernel. It has a kernel object of its own, whose constant arguments
     are set once.
@@ -428,47 +448,33 @@ class Builder:
                 self.unpad(now["C"], out)
         return out
 
-    def gemm(
-        self,
-        problem: Problem,
-        buffers,
-        alpha,
-        beta,
-        before,
-        out: Matrix,
-        params=None,
-        batch: Batch | None = None,
-    ) -> Matrix:
-        """C = alpha A B + beta C0 by a generated kernel, in one launch.
+    def gemm(self, product: Product, params=None, batch: Batch | None = None) -> None:
+        """Launch a generated kernel, which computes the product in one launch.
 
         Args:
-            buffers: those of A and B, which `problem` describes; not read where K is 0.
-            alpha, beta: numbers of the builder's type.
-            before: the buffer of C0 and how it lies (an `Operand`), or None where beta is 0. C0 may
-                be C itself.
-            out: M x N, compact; overwritten.
+            product: of the builder's type; A and B are not read where K is 0.
             params: all parameters of the tile (see `gemmlab.generate.tiles`); those that suit the
                 sizes by default.
             batch: several products instead of one; their results follow each other in `out`.
         """
+        problem = product.problem
         sizes, layouts = problem[:3], (problem.a.lying, problem.b.lying)
         letter, given = letter_of(self.dtype), None if params is None else tuple(params.items())
         number = batch.number * len(batch.starts) if batch else 0
         aligned = batch.aligned(*layouts) if batch else layouts
+        added = view(*product.before) if product.before else None
         schedule = _configured(
-            self.device, letter, given, sizes, *aligned, before is not None, number
+            self.device, letter, given, sizes, aligned, added is not None, number
         )
         kernel = written(schedule, self.device, self.queue.context)
-        added = view(*before) if before else None
         workspace = kernel.workspace(sizes, self.queue)
-        for (at_a, at_b), pairs in batch.launches() if batch else [((0, 0), None)]:
-            a, b = (
-                View(buffer, x.offset + at, 1, x.ld)
-                for buffer, x, at in zip(buffers, layouts, (at_a, at_b), strict=True)
-            )
-            product = Gemm(sizes, alpha, a, b, beta, added, out.buffer, pairs)
-            self.launch("gemm", kernel.bound(product, workspace))
-        return out
+        starts: Any = batch.launches() if batch else [((0, 0), None)]
+        for (at_a, at_b), pairs in starts:
+            a = View(product.a, layouts[0].offset + at_a, 1, layouts[0].ld)
+            b = View(product.b, layouts[1].offset + at_b, 1, layouts[1].ld)
+            out = product.out.buffer
+            gemm = Gemm(sizes, product.alpha, a, b, product.beta, added, out, pairs)
+            self.launch("gemm", kernel.bound(gemm, workspace))
 
 
 def view(buffer: Memory, operand: Operand) -> View:
@@ -479,11 +485,17 @@ def view(buffer: Memory, operand: Operand) -> View:
 
 @cached(1024)
 def _configured(
-    device: Device, letter: str, params, sizes, a: Lying, b: Lying, beta, number: int
+    device: Device,
+    letter: str,
+    params: tuple | None,
+    sizes: tuple[int, int, int],
+    layouts: tuple[Lying, Lying],
+    beta: bool,
+    number: int,
 ) -> Schedule:
     """The schedule for a problem, or for a batch of this number."""
     tile = tiles.choose(device, letter, sizes, max(1, number)) if params is None else dict(params)
-    return tiles.configure(letter, tile, sizes, a, b, beta, number > 0)
+    return tiles.configure(letter, tile, sizes, *layouts, beta, number > 0)
 
 
 def placed(buffer: Memory, operand: Operand, transposed: bool = False) -> Matrix:

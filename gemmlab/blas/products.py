@@ -46,6 +46,7 @@ from .plan import (
     Builder,
     Matrix,
     Plan,
+    Product,
     check_memory,
     planned,
     pool_of,
@@ -53,7 +54,7 @@ from .plan import (
 )
 from .problem import Batch, Layout, Operand, Problem, footprint
 from .request import Request
-from .routes import Ladder, Product, choose
+from .routes import Ladder, choose
 
 
 class Operation(NamedTuple):
@@ -319,7 +320,8 @@ def _emit_scaled(builder: Builder, call: Call, m: int, n: int, memory: Any) -> N
     assert call.specs.c is not None
     before = (OUT if call.in_place else C0, swapped("c", call.specs.c))
     out = Matrix(memory, Layout.compact(n, m))
-    builder.gemm(Problem.compact(n, m, 0), (memory, memory), 0.0, call.beta, before, out)
+    problem = Problem.compact(n, m, 0)
+    builder.gemm(Product(problem, memory, memory, 0.0, call.beta, before, out))
 
 
 def multiply(request: Request, op: Operation, out: Any = None, device: Any = None) -> Any:

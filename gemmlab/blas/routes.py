@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import pyopencl as cl
@@ -27,8 +27,8 @@ from ..generate.written import View
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel
 from . import packed, split, trials
-from .plan import Builder, Matrix, Memory, placed, view
-from .problem import MAX_BATCH, Batch, Operand, Problem, plan
+from .plan import Builder, Product, placed, view
+from .problem import MAX_BATCH, Batch, Problem, plan
 from .request import AUTO, FAMILY, PACKED, Request
 
 #: Multiply-adds from which a float32 product of a batch is worth launches of its own, by kernels of
@@ -41,26 +41,6 @@ ALONE_CPU = 2**20
 #: was chosen.
 _WARP_TILE = {"TSK": 16, "WPTM": 8, "WPTN": 8, "WARPM": 4, "BATCHES": 10, "SPLIT": 0, "DOWN": 1}
 _SMALLER_TILES = ({"TSM": 128, "TSN": 64, **_WARP_TILE}, {"TSM": 64, "TSN": 64, **_WARP_TILE})
-
-
-class Product(NamedTuple):
-    """C = alpha A B + beta C0, column-major, in terms of a plan.
-
-    Attributes:
-        problem: sizes and layouts, K positive.
-        a, b: the memory of the operands.
-        alpha, beta: numbers.
-        before: the memory of C0 and how it lies, or None where beta is 0. C0 may be C itself.
-        out: where C goes, compact.
-    """
-
-    problem: Problem
-    a: Memory
-    b: Memory
-    alpha: float | complex
-    beta: float | complex
-    before: tuple[Memory, Operand] | None
-    out: Matrix
 
 
 class Route(Protocol):
@@ -88,7 +68,7 @@ class Packed:
         a, b = view(product.a, product.problem.a), view(product.b, product.problem.b)
         before = view(*product.before) if product.before else None
         out = View(product.out.buffer, product.out.layout.offset, 1, product.out.layout.ld)
-        packed.gemm(builder, product.problem, a, b, product.alpha, product.beta, before, out)
+        packed.gemm(builder, product.problem, a, b, (product.alpha, product.beta), before, out)
 
 
 @dataclass(frozen=True)
@@ -103,8 +83,7 @@ class Generated:
     whole_batch: ClassVar[bool] = True
 
     def emit(self, builder: Builder, product: Product, batch: Batch | None) -> None:
-        problem, a, b, alpha, beta, before, out = product
-        builder.gemm(problem, (a, b), alpha, beta, before, out, self.tile, batch)
+        builder.gemm(product, self.tile, batch)
 
 
 @dataclass(frozen=True)
@@ -115,8 +94,7 @@ class Split:
     whole_batch: ClassVar[bool] = False
 
     def emit(self, builder: Builder, product: Product, batch: Batch | None) -> None:
-        problem, a, b, alpha, beta, before, out = product
-        split.gemm(builder, problem, (a, b), alpha, beta, before, out, self.tile)
+        split.gemm(builder, product, self.tile)
 
 
 @dataclass(frozen=True)

@@ -12,37 +12,29 @@ from ..generate.split import Launch
 from ..generate.tiles import Lying
 from ..generate.written import Gemm, View, written
 from ..opencl.devices import Device
-from .plan import Builder, Matrix, view
-from .problem import Problem
+from .plan import Builder, Product, view
 
 
-def gemm(
-    builder: Builder, problem: Problem, buffers, alpha, beta, before, out: Matrix, params=None
-) -> None:
-    """C = alpha A B + beta C0 as `Builder.gemm`, with the launches that the table's rules select.
+def gemm(builder: Builder, product: Product, params: Params | None = None) -> None:
+    """Launch generated kernels for the parts of a product that the table's rules select.
 
     Args:
         params: all parameters of the tile whose whole tiles are cut off; by default the rules
             choose.
     """
-    letter, device = letter_of(builder.dtype), builder.device
-    lying, given = (
-        (problem.a.lying, problem.b.lying),
-        None if params is None else tuple(params.items()),
-    )
+    problem, letter, device = product.problem, letter_of(builder.dtype), builder.device
+    given = None if params is None else tuple(params.items())
     for launch in selected(device, letter, problem[:3], given):
         sizes = launch.rows, launch.columns, problem.k
-        a, b = _moved(lying[0], "a", launch.row), _moved(lying[1], "b", launch.column)
-        c = tiles.configure(letter, launch.tile, sizes, a, b, before is not None, part=True)
-        left, right = (
-            View(buffer, x.offset, 1, x.ld) for buffer, x in zip(buffers, (a, b), strict=True)
-        )
-        corner = _corner(View(out.buffer, 0, 1, problem.m), launch)
-        added = _corner(view(*before), launch) if before else None
-        kernel = written(c, device, builder.queue.context)
-        workspace = kernel.workspace(sizes, builder.queue)
-        product = Gemm(sizes, alpha, left, right, beta, added, corner)
-        builder.launch(launch.edges, kernel.bound(product, workspace))
+        a = _moved(problem.a.lying, "a", launch.row)
+        b = _moved(problem.b.lying, "b", launch.column)
+        added = _corner(view(*product.before), launch) if product.before else None
+        schedule = tiles.configure(letter, launch.tile, sizes, a, b, added is not None, part=True)
+        kernel = written(schedule, device, builder.queue.context)
+        left, right = View(product.a, a.offset, 1, a.ld), View(product.b, b.offset, 1, b.ld)
+        out = _corner(View(product.out.buffer, 0, 1, problem.m), launch)
+        gemm = Gemm(sizes, product.alpha, left, right, product.beta, added, out)
+        builder.launch(launch.edges, kernel.bound(gemm, kernel.workspace(sizes, builder.queue)))
 
 
 @cached(1024)

@@ -227,8 +227,8 @@ class Touches:
             self.memory.name,
             element,
             self.memory.element(at),
-            phases,
-        )  # type: ignore[arg-type]
+            phases,  # type: ignore[arg-type]
+        )
 
     def _phase(self, row: int) -> int:
         e = self.entries[self.entry[row]]

@@ -14,7 +14,7 @@ import pyopencl.array as cla
 from gemmlab import check
 from gemmlab.blas import products
 from gemmlab.blas import split as split_up
-from gemmlab.blas.plan import Builder
+from gemmlab.blas.plan import Builder, Product
 from gemmlab.blas.problem import Layout, Problem, plan
 from gemmlab.catalog import Key, catalog, sources
 from gemmlab.generate.split import Launch
@@ -167,8 +167,9 @@ def launch_times(
     builder = Builder(device.timed_queue, device)
     a, b = (cla.to_device(device.timed_queue, x.T) for x in check.exact_inputs(*sizes))
     out = builder.new(Layout.compact(*sizes[:2]))
-    buffers = a.base_data, b.base_data
-    split_up.gemm(builder, Problem.compact(*sizes), buffers, 1.0, 0.0, None, out, tile)
+    problem = Problem.compact(*sizes)
+    product = Product(problem, a.base_data, b.base_data, 1.0, 0.0, None, out)
+    split_up.gemm(builder, product, tile)
     plan_of_launches, spent = builder.plan(), defaultdict(list)
     for _ in range(repeats + 1):
         events = plan_of_launches(device.timed_queue)

@@ -95,7 +95,7 @@ def is_right(
     with monkeypatch.context() as patch:
         patch.setattr(packed.Blocks, "of", classmethod(lambda *_: blocks))
         added = (target if in_place else before) if beta else None
-        packed.gemm(builder, Problem.compact(m, n, k), x, y, alpha, beta, added, target)
+        packed.gemm(builder, Problem.compact(m, n, k), x, y, (alpha, beta), added, target)
     builder.plan()(device.queue)
     expected = out.copy()
     np.lib.stride_tricks.as_strided(expected[frame:], (m, n), view.strides)[...] = (
