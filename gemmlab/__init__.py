@@ -32,12 +32,12 @@ _HOME = {
     "NoDeviceError": "opencl.devices",
     "kernel": "opencl.launch",
     "BuildError": "opencl.build",
-    "auto": "bench.tuned",
-    "tune": "bench.tuned",
-    "measure": "bench.timing",
-    "Result": "bench.records",
-    "peaks": "bench.peaks",
-    "sweep": "bench.sweeps",
+    "auto": "measurement.tuned",
+    "tune": "measurement.tuned",
+    "measure": "measurement.timing",
+    "Result": "measurement.records",
+    "peaks": "measurement.peaks",
+    "sweep": "measurement.sweeps",
     "trial": "worker.client",
     "simulate": "simt",
     "Explorer": "widgets.explorer",
@@ -53,13 +53,13 @@ _HOME = {
 __all__ = ["__version__", "catalog", "clear_caches", "ParameterError", *_HOME]
 
 if TYPE_CHECKING:
-    from .bench.peaks import peaks
-    from .bench.records import Result
-    from .bench.sweeps import sweep
-    from .bench.timing import measure
-    from .bench.tuned import auto, tune
     from .blas.products import cgemm, dgemm, gemm, matmul, sgemm, zgemm
     from .blas.reshape import pad, transpose, unpad
+    from .measurement.peaks import peaks
+    from .measurement.records import Result
+    from .measurement.sweeps import sweep
+    from .measurement.timing import measure
+    from .measurement.tuned import auto, tune
     from .opencl.build import BuildError
     from .opencl.devices import NoDeviceError, default_device, devices
     from .opencl.launch import kernel

@@ -176,7 +176,7 @@ def run_doctor(given: Arguments) -> int:
 
 def run_bench(given: Arguments) -> int:
     """Check and time kernels; print one line per result, and record them if asked to."""
-    from .bench import peaks, records
+    from .measurement import peaks, records
     from .opencl.devices import find_device
 
     device = find_device(given.device)
@@ -204,8 +204,8 @@ def run_bench(given: Arguments) -> int:
 
 def _measured(given: Arguments, device, kernel, size):
     """The result of a kernel at a size; of "auto" that of the kernel that it chooses."""
-    from .bench import timing
-    from .family import choice, selection
+    from .generate import choice, selection
+    from .measurement import timing
 
     sizes = selection.dimensions(size)
     if kernel == "auto":
@@ -218,7 +218,7 @@ def _measured(given: Arguments, device, kernel, size):
 
 def run_model(given: Arguments) -> int:
     """What each resource of a chip allows the recorded kernels, what they reached, and why."""
-    from .bench import explained
+    from .measurement import explained
 
     if given.kernel is None:
         print(explained.table(explained.ladder(given.chip)))

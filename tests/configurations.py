@@ -8,10 +8,10 @@ import numpy as np
 import pyopencl as cl
 
 from gemmlab import check
-from gemmlab.family import Schedule
-from gemmlab.family.precision import PRECISIONS
-from gemmlab.family.schedule import EDGES
-from gemmlab.family.written import Gemm, GeneratedKernel, View
+from gemmlab.generate import Schedule
+from gemmlab.generate.precision import PRECISIONS
+from gemmlab.generate.schedule import EDGES
+from gemmlab.generate.written import Gemm, GeneratedKernel, View
 from gemmlab.opencl.devices import Device
 
 #: Tiles that compile and run quickly, with several work-items and steps along each axis.

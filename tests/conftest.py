@@ -10,7 +10,7 @@ import patient
 import pytest
 
 from gemmlab.caches import Notes, clear_caches
-from gemmlab.family import choice
+from gemmlab.generate import choice
 from gemmlab.opencl.devices import devices
 from gemmlab.worker import client
 
@@ -65,17 +65,15 @@ SAMPLED = {
     "test_a_right_kernel_counts": 4,
     "test_a_store_outside_c_is_caught": 4,
     "test_a_wrong_kernel_is_caught": 4,
+    "test_a_wrong_packed_text_is_caught": 3,
     "test_a_wrong_text_is_found": 2,
     "test_an_edited_token_is_never_an_internal_error": 2,
     "test_checks_say_why_typical_answers_are_wrong": 3,
-    "test_empty_and_tiny": 2,
     "test_hostile_kernels_are_explained_and_the_next_cell_runs": 2,
     "test_loads_and_stores_are_those_of_a_device": 3,
     "test_numbers_that_do_not_split_go_the_ordinary_way": 3,
-    "test_out_of_every_layout": 3,
     "test_products_are_as_near_as_promised": 2,
     "test_random_kernels_do_what_a_real_runtime_does": 2,
-    "test_sizes": 3,
     "test_the_cost_in_launches_is_what_a_product_launches": 2,
     "test_the_kernels_own_texts_are_clean": 3,
     "test_the_plan_is_what_is_launched": 3,
@@ -87,9 +85,9 @@ SAMPLED = {
 #: wrong on purpose, all of small products. Optimising takes compilers most of the time of these tests, so here they do
 #: without, unless a test is marked as `optimised`. Whether kernels are right as users compile them is for the others.
 UNOPTIMISED = (
+    "blas/test_calls.py",
     "blas/test_errors.py",
-    "blas/test_out_and_batches.py",
-    "blas/test_problem.py",
+    "blas/test_plans.py",
     "kernels/test_warp_tiling.py",
     "simt/test_instrumented.py",
     "simt/test_random.py",
@@ -98,8 +96,6 @@ UNOPTIMISED = (
     "test_a_store_into_the_last_element",
     "test_a_store_outside_c_is_caught",
     "test_a_wrong_kernel_is_caught",
-    "test_empty_and_tiny",
-    "test_every_combination_of_launches",
     "test_every_combination_of_three",
     "test_kernels_of_warps_serve",
     "test_moving_the_sum_more_or_less_often",

@@ -3,9 +3,9 @@
 from dataclasses import asdict
 
 from gemmlab import catalog, model
-from gemmlab.bench import landscape
-from gemmlab.bench.landscape import Landscape
 from gemmlab.catalog.spec import Limits
+from gemmlab.measurement import landscape
+from gemmlab.measurement.landscape import Landscape
 
 H200 = Limits("NVIDIA H200", 1024, (1024, 1024, 64), 49152)
 PEAK = model.H200.gflops  # that of a chip which the model knows

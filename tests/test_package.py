@@ -100,7 +100,7 @@ PRODUCT = """
     from pathlib import Path
     import numpy as np
     import gemmlab
-    from gemmlab.bench import records
+    from gemmlab.measurement import records
     from gemmlab.catalog import sources
     a, b = (np.arange(rows * cols, dtype=np.float32).reshape(rows, cols) % 7 for rows, cols in ((35, 40), (40, 33)))
     small = {13: {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4}}  # it needs a whole tile

@@ -18,8 +18,8 @@ import pyopencl as cl
 import pyopencl.array as cla
 
 from gemmlab import matmul
-from gemmlab.bench.tuned import compile_ahead
-from gemmlab.family import choice
+from gemmlab.generate import choice
+from gemmlab.measurement.tuned import compile_ahead
 from gemmlab.opencl.devices import Device
 
 #: Rounds of a comparison; the median counts.

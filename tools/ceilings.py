@@ -20,9 +20,9 @@ import numpy as np
 import pyopencl as cl
 
 from gemmlab import catalog, model
-from gemmlab.bench import timing
 from gemmlab.catalog import sources
 from gemmlab.cli import count
+from gemmlab.measurement import timing
 from gemmlab.opencl import launch, ptx
 from gemmlab.opencl.build import build
 from gemmlab.opencl.devices import Device, find_device

@@ -18,7 +18,7 @@ from typing import Any
 
 import pyopencl as cl
 
-from gemmlab.bench import records
+from gemmlab.measurement import records
 from gemmlab.opencl.devices import Device
 
 #: Seconds between two writes of a long record.

@@ -27,13 +27,13 @@ import pyopencl as cl
 import pyopencl.array as cla
 
 from gemmlab import matmul, model
-from gemmlab.bench import peaks, records, timing
 from gemmlab.blas import routes
 from gemmlab.blas.plan import Builder, Matrix, Plan
 from gemmlab.blas.problem import Layout, Problem
 from gemmlab.blas.request import Request
 from gemmlab.cli import amount, count, size_list
-from gemmlab.family import choice, selection
+from gemmlab.generate import choice, selection
+from gemmlab.measurement import peaks, records, timing
 from gemmlab.opencl.devices import Device, find_device
 
 #: Rounds of launches; the median counts. And products of a round.

@@ -1,4 +1,4 @@
-"""Experiments behind chapters 15 to 19 and docs/family.md: what each part of an idea is worth.
+"""Experiments behind chapters 15 to 19 and docs/generate.md: what each part of an idea is worth.
 
     python tools/experiments.py waterfall results/nvidia_h200_waterfall.json   kernels 10 to 19
     python tools/experiments.py beyond results/nvidia_h200_beyond.json         kernels 15 to 17
@@ -31,9 +31,9 @@ import pyopencl.array as cla
 
 import gemmlab
 from gemmlab import check, gemm, model
-from gemmlab.bench import timing
 from gemmlab.catalog import sources
 from gemmlab.cli import count
+from gemmlab.measurement import timing
 from gemmlab.opencl import launch, ptx
 from gemmlab.opencl.build import HIDDEN, build
 from gemmlab.opencl.devices import Device, find_device

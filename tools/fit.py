@@ -1,4 +1,4 @@
-"""Fit the constants of `gemmlab.family.ranking` to a record of candidates, and judge them.
+"""Fit the constants of `gemmlab.generate.ranking` to a record of candidates, and judge them.
 
     python tools/fit.py results/nvidia_h200_candidates.json results/choice.json
 
@@ -22,11 +22,11 @@ import common
 import numpy as np
 from record_candidates import PROMISED, SQUARES, THIN
 
-from gemmlab.bench import records
 from gemmlab.catalog import find
-from gemmlab.family.candidates import KERNELS
-from gemmlab.family.ranking import Chip, Constants, Shared, Work, seconds, sharing, text_of, work
-from gemmlab.family.selection import Choice, kind_of
+from gemmlab.generate.candidates import KERNELS
+from gemmlab.generate.ranking import Chip, Constants, Shared, Work, seconds, sharing, text_of, work
+from gemmlab.generate.selection import Choice, kind_of
+from gemmlab.measurement import records
 
 #: Where the common fit begins, in seconds: to start, per tile, per step of the loop, per step of k,
 #: per operation of a compute unit, to cut a tile, per part and element of the tile; per launch, per

@@ -25,11 +25,11 @@ import record_candidates
 import record_landscape
 
 from gemmlab import catalog, check, matmul, model
-from gemmlab.bench import landscape, sweeps, timing
 from gemmlab.blas.problem import Problem, plan
 from gemmlab.catalog import Key
 from gemmlab.cli import count, kernel_numbers, size_list
-from gemmlab.family import choice, selection
+from gemmlab.generate import choice, selection
+from gemmlab.measurement import landscape, sweeps, timing
 from gemmlab.opencl import launch, ptx
 from gemmlab.opencl.devices import Device, find_device
 

@@ -26,13 +26,13 @@ from pyopencl.clrandom import PhiloxGenerator
 from tqdm import tqdm
 
 from gemmlab import matmul
-from gemmlab.bench.peaks import peaks
 from gemmlab.blas.plan import Builder, Matrix
 from gemmlab.blas.problem import Layout, Problem
 from gemmlab.catalog import find
 from gemmlab.catalog.spec import tiles_over
-from gemmlab.family import candidates
-from gemmlab.family.selection import Choice
+from gemmlab.generate import candidates
+from gemmlab.generate.selection import Choice
+from gemmlab.measurement.peaks import peaks
 from gemmlab.opencl.devices import Device, find_device
 from gemmlab.opencl.launch import Kernel
 

@@ -24,10 +24,10 @@ import pyopencl as cl
 from tqdm import tqdm
 
 from gemmlab import check, model
-from gemmlab.bench import peaks, records, timing
-from gemmlab.bench.landscape import Landscape, choice
 from gemmlab.blas.problem import Problem
 from gemmlab.catalog import KernelSpec, Key, find
+from gemmlab.measurement import peaks, records, timing
+from gemmlab.measurement.landscape import Landscape, choice
 from gemmlab.opencl import launch, ptx
 from gemmlab.opencl.devices import Device, find_device
 

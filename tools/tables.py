@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 from gemmlab import catalog
-from gemmlab.bench import explained, records
+from gemmlab.measurement import explained, records
 
 ROOT = Path(__file__).resolve().parents[1]
 README, MODEL = ROOT / "README.md", ROOT / "docs" / "model.md"

@@ -34,15 +34,15 @@ import pyopencl.array as cla
 from tqdm import tqdm
 
 from gemmlab import check, matmul, trial
-from gemmlab.bench.tuned import compile_ahead
 from gemmlab.catalog import KernelSpec, Key, ParameterError, catalog
 from gemmlab.cli import count, kernel_numbers, size_list
-from gemmlab.family import selection
-from gemmlab.family.pace import Pace, beginning
-from gemmlab.family.precision import PRECISIONS
-from gemmlab.family.schedule import UNITS
-from gemmlab.family.tiles import Lying, by_rule, complete_tile, configure
-from gemmlab.family.written import written
+from gemmlab.generate import selection
+from gemmlab.generate.pace import Pace, beginning
+from gemmlab.generate.precision import PRECISIONS
+from gemmlab.generate.schedule import UNITS
+from gemmlab.generate.tiles import Lying, by_rule, complete_tile, configure
+from gemmlab.generate.written import written
+from gemmlab.measurement.tuned import compile_ahead
 from gemmlab.opencl.devices import Device, find_device
 
 Sizes = tuple[int, int, int]

@@ -1,9 +1,7 @@
 """What users hand in: arrays on either side, scalars and flags; checked, and seen as the kernels see them.
 
-A CPU's kernels use the memory of NumPy arrays. A kernel that was given such memory goes on writing there after Python
-has lost interest: OpenCL does not keep the array alive, and Ctrl-C raises KeyboardInterrupt after any step of Python.
-So `borrowed` memory is used within `lend`, which does not end, by return or by any exception, before the device has
-finished with it.
+A CPU's kernels use the memory of NumPy arrays (`borrowed`), and threads copy it for GPUs. Whoever lends such memory
+waits for the device before it goes back to its owner, by return or by any exception (`complete`).
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from numbers import Complex, Integral, Real
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyopencl as cl
@@ -21,8 +19,6 @@ from ..caches import cached
 from ..opencl.devices import Device, find_device, of_queue
 from ..opencl.launch import in_order
 from .problem import Layout, Operand
-
-_T = TypeVar("_T")
 
 #: The types of elements that products take.
 DTYPES = tuple(np.dtype(name) for name in ("float32", "float64", "complex64", "complex128"))
@@ -154,7 +150,7 @@ def _is_part_of_a_matrix(x: np.ndarray) -> bool:
 
 
 def borrowed(context: cl.Context, x: np.ndarray | None) -> Any:
-    """A buffer in the memory of a `lendable` array, to be used within `lend`; None for one without elements.
+    """A buffer in the memory of a `lendable` array, see `Plan.in_host_memory`; None for one without elements.
 
     It is writable where the array is: Intel's runtime copies buffers that are only for reading, unless they begin at a
     multiple of 128 bytes.
@@ -168,28 +164,12 @@ def borrowed(context: cl.Context, x: np.ndarray | None) -> Any:
     return cl.Buffer(context, access | cl.mem_flags.USE_HOST_PTR, hostbuf=x)
 
 
-def lend(work: Callable[[], _T], *waits: Callable[[], object]) -> _T:
-    """Call `work`, which enqueues commands on borrowed memory, and wait for them; return what `work` returned.
+def complete(*waits: Callable[[], object]) -> None:
+    """Call each wait until it returns, however often it is interrupted: a second Ctrl-C has to wait as well.
 
     Args:
-        work: a function without arguments, which keeps a reference to the memory.
-        waits: functions that return once the commands are done, such as `queue.finish`.
-
-    Raises:
-        What `work` or a wait raises, after `complete(*waits)`.
+        waits: functions that return once commands are done, such as `queue.finish`.
     """
-    try:
-        result = work()
-        for wait in waits:
-            wait()
-        return result
-    except BaseException:
-        complete(*waits)
-        raise
-
-
-def complete(*waits: Callable[[], object]) -> None:
-    """Call each wait until it returns, however often it is interrupted: a second Ctrl-C has to wait as well."""
     for wait in waits:
         while True:
             try:

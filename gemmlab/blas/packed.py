@@ -8,7 +8,7 @@ import numpy as np
 
 from ..catalog import sources
 from ..catalog.spec import round_up, tiles_over
-from ..family.written import View
+from ..generate.written import View
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
 from .plan import Builder

@@ -21,13 +21,14 @@ from pyopencl.tools import ImmediateAllocator, MemoryPool
 from ..caches import cached
 from ..catalog import sources
 from ..catalog.spec import round_up, tiles_over
-from ..family import Schedule, tiles
-from ..family.precision import letter_of
-from ..family.tiles import Lying
-from ..family.written import Gemm, View, written
+from ..generate import Schedule, tiles
+from ..generate.precision import letter_of
+from ..generate.tiles import Lying
+from ..generate.written import Gemm, View, written
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
 from ..opencl.launch import INDEX_LIMIT, Kernel, whole
+from .arrays import borrowed, complete
 from .problem import Batch, Layout, Operand, Pass, Problem, plan
 
 #: PX, PY and PE of pad.cl.
@@ -187,13 +188,39 @@ class Plan:
             arguments: the memory of `A`, `B`, `C0` and `OUT`, as far as the steps use it.
             allocate: a function of a number of bytes that gives temporary memory; by default the queue's pool.
         """
+        pool = pool_of(queue)
         left_out = [None] * (len(Argument) - len(arguments))
-        memory = [*arguments, *left_out, *map(allocate or pool_of(queue).allocate, self._temporaries)]
+        memory = [*arguments, *left_out, *map(allocate or pool.allocate, self._temporaries)]
         with self._lock:
             events = [(step.name, step.enqueue(queue, memory)) for step in self.steps]
+        if not allocate:
+            trim(pool, self.size_bytes)
         if self._check and self._check.fails(queue, memory, dict(events)):
             events += self._check.otherwise()(queue, arguments, allocate)
         return events
+
+
+    def in_host_memory(self, queue: cl.CommandQueue, arrays: Sequence[np.ndarray | None]) -> None:
+        """Execute the steps on the memory of NumPy arrays, and wait.
+
+        By return or by any exception, the device has finished with that memory: a kernel goes on writing after Python
+        has lost interest, OpenCL does not keep the arrays alive, and Ctrl-C raises KeyboardInterrupt after any call.
+
+        Args:
+            arrays: those of `A`, `B`, `C0` and `OUT`, each as `arrays.lendable` returns it, or None.
+        """
+        try:
+            buffers = [borrowed(queue.context, x) for x in arrays]
+            self(queue, buffers)
+            # only a mapped buffer is certain to hold what kernels wrote
+            out, flags = arrays[Argument.OUT], cl.map_flags.READ
+            assert out is not None
+            mapped, _ = cl.enqueue_map_buffer(queue, buffers[Argument.OUT], flags, 0, out.shape, out.dtype)
+            mapped.base.release(queue)
+            queue.finish()
+        except BaseException:
+            complete(queue.finish)
+            raise
 
 
 class Check(NamedTuple):
@@ -349,7 +376,7 @@ class Builder:
             alpha, beta: numbers of the builder's type.
             before: the buffer of C0 and how it lies (an `Operand`), or None where beta is 0. C0 may be C itself.
             out: M x N, compact; overwritten.
-            params: all parameters of the tile (see `gemmlab.family.tiles`); those that suit the sizes by default.
+            params: all parameters of the tile (see `gemmlab.generate.tiles`); those that suit the sizes by default.
             batch: several products instead of one; their results follow each other in `out`.
         """
         sizes, layouts = problem[:3], (problem.a.lying, problem.b.lying)

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from ..catalog import KernelSpec
 from ..catalog.spec import Params, round_up
-from ..family.tiles import Lying
-from ..family.written import Pairs
+from ..generate.tiles import Lying
+from ..generate.written import Pairs
 from ..opencl.launch import INDEX_LIMIT
 
 #: Products in one launch at most: NVIDIA's devices count no further in the third dimension.

@@ -17,20 +17,18 @@ import pyopencl as cl
 import pyopencl.array as cla
 
 from ..caches import cached
-from ..family import choice
+from ..generate import choice
 from ..opencl.devices import Device
 from . import staging
 from .arrays import (
     DTYPES,
     ArraySpec,
-    borrowed,
     by_columns,
     check_inside,
     check_out,
     checked,
     compact_strides,
     flag,
-    lend,
     lendable,
     scalar,
     shared_queue,
@@ -39,10 +37,10 @@ from .arrays import (
     transposition,
     uploaded_spec,
 )
-from .plan import C0, OUT, A, B, Builder, Matrix, Plan, check_memory, planned, pool_of, trim, wait_for_others
+from .plan import C0, OUT, A, B, Builder, Matrix, Plan, check_memory, planned, pool_of, wait_for_others
 from .problem import Batch, Layout, Operand, Problem, footprint
 from .request import Request
-from .routes import Ladder, Product, choose, compact
+from .routes import Ladder, Product, choose
 
 
 class Operation(NamedTuple):
@@ -250,15 +248,16 @@ def _emit_products(
     if call.beta and call.specs.c is not None:
         before = (OUT if call.in_place else C0, swapped("c", call.specs.c))
     buffers = (A, B) if by_columns else (B, A)
-    product = Product(problem, *buffers, call.alpha, call.beta, before, Matrix(memory, compact(problem)))
+    out = Matrix(memory, Layout.compact(problem.m, problem.n))
+    product = Product(problem, *buffers, call.alpha, call.beta, before, out)
     if batch is None or route.whole_batch:
         route.emit(builder, product, batch)
         return
-    size = problem.m * problem.n
+    size, compact = problem.m * problem.n, Layout.compact(problem.m, problem.n)
     for i, (at_a, at_b) in enumerate(batch.products()):
         moved = problem._replace(a=problem.a.moved(at_a), b=problem.b.moved(at_b))
-        place = Matrix(memory, compact(problem, i * size))
-        target = builder.new(compact(problem))  # kernels write to the beginning of a buffer
+        place = Matrix(memory, compact._replace(offset=i * size))
+        target = builder.new(compact)  # kernels write to the beginning of a buffer
         route.emit(builder, product._replace(problem=moved, out=target), None)
         builder.copy(target, place)
 
@@ -301,10 +300,8 @@ def _on_device(request: Request, op: Operation, out: Any, queue: cl.CommandQueue
     if planned.plan is None:
         return result
     buffers = [None if x is None else x.base_data for x in (*arrays[:3], result)]
-    events = planned.plan(queue, buffers, allocate)
+    events = planned.plan(queue, buffers, allocator)
     result.events[:] = [events[-1][1]]  # all that came before has been waited for
-    if not allocator:
-        trim(pool_of(queue), planned.plan.size_bytes)
     return result
 
 
@@ -320,18 +317,8 @@ def _in_host_memory(request: Request, op: Operation, out: Any, device: Device) -
         _check_shape(out, planned)
     if target is None:
         target = np.empty(planned.shape, a.dtype)
-    plan = planned.plan
-    if plan is not None:
-
-        def work() -> None:
-            result = borrowed(queue.context, target)
-            plan(queue, [*(borrowed(queue.context, x) for x in (a, b, c)), result])
-            # only a mapped buffer is certain to hold what kernels wrote
-            mapped, _ = cl.enqueue_map_buffer(queue, result, cl.map_flags.READ, 0, target.shape, target.dtype)
-            mapped.base.release(queue)
-
-        lend(work, queue.finish)
-        trim(pool_of(queue), plan.size_bytes)
+    if planned.plan is not None:
+        planned.plan.in_host_memory(queue, (a, b, c, target))
     if out is None:
         return target if target.ndim else target[()]
     if target is not out:
@@ -381,7 +368,6 @@ def _copied(plan: Plan, queue: cl.CommandQueue, op: Operation, result: np.ndarra
     buffers.append(pool.allocate(result.nbytes))
     plan(queue, buffers)
     transfer.download(queue, buffers[-1], result)
-    trim(pool, plan.size_bytes + sum(x.size for x in buffers if x is not None))
 
 
 def _allows_strips(op: Operation, result: np.ndarray) -> bool:
@@ -442,10 +428,10 @@ def matmul(
         out: where to write the result: an array of its shape and type, on the same side and queue, that shares no
             memory with a or b. A NumPy array may have any layout, a device array needs one contiguous dimension;
             where it has gaps, the result is copied into it.
-        kernel: "auto" for the best known kernel at that size (see `gemmlab.family`), "family" for a kernel that the
+        kernel: "auto" for the best known kernel at that size (see `gemmlab.generate`), "family" for a kernel that the
             family writes, "packed" for one with packed operands (on processors, float32 and float64; "auto" takes it
             there), or for float32 the number or name of a kernel of the catalog.
-        params: the kernel's parameters; for "family" those of `gemmlab.family.tiles.DEFAULTS`. C is computed as its
+        params: the kernel's parameters; for "family" those of `gemmlab.generate.tiles.DEFAULTS`. C is computed as its
             transpose, so that parameters of the kernel's rows (such as TSM) act on columns of the result, and the
             other way round.
         device: for NumPy arrays: a Device, an index or part of a name; the preferred device by default.
@@ -453,7 +439,7 @@ def matmul(
             "guard" asks for every element whether it exists (kernel 12); "shift" moves the last tiles back (kernel
             13, for results of one tile at least); "auto" takes what was measured to be fastest at such sizes. The
             family guards; with "split", for every type, it multiplies whole tiles and what is left at the edges in up
-            to four launches (see `gemmlab.family.split`).
+            to four launches (see `gemmlab.generate.split`).
         precision: "float32", or on tensor cores (NVIDIA's, compute capability 8.0 or later): "tf32" rounds every
             element of a and b to 10 bits after the point (relative errors of about 3e-4), "tf32x3" cuts it into two
             such numbers and multiplies three times. On normal data that is more accurate than a chain of float32

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..catalog import KernelSpec, Key, catalog, find
-from ..family import selection, tiles
-from ..family.precision import letter_of
-from ..family.written import check_double
+from ..generate import selection, tiles
+from ..generate.precision import check_double, letter_of
 from ..opencl.devices import Device
 
 #: Words for `kernel` that do not name a kernel of the catalog.
@@ -81,7 +80,8 @@ class Request:
         Raises:
             ValueError: with the argument, and what would be possible.
         """
-        check_precision(self.precision, device)
+        if self.precision != "float32":
+            check_precision(self.precision, device)
         if dtype != np.float32:
             if self.precision != "float32":
                 raise ValueError(f"precision={self.precision!r} is for float32, not for {dtype}")

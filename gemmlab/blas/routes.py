@@ -20,13 +20,13 @@ import pyopencl as cl
 from ..caches import cached
 from ..catalog import KernelSpec, Key, find
 from ..catalog.spec import Params
-from ..family import choice
-from ..family.written import View
+from ..generate import choice
+from ..generate.written import View
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel
 from . import packed, split, trials
 from .plan import Builder, Matrix, Memory, placed, view
-from .problem import MAX_BATCH, Batch, Layout, Operand, Problem, plan
+from .problem import MAX_BATCH, Batch, Operand, Problem, plan
 from .request import AUTO, FAMILY, PACKED, Request
 
 #: Multiply-adds from which a float32 product of a batch is worth launches of its own, by kernels of the ladder, if they
@@ -242,8 +242,3 @@ def fits_batch(spec: KernelSpec, params: Params, device: Device, problem: Proble
 def _kernel(number: Key, params: tuple | None, device: Device, context: cl.Context, turned=False) -> Kernel:
     spec = find(number)
     return Kernel(spec, spec.fit(device.limits) if params is None else dict(params), device, context, turned=turned)
-
-
-def compact(problem: Problem, offset: int = 0) -> Layout:
-    """The layout of a result that begins at an offset."""
-    return Layout.compact(problem.m, problem.n)._replace(offset=offset)

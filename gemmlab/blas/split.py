@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ..caches import cached
 from ..catalog.spec import Params
-from ..family import split, tiles
-from ..family.precision import letter_of
-from ..family.split import Launch
-from ..family.tiles import Lying
-from ..family.written import Gemm, View, written
+from ..generate import split, tiles
+from ..generate.precision import letter_of
+from ..generate.split import Launch
+from ..generate.tiles import Lying
+from ..generate.written import Gemm, View, written
 from ..opencl.devices import Device
 from .plan import Builder, Matrix, view
 from .problem import Problem

@@ -15,9 +15,9 @@ import numpy as np
 import pyopencl as cl
 
 from ..catalog import find
-from ..family import choice
-from ..family.ranking import text_of
-from ..family.selection import Choice
+from ..generate import choice
+from ..generate.ranking import text_of
+from ..generate.selection import Choice
 from ..opencl.build import BuildError
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel

@@ -8,6 +8,7 @@ import threading
 import time
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -179,7 +180,15 @@ def for_hopper(ptx: str) -> str:
 def _type(kernel: cl.Kernel, index: int) -> Any:
     """NumPy's type of a scalar argument, as the compiler reports it; None for pointers and for vectors."""
     name: Any = kernel.get_arg_info(index, cl.kernel_arg_info.TYPE_NAME)
-    return _SCALARS.get(name)
+    known = _SCALARS.get(name)
+    space: Any = kernel.get_arg_info(index, cl.kernel_arg_info.ADDRESS_QUALIFIER)
+    if known or space != cl.kernel_arg_address_qualifier.PRIVATE:
+        return known
+    for kind in (np.int32, np.int64, np.int16, np.int8):  # a type that the text names: by its size
+        with suppress(cl.Error):
+            kernel.set_arg(index, kind(0))
+            return kind
+    return None
 
 
 def _explain(log: str, source: str) -> str:
@@ -187,7 +196,7 @@ def _explain(log: str, source: str) -> str:
     lines = source.splitlines()
     shown, seen = [], set()
     # clang and NVIDIA say "FILE:LINE:COLUMN: error: WORDS", PoCL "error: FILE:LINE:COLUMN: WORDS"
-    for place in re.finditer(r"(error: )?[^\s:]*:(\d+):\d+: (?:fatal )?(error: )?([^\n]*)", log):
+    for place in re.finditer(r"(error: )?[^\s:]*:(\d+):\d+(?: <[^>]*>)?: (?:fatal )?(error: )?([^\n]*)", log):
         number, message = int(place[2]), place[4]
         if not (place[1] or place[3]):
             continue

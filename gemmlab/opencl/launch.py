@@ -6,7 +6,7 @@ import re
 import threading
 from functools import lru_cache
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyopencl as cl
@@ -92,6 +92,12 @@ class Kernel:
         wanted = ["M", "N", "K", "A", "B", "C"] + ["pieces"] * spec.takes_workspace
         if self.opencl.num_args != len(wanted):
             said = f"gemm has {self.opencl.num_args} arguments instead of {len(wanted)}: {', '.join(wanted)}"
+            raise BuildError(self._title, said, self.source)
+        size = cl.kernel_work_group_info.COMPILE_WORK_GROUP_SIZE
+        required: Any = self.opencl.get_work_group_info(size, device.cl)
+        if any(required) and [*required] != [*self.local_size, 1, 1][:3]:
+            wanted_size, size_here = (" x ".join(map(str, shape)) for shape in (required[:2], self.local_size))
+            said = f"gemm requires work-groups of {wanted_size}, but is launched with {size_here}"
             raise BuildError(self._title, said, self.source)
         if prod(self.local_size) > self._built.work_group_limit:
             shape = " x ".join(map(str, self.local_size))

@@ -5,13 +5,17 @@
     run.counts, run.lines[51]                              # what it cost, in all and by line
     run.events(group=0)                                    # every access, as a table
 
-It needs NumPy and nothing else. The way of a text: `text` (tokens, macros), `parse` (a tree, `tree` and `types`),
-`translate` with `expressions` and `calls` (a Python function), `machine` with `memory` and `values` (it runs),
-`watch` (findings), `count` (costs), `api`; `views` is what pictures and chapters ask of a run.
+It covers OpenCL C 1.2 but for images, inline assembly, bit-fields, pointers to functions and cases inside inner blocks
+of a switch; of these it says that they are not known to it, and claims nothing about the text (`UnknownError`).
+
+It needs NumPy and nothing else. The way of a text: `text` (tokens, macros), `parse` and `meaning` with the tables of
+`builtins` and `types` (a `tree` in which every expression has its type; up to here without NumPy), `translate` with
+`expressions` and `calls` (a Python function), `machine` with `memory`, `values` and `printing` (it runs), `watch`
+(findings), `count` (costs), `api`; `views` is what pictures and chapters ask of a run.
 """
 
 from .api import EVENT, Empty, ProductRun, Run, run, shrunk, simulate
-from .text import TextError
+from .text import TextError, UnknownError
 from .watch import Entry, Finding, WorkItem
 
 __all__ = [
@@ -22,6 +26,7 @@ __all__ = [
     "ProductRun",
     "Run",
     "TextError",
+    "UnknownError",
     "WorkItem",
     "run",
     "shrunk",

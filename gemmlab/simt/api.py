@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import prod
 from numbers import Integral, Real
-from time import thread_time
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ..check import exact_inputs
 from . import count
 from .machine import Machine
 from .memory import Memory
-from .text import TextError
+from .text import Clock, TextError, limited, no_limit
 from .translate import Program, compile_kernel
 from .tree import Declaration
 from .types import FLOAT, Pointer, Scalar, Type, an, leaf_of, scalar_of, stride
@@ -177,6 +177,19 @@ class ProductRun(Run):
             more = f" and {many - 1:,} more elements are" if many > 1 else " is"
             message = f"{memory.name}({row}, {column}){more} never stored"
             self.findings.append(Finding("never written", message, count=many))
+        if not self.ok:
+            self.findings = [*self._redefined(), *self.findings]
+
+    def _redefined(self) -> list[Finding]:
+        """Parameters that the text sets itself: a reason for much that is wrong."""
+        found = []
+        for name, value in self.params.items():
+            macro = self.macros.get(name)
+            text = "".join(t.text for t in macro.body) if macro else ""
+            if macro and macro.line and text != str(value):
+                message = f"the text sets {name} to {text} itself, but is launched for {name}={value}"
+                found.append(Finding("redefined", message, macro.line, 1))
+        return found
 
     @property
     def ok(self) -> bool:
@@ -205,16 +218,19 @@ def _rows(array: Type) -> tuple[int, int]:
     return prod(rows), row * (stride(leaf) // scalar_of(leaf).size)
 
 
-@lru_cache(maxsize=64)
-def _program(text: str, name: str | None, defines: tuple[tuple[str, object], ...]) -> Program:
-    return compile_kernel(text, name, dict(defines))
+_programs: OrderedDict[tuple, Program] = OrderedDict()  # the last 64 that were used
 
 
-def program_of(text: str, name: str | None, defines: Mapping[str, object] | None) -> Program:
+def program_of(text: str, name: str | None, defines: Mapping[str, object] | None, clock: Clock = no_limit) -> Program:
     """The translated kernel, remembered."""
     if not isinstance(text, str):
         raise TypeError(f"source must be OpenCL C text, not {type(text).__name__}: {text!r}")
-    return _program(text, name, tuple((defines or {}).items()))
+    key = (text, name, *(defines or {}).items())
+    found = _programs.pop(key, None) or compile_kernel(text, name, defines, clock)
+    _programs[key] = found
+    while len(_programs) > 64:
+        _programs.popitem(last=False)
+    return found
 
 
 def run(
@@ -291,7 +307,7 @@ def _argument(param: Declaration, value: object) -> object:
         if not isinstance(value, Real):
             raise TypeError(f"{param.name} is {an(param.type)} and needs a number, not {value!r}")
         return param.type.dtype.type(value)
-    if param.type.space != "global":
+    if param.type.space not in ("global", "constant"):
         raise TypeError(f"{param.name}: arguments in {param.type.space} memory are not known to this simulator")
     scalar = scalar_of(param.type.to)
     if not isinstance(value, (np.ndarray, Empty)):
@@ -303,13 +319,12 @@ def _argument(param: Declaration, value: object) -> object:
 
 
 def _launch(program: Program, args: Sequence[object], global_size, local_size, order="lockstep", seed=0, groups=None,
-            limit=5_000, seconds: float | None = None) -> Machine:  # fmt: skip
+            limit=5_000, clock: Clock = no_limit) -> Machine:  # fmt: skip
     """Run a program whose arguments are numbers and `Memory`."""
     if order not in ("lockstep", "warps"):
         raise ValueError(f"order must be 'lockstep' or 'warps', not {order!r}")
     machine = Machine(program, global_size, local_size, limit)
-    if seconds is not None:
-        machine.deadline = thread_time() + seconds
+    machine.clock = clock
     for group in groups or ():
         at = (*group, 0, 0)[:3]
         if any(not 0 <= g < count for g, count in zip(at, machine.num_groups, strict=True)):
@@ -373,7 +388,7 @@ def simulate(
         params: its parameters; None for the defaults, or small tiles where the sizes are too small for these.
         source: another text to run in its place.
         order, seed, groups, limit: as in `run`; seed also draws the inputs. The limit is 512 rounds of a loop, or
-            twice the largest of m, n and k, unless another is given.
+            twice the elements of the largest matrix, unless another is given.
         seconds: of its thread's own time that it may take, so that other work of the machine does not count.
 
     Raises:
@@ -384,7 +399,9 @@ def simulate(
     spec = find(kernel)
     m, n, k = (positive(name, size) for name, size in zip("mnk", (m, n, k), strict=True))
     full = settings(spec, m, n, k, params)
-    program = program_of(read(spec.file) if source is None else source, None if source is None else "gemm", full)
+    clock = limited(seconds)
+    name = None if source is None else "gemm"
+    program = program_of(read(spec.file) if source is None else source, name, full, clock)
     local, launch = spec.local_size(full), spec.global_size(m, n, full)
     _as_a_product(program, spec, local)
     types = {p.name: scalar_of(p.type.to) for p in program.params if isinstance(p.type, Pointer)}
@@ -400,8 +417,8 @@ def simulate(
     args.append(c)
     if spec.takes_workspace:
         args.append(_pieces(spec, full, names[6]))
-    machine = _launch(program, args, launch, local, order, seed, groups, limit or max(512, 2 * max(m, n, k)),
-                      seconds)  # fmt: skip
+    rounds = limit or max(512, 2 * max(m * n, m * k, n * k))
+    machine = _launch(program, args, launch, local, order, seed, groups, rounds, clock)
     if spec.needs_fixup(full, frozenset()) and not machine.stop and groups is None:
         fixed = _fixup(spec, full, (m, n, k), args)
         machine.findings += [*fixed.findings, *races(fixed.log)]

@@ -6,18 +6,28 @@ import re
 from collections.abc import Callable
 
 from . import tree
+from .builtins import BARRIERS, FENCES, IDENTIFIERS
 from .expressions import Expressions, Pointed
-from .text import near
+from .meaning import ROUNDINGS
+from .text import UnknownError
 from .tree import written
-from .types import FLOAT, INT, UINT, ULONG, VOID, Pointer, Scalar, Type, Vector, an, length, named, scalar_of
-from .values import ATOMICS, FUNCTIONS
+from .types import (
+    HALF,
+    INT,
+    ULONG,
+    VOID,
+    Pointer,
+    Scalar,
+    Vector,
+    length,
+    scalar_of,
+    stride,
+)
+from .values import EACH, EACH_TWO, FUNCTIONS
 from .writer import Value
 
-IDENTIFIERS = {
-    "get_global_id": "global_id", "get_local_id": "local_id", "get_group_id": "group_id",
-    "get_local_size": "local_size", "get_global_size": "global_size", "get_num_groups": "num_groups",
-}  # fmt: skip
-FENCES = {"mem_fence", "read_mem_fence", "write_mem_fence", "prefetch"}
+#: Plain names of functions that are the same but for how exact they must be.
+_LOOSE = re.compile("(native|half|fast)_")
 
 
 class Calls(Expressions):
@@ -25,9 +35,13 @@ class Calls(Expressions):
 
     functions: dict[str, tree.Function]
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._waits: dict[str, bool] = {}  # by the key of a function
+
     def _call(self, node: tree.Call) -> Value:
         name = node.name
-        if name in self.functions:
+        if node.target is not None:
             return self.own(node)
         known: Callable[[tree.Call], Value] | None = getattr(self, f"call_{name}", None)
         if known is not None:
@@ -36,178 +50,280 @@ class Calls(Expressions):
             return self.identifier(node)
         if name in FENCES:
             return Value("None", VOID)
-        if re.fullmatch(r"v(load|store)(2|3|4|8|16)", name):
-            return self.vector_access(node)
-        if name.startswith(("atomic_", "atom_")) and name.split("_", 1)[1] in ATOMICS:
-            return self.atomic(node)
-        if name.startswith("as_") and named(name[3:]):
-            return self.reinterpreted(node)
-        if name.startswith("convert_"):
-            return self.converted(node)
-        plain = name.removeprefix("native_").removeprefix("half_")
-        if plain in FUNCTIONS:
-            return self.of_floats(node, plain, getattr(FUNCTIONS[plain], "nin", 1))
-        every = [*self.functions, *IDENTIFIERS, *FUNCTIONS, *FENCES]
-        every += [n.removeprefix("call_") for n in dir(self) if n.startswith("call_")]
-        self.fail(node, f"the function {name!r} is not known{near(name, every)}")
+        for prefix, build in self.families.items():
+            if name.startswith(prefix):
+                return build(self, node)
+        plain = _LOOSE.sub("", name)
+        if plain in FUNCTIONS and not scalar_of(node.type).whole:
+            return self.of_floats(node, plain)
+        if plain in EACH or plain in EACH_TWO:
+            return self.each(node, plain)
+        raise UnknownError(f"the function {name!r}", node.spot)
 
-    def takes(self, node: tree.Call, count: int) -> None:
-        if len(node.args) != count:
-            self.fail(node, f"{node.name} takes {count} argument{'s' * (count != 1)}, not {len(node.args)}")
-
-    def args(self, node: tree.Call, count: int) -> list[Value]:
-        self.takes(node, count)
-        return [self.expression(arg) for arg in node.args]
-
-    def numbers(self, node: tree.Call, count: int) -> list[Value]:
-        return [self.promoted(value, arg) for value, arg in zip(self.args(node, count), node.args, strict=True)]
+    def args(self, node: tree.Call) -> list[Value]:
+        """The arguments, each computed before the next if that matters."""
+        values: list[Value] = []
+        for number, arg in enumerate(node.args):
+            value = self.expression(arg)
+            later = node.args[number + 1 :]
+            values.append(value if all(map(self.harmless, later)) else self.named(value))
+        return values
 
     def identifier(self, node: tree.Call) -> Value:
-        (which,) = self.args(node, 1)
-        if which.constant not in (0, 1, 2):
-            self.fail(node, f"{node.name} takes 0, 1 or 2")
-        return Value(f"wave.{IDENTIFIERS[node.name]}[{int(which.constant)}]", ULONG)
+        what = node.name.removeprefix("get_")
+        if what == "work_dim":
+            return Value("wave.machine.dimensions", node.type)
+        (which,) = self.args(node)
+        if what == "global_offset":
+            return self.number(0, ULONG)
+        outside = 1 if what in ("local_size", "global_size", "num_groups") else 0
+        if which.constant is None:
+            which = self.named(which)
+            code = str(outside)
+            for d in (2, 1, 0):
+                code = f"pick({which.code} == {d}, wave.{what}[{d}], {code})"
+            return Value(code, ULONG)
+        if not 0 <= which.constant <= 2:
+            return self.number(outside, ULONG)
+        return Value(f"wave.{what}[{int(which.constant)}]", ULONG)
 
     def own(self, node: tree.Call) -> Value:
         """A function of the text: a function of Python, which waits at barriers if it has any."""
-        function = self.functions[node.name]
-        values = self.args(node, len(function.params))
-        given = [self.convert(v, p.type, a).code for v, p, a in zip(values, function.params, node.args, strict=True)]
-        wait = "yield from " if self.waits(node.name) else ""
-        return Value(self.keep(f"{wait}f_{node.name}({', '.join(['wave', 'mask', *given])})"), function.type)
+        function = node.target
+        assert function is not None
+        given = [v.code for v in self.args(node)]
+        wait = "yield from " if self.waits(function) else ""
+        return Value(
+            self.keep(f"{wait}f_{function.key}({', '.join(['wave', 'mask', *given])})"),
+            function.type,
+        )
 
-    def calls(self, name: str) -> list[str]:
-        """What a function of the text calls, each once, in order."""
-        return list(dict.fromkeys(n.name for n in self.functions[name].body.walk() if isinstance(n, tree.Call)))
+    def calls(self, function: tree.Function) -> list[tree.Call]:
+        """What a function of the text calls, in order."""
+        assert function.body is not None
+        return [n for n in function.body.walk() if isinstance(n, tree.Call)]
 
-    def waits(self, name: str) -> bool:
-        """Whether this is a barrier, or a function that comes to one."""
-        if name not in self.functions:
-            return name in ("barrier", "work_group_barrier")
-        return any(self.waits(callee) for callee in self.calls(name))
+    def waits(self, function: tree.Function) -> bool:
+        """Whether a function comes to a barrier, or may, as a kernel."""
+        if function.key not in self._waits:
+            self._waits[function.key] = function.kernel
+            self._waits[function.key] = function.kernel or any(
+                self.waits(call.target)
+                if call.target
+                else call.name in BARRIERS or call.name == "wait_group_events"
+                for call in self.calls(function)
+            )
+        return self._waits[function.key]
 
     # ---- by name
     def call_barrier(self, node: tree.Call) -> Value:
-        if len(node.args) not in (1, 2):
-            self.fail(node, f"{node.name} takes 1 argument, such as CLK_LOCAL_MEM_FENCE, not {len(node.args)}")
-        for arg in node.args:
-            self.expression(arg)
+        flags = self.args(node)[0].constant
         site = self.site("barrier", node.spot, "barrier")
+        self.sites[-1].fence = (
+            3 if flags is None or node.name == "wait_group_events" else int(flags)
+        )
         self.emit(f"wave.barrier({site}, mask, gone)")
         self.emit(f"yield {site}")
         return Value("None", VOID)
 
-    call_work_group_barrier = call_barrier
+    call_work_group_barrier = call_wait_group_events = call_barrier
+
+    def call_async_work_group_copy(self, node: tree.Call) -> Value:
+        """All work-items of the group copy together, each some of the elements."""
+        to, of, count, *stride_of = self.args(node)[:-1]
+        assert isinstance(to.type, Pointer)
+        element = to.type.to
+        sites = [
+            self.site(kind, node.spot, written(node), element, wide=length(element))
+            for kind in ("load", "store")
+        ]
+        step = stride_of[0].code if stride_of else "1"
+        steps = (
+            (step, "1")
+            if isinstance(of.type, Pointer) and of.type.space == "global"
+            else ("1", step)
+        )
+        places = f"{of.code}, {to.code}, {count.code}, ({steps[0]}, {steps[1]}), {stride(element)}"
+        self.emit(f"wave.copy_together({sites[0]}, {sites[1]}, {places}, mask)")
+        return Value("0", node.type)
+
+    call_async_work_group_strided_copy = call_async_work_group_copy
+
+    def call_prefetch(self, node: tree.Call) -> Value:
+        self.args(node)
+        return Value("None", VOID)
 
     def call_fma(self, node: tree.Call) -> Value:
-        result = self.of_floats(node, "fma", 3)
+        result = self.of_floats(node, node.name)
         self.multiply_add(node, result.type)
         return result
 
     call_mad = call_fma
 
     def call_min(self, node: tree.Call) -> Value:
-        a, b, to = self.common(node.name, node, *self.numbers(node, 2))
-        function = "least" if node.name == "min" else "greatest"
-        if scalar_of(to) is ULONG:
-            return Value(f"cut({function}(unsigned({a.code}), unsigned({b.code})), ulong_type)", to)
-        return Value(f"{function}({a.code}, {b.code})", to)
+        a, b = self.args(node)
+        function = "least" if node.name in ("min", "fmin") else "greatest"
+        if scalar_of(node.type) is ULONG:
+            return Value(
+                f"cut({function}(unsigned({a.code}), unsigned({b.code})), ulong_type)", node.type
+            )
+        if not scalar_of(node.type).whole:
+            function = {"min": "np_fmin", "max": "np_fmax"}[node.name]
+        return Value(f"{function}({a.code}, {b.code})", node.type)
 
     call_max = call_min
 
     def call_clamp(self, node: tree.Call) -> Value:
-        self.takes(node, 3)
-        x, low, high = node.args
-        return self.expression(tree.Call(node.spot, "min", [tree.Call(node.spot, "max", [x, low]), high]))
-
-    def call_abs(self, node: tree.Call) -> Value:
-        (value,) = self.numbers(node, 1)
-        if not scalar_of(value.type).whole:
-            self.fail(node, f"abs is for whole numbers, not for {an(value.type)}; fabs is for floats")
-        to = UINT if scalar_of(value.type).size == 4 else ULONG
-        return Value(f"abs({value.code})", to if isinstance(value.type, Scalar) else Vector(to, length(value.type)))
+        x, low, high = self.args(node)
+        if not scalar_of(node.type).whole:
+            return Value(f"np_fmin(np_fmax({x.code}, {low.code}), {high.code})", node.type)
+        if scalar_of(node.type) is ULONG:
+            codes = [f"unsigned({v.code})" for v in (x, low, high)]
+            return Value(
+                f"cut(least(greatest({codes[0]}, {codes[1]}), {codes[2]}), ulong_type)", node.type
+            )
+        return Value(f"least(greatest({x.code}, {low.code}), {high.code})", node.type)
 
     def call_mul24(self, node: tree.Call) -> Value:
-        self.takes(node, 2)
-        return self.expression(tree.Binary(node.spot, "*", *node.args))
+        a, b = self.args(node)
+        return self.result(f"({a.code} * {b.code})", node.type, node)
 
     def call_mad24(self, node: tree.Call) -> Value:
-        self.takes(node, 3)
-        a, b, c = node.args
-        return self.expression(tree.Binary(node.spot, "+", tree.Binary(node.spot, "*", a, b), c))
+        a, b, c = self.args(node)
+        return self.result(f"({a.code} * {b.code} + {c.code})", node.type, node)
 
     def call_select(self, node: tree.Call) -> Value:
-        no, yes, condition = self.args(node, 3)
-        to = self.either(node, yes, no)
-        yes, no = self.convert(yes, to, node.args[1]), self.convert(no, to, node.args[0])
-        by_element = isinstance(condition.type, Vector)
-        asked = f"{condition.code} < 0" if by_element else self.convert(condition, INT, node.args[2]).code + " != 0"
-        return Value(f"pick({asked}, {yes.code}, {no.code})", to)
+        no, yes, condition = self.args(node)
+        asked = (
+            self.highest(condition) if isinstance(node.type, Vector) else f"({condition.code} != 0)"
+        )
+        return Value(f"pick({asked}, {yes.code}, {no.code})", node.type)
+
+    def call_any(self, node: tree.Call) -> Value:
+        (x,) = self.args(node)
+        if not isinstance(x.type, Vector):
+            return self.as_int(Value(f"({x.code} < 0)", INT))
+        return self.as_int(Value(f"numbers_of(({x.code} < 0).{node.name}(0))", INT))
+
+    call_all = call_any
 
     def call_dot(self, node: tree.Call) -> Value:
-        a, b = self.args(node, 2)
-        if not isinstance(a.type, Vector) or a.type != b.type or a.type.of.whole:
-            self.fail(node, f"dot takes two vectors of floats, not {an(a.type)} and {an(b.type)}")
+        a, b = self.args(node)
+        if not isinstance(a.type, Vector):
+            return Value(f"({a.code} * {b.code})", node.type)
         self.multiply_add(node, a.type)
-        return Value(f"dot({a.code}, {b.code})", a.type.of)
+        return Value(f"dot({a.code}, {b.code})", node.type)
+
+    def call_shuffle(self, node: tree.Call) -> Value:
+        *vectors, at = self.args(node)
+        codes = ", ".join(v.code for v in vectors)
+        widths = [4 if length(v.type) == 3 else length(v.type) for v in vectors]
+        return Value(f"shuffled(({codes},), {at.code}, {sum(widths)})", node.type)
+
+    call_shuffle2 = call_shuffle
 
     def call_printf(self, node: tree.Call) -> Value:
-        if not node.args or not isinstance(node.args[0], tree.Text):
-            self.fail(node, "printf takes a text first")
-        codes = [self.expression(arg).code for arg in node.args[1:]]
-        self.emit(f"wave.printf({node.args[0].value!r}, ({''.join(c + ', ' for c in codes)}), mask)")
-        return Value("None", VOID)
+        form, *args = node.args
+        codes = []
+        kinds: list[tuple[str, int]] = []
+        for arg in args:
+            text = tree.plain(arg)
+            codes.append(
+                repr(text.value)
+                if isinstance(text, tree.Text)
+                else self.named(self.expression(arg)).code
+            )
+            kinds.append((str(scalar_of(arg.type)), length(arg.type)))
+        text = tree.plain(form)
+        assert isinstance(text, tree.Text)
+        site = self.site("printf", node.spot, written(node))
+        self.emit(
+            f"wave.printf({site}, {text.value!r}, ({''.join(c + ', ' for c in codes)}), {kinds}, mask)"
+        )
+        return self.number(0, INT)
 
     # ---- families
-    def of_floats(self, node: tree.Call, name: str, count: int) -> Value:
-        """A function of floats, in the type of the vector among its arguments, or of the largest float."""
-        values = self.numbers(node, count)
-        floats = [scalar_of(v.type) for v in values if not scalar_of(v.type).whole]
-        to: Type = max(floats, key=lambda t: t.rank, default=FLOAT)
-        to = next((v.type for v in values if isinstance(v.type, Vector)), to)
-        codes = ", ".join(self.convert(v, to, a).code for v, a in zip(values, node.args, strict=True))
-        return Value(f"floating({name}({codes}), {scalar_of(to)}_type)", to)
+    def of_floats(self, node: tree.Call, name: str) -> Value:
+        """A function of floats, for all lanes at once."""
+        scalar = scalar_of(node.type)
+        codes = ", ".join(v.code for v in self.args(node))
+        return self.short(Value(f"floating(np_{name}({codes}), {scalar}_type)", node.type))
+
+    def each(self, node: tree.Call, name: str) -> Value:
+        """A function that is computed lane by lane, with Python's numbers."""
+        values = self.args(node)
+        pointer = values[-1] if isinstance(values[-1].type, Pointer) else None
+        values = values[:-1] if pointer else values
+        types = ", ".join(f"{scalar_of(v.type)}_type" for v in values)
+        codes = ", ".join(v.code for v in values)
+        to = scalar_of(node.type)
+        vector = isinstance(node.type, Vector)
+        if pointer is None:
+            return Value(f"each({name!r}, ({codes},), ({types},), {to}_type, {vector})", node.type)
+        assert isinstance(pointer.type, Pointer)
+        of = pointer.type.to
+        names = self.keep(
+            f"each_two({name!r}, ({codes},), ({types},), {to}_type, {scalar_of(of)}_type)"
+        )
+        self.emit(self.access("store", Pointed(of, pointer.code), node, f"{names}[1]"))
+        return Value(f"{names}[0]", node.type)
 
     def reinterpreted(self, node: tree.Call) -> Value:
-        to = named(node.name[3:])
-        assert to is not None
-        (value,) = self.numbers(node, 1)
-        of = scalar_of(value.type)
-        if of.size != scalar_of(to).size or length(value.type) != length(to):
-            self.fail(node, f"{node.name} of {an(value.type)}: the sizes differ")
-        return Value(f"bits_as({value.code}, {of}_type, {scalar_of(to)}_type)", to)
+        (value,) = self.args(node)
+        of, to = scalar_of(value.type), scalar_of(node.type)
+        n = length(node.type) if isinstance(node.type, Vector) else 0
+        return Value(f"bits_as({value.code}, {of}_type, {to}_type, {n})", node.type)
 
     def converted(self, node: tree.Call) -> Value:
-        to = named(node.name.removeprefix("convert_"))
-        (value,) = self.args(node, 1)
-        if to is None or length(to) != length(value.type):
-            self.fail(node, f"{node.name} of {an(value.type)} is not known to this simulator")
-        return self.convert(value, to, node.args[0], cast=True)
+        (value,) = self.args(node)
+        match = re.search(ROUNDINGS + "$", node.name)
+        saturated, rounding = (bool(match[1]), (match[2] or "")[1:]) if match else (False, "")
+        of, to = scalar_of(value.type), scalar_of(node.type)
+        usual = "rtz" if to.whole else "rte"
+        if not saturated and rounding in ("", usual):
+            return self.converted_value(value, node.type, node.args[0])
+        code = (
+            f"converted_by({value.code}, {of}_type, {to}_type, {rounding or usual!r}, {saturated})"
+        )
+        if to.whole and not of.whole and not saturated:
+            site = self.site("overflow", node.spot, written(node))
+            rounded = f"rounded_by({value.code}, {of}_type, {rounding!r})"
+            code = f"wave.rounded({rounded}, {of}_type, {to}_type, mask, {site})"
+        return Value(code, node.type)
 
     def vector_access(self, node: tree.Call) -> Value:
         """vloadN(i, p) and vstoreN(v, i, p): N numbers from element i*N on, which may begin anywhere."""
-        loads = node.name.startswith("vload")
-        self.takes(node, 2 if loads else 3)
-        *value, index, pointer = node.args
-        base, at = self.expression(pointer), self.promoted(self.expression(index), index)
-        of = base.type.to if isinstance(base.type, Pointer) else base.type
-        if not isinstance(base.type, Pointer) or not isinstance(of, Scalar):
-            self.fail(node, f"{node.name} takes a pointer to numbers, not to {an(of)}")
-        to = Vector(of, int(re.sub(r"\D", "", node.name)))
-        place = Pointed(to, base.code, at.code)
+        loads, aligned = node.name.startswith("vload"), node.name.startswith(("vloada", "vstorea"))
+        *value, at, base = self.args(node)
+        assert isinstance(base.type, Pointer) and isinstance(base.type.to, Scalar)
+        held = node.type if loads else value[0].type
+        assert isinstance(held, (Scalar, Vector))
+        scalar = base.type.to
+        to = Vector(scalar, held.n) if isinstance(held, Vector) else scalar
+        rounding = re.search("_rt[zpn]$", node.name)
+        if rounding:
+            raise UnknownError(node.name, node.spot)
+        parts = Pointed(to, base.code, at.code)
+        if aligned and length(to) == 3:  # as if it had four numbers
+            parts = Pointed(to, f"({base.code} + ({at.code})*{4 * scalar.size})")
         if loads:
-            return Value(self.keep(self.access("load", place, node, packed=True)), to)
-        stored = self.convert(self.expression(value[0]), to, value[0])
-        self.emit(self.access("store", place, node, stored.code, packed=True))
+            code = self.keep(self.access("load", parts, node, packed=True))
+            return Value(f"floating({code}, float_type)" if scalar is HALF else code, node.type)
+        code = f"floating({value[0].code}, half_type)" if scalar is HALF else value[0].code
+        self.emit(self.access("store", parts, node, code, packed=True))
         return Value("None", VOID)
 
     def atomic(self, node: tree.Call) -> Value:
         op = node.name.split("_", 1)[1]
-        self.takes(node, {"inc": 1, "dec": 1, "cmpxchg": 3}.get(op, 2))
-        pointer = self.expression(node.args[0])
-        to = pointer.type.to if isinstance(pointer.type, Pointer) else VOID
-        if not isinstance(to, Scalar) or not (to.whole or op == "xchg"):
-            self.fail(node, f"{node.name} takes a pointer to int or uint, not {an(pointer.type)}")
-        codes = [self.convert(self.expression(a), to, a).code for a in node.args[1:]] or ["1"]
-        site = self.site("atomic", node.spot, written(node), to)
-        return Value(self.keep(f"wave.atomic({site}, {pointer.code}, {op!r}, ({', '.join(codes)},), mask)"), to)
+        pointer, *values = self.args(node)
+        codes = [v.code for v in values] or ["1"]
+        site = self.site("atomic", node.spot, written(node), node.type)
+        return Value(
+            self.keep(f"wave.atomic({site}, {pointer.code}, {op!r}, ({', '.join(codes)},), mask)"),
+            node.type,
+        )
+
+    families: dict[str, Callable] = {
+        "as_": reinterpreted, "convert_": converted, "vload": vector_access, "vstore": vector_access,
+        "atomic_": atomic, "atom_": atomic,
+    }  # fmt: skip

@@ -96,7 +96,7 @@ def cost(entries: list[Entry], bank_bytes: int) -> Counts:
     asked = asked[(asked >= 0).any(1)]
     if e.memory.space == "global":
         found.transactions = transactions(asked, size * site.width)
-    else:
+    elif e.memory.space == "local":
         found.turns = turns(asked, size * site.width, bank_bytes)
     return found
 

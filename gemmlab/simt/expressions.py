@@ -3,44 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 
 from . import tree
-from .parse import CONSTANT
-from .tree import Node, written
+from .meaning import COMPARISONS, CONSTANT, as_number, has_place
+from .text import UnknownError
+from .tree import Expr, Node, plain, written
 from .types import (
     BOOL,
-    CHAR,
-    FLOAT,
     INT,
-    LONG,
-    SHORT,
-    UINT,
     ULONG,
     Array,
     Pointer,
     Scalar,
+    Struct,
     Type,
     Vector,
-    Void,
-    an,
+    layout,
     length,
     scalar_of,
     stride,
 )
-from .values import cut
-from .writer import Value, Variable, Writer
+from .writer import Holder, Value, Writer
 
-COMPARISONS = {"<", ">", "<=", ">=", "==", "!="}
-WHOLE_ONLY = {"%", "&", "|", "^", "<<", ">>", "~"}
-NAMED_NUMBERS: dict[str, tuple[float, Scalar]] = {
-    "CLK_LOCAL_MEM_FENCE": (1, UINT), "CLK_GLOBAL_MEM_FENCE": (2, UINT), "true": (1, INT), "false": (0, INT),
-    "INT_MAX": (INT.most, INT), "INT_MIN": (INT.least, INT), "UINT_MAX": (UINT.most, UINT),
-    "LONG_MAX": (LONG.most, LONG), "LONG_MIN": (LONG.least, LONG),
-    "INFINITY": (float("inf"), FLOAT), "NAN": (float("nan"), FLOAT), "M_PI_F": (3.14159274101257, FLOAT),
-    "FLT_MAX": (3.4028234663852886e38, FLOAT), "FLT_MIN": (2.0**-126, FLOAT), "FLT_EPSILON": (2.0**-23, FLOAT),
-    "MAXFLOAT": (3.4028234663852886e38, FLOAT),
-}  # fmt: skip
-PURE = (tree.Number, tree.Name, tree.Member, tree.Unary, tree.Binary, tree.Choice, tree.Cast, tree.VectorLiteral)
+PURE = (tree.Number, tree.Name, tree.Member, tree.Unary, tree.Binary, tree.Choice, tree.Cast, tree.Convert,
+        tree.VectorLiteral)  # fmt: skip
 
 
 # ---- where a value can lie: something that can be stored to, or has an address
@@ -49,7 +36,11 @@ class Named:
     """A variable."""
 
     type: Type
-    variable: Variable
+    variable: Holder
+
+
+#: Of a value that lies nowhere.
+NOBODY = Holder("", "", INT)
 
 
 @dataclass
@@ -57,7 +48,7 @@ class Element:
     """A named array by as many indices as are given: one of its elements, a row, or all of it."""
 
     type: Type
-    variable: Variable
+    variable: Holder
     indices: tuple[str, ...] = ()
 
 
@@ -71,82 +62,87 @@ class Pointed:
 
 
 @dataclass
-class Part:
-    """The numbers `at` of the vector in another place."""
+class Some:
+    """The numbers `at` of the vector in another place; `at` may be the text of one number."""
 
     type: Type
     vector: Place
-    at: tuple[int, ...]
+    at: tuple[int, ...] | str
 
 
-Place = Named | Element | Pointed | Part
+Place = Named | Element | Pointed | Some
 
 
 class Expressions(Writer):
-    """One method per kind of node; each returns a `Value`."""
+    """One method per kind of node; each returns a `Value` of the node's type."""
 
-    def expression(self, node: Node) -> Value:
+    def expression(self, node: Expr) -> Value:
         return getattr(self, f"_{type(node).__name__.lower()}")(node)
 
     def harmless(self, node: Node) -> bool:
         """Whether it does no harm to compute this for lanes that do not want it: no loads, stores or divisions."""
         if not isinstance(node, PURE) or (isinstance(node, tree.Unary) and node.op in "*&"):
             return False
-        if isinstance(node, tree.Binary) and node.op in ("/", "%") and not isinstance(node.right, tree.Number):
+        if (
+            isinstance(node, tree.Binary)
+            and node.op in ("/", "%")
+            and not isinstance(plain(node.right), tree.Number)
+        ):
             return False
-        if isinstance(node, tree.Cast) and scalar_of(node.type).whole:
-            return False  # of a float that may be too large for it
+        if isinstance(node, (tree.Cast, tree.Convert)):
+            to, of = node.type, node.operand.type
+            if isinstance(of, (Array, Struct)) or (scalar_of(to).whole and not scalar_of(of).whole):
+                return False  # of a float that may be too large for it
         if isinstance(node, tree.Name):
-            variable = self.find(node.name)
-            return variable is None or not (variable.in_memory or variable.unset)
+            holder = self.holders.get(node.variable)
+            return node.variable.constant is not None or not (
+                holder is None or holder.in_memory or holder.unset
+            )
         return all(self.harmless(child) for child in node.children())
 
     # ---- from one type to another
     def number(self, value: float, of: Scalar) -> Value:
         """A number that is known. The Python text calls floats by names, because they are NumPy's."""
         if of.whole:
-            held = cut(int(value), of)
-            return Value(f"{held}" if held >= 0 else f"({held})", of, None if of is ULONG and held < 0 else held)
+            held = int(value)
+            if of is ULONG and held > ULONG.most >> 1:
+                return Value(f"({held - 2**64})", of, None)
+            return Value(f"{held}" if held >= 0 else f"({held})", of, held)
         name = f"f{len(self.constants)}"
         self.constants[name] = of.dtype.type(value)
         return Value(name, of, float(value))
 
-    def promoted(self, value: Value, node: Node) -> Value:
-        """As an operand: types smaller than int become int."""
-        if isinstance(value.type, Scalar) and value.type.rank < INT.rank:
-            return self.convert(value, INT, node)
-        if not isinstance(value.type, (Scalar, Vector)):
-            self.fail(node, f"{written(node)} is of type {value.type}: that is no number")
-        return value
+    def as_int(self, truth: Value) -> Value:
+        """What a comparison gives, as an int."""
+        if truth.constant is not None:
+            return self.number(int(truth.constant), INT)
+        return Value(f"converted({truth.code}, bool_type, int_type)", INT)
 
-    def convert(self, value: Value, to: Type, node: Node, cast: bool = False) -> Value:
-        """A value as another type, as C converts it where one is assigned to another."""
+    def converted_value(self, value: Value, to: Type, node: Node) -> Value:
         of = value.type
         if of == to:
             return value
-        if isinstance(to, Pointer) and (isinstance(of, Pointer) or (value.constant == 0 and scalar_of(of).whole)):
+        if isinstance(to, Pointer) or isinstance(of, Pointer):
+            if to is BOOL:
+                return Value(f"({value.code} != 0)", BOOL)
+            if isinstance(to, Scalar) and to.size < 8:
+                return Value(f"cut({value.code}, {to}_type)", to)
             return Value(value.code, to)
-        if isinstance(of, Pointer) and not isinstance(to, Pointer):
-            if isinstance(to, Scalar) and to.size == 8 and to.whole:
-                return Value(value.code, to)
-            self.fail(node, f"a pointer ({of}) cannot become {an(to)}")
-        if not (isinstance(of, (Scalar, Vector)) and isinstance(to, (Scalar, Vector))):
-            self.fail(node, f"{an(of)} cannot become {an(to)}")
-        if isinstance(of, Vector) and not cast:
-            hint = f"; convert_{to} does it" if length(of) == length(to) else ""
-            self.fail(node, f"{an(of)} does not become {an(to)} by itself{hint}")
         if isinstance(to, Vector) and isinstance(of, Scalar):
-            return Value(f"spread({self.convert(value, to.of, node).code}, {to.n})", to)
+            return Value(f"spread({self.converted_value(value, to.of, node).code}, {to.n})", to)
+        if not isinstance(to, (Scalar, Vector)):
+            return Value(value.code, to)
         return self.number_as(value, to, node)
 
     def number_as(self, value: Value, to: Type, node: Node) -> Value:
-        """The same between numbers, or between vectors of one length."""
+        """A number, or a vector of them, as another type."""
         a, b, known = scalar_of(value.type), scalar_of(to), value.constant
         if b is BOOL:
             known = None if known is None else bool(known)
             return Value(f"({value.code} != 0)" if known is None else str(known), to, known)
-        if known is not None and isinstance(to, Scalar) and abs(known) < 2.0**64:
-            return self.number(known, b)
+        folds = known is not None and isinstance(to, Scalar) and isfinite(known)
+        if folds and known is not None and (not b.whole or a.whole or b.least <= int(known) <= b.most):
+            return self.number(as_number(known, b), b)
         # a long and a ulong are held as the same 64 bits
         same = b.size == 8 or (b.least <= a.least and a.most <= b.most)
         if a.whole and b.whole and same and a is not BOOL:
@@ -156,81 +152,106 @@ class Expressions(Writer):
             return Value(f"wave.rounded({value.code}, {a}_type, {b}_type, mask, {site})", to)
         return Value(f"converted({value.code}, {a}_type, {b}_type)", to)
 
-    def condition(self, node: Node) -> Value:
+    def truth(self, node: Expr) -> Value:
+        """Whether an expression is not 0, as a bool of Python or an array of them."""
+        if isinstance(node, tree.Binary) and not isinstance(node.type, Vector):
+            if node.op in ("&&", "||"):
+                return self.logical(node)
+            if node.op in COMPARISONS:
+                return self.compared(node)
+        if isinstance(node, tree.Unary) and node.op == "!" and not isinstance(node.type, Vector):
+            value = self.truth(node.operand)
+            known = None if value.constant is None else not value.constant
+            return Value(f"({value.code} ^ True)" if known is None else str(known), BOOL, known)
         value = self.expression(node)
-        if isinstance(value.type, Vector):
-            self.fail(node, f"a condition must be one number, not {an(value.type)}")
         if isinstance(value.type, Pointer):
             return Value(f"({value.code} != 0)", BOOL)
-        return self.convert(value, BOOL, node)
+        return self.number_as(value, BOOL, node)
+
+    def _convert(self, node: tree.Convert) -> Value:
+        if isinstance(node.operand, tree.Text):
+            return self.expression(node.operand)
+        if isinstance(node.operand.type, Array) and isinstance(node.type, Pointer):
+            return Value(self.pointer_to(self.place(node.operand), node).code, node.type)
+        if node.type is BOOL:
+            return self.truth(node.operand)
+        return self.converted_value(self.expression(node.operand), node.type, node.operand)
+
+    def _cast(self, node: tree.Cast) -> Value:
+        if node.type is BOOL:
+            return self.truth(node.operand)
+        return self.converted_value(self.expression(node.operand), node.type, node.operand)
 
     # ---- places
-    def place(self, node: Node) -> Place:
+    def place(self, node: Expr) -> Place:
         """Where an expression's value lies."""
         if isinstance(node, tree.Name):
-            variable = self.lookup(node, node.name)
-            return (Element if variable.in_memory else Named)(variable.type, variable)
+            holder = self.holder(node)
+            return (Element if holder.in_memory else Named)(node.type, holder)
         if isinstance(node, tree.Index):
-            index = self.promoted(self.expression(node.index), node.index)
-            if not isinstance(index.type, Scalar) or not index.type.whole:
-                self.fail(node.index, f"an index must be a whole number, not {an(index.type)}")
-            return self.target(node.array, index.code)
+            index = self.expression(node.index)
+            if isinstance(node.array.type, Vector):
+                at = (int(index.constant),) if index.constant is not None else self.keep(index.code)
+                if not has_place(node.array):
+                    return Some(node.type, self.spilled(node.array), at)
+                return Some(node.type, self.place(node.array), at)
+            return self.target(node.array, index.code, node.type)
         if isinstance(node, tree.Unary) and node.op == "*":
-            return self.target(node.operand, "0")
+            return self.target(node.operand, "0", node.type)
         if isinstance(node, tree.Member):
-            vector = self.place(node.vector)
-            at = self.members(node, vector.type)
-            return Part(part_of(vector.type, at), vector, at)
-        self.fail(node, f"{written(node)} is not something that can be stored to")
+            return Some(node.type, self.place(node.vector), node.at)
+        if isinstance(node, tree.Part):
+            base = self.pointer_to(
+                self.place(node.of) if has_place(node.of) else self.spilled(node.of), node
+            )
+            if node.field.offset % stride(
+                scalar_of(node.type) if isinstance(node.type, Vector) else node.type
+            ):
+                self.packed(node)
+            offset = f" + {node.field.offset}" if node.field.offset else ""
+            return Pointed(node.type, f"({base.code}{offset})")
+        if isinstance(node, tree.Compound):
+            return Element(node.type, self.compound(node))
+        self.fail(node, f"{written(node)} has no place")
 
-    def target(self, pointer: Node, index: str) -> Place:
+    def packed(self, node: tree.Part) -> None:
+        if isinstance(node.type, (Scalar, Vector, Pointer)):
+            raise UnknownError(
+                f"{written(node)}, which does not lie at a multiple of its size,", node.spot
+            )
+
+    def spilled(self, node: Expr) -> Place:
+        """A value without a place is put into memory."""
+        value = self.expression(node)
+        scalar, sizes = layout(node.type)
+        name = self.keep(f"wave.private({written(node)!r}, {scalar}_type, {sizes}, True)")
+        self.emit(f"{name}.give(0, {length(node.type)}, {value.code})")
+        return Pointed(node.type, f"wave.address({name})")
+
+    def compound(self, node: tree.Compound) -> Holder:
+        raise NotImplementedError
+
+    def target(self, pointer: Expr, index: str, of: Type) -> Place:
         """The element `index` of an array, or from where a pointer points."""
-        if _has_place(pointer):
-            place = self.place(pointer)
-            if isinstance(place, Element) and isinstance(place.type, Array):
-                return Element(place.type.of, place.variable, (*place.indices, index))
-            value = self.read(place, pointer)
-        else:
-            value = self.expression(pointer)
-        if not isinstance(value.type, Pointer):
-            extra = "; there is one index too many" if isinstance(pointer, tree.Index) else ""
-            self.fail(pointer, f"{written(pointer)} is {an(value.type)}, neither an array nor a pointer{extra}")
-        return Pointed(value.type.to, value.code, index)
-
-    def members(self, node: tree.Member, of: Type) -> tuple[int, ...]:
-        """Which numbers of a vector .x, .hi or .s0123 names."""
-        if not isinstance(of, Vector):
-            self.fail(node, f"{written(node.vector)} is {an(of)}: it has no elements to name")
-        name, n = node.name, of.n
-        half = (n + 1) // 2
-        known = {"lo": range(half), "hi": range(half, 2 * half), "even": range(0, n, 2), "odd": range(1, n, 2)}
-        if name in known:
-            at = tuple(known[name])
-        elif name[0] in "sS" and len(name) > 1 and all(c in "0123456789abcdefABCDEF" for c in name[1:]):
-            at = tuple(int(c, 16) for c in name[1:])
-        elif all(c in "xyzw" for c in name):
-            at = tuple("xyzw".index(c) for c in name)
-        else:
-            self.fail(node, f"{an(of)} has no element {name!r}")
-        if max(at) >= n:
-            self.fail(node, f"{an(of)} has {n} elements; there is no {name!r}")
-        if len(at) not in (1, 2, 3, 4, 8, 16):
-            self.fail(node, f"{len(at)} numbers are no vector")
-        return at
-
-    def address(self, node: Node) -> Value:
-        """The pointer to an expression's place."""
-        place = self.place(node)
-        if isinstance(place, Part):
-            self.fail(node, "the address of an element of a vector is not known to this simulator")
-        return self.pointer_to(place, node)
+        array = pointer.operand if isinstance(pointer, tree.Convert) else pointer
+        if isinstance(array.type, Array):
+            place = self.place(array)
+            if isinstance(place, Element):
+                return Element(of, place.variable, (*place.indices, index))
+            return Pointed(of, self.pointer_to(place, pointer).code, index)
+        return Pointed(of, self.expression(pointer).code, index)
 
     def pointer_to(self, place: Place, node: Node) -> Value:
         """A pointer is a number that holds which array, and how many bytes behind its begin."""
         if isinstance(place, Pointed):
-            return Value(f"({place.base} + ({place.index})*{stride(place.type)})", Pointer(place.type))
+            code = (
+                place.base
+                if place.index == "0"
+                else f"({place.base} + ({place.index})*{stride(place.type)})"
+            )
+            return Value(code, Pointer(place.type))
         if not isinstance(place, Element):
-            self.fail(node, f"{written(node)} has no address here")
+            raise UnknownError(f"the address of {written(node)}", node.spot)
         code, of = f"wave.address({place.variable.python})", place.variable.type
         for index in place.indices:
             assert isinstance(of, Array)
@@ -238,105 +259,172 @@ class Expressions(Writer):
             code += f" + ({index})*{stride(of)}"
         return Value(f"({code})", Pointer(place.type, place.variable.space))
 
-    def read(self, place: Place, node: Node) -> Value:
-        """The value that lies in a place; of an array, the pointer to its first element."""
+    def read(self, place: Place, node: Expr) -> Value:
+        """The value that lies in a place."""
         if isinstance(place, Named):
-            code = place.variable.python
-            if place.variable.unset:
-                site = self.site("unset", node.spot, place.variable.name, place.type)
-                code = f"wave.given({code}, mask, {site})"
-            return Value(code, place.type)
-        if isinstance(place, Part):
-            return self.part(self.read(place.vector, node), place.at)
-        if isinstance(place.type, Array):
-            pointer = self.pointer_to(place, node)
-            assert isinstance(pointer.type, Pointer)
-            return Value(pointer.code, Pointer(place.type.of, pointer.type.space))
-        if isinstance(place.type, Void):
-            self.fail(node, "a void* cannot be read")
-        return Value(self.keep(self.access("load", place, node)), place.type)
+            return Value(self.given(place, node), place.type)
+        if not isinstance(place, Some):
+            return Value(self.keep(self.access("load", place, node)), place.type)
+        vector = place.vector
+        if isinstance(vector, Some):
+            return self.part(self.read(vector, node), place)
+        if isinstance(vector, Named):
+            return self.part(Value(self.given(vector, node, place.at), vector.type), place)
+        if isinstance(place.at, str) or _side_by_side(place.at):
+            return Value(self.keep(self.access("load", place, node)), place.type)
+        one = scalar_of(place.type)
+        parts = [self.keep(self.access("load", Some(one, vector, (i,)), node)) for i in place.at]
+        return Value(f"vector(({', '.join(parts)},), {one}_type)", place.type)
 
-    def part(self, vector: Value, at: tuple[int, ...]) -> Value:
-        code = f"element({vector.code}, {at[0]})" if len(at) == 1 else f"{vector.code}[{list(at)}]"
-        return Value(code, part_of(vector.type, at))
+    def given(self, place: Named, node: Node, at: tuple[int, ...] | str = ()) -> str:
+        """The value of a variable; of one that may have none it is looked at, or at some of its numbers."""
+        code = place.variable.python
+        if not place.variable.unset:
+            return code
+        site = self.site("unset", node.spot, place.variable.name, place.type)
+        return (
+            f"wave.given({code}, mask, {site}{f', {at}' if at and not isinstance(at, str) else ''})"
+        )
 
-    def access(self, kind: str, place: Place, node: Node, value: str = "", packed: bool = False) -> str:
+    def part(self, vector: Value, place: Some) -> Value:
+        at, n = place.at, length(vector.type)
+        if isinstance(at, str):
+            return Value(f"chosen({vector.code}, {at})", place.type)
+        code = (
+            vector.code
+            if max(at) < n
+            else f"vector(({vector.code}, 0), {scalar_of(place.type)}_type)"
+        )
+        return Value(
+            f"element({code}, {at[0]})" if len(at) == 1 else f"{code}[{list(at)}]", place.type
+        )
+
+    def access(
+        self, kind: str, place: Place, node: Node, value: str = "", packed: bool = False
+    ) -> str:
         """Python text that loads from a place in memory, or stores there."""
         more = f", {value}" if kind == "store" else ""
-        if isinstance(place, Element):
-            site = self.site(kind, node.spot, written(node), place.type, place.variable.type)
-            indices = "".join(f"{i}, " for i in place.indices)
-            return f"wave.{kind}({site}, {place.variable.python}, ({indices}), mask{more})"
-        assert isinstance(place, Pointed)
-        site = self.site(kind, node.spot, written(node), place.type, packed=packed)
-        step = length(place.type) if packed else stride(place.type) // scalar_of(place.type).size
-        index = place.index if step == 1 or place.index == "0" else f"({place.index})*{step}"
-        return f"wave.{kind}_at({site}, {place.base}, {index}, mask{more})"
+        inner: tuple[str, ...] = ()
+        whole, of, lead = place, place.type, 0
+        if isinstance(place, Some):
+            whole, inner = (
+                place.vector,
+                (str(place.at[0]) if isinstance(place.at, tuple) else place.at,),
+            )
+            lead = place.at[0] if isinstance(place.at, tuple) else 0
+        packed = packed or isinstance(of, Struct) or isinstance(inner and place.at, str)  # type: ignore[union-attr]
+        wide = 0 if packed else 4 if length(whole.type) == 3 else length(whole.type)
+        if isinstance(whole, Element):
+            vector = whole.type if inner else None
+            site = self.site(
+                kind,
+                node.spot,
+                written(node),
+                of,
+                whole.variable.type,
+                wide=wide,
+                lead=lead,
+                vector=vector,
+            )
+            indices = "".join(f"{i}, " for i in (*whole.indices, *inner))
+            return f"wave.{kind}({site}, {whole.variable.python}, ({indices}), mask{more})"
+        assert isinstance(whole, Pointed)
+        site = self.site(kind, node.spot, written(node), of, wide=wide, lead=lead)
+        step = length(of) if packed and not inner else stride(whole.type) // scalar_of(of).size
+        index = whole.index if step == 1 or whole.index == "0" else f"({whole.index})*{step}"
+        index = f"{index} + {inner[0]}" if inner and index != "0" else inner[0] if inner else index
+        return f"wave.{kind}_at({site}, {whole.base}, {index}, mask{more})"
 
     def write(self, place: Place, value: Value, node: Node) -> None:
         """Store a value, which has the place's type."""
         if isinstance(place, Named):
-            if place.variable.const:
-                self.fail(node, f"{place.variable.name!r} is const and cannot be changed")
             name = place.variable.python
             # where exactly the lanes that were there when it was declared are here, one value may stay one for all
             new = self.named(value).code
             self.emit(f"{name} = {new} if mask is mask_{name} else assign(mask, {new}, {name})")
-        elif isinstance(place, Part):
-            vector, of = place.vector, place.vector.type
-            old = vector.variable.python if isinstance(vector, Named) else self.read(vector, node).code
-            at = str(place.at[0] if len(place.at) == 1 else list(place.at))
-            new = self.keep(f"changed({old}, {at}, {value.code}, {length(of)}, {scalar_of(of)}_type)")
-            self.write(vector, Value(new, of), node)
+        elif isinstance(place, Some):
+            self.write_some(place, value, node)
         else:
             self.emit(self.access("store", place, node, value.code))
 
+    def write_some(self, place: Some, value: Value, node: Node) -> None:
+        """Store some numbers of a vector; in memory only these."""
+        vector, at = place.vector, place.at
+        if isinstance(vector, Some):
+            assert isinstance(vector.at, tuple) and isinstance(at, tuple)
+            self.write_some(
+                Some(place.type, vector.vector, tuple(vector.at[i] for i in at)), value, node
+            )
+        elif isinstance(vector, Named):
+            of = vector.type
+            shown = at if isinstance(at, str) else str(at[0] if len(at) == 1 else list(at))
+            function = "changed_at" if isinstance(at, str) else "changed"
+            old = vector.variable.python
+            new = self.keep(
+                f"{function}({old}, {shown}, {value.code}, {length(of)}, {scalar_of(of)}_type)"
+            )
+            self.write(vector, Value(new, of), node)
+        elif isinstance(at, str) or _side_by_side(at):
+            self.emit(self.access("store", place, node, value.code))
+        else:
+            name = self.named(value).code
+            for number, i in enumerate(at):
+                one = Some(scalar_of(place.type), vector, (i,))
+                self.emit(self.access("store", one, node, f"element({name}, {number})"))
+
     def named(self, value: Value) -> Value:
         """The same value under a name, so that it is computed once, and now."""
-        return value if value.code.isidentifier() else Value(self.keep(value.code), value.type, value.constant)
+        return (
+            value
+            if value.code.isidentifier()
+            else Value(self.keep(value.code), value.type, value.constant)
+        )
 
     # ---- names and numbers
     def _number(self, node: tree.Number) -> Value:
+        assert isinstance(node.type, Scalar)
         return self.number(node.value, node.type)
 
     def _text(self, node: tree.Text) -> Value:
-        self.fail(node, "a string cannot stand here")
+        raise UnknownError("a string that is not printf's", node.spot)
 
     def _braces(self, node: tree.Braces) -> Value:
-        self.fail(node, "values in { } can only be given to an array where it is declared")
+        self.fail(node, "values in { } can only be given where something is declared")
 
     def _name(self, node: tree.Name) -> Value:
-        if self.find(node.name) is None and node.name in NAMED_NUMBERS:
-            return self.number(*NAMED_NUMBERS[node.name])
+        if node.variable.constant is not None and isinstance(node.type, Scalar):
+            return self.number(node.variable.constant, node.type)
         return self.read(self.place(node), node)
 
     def _index(self, node: tree.Index) -> Value:
         return self.read(self.place(node), node)
 
+    _part = _compound = _index
+
     def _member(self, node: tree.Member) -> Value:
-        vector = self.expression(node.vector)
-        return self.part(vector, self.members(node, vector.type))
+        if has_place(node.vector):
+            return self.read(self.place(node), node)
+        nowhere = Some(node.type, Named(node.vector.type, NOBODY), node.at)
+        return self.part(self.expression(node.vector), nowhere)
 
     # ---- operations
     def _unary(self, node: tree.Unary) -> Value:
         if node.op == "*":
             return self.read(self.place(node), node)
         if node.op == "&":
-            return self.address(node.operand)
-        if node.op == "!":
-            value = self.condition(node.operand)
-            known = None if value.constant is None else not value.constant
-            return Value(f"({value.code} ^ True)" if known is None else str(known), BOOL, known)
-        value = self.promoted(self.expression(node.operand), node.operand)
+            return Value(self.pointer_to(self.place(node.operand), node.operand).code, node.type)
+        if node.op == "!" and not isinstance(node.type, Vector):
+            return self.as_int(self.truth(node))
+        value = self.expression(node.operand)
         scalar = scalar_of(value.type)
+        if node.op == "!":
+            return Value(f"-converted({value.code} == 0, bool_type, int_type)", node.type)
         if node.op == "+":
             return value
         if node.op == "~":
-            if not scalar.whole:
-                self.fail(node, f"~ is for whole numbers, not for {an(value.type)}")
             return Value(f"cut(~{value.code}, {scalar}_type)", value.type)
-        if value.constant is not None:
-            return self.number(-value.constant, scalar)
+        if value.constant is not None and isinstance(value.type, Scalar):
+            return self.number(as_number(-value.constant, scalar), scalar)
         return self.result(f"(-{value.code})", value.type, node)
 
     def result(self, code: str, of: Type, node: Node) -> Value:
@@ -346,221 +434,219 @@ class Expressions(Writer):
             code = f"wave.fits({code}, mask, {self.site('overflow', node.spot, written(node))})"
         elif scalar.whole:
             code = f"cut({code}, {scalar}_type)"
-        return Value(code, of)
+        return self.short(Value(code, of))
+
+    def short(self, value: Value) -> Value:
+        """The same value, under a name if its text has become long: Python cannot nest brackets as deep as it likes."""
+        return self.named(value) if value.code.count("(") > 50 else value
 
     def _binary(self, node: tree.Binary) -> Value:
-        if node.op in ("&&", "||"):
-            return self.logical(node)
-        left = self.expression(node.left)
+        if not isinstance(node.type, Vector) and (
+            node.op in COMPARISONS or node.op in ("&&", "||")
+        ):
+            return self.as_int(self.truth(node))
+        chain = [node]  # of operations whose left side is one as well; a + b + c + ... may be long
+        while isinstance(chain[-1].left, tree.Binary) and _arithmetic(chain[-1].left):
+            chain.append(chain[-1].left)
+        left = self.expression(chain[-1].left)
+        for one in reversed(chain):
+            left = self.short(self.combined(one, left))
+        return left
+
+    def combined(self, node: tree.Binary, left: Value) -> Value:
         if node.op == ",":
             self.named(left)
             return self.expression(node.right)
         if not self.harmless(node.right):
             left = self.named(left)  # what the right side does must come after it
-        return self.operation(node.op, left, self.expression(node.right), node, node.left, node.right)
+        right = self.expression(node.right)
+        if node.op in ("&&", "||"):
+            sign = "&" if node.op == "&&" else "|"
+            code = f"-converted(({left.code} != 0) {sign} ({right.code} != 0), bool_type, int_type)"
+            return Value(code, node.type)
+        return self.operation(node.op, left, right, node, node.type, (node.left, node.right))
 
-    def operation(self, op: str, left: Value, right: Value, node: Node, at_left: Node, at_right: Node) -> Value:
-        """An operation of two values; `at_left` and `at_right` are the operands in the text."""
-        of_pointers = self.pointer_operation(op, left, right, node)
-        if of_pointers is not None:
-            return of_pointers
-        left, right = self.promoted(left, at_left), self.promoted(right, at_right)
-        shift = op in ("<<", ">>")
-        left, right, to = (left, right, left.type) if shift else self.common(op, node, left, right)
-        scalar = scalar_of(to)
-        if op in WHOLE_ONLY and not (scalar.whole and scalar_of(right.type).whole):
-            self.fail(node, f"{op!r} is for whole numbers, not for {an(left.type)} and {an(right.type)}")
-        if op in ("/", "%") and scalar.whole and right.constant == 0:
-            self.fail(node, f"{written(node)}: division by zero")
-        known = self.folded(op, left.constant, right.constant, to)
+    def compared(self, node: tree.Binary) -> Value:
+        left = self.expression(node.left)
+        if not self.harmless(node.right):
+            left = self.named(left)
+        return self.comparison(node.op, left, self.expression(node.right))
+
+    def comparison(self, op: str, left: Value, right: Value) -> Value:
+        if left.constant is not None and right.constant is not None:
+            known = CONSTANT[op](left.constant, right.constant)
+            return Value(str(known), BOOL, known)
+        a, b = (f"unsigned({x.code})" if x.type is ULONG else x.code for x in (left, right))
+        return Value(f"({a} {op} {b})", BOOL)
+
+    def operation(self, op: str, left: Value, right: Value, node: Node, to: Type,
+                  sides: tuple[Node, Node]) -> Value:  # fmt: skip
+        """An operation of two values of one type (but for pointers and shifts); `sides` are the operands."""
+        if isinstance(left.type, Pointer) or isinstance(right.type, Pointer):
+            return self.pointer_operation(op, left, right, to)
+        scalar = scalar_of(left.type)
+        known = self.folded(op, left, right, to)
         if known is not None:
             return known
         a, b = (f"unsigned({x.code})" if scalar is ULONG else x.code for x in (left, right))
-        if op in COMPARISONS:
-            if isinstance(to, Vector):  # -1 where it holds
-                signed = {1: CHAR, 2: SHORT, 4: INT, 8: LONG}[to.of.size]
-                return Value(f"-converted({a} {op} {b}, bool_type, int_type)", Vector(signed, to.n))
-            return Value(f"({a} {op} {b})", BOOL)
+        if op in COMPARISONS:  # of vectors: -1 where it holds
+            return Value(f"-converted({a} {op} {b}, bool_type, int_type)", to)
         if not scalar.whole:
-            if op in "+-" and any(isinstance(x, tree.Binary) and x.op == "*" for x in (at_left, at_right)):
+            if op in "+-" and any(
+                isinstance(x, tree.Binary) and x.op == "*" for x in map(plain, sides)
+            ):
                 self.multiply_add(node, to)
             return Value(f"ratio({a}, {b})" if op == "/" else f"({a} {op} {b})", to)
         if op in ("/", "%"):
-            function = "quotient_of" if op == "/" else "remainder_of"
-            if right.constant is None:
-                b = f"wave.divisor({b}, mask, {self.site('division', node.spot, written(node))})"
-            code = f"{function}({a}, {b})"
-            fits = right.constant is not None and right.constant > 0 and scalar is not ULONG
-            return Value(code if fits else f"cut({code}, {scalar}_type)", to)
-        if shift:  # by the amount modulo the bits of the type; what is shifted out is gone
-            return Value(f"cut({a} {op} ({b} & {scalar.bits - 1}), {scalar}_type)", to)
+            return self.divided(op, a, b, right, node, to)
+        if op in (
+            "<<",
+            ">>",
+        ):  # by the amount modulo the bits of the type; what is shifted out is gone
+            amount = f"unsigned({right.code})" if scalar is ULONG else right.code
+            return Value(f"cut({a} {op} ({amount} & {scalar.bits - 1}), {scalar}_type)", to)
         code = f"({left.code} {op} {right.code})"
         return Value(code, to) if op in "&|^" else self.result(code, to, node)
 
-    def pointer_operation(self, op: str, left: Value, right: Value, node: Node) -> Value | None:
-        """Two pointers are compared and subtracted, and a pointer moves; None for anything else."""
+    def divided(self, op: str, a: str, b: str, right: Value, node: Node, to: Type) -> Value:
+        scalar = scalar_of(to)
+        function = "quotient_of" if op == "/" else "remainder_of"
+        if right.constant == 0:
+            self.fail(node, f"{written(node)}: division by zero")
+        if right.constant is None:
+            b = f"wave.divisor({b}, mask, {self.site('division', node.spot, written(node))})"
+        code = f"{function}({a}, {b})"
+        fits = right.constant is not None and right.constant > 0 and scalar is not ULONG
+        return Value(code if fits else f"cut({code}, {scalar}_type)", to)
+
+    def pointer_operation(self, op: str, left: Value, right: Value, to: Type) -> Value:
+        """Two pointers are subtracted, and a pointer moves."""
         a, b = left.type, right.type
-        both = isinstance(a, Pointer) and isinstance(b, Pointer)
-        either = isinstance(a, Pointer) or isinstance(b, Pointer)
-        if op in COMPARISONS and (both or (either and 0 in (left.constant, right.constant))):
-            return Value(f"({left.code} {op} {right.code})", BOOL)
-        if isinstance(a, Pointer) and isinstance(b, Pointer) and op == "-":
-            return Value(f"(({left.code} - {right.code})//{stride(a.to)})", LONG)
-        if isinstance(b, Pointer) and op == "+":
-            left, right, a, b = right, left, b, a
-        if not isinstance(a, Pointer) or op not in "+-":
-            return None
-        if not isinstance(b, Scalar) or not b.whole:
-            self.fail(node, f"a pointer moves by a whole number of elements, not by {an(b)}")
-        return Value(f"({left.code} {op} ({right.code})*{stride(a.to)})", a)
+        if isinstance(a, Pointer) and isinstance(b, Pointer):
+            return Value(f"(({left.code} - {right.code})//{stride(a.to)})", to)
+        if isinstance(b, Pointer):
+            left, right = right, left
+        assert isinstance(left.type, Pointer)
+        return Value(f"({left.code} {op} ({right.code})*{stride(left.type.to)})", to)
 
-    def common(self, op: str, node: Node, a: Value, b: Value) -> tuple[Value, Value, Type]:
-        """Both operands in the type in which C computes; beside a vector, one number is used for each element."""
-        to: Type = max(scalar_of(a.type), scalar_of(b.type), key=lambda t: t.rank)
-        for vector in (b.type, a.type):
-            if isinstance(vector, Vector):
-                to = vector
-        if isinstance(a.type, Vector) and isinstance(b.type, Vector) and a.type != b.type:
-            self.fail(node, f"{op!r} cannot be applied to {an(a.type)} and {an(b.type)}")
-        a, b = (x if x.type == to else self.convert(x, scalar_of(to), node) for x in (a, b))
-        return a, b, to
-
-    def folded(self, op: str, a: float | None, b: float | None, of: Type) -> Value | None:
+    def folded(self, op: str, left: Value, right: Value, to: Type) -> Value | None:
         """The result if both operands are known; None for what is better left to run."""
-        if a is None or b is None or not isinstance(of, Scalar):
+        a, b = left.constant, right.constant
+        if (
+            a is None
+            or b is None
+            or not isinstance(to, Scalar)
+            or not to.whole
+            or (op in "/%" and not b)
+        ):
             return None
-        if op in COMPARISONS:
-            known = CONSTANT[op](a, b)
-            return Value(str(known), BOOL, known)
-        if not of.whole:
-            return None
-        result = CONSTANT[op](int(a), int(b) & (of.bits - 1) if op in ("<<", ">>") else int(b))
-        return self.number(result, of) if of.least <= result <= of.most else None
+        result = CONSTANT[op](int(a), int(b) & (to.bits - 1) if op in ("<<", ">>") else int(b))
+        return self.number(result, to) if to.least <= result <= to.most else None
 
     def multiply_add(self, node: Node, of: Type) -> None:
-        self.emit(f"wave.multiply_add({self.site('multiply-add', node.spot, written(node), of)}, mask)")
+        self.emit(
+            f"wave.multiply_add({self.site('multiply-add', node.spot, written(node), of)}, mask)"
+        )
 
     # ---- what only some lanes compute
     def branch(self, condition: str, node: Node, text: str) -> tuple[str, str]:
         """The names of two masks: of the lanes for which a condition holds, and of the others."""
         yes, no = self.fresh("yes"), self.fresh("no")
-        self.emit(f"{yes}, {no} = wave.branch(mask, {condition}, {self.site('branch', node.spot, text)})")
+        self.emit(
+            f"{yes}, {no} = wave.branch(mask, {condition}, {self.site('branch', node.spot, text)})"
+        )
         return yes, no
 
     def logical(self, node: tree.Binary) -> Value:
         """&& and ||: the right side is only for lanes that the left one has not decided."""
-        left = self.condition(node.left)
+        left = self.truth(node.left)
         sign = "&" if node.op == "&&" else "|"
         if left.constant is not None:
-            return left if bool(left.constant) == (node.op == "||") else self.condition(node.right)
+            return left if bool(left.constant) == (node.op == "||") else self.truth(node.right)
         if self.harmless(node.right):
-            return Value(f"({left.code} {sign} {self.condition(node.right).code})", BOOL)
+            return self.short(Value(f"({left.code} {sign} {self.truth(node.right).code})", BOOL))
         result, before = self.keep(left.code), self.keep("mask")
         yes, no = self.branch(result, node, written(node))
         side = yes if node.op == "&&" else no
         with self.under(f"if {side} is not False:", side):
-            self.emit(f"{result} = {result} {sign} {self.condition(node.right).code}")
+            self.emit(f"{result} = {result} {sign} {self.truth(node.right).code}")
         self.emit(f"mask = {before}")
         return Value(result, BOOL)
 
     def _choice(self, node: tree.Choice) -> Value:
         """condition ? yes : no"""
-        condition = self.expression(node.condition)
-        by_element = isinstance(condition.type, Vector)
-        if by_element or isinstance(condition.type, Pointer):
-            condition = Value(f"({condition.code} {'<' if by_element else '!='} 0)", BOOL)
-        condition = self.convert(condition, BOOL, node.condition)
-        if by_element or (self.harmless(node.yes) and self.harmless(node.no)):
+        to, of = node.type, node.condition.type
+        if isinstance(of, Vector):
+            condition = self.named(self.expression(node.condition))
+            yes, no = self.named(self.expression(node.yes)), self.expression(node.no)
+            return Value(f"pick({self.highest(condition)}, {yes.code}, {no.code})", to)
+        condition = self.truth(node.condition)
+        if self.harmless(node.yes) and self.harmless(node.no):
             yes, no = self.expression(node.yes), self.expression(node.no)
-            to = self.either(node, yes, no)
-            yes, no = self.convert(yes, to, node.yes), self.convert(no, to, node.no)
             if condition.constant is not None:
                 return yes if condition.constant else no
-            return Value(f"pick({condition.code}, {yes.code}, {no.code})", to)
+            return self.short(Value(f"pick({condition.code}, {yes.code}, {no.code})", to))
+        if condition.constant is not None:
+            return self.expression(node.yes if condition.constant else node.no)
         decided, before = self.keep(condition.code), self.keep("mask")
         masks = self.branch(decided, node, written(node.condition))
-        names, values = (self.keep("None"), self.keep("None")), []
+        names = (self.keep("None"), self.keep("None"))
         for name, mask, side in zip(names, masks, (node.yes, node.no), strict=True):
             with self.under(f"if {mask} is not False:", mask):
-                values.append(self.expression(side))
-                self.emit(f"{name} = {values[-1].code}")
-        to = self.either(node, *values)
-        for name, value, side in zip(names, values, (node.yes, node.no), strict=True):
-            code = self.convert(Value(name, value.type), to, side).code
-            if code != name:
-                self.emit(f"if {name} is not None: {name} = {code}")
+                self.emit(f"{name} = {self.expression(side).code}")
         self.emit(f"mask = {before}")
         return Value(f"pick({decided}, {', '.join(names)})", to)
 
-    def either(self, node: Node, yes: Value, no: Value) -> Type:
-        """The type of what is either one thing or another."""
-        a, b = yes.type, no.type
-        if a == b or (isinstance(a, Pointer) and isinstance(b, Pointer)):
-            return a
-        if isinstance(a, Pointer) or isinstance(b, Pointer):
-            self.fail(node, f"'? :' cannot choose between {an(a)} and {an(b)}")
-        if isinstance(a, Vector) or isinstance(b, Vector):
-            return a if isinstance(a, Vector) else b
-        return max(INT, scalar_of(a), scalar_of(b), key=lambda t: t.rank)
+    @staticmethod
+    def highest(value: Value) -> str:
+        """Which numbers of a vector have their highest bit set."""
+        scalar = scalar_of(value.type)
+        signed = scalar.kind == "int" or scalar is ULONG  # a ulong is held as a long
+        return f"({value.code} < 0)" if signed else f"({value.code} > {scalar.most >> 1})"
 
     # ---- assignments
     def _assign(self, node: tree.Assign) -> Value:
-        place = self.changeable(node.target)
+        place = self.place(node.target)
         value = self.expression(node.value)
         if node.op:
-            if isinstance(place.type, Pointer) and not (node.op in "+-" and scalar_of(value.type).whole):
-                self.fail(node, f"a pointer moves by += or -= a whole number, not by {node.op}= {an(value.type)}")
             old = self.read(place, node.target)
-            value = self.operation(node.op, old, value, node, node.target, node.value)
-        value = self.named(self.convert(value, place.type, node.value, cast=bool(node.op)))
+            if not isinstance(node.common, Pointer):
+                old = self.converted_value(old, node.common, node.target)
+            value = self.operation(
+                node.op, old, value, node, node.common, (node.target, node.value)
+            )
+            value = self.converted_value(value, node.type, node.value)
+        value = self.named(value)
         self.write(place, value, node.target)
-        return Value(value.code, place.type)
+        return Value(value.code, node.type)
 
     def _step(self, node: tree.Step) -> Value:
         """++i, i++, --i and i--"""
-        place = self.changeable(node.target)
+        place = self.place(node.target)
         before = Value(self.keep(self.read(place, node.target).code), place.type)
-        one = tree.Number(node.spot, 1, INT)
-        after = self.operation(node.op[0], before, self.number(1, INT), node, node.target, one)
-        after = self.named(self.convert(after, place.type, node, cast=True))
+        of: Type = place.type
+        if isinstance(of, Scalar) and of.rank < INT.rank:
+            of = INT
+        one = self.number(1, INT)
+        if not isinstance(of, Pointer):
+            one = self.converted_value(one, of, node)
+        start = before if isinstance(of, Pointer) else self.converted_value(before, of, node)
+        after = self.operation(node.op[0], start, one, node, of, (node.target, node.target))
+        after = self.named(self.converted_value(after, place.type, node))
         self.write(place, after, node.target)
         return after if node.before else before
 
-    def changeable(self, node: Node) -> Place:
-        place = self.place(node)
-        if isinstance(place.type, (Array, Void)):
-            self.fail(node, f"{written(node)} is {an(place.type)} and cannot be changed as a whole")
-        return place
-
-    def _cast(self, node: tree.Cast) -> Value:
-        value = self.expression(node.operand)
-        if isinstance(node.type, Pointer):
-            if not isinstance(value.type, Pointer) and not scalar_of(value.type).whole:
-                self.fail(node, f"{an(value.type)} cannot become {an(node.type)}")
-            return Value(value.code, node.type)
-        if isinstance(node.type, Vector) and isinstance(value.type, Vector) and value.type != node.type:
-            self.fail(node, f"a cast from {value.type} to {node.type} is not allowed; convert_{node.type} does it")
-        return self.convert(value, node.type, node.operand)
-
     def _vectorliteral(self, node: tree.VectorLiteral) -> Value:
-        parts = [self.promoted(self.expression(part), part) for part in node.parts]
-        of = node.type.of
-        if len(parts) == 1 and isinstance(parts[0].type, Scalar):
-            return self.convert(parts[0], node.type, node.parts[0])
-        count = sum(length(part.type) for part in parts)
-        if count != node.type.n:
-            self.fail(node, f"{an(node.type)} needs {node.type.n} numbers, not {count}")
-        codes = []
-        for value, part in zip(parts, node.parts, strict=True):
-            to = Vector(of, value.type.n) if isinstance(value.type, Vector) else of
-            codes.append(self.convert(value, to, part).code)
-        return Value(f"vector(({', '.join(codes)},), {of}_type)", node.type)
+        parts = [self.expression(part) for part in node.parts]
+        return Value(
+            f"vector(({', '.join(p.code for p in parts)},), {scalar_of(node.type)}_type)", node.type
+        )
 
 
-def part_of(of: Type, at: tuple[int, ...]) -> Type:
-    """The type of some numbers of a vector."""
-    return scalar_of(of) if len(at) == 1 else Vector(scalar_of(of), len(at))
+def _side_by_side(at: tuple[int, ...]) -> bool:
+    return all(b == a + 1 for a, b in zip(at, at[1:], strict=False))
 
 
-def _has_place(node: Node) -> bool:
-    return isinstance(node, (tree.Name, tree.Index)) or (isinstance(node, tree.Unary) and node.op == "*")
+def _arithmetic(node: tree.Binary) -> bool:
+    """Whether this is an operation that `Expressions.combined` carries out."""
+    return isinstance(node.type, Vector) or not (node.op in COMPARISONS or node.op in ("&&", "||"))

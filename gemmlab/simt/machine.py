@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from time import thread_time
 from typing import Any
 
 import numpy as np
 
 from .memory import Memory
+from .printing import parsed, printed
+from .text import Clock, no_limit
 from .translate import Program
-from .types import INT, Scalar, layout
+from .types import INT, Scalar, layout, stride
 from .values import ATOMICS, Lanes, Mask, Partly, array, converted, cut, extremes
 from .watch import Entry, Finding, Stop, WorkItem, found_at
 from .writer import Site
@@ -19,6 +20,7 @@ from .writer import Site
 #: pointer which has walked a little in front of its array still belongs to it.
 SHIFT, MIDDLE = 40, 1 << 39
 WARP = 32
+MOST_BYTES = 1 << 28  # of arrays in local and private memory, and of what printf says
 ORDINAL = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
@@ -29,7 +31,7 @@ class Wave:
         lanes: how many; per: how many of each group.
         items: each lane's number in its group; group_number: its group's number in the launch; number: its own.
         slot: the number of its group in this wave; every: its own number in this wave.
-        phase: how many barriers the lanes have passed.
+        phase: how many barriers the lanes have passed; ordered: of these, how many order each memory.
         log: what they have done (of all waves).
         global_id, local_id, group_id, ...: as OpenCL C's functions say it, in three dimensions.
     """
@@ -48,12 +50,12 @@ class Wave:
         self.local_size, self.num_groups = size, count
         self.global_size = tuple(a * b for a, b in zip(size, count, strict=True))
         self.phase: Lanes = 0
+        self.ordered: dict[str, Lanes] = {"local": 0, "global": 0, "constant": 0}
 
     @property
     def limit(self) -> int:
         """How often a loop may go round; asked in every round, so time is looked at here, too."""
-        if self.machine.deadline is not None and thread_time() > self.machine.deadline:
-            raise TimeoutError("the simulation takes longer than it may")
+        self.machine.clock()
         return self.machine.limit
 
     # ---- who
@@ -66,6 +68,8 @@ class Wave:
     def find(self, kind: str, site: Site, message: str, bad: Lanes = True, mask: Mask = None,
              stop: bool = False) -> None:  # fmt: skip
         """Something is wrong in the lanes `bad`; `message` has {} where the first of them is named."""
+        if np.ndim(bad) == 2:
+            bad = np.any(bad, 0)
         lanes = np.flatnonzero(np.broadcast_to(bad, self.lanes) & self.active(mask))
         items = tuple(self.item(i) for i in lanes[:16])
         others = len(lanes) - 1
@@ -112,20 +116,21 @@ class Wave:
         """The index, which must lie in the array; for lanes outside the mask it becomes 0."""
         last = memory.size_bytes // site.scalar.size - site.width
         index, bad = self.between(index, last, mask)
-        wide = 1 if site.packed else 4 if site.width == 3 else site.width
+        wide = site.wide
         if bad is not None:
             value = self.at_first(index, bad, mask)
             kind = f"{site.scalar}{site.width}" if site.width > 1 else site.scalar
             if wide > 1:
-                value, last = value // site.width, (last + site.width) // site.width - 1
+                value, last = value // wide, (last + site.width) // wide - 1
             note = "; a 32-bit int cannot hold that index" if abs(value) >= 2**31 else ""
             has = f"elements 0 to {last} of type {kind}" if last >= 0 else f"no room for one {kind}"
             self.find("out of bounds", site, f"{site.text}: {{}} {site.does} element {value} of {memory.name}, which "
                       f"has {has}{note}", bad, mask, stop=True)  # fmt: skip
-        if wide > 1 and np.any(index % wide) and (memory.space != "private" or wide * site.scalar.size > 8):
-            value = self.at_first(index, index % wide != 0, mask)
-            self.find("misaligned", site, f"{site.text}: {{}} uses {memory.name} as {site.scalar}{site.width} from "
-                      f"number {value} on, which is no multiple of {wide}", index % wide != 0, mask)  # fmt: skip
+        first = index - site.lead
+        if wide > 1 and np.any(first % wide) and (memory.space != "private" or wide * site.scalar.size > 8):
+            value = self.at_first(first, first % wide != 0, mask)
+            self.find("misaligned", site, f"{site.text}: {{}} uses {memory.name} as {site.scalar}{wide} from "
+                      f"number {value} on, which is no multiple of {wide}", first % wide != 0, mask)  # fmt: skip
         return index
 
     def between(self, index: Lanes, last: int, mask: Mask) -> tuple[Lanes, Lanes]:
@@ -178,7 +183,8 @@ class Wave:
         args = [np.broadcast_to(a, self.lanes).tolist() for a in args]
         for memory, first, theirs in self.behind(site, base, mask):
             index = np.broadcast_to(self.inside(site, memory, first, theirs), self.lanes)
-            self.log.append(Entry(site, memory, index, theirs, self.phase, self))
+            ordered = self.ordered[memory.space]
+            self.log.append(Entry(site, memory, index, theirs, self.phase, self, None, ordered))
             places, known = memory.places(site, index, theirs), memory.known(site.scalar.size)
             for lane in np.flatnonzero(self.active(theirs)).tolist():
                 if op != "xchg":
@@ -187,10 +193,23 @@ class Wave:
                 memory.put(site.scalar, places[lane], ATOMICS[op](result[lane].item(), *(a[lane] for a in args)))
         return result
 
-    def private(self, name: str, scalar: Scalar, sizes, zeroes: bool) -> Memory:
+    def private(self, name: str, scalar: Scalar, sizes, zeroes: bool, space: str = "private") -> Memory:
         """An array that each lane has to itself."""
+        self.machine.room(int(np.prod(sizes)) * scalar.size * self.lanes)
         data = np.zeros(self.lanes * int(np.prod(sizes)), scalar.dtype) if zeroes else None
-        return Memory(name, "private", scalar, sizes, self.lanes, self.every, data)
+        return Memory(name, space, scalar, sizes, self.lanes, self.every, data)
+
+    def copy_together(self, load: Site, store: Site, source: Lanes, target: Lanes, count: Lanes, steps, size: int,
+                      mask: Mask) -> None:  # fmt: skip
+        """The work-items of a group copy `count` elements together; `steps` are the distances of elements."""
+        most = int(np.max(count)) if self.lanes else 0
+        for first in range(0, most, self.machine.work_items):
+            number = first + self.items
+            mine = (number < count) & self.active(mask)
+            if not mine.any():
+                continue
+            value = self.load_at(load, source + number * (steps[0] * size), 0, mine)
+            self.store_at(store, target + number * (steps[1] * size), 0, mine, value)
 
     def multiply_add(self, site: Site, mask: Mask) -> None:
         self.log.append(Entry(site, None, None, mask, self.phase, self))
@@ -206,16 +225,26 @@ class Wave:
                 text = f"{element} is read by {{}} before it has a value"
             self.find("uninitialised", site, text, bad, mask)
 
-    def given(self, value: Lanes, mask: Mask, site: Site) -> Lanes:
-        """The value of a variable that was declared without one."""
+    def given(self, value: Lanes, mask: Mask, site: Site, at: tuple[int, ...] = ()) -> Lanes:
+        """The value of a variable that was declared without one; `at` says which numbers of a vector are read."""
         if value is not None and value.__class__ is not Partly:
             return value
-        missing = True if value is None else ~value.given
-        if np.any(missing & self.active(mask)):
-            self.find("uninitialised", site, f"{site.text} is read by {{}} before it has a value", missing, mask)
-        if value is not None:
-            return value.value
-        return np.zeros((site.width, 1), site.scalar.held) if site.width > 1 else 0
+        if value is None:
+            self.missing(site, site.text, True, mask)
+            return np.zeros((site.width, 1), site.scalar.held) if site.width > 1 or at else 0
+        lacks = ~value.given
+        if lacks.ndim == 2:  # numbers of a vector
+            rows = [i for i in (at or range(len(lacks))) if i < len(lacks)]
+            first = next((i for i in rows if np.any(lacks[i] & self.active(mask))), None)
+            if first is not None:
+                name = "xyzw"[first] if len(lacks) <= 4 else f"s{first:x}"
+                self.missing(site, f"{site.text}.{name}", lacks[first], mask)
+        elif np.any(lacks & self.active(mask)):
+            self.missing(site, site.text, lacks, mask)
+        return value.value
+
+    def missing(self, site: Site, what: str, bad: Lanes, mask: Mask) -> None:
+        self.find("uninitialised", site, f"{what} is read by {{}} before it has a value", bad, mask)
 
     def fits(self, x, mask, site: Site):
         """The result of an operation of ints, which must fit 32 bits."""
@@ -256,9 +285,10 @@ class Wave:
             self.find("division by zero", site, f"{site.text}: {{}} divides by zero", zero, mask, stop=True)
         return np.where(zero, np.ones_like(b), b)
 
-    def endless(self, site: Site, mask) -> None:
-        text = f"this loop has gone round {self.limit:,} times for {{}} and does not end"
-        self.find("endless loop", site, text, True, mask, stop=True)
+    def stop_loop(self, site: Site, mask) -> None:
+        text = (f"this loop has gone round {self.limit:,} times for {{}} and was stopped; if it does end, "
+                "simulate with a higher limit")  # fmt: skip
+        self.find("stopped", site, text, True, mask, stop=True)
 
     # ---- control flow
     def branch(self, mask, condition, site: Site):
@@ -276,7 +306,7 @@ class Wave:
         """All work-items of a group come here, or none; the caller then waits (`yield`)."""
         self.log.append(Entry(site, None, None, mask, self.phase, self))
         if mask is None:
-            self.phase = self.phase + 1
+            self.passed(site, 1)
             return
         come = np.bincount(self.slot, mask)
         partly = (come > 0) & (come < self.per)
@@ -293,16 +323,25 @@ class Wave:
             text = (f"barrier: {count} of the {self.per} work-items come here, such as {who}; {away} {does}. "
                     f"{'It' if count == 1 else 'They'} would wait for ever")  # fmt: skip
             raise Stop(found_at(site, "divergent barrier", text, (away,), others + 1))
-        self.phase = self.phase + mask.astype(np.int64)
+        self.passed(site, mask.astype(np.int64))
 
-    def printf(self, form: str, args: Sequence[Lanes], mask: Mask) -> None:
-        text = form[1:-1].encode().decode("unicode_escape")
+    def passed(self, site: Site, lanes: Lanes) -> None:
+        self.phase = self.phase + lanes
+        for bit, space in ((1, "local"), (2, "global")):
+            if site.fence & bit:
+                self.ordered[space] = self.ordered[space] + lanes
+
+    def at_lane(self, x: Lanes, lane: int) -> Any:
+        """A lane's number, or its list of the numbers of a vector."""
+        return np.broadcast_to(x, (*np.shape(x)[:-1], self.lanes))[..., lane].tolist()
+
+    def printf(self, site: Site, form: str, args: Sequence[Lanes], kinds, mask: Mask) -> None:
+        parts = parsed(form)
         for lane in np.flatnonzero(self.active(mask)).tolist():
-            values = tuple(np.broadcast_to(a, self.lanes)[lane].item() for a in args)
-            try:
-                self.machine.printed.append(text % values)
-            except (TypeError, ValueError):
-                self.machine.printed.append(f"{text} {values}")
+            values = [a if a.__class__ is str else self.at_lane(a, lane) for a in args]
+            text = printed(parts, values, kinds)
+            self.machine.room(len(text))
+            self.machine.printed.append(text)
 
 
 def one_for_all(x: np.ndarray):
@@ -315,7 +354,7 @@ class Machine:
     """A launch: a program, sizes, arrays; `run` carries it out.
 
     Attributes:
-        deadline: when it has to be over, as `time.thread_time` tells it; None for no limit.
+        clock: raises TimeoutError when the time is over.
         findings: what was wrong, as far as it is seen while the kernel runs; stop: that after which it could not go on.
         log: every step; printed: what printf said.
     """
@@ -326,14 +365,22 @@ class Machine:
         self.local_size = (*local_size, 1, 1)[:3]
         self.num_groups = tuple(g // s for g, s in zip((*global_size, 1, 1)[:3], self.local_size, strict=True))
         self.work_items = int(np.prod(self.local_size))
-        self.deadline: float | None = None
+        self.clock: Clock = no_limit
         self.findings: list[Finding] = []
         self.seen: set[tuple[str, int]] = set()
         self.log: list[Entry] = []
         self.printed: list[str] = []
         self.pointed: list[Memory] = []
+        self.tables: dict[str, Memory] = {}
+        self.used = 0  # bytes
         self.local_arrays: list[Memory] = []
         self.stop: Finding | None = None
+
+    def room(self, size: int) -> None:
+        """Refuse what needs more memory than a simulation may take."""
+        self.used += size
+        if self.used > MOST_BYTES:
+            raise MemoryError(f"this kernel needs more than {MOST_BYTES >> 20} MB of memory in the simulator")
 
     def address(self, memory: Memory) -> int:
         """Give an array an address."""
@@ -357,6 +404,7 @@ class Machine:
         rng = np.random.default_rng(seed)
         try:
             with np.errstate(all="ignore"):
+                self.program.tables(Wave(self, chosen[:1], everyone[:1]), None)
                 if order == "lockstep":
                     together = max(1, 16384 // self.work_items)
                     for some in np.split(chosen, range(together, len(chosen), together)):
@@ -373,6 +421,8 @@ class Machine:
         """Let waves of some groups run from barrier to barrier, in an order that nobody may rely on."""
         copies = len(groups)
         slot = np.repeat(np.arange(copies), self.work_items) if copies > 1 else 0
+        for a in self.program.locals:
+            self.room(stride(a.type) * copies)
         self.local_arrays = [Memory(a.name, "local", *layout(a.type), copies, slot) for a in self.program.locals]
         waves = [Wave(self, groups, items) for items in warps]
         running = [(wave, self.program.code(wave, None, *args)) for wave in waves]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,12 @@ from .writer import Site
 if TYPE_CHECKING:
     from .machine import Wave
 
-STEPS = [np.arange(n)[:, None] for n in range(17)]
+
+
+@cache
+def steps(n: int) -> np.ndarray:
+    """0 to n-1, a row each."""
+    return np.arange(n)[:, None]
 
 
 class Memory:
@@ -74,7 +80,7 @@ class Memory:
         """Where in `view` the numbers lie that each lane wants, a row for each number of a vector."""
         size = site.scalar.size
         if site.width > 1:
-            index = index + STEPS[site.width]
+            index = index + steps(site.width)
         elif index.__class__ is int and mask is None and self.space == "private":
             # the same number of every lane's own copy
             return slice(index, self.size_bytes * self.copies // size, self.size_bytes // size)
@@ -85,10 +91,10 @@ class Memory:
         places = self.places(site, index, mask)
         if self.stored is not None and self.stored.all():
             self.stored = None
-        if self.stored is not None:
+        if self.stored is not None and not site.struct:
             wave.uninitialised(site, self, index, self.known(site.scalar.size)[places], mask)
         if self.space != "private":  # private arrays are registers, for the most part
-            wave.log.append(Entry(site, self, index, mask, wave.phase, wave))
+            wave.log.append(Entry(site, self, index, mask, wave.phase, wave, None, wave.ordered[self.space]))
         values = self.view(site.scalar)[places]
         if site.scalar.whole:
             return values.astype(np.int64) if values.__class__ is array else cut(int(values), site.scalar)
@@ -97,7 +103,7 @@ class Memory:
     def store(self, wave: Wave, site: Site, index: Lanes, value: Lanes, mask: Mask) -> None:
         """Store numbers from element `index` on."""
         if self.space != "private":
-            wave.log.append(Entry(site, self, index, mask, wave.phase, wave, value))
+            wave.log.append(Entry(site, self, index, mask, wave.phase, wave, value, wave.ordered[self.space]))
         places = self.places(site, index, mask)
         if places.__class__ is not slice:
             places = np.atleast_1d(places)
@@ -116,6 +122,7 @@ class Memory:
         if self.stored is not None:
             self.stored.reshape(-1, scalar.size)[places] = True
 
-    def give(self, first: int, width: int, value: Lanes) -> None:
+    def give(self, first: int, width: int, value: Lanes, scalar: Scalar | None = None) -> None:
         """A private array's values where it is declared, without an entry in the log."""
-        self.put(self.scalar, self.begin(self.scalar.size) + first + STEPS[width], value)
+        scalar = scalar or self.scalar
+        self.put(scalar, self.begin(scalar.size) + first + steps(width), value)

@@ -1,17 +1,23 @@
-"""From tokens to a tree, by recursive descent: each method reads one kind of thing, and calls those for its parts."""
+"""From tokens to a typed tree: each method reads one kind of thing, and calls those for its parts.
+
+What expressions mean is in `meaning`; here is the grammar, and what names stand for.
+"""
 
 from __future__ import annotations
 
-import operator
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import NoReturn
 
-from . import tree
-from .text import Spot, TextError, Token, near
-from .tree import Node
+from . import builtins, tree
+from .meaning import Meaning, as_number, constant, known
+from .text import Clock, Spot, TextError, Token, UnknownError, near, no_limit
+from .tree import Expr, Node, Variable
 from .types import (
+    BOOL,
+    CHAR,
     DOUBLE,
+    EVENT,
     FLOAT,
     HALF,
     INT,
@@ -20,24 +26,37 @@ from .types import (
     UINT,
     ULONG,
     VOID,
+    WORDS,
     Array,
+    Opaque,
     Pointer,
+    Scalar,
+    Struct,
     Type,
     Vector,
+    Void,
+    an,
+    leaf_of,
     named,
     stride,
 )
-from .values import quotient_of, remainder_of
+
+__all__ = ["Parser", "constant", "known", "number"]
 
 SPACES = {
-    "__global": "global", "global": "global", "__constant": "global", "constant": "global",
+    "__global": "global", "global": "global", "__constant": "constant", "constant": "constant",
     "__local": "local", "local": "local", "__private": "private", "private": "private",
 }  # fmt: skip
-QUALIFIERS = {"const", "volatile", "restrict", "__restrict", "__restrict__", "static", "inline", "__inline", "extern",
-              "register", "__kernel", "kernel"}  # fmt: skip
-UNKNOWN = {"struct", "union", "enum", "goto", "asm", "__asm__"}
-JUMPS = ("break", "continue", "return")
+QUALIFIERS = {"const", "volatile", "restrict", "__restrict", "__restrict__", "static", "inline", "__inline",
+              "__inline__", "extern", "register", "auto", "__kernel", "kernel", "__const", "__volatile__",
+              "__read_only", "read_only", "__write_only", "write_only", "__read_write", "read_write"}  # fmt: skip
+TYPE_WORDS = {word for words in WORDS for word in words.split()}
+TAGS = ("struct", "union", "enum")
+UNKNOWN = {"asm", "__asm__", "__asm"}
+JUMPS = ("break", "continue", "return", "goto")
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
+KEYWORDS = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, *UNKNOWN, *JUMPS, "if", "else", "for", "while", "do", "switch",
+            "case", "default", "sizeof", "typedef", "__attribute__", "half", "bool", "void"}  # fmt: skip
 #: Operators by how tightly they bind, the loosest first.
 LEVELS = [["||"], ["&&"], ["|"], ["^"], ["&"], ["==", "!="], ["<", ">", "<=", ">="], ["<<", ">>"], ["+", "-"],
           ["*", "/", "%"]]  # fmt: skip
@@ -49,19 +68,39 @@ class Specified:
     """What stands before the name in a declaration."""
 
     type: Type
-    space: str = "private"
+    space: str = ""
     const: bool = False
     kernel: bool = False
-    size: list[Node] = field(default_factory=list)
+    storage: str = ""
+    attributes: dict[str, list[Node]] = field(default_factory=dict)
 
 
-class Parser:
+@dataclass
+class Declarator:
+    """A name, or none, and what type it makes of the one before it; of a function also the parameters."""
+
+    type: Type
+    space: str
+    name: Token | None
+    params: list[tree.Declaration] | None = None
+
+
+class Parser(Meaning):
     """Reads a list of tokens from its beginning to its end."""
 
-    def __init__(self, tokens: list[Token]):
+    def __init__(self, tokens: list[Token], clock: Clock = no_limit):
+        self.clock = clock
         self.tokens = [*tokens, Token("end", "", tokens[-1].spot if tokens else Spot(1))]
         self.at = 0
-        self.typedefs: dict[str, Type] = {}
+        self.scopes: list[dict[str, Variable | Type | int]] = [
+            {}
+        ]  # variables, types, and numbers of enum
+        self.tags: list[dict[str, Type]] = [{}]
+        self.functions: dict[str, list[tree.Function]] = {}
+        self.function: tree.Function | None = None
+        self.labels: set[str] = set()
+        self.switches: list[tuple[int, dict, Type] | None] = []  # loops (None) and switches around
+        self.loops = 0
 
     # ---- tokens
     def ahead(self, steps: int = 1) -> Token:
@@ -73,14 +112,14 @@ class Parser:
 
     @property
     def text(self) -> str:
-        return self.token.text
+        return self.tokens[self.at].text
 
     @property
     def at_end(self) -> bool:
         return self.token.kind == "end"
 
-    def fail(self, message: str, spot: Spot | None = None) -> NoReturn:
-        raise TextError(message, spot or self.token.spot)
+    def here(self, message: str):
+        self.fail(message, self.token.spot)
 
     def found(self) -> str:
         return "found the end of the text" if self.at_end else f"found {self.text!r}"
@@ -91,7 +130,7 @@ class Parser:
         return token
 
     def accept(self, text: str) -> bool:
-        if self.token.text == text and self.token.kind != "string":
+        if self.tokens[self.at].text == text and self.token.kind not in ("string", "character"):
             self.at += 1
             return True
         return False
@@ -104,147 +143,401 @@ class Parser:
         if text in ";)]}" and (self.at_end or before.spot.line != self.token.spot.line):
             # where it is missing, and not at the beginning of the next line
             self.fail(message, replace(before.spot, column=before.spot.column + len(before.text)))
-        self.fail(f"{message}, {self.found()}")
+        self.here(f"{message}, {self.found()}")
+        raise AssertionError
 
     def name(self, of: str) -> Token:
-        if self.token.kind != "name":
-            self.fail(f"expected the name of {of}, {self.found()}")
+        if self.token.kind != "name" or self.text in KEYWORDS:
+            self.here(f"expected the name of {of}, {self.found()}")
         return self.next()
+
+    # ---- names
+    def find(self, name: str) -> Variable | Type | int | None:
+        return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
+
+    def declare(self, token: Token, what: Variable | Type | int) -> None:
+        if token.text in self.scopes[-1] and not (
+            isinstance(what, (Scalar, Vector, Pointer, Array, Struct))
+            and self.scopes[-1][token.text] == what
+        ):
+            self.fail(f"{token.text!r} is declared twice", token.spot)
+        if len(self.scopes) == 1 and token.text in self.functions:
+            self.fail(f"{token.text!r} is declared twice", token.spot)
+        self.scopes[-1][token.text] = what
+
+    def opened(self, read: Callable[[], Node]) -> Node:
+        """What `read` reads, with names of its own."""
+        self.scopes.append({})
+        self.tags.append({})
+        found = read()
+        self.scopes.pop()
+        self.tags.pop()
+        return found
 
     # ---- types
     def is_type(self, token: Token | None = None) -> bool:
         token = token or self.token
         word = token.text
-        return token.kind == "name" and (
-            word in QUALIFIERS or word in SPACES or word in self.typedefs or named(word) is not None
-            or word in ("unsigned", "signed", "struct", "union", "enum", "__attribute__")
-        )  # fmt: skip
+        if token.kind != "name":
+            return False
+        if (
+            word in QUALIFIERS
+            or word in SPACES
+            or word in TYPE_WORDS
+            or word in TAGS
+            or word == "typedef"
+        ):
+            return True
+        found = self.find(word)
+        return isinstance(found, (Scalar, Vector, Pointer, Array, Struct, Void, Opaque)) or (
+            found is None and named(word) is not None)  # fmt: skip
 
     def specifiers(self) -> Specified:
         """Qualifiers and one type, in any order."""
         found = Specified(VOID)
-        known: Type | None = None
+        of: Type | None = None
+        words: list[str] = []
+        start = self.token
         while self.token.kind == "name":
             word = self.text
             if word in SPACES:
+                if found.space not in ("", SPACES[word]):
+                    self.here("something lies in one memory only")
                 found.space = SPACES[word]
             elif word in QUALIFIERS:
-                found.const |= word == "const"
+                found.const |= word in ("const", "__const")
                 found.kernel |= word in ("__kernel", "kernel")
+                found.storage = (
+                    word if word in ("static", "extern", "register", "auto") else found.storage
+                )
             elif word == "__attribute__":
-                found.size = self.attributes() or found.size
+                found.attributes |= self.attributes()
                 continue
             elif word in UNKNOWN:
-                self.fail(f"{word} is not known to this simulator")
-            elif known is not None:
+                raise UnknownError(word, self.token.spot)
+            elif word in TYPE_WORDS and of is None:
+                words.append(word)
+            elif of is not None or words:
                 break
-            elif word in ("unsigned", "signed"):
-                after = self.ahead().text if self.ahead().text in ("int", "long", "char", "short") else ""
-                self.at += bool(after)
-                known = named("u" * (word == "unsigned") + (after or "int"))
+            elif word in TAGS:
+                of = self.tagged()
+                continue
+            elif self.is_type():
+                meant = self.find(word)
+                of = meant if isinstance(meant, Type) else named(word)
             else:
-                known = self.typedefs.get(word) or named(word)
-                if known is None:
-                    break
+                break
             self.at += 1
-        if known is None:
-            self.fail(f"expected a type, {self.found()}")
-        found.type = known
+        if words:
+            of = WORDS.get(" ".join(sorted(words)))
+            if of is None:
+                self.fail(f"'{' '.join(words)}' is no type", start.spot)
+        if of is None:
+            self.here(f"expected a type, {self.found()}")
+        found.type = of  # type: ignore[assignment]
         return found
 
-    def attributes(self) -> list[Node]:
-        """__attribute__((...)), any number of them; only the sizes of reqd_work_group_size matter here."""
-        size: list[Node] = []
-        while self.text == "__attribute__":
+    def tagged(self) -> Type:
+        """struct, union or enum: a new one between { and }, or one by its name."""
+        word = self.next()
+        packed = "packed" in self.attributes()
+        tag = self.next().text if self.token.kind == "name" and self.text not in KEYWORDS else ""
+        known_one = next((scope[tag] for scope in reversed(self.tags) if tag in scope), None)
+        if word.text == "enum":
+            if self.text == "{":
+                self.enumerators()
+                self.tags[-1][tag] = UINT
+            elif known_one is None:
+                self.fail(f"enum {tag} has not been defined", word.spot)
+            return UINT
+        if self.text != "{":
+            if not tag:
+                self.here(f"expected the name of a {word.text}, {self.found()}")
+            if known_one is None:
+                known_one = self.tags[-1][tag] = Struct(f"{word.text} {tag}", word.text == "union")
+            return known_one
+        mine = self.tags[-1].get(tag) if tag else None
+        if isinstance(mine, Struct) and mine.complete:
+            self.fail(f"{mine} is defined twice", word.spot)
+        of = (
+            mine
+            if isinstance(mine, Struct)
+            else Struct(f"{word.text} {tag}".strip(), word.text == "union")
+        )
+        if tag:
+            self.tags[-1][tag] = of
+        end = self.at
+        depth = 0
+        while end < len(self.tokens) - 1:  # whether it is packed is said behind it
+            depth += (self.tokens[end].text == "{") - (self.tokens[end].text == "}")
+            end += 1
+            if depth == 0:
+                break
+        if self.tokens[end].text == "__attribute__":
+            start, self.at = self.at, end
+            packed = packed or "packed" in self.attributes()
+            self.at = start
+        self.fields(of, packed)
+        return of
+
+    def fields(self, of: Struct, packed: bool) -> None:
+        start = self.expect("{")
+        while not self.accept("}"):
+            if self.at_end:
+                self.fail(f"this {of} has no '}}'", start.spot)
+            specified = self.specifiers()
+            if self.text == ";" and isinstance(
+                specified.type, Struct
+            ):  # fields of a structure without a name
+                at = 0 if of.union else -(-of.size // specified.type.align) * specified.type.align
+                of.add("", specified.type, packed)
+                of.fields.pop()
+                of.fields += [replace(f, offset=at + f.offset) for f in specified.type.fields]
+            while self.text != ";":
+                one = self.declarator(specified.type, specified.space)
+                if one.name is None:
+                    self.here(f"expected the name of a field, {self.found()}")
+                    break
+                if self.text == ":":
+                    raise UnknownError("a field of single bits", self.token.spot)
+                if of.find(one.name.text):
+                    self.fail(f"{one.name.text!r} is declared twice", one.name.spot)
+                self.usable(one.type, one.name)
+                self.attributes()
+                of.add(one.name.text, one.type, packed)
+                if not self.accept(","):
+                    break
+            self.expect(";", "after a field")
+        more = self.attributes()
+        aligned = more.get("aligned")
+        of.finish(constant(aligned[0]) if aligned else 1)
+
+    def enumerators(self) -> None:
+        self.expect("{")
+        value = 0
+        while self.text != "}":
+            name = self.name("a number")
+            if self.accept("="):
+                value = constant(self.choice_expression())
+            self.declare(name, value)
+            value += 1
+            if not self.accept(","):
+                break
+        self.expect("}", "after the numbers of an enum")
+
+    def attributes(self) -> dict[str, list[Node]]:
+        """__attribute__((name, name(1, 2))), any number of them: names and what is in their brackets."""
+        found: dict[str, list[Node]] = {}
+        while self.text in ("__attribute__", "__attribute"):
             start = self.next()
             self.expect("(")
-            depth = 1
-            while depth:
+            self.expect("(")
+            while self.text != ")":
                 if self.at_end:
                     self.fail("this __attribute__ has no ')'", start.spot)
-                token = self.next()
-                depth += (token.text == "(") - (token.text == ")")
-                if token.text == "reqd_work_group_size":
-                    self.expect("(", "after reqd_work_group_size")
-                    size = self.arguments("reqd_work_group_size")
-        return size
+                if self.token.kind != "name":
+                    self.here(f"expected the name of an attribute, {self.found()}")
+                name = self.next().text.strip("_")
+                found[name] = []
+                if name in ("reqd_work_group_size", "aligned") and self.accept("("):
+                    found[name] = list(self.arguments(name))
+                elif self.text == "(":
+                    self.skip("(", ")")
+                if not self.accept(","):
+                    break
+            self.expect(")", "after the name of an attribute")
+            self.expect(")", "of this __attribute__")
+        return found
 
-    def pointers(self, of: Type, space: str) -> tuple[Type, str]:
+    def skip(self, opening: str, closing: str) -> None:
+        """Pass over brackets and what is between them."""
+        start, depth = self.token, 0
+        while True:
+            if self.at_end:
+                self.fail(f"this {opening!r} has no {closing!r}", start.spot)
+            word = self.next().text
+            depth += (word == opening) - (word == closing)
+            if depth == 0:
+                return
+
+    def pointers(self, of: Type, space: str, const: bool) -> tuple[Type, str, bool]:
         """The stars behind a type; a pointer itself is private."""
         while self.accept("*"):
-            of, space = Pointer(of, space), "private"
-            while self.text in QUALIFIERS or self.text in SPACES:
+            of, space, const = Pointer(of, space or "private", const), "", False
+            while self.text in QUALIFIERS or self.text in SPACES or self.text == "__attribute__":
+                if self.text == "__attribute__":
+                    self.attributes()
+                    continue
+                space = SPACES.get(self.text, space)
+                const |= self.text == "const"
                 self.at += 1
-        return of, space
+        return of, space, const
+
+    def declarator(self, of: Type, space: str, const: bool = False) -> Declarator:
+        """A name with stars before and [sizes] or (parameters) behind, in brackets or not; the name may be missing."""
+        of, space, self.const = self.pointers(of, space, const)
+        inside = self.ahead()
+        plain_name = inside.kind == "name" and not self.is_type(inside) and inside.text not in KEYWORDS
+        if self.text == "(" and (plain_name or inside.text in ("*", "(")):
+            start = self.at
+            self.skip("(", ")")
+            if self.text == "(":
+                raise UnknownError("a pointer to a function", self.token.spot)
+            outer_const = self.const
+            of = self.sizes(of)
+            end, self.at = self.at, start + 1
+            inner = self.declarator(of, space, outer_const)
+            self.expect(")")
+            self.at = max(end, self.at)
+            return inner
+        name = self.next() if self.token.kind == "name" and self.text not in KEYWORDS else None
+        if self.text == "(" and name is not None and len(self.scopes) == 1:
+            return Declarator(of, space, name, self.parameters(name.text))
+        return Declarator(self.sizes(of), space, name)
+
+    def sizes(self, of: Type) -> Type:
+        """[2][3] behind a variable's name; [] is an array of unknown size."""
+        sizes: list[int] = []
+        while self.text == "[":
+            spot = self.next().spot
+            while self.text in QUALIFIERS:
+                self.at += 1
+            if self.accept("]"):
+                if sizes:
+                    self.fail("only the first size of an array may be missing", spot)
+                sizes.append(0)
+                continue
+            size = constant(self.expression())
+            if size < 1:
+                self.fail(f"an array cannot have {size} elements", spot)
+            sizes.append(size)
+            self.expect("]", "after the size of an array")
+        if sizes and isinstance(of, (Void, Opaque)):
+            self.here(f"there are no arrays of {of}")
+        for size in reversed(sizes):
+            of = Array(of, size)
+        return of
 
     def type_name(self) -> Type:
         specified = self.specifiers()
-        return self.pointers(specified.type, specified.space)[0]
+        one = self.declarator(specified.type, specified.space, specified.const)
+        if one.name is not None:
+            self.fail(f"{one.name.text!r} was not expected in a type", one.name.spot)
+        return one.type
+
+    def usable(self, of: Type, name: Token) -> None:
+        """Something of this type can be declared."""
+        leaf, _ = leaf_of(of)
+        if isinstance(leaf, Void):
+            self.fail(f"{name.text!r} cannot be void", name.spot)
+        self.complete(leaf, name.spot)
 
     # ---- expressions, from the loosest binding to the tightest
-    def whole_expression(self) -> Node:
+    def whole_expression(self) -> Expr:
         """An expression behind which nothing comes."""
         found = self.expression()
         if not self.at_end:
-            self.fail(f"{self.text!r} was not expected here")
+            self.here(f"{self.text!r} was not expected here")
         return found
 
-    def expression(self) -> Node:
+    def expression(self) -> Expr:
         left = self.assignment()
         while self.text == ",":
-            left = tree.Binary(self.next().spot, ",", left, self.assignment())
+            left = self.binary(self.next().spot, ",", left, self.assignment())
         return left
 
-    def assignment(self) -> Node:
-        left = self.choice()
-        if self.text in ASSIGNMENTS:
+    def assignment(self) -> Expr:
+        left = self.choice_expression()
+        if self.text in ASSIGNMENTS and self.token.kind == "mark":
             token = self.next()
-            return tree.Assign(token.spot, token.text[:-1], left, self.assignment())
+            return self.assign(token.spot, token.text[:-1], left, self.assignment())
         return left
 
-    def choice(self) -> Node:
-        condition = self.binary(0)
+    def choice_expression(self) -> Expr:
+        condition = self.operations(0)
         if self.text != "?":
             return condition
         spot = self.next().spot
         yes = self.expression()
         self.expect(":", "of this '? :'")
-        return tree.Choice(spot, condition, yes, self.choice())
+        return self.choice(spot, condition, yes, self.choice_expression())
 
-    def binary(self, level: int) -> Node:
-        left = self.unary()
-        while LEVEL.get(self.text, -1) >= level:
+    def operations(self, level: int) -> Expr:
+        left = self.prefix()
+        while LEVEL.get(self.text, -1) >= level and self.token.kind == "mark":
             token = self.next()
-            left = tree.Binary(token.spot, token.text, left, self.binary(LEVEL[token.text] + 1))
+            left = self.binary(token.spot, token.text, left, self.operations(LEVEL[token.text] + 1))
         return left
 
-    def unary(self) -> Node:
+    def prefix(self) -> Expr:
         token = self.token
-        if token.text in ("++", "--"):
-            return tree.Step(self.next().spot, token.text, self.unary(), before=True)
-        if token.text in ("+", "-", "!", "~", "*", "&"):
-            return tree.Unary(self.next().spot, token.text, self.unary())
-        if token.text == "(" and self.is_type(self.ahead()):
-            return self.cast()
+        if token.kind == "mark":
+            if token.text in ("++", "--"):
+                self.at += 1
+                return self.step(token.spot, token.text, self.prefix(), before=True)
+            if token.text in ("+", "-", "!", "~", "*", "&"):
+                self.at += 1
+                return self.unary(token.spot, token.text, self.prefix())
+            if token.text == "(" and self.is_type(self.ahead()):
+                return self.cast_expression()
         if token.text == "sizeof":
-            self.next()
-            self.expect("(", "after sizeof")
-            if not self.is_type():
-                self.fail("sizeof is only known of types")
-            size = stride(self.type_name())
+            return self.sizeof()
+        if token.text == "vec_step" and self.ahead().text == "(" and self.is_type(self.ahead(2)):
+            self.at += 2
+            of = self.type_name()
             self.expect(")")
-            return tree.Number(token.spot, size, ULONG)
+            return tree.Number(
+                token.spot, stride(of) // stride(of.of) if isinstance(of, Vector) else 1, type=ULONG
+            )
         return self.postfix(self.primary())
 
-    def cast(self) -> Node:
+    def sizeof(self) -> Expr:
+        spot = self.next().spot
+        if self.text == "(" and self.is_type(self.ahead()):
+            self.at += 1
+            of = self.type_name()
+            self.expect(")")
+            if self.text == "{":
+                of = self.compound(spot, of).type
+        else:
+            of = self.prefix().type
+        self.complete(of, spot)
+        if of is VOID:
+            self.fail("void has no size", spot)
+        return tree.Number(spot, stride(of), type=ULONG)
+
+    def cast_expression(self) -> Expr:
         spot = self.expect("(").spot
         to = self.type_name()
         self.expect(")", "after the type")
+        if self.text == "{":
+            return self.postfix(self.compound(spot, to))
         if isinstance(to, Vector) and self.accept("("):
-            return self.postfix(tree.VectorLiteral(spot, to, self.arguments(f"this {to}")))
-        return tree.Cast(spot, to, self.unary())
+            parts = [self.expression()] if self.text != ")" else []
+            parts = self.listed(parts[0]) if parts else []
+            self.expect(")", f"after the arguments of this {to}")
+            return self.postfix(self.vector(spot, to, parts))
+        return self.cast(spot, to, self.prefix())
 
-    def arguments(self, of: str) -> list[Node]:
+    @staticmethod
+    def listed(node: Expr) -> list[Expr]:
+        """What stands between the commas of an expression."""
+        if isinstance(node, tree.Binary) and node.op == ",":
+            return [*Parser.listed(node.left), node.right]
+        return [node]
+
+    def compound(self, spot: Spot, of: Type) -> Expr:
+        """(float4){1, 2, 3, 4}, (int[]){1, 2}"""
+        braces = self.initial()
+        assert isinstance(braces, tree.Braces)
+        braces.spot = spot
+        if isinstance(of, (Scalar, Vector, Pointer)):
+            return self.initialised(of, braces)[1]
+        of, value = self.initialised(of, braces)
+        assert isinstance(value, tree.Braces)
+        return tree.Compound(spot, Variable("compound", of, addressed=True), value, type=of)
+
+    def arguments(self, of: str) -> list[Expr]:
         """What stands between brackets, the first of which has been read."""
         args = [] if self.text == ")" else [self.assignment()]
         while self.accept(","):
@@ -252,36 +545,80 @@ class Parser:
         self.expect(")", f"after the arguments of {of}")
         return args
 
-    def primary(self) -> Node:
+    def primary(self) -> Expr:
         token = self.token
-        if token.text in UNKNOWN:
-            self.fail(f"{token.text} is not known to this simulator")
+        if token.text in UNKNOWN and token.kind == "name":
+            raise UnknownError(token.text, token.spot)
         if self.accept("("):
             inner = self.expression()
             self.expect(")")
             return inner
-        if token.kind not in ("number", "name", "string"):
-            self.fail(f"expected an expression, {self.found()}")
+        if token.kind not in ("number", "name", "string", "character") or (
+            token.kind == "name" and token.text in KEYWORDS
+        ):
+            self.here(f"expected an expression, {self.found()}")
         self.next()
         if token.kind == "number":
             return number(token)
+        if token.kind == "character":
+            return tree.Number(token.spot, character(token), type=INT)
         if token.kind == "string":
-            return tree.Text(token.spot, token.text)
-        if self.accept("("):
-            return tree.Call(token.spot, token.text, self.arguments(token.text))
-        return tree.Name(token.spot, token.text)
+            text = token.text
+            while self.token.kind == "string":
+                text = text[:-1] + self.next().text[1:]
+            return self.string(token, text)
+        if self.text == "(" and not isinstance(self.find(token.text), Variable):
+            self.next()
+            return self.call(token.spot, token.text, self.arguments(token.text))
+        return self.named_value(token)
 
-    def postfix(self, left: Node) -> Node:
+    @staticmethod
+    def string(token: Token, text: str) -> Expr:
+        size = len(unescaped(text[1:-1]).encode()) + 1
+        return tree.Text(token.spot, text, type=Array(CHAR, size))
+
+    def named_value(self, token: Token) -> Expr:
+        """What a name stands for: a variable, or a number."""
+        found = self.find(token.text)
+        if isinstance(found, Variable):
+            return tree.Name(token.spot, found.name, found, type=found.type)
+        if isinstance(found, int):
+            return tree.Number(token.spot, found, type=INT)
+        if token.text in builtins.CONSTANTS:
+            value, of = builtins.CONSTANTS[token.text]
+            return tree.Number(token.spot, as_number(value, of), type=of)
+        if token.text == "NULL":
+            return tree.Cast(token.spot, tree.Number(token.spot, 0, type=INT), type=Pointer(VOID))
+        if token.text == "__func__" and self.function:
+            return self.string(token, f'"{self.function.name}"')
+        if token.text.startswith(("CLK_NORMALIZED_", "CLK_ADDRESS_", "CLK_FILTER_")):
+            raise UnknownError(token.text, token.spot)
+        names = [
+            n for scope in self.scopes for n, what in scope.items() if not isinstance(what, Type)
+        ]
+        self.fail(
+            f"{token.text!r} is not declared{near(token.text, [*names, *self.macros])}", token.spot
+        )
+
+    macros: tuple[str, ...] | dict = ()
+
+    def postfix(self, left: Expr) -> Expr:
         while True:
             token = self.token
+            if token.kind != "mark":
+                return left
             if self.accept("["):
-                left = tree.Index(token.spot, left, self.expression())
+                index = self.expression()
                 self.expect("]", "after an index")
-            elif self.accept("."):
-                left = tree.Member(token.spot, left, self.name("an element of a vector").text)
+                left = self.index(token.spot, left, index)
+            elif token.text in (".", "->"):
+                self.at += 1
+                left = self.member(
+                    token.spot, left, self.name("an element of a vector").text, token.text == "->"
+                )
             elif token.text in ("++", "--"):
                 self.at += 1
-                left = tree.Step(token.spot, token.text, left, before=False)
+                left = self.step(token.spot, token.text, left, before=False)
             else:
                 return left
 
@@ -297,134 +634,313 @@ class Parser:
         return tree.Block(spot, body)
 
     def statement(self) -> Node:
+        self.nesting += 1
+        found = self.one_statement()
+        self.nesting -= 1
+        return found
+
+    nesting = 0
+
+    def one_statement(self) -> Node:
+        self.clock()
         token, word = self.token, self.text
-        if word in STATEMENTS:
-            return STATEMENTS[word](self, self.next().spot)
-        if word in JUMPS:
-            return self.jump()
-        if word in ("case", "default"):
-            return self.label()
+        if token.kind == "name":
+            if word in STATEMENTS:
+                return STATEMENTS[word](self, self.next().spot)
+            if word in JUMPS:
+                return self.jump()
+            if word in ("case", "default"):
+                return self.case()
+            if word in UNKNOWN:
+                raise UnknownError(word, token.spot)
+            if word == "__attribute__":
+                self.attributes()
+                return self.one_statement()
+            if self.ahead().text == ":":
+                return self.label()
+            if self.is_type():
+                return self.declaration()
+            if self.ahead().kind == "name" and self.find(word) is None:
+                names = [
+                    n
+                    for scope in self.scopes
+                    for n, what in scope.items()
+                    if isinstance(what, Type)
+                ]
+                self.fail(
+                    f"the type {word!r} is not known{near(word, [*SCALARS, 'float4', *names])}",
+                    token.spot,
+                )
         if word == "{":
-            return self.block()
+            return self.opened(self.block)
         if self.accept(";"):
             return tree.Block(token.spot, [])
-        if word in UNKNOWN:
-            self.fail(f"{word} is not known to this simulator")
-        if word == "typedef" or self.is_type():
-            return self.declaration()
-        if token.kind == "name" and self.ahead().kind == "name":
-            self.fail(f"the type {word!r} is not known{near(word, [*SCALARS, 'float4'])}")
         return self.expression_statement()
 
-    def condition(self, of: str) -> Node:
+    def inner(self) -> Node:
+        """A statement below another: no declaration."""
+        if self.is_type() and self.ahead().text != ":":
+            self.here("a declaration stands in a block of its own")
+        return self.opened(self.statement)
+
+    def head(self, of: str) -> Expr:
         self.expect("(", f"after {of!r}")
-        found = self.expression()
+        found = self.condition(self.expression())
         self.expect(")", f"after the condition of {of!r}")
         return found
 
     def _if(self, spot: Spot) -> Node:
-        condition = self.condition("if")
-        yes = self.statement()
-        return tree.If(spot, condition, yes, self.statement() if self.accept("else") else None)
+        condition = self.head("if")
+        yes = self.inner()
+        return tree.If(spot, condition, yes, self.inner() if self.accept("else") else None)
 
     def _else(self, spot: Spot) -> Node:
         self.fail("'else' without 'if'", spot)
 
+    def body(self) -> Node:
+        self.loops += 1
+        self.switches.append(None)
+        found = self.inner()
+        self.loops -= 1
+        self.switches.pop()
+        return found
+
     def _for(self, spot: Spot) -> Node:
         self.expect("(", "after 'for'")
-        start = None
-        if not self.accept(";"):
-            start = self.declaration() if self.is_type() else self.expression_statement()
-        condition = None if self.text == ";" else self.expression()
-        self.expect(";", "after the condition of 'for'")
-        step = None if self.text == ")" else self.expression()
-        self.expect(")", "after the head of 'for'")
-        return tree.Loop(spot, start, condition, step, self.statement())
+
+        def read() -> Node:
+            start = None
+            if not self.accept(";"):
+                start = self.declaration() if self.is_type() else self.expression_statement()
+            condition = None if self.text == ";" else self.condition(self.expression())
+            self.expect(";", "after the condition of 'for'")
+            step = None if self.text == ")" else self.expression()
+            self.expect(")", "after the head of 'for'")
+            return tree.Loop(spot, start, condition, step, self.body())
+
+        return self.opened(read)
 
     def _while(self, spot: Spot) -> Node:
-        return tree.Loop(spot, None, self.condition("while"), None, self.statement())
+        return tree.Loop(spot, None, self.head("while"), None, self.body())
 
     def _do(self, spot: Spot) -> Node:
-        body = self.statement()
+        body = self.body()
         self.expect("while", "after the body of 'do'")
-        condition = self.condition("while")
+        condition = self.head("while")
         self.expect(";", "after 'do ... while (...)'")
         return tree.Loop(spot, None, condition, None, body, first=False)
 
     def _switch(self, spot: Spot) -> Node:
-        value = self.condition("switch")
-        return tree.Switch(spot, value, self.block().body)
+        self.expect("(", "after 'switch'")
+        value = self.decayed(self.expression())
+        if not isinstance(value.type, Scalar) or not value.type.whole:
+            self.fail(f"a switch needs a whole number, not {an(value.type)}", value.spot)
+        value = self.value(value)
+        self.expect(")", "after the condition of 'switch'")
+        self.switches.append((self.nesting + 1, {}, value.type))
+        found = self.opened(self.block)
+        self.switches.pop()
+        assert isinstance(found, tree.Block)
+        return tree.Switch(spot, value, found.body)
+
+    def case(self) -> Node:
+        token = self.next()
+        value = self.choice_expression() if token.text == "case" else None
+        self.expect(":", f"after {token.text!r}")
+        around = next((s for s in reversed(self.switches) if s is not None), None)
+        if around is None:
+            self.fail("'case' and 'default' stand in a switch", token.spot)
+        level, cases, of = around
+        if self.nesting != level:
+            raise UnknownError(f"{token.text!r} inside another statement of its switch", token.spot)
+        if value is not None:
+            value = self.convert(self.whole(value, "a case"), of)
+        at = None if value is None else constant(value)
+        if at in cases:
+            self.fail(f"this {token.text} stands in line {cases[at]} already", token.spot)
+        cases[at] = token.spot.line
+        return tree.Case(token.spot, value)
 
     def label(self) -> Node:
         token = self.next()
-        value = self.choice() if token.text == "case" else None
-        self.expect(":", f"after {token.text!r}")
-        return tree.Case(token.spot, value)
+        self.next()
+        if token.text in self.labels:
+            self.fail(f"the label {token.text!r} stands here twice", token.spot)
+        self.labels.add(token.text)
+        return tree.Label(token.spot, token.text)
 
     def jump(self) -> Node:
         token = self.next()
-        value = self.expression() if token.text == "return" and self.text != ";" else None
+        found = tree.Jump(token.spot, token.text)
+        if token.text == "goto":
+            found.label = self.name("a label").text
+            self.gotos.append(found)
+        elif token.text == "continue" and not self.loops:
+            self.fail("'continue' stands in a loop", token.spot)
+        elif token.text == "break" and not self.switches:
+            self.fail("'break' stands in a loop", token.spot)
+        elif token.text == "return":
+            self.returned(found)
         self.expect(";", f"after {token.text!r}")
-        return tree.Jump(token.spot, token.text, value)
+        return found
+
+    def returned(self, jump: tree.Jump) -> None:
+        function = self.function
+        assert function is not None
+        if self.text == ";":
+            if function.type is not VOID:
+                self.fail(f"{function.name} must return {an(function.type)}", jump.spot)
+            return
+        value = self.expression()
+        if function.type is VOID:
+            if value.type is not VOID:
+                self.fail(f"{function.name} is void and returns nothing", jump.spot)
+            jump.value = value
+        else:
+            jump.value = self.convert(value, function.type)
 
     def expression_statement(self) -> Node:
         value = self.expression()
         self.expect(";", "after this statement")
         return value
 
+    # ---- declarations
     def declaration(self) -> tree.Declarations:
         """One or more variables of a type, or a typedef."""
         spot = self.token.spot
         is_name = self.accept("typedef")
         specified = self.specifiers()
+        if not is_name and self.text == "typedef":
+            is_name = self.accept("typedef")
+            specified = self.specifiers()
         items: list[tree.Declaration] = []
-        while True:
-            of, space = self.pointers(specified.type, specified.space)
-            name = self.name("a variable")
-            of = self.sizes(of)
-            self.attributes()
-            value = self.initial() if self.accept("=") else None
-            const = specified.const and not isinstance(of, (Pointer, Array))
+        more_names = self.text != ";"
+        while more_names:
+            one = self.declarator(specified.type, specified.space, specified.const)
+            if one.name is None:
+                self.here(f"expected the name of a variable, {self.found()}")
+            assert one.name is not None
+            const = self.const
+            more = self.attributes()
             if is_name:
-                self.typedefs[name.text] = of
+                of = one.type
+                self.declare(one.name, of)
+            elif (
+                self.text == "("
+                and len(self.scopes) > 1
+                and (self.ahead().text == ")" or self.is_type(self.ahead()))
+            ):
+                raise UnknownError("a function that is declared inside another", one.name.spot)
             else:
-                items.append(tree.Declaration(name.spot, name.text, of, space, const, value))
-            if not self.accept(","):
-                break
+                items.append(self.variable(specified, one, const, more))
+            more_names = self.accept(",")
         self.expect(";", "after this declaration")
         return tree.Declarations(spot, items)
 
-    def sizes(self, of: Type) -> Type:
-        """[2][3] behind a variable's name."""
-        sizes = []
-        while self.text == "[":
-            spot = self.next().spot
-            size = constant(self.expression())
-            if not isinstance(size, int) or size < 1:
-                self.fail(f"an array cannot have {size} elements", spot)
-            sizes.append(size)
-            self.expect("]", "after the size of an array")
-        for size in reversed(sizes):
-            of = Array(of, size)
-        return of
+    const = False  # of the last declarator
+    gotos: list[tree.Jump] = []  # each function sets its own
 
-    def initial(self) -> Node:
+    def variable(
+        self, specified: Specified, one: Declarator, const: bool, more: dict
+    ) -> tree.Declaration:
+        name, of = one.name, one.type
+        assert name is not None
+        space = one.space or "private"
+        outside = len(self.scopes) == 1
+        self.allowed(specified, space, name, outside)
+        self.usable(of, name)
+        found = Variable(name.text, of, space, const or space == "constant", outside=outside)
+        if not (self.text == "=" and isinstance(of, Array)):
+            self.declare(name, found)
+        value = None
+        if self.accept("="):
+            if space == "local":
+                self.fail(
+                    f"{name.text!r} is in local memory and cannot have a value from the beginning",
+                    name.spot,
+                )
+            found.type, value = self.initialised(of, self.initial(), name)
+            if isinstance(of, Array):
+                self.declare(name, found)
+        elif outside:
+            self.fail(f"{name.text!r} is const, but has no value", name.spot)
+        leaf = found.type
+        while isinstance(leaf, Array):
+            if not leaf.n:
+                self.fail(f"the array {name.text!r} has no size", name.spot)
+            leaf = leaf.of
+        if found.const and isinstance(found.type, Scalar) and value is not None:
+            found.constant = known(value)
+        if outside and isinstance(found.type, Scalar) and found.constant is None:
+            self.fail(f"a constant is needed here, and {tree.written(value)} is none", name.spot)
+        return tree.Declaration(name.spot, found, value)
+
+    def allowed(self, specified: Specified, space: str, name: Token, outside: bool) -> None:
+        """Whether a variable may be declared here."""
+        if outside:
+            if space != "constant":
+                self.fail(
+                    f"{name.text!r} stands outside of all functions and must be __constant",
+                    name.spot,
+                )
+            return
+        if specified.storage in ("static", "register", "auto"):
+            self.fail(f"OpenCL C 1.2 has no {specified.storage} variables", name.spot)
+        if space == "global":
+            self.fail(f"{name.text!r} cannot be declared in global memory", name.spot)
+        if space in ("local", "constant"):
+            kernel = self.function is not None and self.function.kernel
+            if not kernel or len(self.scopes) > 2:
+                self.fail(f"{name.text!r}: variables in {space} memory are declared in the outermost block of a kernel",
+                          name.spot)  # fmt: skip
+
+    def initial(self) -> Expr:
         """What stands behind the = of a declaration, or one of the values between its { and }."""
         if self.text != "{":
             return self.assignment()
         spot = self.next().spot
-        items: list[Node] = []
+        items: list[Expr] = []
+        names: dict[int, list] = {}
         while self.text != "}":
+            designators: list = []
+            while self.text in ("[", "."):
+                if self.next().text == ".":
+                    designators.append(self.name("a field").text)
+                    continue
+                designators.append(constant(self.choice_expression()))
+                self.expect("]")
+            if designators:
+                names[len(items)] = designators
+                self.expect("=", "after the name of an element")
             items.append(self.initial())
             if not self.accept(","):
                 break
         self.expect("}", "after the values of an array")
-        return tree.Braces(spot, items)
+        return tree.Braces(spot, items, names=names)
+
+    def initialised(self, of: Type, value: Expr, name: Token | None = None) -> tuple[Type, Expr]:
+        """A first value for something of a type, and the type, which it completes if that is an array without size."""
+        if isinstance(value, tree.Braces):
+            if isinstance(of, Scalar | Pointer | Opaque):
+                if len(value.items) != 1:
+                    self.fail(f"one value is expected here, not {len(value.items)}", value.spot)
+                return self.initialised(of, value.items[0], name)
+            if isinstance(of, Vector):
+                if any(isinstance(item, tree.Braces) for item in value.items):
+                    self.fail(f"the numbers of {an(of)} have no brackets of their own", value.spot)
+                return of, self.vector(value.spot, of, value.items, exact=True)
+            return Filler(self, value).fill(of), value
+        if isinstance(of, Array):
+            if not isinstance(value, tree.Text):
+                shown = f"{name.text!r}" if name else "this"
+                self.fail(f"{shown} is an array: its values stand in {{ }}", value.spot)
+            braces = tree.Braces(value.spot, [value])
+            return Filler(self, braces).fill(of), braces
+        return of, self.convert(value, of)
 
     # ---- the whole text
     def file(self) -> tuple[dict[str, tree.Function], list[tree.Declaration]]:
-        """The functions by name, and the variables outside of them."""
-        functions: dict[str, tree.Function] = {}
+        """The functions by name (overloaded ones with a number), and the variables outside of them."""
         constants: list[tree.Declaration] = []
         while not self.at_end:
             if self.accept(";"):
@@ -432,41 +948,280 @@ class Parser:
             start = self.at
             if self.text != "typedef":
                 specified = self.specifiers()
-                of, _ = self.pointers(specified.type, specified.space)
-                size = self.attributes() or specified.size
-                name = self.name("a function")
-            if self.text != "(":
+                if self.text == ";":
+                    continue  # a structure alone
+                one = self.declarator(specified.type, specified.space, specified.const)
+                if one.params is not None:
+                    specified.attributes |= self.attributes()
+                    self.read_function(specified, one)
+                    continue
+                if one.name is None:
+                    self.name("a function")
                 self.at = start
-                constants += self.declaration().items
-                continue
-            params = self.parameters(name.text)
-            size = self.attributes() or size
-            if not self.accept(";"):  # a body, not only what the function looks like
-                body = self.block()
-                functions[name.text] = tree.Function(name.spot, name.text, of, params, body, specified.kernel, size)
-        return functions, constants
+                self.forget(start)
+            constants += self.declaration().items
+        return self.by_key(), constants
+
+    def forget(self, start: int) -> None:
+        """Read what was defined from here on (a structure, an enum) once more."""
+        if any(t.text in TAGS for t in self.tokens[start : self.at + 1]):
+            word = self.tokens[start]
+            tag = self.tokens[start + 1].text if word.text in TAGS else ""
+            self.tags[-1].pop(tag, None)
+        for token in self.tokens[start:]:
+            if token.text in (";", "="):
+                break
+            if isinstance(self.scopes[-1].get(token.text), int):
+                del self.scopes[-1][token.text]
+
+    def by_key(self) -> dict[str, tree.Function]:
+        return {f.key: f for choices in self.functions.values() for f in choices}
+
+    def read_function(self, specified: Specified, one: Declarator) -> None:
+        """A function, or its prototype."""
+        name, params = one.name, one.params
+        assert name is not None and params is not None
+        of = one.type
+        found = tree.Function(name.spot, name.text, of, params, None, specified.kernel)
+        found.overloadable = "overloadable" in specified.attributes
+        found.size = specified.attributes.get("reqd_work_group_size", [])  # type: ignore[assignment]
+        if name.text in self.scopes[0]:
+            self.fail(f"{name.text!r} is declared twice", name.spot)
+        if found.kernel:
+            self.kernel_rules(found)
+        mine = self.listed_function(found)
+        if self.accept(";"):
+            return
+        if mine.body is not None:
+            self.fail(f"{name.text!r} is defined twice", name.spot)
+        mine.params, mine.spot = params, name.spot
+        mine.size = found.size or mine.size
+        self.function, self.labels, self.gotos, self.nesting = mine, set(), [], 0
+        start = self.at
+        if self.text != "{":
+            self.expect("{", f"or ';' after {name.text}(...)")
+        self.scopes.append({})
+        self.tags.append({})
+        depth = len(self.scopes)
+        try:
+            for param in params:
+                if param.name:
+                    self.declare(Token("name", param.name, param.spot), param.variable)
+            mine.body = self.block()
+            for jump in self.gotos:
+                if jump.label not in self.labels:
+                    self.fail(
+                        f"there is no label {jump.label!r}{near(jump.label, self.labels)}",
+                        jump.spot,
+                    )
+        except UnknownError as error:  # it matters only if the function is called
+            mine.problem = error
+            del self.scopes[depth:], self.tags[depth:]
+            self.loops, self.switches = 0, []
+            self.at = start
+            self.skip("{", "}")
+            mine.body = tree.Block(name.spot, [])
+        self.scopes.pop()
+        self.tags.pop()
+        self.function = None
+
+    def listed_function(self, found: tree.Function) -> tree.Function:
+        """The function of this name and these parameters; a new one, if there is none."""
+        choices = self.functions.setdefault(found.name, [])
+        types = [p.type for p in found.params]
+        for other in choices:
+            if [p.type for p in other.params] == types:
+                if other.type != found.type:
+                    self.fail(
+                        f"{found.name!r} is declared with another type in line {other.spot.line}",
+                        found.spot,
+                    )
+                other.kernel |= found.kernel
+                return other
+        if choices and not (found.overloadable or choices[0].overloadable):
+            self.fail(
+                f"{found.name!r} is declared with other parameters in line {choices[0].spot.line}",
+                found.spot,
+            )
+        found.key = found.name if not choices else f"{found.name}_{len(choices) + 1}"
+        choices.append(found)
+        return found
+
+    def kernel_rules(self, kernel: tree.Function) -> None:
+        """What may not stand in the head of a kernel."""
+        if kernel.type is not VOID:
+            self.fail(f"a kernel must return void, not {an(kernel.type)}", kernel.spot)
+        for param in kernel.params:
+            of = param.type
+            if isinstance(of, Pointer) and of.space == "private":
+                self.fail(
+                    f"the parameter {param.name!r} of a kernel must point to global, constant or local memory",
+                    param.spot,
+                )
+            if isinstance(of, Pointer) and isinstance(of.to, Pointer):
+                self.fail(
+                    f"the parameter {param.name!r} of a kernel cannot point to pointers", param.spot
+                )
+            if of is BOOL or of is HALF or of == EVENT or param.variable.name in self.sized:
+                why = "its size depends on the device"
+                self.fail(f"the parameter {param.name!r} of a kernel cannot be {an(of)}: {why}", param.spot)
+
+    sized: frozenset[str] | set[str] = frozenset()  # parameters of types like size_t
 
     def parameters(self, of: str) -> list[tree.Declaration]:
         self.expect("(")
         params: list[tree.Declaration] = []
+        self.sized = set()
         if self.text == "void" and self.ahead().text == ")":
             self.at += 1
         while self.text != ")":
+            first = self.at
             specified = self.specifiers()
-            kind, space = self.pointers(specified.type, specified.space)
-            name = self.name("a parameter")
-            if self.text == "[":  # an array is handed over as a pointer to its first element
-                self.next()
-                if self.text != "]":
-                    self.expression()
-                self.expect("]")
-                kind = Pointer(self.sizes(kind), space)
-            const = specified.const and not isinstance(kind, Pointer)
-            params.append(tree.Declaration(name.spot, name.text, kind, "private", const, None))
+            words = {t.text for t in self.tokens[first : self.at]}
+            one = self.declarator(specified.type, specified.space, specified.const)
+            name, kind, const = one.name, one.type, self.const
+            if isinstance(kind, Array):  # an array is handed over as a pointer to its first element
+                kind, const = Pointer(kind.of, one.space or "private", const), False
+            elif one.space in ("local", "global", "constant") and not isinstance(kind, Pointer):
+                self.here(f"a parameter cannot lie in {one.space} memory itself")
+            if name is not None and not isinstance(kind, Opaque):
+                self.usable(kind, name)
+            self.attributes()
+            shown = name.text if name else ""
+            if words & {"size_t", "ptrdiff_t", "intptr_t", "uintptr_t"} and not isinstance(
+                kind, Pointer
+            ):
+                self.sized.add(shown)
+            params.append(
+                tree.Declaration(
+                    name.spot if name else self.token.spot, Variable(shown, kind, const=const), None
+                )
+            )
             if not self.accept(","):
                 break
+            if self.text == ")":
+                self.here("expected a type, found ')'")
         self.expect(")", f"after the parameters of {of}")
         return params
+
+
+class Filler:
+    """Says which bytes of an array or a structure each value between { and } becomes; the others become 0."""
+
+    def __init__(self, parser: Parser, braces: tree.Braces):
+        self.parser, self.braces = parser, braces
+
+    def fill(self, of: Type) -> Type:
+        """Returns the type, with its size if that was not known."""
+        if isinstance(of, Array) and not of.n:
+            size = stride(of.of)
+            self.aggregate(Array(of.of, 1 << 30), self.braces, 0)
+            ends = [at // size + 1 for at, _ in self.braces.filled]
+            return Array(of.of, max([*ends, self.most, 1]))
+        self.aggregate(of, self.braces, 0)
+        return of
+
+    most = 0
+
+    def aggregate(self, of: Type, braces: tree.Braces, offset: int) -> None:
+        """Between { and }: one value after the other, or where its name says."""
+        parts = self.parts(of, offset)
+        if (
+            isinstance(of, Array)
+            and len(braces.items) == 1
+            and isinstance(braces.items[0], tree.Text)
+        ):
+            self.text(of, braces.items[0], offset)
+            return
+        at, next_part = 0, 0
+        while at < len(braces.items):
+            item = braces.items[at]
+            names = braces.names.get(at)
+            if names:
+                to, where, next_part = self.designated(of, offset, names, item)
+                if len(names) > 1:
+                    self.one(to, item, where)
+                    at += 1
+                    continue
+            if next_part >= self.count(of):
+                self.parser.fail(f"too many values for {an(of)}", item.spot)
+            to, where = parts(next_part)
+            at += self.some(to, braces.items[at:], where)
+            next_part += 1
+            if offset == 0 and isinstance(of, Array):
+                self.most = max(self.most, next_part)
+
+    def designated(self, of: Type, offset: int, names: list, item: Expr) -> tuple[Type, int, int]:
+        """The type, the place and the number (of the first name) of an element."""
+        first = 0
+        for depth, name in enumerate(names):
+            if isinstance(name, int) and isinstance(of, Array):
+                if not 0 <= name < of.n:
+                    self.parser.fail(f"{an(of)} has no element {name}", item.spot)
+                number = name
+            elif isinstance(name, str) and isinstance(of, Struct) and of.find(name):
+                number = [f.name for f in of.fields].index(name)
+            else:
+                self.parser.fail(f"{an(of)} has no {name!r}", item.spot)
+            first = number if depth == 0 else first
+            of, offset = self.parts(of, offset)(number)
+        return of, offset, first + (len(names) > 1)
+
+    @staticmethod
+    def count(of: Type) -> int:
+        if isinstance(of, Array):
+            return of.n
+        if isinstance(of, Struct):
+            return min(1, len(of.fields)) if of.union else len(of.fields)
+        return of.n if isinstance(of, Vector) else 1
+
+    @staticmethod
+    def parts(of: Type, offset: int) -> Callable[[int], tuple[Type, int]]:
+        """The parts of something: type and place of each."""
+        if isinstance(of, Array):
+            return lambda i: (of.of, offset + i * stride(of.of))
+        if isinstance(of, Struct):
+            return lambda i: (of.fields[i].type, offset + of.fields[i].offset)
+        assert isinstance(of, Vector)
+        return lambda i: (of.of, offset + i * of.of.size)
+
+    def some(self, to: Type, items: list[Expr], where: int) -> int:
+        """Give a part its value from the first of some items, or from several; how many that took."""
+        item = items[0]
+        whole = isinstance(item, tree.Braces) or isinstance(to, (Scalar, Vector, Pointer, Opaque))
+        if (
+            whole
+            or (isinstance(item.type, Struct) and item.type == to)
+            or isinstance(item, tree.Text)
+        ):
+            self.one(to, item, where)
+            return 1
+        taken, part = 0, 0
+        while part < self.count(to) and taken < len(
+            items
+        ):  # the brackets of an inner array may be left out
+            taken += self.some(
+                *(self.parts(to, where)(part)[:1]), items[taken:], self.parts(to, where)(part)[1]
+            )
+            part += 1
+        return taken
+
+    def one(self, to: Type, item: Expr, where: int) -> None:
+        if isinstance(item, tree.Braces) and isinstance(to, (Array, Struct)):
+            self.aggregate(to, item, where)
+        elif isinstance(item, tree.Text) and isinstance(to, Array):
+            self.text(to, item, where)
+        else:
+            self.braces.filled.append((where, self.parser.initialised(to, item)[1]))
+
+    def text(self, of: Array, item: tree.Text, offset: int) -> None:
+        """A string as an array of char."""
+        if stride(of.of) != 1:
+            self.parser.fail(f"a string cannot become {an(of)}", item.spot)
+        values = [*unescaped(item.value[1:-1]).encode("utf-8"), 0][: of.n]
+        for at, value in enumerate(values):
+            number = tree.Number(item.spot, value, type=INT)
+            self.braces.filled.append((offset + at, self.parser.convert(number, of.of)))
 
 
 STATEMENTS: dict[str, Callable[[Parser, Spot], Node]] = {
@@ -474,54 +1229,61 @@ STATEMENTS: dict[str, Callable[[Parser, Spot], Node]] = {
     "switch": Parser._switch,
 }  # fmt: skip
 
+_FLOAT = re.compile(r"((?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)([fFhH]?)")
+_HEX_FLOAT = re.compile(r"(0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+)([fF]?)")
+_WHOLE = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)([uU]?(?:l|L|ll|LL)?|(?:l|L|ll|LL)[uU])")
+
 
 def number(token: Token) -> tree.Number:
     """A number as C reads it: its value and its type."""
-    text = token.text.lower()
-    digits = text.rstrip("ul")
-    suffix = text[len(digits) :]
+    text = token.text
+    match = _HEX_FLOAT.fullmatch(text) or _FLOAT.fullmatch(text)
+    if match:
+        kind = {"f": FLOAT, "h": HALF}.get(match[2].lower(), DOUBLE)
+        value = float.fromhex(match[1]) if text[:2] in ("0x", "0X") else float(match[1])
+        return tree.Number(token.spot, as_number(value, kind), type=kind)
+    match = _WHOLE.fullmatch(text)
+    if not match:
+        raise TextError(f"{token.text} is no number", token.spot)
+    digits, suffix = match[1], match[2].lower()
     octal = len(digits) > 1 and digits.isdigit() and digits[0] == "0"
     try:
-        if not text.startswith("0x") and any(c in text for c in ".ef"):
-            kind = {"f": FLOAT, "h": HALF}.get(text[-1], DOUBLE)
-            return tree.Number(token.spot, float(text.rstrip("fh")), kind)
         value = int(digits, 8 if octal else 0)
     except ValueError:
         raise TextError(f"{token.text} is no number", token.spot) from None
     if value > ULONG.most:
         raise TextError(f"{token.text} is too large for any type", token.spot)
-    kinds = [UINT, ULONG] if "u" in suffix else [INT, UINT, LONG, ULONG] if text[0] == "0" else [INT, LONG, ULONG]
+    plain_decimal = digits.isdigit() and not octal
+    kinds = (
+        [UINT, ULONG]
+        if "u" in suffix
+        else [INT, LONG, ULONG]
+        if plain_decimal
+        else [INT, UINT, LONG, ULONG]
+    )
     kind = next(k for k in kinds if value <= k.most and (k.size == 8 or "l" not in suffix))
-    return tree.Number(token.spot, value, kind)
+    return tree.Number(token.spot, value, type=kind)
 
 
-#: What operators do to whole numbers that are known before the kernel runs; in C's way, and no divisor is 0.
-CONSTANT: dict[str, Callable] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": quotient_of,
-    "%": remainder_of, "<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63),
-    "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-    "&": operator.and_, "|": operator.or_, "^": operator.xor,
-    "&&": lambda a, b: bool(a and b), "||": lambda a, b: bool(a or b),
-}  # fmt: skip
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]+|[0-7]{1,3}|.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
-def constant(node: Node) -> int:
-    """The value of a whole expression that must be known before the kernel runs."""
-    if isinstance(node, tree.Number) and node.type.whole:
-        return int(node.value)
-    if isinstance(node, tree.Unary) and node.op in "+-!~":
-        value = constant(node.operand)
-        return {"+": value, "-": -value, "!": int(not value), "~": ~value}[node.op]
-    if isinstance(node, tree.Cast):
-        return constant(node.operand)
-    if isinstance(node, tree.Choice):
-        return constant(node.yes if constant(node.condition) else node.no)
-    if isinstance(node, tree.Binary) and node.op in CONSTANT:
-        left = constant(node.left)
-        if (node.op == "&&" and not left) or (node.op == "||" and left):
-            return int(bool(left))
-        right = constant(node.right)
-        if node.op in "/%" and right == 0:
-            raise TextError("division by zero", node.spot)
-        return int(CONSTANT[node.op](left, right))
-    raise TextError(f"a constant is needed here, and {tree.written(node)} is none", node.spot)
+def unescaped(text: str) -> str:
+    """A string's text, with \\n as the end of a line."""
+
+    def meant(match: re.Match) -> str:
+        code = match[1]
+        if code[0] == "x" and len(code) > 1:
+            return chr(int(code[1:], 16) & 255)
+        return chr(int(code, 8) & 255) if code[0] in "01234567" else _ESCAPES.get(code, code)
+
+    return _ESCAPE.sub(meant, text)
+
+
+def character(token: Token) -> int:
+    """The number of 'a' or '\\n'."""
+    text = unescaped(token.text[1:-1])
+    if len(text) != 1 or ord(text) > 255:
+        raise TextError(f"{token.text} is not one character", token.spot)
+    return ord(text) - 256 * (ord(text) > 127)

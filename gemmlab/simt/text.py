@@ -10,8 +10,9 @@ from __future__ import annotations
 import difflib
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from time import thread_time
 
 
 @dataclass(frozen=True)
@@ -24,10 +25,32 @@ class Spot:
     macro_line: int = 0
 
 
+#: Called now and then by what may take long; raises TimeoutError when the time is over.
+Clock = Callable[[], None]
+
+
+def no_limit() -> None:
+    """The clock of those who have time."""
+
+
+def limited(seconds: float | None) -> Clock:
+    """A clock that stops the present thread after so many seconds of its own time."""
+    if seconds is None:
+        return no_limit
+    end = thread_time() + seconds
+
+    def clock() -> None:
+        if thread_time() > end:
+            raise TimeoutError("the simulation takes longer than it may")
+
+    return clock
+
+
 class TextError(ValueError):
     """A text that is no kernel: `message` says what is wrong, `line` and `column` where; str() shows the line."""
 
     kind = "syntax"
+    known = True  # whether it is a mistake of the text, and not something that this simulator does not know
 
     def __init__(self, message: str, spot: Spot):
         super().__init__(message, spot)  # both, so that it can be sent to another process
@@ -44,41 +67,66 @@ class TextError(ValueError):
         return shown
 
 
+class UnknownError(TextError):
+    """Valid OpenCL C, as far as can be seen, that this simulator cannot run: nothing is claimed about the text."""
+
+    known = False
+
+    def __init__(self, what: str, spot: Spot):
+        super().__init__(what, spot)
+        self.message = f"{what}: not known to this simulator"
+
+
 @dataclass(slots=True)
 class Token:
-    """A word of the text: `kind` is "name", "number", "string" or "mark"."""
+    """A word of the text: `kind` is "name", "number", "string", "character", "mark" or "other"."""
 
     kind: str
     text: str
     spot: Spot
     space: bool = False  # whether white space comes before it
     first: bool = False  # whether it is the first of its line
-    hidden: frozenset[str] = frozenset()  # macros that it came out of: they are not expanded in it again
+    hidden: frozenset[str] = (
+        frozenset()
+    )  # macros that it came out of: they are not expanded in it again
 
 
 def near(name: str, known: Iterable[str]) -> str:
     """A guess at what was meant by a name."""
-    by_lower = {n.lower(): n for n in known}
-    close = difflib.get_close_matches(name.lower(), by_lower, 1, 0.5)
+    by_lower = {n.lower(): n for n in known if n != name}
+    close = difflib.get_close_matches(name.lower(), by_lower, 1, 0.6)
     return f"; did you mean {by_lower[close[0]]!r}?" if close else ""
 
 
 _TOKEN = re.compile(
-    r"""(?P<space>[ \t\r\f]+|\\[ \t]*\n|//(?:\\\n|[^\n])*|/\*.*?\*/)
+    r"""(?P<space>[ \t\r\f\v]+|//[^\n]*|/\*.*?\*/)
     |(?P<newline>\n)
     |(?P<comment>/\*)
-    |(?P<number>0[xX][0-9a-fA-F]+[uUlL]*|(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?[fFhH]?|\d+[eE][+-]?\d+[fFhH]?|\d+[uUlLfF]*)
+    |(?P<number>\.?\d(?:[eEpP][+-]|[\w.])*)
     |(?P<name>[A-Za-z_]\w*)
-    |(?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)')
-    |(?P<mark>\#\#|<<=|>>=|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|[-+*/%&|^~!<>=?:;,.(){}\[\]\#])
+    |(?P<string>"(?:[^"\\\n]|\\.)*")
+    |(?P<character>'(?:[^'\\\n]|\\.)+')
+    |(?P<mark>\#\#|<<=|>>=|\.\.\.|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|[-+*/%&|^~!<>=?:;,.(){}\[\]\#])
     |(?P<other>.)""",
     re.DOTALL | re.VERBOSE,
 )
+_CONTINUED = re.compile(r"\\[ \t\r]*\n")
+#: Tokens that a text may have after its macros are expanded; more would only be a macro that doubles without end.
+MOST_TOKENS = 1_000_000
 
 
 def tokens_of(text: str) -> list[Token]:
     """Cut a text into tokens. Comments and line ends are left out. Raises TextError."""
     begins = [0, *(end.end() for end in re.finditer("\n", text))]  # of the lines
+    cuts: list[
+        tuple[int, int]
+    ] = []  # from where on characters have been left out before, and how many
+    if "\\" in text:
+        gone = 0
+        for cut in _CONTINUED.finditer(text):
+            gone += len(cut.group())
+            cuts.append((cut.end() - gone, gone))
+        text = _CONTINUED.sub("", text)
     found: list[Token] = []
     space, first = False, True
     for match in _TOKEN.finditer(text):
@@ -86,12 +134,15 @@ def tokens_of(text: str) -> list[Token]:
         if kind in ("space", "newline"):
             space, first = True, first or kind == "newline"
             continue
+        if cuts:
+            before = bisect_right(cuts, (at, len(text)))
+            at += cuts[before - 1][1] if before else 0
+        if word == "\ufeff" and at == 0:
+            continue
         line = bisect_right(begins, at)
         spot = Spot(line, at - begins[line - 1] + 1)
         if kind == "comment":
             raise TextError("this comment has no end: '*/' is missing", spot)
-        if kind == "other":
-            raise TextError(f"the character {word!r} has no meaning here", spot)
         found.append(Token(kind, word, spot, space, first))
         space = first = False
     return found
@@ -99,12 +150,16 @@ def tokens_of(text: str) -> list[Token]:
 
 @dataclass(frozen=True)
 class Macro:
-    """What `#define` says; `params` is None for a macro without brackets."""
+    """What `#define` says; `params` is None for a macro without brackets.
+
+    A `variadic` macro's last parameter takes all remaining arguments.
+    """
 
     name: str
     params: list[str] | None
     body: list[Token]
     line: int
+    variadic: bool = False
 
 
 @dataclass
@@ -114,23 +169,47 @@ class _Condition:
     counts: bool
     done: bool
     spot: Spot
+    last: bool = False  # whether its #else has come
+
+
+def predefined() -> dict[str, str]:
+    """The macros of an OpenCL 3.0 device without images that compiles OpenCL C 1.2."""
+    versions = {f"CL_VERSION_{v[0]}_{v[1]}": f"{v}0" for v in ("10", "11", "12")}
+    extensions = ["fp64", "byte_addressable_store", "int64_base_atomics", "int64_extended_atomics"]
+    extensions += [
+        f"{m}_int32_{k}_atomics" for m in ("global", "local") for k in ("base", "extended")
+    ]
+    return {
+        "__OPENCL_VERSION__": "300", "__OPENCL_C_VERSION__": "120", "__ENDIAN_LITTLE__": "1",
+        "__kernel_exec(X, typen)": "__kernel __attribute__((work_group_size_hint(X, 1, 1)))",
+        **versions, **{f"cl_khr_{name}": "1" for name in extensions},
+    }  # fmt: skip
 
 
 class Preprocessor:
     """Carries out the lines that begin with #, and puts what macros stand for in their place."""
 
-    def __init__(self, defines: Mapping[str, object] | None = None):
+    def __init__(self, defines: Mapping[str, object] | None = None, clock: Clock = no_limit):
+        self.clock = clock
         self.macros: dict[str, Macro] = {}
-        for name, value in (defines or {}).items():
-            self.macros[name] = Macro(name, None, tokens_of(str(value)), 0)
+        self.expanded = 0
+        self.out: list[Token] = []  # what `run` has made so far
+        for name, value in {**_PREDEFINED, **(defines or {})}.items():
+            self.macros[name] = (
+                value if isinstance(value, Macro) else Macro(name, None, tokens_of(str(value)), 0)
+            )
 
     def run(self, text: str) -> list[Token]:
         """The tokens that are left of a text. Raises TextError, also for an `#error` that is reached."""
-        out: list[Token] = []
-        pending: list[Token] = []  # since the last line with #: a macro's arguments may go over several lines
+        out = self.out = []
+        pending: list[
+            Token
+        ] = []  # since the last line with #: a macro's arguments may go over several lines
         conditions: list[_Condition] = []
         tokens = tokens_of(text)
         starts = [i for i, token in enumerate(tokens) if token.first]
+        if not tokens:
+            return []
         for start, end in zip(starts, [*starts[1:], len(tokens)], strict=True):
             if tokens[start].text == "#":
                 out += self.expand(pending)
@@ -140,7 +219,11 @@ class Preprocessor:
                 pending += tokens[start:end]
         if conditions:
             raise TextError("this #if has no #endif", conditions[-1].spot)
-        return out + self.expand(pending)
+        out += self.expand(pending)
+        for token in out:
+            if token.kind == "other":
+                raise TextError(f"the character {token.text!r} has no meaning here", token.spot)
+        return out
 
     def _directive(self, mark: Token, rest: list[Token], conditions: list[_Condition]) -> None:
         word, args = (rest[0].text, rest[1:]) if rest else ("", [])
@@ -155,39 +238,77 @@ class Preprocessor:
                 conditions.pop()
                 return
             last = conditions[-1]
+            if last.last:
+                raise TextError(f"#{word} after #else", mark.spot)
+            last.last = word == "else"
             last.counts = not last.done and (word == "else" or self._holds("if", mark, args))
             last.done = last.done or last.counts
-        elif not live or word in ("pragma", "line", ""):
+        elif not live or word in ("pragma", "line", "", "warning"):
             return
         elif word == "define":
             self._define(mark, args)
-        elif word == "undef" and args:
+        elif word == "undef":
+            if not args or args[0].kind != "name":
+                raise TextError("#undef needs a name", mark.spot)
             self.macros.pop(args[0].text, None)
         elif word == "error":
-            raise TextError(" ".join(["#error:", *(t.text for t in args)]), mark.spot)
+            text = "".join(" " * (t.space and at > 0) + t.text for at, t in enumerate(args))
+            raise TextError(f"#error: {text}", mark.spot)
         elif word == "include":
             raise TextError("#include is not possible here: a kernel is one text", mark.spot)
-        else:
+        elif rest[0].kind != "number":
             raise TextError(f"#{word} is not known", mark.spot)
 
     def _define(self, mark: Token, args: list[Token]) -> None:
         if not args or args[0].kind != "name":
             raise TextError("#define needs a name", mark.spot)
-        name, params, body = args[0].text, None, args[1:]
+        name, params, body, variadic = args[0].text, None, args[1:], False
+        if name == "defined":
+            raise TextError("'defined' cannot be the name of a macro", args[0].spot)
         if body and body[0].text == "(" and not body[0].space:
             close = next((i for i, t in enumerate(body) if t.text == ")"), None)
             if close is None:
                 raise TextError(f"the parameters of the macro {name} have no ')'", body[0].spot)
-            params, body = [t.text for t in body[1:close] if t.text != ","], body[close + 1 :]
-        self.macros[name] = Macro(name, params, body, mark.spot.line)
+            params, variadic = self._parameters(name, body[1:close])
+            body = body[close + 1 :]
+        if body and body[0].text == "##" or body and body[-1].text == "##":
+            raise TextError("'##' needs something on either side", body[0].spot)
+        for at, token in enumerate(body):
+            after = body[at + 1].text if at + 1 < len(body) else ""
+            if params is not None and token.text == "#" and after not in params:
+                raise TextError("'#' needs a parameter of the macro", token.spot)
+        self.macros[name] = Macro(name, params, body, mark.spot.line, variadic)
+
+    def _parameters(self, name: str, tokens: list[Token]) -> tuple[list[str], bool]:
+        """The names between the brackets of a macro, and whether the last takes all remaining arguments."""
+        params: list[str] = []
+        for at, token in enumerate(tokens):
+            if at % 2 == 0 and token.text == "..." and at == len(tokens) - 1:
+                return [*params, "__VA_ARGS__"], True
+            if at % 2 and token.text == "..." and at == len(tokens) - 1:
+                return params, True  # GNU's `args...`
+            if (at % 2 == 0 and (token.kind != "name" or token.text in params)) or (
+                at % 2 and token.text != ","
+            ):
+                raise TextError(f"{token.text!r} is no parameter of the macro {name}", token.spot)
+            if at % 2 == 0:
+                params.append(token.text)
+        if tokens and tokens[-1].text == ",":
+            raise TextError(f"the macro {name} lacks a parameter", tokens[-1].spot)
+        return params, False
 
     def _holds(self, word: str, mark: Token, args: list[Token]) -> bool:
         """Whether the condition of an #if, #ifdef or #ifndef holds."""
-        from .parse import Parser, constant  # a condition is an expression, and the parser builds on this module
+        from .parse import (
+            Parser,
+            constant,
+        )  # a condition is an expression, and the parser builds on this module
 
         if not args:
             raise TextError(f"#{word} needs a condition", mark.spot)
         if word != "if":
+            if args[0].kind != "name":
+                raise TextError(f"#{word} needs a name", args[0].spot)
             return (args[0].text in self.macros) == (word == "ifdef")
         asked: list[Token] = []
         rest = iter(args)
@@ -196,12 +317,21 @@ class Preprocessor:
                 name = next(rest, token)
                 if name.text == "(":
                     name = next(rest, token)
-                    next(rest, None)  # the ')'
+                    if next(rest, token).text != ")":
+                        raise TextError("'defined(' has no ')'", token.spot)
+                if name.kind != "name" or name is token:
+                    raise TextError("'defined' needs a name", token.spot)
                 token = replace(name, kind="number", text=str(int(name.text in self.macros)))
             asked.append(token)
-        expanded = [replace(t, kind="number", text="0") if t.kind == "name" else t for t in self.expand(asked)]
+        expanded = [
+            replace(t, kind="number", text="0") if t.kind == "name" else t
+            for t in self.expand(asked)
+        ]
         if not expanded:
             raise TextError(f"#{word} needs a condition", mark.spot)
+        for token in expanded:
+            if token.kind in ("string", "other") or token.text == "=":
+                raise TextError(f"{token.text} cannot stand in a condition of #if", token.spot)
         return bool(constant(Parser(expanded).whole_expression()))
 
     def expand(self, tokens: Iterable[Token]) -> list[Token]:
@@ -210,14 +340,25 @@ class Preprocessor:
         while left:
             token = left.pop()
             macro = self.macros.get(token.text) if token.kind == "name" else None
-            if token.text == "_Pragma":
-                while left and left.pop().text != ")":
-                    pass
-            elif macro is None or token.text in token.hidden:
-                out.append(token)
+            if macro is None or token.text in token.hidden:
+                if token.kind == "name" and token.text in _OF_THE_PLACE:
+                    token = _OF_THE_PLACE[token.text](token)
+                if token.text == "_Pragma":
+                    while left and left.pop().text != ")":
+                        pass
+                else:
+                    out.append(token)
             elif macro.params is None or (left and left[-1].text == "("):
                 args = {} if macro.params is None else self._arguments(macro, token, left)
-                left.extend(self._replaced(macro, args, token)[::-1])
+                means = self._replaced(macro, args, token)
+                self.clock()
+                self.expanded += len(means)
+                if self.expanded > MOST_TOKENS:
+                    raise TextError(
+                        f"the macros of this text become more than {MOST_TOKENS:,} words",
+                        token.spot,
+                    )
+                left.extend(means[::-1])
             else:
                 out.append(token)
         return out
@@ -225,6 +366,7 @@ class Preprocessor:
     def _arguments(self, macro: Macro, use: Token, left: list[Token]) -> dict[str, list[Token]]:
         """Take a macro's arguments, with their brackets, from the end of `left`."""
         left.pop()
+        params = macro.params or []
         args: list[list[Token]] = [[]]
         depth = 0
         while True:
@@ -234,42 +376,112 @@ class Preprocessor:
             if token.text == ")" and depth == 0:
                 break
             depth += (token.text == "(") - (token.text == ")")
-            if token.text == "," and depth == 0:
+            if (
+                token.text == ","
+                and depth == 0
+                and not (macro.variadic and len(args) == len(params))
+            ):
                 args.append([])
             else:
                 args[-1].append(token)
-        params = macro.params or []
         if args == [[]] and not params:
             return {}
+        if macro.variadic and len(args) == len(params) - 1:
+            args.append([])
         if len(args) != len(params):
-            raise TextError(f"the macro {macro.name} takes {len(params)} arguments, not {len(args)}", use.spot)
+            least = "at least " * macro.variadic
+            count = f"{least}{len(params) - macro.variadic} argument{'s' * (len(params) != 1)}"
+            raise TextError(f"the macro {macro.name} takes {count}, not {len(args)}", use.spot)
         return dict(zip(params, args, strict=True))
 
     def _replaced(self, macro: Macro, args: dict[str, list[Token]], use: Token) -> list[Token]:
         """A macro's body with its arguments. The body's tokens stand where the macro is used."""
         hidden = use.hidden | {macro.name}
-        spot = use.spot if use.spot.macro else replace(use.spot, macro=macro.name, macro_line=macro.line)
+        spot = (
+            use.spot
+            if use.spot.macro
+            else replace(use.spot, macro=macro.name, macro_line=macro.line)
+        )
         out: list[Token] = []
         body = macro.body
         at = 0
+        pasting = False  # whether '##' stands between what came last and what comes now
+        held = 0  # how much of `out` belongs to what stands before
         while at < len(body):
             token = body[at]
             after = body[at + 1].text if at + 1 < len(body) else ""
-            if token.text == "#" and after in args:
-                text = " ".join(t.text for t in args[after])
-                out.append(Token("string", f'"{text}"', spot, token.space))
+            if token.text == "##" and out is not None and at:
+                pasting = True
                 at += 1
-            elif token.text == "##" and out and after:
-                right = args.get(after, [body[at + 1]])
-                joined = out.pop().text + (right[0].text if right else "")
-                out.append(replace(tokens_of(joined)[0], spot=spot, first=False, hidden=hidden))
-                out += right[1:]
+                continue
+            if token.text == "#" and macro.params is not None and after in args:
+                part = [Token("string", _quoted(args[after]), spot, token.space)]
                 at += 1
-            elif token.text in args:
+                after = body[at + 1].text if at + 1 < len(body) else ""
+            elif token.text in args and token.kind == "name":
                 given = args[token.text]
-                given = given if after == "##" else self.expand(given)
-                out += [replace(t, first=False, hidden=t.hidden | hidden) for t in given]
+                if not pasting and after != "##":
+                    given = self.expand(given)
+                part = [replace(t, first=False, hidden=t.hidden | hidden) for t in given]
+                if part:
+                    part[0] = replace(part[0], space=token.space)
             else:
-                out.append(Token(token.kind, token.text, spot, token.space, False, token.hidden | hidden))
+                part = [
+                    Token(token.kind, token.text, spot, token.space, False, token.hidden | hidden)
+                ]
+            if pasting:
+                pasting = False
+                last = macro.params[-1] if macro.params and macro.variadic else ""
+                if held and out and out[-1].text == "," and token.text == last:
+                    if not part:  # GNU's `, ##__VA_ARGS__`: without arguments there is no comma
+                        out.pop()
+                elif held and part:
+                    part[0] = self._pasted(out.pop(), part[0], spot, hidden)
+                    held = len(part)
+                    out += part
+                    at += 1
+                    continue
+                elif not part:
+                    at += 1
+                    continue
+            held = len(part)
+            out += part
             at += 1
         return out
+
+    def _pasted(self, left: Token, right: Token, spot: Spot, hidden: frozenset[str]) -> Token:
+        """What '##' makes of two tokens."""
+        joined = tokens_of(left.text + right.text)
+        if len(joined) != 1 or joined[0].kind == "other":
+            raise TextError(f"'##' makes no word of {left.text!r} and {right.text!r}", spot)
+        return replace(joined[0], spot=spot, space=left.space, first=False, hidden=hidden)
+
+
+def _quoted(tokens: list[Token]) -> str:
+    """What # makes of an argument: a string."""
+    text = ""
+    for at, token in enumerate(tokens):
+        word = token.text
+        if token.kind in ("string", "character"):
+            word = word.replace("\\", "\\\\").replace('"', '\\"')
+        text += " " * (token.space and at > 0) + word
+    return f'"{text}"'
+
+
+#: Macros that stand for where they are.
+_OF_THE_PLACE = {
+    "__LINE__": lambda token: replace(token, kind="number", text=str(token.spot.line)),
+    "__FILE__": lambda token: replace(token, kind="string", text='"kernel.cl"'),
+}
+
+
+def _read_predefined() -> dict[str, Macro]:
+    macros = {}
+    for name, body in predefined().items():
+        plain, _, params = name.partition("(")
+        names = [t.text for t in tokens_of(params) if t.kind == "name"] if params else None
+        macros[plain] = Macro(plain, names, tokens_of(body), 0)
+    return macros
+
+
+_PREDEFINED = _read_predefined()

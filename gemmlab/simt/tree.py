@@ -1,12 +1,12 @@
-"""The tree that a kernel's text becomes. Every node knows its spot in the text."""
+"""The tree that a kernel's text becomes. Every node knows its spot in the text, every expression its type."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from .text import Spot
-from .types import Scalar, Type, Vector
+from .text import Spot, TextError
+from .types import FLOAT, VOID, Field, Type
 
 
 @dataclass(slots=True)
@@ -18,7 +18,7 @@ class Node:
         for name in self.__slots__:
             value = getattr(self, name)
             for child in value if isinstance(value, list) else (value,):
-                if isinstance(child, Node):
+                if isinstance(child, Node) and not isinstance(child, Function):
                     yield child
 
     def walk(self) -> Iterator[Node]:
@@ -30,90 +30,157 @@ class Node:
 
 # ---- expressions
 @dataclass(slots=True)
-class Number(Node):
-    value: float
-    type: Scalar
+class Expr(Node):
+    """An expression with its type. Every conversion that C carries out by itself is a node, `Convert`."""
+
+    type: Type = field(default=VOID, kw_only=True)
 
 
 @dataclass(slots=True)
-class Text(Node):
+class Number(Expr):
+    value: float
+
+
+@dataclass(slots=True)
+class Text(Expr):
     value: str
 
 
 @dataclass(slots=True)
-class Name(Node):
+class Name(Expr):
     name: str
+    variable: Variable
 
 
 @dataclass(slots=True)
-class Index(Node):
-    array: Node
-    index: Node
+class Index(Expr):
+    """An element of an array, of what a pointer points to, or of a vector."""
+
+    array: Expr
+    index: Expr
 
 
 @dataclass(slots=True)
-class Member(Node):
-    vector: Node
+class Member(Expr):
+    """Numbers of a vector, by which (`at`), such as v.xy."""
+
+    vector: Expr
     name: str
+    at: tuple[int, ...]
 
 
 @dataclass(slots=True)
-class Call(Node):
+class Part(Expr):
+    """A field of a structure."""
+
+    of: Expr
+    field: Field
+
+
+@dataclass(slots=True)
+class Call(Expr):
+    """A call of a function of the text (`target`), or of one that is built in."""
+
     name: str
-    args: list[Node]
+    args: list[Expr]
+    target: Function | None = None
 
 
 @dataclass(slots=True)
-class Unary(Node):
+class Unary(Expr):
     op: str
-    operand: Node
+    operand: Expr
 
 
 @dataclass(slots=True)
-class Binary(Node):
+class Binary(Expr):
     op: str
-    left: Node
-    right: Node
+    left: Expr
+    right: Expr
 
 
 @dataclass(slots=True)
-class Assign(Node):
-    op: str  # "" for a plain =, "+" for +=
-    target: Node
-    value: Node
+class Assign(Expr):
+    """`value` is what is stored if `op` is "" (a plain =), else the right side of +=, -= ...
+
+    Then `common` is the type in which the operation is carried out.
+    """
+
+    op: str
+    target: Expr
+    value: Expr
+    common: Type = VOID
 
 
 @dataclass(slots=True)
-class Step(Node):
+class Step(Expr):
     op: str  # ++ or --
-    target: Node
+    target: Expr
     before: bool  # ++i, not i++
 
 
 @dataclass(slots=True)
-class Choice(Node):
-    condition: Node
-    yes: Node
-    no: Node
+class Choice(Expr):
+    condition: Expr
+    yes: Expr
+    no: Expr
 
 
 @dataclass(slots=True)
-class Cast(Node):
+class Cast(Expr):
+    operand: Expr
+
+
+@dataclass(slots=True)
+class Convert(Expr):
+    """A conversion that is not written in the text."""
+
+    operand: Expr
+
+
+@dataclass(slots=True)
+class VectorLiteral(Expr):
+    parts: list[Expr]
+
+
+@dataclass(slots=True)
+class Braces(Expr):
+    """The values between { and }. `filled` says which bytes of the variable each becomes; the others become 0."""
+
+    items: list[Expr]
+    filled: list[tuple[int, Expr]] = field(default_factory=list)
+    names: dict[int, list] = field(
+        default_factory=dict
+    )  # designators such as [2] or .x before items, by number
+
+
+@dataclass(slots=True)
+class Compound(Expr):
+    """A value without a name, such as (int[]){1, 2}."""
+
+    variable: Variable
+    value: Braces
+
+
+@dataclass(eq=False)
+class Variable:
+    """A name that is declared.
+
+    Attributes:
+        space: "private", "local", "constant" or "global" (only what pointers point to).
+        const: whether it can only be read; constant: its value, if that is a number that is known.
+        assigned: whether it is changed after its declaration; addressed: whether a pointer to it is made.
+        outside: whether it is declared outside of all functions.
+    """
+
+    name: str
     type: Type
-    operand: Node
-
-
-@dataclass(slots=True)
-class VectorLiteral(Node):
-    type: Vector
-    parts: list[Node]
-
-
-@dataclass(slots=True)
-class Braces(Node):
-    """The values of an array between { and }."""
-
-    items: list[Node]
+    space: str = "private"
+    const: bool = False
+    constant: float | None = None
+    assigned: bool = False
+    addressed: bool = False
+    outside: bool = False
 
 
 # ---- statements
@@ -124,11 +191,24 @@ class Block(Node):
 
 @dataclass(slots=True)
 class Declaration(Node):
-    name: str
-    type: Type
-    space: str
-    const: bool
-    value: Node | None
+    variable: Variable
+    value: Expr | None
+
+    @property
+    def name(self) -> str:
+        return self.variable.name
+
+    @property
+    def type(self) -> Type:
+        return self.variable.type
+
+    @property
+    def space(self) -> str:
+        return self.variable.space
+
+    @property
+    def const(self) -> bool:
+        return self.variable.const
 
 
 @dataclass(slots=True)
@@ -140,7 +220,7 @@ class Declarations(Node):
 
 @dataclass(slots=True)
 class If(Node):
-    condition: Node
+    condition: Expr
     yes: Node
     no: Node | None
 
@@ -150,7 +230,7 @@ class Loop(Node):
     """for, while and do: `first` says whether the condition comes before the body."""
 
     start: Node | None
-    condition: Node | None
+    condition: Expr | None
     step: Node | None
     body: Node
     first: bool = True
@@ -158,29 +238,56 @@ class Loop(Node):
 
 @dataclass(slots=True)
 class Switch(Node):
-    value: Node
+    value: Expr
     body: list[Node]
 
 
 @dataclass(slots=True)
 class Case(Node):
-    value: Node | None  # None: default
+    value: Expr | None  # None: default
 
 
 @dataclass(slots=True)
 class Jump(Node):
-    word: str  # break, continue or return
-    value: Node | None = None
+    word: str  # break, continue, return or goto
+    value: Expr | None = None
+    label: str = ""  # of a goto
 
 
 @dataclass(slots=True)
+class Label(Node):
+    name: str
+
+
+@dataclass(slots=True, eq=False)
 class Function(Node):
+    """A function; `body` is None if there is only a prototype.
+
+    Attributes:
+        key: its name, made unique if it is overloaded.
+        size: what reqd_work_group_size says.
+        problem: why it cannot be translated, if something in it is not known to this simulator.
+    """
+
     name: str
     type: Type
     params: list[Declaration]
-    body: Block
+    body: Block | None
     kernel: bool = False
-    size: list[Node] = field(default_factory=list)  # what reqd_work_group_size says
+    size: list[Expr] = field(default_factory=list)
+    key: str = ""
+    overloadable: bool = False
+    problem: TextError | None = None
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def plain(node: Node) -> Node:
+    """An expression without the conversions that nobody wrote."""
+    while isinstance(node, Convert):
+        node = node.operand
+    return node
 
 
 def written(node: Node | None, inner: bool = False, within: str | None = None) -> str:
@@ -190,6 +297,7 @@ def written(node: Node | None, inner: bool = False, within: str | None = None) -
     """
     if node is None:
         return ""
+    node = plain(node)
     macro = node.spot.macro
     if within is not None and macro and macro != within:
         return macro
@@ -198,15 +306,22 @@ def written(node: Node | None, inner: bool = False, within: str | None = None) -
         return written(part, inner, macro)
 
     if isinstance(node, Number):
-        return f"{node.value}" + ("f" if node.type.name == "float" else "")
+        return f"{node.value}" + ("f" if node.type is FLOAT else "")
     if isinstance(node, Name):
         return node.name
     if isinstance(node, Index):
         return f"{show(node.array, True)}[{show(node.index)}]"
     if isinstance(node, Member):
         return f"{show(node.vector, True)}.{node.name}"
+    if isinstance(node, Part):
+        owner = node.of
+        if isinstance(owner, Unary) and owner.op == "*":
+            return f"{show(owner.operand, True)}->{node.field.name}"
+        return f"{show(owner, True)}.{node.field.name}"
     if isinstance(node, Call):
         return f"{node.name}({', '.join(map(show, node.args))})"
+    if isinstance(node, Text):
+        return node.value
     if isinstance(node, Step):
         return f"{node.op}{show(node.target)}" if node.before else f"{show(node.target)}{node.op}"
     shown = "..."
@@ -219,6 +334,10 @@ def written(node: Node | None, inner: bool = False, within: str | None = None) -
         space = "" if tight else " "
         left, right = (show(x, tight or isinstance(x, Choice)) for x in (node.left, node.right))
         shown = f"{left}{space}{node.op}{space}{right}"
+    elif isinstance(node, VectorLiteral):
+        return f"({node.type})({', '.join(map(show, node.parts))})"
+    elif isinstance(node, Assign):
+        shown = f"{show(node.target)} {node.op}= {show(node.value)}"
     elif isinstance(node, Choice):
         shown = f"{show(node.condition)} ? {show(node.yes)} : {show(node.no)}"
     return f"({shown})" if inner else shown

@@ -1,12 +1,14 @@
-"""The types of OpenCL C that a kernel may use: numbers, vectors of them, pointers, arrays."""
+"""The types of OpenCL C that a kernel may use, and how they convert. (NumPy is only needed for `Scalar.dtype`.)"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
+from typing import TYPE_CHECKING
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,10 +19,16 @@ class Scalar:
     size: int
     kind: str
     rank: int
-    dtype: np.dtype
+    code: str  # of NumPy
 
     def __str__(self) -> str:
         return self.name
+
+    @cached_property
+    def dtype(self) -> np.dtype:
+        import numpy
+
+        return numpy.dtype(self.code)
 
     @cached_property
     def whole(self) -> bool:
@@ -40,10 +48,12 @@ class Scalar:
         """The largest whole number of this type."""
         return 2 ** (self.bits - (self.kind == "int")) - 1
 
-    @property
+    @cached_property
     def held(self) -> type:
         """As what an array over work-items holds such numbers."""
-        return np.int64 if self.whole else self.dtype.type
+        import numpy
+
+        return numpy.int64 if self.whole else self.dtype.type
 
 
 @dataclass(frozen=True)
@@ -59,18 +69,26 @@ class Vector:
 
 @dataclass(frozen=True)
 class Pointer:
-    """Where values of another type lie; `space` is "global", "local" or "private"."""
+    """Where values of another type lie.
+
+    `space` is "global", "constant", "local" or "private"; `const` says whether they may only be read.
+    """
 
     to: Type
     space: str = "private"
+    const: bool = False
 
     def __str__(self) -> str:
-        return f"{'' if self.space == 'private' else self.space + ' '}{self.to}*"
+        shown = f"{'' if self.space == 'private' else self.space + ' '}"
+        if isinstance(self.to, Array):
+            leaf, sizes = leaf_of(self.to)
+            return f"{shown}{leaf} (*){''.join(f'[{n}]' for n in sizes)}"
+        return f"{shown}{self.to}*"
 
 
 @dataclass(frozen=True)
 class Array:
-    """n values of another type, one behind the other."""
+    """n values of another type, one behind the other; n is 0 while it is not known."""
 
     of: Type
     n: int
@@ -81,6 +99,55 @@ class Array:
 
 
 @dataclass(frozen=True)
+class Field:
+    """A part of a structure, and how many bytes behind its begin it lies."""
+
+    name: str
+    type: Type
+    offset: int
+
+
+@dataclass(eq=False)
+class Struct:
+    """A struct or union; `complete` once its fields are known."""
+
+    name: str
+    union: bool = False
+    fields: list[Field] = field(default_factory=list)
+    size: int = 0
+    align: int = 1
+    complete: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+    def add(self, name: str, of: Type, packed: bool) -> None:
+        align = 1 if packed else alignment(of)
+        offset = 0 if self.union else -(-self.size // align) * align
+        self.fields.append(Field(name, of, offset))
+        self.size = max(self.size, offset + stride(of))
+        self.align = max(self.align, align)
+
+    def finish(self, align: int) -> None:
+        self.align = max(self.align, align)
+        self.size = -(-self.size // self.align) * self.align
+        self.complete = True
+
+    def find(self, name: str) -> Field | None:
+        return next((f for f in self.fields if f.name == name), None)
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """A type that can be named, but whose values this simulator does not know: images, samplers, events."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
 class Void:
     """Nothing: what a kernel returns."""
 
@@ -88,28 +155,35 @@ class Void:
         return "void"
 
 
-Type = Scalar | Vector | Pointer | Array | Void
+Type = Scalar | Vector | Pointer | Array | Struct | Opaque | Void
 
+BOOL = Scalar("bool", 1, "bool", 0, "?")
+CHAR, UCHAR = Scalar("char", 1, "int", 1, "i1"), Scalar("uchar", 1, "uint", 1, "u1")
+SHORT, USHORT = Scalar("short", 2, "int", 2, "i2"), Scalar("ushort", 2, "uint", 2, "u2")
+INT, UINT = Scalar("int", 4, "int", 3, "i4"), Scalar("uint", 4, "uint", 4, "u4")
+LONG, ULONG = Scalar("long", 8, "int", 5, "i8"), Scalar("ulong", 8, "uint", 6, "u8")
+HALF = Scalar("half", 2, "float", 7, "f2")
+FLOAT, DOUBLE = Scalar("float", 4, "float", 8, "f4"), Scalar("double", 8, "float", 9, "f8")
+VOID, EVENT = Void(), Opaque("event_t")
 
-def _scalar(name: str, kind: str, rank: int, dtype: str) -> Scalar:
-    return Scalar(name, np.dtype(dtype).itemsize, kind, rank, np.dtype(dtype))
-
-
-BOOL = _scalar("bool", "bool", 0, "?")
-INT = _scalar("int", "int", 3, "i4")
-UINT = _scalar("uint", "uint", 4, "u4")
-LONG = _scalar("long", "int", 5, "i8")
-ULONG = _scalar("ulong", "uint", 6, "u8")
-HALF = _scalar("half", "float", 7, "f2")
-FLOAT = _scalar("float", "float", 8, "f4")
-DOUBLE = _scalar("double", "float", 9, "f8")
-CHAR, UCHAR = _scalar("char", "int", 1, "i1"), _scalar("uchar", "uint", 1, "u1")
-SHORT, USHORT = _scalar("short", "int", 2, "i2"), _scalar("ushort", "uint", 2, "u2")
-VOID = Void()
-
-SCALARS: dict[str, Scalar] = {
-    s.name: s for s in (BOOL, CHAR, UCHAR, SHORT, USHORT, INT, UINT, LONG, ULONG, HALF, FLOAT, DOUBLE)
-} | {"size_t": ULONG, "uintptr_t": ULONG, "ptrdiff_t": LONG, "intptr_t": LONG}
+NUMBERS = (CHAR, UCHAR, SHORT, USHORT, INT, UINT, LONG, ULONG, FLOAT, DOUBLE)
+WIDTHS = (2, 3, 4, 8, 16)
+SCALARS: dict[str, Scalar] = {s.name: s for s in (BOOL, *NUMBERS, HALF)} | {
+    "size_t": ULONG, "uintptr_t": ULONG, "ptrdiff_t": LONG, "intptr_t": LONG, "cl_mem_fence_flags": UINT,
+}  # fmt: skip
+#: What the words of a type mean together, in the order of the alphabet.
+WORDS: dict[str, Scalar] = {
+    "char": CHAR, "char signed": CHAR, "char unsigned": UCHAR,
+    "short": SHORT, "short signed": SHORT, "int short": SHORT, "int short signed": SHORT,
+    "short unsigned": USHORT, "int short unsigned": USHORT,
+    "int": INT, "signed": INT, "int signed": INT, "unsigned": UINT, "int unsigned": UINT,
+    "long": LONG, "long signed": LONG, "int long": LONG, "int long signed": LONG,
+    "long unsigned": ULONG, "int long unsigned": ULONG,
+    "float": FLOAT, "double": DOUBLE,
+}  # fmt: skip
+WORDS |= {words.replace("long", "long long"): of for words, of in WORDS.items() if "long" in words}
+OPAQUE = {"event_t", "sampler_t", "image1d_t", "image1d_array_t", "image1d_buffer_t", "image2d_t", "image2d_array_t",
+          "image3d_t"}  # fmt: skip
 _VECTOR = re.compile(r"([a-z]+)(2|3|4|8|16)")
 
 
@@ -120,22 +194,26 @@ def named(name: str) -> Type | None:
         return SCALARS[name]
     if name == "void":
         return VOID
+    if name in OPAQUE:
+        return Opaque(name)
     match = _VECTOR.fullmatch(name)
-    if match and match[1] in SCALARS and match[1] != "bool" and "_" not in match[1]:
+    if match and match[1] in SCALARS and match[1] != "bool":
         return Vector(SCALARS[match[1]], int(match[2]))
     return None
 
 
 def scalar_of(t: Type) -> Scalar:
-    """The type of the numbers in a scalar or vector; of a pointer, ULONG."""
+    """The type of the numbers in a scalar or vector; of a pointer, ULONG; of a struct, bytes."""
     if isinstance(t, Vector):
         return t.of
+    if isinstance(t, Struct):
+        return UCHAR
     return t if isinstance(t, Scalar) else ULONG
 
 
 def length(t: Type) -> int:
-    """How many numbers a value has: 1, or those of a vector."""
-    return t.n if isinstance(t, Vector) else 1
+    """How many numbers a value has: 1, those of a vector, or the bytes of a struct."""
+    return t.n if isinstance(t, Vector) else t.size if isinstance(t, Struct) else 1
 
 
 def stride(t: Type) -> int:
@@ -144,7 +222,16 @@ def stride(t: Type) -> int:
         return t.of.size * (4 if t.n == 3 else t.n)
     if isinstance(t, Array):
         return t.n * stride(t.of)
-    return t.size if isinstance(t, Scalar) else 1 if isinstance(t, Void) else 8
+    if isinstance(t, (Scalar, Struct)):
+        return t.size
+    return 1 if isinstance(t, Void) else 8
+
+
+def alignment(t: Type) -> int:
+    """The number of bytes of which an address must be a multiple."""
+    if isinstance(t, Array):
+        return alignment(t.of)
+    return t.align if isinstance(t, Struct) else stride(t)
 
 
 def leaf_of(t: Type) -> tuple[Type, tuple[int, ...]]:
@@ -163,6 +250,25 @@ def layout(t: Type) -> tuple[Scalar, tuple[int, ...]]:
     return scalar_of(leaf), sizes if wide == 1 else (*sizes, wide)
 
 
+def with_size(t: Type, scalar: Scalar) -> Type:
+    """A scalar or vector with as many numbers of another type."""
+    return Vector(scalar, t.n) if isinstance(t, Vector) else scalar
+
+
+def as_signed(scalar: Scalar) -> Scalar:
+    """The signed whole type of the same size."""
+    return {1: CHAR, 2: SHORT, 4: INT, 8: LONG}[scalar.size]
+
+
+def as_unsigned(scalar: Scalar) -> Scalar:
+    return {1: UCHAR, 2: USHORT, 4: UINT, 8: ULONG}[scalar.size]
+
+
+def promoted(scalar: Scalar) -> Scalar:
+    """What numbers smaller than int become in an expression."""
+    return INT if scalar.rank < INT.rank else scalar
+
+
 def an(t: Type) -> str:
     """A type with its article: "an int", "a float"."""
-    return f"an {t}" if str(t).startswith("int") else f"a {t}"
+    return f"an {t}" if str(t)[0] in "ie" else f"a {t}"

@@ -26,7 +26,7 @@ Mask = Any  # None, False or an array of bool
 
 
 class Partly:
-    """A value that only some lanes have been given."""
+    """A value that only some lanes have been given; of a vector, or only some of its numbers."""
 
     __slots__ = ("value", "given")
 
@@ -39,12 +39,18 @@ def assign(mask, new, old):
     if mask is None:
         return new
     if old is None:
+        if new.__class__ is Partly:
+            return Partly(new.value, new.given & mask)
         return Partly(new, mask)
-    if old.__class__ is Partly:
-        given = old.given | mask
-        value = np.where(mask, new, old.value)
-        return value if given.all() else Partly(value, given)
-    return np.where(mask, new, old)
+    if old.__class__ is not Partly and new.__class__ is not Partly:
+        return np.where(mask, new, old)
+    value: Any
+    was: Any
+    value, now = (new.value, new.given) if new.__class__ is Partly else (new, True)
+    was, had = (old.value, old.given) if old.__class__ is Partly else (old, True)
+    given: np.ndarray = np.where(mask, np.asarray(now), np.asarray(had))
+    value = np.where(mask, value, was)
+    return value if given.all() else Partly(value, given)
 
 
 def extremes(x: np.ndarray) -> tuple[int, int]:
@@ -120,12 +126,56 @@ def converted(x, of: Scalar, to: Scalar):
     return cut(int(x) if math.isfinite(x) else 0, to)
 
 
-def bits_as(x, of: Scalar, to: Scalar):
-    """The same bits as another type of the same size: as_uint(x)."""
-    new = np.asarray(x).astype(of.dtype).view(to.dtype)
-    if x.__class__ is array:
-        return new.astype(to.held)
-    return cut(new.item(), to) if to.whole else new[()]
+def bits_as(x, of: Scalar, to: Scalar, n: int = 0):
+    """The same bytes as another type of the same size: as_uint(x); n numbers of it, or 0 for one that is no vector."""
+    bits = np.ascontiguousarray(
+        np.atleast_1d(np.asarray(x)).astype(of.dtype).T
+    )  # a row for each lane
+    if bits.ndim == 2 and bits.shape[1] == 3:
+        bits = np.pad(bits, ((0, 0), (0, 1)))
+    new = bits.view(to.dtype) if bits.ndim == 2 else bits.reshape(-1, 1).view(to.dtype)
+    if n:
+        return np.ascontiguousarray(new.T[:n]).astype(to.held)
+    if x.__class__ is array and x.shape[-1] > 1:
+        return new[:, 0].astype(to.held)
+    return cut(new[0, 0].item(), to) if to.whole else new[0, 0]
+
+
+def rounded_by(x, of: Scalar, rounding: str):
+    """A float rounded to a whole one."""
+    return {"rte": np.rint, "rtz": np.trunc, "rtp": np.ceil, "rtn": np.floor}[rounding](x)
+
+
+def converted_by(x, of: Scalar, to: Scalar, rounding: str, saturated: bool):
+    """convert_...: saturated to the range of a whole type, or rounded in another direction than is usual."""
+    if of.name == "ulong":
+        x = unsigned(x)
+    if to.whole:
+        if not of.whole:
+            x = rounded_by(x, of, rounding)
+            x = np.where(np.isnan(x), 0, np.asarray(x, np.float64))
+        limited = [
+            wrapped64(min(max(v, to.least), to.most)) for v in map(_whole, np.ravel(x).tolist())
+        ]
+        found = np.array(limited, np.int64).reshape(np.shape(x))
+        return found if np.ndim(x) else found.item()
+    near = floating(x, to)
+    exact = np.asarray(x, np.longdouble)
+    over, under = np.asarray(near, np.longdouble) > exact, np.asarray(near, np.longdouble) < exact
+    nothing = np.zeros_like(over)
+    down = {"rtn": over, "rtz": over & (exact > 0), "rtp": nothing, "rte": nothing}[rounding]
+    up = {"rtp": under, "rtz": under & (exact < 0), "rtn": nothing, "rte": nothing}[rounding]
+    inf = to.dtype.type(np.inf)
+    return np.where(down, np.nextafter(near, -inf), np.where(up, np.nextafter(near, inf), near))[()]
+
+
+def _whole(x) -> int:
+    return int(x) if math.isfinite(x) else (2**200 if x > 0 else -(2**200))
+
+
+def wrapped64(x: int) -> int:
+    """A whole number as the long of its lower bits."""
+    return ((x + 2**63) & (2**64 - 1)) - 2**63
 
 
 # ---- vectors
@@ -153,16 +203,62 @@ def element(v, i):
     return v[i, 0] if v.dtype.kind == "f" else int(v[i, 0])
 
 
+def numbers_of(x):
+    """A row with one entry as one number for all lanes."""
+    return x if x.shape[0] > 1 else x[0].item()
+
+
+def chosen(v, i):
+    """The number of a vector that each lane wants."""
+    if i.__class__ is not array:
+        return element(v, int(i) % len(v))
+    wide = np.broadcast_to(v, (len(v), max(v.shape[1], len(i))))
+    return np.take_along_axis(wide, (i % len(v))[None], 0)[0]
+
+
+def shuffled(vectors, at, n):
+    """shuffle and shuffle2: numbers of vectors by their places; n of them in all."""
+    lanes = max(x.shape[1] for x in (*vectors, at))
+    parts = [np.broadcast_to(v, (len(v), lanes)) for v in vectors]
+    parts = [np.pad(v, ((0, 1), (0, 0))) if len(v) == 3 else v for v in parts]
+    return np.take_along_axis(np.concatenate(parts), np.broadcast_to(at, (len(at), lanes)) % n, 0)
+
+
+def _numbers(old, n, of: Scalar, lanes):
+    """A copy of a vector to be changed, and which of its numbers have a value (None: all of them)."""
+    given = (
+        old.given if old.__class__ is Partly else np.zeros((n, 1), bool) if old is None else None
+    )
+    value = (
+        old.value if old.__class__ is Partly else np.zeros((n, 1), of.held) if old is None else old
+    )
+    out = np.empty((n, max(value.shape[1], lanes)), value.dtype)
+    out[:] = value
+    if given is not None:
+        given = np.array(np.broadcast_to(given, (n, max(1, np.shape(given)[-1]))))
+    return out, given
+
+
 def changed(old, at, new, n, of: Scalar):
     """The vector `old` (None: it has no value yet) with new numbers at the places `at`."""
-    old = finished(old)
-    if old is None:
-        old = np.zeros((n, 1), of.held)
-    lanes = max(old.shape[1], new.shape[-1] if new.__class__ is array else 1)
-    out = np.empty((n, lanes), old.dtype)
-    out[:] = old
+    out, given = _numbers(old, n, of, new.shape[-1] if new.__class__ is array else 1)
     out[at] = new
-    return out
+    if given is None:
+        return out
+    given[at] = True
+    return out if given.all() else Partly(out, given)
+
+
+def changed_at(old, at, new, n, of: Scalar):
+    """The same where each lane has its own place."""
+    lanes = max((x.shape[-1] for x in (at, new) if x.__class__ is array), default=1)
+    out, given = _numbers(old, n, of, lanes)
+    here = np.arange(n)[:, None] == at
+    out = np.where(here, new, out)
+    if given is None:
+        return out
+    given = given | here
+    return out if given.all() else Partly(out, given)
 
 
 # ---- arithmetic
@@ -177,9 +273,22 @@ def remainder_of(a, b):
     return a - b * quotient_of(a, b)
 
 
-def fma(a, b, c):
+def mad(a, b, c):
     """a*b + c in double, which holds the product of two floats exactly."""
     return np.multiply(a, b, dtype=np.float64) + c
+
+
+def fma(a, b, c):
+    """a*b + c, rounded once: the sum in double is made odd where it is not exact, so that it cannot be half-way."""
+    product = np.multiply(a, b, dtype=np.float64)
+    total = np.asarray(product + c)
+    back = total - product
+    error = (product - (total - back)) + (c - back)
+    if not np.any(error):
+        return total[()]
+    even = (total.view(np.int64) & 1) == 0
+    inexact = np.isfinite(total) & (error != 0)
+    return np.where(even & inexact, np.nextafter(total, np.copysign(np.inf, error)), total)[()]
 
 
 def least(a, b):
@@ -196,7 +305,11 @@ def ratio(a, b):
 
 
 def dot(a, b):
-    return (a * b).sum(0, dtype=a.dtype) if a.shape[1] > 1 or b.shape[1] > 1 else (a * b).sum(dtype=a.dtype)
+    return (
+        (a * b).sum(0, dtype=a.dtype)
+        if a.shape[1] > 1 or b.shape[1] > 1
+        else (a * b).sum(dtype=a.dtype)
+    )
 
 
 #: What atomic functions store, from the old value and their arguments.
@@ -205,10 +318,195 @@ ATOMICS: dict[str, Callable] = {
     "and": operator.and_, "or": operator.or_, "xor": operator.xor, "xchg": lambda old, x: x,
     "cmpxchg": lambda old, compare, x: x if old == compare else old,
 }  # fmt: skip
-#: Functions of floats, by their names in OpenCL C.
-FUNCTIONS = {
-    "sqrt": np.sqrt, "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sin": np.sin, "cos": np.cos,
-    "tan": np.tan, "tanh": np.tanh, "pow": np.power, "fabs": np.abs, "floor": np.floor, "ceil": np.ceil,
-    "trunc": np.trunc, "rint": np.rint, "round": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x),
-    "fmod": np.fmod, "fmin": np.fmin, "fmax": np.fmax, "rsqrt": lambda x: (1 / np.sqrt(x)), "copysign": np.copysign,
+
+
+def _in_double(function: Callable) -> Callable:
+    return lambda *args: function(*(np.asarray(a, np.float64) for a in args))
+
+
+def _smooth(a, b, x):
+    t = np.clip((x - a) / (b - a), 0, 1)
+    return t * t * (3 - 2 * t)
+
+
+def _extreme(larger: bool, a, b):
+    """maxmag and minmag."""
+    x, y = np.abs(a), np.abs(b)
+    first, second = (x > y, x < y) if larger else (x < y, x > y)
+    return np.where(first, a, np.where(second, b, (np.fmax if larger else np.fmin)(a, b)))
+
+
+def _row_sums(x):
+    found = (x * x).sum(0) if np.ndim(x) == 2 else x * x
+    return found if np.ndim(found) == 0 or found.shape[0] > 1 else found[0]
+
+
+def _length(x):
+    return np.sqrt(_row_sums(np.asarray(x, np.float64)))
+
+
+def _cross(a, b):
+    a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
+    rows = [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+    return np.array([*rows, *(np.zeros_like(a[0]) for _ in range(len(a) - 3))])
+
+
+#: Functions of floats for all lanes at once, by their names in OpenCL C.
+FUNCTIONS: dict[str, Callable] = {
+    "sqrt": np.sqrt, "exp": _in_double(np.exp), "exp2": _in_double(np.exp2), "log": _in_double(np.log),
+    "log2": _in_double(np.log2), "log10": _in_double(np.log10), "log1p": _in_double(np.log1p),
+    "expm1": _in_double(np.expm1), "exp10": _in_double(lambda x: np.power(10.0, x)), "cbrt": _in_double(np.cbrt),
+    "sin": _in_double(np.sin), "cos": _in_double(np.cos), "tan": _in_double(np.tan), "asin": _in_double(np.arcsin),
+    "acos": _in_double(np.arccos), "atan": _in_double(np.arctan), "sinh": _in_double(np.sinh),
+    "cosh": _in_double(np.cosh), "tanh": _in_double(np.tanh), "asinh": _in_double(np.arcsinh),
+    "acosh": _in_double(np.arccosh), "atanh": _in_double(np.arctanh), "atan2": _in_double(np.arctan2),
+    "sinpi": _in_double(lambda x: np.sin(np.pi * np.fmod(x, 2))),
+    "cospi": _in_double(lambda x: np.cos(np.pi * np.fmod(x, 2))),
+    "tanpi": _in_double(lambda x: np.tan(np.pi * np.fmod(x, 1))),
+    "asinpi": _in_double(lambda x: np.arcsin(x) / np.pi), "acospi": _in_double(lambda x: np.arccos(x) / np.pi),
+    "atanpi": _in_double(lambda x: np.arctan(x) / np.pi), "atan2pi": _in_double(lambda y, x: np.arctan2(y, x) / np.pi),
+    "pow": _in_double(np.power), "powr": _in_double(np.power), "pown": _in_double(np.power),
+    "rootn": _in_double(lambda x, n: np.copysign(np.power(np.abs(x), 1 / n), np.where(n % 2 == 1, x, 1))),
+    "hypot": _in_double(np.hypot), "fabs": np.abs, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc,
+    "rint": np.rint,
+    "round": lambda x: np.copysign(np.trunc(np.abs(x) + np.nextafter(np.asarray(0.5, np.asarray(x).dtype), 0)), x),
+    "fmod": np.fmod, "fmin": np.fmin, "fmax": np.fmax, "copysign": np.copysign, "mad": mad, "fma": fma,
+    "rsqrt": _in_double(lambda x: 1 / np.sqrt(x)), "recip": lambda x: 1 / x, "divide": np.true_divide,
+    "fdim": lambda a, b: np.where(np.isnan(a) | np.isnan(b), np.nan, np.fmax(a - b, 0)), "nextafter": np.nextafter,
+    "maxmag": lambda a, b: _extreme(True, a, b), "minmag": lambda a, b: _extreme(False, a, b),
+    "ldexp": lambda x, n: np.ldexp(np.asarray(x, np.float64), n),
+    "logb": _in_double(lambda x: np.floor(np.log2(np.abs(x)))),
+    "degrees": _in_double(np.degrees), "radians": _in_double(np.radians),
+    "sign": lambda x: np.where(np.isnan(x), 0, np.sign(x)), "mix": lambda a, b, t: a + (b - a) * t,
+    "step": lambda edge, x: np.where(x < edge, 0.0, 1.0), "smoothstep": _smooth,
+    "length": _length, "distance": lambda a, b: _length(np.asarray(a, np.float64) - b),
+    "normalize": lambda x: x / _length(x) if np.ndim(x) == 2 else np.sign(x), "cross": _cross,
 }  # fmt: skip
+
+
+# ---- functions that are computed lane by lane, with Python's numbers
+def _saturated(x: int, of: Scalar) -> int:
+    return min(max(x, of.least), of.most)
+
+
+def _rotated(x: int, by: int, of: Scalar) -> int:
+    x, by = x & (2**of.bits - 1), by % of.bits
+    return (x << by) | (x >> (of.bits - by))
+
+
+def _bits(x: float, of: Scalar) -> int:
+    return int.from_bytes(np.asarray(x, of.dtype).tobytes(), "little")
+
+
+def _from_bits(bits: int, of: Scalar) -> float:
+    return np.frombuffer((bits & (2**of.bits - 1)).to_bytes(of.size, "little"), of.dtype)[0].item()
+
+
+def _bitselect(a, b, c, of: Scalar):
+    if of.whole:
+        return (a & ~c) | (b & c)
+    x, y, z = (_bits(v, of) for v in (a, b, c))
+    return _from_bits((x & ~z) | (y & z), of)
+
+
+def _comparison(holds: Callable) -> Callable:
+    return lambda a, b, of: holds(a, b)
+
+
+def _gamma(x: float) -> float:
+    try:
+        return math.gamma(x)
+    except (ValueError, OverflowError):
+        return math.nan if x < 0 and x == math.floor(x) else math.inf
+
+
+def _lgamma(x: float) -> float:
+    try:
+        return math.lgamma(x)
+    except (ValueError, OverflowError):
+        return math.inf
+
+
+def _normal(x: float, of: Scalar) -> bool:
+    return math.isfinite(x) and abs(x) >= (2.0**-126 if of.size == 4 else 2.0**-1022)
+
+
+#: By name: a function of Python's numbers and of the type of the first.
+EACH: dict[str, Callable] = {
+    "abs": lambda x, of: abs(x), "abs_diff": lambda a, b, of: abs(a - b),
+    "add_sat": lambda a, b, of: _saturated(a + b, of), "sub_sat": lambda a, b, of: _saturated(a - b, of),
+    "hadd": lambda a, b, of: (a + b) >> 1, "rhadd": lambda a, b, of: (a + b + 1) >> 1,
+    "clz": lambda x, of: of.bits - (x & (2**of.bits - 1)).bit_length(),
+    "popcount": lambda x, of: bin(x & (2**of.bits - 1)).count("1"),
+    "mul_hi": lambda a, b, of: (a * b) >> of.bits, "mad_hi": lambda a, b, c, of: ((a * b) >> of.bits) + c,
+    "mad_sat": lambda a, b, c, of: _saturated(a * b + c, of), "rotate": _rotated, "bitselect": _bitselect,
+    "upsample": lambda a, b, of: (a << of.bits) | b,
+    "isfinite": lambda x, of: math.isfinite(x), "isinf": lambda x, of: math.isinf(x),
+    "isnan": lambda x, of: math.isnan(x), "isnormal": _normal, "signbit": lambda x, of: math.copysign(1, x) < 0,
+    "isequal": _comparison(operator.eq), "isnotequal": _comparison(operator.ne), "isless": _comparison(operator.lt),
+    "isgreater": _comparison(operator.gt), "islessequal": _comparison(operator.le),
+    "isgreaterequal": _comparison(operator.ge), "islessgreater": lambda a, b, of: a < b or a > b,
+    "isordered": lambda a, b, of: a == a and b == b, "isunordered": lambda a, b, of: a != a or b != b,
+    "erf": lambda x, of: math.erf(x), "erfc": lambda x, of: math.erfc(x), "tgamma": lambda x, of: _gamma(x),
+    "lgamma": lambda x, of: _lgamma(x), "nan": lambda x, of: math.nan,
+    "ilogb": lambda x, of: math.frexp(x)[1] - 1 if x and math.isfinite(x) else -(2**31) if x == 0 else 2**31 - 1,
+    "remainder": lambda a, b, of: math.remainder(a, b) if b and math.isfinite(a) else math.nan,
+}  # fmt: skip
+_RELATIONS = {name for name in EACH if name.startswith("is") or name == "signbit"}
+
+
+def _fract(x: float) -> tuple[float, float]:
+    if not math.isfinite(x):
+        return (0.0 if math.isinf(x) else x), x
+    return min(x - math.floor(x), 1 - 2.0**-24), math.floor(x)
+
+
+def _remquo(a: float, b: float) -> tuple[float, int]:
+    if not b or not math.isfinite(a):
+        return math.nan, 0
+    rest = math.remainder(a, b)
+    return rest, round((a - rest) / b)
+
+
+#: Functions with two results; the second is stored where a pointer points.
+EACH_TWO: dict[str, Callable] = {
+    "fract": _fract, "modf": math.modf, "sincos": lambda x: (math.sin(x), math.cos(x)), "frexp": math.frexp,
+    "lgamma_r": lambda x: (_lgamma(x), 1 if x > 0 or math.floor(x) % 2 == 0 else -1), "remquo": _remquo,
+}  # fmt: skip
+
+
+def _lanes(values, types: tuple[Scalar, ...]) -> list:
+    """Values as arrays of one shape, with the numbers that they mean."""
+    meant = [unsigned(v) if t.name == "ulong" else v for v, t in zip(values, types, strict=True)]
+    return list(np.broadcast_arrays(*meant))
+
+
+def _held(numbers: list, to: Scalar, shape: tuple[int, ...]):
+    if to.whole:
+        found = np.array([wrapped64(int(x)) for x in numbers], np.int64)
+        found = cut(found, to)
+    else:
+        found = np.array(numbers, to.dtype)
+    if shape:
+        return found.reshape(shape)
+    return found[0].item() if to.whole else found[0]
+
+
+def each(name: str, values, types: tuple[Scalar, ...], to: Scalar, vector: bool):
+    """A function of `EACH`; what compares gives -1 in vectors, else 1."""
+    lanes = _lanes(values, types)
+    function, of = EACH[name], types[0]
+    found = [function(*args, of) for args in zip(*(x.ravel().tolist() for x in lanes), strict=True)]
+    if name in _RELATIONS and vector:
+        found = [-int(x) for x in found]
+    return _held(found, to, lanes[0].shape)
+
+
+def each_two(name: str, values, types: tuple[Scalar, ...], to: Scalar, second: Scalar):
+    """Both results of a function of `EACH_TWO`."""
+    lanes = _lanes(values, types)
+    found = [
+        EACH_TWO[name](*args) for args in zip(*(x.ravel().tolist() for x in lanes), strict=True)
+    ]
+    firsts, seconds = zip(*found, strict=True)
+    return _held(list(firsts), to, lanes[0].shape), _held(list(seconds), second, lanes[0].shape)

@@ -10,7 +10,8 @@ import numpy as np
 from .api import EVENT, Run
 from .count import Counts, cost
 from .machine import WARP
-from .parse import Parser, constant
+from .meaning import constant
+from .parse import Parser
 from .text import Preprocessor, TextError, Token, tokens_of
 from .watch import Entry
 

@@ -32,8 +32,8 @@ class Finding:
     """Something that a kernel must not do.
 
     Attributes:
-        kind: "out of bounds", "uninitialised", "race", "divergent barrier", "endless loop", "overflow", "misaligned",
-            "two writers", "never written" or "division by zero".
+        kind: "out of bounds", "uninitialised", "race", "divergent barrier", "stopped", "overflow", "misaligned",
+            "two writers", "never written", "redefined" (a parameter) or "division by zero".
         message: a sentence or two, with the work-items; line and column are not repeated in it.
         line, column: where in the kernel's text, from 1; 0 where it is about no line.
         items: work-items that do it, the first few.
@@ -83,6 +83,7 @@ class Entry(NamedTuple):
         phase: how many barriers a lane has passed: an int, or an array per lane.
         wave: whose lanes.
         value: what is stored (an array or a number); for a branch the lanes that go the way of "yes".
+        ordered: how many barriers a lane has passed that order this memory, as their flags say.
     """
 
     site: Site
@@ -92,6 +93,7 @@ class Entry(NamedTuple):
     phase: Lanes
     wave: Wave
     value: Lanes = None
+    ordered: Lanes = 0
 
     def of(self, x: Lanes) -> np.ndarray:
         """What the lanes that take part have of x, which is one for all lanes or has an entry for each."""
@@ -109,6 +111,7 @@ class Conflict(NamedTuple):
     array: str
     element: int  # its number in the array
     place: str  # the same in words, such as Atile[2][3]
+    phases: tuple[int, int]  # how many barriers each has passed
 
 
 class Touches:
@@ -126,6 +129,7 @@ class Touches:
         self.place, self.item = np.concatenate([place.ravel() for place in places]), np.concatenate(items)
         self.entry = np.repeat(np.arange(len(entries)), [place.size for place in places])
         self.store = np.array([e.site.kind == "store" for e in entries])[self.entry]
+        self.atomic = np.array([e.site.kind == "atomic" for e in entries])[self.entry]
 
     def _places(self, e: Entry) -> np.ndarray:
         grains = e.site.scalar.size // self.grain  # of each number
@@ -164,31 +168,59 @@ class Touches:
             bad |= ~self.store & (other >= 0)
         if not bad.any():
             return None
+        return self._shown(bad, other)
+
+    def mixed(self, actor: np.ndarray) -> Conflict | None:
+        """One reads what another changes by an atomic function, with nothing to order them."""
+        changing = self.atomic & ~self.store
+        reading = ~self.atomic & ~self.store
+        if not changing.any() or not reading.any():
+            return None
+        size = self.memory.size_bytes * self.memory.copies // self.grain
+        rows = np.flatnonzero(changing)
+        by_actor = rows[np.argsort(actor[rows], kind="stable")]
+        least, most = np.full(size, -1), np.full(size, -1)
+        least[self.place[by_actor[::-1]]] = by_actor[::-1]  # of the work-items that change it, the first and the last
+        most[self.place[by_actor]] = by_actor
+        first, last = least[self.place], most[self.place]
+        other = np.where((first >= 0) & (actor[first] != actor), first, last)
+        bad = reading & (other >= 0) & (actor[other] != actor)
+        return self._shown(bad, other) if bad.any() else None
+
+    def _shown(self, bad: np.ndarray, other: np.ndarray) -> Conflict:
         # of several show the earliest in the log
         first = int(np.flatnonzero(bad)[np.argmin(self.entry[bad])])
         rows = first, int(other[first])
+        phases = tuple(self._phase(row) for row in rows)
         one, two = (self.entries[self.entry[row]] for row in rows)
         who, whom = (one.wave.machine.item(int(self.item[row])) for row in rows)
         at = int(self.place[first]) * self.grain % self.memory.size_bytes
         element = at // self.memory.scalar.size
-        return Conflict(one.site, who, two.site, whom, self.memory.name, element, self.memory.element(at))
+        return Conflict(one.site, who, two.site, whom, self.memory.name, element, self.memory.element(at),
+                        phases)  # type: ignore[arg-type]  # fmt: skip
+
+    def _phase(self, row: int) -> int:
+        e = self.entries[self.entry[row]]
+        if isinstance(e.phase, int):
+            return e.phase
+        return int(e.phase[int(np.argmax(e.wave.number == self.item[row]))])
 
 
 def by_phase(entries: Iterable[Entry]) -> dict[int, list[Entry]]:
-    """Entries by how many barriers their work-items had passed; one whose work-items differ in that is split."""
+    """Entries by how many barriers have ordered them; one whose work-items differ in that is split."""
     found: dict[int, list[Entry]] = {}
     for e in entries:
-        if isinstance(e.phase, int):
-            found.setdefault(e.phase, []).append(e)
+        if isinstance(e.ordered, int):
+            found.setdefault(e.ordered, []).append(e)
             continue
         active = e.wave.active(e.mask)
-        for phase in np.unique(e.phase[active]).tolist():
-            found.setdefault(phase, []).append(e._replace(mask=active & (e.phase == phase)))
+        for phase in np.unique(e.ordered[active]).tolist():
+            found.setdefault(phase, []).append(e._replace(mask=active & (e.ordered == phase)))
     return dict(sorted(found.items()))
 
 
 def stores(entries: Iterable[Entry]) -> bool:
-    return any(e.site.kind == "store" for e in entries)
+    return any(e.site.stores for e in entries)
 
 
 def races(log: Iterable[Entry]) -> list[Finding]:
@@ -207,24 +239,33 @@ def races(log: Iterable[Entry]) -> list[Finding]:
         assert memory is not None
         if memory.space == "global":
             every = Touches(entries, memory)
-            if every.conflict(every.item) is None:
+            if every.conflict(every.item) is None and every.mixed(every.item) is None:
                 continue
-            conflict = every.conflict(every.item // machine.work_items)
-            if conflict:
-                found.append(_race(conflict, "and nothing orders work-groups"))
+            group = every.item // machine.work_items
+            for conflict in (every.conflict(group), every.mixed(group)):
+                if conflict:
+                    found.append(_race(conflict, "and nothing orders work-groups"))
         for some in filter(stores, by_phase(entries).values()):
             now = Touches(some, memory)
-            conflict = now.conflict(now.item)
-            if conflict:
-                found.append(_race(conflict, "no barrier between"))
+            for conflict in (now.conflict(now.item), now.mixed(now.item)):
+                if conflict:
+                    found.append(_race(conflict, _unordered(conflict, memory.space)))
     return found
+
+
+def _unordered(c: Conflict, space: str) -> str:
+    """Why nothing orders two accesses of a group: no barrier, or one for another memory."""
+    if c.phases[0] == c.phases[1]:
+        return "no barrier between"
+    return f"and the barrier between them has no CLK_{space.upper()}_MEM_FENCE: it does not order {space} memory"
 
 
 def _race(c: Conflict, why: str) -> Finding:
     if c.one.kind == "store":
         text = f"two work-items store to {c.place}: {c.whom} in line {c.other.line}, {c.who} in line {c.one.line}"
     else:
-        text = f"{c.whom} stores {c.place} in line {c.other.line}, {c.who} reads it in line {c.one.line}"
+        does, how = ("changes", " without an atomic function") if c.other.kind == "atomic" else ("stores", "")
+        text = f"{c.whom} {does} {c.place} in line {c.other.line}, {c.who} reads it{how} in line {c.one.line}"
     return found_at(c.one, "race", f"{text}, {why}", (c.whom, c.who), array=c.array, element=c.element)
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn
 
-from .text import Spot, TextError, near
-from .tree import Declaration, Node
-from .types import INT, Array, Scalar, Type, length, scalar_of, stride
+from .text import Spot, TextError
+from .tree import Declaration, Name, Node, Variable
+from .types import INT, Array, Scalar, Struct, Type, Vector, length, scalar_of, stride
 
 
 @dataclass(eq=False)
@@ -24,7 +24,10 @@ class Site:
         scalar, width: for an access the type of the numbers that it moves, and how many a work-item moves at once;
             for a multiply-add its width.
         shape: of an array that is named directly: each of its sizes, and how far one more of that index leads.
-        packed: whether vectors may begin anywhere (vload and vstore).
+        wide: how many numbers a vector has that must begin at a multiple of them, 0 if it may begin anywhere; lead: the
+            first of its numbers that is accessed.
+        struct: whether a whole structure is moved, whose parts may have no value.
+        fence: of a barrier, which memory it orders: 1 local, 2 global, 3 both.
     """
 
     number: int
@@ -34,7 +37,10 @@ class Site:
     scalar: Scalar = INT
     width: int = 1
     shape: tuple[tuple[int, int], ...] = ()
-    packed: bool = False
+    wide: int = 0
+    lead: int = 0
+    fence: int = 3
+    struct: bool = False
 
     @property
     def line(self) -> int:
@@ -54,8 +60,8 @@ class Site:
 
 
 @dataclass(eq=False)
-class Variable:
-    """A name of the kernel.
+class Holder:
+    """What holds a variable of the kernel.
 
     `python` is the Python text for its value; `in_memory`, for a `Memory`: it is an array, or its address is taken.
     `unset`: it was declared without a value, so reading it is looked at.
@@ -65,7 +71,6 @@ class Variable:
     python: str
     type: Type
     in_memory: bool = False
-    const: bool = False
     unset: bool = False
     space: str = "private"
 
@@ -90,9 +95,7 @@ class Writer:
         self.sites: list[Site] = []
         self.locals: list[Declaration] = []  # the arrays in local memory
         self.constants: dict[str, object] = {}  # names of the Python text that stand for floats
-        self.scopes: list[dict[str, Variable]] = []
-        self.macros: Iterable[str] = ()
-        self.assigned: set[str] = set()
+        self.holders: dict[Variable, Holder] = {}
         self.depth = 1
         self._count = 0
 
@@ -128,30 +131,33 @@ class Writer:
         self.depth -= 1
 
     # ---- sites
-    def site(self, kind: str, spot: Spot, text: str = "", of: Type = INT, array: Type | None = None,
-             packed: bool = False) -> str:  # fmt: skip
-        """A new site, and its name in the Python text; `array` is the type of an array that is named directly."""
-        found = Site(len(self.sites), kind, spot, text, scalar_of(of), length(of), packed=packed)
+    def site(self, kind: str, spot: Spot, text: str = "", of: Type = INT, array: Type | None = None, *,
+             wide: int = 0, lead: int = 0, vector: Type | None = None) -> str:  # fmt: skip
+        """A new site, and its name in the Python text.
+
+        `array` is the type of an array that is named directly, `vector` that of its elements if one of their numbers is
+        meant.
+        """
+        found = Site(len(self.sites), kind, spot, text, scalar_of(of), length(of), wide=wide, lead=lead,
+                     struct=isinstance(of, Struct))  # fmt: skip
         while isinstance(array, Array):
             found.shape += ((array.n, stride(array.of) // found.scalar.size),)
             array = array.of
+        if isinstance(vector, Vector):
+            found.shape += ((vector.n, 1),)
         self.sites.append(found)
         return f"s{found.number}"
 
     # ---- names
-    def declare(self, node: Node, name: str, of: Type, **more) -> Variable:
-        if name in self.scopes[-1]:
-            self.fail(node, f"{name!r} is declared twice")
-        variable = Variable(name, self.fresh(name), of, **more)
-        self.scopes[-1][name] = variable
-        return variable
+    def declare(self, variable: Variable, **more) -> Holder:
+        found = Holder(
+            variable.name, self.fresh(variable.name), variable.type, space=variable.space, **more
+        )
+        self.holders[variable] = found
+        return found
 
-    def find(self, name: str) -> Variable | None:
-        return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
-
-    def lookup(self, node: Node, name: str) -> Variable:
-        found = self.find(name)
+    def holder(self, node: Name) -> Holder:
+        found = self.holders.get(node.variable)
         if found is None:
-            known = [*(n for scope in self.scopes for n in scope), *self.macros]
-            self.fail(node, f"{name!r} is not declared{near(name, known)}")
+            self.fail(node, f"{node.name!r} is read in its own declaration, before it has a value")
         return found

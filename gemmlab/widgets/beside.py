@@ -6,10 +6,10 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..bench.explained import Allowed
-from ..bench.landscape import Landscape
-from ..bench.records import Result
 from ..catalog import Key, catalog
+from ..measurement.explained import Allowed
+from ..measurement.landscape import Landscape
+from ..measurement.records import Result
 from ..opencl.devices import Device
 from ..worker.client import Outcome
 from ..worker.idle import Job

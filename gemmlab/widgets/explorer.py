@@ -12,12 +12,12 @@ import ipywidgets as w
 from IPython import get_ipython
 from pyopencl.characterize import has_src_build_cache
 
-from ..bench.records import Result
 from ..catalog import Key, find
 from ..catalog.spec import positive
 from ..draw import plot
 from ..draw.picture import INK, Picture
 from ..draw.plot import Try
+from ..measurement.records import Result
 from ..opencl.devices import find_device
 from ..worker import client
 from ..worker.idle import Job

@@ -9,8 +9,8 @@ from matplotlib.ticker import MaxNLocator
 
 from ..catalog import ParameterError
 from ..draw.picture import BLUE, INK, Picture
-from ..family import Schedule, origins, write
-from ..family.schedule import EDGES
+from ..generate import Schedule, origins, write
+from ..generate.schedule import EDGES
 from .shell import Newest, Shell, escape, on_any_thread, slider
 from .stepper import Follow
 

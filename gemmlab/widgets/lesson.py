@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import ipywidgets as w
 from IPython.display import display
 
-from ..bench import explained, records
 from ..catalog import Key, find, in_order, sources
 from ..draw import ceilings
 from ..draw.picture import Picture
+from ..measurement import explained, records
 from .progress import Progress
 from .shell import escape
 

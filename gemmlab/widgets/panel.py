@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..bench.records import Result, distinct
 from ..catalog import KernelSpec, Key, sources
 from ..catalog.spec import Limits
 from ..draw import plot
 from ..draw.picture import GREEN, GREY, ORANGE, RED, brief, short
 from ..draw.plot import Try
+from ..measurement.records import Result, distinct
 from ..model import gflops, percent
 from ..worker.client import Outcome
 from .shell import escape

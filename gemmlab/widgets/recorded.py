@@ -14,12 +14,12 @@ import anywidget
 import ipywidgets as w
 import traitlets
 
-from ..bench import records
-from ..bench.explained import Allowed
-from ..bench.landscape import Landscape, Record, recorded
 from ..catalog import KernelSpec, find
 from ..draw.landscape import Cell, in_words, landscape, name_of
 from ..draw.picture import BLUE, GREEN, Picture, short
+from ..measurement import records
+from ..measurement.explained import Allowed
+from ..measurement.landscape import Landscape, Record, recorded
 from ..model.ceilings import named
 from .settings import in_view
 from .shell import WORDS_FIRST, Newest, escape, on_any_thread

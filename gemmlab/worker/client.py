@@ -24,8 +24,8 @@ from functools import cache
 from numbers import Integral
 from typing import IO, Any
 
-from ..bench.records import Result
 from ..catalog import Key
+from ..measurement.records import Result
 from ..opencl.devices import Device
 from .idle import Idle
 from .look import Seen, look
@@ -42,7 +42,7 @@ class Outcome:
     """The answer to a request: a `result`, or a `problem` in words and its `kind` ("hang", "crash", "stopped", or the
     name of an error).
 
-    `seen` is what the simulator found in a text of the reader's own, or None.
+    `seen` is what the simulator found in a text of the reader's own, or why it could not look; None if all is well.
     """
 
     arguments: dict
@@ -53,13 +53,13 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Whether the result is right, and not by luck."""
-        return self.result is not None and self.result.ok and self.seen is None
+        """Whether the result is right, and not by luck as far as the simulator could look (see `Seen.unread`)."""
+        return self.result is not None and self.result.ok and (self.seen is None or self.seen.unread)
 
     @property
     def by_luck(self) -> bool:
         """Whether the device's result is right although the text is not."""
-        return self.result is not None and self.result.ok and self.seen is not None
+        return self.result is not None and self.result.ok and not self.ok
 
     @property
     def verdict(self) -> str:

@@ -14,29 +14,47 @@ SECONDS = 1.5
 
 @dataclass(frozen=True)
 class Seen:
-    """What was found in a text: `why`, the first finding in a sentence with its line, and how many there are."""
+    """What was found in a text: `why`, the first finding in a sentence with its line, and how many there are.
+
+    With a count of 0 nothing was looked at, and `why` says for what reason.
+    """
 
     why: str
     count: int
 
+    @property
+    def unread(self) -> bool:
+        """Whether the simulator could not read or finish the text: then nothing is known about its races."""
+        return self.count == 0
+
     def __str__(self) -> str:
+        if self.unread:
+            return f"the simulator did not look for races: {self.why}"
         others = self.count - 1
         return self.why + (f" (and {others} more finding{'s' * (others > 1)})" if others else "")
 
 
 def look(kernel: Key, m: int, n: int | None = None, k: int | None = None, params: Mapping[str, int] | None = None,
-         source: str | None = None, seconds: float = SECONDS) -> Seen | None:  # fmt: skip
-    """Run a text in the simulator on a tile or two of an m x n x k product; None if nothing is wrong or to be known.
+         source: str | None = None, seconds: float = SECONDS, tiles: int = 1) -> Seen | None:  # fmt: skip
+    """Run a text in the simulator on a tile or two of an m x n x k product; None if nothing is wrong.
 
-    A text that the simulator cannot read is nobody's fault here: then there is nothing to say, either. Never raises.
+    `tiles` is how many of them along m and n. A text that the simulator cannot read, or not in `seconds`, gives a
+    `Seen` that says so. Never raises.
     """
     try:
         spec = find(kernel)
         full = spec.complete(params)
-        rows, columns, steps = _few_tiles(spec, full, m, n or m, k or m)
+        rows, columns, steps = _few_tiles(spec, full, (m, n or m, k or m), tiles)
         findings = simt.simulate(spec, rows, columns, steps, full, source, seconds=seconds).findings
-    except Exception:  # whatever the simulator does not know must not hurt a measurement
-        return None
+    except simt.TextError as error:
+        why = error.message if not error.known else f"it does not take the text, {error.message}"
+        return Seen(f"line {error.line}: {why}", 0)
+    except TimeoutError:
+        return Seen(f"that takes longer than {seconds:g} s", 0)
+    except (ValueError, MemoryError) as error:
+        return Seen(str(error), 0)
+    except Exception as error:  # whatever is wrong in the simulator must not hurt a measurement
+        return Seen(f"it failed with {type(error).__name__}: {error}", 0)
     if not findings:
         return None
     first = findings[0]
@@ -72,12 +90,13 @@ def closely(kernel: Key, params: Mapping[str, int] | None = None, source: str | 
     return run
 
 
-def _few_tiles(spec: KernelSpec, params: dict[str, int], m: int, n: int, k: int) -> list[int]:
+def _few_tiles(spec: KernelSpec, params: dict[str, int], sizes: tuple[int, int, int], tiles: int = 1) -> list[int]:
     """Sizes that show what larger ones would: a tile, its edge, enough steps along k to race; no more than asked."""
     steps = params.get("STAGES", 1) + 1
     few = []
     for size, tile, most, least, multiple in zip(
-        (m, n, k), spec.tiles(params), (1, 1, steps), spec.minimum_sizes(params), spec.multiples(params), strict=True
+        sizes, spec.tiles(params), (tiles, tiles, steps), spec.minimum_sizes(params), spec.multiples(params),
+        strict=True,
     ):
         edge = 0 if spec.edges == "pad" else size % tile
         wanted = max(4, most * tile) + edge if tile == 1 else most * tile + edge

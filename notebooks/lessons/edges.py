@@ -17,8 +17,8 @@ from gemmlab.blas import split as split_up
 from gemmlab.blas.plan import Builder
 from gemmlab.blas.problem import Layout, Problem, plan
 from gemmlab.catalog import Key, catalog, sources
-from gemmlab.family.split import Launch
-from gemmlab.family.tiles import complete_tile
+from gemmlab.generate.split import Launch
+from gemmlab.generate.tiles import complete_tile
 from gemmlab.opencl.devices import Device, find_device
 
 #: The strategies that one call of `matmul` has.

@@ -27,7 +27,7 @@ from gemmlab.draw.picture import (
     faint,
     short,
 )
-from gemmlab.family.split import Launch
+from gemmlab.generate.split import Launch
 from gemmlab.model import Peaks, tile_intensity
 
 _EDGE_COLOURS = {"none": BLUE, "rows": ORANGE, "columns": GREEN, "both": MAGENTA}
@@ -173,7 +173,7 @@ def draw_launches(launches: Sequence[Launch], times: Mapping[str, float] | None 
     """The launches of a product as rectangles on C, with strips wider than in proportion.
 
     Args:
-        launches: what `gemmlab.family.split` cuts a product into.
+        launches: what `gemmlab.generate.split` cuts a product into.
         times: of each launch in milliseconds, by its edges.
     """
     words = []

@@ -12,7 +12,6 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from gemmlab import model
-from gemmlab.bench import explained, landscape
 from gemmlab.catalog import Key, find, in_order, sources
 from gemmlab.draw.picture import (
     BLUE,
@@ -25,6 +24,7 @@ from gemmlab.draw.picture import (
     label_rows,
     legend_above,
 )
+from gemmlab.measurement import explained, landscape
 from gemmlab.opencl.build import HIDDEN
 
 #: The colour of each resource that limits a kernel; the L1 cache shares local memory's path.

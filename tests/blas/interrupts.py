@@ -1,8 +1,8 @@
-"""Interrupt products at random moments, as Ctrl-C does, and look for memory that a device writes to afterwards.
+"""Interrupt products at random moments, as Ctrl-C does; look for memory that is written to later.
 
     python tests/blas/interrupts.py DEVICE [COUNT] [SEED]
 
-Prints what was found as JSON. It is a program and not a test, since what it looks for can end the process.
+Prints a report as JSON. It is a program, not a test: what it looks for can end the process.
 """
 
 import json
@@ -34,14 +34,18 @@ class Calls:
             "transposed": lambda: gemmlab.matmul(ones.T, ones[::-1], device=device),
             "out": lambda: gemmlab.matmul(ones, ones, self.out, device=device),
             "batch": lambda: gemmlab.matmul(self.batch, ones, device=device),
-            "gemm": lambda: gemmlab.gemm(1, ones, ones, 1, self.out, overwrite_c=True, device=device),
+            "gemm": lambda: gemmlab.gemm(
+                1, ones, ones, 1, self.out, overwrite_c=True, device=device
+            ),
         }
         if dtype == np.float32:
             self.kinds["transpose"] = lambda: gemmlab.transpose(ones, device=device)
-            self.kinds["ladder"] = lambda: gemmlab.matmul(ones, ones, self.out, kernel=3, device=device)
+            self.kinds["ladder"] = lambda: gemmlab.matmul(
+                ones, ones, self.out, kernel=3, device=device
+            )
 
     def canaries(self) -> list[np.ndarray]:
-        """Fresh arrays where freed ones may have been, and the array that the caller kept, all of sevens."""
+        """Fresh arrays where freed ones may have been, and the caller's array, all of sevens."""
         self.out[...] = 7
         return [self.out, *(np.full((self.n, self.n), 7, self.out.dtype) for _ in range(3))]
 
@@ -50,7 +54,7 @@ class Calls:
 
 
 class Timer:
-    """Raises KeyboardInterrupt once, so many seconds after it was armed; a signal that comes late is ignored."""
+    """Raises KeyboardInterrupt once, so many seconds after it was armed; late ones are ignored."""
 
     def __init__(self):
         self.armed = False
@@ -73,7 +77,9 @@ class Timer:
 def main(name: str, count: int = 20_000, seed: int = 0) -> dict:
     rng = random.Random(seed)
     device = find_device(name)
-    calls = [Calls(device, n, np.dtype(t)) for n in SIZES for t in ("float32", "float64", "complex64")]
+    calls = [
+        Calls(device, n, np.dtype(t)) for n in SIZES for t in ("float32", "float64", "complex64")
+    ]
     for each in calls:
         for call in each.kinds.values():
             call()  # compiled

@@ -1,4 +1,4 @@
-"""Arrays of every layout inside a frame, in NumPy's memory or on a device: what the tests of whole calls share."""
+"""Arrays of every layout inside a frame, in NumPy's memory or on a device."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Layout:
 
     Attributes:
         columns: column-major instead of row-major.
-        frame: elements before and after the matrix in both of its dimensions: it is part of a larger one.
+        frame: elements before and after the matrix in both dimensions: it is part of a larger one.
         rows, cols: steps in the memory's own rows and columns: 1, -1 or 2.
         batch: step of the first dimension, if there are more than two.
         unaligned: one byte off an element's alignment (NumPy's memory only).
@@ -52,9 +52,17 @@ class Framed:
         given: what a call gets: `host`, or an array on the device with the same strides.
     """
 
-    def __init__(self, x: np.ndarray, layout: Layout, queue: cl.CommandQueue | None = None, allocator: Any = None):
+    def __init__(
+        self,
+        x: np.ndarray,
+        layout: Layout,
+        queue: cl.CommandQueue | None = None,
+        allocator: Any = None,
+    ):
         y = x.swapaxes(-1, -2) if layout.columns and x.ndim > 1 else x
-        steps = [1] * max(0, y.ndim - 3) + [layout.batch] * (y.ndim > 2) + [layout.rows] * (y.ndim > 1)
+        steps = (
+            [1] * max(0, y.ndim - 3) + [layout.batch] * (y.ndim > 2) + [layout.rows] * (y.ndim > 1)
+        )
         steps = [*steps, layout.cols][: y.ndim]
         frame = [0] * (y.ndim - min(2, y.ndim)) + [layout.frame] * min(2, y.ndim)
         larger = [size * abs(s) + 2 * f for size, s, f in zip(y.shape, steps, frame, strict=True)]
@@ -87,11 +95,17 @@ class Framed:
         first = self.host.ctypes.data - self._memory.ctypes.data if self.host.size else 0
         shape, strides = self.host.shape, self.host.strides
         return cla.Array(
-            queue, shape, self.host.dtype, allocator=allocator, data=self._buffer, offset=first, strides=strides
+            queue,
+            shape,
+            self.host.dtype,
+            allocator=allocator,
+            data=self._buffer,
+            offset=first,
+            strides=strides,
         )
 
     def holds(self, expected: np.ndarray | None = None) -> bool:
-        """Whether the array has these values, or those of the beginning, and all memory around it is untouched."""
+        """Whether the array has these values, or its first ones, and all around it is untouched."""
         memory = self._memory
         if self._queue is not None and memory.size:
             memory = np.empty_like(memory)
@@ -107,8 +121,10 @@ class Framed:
         return np.array_equal(memory, wanted, equal_nan=True)
 
     def is_readable(self, axis: int) -> bool:
-        """Whether a device array has a contiguous dimension and no negative stride; a vector is a row (0) or a column
-        (1) of one element in that dimension."""
+        """Whether one dimension of a device array is contiguous, and no stride negative.
+
+        A vector is a row (axis 0) or a column (axis 1).
+        """
         shape, strides = list(self.host.shape), [s // self.host.itemsize for s in self.host.strides]
         if len(shape) == 1:
             shape.insert(axis, 1)

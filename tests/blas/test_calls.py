@@ -1,4 +1,4 @@
-"""Whole calls: any product is exact, beside NumPy, or refused by the name of the argument that it cannot take."""
+"""Whole calls: any product is exact, or refused by the name of the argument that is to blame."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyopencl as cl
+import pytest
 from configurations import SMALL_TILE
 from conftest import FULL, NO_SKIP
 from hypothesis import HealthCheck, given, settings
@@ -36,7 +37,11 @@ LADDER: tuple[dict, ...] = (
     {"kernel": 12, "edges": "shift"},
     *({"edges": edges} for edges in ("pad", "guard", "shift")),
 )
-APPLIED = {"N": lambda x: x, "T": lambda x: x.swapaxes(-1, -2), "C": lambda x: x.conj().swapaxes(-1, -2)}
+APPLIED = {
+    "N": lambda x: x,
+    "T": lambda x: x.swapaxes(-1, -2),
+    "C": lambda x: x.conj().swapaxes(-1, -2),
+}
 SPELLED = {"N": (0, "N", False), "T": (1, "T", True), "C": (2, "C", np.int64(2))}
 
 
@@ -44,10 +49,14 @@ SPELLED = {"N": (0, "N", False), "T": (1, "T", True), "C": (2, "C", np.int64(2))
 def layouts(draw) -> Layout:
     """Most of them ordinary: others are refused on a device."""
     if draw(st.integers(0, 3)):
-        return Layout(draw(st.booleans()), draw(st.sampled_from((0, 0, 3))), sub_buffer=draw(st.booleans()))
+        return Layout(
+            draw(st.booleans()), draw(st.sampled_from((0, 0, 3))), sub_buffer=draw(st.booleans())
+        )
     step = st.sampled_from((1, 1, 1, -1, 2))
     flags = (draw(st.integers(0, 5)) == 0 for _ in range(3))
-    return Layout(draw(st.booleans()), draw(st.integers(0, 3)), draw(step), draw(step), draw(step), *flags)
+    return Layout(
+        draw(st.booleans()), draw(st.integers(0, 3)), draw(step), draw(step), draw(step), *flags
+    )
 
 
 @dataclass(frozen=True)
@@ -96,7 +105,9 @@ def calls(draw) -> Call:
         which = draw(st.integers(0, 7))
         shapes[0] = (k,) if which in (0, 2) else shapes[0]
         shapes[1] = (k,) if which in (1, 2) else shapes[1]
-    suited = EVERY_TYPE + LADDER if dtype == "float32" or draw(st.integers(0, 9)) == 0 else EVERY_TYPE
+    suited = (
+        EVERY_TYPE + LADDER if dtype == "float32" or draw(st.integers(0, 9)) == 0 else EVERY_TYPE
+    )
     options = draw(st.sampled_from(suited))
     return Call(
         (shapes[0], shapes[1]), tuple(draw(layouts()) for _ in range(3)), dtype, options,
@@ -116,7 +127,12 @@ def refusals(call: Call, device, arrays: dict[str, Framed | None]) -> tuple[set[
         if x is not None and name == "out" and not x.host.flags.writeable:
             must.add(name)
     single, real = call.dtype == "float32", np.dtype(call.dtype).kind == "f"
-    if isinstance(kernel, int) and not single or kernel == "packed" and not (real and device.kind == "CPU"):
+    if (
+        isinstance(kernel, int)
+        and not single
+        or kernel == "packed"
+        and not (real and device.kind == "CPU")
+    ):
         must.add("kernel")
     if edges in ("pad", "shift") and not single or (kernel, edges) == (12, "shift"):
         must.add("edges")
@@ -170,7 +186,9 @@ def outcome(call: Call, device, queue) -> str:
     try:
         got = _called(call, x.given, y.given, z.given if z else None, options)
     except ValueError as error:
-        assert any(names(error, argument) for argument in must | may), f"{error}: not among {must}, {may}"
+        assert any(names(error, argument) for argument in must | may), (
+            f"{error}: not among {must}, {may}"
+        )
         assert x.holds() and y.holds() and (z is None or z.holds())
         return "refused"
     assert not must, f"{must} should have been refused"
@@ -202,7 +220,12 @@ def _called(call: Call, a, b, third, options: dict):
 def test_a_call_is_exact_or_refused_by_name(device, capsys):
     queue, outcomes = cl.CommandQueue(device.context), Counter()
 
-    @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(calls())
     def run(call):
         if call.dtype in ("float64", "complex128") and "double" not in device.features:
@@ -212,4 +235,36 @@ def test_a_call_is_exact_or_refused_by_name(device, capsys):
     run()
     with capsys.disabled():
         print(f"\ncalls on {device}: {dict(outcomes)}")
-    assert min(outcomes[kind] for kind in ("right, on a device", "right, in NumPy", "refused")) >= EXAMPLES / 12
+    assert (
+        min(outcomes[kind] for kind in ("right, on a device", "right, in NumPy", "refused"))
+        >= EXAMPLES / 12
+    )
+
+
+@pytest.mark.parametrize("dtype, unit", [("float64", 2), ("complex64", 1)])
+@pytest.mark.parametrize("shares", [1, 3])
+def test_kernels_of_warps_serve_batches_parts_and_factors(dtype, unit, shares, any_device):
+    if dtype == "float64" and "double" not in any_device.features:
+        pytest.skip("no double precision")
+    warps = {
+        "TSM": 16,
+        "TSN": 16,
+        "TSK": 8,
+        "WPTM": 2,
+        "WPTN": 2,
+        "UNROLL": 8,
+        "WIDTH": 2,
+        "STAGES": 3,
+    }
+    options = {
+        "kernel": "family",
+        "params": {**warps, "UNIT": unit, "SHARES": shares},
+        "device": any_device,
+    }
+    a, b, c = whole((37, 29), 0, dtype), whole((29, 41), 1, dtype), whole((37, 41), 2, dtype)
+    pairs = np.stack([a, -a]), np.stack([b, 2 * b])
+    assert np.array_equal(gemmlab.matmul(*pairs, **options), pairs[0] @ pairs[1])
+    assert np.array_equal(gemmlab.matmul(a, b, edges="split", **options), a @ b)
+    alpha = 2 - 3j if dtype == "complex64" else 2
+    got = gemmlab.gemm(alpha, np.ascontiguousarray(a.T), b, -3, c, trans_a=1, **options)
+    assert np.array_equal(got, alpha * (a @ b) - 3 * c)

@@ -1,4 +1,4 @@
-"""Device arrays are multiplied on their own queue, without waiting; what is remembered and held stays bounded."""
+"""Device arrays are multiplied on their own queue, without waiting; what is kept is bounded."""
 
 import gc
 from concurrent.futures import ThreadPoolExecutor
@@ -27,8 +27,14 @@ def test_results_stay_on_the_queue_of_the_operands(device):
         x, y = cla.to_device(queue, a), cla.to_device(queue, b)
         for options in EVERY:
             result = matmul(x, y, **options)
-            assert isinstance(result, cla.Array) and result.queue == queue and result.context == context
-            assert np.array_equal(matmul(result, y.T.copy(), device=device.index).get(), a @ b @ b.T)
+            assert (
+                isinstance(result, cla.Array)
+                and result.queue == queue
+                and result.context == context
+            )
+            assert np.array_equal(
+                matmul(result, y.T.copy(), device=device.index).get(), a @ b @ b.T
+            )
 
 
 @pytest.mark.parametrize("options", EVERY, ids=["auto", "family", "ladder"])
@@ -44,12 +50,16 @@ def test_events_of_other_queues_are_waited_for_and_the_result_has_one(options, d
     result = matmul(x, y, **options)
     queue.flush()
     (event,) = result.events
-    assert event.command_execution_status != cl.command_execution_status.COMPLETE, "the call has waited"
+    assert event.command_execution_status != cl.command_execution_status.COMPLETE, (
+        "the call has waited"
+    )
     gate.set_status(cl.command_execution_status.COMPLETE)
     assert np.array_equal(result.get(), a @ b)
     for _ in range(20):
         matmul(x, y, result, **options)
-    assert len(result.events) == 1 and written not in x.events and np.array_equal(result.get(), a @ b)
+    assert (
+        len(result.events) == 1 and written not in x.events and np.array_equal(result.get(), a @ b)
+    )
 
 
 def test_repeated_calls_are_right_whatever_changes_between_them(device):
@@ -61,7 +71,12 @@ def test_repeated_calls_are_right_whatever_changes_between_them(device):
     for _ in range(2):
         for dtype, options in (("f4", {}), ("f4", FAMILY), ("f4", LADDER), ("c8", {})):
             x, y = there[dtype]
-            for p, q, want in ((x, y, a @ b), (y, x, b @ a), (x.T, y, a.T @ b), (x[:20], y[:, :9], a[:20] @ b[:, :9])):
+            for p, q, want in (
+                (x, y, a @ b),
+                (y, x, b @ a),
+                (x.T, y, a.T @ b),
+                (x[:20], y[:, :9], a[:20] @ b[:, :9]),
+            ):
                 assert np.array_equal(matmul(p, q, **options).get(), want)
             for alpha, beta, t in ((2, 0, 0), (2, 3, 0), (-1, 3, 1), (2, 3, 2)):
                 want = alpha * (a.T if t else a) @ b + beta * a
@@ -70,14 +85,20 @@ def test_repeated_calls_are_right_whatever_changes_between_them(device):
         a = whole((24, 24), seed)
         first, second = matmul(a, b, device=device), matmul(3 * a, b, device=device)
         a.flags.writeable = False
-        assert np.array_equal(matmul(a, b, device=device), first), "read-only memory in the same plan"
-        assert np.array_equal(first, a @ b) and np.array_equal(second, 3 * a @ b), "two results, two arrays"
+        assert np.array_equal(matmul(a, b, device=device), first), (
+            "read-only memory in the same plan"
+        )
+        assert np.array_equal(first, a @ b) and np.array_equal(second, 3 * a @ b), (
+            "two results, two arrays"
+        )
         assert np.array_equal(matmul(a, a, device=device), a @ a)
 
 
 def test_threads_share_kernels_plans_and_queues(device):
-    """Small and large NumPy arrays, device arrays of one queue and of several: a plan's kernels have one set of
-    arguments, which one thread at a time may set."""
+    """NumPy arrays, and device arrays of one queue and of several.
+
+    A plan's kernels have one set of arguments, which one thread at a time may set.
+    """
     small, large = (whole((21, 30)), whole((30, 17), 1)), (whole((150, 160)), whole((160, 140), 1))
     shared = cl.CommandQueue(device.context)
 
@@ -115,7 +136,9 @@ def test_pools_hold_a_bounded_amount_of_memory(any_device, monkeypatch):
 
 def test_plans_are_remembered_up_to_a_bound_and_forgotten_on_request(any_device, monkeypatch):
     made, builder = [], plan.Builder.__init__
-    monkeypatch.setattr(plan.Builder, "__init__", lambda self, *given: made.append(1) or builder(self, *given))
+    monkeypatch.setattr(
+        plan.Builder, "__init__", lambda self, *given: made.append(1) or builder(self, *given)
+    )
     cache = products.plan_for
     a, b = whole((5, 6)), whole((6, 7), 1)
     gemmlab.clear_caches()
@@ -142,16 +165,28 @@ def test_a_product_with_itself_and_a_sum_over_an_operand(device):
         assert gemm(1, own, own, 2, own, overwrite_c=True, device=device, **options) is own
         assert np.array_equal(own, want)
         assert np.array_equal(matmul(there, there.T, **options).get(), x @ x.T)
-        assert np.array_equal(gemm(1, there, there, 2, there, overwrite_c=True, **options).get(), want)
-        assert np.array_equal(there.get(), x), "an operand is not overwritten, not even where it is also c"
+        assert np.array_equal(
+            gemm(1, there, there, 2, there, overwrite_c=True, **options).get(), want
+        )
+        assert np.array_equal(there.get(), x), (
+            "an operand is not overwritten, not even where it is also c"
+        )
 
 
 def test_accuracy_on_random_data(device):
     for dtype in ("float32", "float64", "complex64"):
-        for kind, (m, n, k) in (("uniform", (129, 33, 257)), ("normal", (31, 257, 3)), ("normal", (1, 1, 2000))):
+        for kind, (m, n, k) in (
+            ("uniform", (129, 33, 257)),
+            ("normal", (31, 257, 3)),
+            ("normal", (1, 1, 2000)),
+        ):
             a, b = gemmlab.check.random_inputs(m, n, k, kind=kind, dtype=dtype)
-            for options in (EVERY if dtype == "float32" else EVERY[:2]):
-                assert gemmlab.check.accuracy(matmul(a, b, device=device, **options), a, b).ok, (dtype, kind, options)
+            for options in EVERY if dtype == "float32" else EVERY[:2]:
+                assert gemmlab.check.accuracy(matmul(a, b, device=device, **options), a, b).ok, (
+                    dtype,
+                    kind,
+                    options,
+                )
 
 
 def test_nan_and_infinity_propagate_as_in_numpy(device):

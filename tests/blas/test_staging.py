@@ -1,4 +1,4 @@
-"""NumPy operands through pinned memory, in strips: forced on CPUs, too, with tiny pieces and strips."""
+"""NumPy operands through pinned memory, in strips: forced on CPUs, too, with tiny pieces."""
 
 import dataclasses
 import itertools
@@ -17,9 +17,13 @@ LADDER = {"kernel": 3, "params": {"TS": 16, "WPT": 4}}
 
 @pytest.fixture
 def staged(monkeypatch):
-    """A device's stand-in with memory of its own, through which every product is staged: in up to four strips of 16
-    rows or more, by pieces of 1000 bytes and two threads."""
-    monkeypatch.setattr(staging, "staging_for", lambda device, *arrays: staging.staging_of(device.context, device))
+    """A stand-in for a device that does not share the host's memory: every product is staged.
+
+    There are up to four strips of at least 16 rows, pieces of 1000 bytes, and two threads.
+    """
+    monkeypatch.setattr(
+        staging, "staging_for", lambda device, *arrays: staging.staging_of(device.context, device)
+    )
     for name, value in (("STRIP", 16), ("STRIPS", 4), ("PIECE", 1000), ("THREADS", 2)):
         monkeypatch.setattr(staging, name, value)
     staging.staging_of.cache_clear()
@@ -29,9 +33,18 @@ def staged(monkeypatch):
 
 def test_every_layout(staged, device):
     """Taller, wider, flat and deep products; operands and results of every layout."""
-    layouts = (Layout(), Layout(columns=True), Layout(frame=3), Layout(True, 2), Layout(cols=2), Layout(rows=-1, cols=-1))
+    layouts = (
+        Layout(),
+        Layout(columns=True),
+        Layout(frame=3),
+        Layout(True, 2),
+        Layout(cols=2),
+        Layout(rows=-1, cols=-1),
+    )
     device = staged(device)
-    for turn, (m, n, k) in enumerate(((70, 33, 21), (33, 71, 9), (1, 300, 3), (200, 17, 1), (40, 40, 300))):
+    for turn, (m, n, k) in enumerate(
+        ((70, 33, 21), (33, 71, 9), (1, 300, 3), (200, 17, 1), (40, 40, 300))
+    ):
         a, b = whole((m, k)), whole((k, n), 1)
         for which, (of_a, of_b, of_out) in enumerate(itertools.product(layouts, repeat=3)):
             if (which + turn) % 13:
@@ -44,7 +57,7 @@ def test_every_layout(staged, device):
 
 @pytest.mark.parametrize("by_strips", [True, False])
 def test_other_types_batches_vectors_and_gemm(by_strips, staged, any_device, monkeypatch):
-    """In strips where that is possible; otherwise, and for small products, by the driver's copies."""
+    """In strips where possible, or by the driver's copies."""
     if not by_strips:
         monkeypatch.setattr(staging, "staging_for", lambda *_: None)
     options = {"device": staged(any_device)}
@@ -55,7 +68,12 @@ def test_other_types_batches_vectors_and_gemm(by_strips, staged, any_device, mon
     a, b, c = whole((45, 30)), whole((30, 20), 1), whole((45, 20), 2)
     assert np.array_equal(gemmlab.sgemm(2, a, b, 3, c, **options), 2 * a @ b + 3 * c)
     assert np.array_equal(gemmlab.sgemm(2, b, a, 0, None, 1, 1, **options), 2 * b.T @ a.T)
-    for x, y in ((whole((3, 9, 7)), whole((7, 5), 1)), (whole(30), b), (a, whole(30)), (whole(30), whole(30, 1))):
+    for x, y in (
+        (whole((3, 9, 7)), whole((7, 5), 1)),
+        (whole(30), b),
+        (a, whole(30)),
+        (whole(30), whole(30, 1)),
+    ):
         assert np.array_equal(matmul(x, y, **options), x @ y)
         for order in "CF":
             out = np.full(np.matmul(x, y).shape, np.nan, np.float32, order=order)
@@ -64,7 +82,9 @@ def test_other_types_batches_vectors_and_gemm(by_strips, staged, any_device, mon
     square = whole((40, 40))
     expected = square @ square
     assert gemmlab.sgemm(1, square, square, 0, square, overwrite_c=True, **options) is square
-    assert np.array_equal(square, expected), "the first strips were written over what the last ones read"
+    assert np.array_equal(square, expected), (
+        "the first strips were written over what the last ones read"
+    )
 
 
 def test_strips_cover_a_side_and_have_whole_tiles():
@@ -100,7 +120,9 @@ def test_threads_and_many_calls_keep_memory_bounded(staged, any_device):
     assert (pool.active_bytes, pool.managed_bytes) == before
 
 
-def test_after_an_error_nobody_reads_or_writes_and_the_next_call_is_right(staged, any_device, monkeypatch):
+def test_after_an_error_nobody_reads_or_writes_and_the_next_call_is_right(
+    staged, any_device, monkeypatch
+):
     a, b, device = whole((64, 20)), whole((20, 40), 1), staged(any_device)
     with monkeypatch.context() as patch:
         patch.setattr(plan.Launch, "enqueue", lambda *_: 1 / 0)

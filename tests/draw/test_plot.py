@@ -5,10 +5,10 @@ from xml.etree import ElementTree
 import pytest
 
 from gemmlab import model
-from gemmlab.bench import sweeps
 from gemmlab.catalog import catalog
 from gemmlab.draw import ceilings, plot
 from gemmlab.draw.picture import BLUE, GREEN, Picture, count, short
+from gemmlab.measurement import sweeps
 from pictures import assert_can_be_shown
 
 BOTH = {"here": {1: 10.0, 2: 25.0, 3: 150.0}, "NVIDIA H200": {1: 6399.8, 2: 7102.8}}

@@ -1,7 +1,8 @@
-"""One case for Oclgrind, which runs this file:  oclgrind --data-races ... python sanitiser_child.py CASE
+"""One case for Oclgrind:  oclgrind --data-races ... python sanitiser_child.py CASE
 
-CASE is JSON: a `job` ("gemm", "transpose", "turn", "pad", "block", "unpad", "range" or "axpby"), its `sizes`, and
-for "gemm" the `kernel`, its `params`, and perhaps another `source`. Prints "right" or what is wrong with the result.
+CASE is JSON: a `job` ("gemm", "transpose", "turn", "pad", "block", "unpad", "range" or "axpby"),
+its `sizes`, and for "gemm" the `kernel`, its `params`, and perhaps another `source`. Prints "right"
+or what is wrong with the result.
 """
 
 import json
@@ -22,9 +23,12 @@ build.OPTIONS += ("-cl-opt-disable",)
 
 
 def upload(device, x: np.ndarray) -> Matrix:
-    """A column-major copy in a buffer of exactly its size, so that one element too far is out of bounds."""
+    """A column-major copy in a buffer of exactly its size: one element more is out of bounds."""
     flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
-    return Matrix(cl.Buffer(device.context, flags, hostbuf=np.ascontiguousarray(x.T)), Layout.compact(*x.shape))
+    return Matrix(
+        cl.Buffer(device.context, flags, hostbuf=np.ascontiguousarray(x.T)),
+        Layout.compact(*x.shape),
+    )
 
 
 class Steps(Builder):
@@ -109,7 +113,9 @@ def block(steps: Steps, sizes):
 def unpad(steps: Steps, sizes):
     rows, cols, from_rows, from_cols = sizes
     x = check.exact_inputs(from_rows, 1, from_cols)[0]
-    return steps.unpad(upload(steps.device, x), steps.new(Layout.compact(rows, cols))), x[:rows, :cols]
+    return steps.unpad(upload(steps.device, x), steps.new(Layout.compact(rows, cols))), x[
+        :rows, :cols
+    ]
 
 
 def axpby(steps: Steps, sizes):
@@ -117,7 +123,9 @@ def axpby(steps: Steps, sizes):
     size, alpha, beta = sizes
     x, y = check.exact_inputs(size, 1, 1)[0], check.exact_inputs(size, 1, 1, seed=1)[0]
     line = Layout.compact(size, 1)
-    left, right = (upload(steps.device, v) if f else steps.new(line) for v, f in ((x, alpha), (y, beta)))
+    left, right = (
+        upload(steps.device, v) if f else steps.new(line) for v, f in ((x, alpha), (y, beta))
+    )
     return steps.axpby(alpha, left, beta, right, steps.new(line)), alpha * x + beta * y
 
 
@@ -126,7 +134,14 @@ def main(case: dict) -> str:
     if "oclgrind" not in device.platform.lower():
         return f"not under Oclgrind but on {device}"
     steps = Steps(device.queue, device)
-    job = {"gemm": gemm, "transpose": transpose, "turn": turn, "pad": pad, "block": block, "unpad": unpad}
+    job = {
+        "gemm": gemm,
+        "transpose": transpose,
+        "turn": turn,
+        "pad": pad,
+        "block": block,
+        "unpad": unpad,
+    }
     job |= {"axpby": axpby, "range": find_strange}
     out, want = job[case.pop("job")](steps, **case)
     steps.plan()(steps.queue)

@@ -16,7 +16,7 @@ from gemmlab.blas.arrays import spec_of, swapped
 from gemmlab.blas.plan import Builder, Matrix, Plan, placed
 from gemmlab.blas.problem import Layout, Problem
 from gemmlab.catalog import Limits, sources
-from gemmlab.family import selection
+from gemmlab.generate import selection
 from gemmlab.opencl import build, launch
 
 

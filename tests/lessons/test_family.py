@@ -5,7 +5,7 @@ import math
 import pytest
 
 from gemmlab import model
-from gemmlab.family import split, tiles
+from gemmlab.generate import split, tiles
 from lessons import family
 
 W9100 = model.Peaks(gflops=2620, bandwidth=320, local_bandwidth=5240)  # in double precision

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gemmlab import check, model
-from gemmlab.bench import records
+from gemmlab.measurement import records
 from lessons import comparison, tensors
 
 

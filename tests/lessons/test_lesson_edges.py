@@ -6,7 +6,7 @@ import pytest
 
 import gemmlab
 from gemmlab import check
-from gemmlab.family import selection
+from gemmlab.generate import selection
 from lessons import edges
 
 DIRECT = {"RX": 4, "RY": 2, "RK": 1, "WIDTH": 4, "GX": 2, "GY": 4}

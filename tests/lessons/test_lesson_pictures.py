@@ -3,8 +3,8 @@
 import pytest
 
 from gemmlab import model, simulate
-from gemmlab.bench import explained, records
-from gemmlab.family import split, tiles
+from gemmlab.generate import split, tiles
+from gemmlab.measurement import explained, records
 from lessons import (
     cluster,
     comparison,

@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from gemmlab import check
-from gemmlab.bench import records
+from gemmlab.measurement import records
 from lessons import tf32
 
 FLOATS = st.floats(2.0**-100, 2.0**126, width=32).flatmap(lambda x: st.sampled_from([x, -x]))

@@ -3,7 +3,7 @@
 import pytest
 
 from gemmlab import catalog
-from gemmlab.bench import explained
+from gemmlab.measurement import explained
 from gemmlab.model import percent
 from lessons import waterfall
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gemmlab import ParameterError, catalog, model
-from gemmlab.bench import explained, landscape, records, sweeps
 from gemmlab.catalog import sources
+from gemmlab.measurement import explained, landscape, records, sweeps
 from gemmlab.model.costs import Phase, line_turns, local_turns
 
 

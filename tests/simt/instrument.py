@@ -7,6 +7,7 @@ without a name for private arrays. A function that takes a pointer also takes th
 
 from __future__ import annotations
 
+import math
 import re
 
 from gemmlab.simt import tree
@@ -54,7 +55,7 @@ class Instrument:
         """The counters of the array that an expression points into, or None for private memory."""
         if isinstance(node, tree.Name):
             return self.known(node.name)[1]
-        if isinstance(node, (tree.Cast, tree.Unary)):
+        if isinstance(node, (tree.Cast, tree.Convert, tree.Unary)):
             return self.array(node.operand)
         if isinstance(node, tree.Member):
             return self.array(node.vector)
@@ -80,6 +81,8 @@ class Instrument:
         """The type of an expression, as far as it is one that leads to an array."""
         if isinstance(node, tree.Name):
             return self.known(node.name)[0]
+        if isinstance(node, tree.Convert):
+            return self.type(node.operand)
         if isinstance(node, tree.Cast):
             return node.type
         if isinstance(node, tree.Index) or isinstance(node, tree.Unary) and node.op == "*":
@@ -126,6 +129,8 @@ class Instrument:
     def _number(self, node) -> str:
         if node.type.whole:
             return f"{int(node.value)}{'u' * (node.type.kind == 'uint')}{'l' * (node.type.size == 8)}"
+        if not math.isfinite(node.value):
+            return "NAN" if math.isnan(node.value) else "INFINITY"
         return f"{node.value!r}{'f' * (node.type.name == 'float')}"
 
     def _name(self, node) -> str:
@@ -149,8 +154,11 @@ class Instrument:
     def _choice(self, node) -> str:
         return f"({self.value(node.condition)} ? {self.value(node.yes)} : {self.value(node.no)})"
 
+    def _convert(self, node) -> str:
+        return self.value(node.operand)
+
     def _cast(self, node) -> str:
-        return f"(({node.type}){self.value(node.operand)})"
+        return f"(({node.type})(({self.value(node.operand)})))"
 
     def _vectorliteral(self, node) -> str:
         return f"(({node.type})({self.values(node.parts)}))"

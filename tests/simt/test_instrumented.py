@@ -16,7 +16,7 @@ from simt.instrument import instrumented
 from gemmlab import simt
 from gemmlab.catalog import find
 from gemmlab.catalog.sources import read
-from gemmlab.family import write
+from gemmlab.generate import write
 from gemmlab.opencl.devices import NoDeviceError, find_device
 from gemmlab.simt.api import program_of
 from gemmlab.simt.types import Scalar

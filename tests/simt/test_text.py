@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from simt.cases import product
@@ -52,7 +55,7 @@ def refused(source: str) -> TextError:
         ("= acc;", "= acc % 2;", "'%' is for whole numbers, not for a float and a float", None),
         ("= acc;", "= M / 0;", "M/0: division by zero", None),
         ("= acc;", "= max(acc);", "max takes 2 arguments, not 1", None),
-        ("float acc", "goto", "goto is not known to this simulator", None),
+        ("float acc", "goto", "expected the name of a label, found '='", None),
         ("= acc;", "= acc; break;", "'break' stands in a loop", None),
         ("= acc;", "= acc; } }", "expected a type, found '}'", None),
         ("= acc;", "= acc; return 1;", "gemm is void and returns nothing", None),
@@ -120,7 +123,7 @@ def test_a_text_that_is_nested_too_deeply():
         middle = "1" if one == "(" else "C[0] = 1.0f;"
         nested = one * 400 + middle + other * 400
         error = refused(product(f"C[0] = {nested};" if one == "(" else nested))
-        assert error.message == "this text is nested too deeply for Python"
+        assert error.message == "a text that is nested so deeply: not known to this simulator"
 
 
 def test_recursion():
@@ -157,3 +160,22 @@ def test_preprocessor(text, expected):
 )  # fmt: skip
 def test_constants(text, value):
     assert constant(Parser(Preprocessor().run(text)).whole_expression()) == value
+
+
+WITHOUT_NUMPY = """
+import importlib, sys, types
+sys.modules["numpy"] = None
+for name in ("gemmlab", "gemmlab.simt"):
+    sys.modules[name] = package = types.ModuleType(name)
+    package.__path__ = [name.replace(".", "/")]
+from gemmlab.simt.parse import Parser
+from gemmlab.simt.text import Preprocessor
+functions, _ = Parser(Preprocessor().run("__kernel void f(__global float4* a) { a[0].x += 1; }")).file()
+print(functions["f"].body.body[0].type)
+"""
+
+
+def test_the_tree_with_its_types_needs_no_numpy():
+    here = Path(simt.__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-c", WITHOUT_NUMPY], cwd=here, capture_output=True, text=True, check=False)
+    assert done.stdout == "float\n", done.stderr

@@ -11,8 +11,8 @@ import record_candidates
 from conftest import lacking
 
 from gemmlab.catalog import NARROW
-from gemmlab.family import choice, ranking
-from gemmlab.family.candidates import KERNELS
+from gemmlab.generate import choice, ranking
+from gemmlab.generate.candidates import KERNELS
 
 TILE = {"LINES": 2, "ROWS": 0, "TSK": 64, "WPT": 1, "WIDTH": 1}
 

@@ -12,7 +12,7 @@ import pyopencl.array as cla
 import pytest
 from conftest import lacking
 
-from gemmlab.family import selection
+from gemmlab.generate import selection
 
 
 def test_random_shapes_follow_the_seed_and_the_bounds():

@@ -5,7 +5,7 @@ import json
 import pytest
 import record
 
-from gemmlab.bench import sweeps
+from gemmlab.measurement import sweeps
 
 
 @pytest.mark.system

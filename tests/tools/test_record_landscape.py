@@ -16,9 +16,9 @@ import record_landscape
 from texts import edited
 
 from gemmlab import catalog
-from gemmlab.bench import landscape, peaks
-from gemmlab.bench.landscape import Landscape
 from gemmlab.catalog import sources
+from gemmlab.measurement import landscape, peaks
+from gemmlab.measurement.landscape import Landscape
 from gemmlab.model import Peaks
 
 SIZE = 64

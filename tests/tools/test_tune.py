@@ -8,10 +8,10 @@ import pytest
 import tune
 
 from gemmlab.catalog import Limits, catalog
-from gemmlab.family import selection, split
-from gemmlab.family.pace import Pace, microseconds
-from gemmlab.family.precision import PRECISIONS
-from gemmlab.family.tiles import DEFAULTS, by_rule, complete_tile
+from gemmlab.generate import selection, split
+from gemmlab.generate.pace import Pace, microseconds
+from gemmlab.generate.precision import PRECISIONS
+from gemmlab.generate.tiles import DEFAULTS, by_rule, complete_tile
 
 SMALL = complete_tile({"TSM": 16, "TSN": 16, "TSK": 8, "WPTM": 2, "WPTN": 2})
 LONG = complete_tile({"TSM": 32, "TSN": 8, "TSK": 8, "WPTM": 2, "WPTN": 2})

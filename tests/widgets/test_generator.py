@@ -5,7 +5,7 @@ import re
 import pytest
 
 from gemmlab import Generator, ParameterError
-from gemmlab.family import Schedule, origins, write
+from gemmlab.generate import Schedule, origins, write
 from gemmlab.widgets.generator import START, SWITCHES, changed, schedule
 
 

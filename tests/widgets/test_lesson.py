@@ -3,7 +3,7 @@
 import pytest
 
 from gemmlab import Difference, Prediction, catalog, goal, model, verdict
-from gemmlab.bench import explained
+from gemmlab.measurement import explained
 
 
 def answered(choice: str | None, capsys) -> str:

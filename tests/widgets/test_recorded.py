@@ -7,7 +7,7 @@ import pytest
 from landscapes import PEAK, made_up
 
 from gemmlab import catalog
-from gemmlab.bench.explained import Allowed
+from gemmlab.measurement.explained import Allowed
 from gemmlab.widgets import recorded
 from gemmlab.widgets.recorded import Measured, Recorded, slice_of
 

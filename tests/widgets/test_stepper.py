@@ -138,7 +138,7 @@ def test_a_text_is_looked_at_with_small_tiles_if_they_suit_it():
         closely(2, {"TS": 32}, edited(text(2), "float acc = 0.0f;", "float acc = 0.0f"))
 
 
-@pytest.mark.parametrize(("source", "words"), [(text(2), "Right"), (BROKEN["race"], "by luck"), ("float x;", "kernel")])
+@pytest.mark.parametrize(("source", "words"), [(text(2), "Right"), (BROKEN["race"], "by luck"), ("float x;", "__constant")])
 def test_the_fold_below_a_cell_is_filled_when_it_is_opened(source, words, monkeypatch):
     class Now:
         def __init__(self, target, daemon):

@@ -42,8 +42,9 @@ def test_the_line_is_that_of_the_text():
     "source",
     ["float f(float x) { return x; }", "__kernel void gemm(", "", "%%", "__kernel void gemm(int a) { a.b(); }"],
 )
-def test_a_text_that_cannot_be_read_is_nobodys_fault(source):
-    assert look(1, 64, source=source) is None
+def test_of_a_text_that_cannot_be_read_that_is_said(source):
+    seen = look(1, 64, source=source)
+    assert seen.unread and str(seen).startswith("the simulator did not look for races: ")
 
 
 def test_an_error_inside_the_simulator_never_hurts(monkeypatch):
@@ -51,12 +52,12 @@ def test_an_error_inside_the_simulator_never_hurts(monkeypatch):
         raise KeyError("on purpose")
 
     monkeypatch.setattr(module.simt, "simulate", broken)
-    assert look(2, 64, source=RACE) is None
+    assert "KeyError" in str(look(2, 64, source=RACE))
 
 
 def test_what_takes_too_long_is_given_up():
     start = time.monotonic()
-    assert look("warp_tiling", 1024, source=sources.read("production/warp_tiling.cl"), seconds=0.02) is None
+    assert look("warp_tiling", 1024, source=sources.read("production/warp_tiling.cl"), seconds=0.02).unread
     assert time.monotonic() - start < 60
 
 
@@ -107,7 +108,27 @@ def test_a_hang_is_explained(any_device):
     outcome = Outcome({"kernel": 1, "m": 32, "source": edited(1, ("k++", "k += (M < 0)"))}, problem="hang", kind="hang")
     from gemmlab.worker.client import _explained
 
-    assert "does not end" in _explained(outcome).verdict
+    assert "was stopped" in _explained(outcome).verdict
+
+
+#: Valid, unknown to the simulator, and in a text with a race.
+UNREAD = "int unread = 0; switch (unread) { case 5: if (unread) { case 1: unread = 2; } }"
+
+
+def test_what_the_simulator_could_not_read_is_never_called_free_of_races(any_device):
+    source = RACE.replace("    for (int", f"    {UNREAD}\n    for (int", 1)
+    assert source != RACE
+    outcome = gemmlab.trial(2, 64, params={"TS": 8}, source=source, repeats=1)
+    assert outcome.seen.unread and not outcome.by_luck
+    assert "the simulator did not look for races: line " in outcome.verdict
+    assert "not known to this simulator" in outcome.verdict
+
+
+def test_a_mistake_between_work_groups_is_explained(any_device):
+    """One tile of C does not show it."""
+    wrong = edited(2, ("get_group_id(0)", "get_group_id(1)"))
+    outcome = gemmlab.trial(2, 64, 32, 32, params={"TS": 8}, source=wrong, repeats=1)
+    assert not outcome.ok and outcome.seen and not outcome.seen.unread, outcome.verdict
 
 
 def test_a_right_text_is_right(any_device):

@@ -7,9 +7,9 @@ import pytest
 from landscapes import FACTS, H200, PEAK, made_up
 
 from gemmlab import catalog, clear_caches, model
-from gemmlab.bench import landscape
-from gemmlab.bench.landscape import Landscape
 from gemmlab.catalog import sources
+from gemmlab.measurement import landscape
+from gemmlab.measurement.landscape import Landscape
 
 PART = [11, "warp_tiling", "tensor_cores", "warpgroups"]
 WHOLE = [number for number in catalog if number not in PART]

@@ -7,10 +7,10 @@ import pytest
 
 from gemmlab import ParameterError
 from gemmlab.catalog import Limits
-from gemmlab.family import tiles
-from gemmlab.family.pace import Pace, microseconds, quickest
-from gemmlab.family.precision import PRECISIONS
-from gemmlab.family.tiles import DEFAULTS, Lying, by_rule, choose, complete_tile, configure
+from gemmlab.generate import tiles
+from gemmlab.generate.pace import Pace, microseconds, quickest
+from gemmlab.generate.precision import PRECISIONS
+from gemmlab.generate.tiles import DEFAULTS, Lying, by_rule, choose, complete_tile, configure
 
 GPU = Limits("a GPU", 1024, (1024, 1024, 64), 48 * 1024)
 NARROW = Limits("a narrow device", 64, (64, 64, 64), 32 * 1024)

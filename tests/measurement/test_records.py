@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gemmlab import catalog
-from gemmlab.bench import records
+from gemmlab.measurement import records
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -10,7 +10,7 @@ import pytest
 
 from gemmlab import catalog, check, matmul
 from gemmlab.catalog import Limits
-from gemmlab.family import selection
+from gemmlab.generate import selection
 
 ROOMY = Limits("a roomy device", 8192, (8192,) * 3, 2**20)
 

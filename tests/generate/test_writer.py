@@ -12,7 +12,7 @@ from conftest import in_part
 
 from gemmlab import simt
 from gemmlab.catalog.spec import tiles_over
-from gemmlab.family import (
+from gemmlab.generate import (
     Schedule,
     direct,
     epilogue,
@@ -63,7 +63,7 @@ def test_every_line_has_a_function_that_wrote_it():
         assert wrote == write(s).writers and len(wrote) == len(lines)
         for name in set(wrote):
             module, _, function = name.partition(".")
-            assert callable(getattr(import_module(f"gemmlab.family.{module}"), function))
+            assert callable(getattr(import_module(f"gemmlab.generate.{module}"), function))
         by = {name: [] for name in wrote}
         for name, line in zip(wrote, lines, strict=True):
             by[name].append(line)

@@ -8,8 +8,8 @@ from configurations import every, warped
 
 from gemmlab import ParameterError
 from gemmlab.catalog import Limits
-from gemmlab.family import Schedule
-from gemmlab.family.precision import PRECISIONS, letter_of
+from gemmlab.generate import Schedule
+from gemmlab.generate.precision import PRECISIONS, letter_of
 
 WARPS = Schedule("c", unit="warps", stages=2, unroll=16)
 

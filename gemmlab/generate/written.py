@@ -14,7 +14,7 @@ from ..catalog import ParameterError
 from ..catalog.spec import tiles_over
 from ..opencl.build import Bound, build
 from ..opencl.devices import Device
-from .precision import PRECISIONS
+from .precision import check_double
 from .schedule import Schedule
 from .writer import write
 
@@ -140,17 +140,6 @@ class Workspace:
 def workspace_of(queue: cl.CommandQueue) -> Workspace:
     """The workspace of a queue; cached."""
     return Workspace(queue)
-
-
-def check_double(precision: str, device: Device) -> None:
-    """Raise ValueError for a precision that the device's arithmetic lacks."""
-    element = PRECISIONS[precision]
-    if element.real == "double" and "double" not in device.features:
-        instead = PRECISIONS[{"d": "s", "z": "c"}[precision]].dtype
-        raise ValueError(
-            f"{element.dtype} needs arithmetic in double precision, which {device} lacks; "
-            f"{instead} runs there"
-        )
 
 
 @cached(256)

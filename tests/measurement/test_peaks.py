@@ -7,8 +7,8 @@ import pytest
 
 import gemmlab
 from gemmlab import simt
-from gemmlab.bench import peaks
 from gemmlab.catalog.sources import read
+from gemmlab.measurement import peaks
 
 TEXT = read("support/peaks.cl")
 

@@ -13,11 +13,15 @@ def test_auto_names_the_route_that_matmul_takes(any_device, monkeypatch, dtype, 
     if dtype == "float64" and "double" not in any_device.features:
         pytest.skip("no double precision")
     taken, choose = [], products.choose
-    monkeypatch.setattr(products, "choose", lambda *given: taken.append(choose(*given)) or taken[-1])
+    monkeypatch.setattr(
+        products, "choose", lambda *given: taken.append(choose(*given)) or taken[-1]
+    )
     gemmlab.clear_caches()  # plans are made again
     told = gemmlab.auto(m, n, k, device=any_device, dtype=dtype)
     gemmlab.matmul(np.ones((m, k), dtype), np.ones((k, n), dtype), device=any_device)
-    assert (told.m, told.n, told.k, told.precision) == (m, n, k, dtype) and str(told.kernel) in str(told)
+    assert (told.m, told.n, told.k, told.precision) == (m, n, k, dtype) and str(told.kernel) in str(
+        told
+    )
     (route,) = taken
     if isinstance(route, routes.Ladder):
         assert (told.kernel, told.params) == (route.kernel.spec.number, route.kernel.params)

@@ -23,10 +23,10 @@ from configurations import (
 from conftest import FULL, in_part
 
 from gemmlab import ParameterError, check
-from gemmlab.family import Schedule, write
-from gemmlab.family import written as family_written
-from gemmlab.family.precision import PRECISIONS
-from gemmlab.family.written import Gemm, GeneratedKernel, Pairs, View, check_double, written
+from gemmlab.generate import Schedule, write
+from gemmlab.generate import written as family_written
+from gemmlab.generate.precision import PRECISIONS
+from gemmlab.generate.written import Gemm, GeneratedKernel, Pairs, View, check_double, written
 
 
 def test_a_covering_sample(device):

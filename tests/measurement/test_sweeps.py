@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from gemmlab import catalog, model
-from gemmlab.bench import sweeps
 from gemmlab.catalog import sources
+from gemmlab.measurement import sweeps
 from gemmlab.opencl import ptx
 from lessons import cuda
 

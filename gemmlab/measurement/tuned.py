@@ -16,10 +16,9 @@ from tqdm import tqdm
 from ..blas import packed, trials
 from ..blas.request import check_precision
 from ..catalog.spec import positive
-from ..family import choice, tiles
-from ..family.precision import letter_of
-from ..family.selection import Choice
-from ..family.written import check_double
+from ..generate import choice, tiles
+from ..generate.precision import check_double, letter_of
+from ..generate.selection import Choice
 from ..opencl import launch
 from ..opencl.devices import Device, find_device
 
@@ -79,7 +78,7 @@ def compile_ahead(device: Device, choices: Iterable[Choice]) -> None:
     jobs = [[kernel, dict(params)] for kernel, params in dict.fromkeys(choices)]
     if device.kind != "GPU":
         return
-    command = [sys.executable, "-c", "from gemmlab.bench import tuned; tuned.compile_input()"]
+    command = [sys.executable, "-c", "from gemmlab.measurement import tuned; tuned.compile_input()"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     processes = []
     for first in range(min(os.cpu_count() or 1, len(jobs))):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from gemmlab.family import split
-from gemmlab.family.schedule import EDGES
-from gemmlab.family.split import Launch, launches, rule_at
-from gemmlab.family.tiles import complete_tile, table
+from gemmlab.generate import split
+from gemmlab.generate.schedule import EDGES
+from gemmlab.generate.split import Launch, launches, rule_at
+from gemmlab.generate.tiles import complete_tile, table
 
 LARGE = {
     "size": 1000,

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..catalog import Limits
+from ..opencl.devices import Device
 
 
 class Precision(NamedTuple):
@@ -52,3 +53,14 @@ def widest_vector(precision: str, limits: Limits) -> int:
         return limits.vector
     real_bytes = PRECISIONS[precision].size // components
     return min(limits.vector, limits.complex_bytes // real_bytes)
+
+
+def check_double(precision: str, device: Device) -> None:
+    """Raise ValueError for a precision that the device's arithmetic lacks."""
+    element = PRECISIONS[precision]
+    if element.real == "double" and "double" not in device.features:
+        instead = PRECISIONS[{"d": "s", "z": "c"}[precision]].dtype
+        raise ValueError(
+            f"{element.dtype} needs arithmetic in double precision, which {device} lacks; "
+            f"{instead} runs there"
+        )

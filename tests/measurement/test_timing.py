@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemmlab.bench import timing
 from gemmlab.blas.problem import Problem, plan
 from gemmlab.catalog import catalog, find
+from gemmlab.measurement import timing
 
 SIDES = st.integers(1, 700)
 

@@ -1,6 +1,6 @@
 """The generator: a `Schedule` says what a product needs, and `write` writes a kernel for just that.
 
-    from gemmlab.family import Schedule, write
+    from gemmlab.generate import Schedule, write
     print(write(Schedule("d", trans_a="T", beta=True, tile=(64, 64), micro_tile=(4, 4))))
 
 `schedule` (what can be generated), `text` (templates of C), `writer` (the parts of a text),

@@ -9,14 +9,14 @@ from calls import random_shapes
 
 import gemmlab
 from gemmlab import check
-from gemmlab.bench import tuned
 from gemmlab.blas import routes, trials
 from gemmlab.blas.problem import Problem
 from gemmlab.blas.request import Request
 from gemmlab.caches import Notes
 from gemmlab.catalog import NARROW, Limits, find
-from gemmlab.family import choice, ranking, selection
-from gemmlab.family.candidates import KERNELS, candidates
+from gemmlab.generate import choice, ranking, selection
+from gemmlab.generate.candidates import KERNELS, candidates
+from gemmlab.measurement import tuned
 
 LIMITS = Limits("a GPU", 1024, (1024, 1024, 64), 48 * 1024)
 SHAPES = [(1, 1, 1), (1, 5000, 700), (5000, 1, 700), (10, 246, 10685), (64, 64, 64), (1000, 1000, 1000), (4097,) * 3]

@@ -5,8 +5,8 @@ from dataclasses import asdict
 import pytest
 
 from gemmlab import model
-from gemmlab.bench import explained
-from gemmlab.bench.explained import allowed
+from gemmlab.measurement import explained
+from gemmlab.measurement.explained import allowed
 from gemmlab.model import H200, Peaks
 
 

@@ -1,0 +1,268 @@
+"""What OpenCL C 1.2 has built in: functions by their signatures, and numbers by their names.
+
+A signature is written with letters. T is the general type, of which each kind below has many; S is one number of it, N
+an int for each of its numbers, U and D the unsigned and signed whole type of its size, R what a comparison of it gives,
+W a type of twice the size. i, u, z, f and v are int, uint, size_t, float and void; * is a pointer in global, local or
+private memory.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from .types import (
+    CHAR,
+    DOUBLE,
+    FLOAT,
+    HALF,
+    INT,
+    LONG,
+    NUMBERS,
+    SHORT,
+    UCHAR,
+    UINT,
+    ULONG,
+    USHORT,
+    VOID,
+    WIDTHS,
+    Pointer,
+    Scalar,
+    Type,
+    Vector,
+    as_signed,
+    as_unsigned,
+    scalar_of,
+    with_size,
+)
+
+Signature = tuple[Type, tuple[Type, ...]]
+
+
+def _family(scalars: tuple[Scalar, ...], widths: tuple[int, ...] = (1, *WIDTHS)) -> list[Type]:
+    return [Vector(s, n) if n > 1 else s for s in scalars for n in widths]
+
+
+_WHOLE = tuple(s for s in NUMBERS if s.whole)
+_FLOATS = (FLOAT, DOUBLE, HALF)
+KINDS: dict[str, list[Type]] = {
+    "float": _family(_FLOATS),
+    "single": _family((FLOAT,)),
+    "whole": _family(_WHOLE),
+    "signed": _family((CHAR, SHORT, INT, LONG)),
+    "24": _family((INT, UINT)),
+    "narrow": _family((CHAR, UCHAR, SHORT, USHORT, INT, UINT)),
+    "geometric": _family(_FLOATS, (1, 2, 3, 4)),
+    "single geometric": _family((FLOAT,), (1, 2, 3, 4)),
+    "cross": _family(_FLOATS, (3, 4)),
+    "any": _family(NUMBERS),
+    "vector": _family(NUMBERS, WIDTHS),
+    "one": [INT],
+}
+
+#: Functions by kind and signature (section 6.12 of the specification).
+_TABLE: list[tuple[str, str, str]] = [
+    ("float", "T(T)", "acos acosh acospi asin asinh asinpi atan atanh atanpi cbrt ceil cos cosh cospi erf erfc exp "
+     "exp2 exp10 expm1 fabs floor lgamma log log2 log10 log1p logb rint round rsqrt sin sinh sinpi sqrt tan tanh tanpi "
+     "tgamma trunc degrees radians sign"),
+    ("float", "T(T,T)", "atan2 atan2pi copysign fdim fmax fmin fmod hypot maxmag minmag nextafter pow powr remainder "
+     "max min step"),
+    ("float", "T(T,S)", "fmax fmin max min"),
+    ("float", "T(S,T)", "step"),
+    ("float", "T(T,T,T)", "fma mad clamp mix smoothstep bitselect"),
+    ("float", "T(T,S,S)", "clamp"),
+    ("float", "T(T,T,S)", "mix"),
+    ("float", "T(S,S,T)", "smoothstep"),
+    ("float", "T(T,*T)", "fract modf sincos"),
+    ("float", "T(T,*N)", "frexp lgamma_r"),
+    ("float", "T(T,T,*N)", "remquo"),
+    ("float", "N(T)", "ilogb"),
+    ("float", "T(T,N)", "ldexp pown rootn"),
+    ("float", "T(T,i)", "ldexp"),
+    ("float", "T(U)", "nan"),
+    ("float", "R(T)", "isfinite isinf isnan isnormal signbit"),
+    ("float", "R(T,T)", "isequal isnotequal isgreater isgreaterequal isless islessequal islessgreater isordered "
+     "isunordered"),
+    ("single", "T(T)", "native_cos native_exp native_exp2 native_exp10 native_log native_log2 native_log10 "
+     "native_recip native_rsqrt native_sin native_sqrt native_tan half_cos half_exp half_exp2 half_exp10 half_log "
+     "half_log2 half_log10 half_recip half_rsqrt half_sin half_sqrt half_tan"),
+    ("single", "T(T,T)", "native_divide native_powr half_divide half_powr"),
+    ("whole", "U(T)", "abs"),
+    ("whole", "U(T,T)", "abs_diff"),
+    ("whole", "T(T)", "clz popcount"),
+    ("whole", "T(T,T)", "add_sat hadd max min mul_hi rhadd rotate sub_sat"),
+    ("whole", "T(T,S)", "max min"),
+    ("whole", "T(T,T,T)", "clamp mad_hi mad_sat bitselect"),
+    ("whole", "T(T,S,S)", "clamp"),
+    ("narrow", "W(T,U)", "upsample"),
+    ("24", "T(T,T)", "mul24"),
+    ("24", "T(T,T,T)", "mad24"),
+    ("any", "T(T,T,U)", "select"),
+    ("any", "T(T,T,D)", "select"),
+    ("signed", "i(T)", "any all"),
+    ("geometric", "S(T)", "length"),
+    ("geometric", "S(T,T)", "distance dot"),
+    ("geometric", "T(T)", "normalize"),
+    ("single geometric", "S(T)", "fast_length"),
+    ("single geometric", "S(T,T)", "fast_distance"),
+    ("single geometric", "T(T)", "fast_normalize"),
+    ("cross", "T(T,T)", "cross"),
+    ("one", "z(u)", "get_global_id get_local_id get_group_id get_local_size get_global_size get_num_groups "
+     "get_global_offset"),
+    ("one", "u()", "get_work_dim"),
+    ("one", "v(u)", "barrier work_group_barrier mem_fence read_mem_fence write_mem_fence"),
+    ("one", "v(u,i)", "work_group_barrier"),
+]  # fmt: skip
+FUNCTIONS: dict[str, list[tuple[str, str]]] = {}
+for _kind, _signature, _names in _TABLE:
+    for _name in _names.split():
+        FUNCTIONS.setdefault(_name, []).append((_kind, _signature))
+
+IDENTIFIERS = {name for name in FUNCTIONS if name.startswith("get_")}
+FENCES = {"mem_fence", "read_mem_fence", "write_mem_fence"}
+BARRIERS = {"barrier", "work_group_barrier"}
+ATOMIC = {"add": 2, "sub": 2, "xchg": 2, "inc": 1, "dec": 1, "cmpxchg": 3, "min": 2, "max": 2, "and": 2, "or": 2,
+          "xor": 2}  # fmt: skip
+#: Functions whose types depend on more than a general type; see `meaning`.
+SPECIAL = {"printf", "shuffle", "shuffle2", "vec_step", "async_work_group_copy", "async_work_group_strided_copy",
+           "wait_group_events", "prefetch"}  # fmt: skip
+#: Functions of the language that this simulator does not know.
+UNKNOWN = {
+    "read_imagef", "read_imagei", "read_imageui", "write_imagef", "write_imagei", "write_imageui", "get_image_width",
+    "get_image_height", "get_image_depth", "get_image_dim", "get_image_array_size", "get_image_channel_data_type",
+    "get_image_channel_order",
+}  # fmt: skip
+WIDER = {CHAR: SHORT, UCHAR: USHORT, SHORT: INT, USHORT: UINT, INT: LONG, UINT: ULONG}
+
+
+@cache
+def overloads(name: str) -> list[Signature]:
+    """All signatures of a function."""
+    found: dict[Signature, None] = {}
+    for kind, signature in FUNCTIONS[name]:
+        result, _, params = signature.rstrip(")").partition("(")
+        for of in KINDS[kind]:
+            if name == "fast_normalize" and not isinstance(of, (Scalar, Vector)):
+                continue
+            for space in ("private", "local", "global") if "*" in params else ("",):
+                types = tuple(_meant(p, of, space) for p in params.split(",") if p)
+                found[_meant(result, of, space), types] = None
+    return list(found)
+
+
+def _meant(letter: str, of: Type, space: str) -> Type:
+    """The type that a letter stands for, if T is `of`."""
+    if letter[0] == "*":
+        return Pointer(_meant(letter[1:], of, space), space)
+    scalar = scalar_of(of)
+    fixed: dict[str, Type] = {
+        "T": of,
+        "S": scalar,
+        "i": INT,
+        "u": UINT,
+        "z": ULONG,
+        "f": FLOAT,
+        "v": VOID,
+    }
+    if letter in fixed:
+        return fixed[letter]
+    if letter == "R":
+        return with_size(of, as_signed(scalar)) if isinstance(of, Vector) else INT
+    to = {"N": lambda s: INT, "U": as_unsigned, "D": as_signed, "W": WIDER.__getitem__}[letter](
+        scalar
+    )
+    return with_size(of, to)
+
+
+def _limits() -> dict[str, tuple[float, Scalar]]:
+    found: dict[str, tuple[float, Scalar]] = {"CHAR_BIT": (8, INT)}
+    for name, of in (
+        ("CHAR", CHAR),
+        ("SCHAR", CHAR),
+        ("SHRT", SHORT),
+        ("INT", INT),
+        ("LONG", LONG),
+    ):
+        as_written = of if of.size > 2 else INT
+        found |= {f"{name}_MAX": (of.most, as_written), f"{name}_MIN": (of.least, as_written)}
+    for name, of in (("UCHAR", UCHAR), ("USHRT", USHORT), ("UINT", UINT), ("ULONG", ULONG)):
+        found[f"{name}_MAX"] = (of.most, of if of.size > 2 else INT)
+    values = {
+        "E": 2.718281828459045, "LOG2E": 1.4426950408889634, "LOG10E": 0.4342944819032518, "LN2": 0.6931471805599453,
+        "LN10": 2.302585092994046, "PI": 3.141592653589793, "PI_2": 1.5707963267948966, "PI_4": 0.7853981633974483,
+        "1_PI": 0.3183098861837907, "2_PI": 0.6366197723675814, "2_SQRTPI": 1.1283791670955126,
+        "SQRT2": 1.4142135623730951, "SQRT1_2": 0.7071067811865476,
+    }  # fmt: skip
+    for name, value in values.items():
+        found |= {f"M_{name}": (value, DOUBLE), f"M_{name}_F": (value, FLOAT)}
+    for name, of, digits, dig, exponent in (
+        ("FLT", FLOAT, 24, 6, 128),
+        ("DBL", DOUBLE, 53, 15, 1024),
+    ):
+        most = (2.0 - 2.0 ** (1 - digits)) * 2.0 ** (exponent - 1)
+        found |= {
+            f"{name}_MAX": (most, of), f"{name}_MIN": (2.0 ** (2 - exponent), of), f"{name}_DIG": (dig, INT),
+            f"{name}_EPSILON": (2.0 ** (1 - digits), of), f"{name}_MANT_DIG": (digits, INT), f"{name}_RADIX": (2, INT),
+            f"{name}_MAX_EXP": (exponent, INT), f"{name}_MIN_EXP": (3 - exponent, INT),
+            f"{name}_MAX_10_EXP": (38 if digits == 24 else 308, INT),
+            f"{name}_MIN_10_EXP": (-37 if digits == 24 else -307, INT),
+        }  # fmt: skip
+    return found
+
+
+#: Names of numbers: their value and type.
+CONSTANTS: dict[str, tuple[float, Scalar]] = _limits() | {
+    "CLK_LOCAL_MEM_FENCE": (1, UINT), "CLK_GLOBAL_MEM_FENCE": (2, UINT), "true": (1, INT), "false": (0, INT),
+    "INFINITY": (float("inf"), FLOAT), "NAN": (float("nan"), FLOAT), "HUGE_VALF": (float("inf"), FLOAT),
+    "HUGE_VAL": (float("inf"), DOUBLE), "MAXFLOAT": (3.4028234663852886e38, FLOAT),
+    "FP_ILOGB0": (-(2**31), INT), "FP_ILOGBNAN": (2**31 - 1, INT),
+}  # fmt: skip
+
+
+# ---- which of several versions is called
+def rank(of: Type, to: Type, zero: bool) -> int | None:
+    """How far an argument is from a parameter: 0 the same, 1 promoted, 2 converted, None if it does not fit.
+
+    `zero`: whether the argument is the number 0, which is a pointer as well.
+    """
+    if of == to:
+        return 0
+    if isinstance(to, Pointer):
+        if not isinstance(of, Pointer):
+            return 2 if zero else None
+        if of.space != to.space or (of.const and not to.const):
+            return None
+        return 0 if of.to == to.to else 2 if to.to is VOID else None
+    if not isinstance(of, Scalar):
+        return None
+    if isinstance(to, Vector):
+        return 3
+    if not isinstance(to, Scalar):
+        return None
+    if (of is FLOAT and to is DOUBLE) or (of.rank < INT.rank and to is INT):
+        return 1
+    return 2
+
+
+def best(
+    choices: list[tuple[Type, ...]], args: tuple[Type, ...], zeros: tuple[bool, ...]
+) -> list[int]:
+    """Which choices fit best, by C++'s rules: one, or none, or several between which nothing decides."""
+    ranked: list[tuple[int, list[int]]] = []
+    for number, params in enumerate(choices):
+        if len(params) != len(args):
+            continue
+        ranks = [rank(a, p, z) for a, p, z in zip(args, params, zeros, strict=True)]
+        if None not in ranks:
+            ranked.append((number, ranks))  # type: ignore[arg-type]
+
+    def better(a: list[int], b: list[int]) -> bool:
+        return a != b and all(x <= y for x, y in zip(a, b, strict=True))
+
+    return [n for n, ranks in ranked if not any(better(other, ranks) for _, other in ranked)]
+
+
+@cache
+def resolved(name: str, args: tuple[Type, ...], zeros: tuple[bool, ...]) -> list[Signature]:
+    """The signatures of a built-in function that fit these arguments best."""
+    every = overloads(name)
+    return [every[i] for i in best([params for _, params in every], args, zeros)]

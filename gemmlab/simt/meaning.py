@@ -1,0 +1,870 @@
+"""What expressions mean: their types, the conversions that C makes by itself, which function a call is of.
+
+`Meaning` builds typed nodes (see `tree`) from their parts, by the rules of the C standard and of OpenCL C 1.2, and
+refuses what has no meaning. The parser calls it.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+import struct
+from collections.abc import Callable
+from typing import NoReturn
+
+from . import builtins, tree
+from .text import Spot, TextError, UnknownError, near
+from .tree import Expr, plain, written
+from .types import (
+    BOOL,
+    DOUBLE,
+    EVENT,
+    FLOAT,
+    HALF,
+    INT,
+    LONG,
+    NUMBERS,
+    UINT,
+    ULONG,
+    VOID,
+    WIDTHS,
+    Array,
+    Opaque,
+    Pointer,
+    Scalar,
+    Struct,
+    Type,
+    Vector,
+    Void,
+    an,
+    as_signed,
+    length,
+    named,
+    promoted,
+    scalar_of,
+    stride,
+    with_size,
+)
+
+COMPARISONS = {"<", ">", "<=", ">=", "==", "!="}
+WHOLE_ONLY = {"%", "&", "|", "^", "<<", ">>", "~"}
+ROUNDINGS = "(_sat)?(_rt[ezpn])?"
+
+
+def quotient_of(a: int, b: int) -> int:
+    """a / b, rounded towards zero as in C; b is not 0."""
+    down = a // b
+    return down + ((down < 0) & (down * b != a))
+
+
+def remainder_of(a: int, b: int) -> int:
+    """What is left of a, with the sign of a."""
+    return a - b * quotient_of(a, b)
+
+
+#: What operators do to numbers that are known before the kernel runs; in C's way, and no divisor is 0.
+CONSTANT: dict[str, Callable] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": quotient_of,
+    "%": remainder_of, "<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63),
+    "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+    "&": operator.and_, "|": operator.or_, "^": operator.xor,
+    "&&": lambda a, b: bool(a and b), "||": lambda a, b: bool(a or b),
+}  # fmt: skip
+
+
+def wrapped(value: int, of: Scalar) -> int:
+    """The lower bits of a whole number, as a type reads them."""
+    value &= (1 << of.bits) - 1
+    return value - (1 << of.bits) if value > of.most else value
+
+
+def as_number(value: float, of: Scalar) -> float:
+    """A known number as a type holds it."""
+    if of is BOOL:
+        return int(bool(value))
+    if of.whole:
+        return wrapped(int(value), of) if abs(value) < 2.0**200 else 0
+    if of is FLOAT:
+        try:
+            return struct.unpack("f", struct.pack("f", value))[0]
+        except OverflowError:
+            return float("inf") if value > 0 else float("-inf")
+    return float(value)
+
+
+def known(node: tree.Node) -> float | None:
+    """The value of an expression if it is a number that is known before the kernel runs, else None."""
+    if isinstance(node, tree.Number):
+        return node.value
+    if isinstance(node, tree.Name):
+        return node.variable.constant
+    if isinstance(node, (tree.Convert, tree.Cast)):
+        value = known(node.operand)
+        return (
+            as_number(value, node.type)
+            if value is not None and isinstance(node.type, Scalar)
+            else None
+        )
+    if isinstance(node, tree.Unary) and node.op in "+-!~":
+        value = known(node.operand)
+        if value is None or not isinstance(node.type, Scalar):
+            return None
+        result = {"+": value, "-": -value, "!": not value, "~": ~int(value)}[node.op]
+        return as_number(result, node.type)
+    if isinstance(node, tree.Choice):
+        condition = known(node.condition)
+        return None if condition is None else known(node.yes if condition else node.no)
+    if isinstance(node, tree.Binary) and node.op in CONSTANT and isinstance(node.type, Scalar):
+        return _known_operation(node)
+    return None
+
+
+def _known_operation(node: tree.Binary) -> float | None:
+    left = known(node.left)
+    if left is not None and node.op in ("&&", "||") and bool(left) == (node.op == "||"):
+        return int(bool(left))
+    right = known(node.right)
+    if left is None or right is None:
+        return None
+    of = scalar_of(node.left.type)
+    if node.op == "/" and not of.whole:
+        return as_number(left / right, of) if right else None
+    if node.op in "/%" and right == 0:
+        raise TextError("division by zero", node.spot)
+    assert isinstance(node.type, Scalar)
+    return as_number(CONSTANT[node.op](left, right), node.type)
+
+
+def constant(node: tree.Node) -> int:
+    """The value of a whole expression that must be known before the kernel runs."""
+    value = known(node)
+    if value is None or not (
+        isinstance(node, Expr) and isinstance(node.type, Scalar) and node.type.whole
+    ):
+        raise TextError(f"a constant is needed here, and {written(node)} is none", node.spot)
+    return int(value)
+
+
+def is_zero(node: Expr) -> bool:
+    """Whether this is a pointer to nothing: 0, or (void*)0."""
+    node = plain(node)  # type: ignore[assignment]
+    if isinstance(node, tree.Cast) and isinstance(node.type, Pointer):
+        return node.type.to is VOID and is_zero(node.operand)
+    return isinstance(node, tree.Number) and node.value == 0 and scalar_of(node.type).whole
+
+
+def read_only(node: Expr) -> bool:
+    """Whether what an expression names can only be read."""
+    if isinstance(node, tree.Text):
+        return True
+    if isinstance(node, tree.Name):
+        return node.variable.const or node.variable.space == "constant"
+    if isinstance(node, (tree.Member, tree.Part)):
+        return read_only(node.vector if isinstance(node, tree.Member) else node.of)
+    inner = (
+        node.array
+        if isinstance(node, tree.Index)
+        else node.operand
+        if isinstance(node, tree.Unary)
+        else None
+    )
+    if inner is None:
+        return False
+    if isinstance(inner.type, Pointer):
+        decayed = plain(inner)
+        return inner.type.const or inner.type.space == "constant" or (
+            isinstance(decayed, Expr) and isinstance(decayed.type, Array) and read_only(decayed))  # fmt: skip
+    return read_only(inner)
+
+
+def has_place(node: Expr) -> bool:
+    """Whether an expression names something that lies somewhere."""
+    if isinstance(node, tree.Member):
+        return has_place(node.vector)
+    if isinstance(node, tree.Part):
+        return has_place(node.of)
+    if isinstance(node, tree.Index) and isinstance(node.array.type, Vector):
+        return has_place(node.array)
+    return isinstance(node, (tree.Name, tree.Index, tree.Compound)) or (
+        isinstance(node, tree.Unary) and node.op == "*")  # fmt: skip
+
+
+class Meaning:
+    """Builds expressions from their parts."""
+
+    functions: dict[str, list[tree.Function]]
+
+    def fail(self, message: str, spot: Spot) -> NoReturn:
+        raise TextError(message, spot)
+
+    # ---- from one type to another
+    def convert(self, node: Expr, to: Type, cast: bool = False) -> Expr:
+        """An expression as another type, as C converts it where one is assigned to another."""
+        node = self.decayed(node)
+        of = node.type
+        if of == to:
+            return node
+        if isinstance(to, Pointer):
+            return self.as_pointer(node, to)
+        if isinstance(of, Pointer) and to is BOOL:
+            return tree.Convert(node.spot, node, type=to)
+        if isinstance(of, Pointer):
+            self.fail(f"a pointer ({of}) cannot become {an(to)}", node.spot)
+        if not (isinstance(of, (Scalar, Vector)) and isinstance(to, (Scalar, Vector))):
+            if isinstance(to, Opaque) and is_zero(node):
+                return tree.Convert(node.spot, node, type=to)
+            self.fail(f"{an(of)} cannot become {an(to)}", node.spot)
+        if isinstance(of, Vector) and not (cast and length(of) == length(to)):
+            hint = f"; convert_{to} does it" if length(of) == length(to) else ""
+            self.fail(f"{an(of)} does not become {an(to)} by itself{hint}", node.spot)
+        if isinstance(to, Vector) and isinstance(of, Scalar) and of != to.of:
+            node = tree.Convert(node.spot, node, type=to.of)
+        return tree.Convert(node.spot, node, type=to)
+
+    def as_pointer(self, node: Expr, to: Pointer) -> Expr:
+        of = node.type
+        if not isinstance(of, Pointer):
+            if not is_zero(node):
+                self.fail(f"{an(of)} cannot become {an(to)}", node.spot)
+        elif of.space != to.space and not is_zero(node):
+            self.fail(
+                f"a pointer to {of.space} memory ({of}) cannot become one to {to.space} memory ({to})",
+                node.spot,
+            )
+        return tree.Convert(node.spot, node, type=to)
+
+    def decayed(self, node: Expr) -> Expr:
+        """An array as the pointer to its first element; anything else as it is."""
+        if isinstance(node.type, Array):
+            space, const = self.space(node), read_only(node)
+            return tree.Convert(node.spot, node, type=Pointer(node.type.of, space, const))
+        return node
+
+    def space(self, node: Expr) -> str:
+        """In which memory something lies."""
+        if isinstance(node, tree.Name):
+            return node.variable.space
+        if isinstance(node, tree.Text):
+            return "constant"
+        if isinstance(node, tree.Compound):
+            return "private"
+        if isinstance(node, tree.Member):
+            return self.space(node.vector)
+        if isinstance(node, tree.Part):
+            return self.space(node.of)
+        inner = (
+            node.array
+            if isinstance(node, tree.Index)
+            else node.operand
+            if isinstance(node, tree.Unary)
+            else node
+        )
+        if isinstance(inner.type, Pointer):
+            return inner.type.space
+        return self.space(inner) if inner is not node else "private"
+
+    def value(self, node: Expr) -> Expr:
+        """As an operand of arithmetic: a number, at least an int, or a vector."""
+        node = self.decayed(node)
+        if isinstance(node.type, Scalar):
+            return self.convert(node, promoted(node.type))
+        if not isinstance(node.type, Vector):
+            self.fail(f"{written(node)} is of type {node.type}: that is no number", node.spot)
+        return node
+
+    def whole(self, node: Expr, what: str) -> Expr:
+        node = self.decayed(node)
+        if not (isinstance(node.type, Scalar) and node.type.whole):
+            self.fail(f"{what} must be a whole number, not {an(node.type)}", node.spot)
+        return self.value(node)
+
+    def condition(self, node: Expr) -> Expr:
+        node = self.decayed(node)
+        if isinstance(node.type, (Scalar, Pointer)):
+            return node
+        self.fail(f"a condition must be one number, not {an(node.type)}", node.spot)
+
+    # ---- operations
+    def unary(self, spot: Spot, op: str, node: Expr) -> Expr:
+        if op == "&":
+            return self.address(spot, node)
+        node = self.decayed(node)
+        if op == "*":
+            return self.pointed(spot, node)
+        if op == "!" and isinstance(node.type, Pointer):
+            return tree.Unary(spot, op, node, type=INT)
+        if op != "!":
+            node = self.value(node)
+        elif not isinstance(node.type, (Scalar, Vector)):
+            self.fail(f"{written(node)} is of type {node.type}: that is no number", node.spot)
+        of = scalar_of(node.type)
+        if op == "~" and not of.whole:
+            self.fail(f"~ is for whole numbers, not for {an(node.type)}", spot)
+        if op == "!":
+            to: Type = with_size(node.type, as_signed(of)) if isinstance(node.type, Vector) else INT
+            return tree.Unary(spot, op, node, type=to)
+        return tree.Unary(spot, op, node, type=node.type)
+
+    def pointed(self, spot: Spot, node: Expr) -> Expr:
+        if not isinstance(node.type, Pointer):
+            self.fail(
+                f"{written(node)} is {an(node.type)}, neither an array nor a pointer", node.spot
+            )
+        if isinstance(node.type.to, (Void, Opaque)):
+            self.fail(f"a {node.type} cannot be read", spot)
+        return tree.Unary(spot, "*", node, type=node.type.to)
+
+    def address(self, spot: Spot, node: Expr) -> Expr:
+        if isinstance(node, tree.Member) or (
+            isinstance(node, tree.Index) and isinstance(node.array.type, Vector)
+        ):
+            self.fail("an element of a vector has no address", spot)
+        if not has_place(node):
+            self.fail(f"{written(node)} has no address", spot)
+        root = node
+        while isinstance(root, tree.Part):
+            root = root.of
+        if isinstance(root, tree.Name):
+            root.variable.addressed = True
+        return tree.Unary(
+            spot, "&", node, type=Pointer(node.type, self.space(node), read_only(node))
+        )
+
+    def binary(self, spot: Spot, op: str, left: Expr, right: Expr) -> Expr:
+        left, right = self.decayed(left), self.decayed(right)
+        if op == ",":
+            return tree.Binary(spot, op, left, right, type=right.type)
+        if op in ("&&", "||"):
+            return self.logical(spot, op, left, right)
+        of_pointers = self.pointer_operation(spot, op, left, right)
+        if of_pointers is not None:
+            return of_pointers
+        left, right = self.value(left), self.value(right)
+        if op in ("<<", ">>"):
+            return self.shift(spot, op, left, right)
+        left, right = self.common(spot, op, left, right)
+        to = left.type
+        if op in WHOLE_ONLY and not scalar_of(to).whole:
+            self.fail(
+                f"{op!r} is for whole numbers, not for {an(left.type)} and {an(right.type)}", spot
+            )
+        if op in COMPARISONS:
+            to = with_size(to, as_signed(scalar_of(to))) if isinstance(to, Vector) else INT
+        return tree.Binary(spot, op, left, right, type=to)
+
+    def shift(self, spot: Spot, op: str, left: Expr, right: Expr) -> Expr:
+        if not (scalar_of(left.type).whole and scalar_of(right.type).whole):
+            self.fail(
+                f"{op!r} is for whole numbers, not for {an(left.type)} and {an(right.type)}", spot
+            )
+        if isinstance(right.type, Vector) and length(right.type) != length(left.type):
+            self.fail(f"{op!r} cannot be applied to {an(left.type)} and {an(right.type)}", spot)
+        if isinstance(left.type, Vector) and isinstance(right.type, Scalar):
+            right = self.convert(right, left.type)
+        return tree.Binary(spot, op, left, right, type=left.type)
+
+    def logical(self, spot: Spot, op: str, left: Expr, right: Expr) -> Expr:
+        if isinstance(left.type, Vector) or isinstance(right.type, Vector):
+            left, right = self.common(spot, op, self.value(left), self.value(right))
+            to = with_size(left.type, as_signed(scalar_of(left.type)))
+            return tree.Binary(spot, op, left, right, type=to)
+        return tree.Binary(spot, op, self.condition(left), self.condition(right), type=INT)
+
+    def pointer_operation(self, spot: Spot, op: str, left: Expr, right: Expr) -> Expr | None:
+        """Two pointers are compared and subtracted, and a pointer moves; None for anything else."""
+        a, b = left.type, right.type
+        if not isinstance(a, Pointer) and not isinstance(b, Pointer):
+            return None
+        both = isinstance(a, Pointer) and isinstance(b, Pointer)
+        if op in COMPARISONS and (
+            both or (op in ("==", "!=") and (is_zero(left) or is_zero(right)))
+        ):
+            if both and a.space != b.space and not (is_zero(left) or is_zero(right)):  # type: ignore[union-attr]
+                self.fail(
+                    f"{op!r} cannot be applied to pointers to different memories ({a}, {b})", spot
+                )
+            return tree.Binary(spot, op, left, right, type=INT)
+        if both and op == "-":
+            assert isinstance(a, Pointer) and isinstance(b, Pointer)
+            if a.to != b.to:
+                self.fail(f"{op!r} cannot be applied to {an(a)} and {an(b)}", spot)
+            return tree.Binary(spot, op, left, right, type=LONG)
+        pointer, number = (
+            (right, left)
+            if isinstance(b, Pointer) and not isinstance(a, Pointer)
+            else (left, right)
+        )
+        if both or op not in "+-" or (op == "-" and pointer is right):
+            wrong = left if isinstance(a, Pointer) else right
+            self.fail(f"{written(wrong)} is of type {wrong.type}: that is no number", wrong.spot)
+        if not isinstance(number.type, Scalar) or not number.type.whole:
+            self.fail(
+                f"a pointer moves by a whole number of elements, not by {an(number.type)}", spot
+            )
+        self.complete(pointer.type.to, spot)  # type: ignore[union-attr]
+        return tree.Binary(spot, op, left, right, type=pointer.type)
+
+    def common(self, spot: Spot, op: str, a: Expr, b: Expr) -> tuple[Expr, Expr]:
+        """Both operands in the type in which C computes; beside a vector, one number is used for each element."""
+        if isinstance(a.type, Vector) and isinstance(b.type, Vector):
+            if a.type != b.type:
+                self.fail(f"{op!r} cannot be applied to {an(a.type)} and {an(b.type)}", spot)
+            return a, b
+        if isinstance(a.type, Vector) or isinstance(b.type, Vector):
+            vector, one = (a, b) if isinstance(a.type, Vector) else (b, a)
+            written_as = plain(one)
+            assert isinstance(written_as, Expr)
+            to, of = scalar_of(vector.type), scalar_of(written_as.type)
+            if (to.whole and not of.whole) or (of.rank > to.rank and of.whole == to.whole):
+                self.fail(f"{op!r} cannot be applied to {an(a.type)} and {an(b.type)}: the number must not be of a "
+                          "larger type than those of the vector", spot)  # fmt: skip
+            return self.convert(a, vector.type), self.convert(b, vector.type)
+        to_type = max(scalar_of(a.type), scalar_of(b.type), key=lambda t: t.rank)
+        return self.convert(a, to_type), self.convert(b, to_type)
+
+    def choice(self, spot: Spot, condition: Expr, yes: Expr, no: Expr) -> Expr:
+        condition, yes, no = self.decayed(condition), self.decayed(yes), self.decayed(no)
+        if isinstance(condition.type, Vector):
+            return self.choice_by_element(spot, condition, yes, no)
+        condition = self.condition(condition)
+        a, b = yes.type, no.type
+        if isinstance(a, Pointer) or isinstance(b, Pointer):
+            if isinstance(a, Pointer) and (
+                is_zero(no) or (isinstance(b, Pointer) and a.space == b.space)
+            ):
+                to: Type = Pointer(a.to, a.space, a.const or (isinstance(b, Pointer) and b.const))
+            elif isinstance(b, Pointer) and is_zero(yes):
+                to = b
+            else:
+                self.fail(f"'? :' cannot choose between {an(a)} and {an(b)}", spot)
+            return tree.Choice(
+                spot, condition, self.convert(yes, to), self.convert(no, to), type=to
+            )
+        if a == b and not isinstance(a, Scalar):
+            return tree.Choice(spot, condition, yes, no, type=a)
+        if not (isinstance(a, (Scalar, Vector)) and isinstance(b, (Scalar, Vector))):
+            self.fail(f"'? :' cannot choose between {an(a)} and {an(b)}", spot)
+        yes, no = self.common(spot, "? :", self.value(yes), self.value(no))
+        return tree.Choice(spot, condition, yes, no, type=yes.type)
+
+    def choice_by_element(self, spot: Spot, condition: Expr, yes: Expr, no: Expr) -> Expr:
+        of = condition.type
+        assert isinstance(of, Vector)
+        if not of.of.whole:
+            self.fail(f"a condition of '? :' must be whole numbers, not {an(of)}", spot)
+        if not isinstance(yes.type, Vector) and not isinstance(no.type, Vector):
+            yes, no = self.value(yes), self.value(no)
+            one = max(scalar_of(yes.type), scalar_of(no.type), key=lambda t: t.rank)
+            to: Type = with_size(of, one)
+            yes, no = (
+                self.convert(self.convert(yes, one), to),
+                self.convert(self.convert(no, one), to),
+            )
+        else:
+            yes, no = self.common(spot, "? :", self.value(yes), self.value(no))
+            to = yes.type
+        if length(to) != of.n or scalar_of(to).size != of.of.size:
+            self.fail(f"'? :' with {an(of)} cannot choose between {an(yes.type)} and {an(no.type)}: their numbers must "
+                      "be as many and as large", spot)  # fmt: skip
+        return tree.Choice(spot, condition, yes, no, type=to)
+
+    # ---- assignments
+    def changeable(self, node: Expr, spot: Spot) -> Expr:
+        """Something that can be stored to."""
+        if isinstance(node.type, (Array, Void)):
+            self.fail(f"{written(node)} is {an(node.type)} and cannot be changed as a whole", spot)
+        if not has_place(node):
+            self.fail(f"{written(node)} is not something that can be stored to", spot)
+        if isinstance(node, tree.Member) and len(set(node.at)) < len(node.at):
+            self.fail(f"{written(node)} names an element twice and cannot be stored to", spot)
+        if read_only(node):
+            if isinstance(node, tree.Name):
+                self.fail(f"{node.name!r} is const and cannot be changed", node.spot)
+            self.fail(f"{written(node)} is const and cannot be changed", node.spot)
+        root = node
+        while isinstance(root, (tree.Member, tree.Part)) or (
+            isinstance(root, tree.Index) and isinstance(root.array.type, Vector)
+        ):
+            root = (
+                root.vector
+                if isinstance(root, tree.Member)
+                else root.of
+                if isinstance(root, tree.Part)
+                else root.array
+            )
+        if isinstance(root, tree.Name):
+            root.variable.assigned = True
+        return node
+
+    def assign(self, spot: Spot, op: str, target: Expr, value: Expr) -> Expr:
+        target = self.changeable(target, target.spot)
+        if not op:
+            return tree.Assign(spot, op, target, self.convert(value, target.type), type=target.type)
+        if isinstance(target.type, Pointer):
+            value = self.decayed(value)
+            if op not in "+-" or not (isinstance(value.type, Scalar) and value.type.whole):
+                self.fail(
+                    f"a pointer moves by += or -= a whole number, not by {op}= {an(value.type)}",
+                    spot,
+                )
+            return tree.Assign(spot, op, target, value, target.type, type=target.type)
+        combined = self.binary(spot, op, target, value)
+        assert isinstance(combined, tree.Binary)
+        if isinstance(combined.type, Vector) and not isinstance(target.type, Vector):
+            self.fail(f"{an(combined.type)} does not become {an(target.type)} by itself", spot)
+        self.convert(combined, target.type, cast=True)
+        return tree.Assign(spot, op, target, combined.right, combined.left.type, type=target.type)
+
+    def step(self, spot: Spot, op: str, target: Expr, before: bool) -> Expr:
+        self.changeable(target, target.spot)
+        if not isinstance(target.type, (Scalar, Pointer)) and not (
+            isinstance(target.type, Vector) and target.type.of.whole
+        ):
+            self.fail(f"{op} cannot be applied to {an(target.type)}", spot)
+        return tree.Step(spot, op, target, before, type=target.type)
+
+    def cast(self, spot: Spot, to: Type, node: Expr) -> Expr:
+        node = self.decayed(node)
+        of = node.type
+        if to is VOID:
+            return tree.Cast(spot, node, type=to)
+        if isinstance(to, Pointer):
+            if isinstance(of, Pointer):
+                if of.space != to.space and not is_zero(node):
+                    self.fail(
+                        f"a cast cannot turn a pointer to {of.space} memory into one to {to.space} memory",
+                        spot,
+                    )
+            elif not (isinstance(of, Scalar) and of.whole):
+                self.fail(f"{an(of)} cannot become {an(to)}", spot)
+            return tree.Cast(spot, node, type=to)
+        if isinstance(of, Pointer):
+            if not (isinstance(to, Scalar) and to.whole):
+                self.fail(f"a pointer ({of}) cannot become {an(to)}", spot)
+            return tree.Cast(spot, node, type=to)
+        if isinstance(of, Vector) and of != to:
+            if not isinstance(to, Vector):
+                self.fail(f"{an(of)} does not become {an(to)} by itself", spot)
+            self.fail(f"a cast from {of} to {to} is not allowed; convert_{to} does it", spot)
+        if not isinstance(to, (Scalar, Vector)) or not isinstance(of, (Scalar, Vector)):
+            self.fail(f"{an(of)} cannot become {an(to)}", spot)
+        if isinstance(to, Vector) and isinstance(of, Scalar):
+            node = self.convert(node, to.of)
+        return tree.Cast(spot, node, type=to)
+
+    def vector(self, spot: Spot, to: Vector, parts: list[Expr], exact: bool = False) -> Expr:
+        """(float4)(a, b) of numbers and shorter vectors; one number is used for all, but not if `exact`."""
+        parts = [self.decayed(part) for part in parts]
+        for part in parts:
+            if not isinstance(part.type, (Scalar, Vector)):
+                self.fail(f"{written(part)} is of type {part.type}: that is no number", part.spot)
+        if len(parts) == 1 and isinstance(parts[0].type, Scalar) and not exact:
+            return tree.Cast(spot, self.convert(parts[0], to.of), type=to)
+        if len(parts) == 1 and parts[0].type == to:
+            return parts[0]
+        count = sum(length(part.type) for part in parts)
+        if count != to.n:
+            self.fail(f"{an(to)} needs {to.n} numbers, not {count}", spot)
+        for part in parts:
+            if isinstance(part.type, Vector) and part.type.of != to.of:
+                self.fail(f"{an(part.type)} does not become part of {an(to)}; convert_{with_size(part.type, to.of)} "
+                          "does it", part.spot)  # fmt: skip
+        return tree.VectorLiteral(spot, [p if isinstance(p.type, Vector) else self.convert(p, to.of) for p in parts],
+                                  type=to)  # fmt: skip
+
+    # ---- parts of something
+    def index(self, spot: Spot, array: Expr, index: Expr) -> Expr:
+        if isinstance(index.type, (Pointer, Array)) and isinstance(array.type, Scalar):
+            array, index = index, array
+        index = self.whole(index, "an index")
+        of = array.type
+        if isinstance(of, Vector):
+            value = known(index)
+            if value is not None and not 0 <= value < of.n:
+                self.fail(f"{an(of)} has no element {int(value)}", spot)
+            return tree.Index(spot, array, index, type=of.of)
+        if not isinstance(of, (Array, Pointer)):
+            extra = "; there is one index too many" if isinstance(array, tree.Index) else ""
+            self.fail(
+                f"{written(array)} is {an(of)}, neither an array nor a pointer{extra}", array.spot
+            )
+        to = of.of if isinstance(of, Array) else of.to
+        if isinstance(to, (Void, Opaque)):
+            self.fail(f"a {of} cannot be read", spot)
+        self.complete(to, spot)
+        return tree.Index(spot, array, index, type=to)
+
+    def member(self, spot: Spot, of: Expr, name: str, arrow: bool) -> Expr:
+        if arrow:
+            of = self.pointed(spot, self.decayed(of))
+            if not isinstance(of.type, (Struct, Vector)):
+                self.fail(f"'->' is for pointers to structures, not to {an(of.type)}", spot)
+        if isinstance(of.type, Struct):
+            self.complete(of.type, spot)
+            found = of.type.find(name)
+            if found is None:
+                self.fail(
+                    f"{of.type} has no field {name!r}{near(name, [f.name for f in of.type.fields])}",
+                    spot,
+                )
+            return tree.Part(spot, of, found, type=found.type)
+        if not isinstance(of.type, Vector):
+            self.fail(f"{written(of)} is {an(of.type)}: it has no elements to name", spot)
+        at = self.members(spot, of.type, name)
+        return tree.Member(
+            spot, of, name, at, type=of.type.of if len(at) == 1 else Vector(of.type.of, len(at))
+        )
+
+    def members(self, spot: Spot, of: Vector, name: str) -> tuple[int, ...]:
+        """Which numbers of a vector .x, .hi or .s0123 names."""
+        n = of.n
+        even = 4 if n == 3 else n  # a vector of 3 numbers has room for a fourth
+        parts = {"lo": range(even // 2), "hi": range(even // 2, even), "even": range(0, even, 2),
+                 "odd": range(1, even, 2)}  # fmt: skip
+        if name in parts:
+            at = tuple(parts[name])
+        elif (
+            name[0] in "sS"
+            and len(name) > 1
+            and all(c in "0123456789abcdefABCDEF" for c in name[1:])
+        ):
+            at = tuple(int(c, 16) for c in name[1:])
+        elif all(c in "xyzw" for c in name):
+            at = tuple("xyzw".index(c) for c in name)
+        else:
+            self.fail(f"{an(of)} has no element {name!r}", spot)
+        if max(at) >= even or (max(at) >= n and name not in parts):
+            self.fail(f"{an(of)} has {n} elements; there is no {name!r}", spot)
+        if len(at) not in (1, *WIDTHS):
+            self.fail(f"{len(at)} numbers are no vector", spot)
+        return at
+
+    def complete(self, of: Type, spot: Spot) -> None:
+        """A structure must have been defined before it is used."""
+        if isinstance(of, Array):
+            self.complete(of.of, spot)
+        if isinstance(of, Struct) and not of.complete:
+            self.fail(f"{of} has not been defined", spot)
+
+    # ---- calls
+    def call(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
+        args = [self.decayed(arg) for arg in args]
+        for arg in args:
+            if arg.type is VOID:
+                self.fail(f"{written(arg)} has no value", arg.spot)
+        if name in self.functions:
+            return self.call_own(spot, name, args)
+        special = getattr(self, f"_call_{name}", None)
+        if special is not None:
+            return special(spot, name, args)
+        if name in builtins.FUNCTIONS:
+            return self.call_builtin(spot, name, args)
+        for pattern, build in _PATTERNS:
+            match = pattern.fullmatch(name)
+            if match:
+                return build(self, spot, name, args, match)
+        if name in builtins.UNKNOWN or name.startswith("__builtin_"):
+            raise UnknownError(f"the function {name!r}", spot)
+        every = [
+            *self.functions,
+            *builtins.FUNCTIONS,
+            *builtins.SPECIAL,
+            "vload4",
+            "vstore4",
+            "atomic_add",
+        ]
+        self.fail(f"the function {name!r} is not known{near(name, every)}", spot)
+
+    def takes(self, spot: Spot, name: str, args: list[Expr], *counts: int) -> None:
+        if len(args) not in counts:
+            count = " or ".join(map(str, counts))
+            self.fail(
+                f"{name} takes {count} argument{'s' * (counts != (1,))}, not {len(args)}", spot
+            )
+
+    def call_own(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
+        choices = self.functions[name]
+        if len(choices) == 1:
+            self.takes(spot, name, args, len(choices[0].params))
+            target = choices[0]
+        else:
+            types = [tuple(p.type for p in f.params) for f in choices]
+            fitting = builtins.best(types, tuple(a.type for a in args), tuple(map(is_zero, args)))
+            if len(fitting) != 1:
+                self.undecided(spot, name, args, [types[i] for i in fitting])
+            target = choices[fitting[0]]
+        given = [self.convert(a, p.type) for a, p in zip(args, target.params, strict=True)]
+        return tree.Call(spot, name, given, target, type=target.type)
+
+    def call_builtin(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
+        signatures = builtins.resolved(name, tuple(a.type for a in args), tuple(map(is_zero, args)))
+        if len(signatures) != 1:
+            counts = sorted({len(params) for _, params in builtins.overloads(name)})
+            self.takes(spot, name, args, *counts)
+            self.undecided(spot, name, args, [params for _, params in signatures])
+        result, params = signatures[0]
+        given = [self.convert(a, p, cast=True) for a, p in zip(args, params, strict=True)]
+        return tree.Call(spot, name, given, type=result)
+
+    def undecided(
+        self, spot: Spot, name: str, args: list[Expr], fitting: list[tuple[Type, ...]]
+    ) -> NoReturn:
+        given = ", ".join(str(a.type) for a in args)
+        if fitting:
+            both = " and ".join(f"{name}({', '.join(map(str, f))})" for f in fitting[:2])
+            self.fail(
+                f"{name}({given}) is ambiguous: {both} fit equally well; a cast decides", spot
+            )
+        if name == "abs" and len(args) == 1:
+            self.fail(
+                f"abs is for whole numbers, not for {an(args[0].type)}; fabs is for floats", spot
+            )
+        self.fail(f"there is no {name} for ({given})", spot)
+
+    def _call_printf(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
+        if not args or not isinstance(plain(args[0]), tree.Text):
+            self.fail("printf takes a text first", spot)
+        given = [args[0]]
+        for arg in args[1:]:
+            of = arg.type
+            if isinstance(of, Scalar):
+                arg = self.convert(arg, DOUBLE if of in (FLOAT, HALF) else promoted(of))
+            given.append(arg)
+        return tree.Call(spot, name, given, type=INT)
+
+    def _call_vec_step(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
+        self.takes(spot, name, args, 1)
+        n = length(args[0].type)
+        return tree.Number(spot, 4 if n == 3 else n, type=ULONG)
+
+    def _call_shuffle(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
+        """shuffle(v, mask) and shuffle2(v, w, mask)"""
+        self.takes(spot, name, args, 3 if name == "shuffle2" else 2)
+        *vectors, mask = args
+        first = vectors[0].type
+        fits = (
+            isinstance(first, Vector)
+            and isinstance(mask.type, Vector)
+            and all(v.type == first for v in vectors)
+        )
+        if not fits or mask.type.of.kind != "uint" or mask.type.of.size != first.of.size:  # type: ignore[union-attr]
+            self.undecided(spot, name, args, [])
+        assert isinstance(first, Vector) and isinstance(mask.type, Vector)
+        return tree.Call(spot, name, args, type=Vector(first.of, mask.type.n))
+
+    _call_shuffle2 = _call_shuffle
+
+    def _call_async_work_group_copy(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
+        self.takes(spot, name, args, 5 if "strided" in name else 4)
+        to, of = args[0].type, args[1].type
+        if not (isinstance(to, Pointer) and isinstance(of, Pointer) and to.to == of.to
+                and {to.space, of.space} == {"local", "global"} and not to.const):  # fmt: skip
+            self.undecided(spot, name, args, [])
+        numbers = [self.convert(a, ULONG) for a in args[2:-1]]
+        return tree.Call(
+            spot, name, [*args[:2], *numbers, self.convert(args[-1], EVENT)], type=EVENT
+        )
+
+    _call_async_work_group_strided_copy = _call_async_work_group_copy
+
+    def _call_wait_group_events(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
+        self.takes(spot, name, args, 2)
+        return tree.Call(spot, name, args, type=VOID)
+
+    def _call_prefetch(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
+        self.takes(spot, name, args, 2)
+        return tree.Call(spot, name, args, type=VOID)
+
+    def reinterpreted(self, spot: Spot, name: str, args: list[Expr], match: re.Match) -> Expr:
+        """as_float(x): the same bytes as another type."""
+        to = named(match[1])
+        self.takes(spot, name, args, 1)
+        of = args[0].type
+        if (
+            not isinstance(to, (Scalar, Vector))
+            or to is BOOL
+            or not isinstance(of, (Scalar, Vector))
+        ):
+            self.undecided(spot, name, args, [])
+        if stride(of) != stride(to):
+            self.fail(f"{name} of {an(of)}: the sizes differ", spot)
+        return tree.Call(spot, name, args, type=to)
+
+    def converted(self, spot: Spot, name: str, args: list[Expr], match: re.Match) -> Expr:
+        to = named(match[1])
+        self.takes(spot, name, args, 1)
+        of = args[0].type
+        if (
+            not isinstance(to, (Scalar, Vector))
+            or to is BOOL
+            or not isinstance(of, (Scalar, Vector))
+        ):
+            self.undecided(spot, name, args, [])
+        if length(to) != length(of):
+            self.fail(
+                f"{name} of {an(of)}: one has {length(to)} numbers, the other {length(of)}", spot
+            )
+        if match[2] and not scalar_of(to).whole:
+            self.fail(f"{name}: only whole numbers can be saturated", spot)
+        return tree.Call(spot, name, args, type=to)
+
+    def vector_access(self, spot: Spot, name: str, args: list[Expr], match: re.Match) -> Expr:
+        """vloadN(i, p) and vstoreN(v, i, p), also of half numbers, with N as small as none."""
+        loads, half, n = match[1] == "load", match[2] or "", int(match[3] or 1)
+        self.takes(spot, name, args, 2 if loads else 3)
+        *value, index, pointer = args
+        of = pointer.type.to if isinstance(pointer.type, Pointer) else pointer.type
+        fits = (
+            isinstance(pointer.type, Pointer)
+            and isinstance(of, Scalar)
+            and (of is HALF) == bool(half)
+        )
+        if (
+            not fits
+            or not isinstance(of, Scalar)
+            or (of not in NUMBERS and not half)
+            or (n == 1 and not half)
+        ):
+            self.fail(
+                f"{name} takes a pointer to {'half ' * bool(half)}numbers, not to {an(of)}", spot
+            )
+        index = self.convert(index, ULONG)
+        held = FLOAT if half else of
+        to: Type = Vector(held, n) if n > 1 else held
+        if loads:
+            return tree.Call(spot, name, [index, pointer], type=to)
+        if read_only(tree.Unary(spot, "*", pointer)):
+            self.fail(f"{name} cannot store to {written(pointer)}, which is const", spot)
+        if half and scalar_of(value[0].type) is DOUBLE:
+            to = with_size(to, DOUBLE)
+        return tree.Call(spot, name, [self.convert(value[0], to), index, pointer], type=VOID)
+
+    def atomic(self, spot: Spot, name: str, args: list[Expr], match: re.Match) -> Expr:
+        op = match[2]
+        self.takes(spot, name, args, builtins.ATOMIC[op])
+        pointer = args[0].type
+        to = pointer.to if isinstance(pointer, Pointer) else VOID
+        wide = match[1] == "atom"
+        fits = isinstance(to, Scalar) and (
+            to in (INT, UINT) or (wide and to in (LONG, ULONG)) or (op == "xchg" and to is FLOAT)
+        )
+        if (
+            not fits
+            or not isinstance(pointer, Pointer)
+            or pointer.space not in ("global", "local")
+            or pointer.const
+        ):
+            self.fail(
+                f"{name} takes a pointer to int or uint in global or local memory, not {an(args[0].type)}",
+                spot,
+            )
+        return tree.Call(spot, name, [args[0], *(self.convert(a, to) for a in args[1:])], type=to)
+
+
+_TYPE = "([a-z]+(?:_t)?(?:2|3|4|8|16)?)"
+_PATTERNS: list[tuple[re.Pattern, Callable]] = [
+    (re.compile(f"as_{_TYPE}"), Meaning.reinterpreted),
+    (re.compile(f"convert_{_TYPE}{ROUNDINGS}"), Meaning.converted),
+    (re.compile(r"v(load|store)(a?_half)?(2|3|4|8|16)?(?:_rt[ezpn])?"), Meaning.vector_access),
+    (re.compile(f"(atomic|atom)_({'|'.join(builtins.ATOMIC)})"), Meaning.atomic),
+]

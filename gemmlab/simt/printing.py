@@ -1,0 +1,131 @@
+"""printf, as C prints: flags, widths, precisions, lengths, and vectors."""
+
+from __future__ import annotations
+
+import re
+
+from .parse import unescaped
+
+_PART = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>\.\d*)?(?P<vector>v(?:2|3|4|8|16))?"
+                   r"(?P<length>hh|hl|h|l)?(?P<kind>[diouxXfFeEgGaAcsp%])")  # fmt: skip
+MOST_WIDE = 10_000
+_BITS = {
+    "char": 8,
+    "uchar": 8,
+    "short": 16,
+    "ushort": 16,
+    "int": 32,
+    "uint": 32,
+    "long": 64,
+    "ulong": 64,
+}
+
+
+def parsed(form: str) -> list[str | re.Match[str]]:
+    """The text between quotes as pieces: words, and what begins with %."""
+    text = unescaped(form[1:-1])
+    found: list[str | re.Match[str]] = []
+    at = 0
+    for match in _PART.finditer(text):
+        found += [text[at : match.start()], match]
+        at = match.end()
+    return [*found, text[at:]]
+
+
+def printed(parts: list[str | re.Match[str]], values: list, kinds: list[tuple[str, int]]) -> str:
+    """What printf prints for one work-item; `kinds` are of each value the type of its numbers, and how many it has."""
+    left = list(zip(values, kinds, strict=True))
+    text = ""
+    for part in parts:
+        if isinstance(part, str):
+            text += part
+        elif part["kind"] == "%":
+            text += "%"
+        elif not left:
+            text += part.group()  # C does not say what comes out here
+        else:
+            value, (scalar, _) = left.pop(0)
+            numbers = value if isinstance(value, list) else [value]
+            text += ",".join(_one(part, x, scalar) for x in numbers)
+    return text
+
+
+def _one(part: re.Match[str], value, scalar: str) -> str:
+    """One number in the form that stands behind a %."""
+    kind, flags = part["kind"], part["flags"]
+    width = min(int(part["width"] or 0), MOST_WIDE)
+    precision = (
+        None if part["precision"] is None else min(int(part["precision"][1:] or 0), MOST_WIDE)
+    )
+    if isinstance(value, str):
+        value = unescaped(value[1:-1])
+        return _padded(
+            value if precision is None else value[:precision], flags.replace("0", ""), width
+        )
+    if kind in "sc":
+        return _padded(
+            chr(int(value) & 255) if kind == "c" else "(null)", flags.replace("0", ""), width
+        )
+    if kind == "p":
+        return _padded(f"0x{int(value):x}", flags.replace("0", ""), width)
+    if kind in "diouxX":
+        return _whole(kind, int(value), scalar, flags, width, precision)
+    return _float(kind, float(value), flags, width, precision)
+
+
+def _signed(text: str, negative: bool, flags: str) -> str:
+    return (
+        "-" + text
+        if negative
+        else "+" + text
+        if "+" in flags
+        else " " + text
+        if " " in flags
+        else text
+    )
+
+
+def _whole(
+    kind: str, value: int, scalar: str, flags: str, width: int, precision: int | None
+) -> str:
+    bits = max(32, _BITS.get(scalar, 64))
+    value &= (1 << bits) - 1
+    negative = kind in "di" and value >> (bits - 1) == 1
+    if negative:
+        value = (1 << bits) - value
+    digits = format(value, {"d": "d", "i": "d", "u": "d", "o": "o", "x": "x", "X": "X"}[kind])
+    if precision is not None:
+        digits = "" if precision == 0 and value == 0 else digits.rjust(precision, "0")
+        flags = flags.replace("0", "")
+    if "#" in flags and value:
+        digits = {"o": "0", "x": "0x", "X": "0X"}.get(kind, "") + digits
+    return _padded(_signed(digits, negative, flags if kind in "di" else ""), flags, width)
+
+
+def _float(kind: str, value: float, flags: str, width: int, precision: int | None) -> str:
+    negative = str(value).startswith("-")
+    value = abs(value)
+    if value != value or value == float("inf"):
+        text = "nan" if value != value else "inf"
+        return _padded(
+            _signed(text.upper() if kind.isupper() else text, negative, flags),
+            flags.replace("0", ""),
+            width,
+        )
+    if kind in "aA":
+        text = value.hex()
+        text = re.sub(r"\.?0*p", "p", text)
+        text = text.upper() if kind == "A" else text
+    else:
+        text = f"%{'#' * ('#' in flags)}.{6 if precision is None else precision}{kind}" % value
+    return _padded(_signed(text, negative, flags), flags, width)
+
+
+def _padded(text: str, flags: str, width: int) -> str:
+    if "-" in flags:
+        return text.ljust(width)
+    if "0" in flags:
+        sign = len(text) - len(text.lstrip("+- "))
+        sign += 2 if text[sign : sign + 2] in ("0x", "0X") else 0
+        return text[:sign] + text[sign:].rjust(width - sign, "0")
+    return text.rjust(width)

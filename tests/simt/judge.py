@@ -1,0 +1,151 @@
+"""clang as a judge of the simulator's front end: what it accepts, where it refuses, and the types of expressions.
+
+libclang (from PyPI) reads OpenCL C 1.2 with its table of built-in functions and a header for the vector types.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+from clang import cindex
+
+_NUMBERS = ["char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double"]
+_UNSIGNED = {
+    "uchar": "unsigned char",
+    "ushort": "unsigned short",
+    "uint": "unsigned int",
+    "ulong": "unsigned long",
+}
+_LIMITS = """
+#define M_PI 3.14159265358979323846
+#define M_PI_F 3.14159274101257f
+#define NULL ((void*)0)
+#define NAN as_float(0x7fc00000)
+#define INFINITY 1e50f
+#define INT_MAX 2147483647
+#define INT_MIN (-2147483647 - 1)
+#define UCHAR_MAX 255
+#define CHAR_BIT 8
+#define FLT_EPSILON 0x1.0p-23f
+#define FLT_DIG 6
+#define FLT_MAX 0x1.fffffep127f
+#define M_SQRT2 1.41421356237309504880
+#define true 1
+#define false 0
+#define CLK_LOCAL_MEM_FENCE 1u
+#define CLK_GLOBAL_MEM_FENCE 2u
+"""
+
+
+def header() -> str:
+    """What clang's own header declares, as far as kernels here use it."""
+    lines = [f"typedef {long} {short};" for short, long in _UNSIGNED.items()]
+    lines += ["typedef unsigned long size_t; typedef long ptrdiff_t; typedef long intptr_t;",
+              "typedef unsigned long uintptr_t;",
+              "#pragma OPENCL EXTENSION cl_khr_fp64 : enable"]  # fmt: skip
+    lines += [
+        f"typedef {t} {t}{n} __attribute__((ext_vector_type({n})));"
+        for t in _NUMBERS
+        for n in (2, 3, 4, 8, 16)
+    ]
+    lines += ["typedef uint cl_mem_fence_flags;", _LIMITS]
+    scopes = ["work_item", "work_group", "device", "all_svm_devices", "sub_group"]
+    orders = ["relaxed", "acquire", "release", "acq_rel", "seq_cst"]
+    lines += [f"typedef enum memory_scope {{ {', '.join('memory_scope_' + s for s in scopes)} }} memory_scope;",
+              f"typedef enum memory_order {{ {', '.join('memory_order_' + s for s in orders)} }} memory_order;",
+              "int printf(__constant const char* st, ...) __attribute__((format(printf, 1, 2)));"]  # fmt: skip
+    for t in _NUMBERS:
+        for n in ("", 2, 3, 4, 8, 16):
+            lines.append(f"#define as_{t}{n}(x) __builtin_astype((x), {t}{n})")
+    return "\n".join(lines)
+
+
+@dataclass
+class Verdict:
+    """The line of the first error (0: none), what it says, and of expressions the types, by line and column."""
+
+    line: int
+    message: str
+    types: dict[tuple[int, int], set[str]]
+
+
+@cache
+def _folder() -> Path:
+    folder = Path(mkdtemp())
+    (folder / "opencl-c-base.h").write_text(header())
+    return folder
+
+
+@cache
+def _index() -> cindex.Index:
+    return cindex.Index.create()
+
+
+def judged(
+    text: str, defines: dict[str, object] | None = None, types: bool = False
+) -> Verdict | None:
+    """What clang says of a text; None if it crashes on it."""
+    macros = [f"-D{name}={value}" for name, value in (defines or {}).items()]
+    macros += ["-D__OPENCL_VERSION__=300", "-D__opencl_c_named_address_space_builtins=1"]
+    arguments = ["-x", "cl", "-cl-std=CL1.2", "-Xclang", "-fdeclare-opencl-builtins", "-isystem", str(_folder()),
+                 "-target", "spir64", *macros]  # fmt: skip
+    try:
+        unit = _index().parse("k.cl", args=arguments, unsaved_files=[("k.cl", text)])
+    except cindex.TranslationUnitLoadError:
+        return None
+    errors = [d for d in unit.diagnostics if d.severity >= cindex.Diagnostic.Error]
+    if errors:
+        return Verdict(max(1, errors[0].location.line), errors[0].spelling, {})
+    found: dict[tuple[int, int], set[str]] = {}
+    if types:
+        _collect(unit.cursor, found)
+    return Verdict(0, "", found)
+
+
+def _collect(cursor: cindex.Cursor, found: dict[tuple[int, int], set[str]]) -> None:
+    for child in cursor.walk_preorder():
+        if child.kind.is_expression() and str(child.location.file) == "k.cl":
+            found.setdefault((child.location.line, child.location.column), set()).add(
+                plain(child.type)
+            )
+
+
+def plain(of: cindex.Type) -> str:
+    """A type as the simulator writes it."""
+    of = of.get_canonical()
+    kind = of.kind
+    if kind.name == "POINTER":
+        to = of.get_pointee()
+        space = next((s for s in ("global", "local", "constant") if f"__{s}" in _outer(to)), "")
+        shown = plain(to)
+        return (
+            f"{space} {shown}*".strip()
+            if "[" not in shown
+            else f"{space} {shown.replace('[', '(*)[', 1)}".strip()
+        )
+    if kind.name == "CONSTANTARRAY":
+        inner = plain(of.element_type)
+        head, _, tail = inner.partition("[")
+        return f"{head}[{of.element_count}]{'[' * bool(tail)}{tail}"
+    if kind.name in ("EXTVECTOR", "VECTOR"):
+        return f"{plain(of.element_type)}{of.element_count}"
+    words = re.sub(
+        r"\b(const|volatile|restrict|__private|__global|__local|__constant)\b", "", of.spelling
+    )
+    words = (
+        " ".join(words.split()).replace("signed char", "char")
+        if "unsigned" not in words
+        else " ".join(words.split())
+    )
+    return next((short for short, long in _UNSIGNED.items() if words == long), words)
+
+
+def _outer(of: cindex.Type) -> str:
+    """The words of a type that are about itself, and not about what it points to."""
+    while of.kind.name == "CONSTANTARRAY":
+        of = of.element_type
+    return of.spelling.rpartition("*")[2] if "*" in of.spelling else of.spelling

@@ -1,0 +1,295 @@
+"""OpenCL C 1.2 as the runtimes take it: values, refusals, findings, and what is not known."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from conftest import DEVICES
+from simt.cases import line_of
+from simt.constructs import CONSTRUCTS
+
+from gemmlab import simt
+
+TEMPLATE = """{before}
+__kernel __attribute__((reqd_work_group_size(8, 1, 1)))
+void construct(__global const float* x, __global const int* y, __global {type}* out)
+{{
+    const int g = get_global_id(0);
+    __local float l[8];
+    {type} r = 0;
+    {body}
+    out[g] = r;
+}}
+"""
+X, Y = np.arange(8, dtype=np.float32) + 0.5, np.arange(8, dtype=np.int32) - 3
+DTYPES = {"int": "i4", "long": "i8", "ulong": "u8", "float": "f4", "float4": "f4"}
+
+
+def written(case) -> str:
+    of, before, body, *_ = case
+    return TEMPLATE.format(type=of, before=before, body=body)
+
+
+def simulated(case, order: str = "lockstep") -> simt.Run:
+    out = simt.Empty(32 if case[0] == "float4" else 8, DTYPES[case[0]])
+    return simt.run(written(case), "construct", (8,), None, [X, Y, out], order=order)
+
+
+@pytest.mark.parametrize("case", CONSTRUCTS, ids=range(len(CONSTRUCTS)))
+def test_a_construct_has_the_value_that_runtimes_compute(case):
+    for order in ("lockstep", "warps"):
+        run = simulated(case, order)
+        assert run.ok, run.verdict
+        assert np.allclose(run.arrays["out"], case[3], rtol=1e-6, atol=0)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", DEVICES)
+def test_the_values_are_those_of_a_runtime(name):
+    import pyopencl as cl
+
+    device = DEVICES[name]
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    for case in CONSTRUCTS[:: 1 if device.kind == "CPU" else 8]:
+        out = np.zeros(32 if case[0] == "float4" else 8, DTYPES[case[0]])
+        buffers = [cl.Buffer(device.context, flags, hostbuf=v) for v in (X, Y, out)]
+        program = cl.Program(device.context, written(case)).build(options=["-cl-std=CL1.2"])
+        program.construct(device.queue, (8,), (8,), *buffers)
+        cl.enqueue_copy(device.queue, out, buffers[2])
+        assert np.allclose(out, case[3], rtol=1e-4, atol=0), case  # half_... are not exact
+
+
+#: What every compiler refuses: text before the kernel, statements (or None: the whole text stands before), and a part
+#: of the line in which the mistake is.
+REFUSED = [
+    ("", "if (g) {\n __local int t[4]; t[0] = 1; }", "__local int t"),
+    ("void f() {\n __local int t[4]; }", "f();", "__local int t"),
+    ("const int N = 4;", "r = N;", "const int N"),
+    ("int n = 4;", "r = n;", "int n = 4"),
+    ("", "x[g] = 1;", "x[g] = 1"),
+    ("", "const float4 v = (float4)(1);\n v.x = 2;", "v.x = 2"),
+    ("__constant int t[2] = {1, 2};", "t[0] = 1;", "t[0] = 1"),
+    ("", "static int s;", "static int"),
+    ("", "register int s = 1;", "register int"),
+    ("", "float2 v = (float2)(1) * 0.5;", "* 0.5"),
+    ("", "r = min(get_global_id(0), 4);", "min("),
+    ("", "r = sqrt(g);", "sqrt(g)"),
+    ("", "r = clamp(get_local_id(0), 0, 3);", "clamp("),
+    ("int f(int *p) { return *p; }", "r = f(y);", "f(y)"),
+    ("int f(int *p) { return *p; }", "r = f((int*)l);", "(int*)l"),
+    ("", "switch (g) { case 1: break;\n case 1: break; }", "case 1: break; }"),
+    ("", "float f = 1f;", "1f"),
+    ("", "r = 08;", "08"),
+    ("", "float f = 1; f += (float2)(1);", "f += "),
+    ("", "int4 v = (int4)(1); float4 w = v;", "float4 w"),
+    ("", "r = (float2)(1, 2) ? 1 : 2;", "? 1 : 2"),
+    ("", "int2 c = (int2)(1); float4 v = c ? (float4)(1) : (float4)(2);", "c ?"),
+    ("", "goto nowhere;", "nowhere"),
+    ("", "r = f2(3);", "f2(3)"),
+    ("", "r = g.x;", "g.x"),
+    ("", "int a[2]; a = 0;", "a = 0"),
+    ("", "float4 v; v.xx = (float2)(1);", "v.xx"),
+    ("", "float4 v; r = &v.x == 0;", "&v.x"),
+    ("", "3 = g;", "3 = g"),
+    ("", "if ((float4)(1)) r = 1;", "if ((float4"),
+    ("", "int r = 1; ", "int r = 1; "),
+    ("int f(int a) { return a; }\nint f(float a) { return 1; }", "r = f(1);", "f(float"),
+    ("int f(int a) { return; }", "r = f(1);", "return;"),
+    ("struct S { int a; };", "struct S s; r = s.b;", "s.b"),
+    ("", "struct T t;", "struct T t"),
+    ("#define F(a) a", "r = F(1, 2);", "F(1, 2)"),
+    ("#define P(a) +##a", "r = P(1);", "P(1)"),
+    ("#error no", "r = 1;", "#error"),
+    ("#if 1 +\n#endif", "r = 1;", "#if"),
+    ("", "__local int t = 3;", "__local int t"),
+    ("__kernel void k(size_t n) {}", "r = 1;", "size_t n"),
+    ("__kernel void k(int *p) {}", "r = 1;", "int *p"),
+    ("__kernel void k(__global int **p) {}", "r = 1;", "**p"),
+    ("__kernel int k() { return 1; }", "r = 1;", "__kernel int"),
+    ("", "r = *g;", "*g"),
+    ("", "r = as_short(1);", "as_short"),
+    ("", "r = convert_float2((float4)(1)).x;", "convert_float2"),
+    ("", "continue;", "continue"),
+    ("", "float f = 1 % 2.0f;", "2.0f"),
+    ("", "__global int *p = l;", "= l"),
+    ("", "const int c; r = 1;", None),
+    ("", "int n = g; int a[n];", "a[n]"),
+]
+
+
+@pytest.mark.parametrize("before, body, part", [c for c in REFUSED if c[2]])
+def test_what_every_compiler_refuses_is_refused(before, body, part):
+    source = written(("int", before, body))
+    with pytest.raises(simt.TextError) as caught:
+        simulated(("int", before, body))
+    assert caught.value.known, caught.value
+    assert caught.value.line == line_of(source, part), caught.value
+    assert "did you mean" not in caught.value.message or before.startswith("struct")
+
+
+#: Valid texts that the simulator cannot run: it says so, and where.
+UNKNOWN = [
+    (
+        "__kernel void k(read_only image2d_t i) {}\nint f(read_only image2d_t i) { return get_image_width(i); }",
+        "r = 1;",
+        None,
+    ),
+    ("", 'asm("nop");', "asm"),
+    ("struct B { int a : 3; };", "r = 1;", "a : 3"),
+    ("", "switch (g) { case 0: if (r) {\n case 1: r = 2; } }", "case 1"),
+    ("typedef int (*F)(int);", "r = 1;", "(*F)"),
+]
+
+
+@pytest.mark.parametrize("before, body, part", UNKNOWN)
+def test_what_is_not_known_is_said(before, body, part):
+    case = ("int", before, body)
+    if part is None:  # it stands in a function that nobody calls
+        assert simulated(case).ok
+        return
+    with pytest.raises(simt.TextError) as caught:
+        simulated(case)
+    assert not caught.value.known and "not known to this simulator" in caught.value.message
+    assert caught.value.line == line_of(written(case), part)
+
+
+#: Undefined behaviour that compilers take: statements, a part of the line, the kind and a part of the message.
+FOUND = [
+    (
+        "float4 v; v.x = 1; v.y = 2; v.z = 3;\n r = v.x + v.w;",
+        "v.x + v.w",
+        "uninitialised",
+        "v.w is read",
+    ),
+    ("float4 s; s.x = 0; s.y = 0; s.z = 0;\n s += 1;", "s += 1", "uninitialised", "s.w is read"),
+    ("float4 v; if (g > 2) v.x = 1;\n r = v.x;", "r = v.x", "uninitialised", "v.x is read"),
+    (
+        "float4 a[2]; a[0].x = 1; a[1] = (float4)(0);\n r = a[0].y;",
+        "r = a[0]",
+        "uninitialised",
+        "before it has a value",
+    ),
+    (
+        "struct { int a, b; } s; s.a = 1;\n r = s.b;",
+        "r = s.b",
+        "uninitialised",
+        "before it has a value",
+    ),
+    (
+        "__local int c; if (g == 0) c = 0; barrier(CLK_LOCAL_MEM_FENCE); atomic_inc(&c);\n r = c;",
+        "r = c;",
+        "race",
+        "without an atomic function",
+    ),
+    (
+        "l[g] = 1; barrier(CLK_GLOBAL_MEM_FENCE);\n r = l[7 - g];",
+        "r = l[",
+        "race",
+        "has no CLK_LOCAL_MEM_FENCE",
+    ),
+    ("l[g] = 1;\n r = l[7 - g];", "r = l[", "race", "no barrier between"),
+    ("int4 q = (int4)(8)\n / (int4)(g);", "/ (int4)", "division by zero", "divides by zero"),
+    ("r = (uint)(-1.0f\n - g);", "- g);", "overflow", "uint has no such number"),
+    ("float4 v = (float4)(1);\n r = v[g];", "r = v[g]", None, ""),
+    ("for (int i = 0;\n i < 10000; i++) r += i & 1;", "for (int i", "stopped", "was stopped"),
+    (
+        "event_t e = async_work_group_copy(l, x, 8, 0);\n r = l[7 - g]; wait_group_events(1, &e);",
+        "r = l[",
+        "race",
+        "no barrier between",
+    ),
+    (
+        "int f = g; if (g < 3)\n barrier(CLK_LOCAL_MEM_FENCE);",
+        "barrier",
+        "divergent barrier",
+        "3 of the 8",
+    ),
+]
+
+
+@pytest.mark.parametrize("body, part, kind, words", FOUND)
+def test_undefined_behaviour_is_found(body, part, kind, words):
+    case = ("int", "", body)
+    run = simulated(case)
+    if kind is None:
+        return
+    assert run.findings and run.findings[0].kind == kind, run.verdict
+    assert words in run.findings[0].message
+    assert run.findings[0].line == line_of(written(case), part), run.verdict
+
+
+#: Right kernels that may not be accused.
+RIGHT = [
+    "float4 acc[2]; acc[0].x = 0; acc[0].y = 0; acc[0].z = 0; acc[0].w = 0; r = acc[0].x + acc[0].w;",
+    "__local float4 t[8]; t[g].x = 1; t[g].y = 2; barrier(CLK_LOCAL_MEM_FENCE); r = t[7 - g].y;",
+    "__local float4 t[2]; if (g < 4) ((__local float*)t)[g] = g; else t[1].x = 1; "
+    "barrier(CLK_LOCAL_MEM_FENCE); r = t[0].w;",
+    "float4 v; v.x = g; v.y = 1; r = v.x + v.y;",
+    "float4 v; if (g & 1) v.x = 1; else v.x = 2; r = v.x;",
+    "l[g] = 1; barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE); r = l[7 - g];",
+    "__local int c; if (g == 0) c = 0; barrier(CLK_LOCAL_MEM_FENCE); atomic_inc(&c); "
+    "barrier(CLK_LOCAL_MEM_FENCE); r = c;",
+    "struct { int a, b; } s, t; s.a = 1; t = s; r = t.a;",
+]
+
+
+@pytest.mark.parametrize("body", RIGHT)
+def test_a_right_kernel_is_not_accused(body):
+    assert simulated(("int", "", body)).ok, simulated(("int", "", body)).verdict
+
+
+@pytest.mark.parametrize("form, args, expected", [
+    ("%d|%5d|%-5d|%05d|%+d|%x|%#X|%o|%u|%c|%%|%i", "1, 2, 3, 4, 5, -1, 255, 8, -1, 'a', -7",
+     "1|    2|3    |00004|+5|ffffffff|0XFF|10|4294967295|a|%|-7"),
+    ("%f|%.2f|%8.3e|%g|%s|%5s|%G|%.0f", '1.5f, 2.0f, 3.25, 0.1f, "x", "y", 1e10, 2.5f',
+     "1.500000|2.00|3.250e+00|0.1|x|    y|1E+10|2"),
+    ("%v4hlf|%v2d|%v4hhu|%ld|%5.1f", "(float4)(1, 2, 3, 4), (int2)(1, -2), (uchar4)(200), -5L, INFINITY",
+     "1.000000,2.000000,3.000000,4.000000|1,-2|200,200,200,200|-5|  inf"),
+    ("\xfc%3.3d", "7", "\xfc007"),
+])  # fmt: skip
+def test_printf_prints_as_c_does(form, args, expected):
+    run = simulated(("int", "", f'if (g == 0) printf("{form}", {args});'))
+    assert run.printed == [expected]
+
+
+@pytest.mark.parametrize("source", ["", "// only a comment", "\n\n"])
+def test_an_empty_text_is_no_kernel(source):
+    with pytest.raises(simt.TextError, match="no __kernel"):
+        simt.simulate(2, source=source)
+
+
+DOUBLING = "\n".join(["#define A0 +1", *(f"#define A{i} A{i - 1} A{i - 1}" for i in range(1, 40))])
+
+
+@pytest.mark.parametrize("body, message", [
+    ("float a[1000000]; a[0] = 1; r = a[0];", None),
+    ("__local float a[1000000000]; a[0] = 1;", None),
+    ("r = 0 A39;", "more than 1,000,000 words"),
+    ('printf("%1000000000d", 1);', ""),
+])  # fmt: skip
+def test_nothing_takes_all_memory(body, message):
+    case = ("int", DOUBLING, body)
+    if message is None:
+        with pytest.raises(MemoryError):
+            simt.run(written(case), None, (800,), None, [X, Y, simt.Empty(800, "i4")])
+    elif message:
+        with pytest.raises(simt.TextError, match=message):
+            simulated(case)
+    else:
+        assert len(simulated(case).printed[0]) == 10_000
+
+
+def test_straight_code_keeps_to_its_time():
+    body = "x = x * 3u + 1u;" * 20_000
+    source = f"__kernel void f(__global uint* o) {{ uint x = get_global_id(0); {body} o[get_global_id(0)] = x; }}"
+    kernel = "__kernel void gemm(int M, int N, int K, __global float* A, __global float* B, __global float* C)"
+    start = time.thread_time()
+    with pytest.raises(TimeoutError):
+        simt.simulate(
+            1,
+            source=source.replace("__kernel void f(__global uint* o)", kernel).replace("o[", "C["),
+            seconds=0.5,
+        )
+    assert time.thread_time() - start < 3
