@@ -13,7 +13,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from .caches import clear_caches
-from .catalog import ParameterError, catalog  # light, and eager: the dict must win over the room's name
+
+# light, and eager: the dict must win over the room's name
+from .catalog import ParameterError, catalog
 from .version import __version__
 
 #: Where each public name lives.
@@ -81,7 +83,9 @@ def __getattr__(name: str):
 
 
 def load_ipython_extension(shell) -> None:
-    """`%load_ext gemmlab` brings `%%gemm`, a cell that is a kernel, and starts the process in which kernels run."""
+    """`%load_ext gemmlab` brings `%%gemm`, a cell that is a kernel, and starts the process in which
+    kernels run.
+    """
     import_module(".worker.client", __name__).worker().warm()
     shell.register_magics(import_module(".widgets.magic", __name__).GemmMagics)
 

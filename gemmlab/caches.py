@@ -1,4 +1,6 @@
-"""Everything that the package remembers between calls is remembered here: bounded, and cleared by one call."""
+"""Everything that the package remembers between calls is remembered here: bounded, and cleared by
+one call.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ _clear: list[Callable[[], None]] = []
 
 
 def cached(size: int) -> Callable[[_F], _F]:
-    """A decorator: remember the results of the last `size` different calls (see `functools.lru_cache`)."""
+    """A decorator: remember the results of the last `size` different calls (see
+    `functools.lru_cache`).
+    """
 
     def remember(function: _F) -> _F:
         cache = lru_cache(maxsize=size)(function)
@@ -32,13 +36,16 @@ def on_clear(action: Callable[[], None]) -> None:
 
 
 def clear_caches() -> None:
-    """Forget everything that was remembered: compiled kernels, measured peaks, files read, pools of device memory."""
+    """Forget everything that was remembered: compiled kernels, measured peaks, files read, pools of
+    device memory.
+    """
     for action in _clear:
         action()
 
 
 class Notes:
-    """Entries that the next session finds: a file of JSON in the user's cache folder, which `clear_caches` removes.
+    """Entries that the next session finds: a file of JSON in the user's cache folder, which
+    `clear_caches` removes.
 
     Attributes:
         name: the file's name.
@@ -63,8 +70,9 @@ class Notes:
         return {}
 
     def write(self, key: str, entry: Any) -> None:
-        """Add an entry. The file is replaced as a whole, so that nobody reads half of it; without a folder to write to,
-        nothing is kept."""
+        """Add an entry. The file is replaced as a whole, so that nobody reads half of it; without a
+        folder to write to, nothing is kept.
+        """
         with suppress(OSError):
             self.file.parent.mkdir(parents=True, exist_ok=True)
             handle, made = tempfile.mkstemp(dir=self.file.parent, suffix=".json")

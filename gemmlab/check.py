@@ -10,7 +10,8 @@ import numpy as np
 EPS = float(np.finfo(np.float32).eps)  # 2^-23
 TINY = 2.0**-126  # the smallest normal float32
 
-#: Largest K of the exact check: products of entries +-1 and +-3 are at most 9, and 9 K must stay below 2^24.
+#: Largest K of the exact check: products of entries +-1 and +-3 are at most 9, and 9 K must stay
+#: below 2^24.
 EXACT_K = (2**24 - 1) // 9
 #: The same for complex entries, whose products have parts of at most 3 * 3 + 2 * 2 = 13.
 EXACT_K_COMPLEX = (2**24 - 1) // 13
@@ -25,7 +26,8 @@ class Verdict:
         error: largest absolute error (infinite if an element is NaN).
         bound: the largest error allowed at the element with that error (0 for the exact check).
         wrong: how many elements are wrong.
-        first: the first wrong element in column-major order as (row, column, got, expected), or None.
+        first: the first wrong element in column-major order as (row, column, got, expected), or
+            None.
     """
 
     ok: bool
@@ -36,22 +38,28 @@ class Verdict:
 
     def __str__(self) -> str:
         if self.ok:
-            return "right: every element exact" if self.bound == 0 else f"right: error {self.error:.1e}"
+            return (
+                "right: every element exact"
+                if self.bound == 0
+                else f"right: error {self.error:.1e}"
+            )
         assert self.first is not None
         i, j, got, want = self.first
         extent = "1 element is" if self.wrong == 1 else f"{self.wrong:,} elements are"
         return f"wrong: {extent} off; the first is C[{i}, {j}] = {got:g}, expected {want:g}"
 
 
-def exact_inputs(m: int, n: int, k: int, seed: int = 0, dtype=np.float32) -> tuple[np.ndarray, np.ndarray]:
+def exact_inputs(
+    m: int, n: int, k: int, seed: int = 0, dtype=np.float32
+) -> tuple[np.ndarray, np.ndarray]:
     """A (m x k) and B (k x n) of `dtype`, column-major, entries drawn from -3, -1, 1, 3.
 
-    All entries are odd, so every product is odd: a single product that is dropped or added twice changes the parity
-    of its sum, and always shows. Every partial sum stays below 2^24, where float32 holds all integers, so no order of
-    summation makes a rounding error.
+    All entries are odd, so every product is odd: a single product that is dropped or added twice
+    changes the parity of its sum, and always shows. Every partial sum stays below 2^24, where
+    float32 holds all integers, so no order of summation makes a rounding error.
 
-    Complex entries are Gaussian integers: such a real part, and an imaginary part of -2, 0 or 2. The real part of a
-    product is odd again, and conjugating an operand changes what comes out.
+    Complex entries are Gaussian integers: such a real part, and an imaginary part of -2, 0 or 2.
+    The real part of a product is odd again, and conjugating an operand changes what comes out.
 
     Raises:
         ValueError: if k is larger than `EXACT_K`, or for complex types `EXACT_K_COMPLEX`.
@@ -71,7 +79,8 @@ def exact_inputs(m: int, n: int, k: int, seed: int = 0, dtype=np.float32) -> tup
 def random_inputs(
     m: int, n: int, k: int, seed: int = 0, kind: str = "uniform", dtype=np.float32
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A (m x k) and B (k x n) of `dtype`, column-major, "uniform" in [-1, 1) or standard "normal", in each part.
+    """A (m x k) and B (k x n) of `dtype`, column-major, "uniform" in [-1, 1) or standard "normal",
+    in each part.
 
     Raises:
         ValueError: for another kind.
@@ -87,7 +96,11 @@ def random_inputs(
         return rng.standard_normal(shape, dtype=real)
 
     def in_parts(rng, shape):
-        return (draw(rng, shape) + 1j * draw(rng, shape)).astype(dtype) if dtype.kind == "c" else draw(rng, shape)
+        return (
+            (draw(rng, shape) + 1j * draw(rng, shape)).astype(dtype)
+            if dtype.kind == "c"
+            else draw(rng, shape)
+        )
 
     return _draw(in_parts, m, n, k, seed)
 
@@ -100,17 +113,20 @@ def _draw(draw, m, n, k, seed):
 def exact(c: np.ndarray, a: np.ndarray, b: np.ndarray) -> Verdict:
     """Check C (m x n) against A B bit for bit, where A and B come from `exact_inputs`.
 
-    NumPy computes the reference in the type of the operands, which with these inputs is exact as well.
+    NumPy computes the reference in the type of the operands, which with these inputs is exact as
+    well.
     """
     return compare(c, a @ b, 0.0)
 
 
-def exact_large(c: np.ndarray, a: np.ndarray, b: np.ndarray, rounds: int = 3, seed: int = 0) -> bool:
+def exact_large(
+    c: np.ndarray, a: np.ndarray, b: np.ndarray, rounds: int = 3, seed: int = 0
+) -> bool:
     """Check C x = A (B x) exactly for random integer vectors x, in float64 (Freivalds' check).
 
-    This is for products whose reference would take too long to compute. A wrong C passes one round with a probability
-    of at most 1/1024: if an entry of C is wrong in some column, then of the 1024 values that x may have there at most
-    one hides it.
+    This is for products whose reference would take too long to compute. A wrong C passes one round
+    with a probability of at most 1/1024: if an entry of C is wrong in some column, then of the 1024
+    values that x may have there at most one hides it.
     """
     rng = np.random.default_rng(seed)
     for _ in range(rounds):
@@ -127,19 +143,24 @@ def _times(matrix: np.ndarray, x: np.ndarray, rows: int = 1024) -> np.ndarray:
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def bound(a: np.ndarray, b: np.ndarray, arbitrary: bool = False, product: float = 0.0) -> np.ndarray:
-    """How far each element of a product in the operands' type may be from the true one: m x n, float64.
+def bound(
+    a: np.ndarray, b: np.ndarray, arbitrary: bool = False, product: float = 0.0
+) -> np.ndarray:
+    """How far each element of a product in the operands' type may be from the true one: m x n,
+    float64.
 
-    For k terms in any order, ``k eps (|A| @ |B|) + k tiny`` always holds to first order (Higham, Accuracy and
-    Stability of Numerical Algorithms, section 3.5), with eps = 2^-23 and tiny = 2^-126 for float32. For independent
-    random data the rounding errors mostly cancel, and ``2 sqrt(k) eps`` suffices instead of ``k eps``. Each part of a
-    complex element is a sum of 2 k real products, and the errors of both parts add up like the legs of a right
-    triangle: hence 2 k for k, and a factor of sqrt(2).
+    For k terms in any order, ``k eps (|A| @ |B|) + k tiny`` always holds to first order (Higham,
+    Accuracy and Stability of Numerical Algorithms, section 3.5), with eps = 2^-23 and tiny = 2^-126
+    for float32. For independent random data the rounding errors mostly cancel, and
+    ``2 sqrt(k) eps`` suffices instead of ``k eps``. Each part of a complex element is a sum of 2 k
+    real products, and the errors of both parts add up like the legs of a right triangle: hence 2 k
+    for k, and a factor of sqrt(2).
 
     Args:
         a, b: m x k and k x n, of the same type.
         arbitrary: use the bound that makes no assumption about the data.
-        product: an additional relative error that each product of two floats may have (on tensor cores).
+        product: an additional relative error that each product of two floats may have (on tensor
+            cores).
     """
     limits, gaussian = np.finfo(a.dtype), a.dtype.kind == "c"
     k = a.shape[1] * (2 if gaussian else 1)
@@ -149,12 +170,15 @@ def bound(a: np.ndarray, b: np.ndarray, arbitrary: bool = False, product: float 
 
 
 def accuracy(c: np.ndarray, a: np.ndarray, b: np.ndarray, arbitrary: bool = False) -> Verdict:
-    """Check each element of C (m x n) against the product of A (m x k) and B (k x n) in a wider type, within `bound`.
+    """Check each element of C (m x n) against the product of A (m x k) and B (k x n) in a wider
+    type, within `bound`.
 
-    The wider type of float32 is float64, of float64 NumPy's longdouble (no wider on some machines), and likewise for
-    complex types.
+    The wider type of float32 is float64, of float64 NumPy's longdouble (no wider on some machines),
+    and likewise for complex types.
     """
-    wider = np.result_type(a.dtype, np.float64 if a.dtype in (np.float32, np.complex64) else np.longdouble)
+    wider = np.result_type(
+        a.dtype, np.float64 if a.dtype in (np.float32, np.complex64) else np.longdouble
+    )
     return compare(c, a.astype(wider) @ b.astype(wider), bound(a, b, arbitrary))
 
 
@@ -180,4 +204,6 @@ def compare(c: np.ndarray, expected: np.ndarray, allowed) -> Verdict:
     if not count:
         return Verdict(True, error, where, 0, None)
     j, i = np.argwhere(wrong.T)[0]
-    return Verdict(False, error, where, count, (int(i), int(j), c[i, j].item(), expected[i, j].item()))
+    return Verdict(
+        False, error, where, count, (int(i), int(j), c[i, j].item(), expected[i, j].item())
+    )

@@ -1,4 +1,6 @@
-"""The commands: `python -m gemmlab doctor | bench | model | verify | worker`; others are in tools/."""
+"""The commands: `python -m gemmlab doctor | bench | model | verify | worker`; others are in
+tools/.
+"""
 
 from __future__ import annotations
 
@@ -72,80 +74,141 @@ def _range(text: str, such_as: str) -> range:
         found = range(count(first), count(last or first) + 1, count(step or "1"))
         if found:
             return found
-    raise argparse.ArgumentTypeError(f"{text!r} is no positive whole number and no range of them; give {such_as}")
+    raise argparse.ArgumentTypeError(
+        f"{text!r} is no positive whole number and no range of them; give {such_as}"
+    )
 
 
 def kernel_numbers(text: str, also: tuple[str, ...] = ()) -> list:
     """Such as 1-3,10,warp_tiling; and the words in `also`."""
     numbers: list = []
     for part in text.split(","):
-        numbers += [part] if part in (*catalog, *also) else _range(part, "kernels such as 1-3,10,warp_tiling")
+        numbers += (
+            [part]
+            if part in (*catalog, *also)
+            else _range(part, "kernels such as 1-3,10,warp_tiling")
+        )
     unknown = [n for n in numbers if n not in (*catalog, *also)]
     if unknown:
-        raise argparse.ArgumentTypeError(f"there is no kernel {unknown[0]}; there are {', '.join(map(str, catalog))}")
+        raise argparse.ArgumentTypeError(
+            f"there is no kernel {unknown[0]}; there are {', '.join(map(str, catalog))}"
+        )
     return numbers
 
 
 def size_list(text: str) -> list:
-    """Such as 256,512, or 1000-1100:7 for a range with a step; 64x8192x8192 for M, N and K that differ."""
+    """Such as 256,512, or 1000-1100:7 for a range with a step; 64x8192x8192 for M, N and K that
+    differ.
+    """
     sizes: list = []
     for part in text.split(","):
         sides = part.split("x")
         if len(sides) not in (1, 3):
-            raise argparse.ArgumentTypeError(f"{part!r} is no size; give M, N and K as in 64x8192x1024, or one number")
-        sizes += [tuple(map(count, sides))] if len(sides) == 3 else _range(part, "sizes such as 256,512,1000-1100:7")
+            raise argparse.ArgumentTypeError(
+                f"{part!r} is no size; give M, N and K as in 64x8192x1024, or one number"
+            )
+        sizes += (
+            [tuple(map(count, sides))]
+            if len(sides) == 3
+            else _range(part, "sizes such as 256,512,1000-1100:7")
+        )
     return sizes
 
 
 def settings(text: str) -> dict[str, int]:
     """Such as TS=32,WPT=8."""
     try:
-        return {name.strip(): int(value) for name, _, value in (part.partition("=") for part in text.split(","))}
+        return {
+            name.strip(): int(value)
+            for name, _, value in (part.partition("=") for part in text.split(","))
+        }
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} are no settings; give them as in TS=32,WPT=8") from None
+        raise argparse.ArgumentTypeError(
+            f"{text!r} are no settings; give them as in TS=32,WPT=8"
+        ) from None
 
 
 def _bench_options(parser) -> None:
     words = "such as 1-3,warp_tiling,auto (default: all)"
-    parser.add_argument("--kernels", type=partial(kernel_numbers, also=("auto",)), default=list(catalog), help=words)
+    parser.add_argument(
+        "--kernels", type=partial(kernel_numbers, also=("auto",)), default=list(catalog), help=words
+    )
     words = "such as 256,512,64x8192x1024 (M x N x K of the column-major product)"
     parser.add_argument("--sizes", type=size_list, default=[256, 512], help=words)
-    parser.add_argument("--params", type=settings, default={}, help="such as TS=32,WPT=8, for kernels that have them")
+    parser.add_argument(
+        "--params",
+        type=settings,
+        default={},
+        help="such as TS=32,WPT=8, for kernels that have them",
+    )
     strategies, precisions = ["pad", "guard", "shift", "auto"], ["float32", "tf32", "tf32x3"]
-    parser.add_argument("--edges", choices=strategies, help="what 'auto' does where tiles do not fit")
+    parser.add_argument(
+        "--edges", choices=strategies, help="what 'auto' does where tiles do not fit"
+    )
     parser.add_argument("--precision", choices=precisions, help="how 'auto' multiplies floats")
-    parser.add_argument("--device", help="an index or part of a name (default: the preferred device)")
+    parser.add_argument(
+        "--device", help="an index or part of a name (default: the preferred device)"
+    )
     parser.add_argument("--repeats", type=count, help="timed runs (default: as many as fit 80 ms)")
     parser.add_argument("--json", metavar="FILE", help="write the results to FILE")
     parser.add_argument("--title", help="with --json: a short name of the device for charts")
 
 
 def _model_options(parser) -> None:
-    parser.add_argument("--chip", default="H200", choices=["H200", "K40m"], help="whose records (default: H200)")
-    parser.add_argument("--kernel", type=key, choices=list(catalog), help="all ceilings of this kernel, in sentences")
+    parser.add_argument(
+        "--chip", default="H200", choices=["H200", "K40m"], help="whose records (default: H200)"
+    )
+    parser.add_argument(
+        "--kernel",
+        type=key,
+        choices=list(catalog),
+        help="all ceilings of this kernel, in sentences",
+    )
 
 
 def _verify_options(parser) -> None:
-    parser.add_argument("--device", help="an index or part of a name (default: every device, one after the other)")
-    parser.add_argument("--full", action="store_true", help="everything instead of a sample, and all tests")
+    parser.add_argument(
+        "--device", help="an index or part of a name (default: every device, one after the other)"
+    )
+    parser.add_argument(
+        "--full", action="store_true", help="everything instead of a sample, and all tests"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
 
 
 def _worker_options(parser) -> None:
     parser.add_argument("scheduler", metavar="ADDRESS:PORT", help="where Dask's scheduler listens")
-    words = "an index or part of a name, repeated for several (default: all graphics processors, or the preferred one)"
+    words = (
+        "an index or part of a name, repeated for several (default: all graphics processors, or "
+        "the preferred one)"
+    )
     parser.add_argument("--device", action="append", help=words)
-    parser.add_argument("--memory-gib", type=amount, help="of the host's memory for each worker (default: equal parts)")
-    words = "address of this machine to listen on, for a scheduler on another one (default: loopback alone)"
+    parser.add_argument(
+        "--memory-gib",
+        type=amount,
+        help="of the host's memory for each worker (default: equal parts)",
+    )
+    words = (
+        "address of this machine to listen on, for a scheduler on another one (default: loopback "
+        "alone)"
+    )
     parser.add_argument("--host", help=words)
     encryption = parser.add_argument_group("TLS, with files in PEM format, as of `dask worker`")
-    encryption.add_argument("--tls-ca-file", type=file, metavar="FILE", help="certificate of the authority")
-    encryption.add_argument("--tls-cert", type=file, metavar="FILE", help="certificate of this worker")
-    encryption.add_argument("--tls-key", type=file, metavar="FILE", help="its key (default: it is in --tls-cert)")
+    encryption.add_argument(
+        "--tls-ca-file", type=file, metavar="FILE", help="certificate of the authority"
+    )
+    encryption.add_argument(
+        "--tls-cert", type=file, metavar="FILE", help="certificate of this worker"
+    )
+    encryption.add_argument(
+        "--tls-key", type=file, metavar="FILE", help="its key (default: it is in --tls-cert)"
+    )
 
 
 def run_doctor(given: Arguments) -> int:
-    """Say which devices there are, try each of them, and explain what is missing, with the command to type."""
+    """Say which devices there are, try each of them, and explain what is missing, with the command
+    to type.
+    """
     import pyopencl as cl
 
     from . import check
@@ -161,14 +224,19 @@ def run_doctor(given: Arguments) -> int:
         except Exception as error:  # a device that fails must not hide the others
             verdict = f"{type(error).__name__}: {error}"
         works += verdict.startswith("right")
-        print(f"device {d.index}: {d}, {d.units} compute units, {d.version}\n  a 65 x 33 x 129 product: {verdict}")
+        print(
+            f"device {d.index}: {d}, {d.units} compute units, {d.version}\n  a 65 x 33 x 129 "
+            f"product: {verdict}"
+        )
     for listed in devices.listed():
         if devices.trouble(listed):
             print(f"not used: {listed.name.strip()}: {devices.trouble(listed)}")
     for finding in doctor.findings():
         print(f"\n{finding}")
     if works:
-        print(f"The default is {devices.default_device()}; GEMMLAB_DEVICE or device= chooses another.")
+        print(
+            f"The default is {devices.default_device()}; GEMMLAB_DEVICE or device= chooses another."
+        )
         return 0
     print(doctor.NO_DEVICE)
     return 1
@@ -182,10 +250,16 @@ def run_bench(given: Arguments) -> int:
     device = find_device(given.device)
     unused = [f"--{name}" for name in ("edges", "precision") if getattr(given, name)]
     if unused and "auto" not in given.kernels:
-        raise ValueError(f"{unused[0]} says what 'auto' chooses from, but --kernels does not contain 'auto'")
-    names = {name for kernel in given.kernels if kernel != "auto" for name in catalog[kernel].defaults}
+        raise ValueError(
+            f"{unused[0]} says what 'auto' chooses from, but --kernels does not contain 'auto'"
+        )
+    names = {
+        name for kernel in given.kernels if kernel != "auto" for name in catalog[kernel].defaults
+    }
     if unknown := [name for name in given.params if name not in names]:
-        raise ValueError(f"--params has {unknown[0]}, which is a parameter of none of these kernels")
+        raise ValueError(
+            f"--params has {unknown[0]}, which is a parameter of none of these kernels"
+        )
     if given.title is not None and not given.json:
         raise ValueError("--title is for the record; give --json FILE, too")
     named: list = []
@@ -209,11 +283,17 @@ def _measured(given: Arguments, device, kernel, size):
 
     sizes = selection.dimensions(size)
     if kernel == "auto":
-        kernel, found = choice.choose(device, sizes, given.edges or "auto", given.precision or "float32")
+        kernel, found = choice.choose(
+            device, sizes, given.edges or "auto", given.precision or "float32"
+        )
         params = dict(found)
     else:
-        params = {name: value for name, value in given.params.items() if name in catalog[kernel].defaults}
-    return timing.measure(kernel, *sizes, params=params or None, device=device, repeats=given.repeats)
+        params = {
+            name: value for name, value in given.params.items() if name in catalog[kernel].defaults
+        }
+    return timing.measure(
+        kernel, *sizes, params=params or None, device=device, repeats=given.repeats
+    )
 
 
 def run_model(given: Arguments) -> int:
@@ -236,7 +316,9 @@ def run_verify(given: Arguments) -> int:
 
 
 def run_worker(given: Arguments) -> int:
-    """Multiply for a Dask scheduler: a worker process per device of this machine, until the scheduler ends."""
+    """Multiply for a Dask scheduler: a worker process per device of this machine, until the
+    scheduler ends.
+    """
     from .distributed import workers
 
     memory_bytes = given.memory_gib and given.memory_gib * 2**30
@@ -251,14 +333,18 @@ def run_worker(given: Arguments) -> int:
 
 
 def _interrupt(*_) -> None:
-    """End as Ctrl-C does, which removes temporary files; once, because some programs send a signal twice."""
+    """End as Ctrl-C does, which removes temporary files; once, because some programs send a signal
+    twice.
+    """
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 def _command() -> str:
     """What was typed, files by their names only."""
-    return "python -m gemmlab " + " ".join(word if "/" not in word else Path(word).name for word in sys.argv[1:])
+    return "python -m gemmlab " + " ".join(
+        word if "/" not in word else Path(word).name for word in sys.argv[1:]
+    )
 
 
 #: Each command: what it takes, and what it does.

@@ -1,8 +1,10 @@
-"""Build the notebooks from their texts: run every cell from top to bottom, and store outputs but no widget state.
+"""Build the notebooks from their texts: run every cell from top to bottom, and store outputs but no
+widget state.
 
 python notebooks/rebuild.py [CHAPTER ...]     such as 03 or 03_work_per_thread; all by default
 
-The text of a chapter, `text/NN_name.md`, is what one edits and reviews; jupytext turns it into a notebook.
+The text of a chapter, `text/NN_name.md`, is what one edits and reviews; jupytext turns it into a
+notebook.
 """
 
 from __future__ import annotations
@@ -31,19 +33,23 @@ def from_text(path: Path) -> nbformat.NotebookNode:
     book.metadata = nbformat.from_dict(METADATA)
     book.nbformat, book.nbformat_minor = 4, 5
     for number, cell in enumerate(book.cells):
-        cell["id"] = f"cell-{number:02d}"  # the same at every build, so that differences are those of the chapter
+        # the same at every build, so that differences are those of the chapter
+        cell["id"] = f"cell-{number:02d}"
     return book
 
 
 def to_text(path: Path) -> str:
     """The text of a notebook: for one that was edited in JupyterLab."""
     book = nbformat.read(path, 4)
-    return jupytext.writes(book, fmt="md").split("---\n", 2)[2].lstrip()  # without the header, which names versions
+    # without the header, which names versions
+    return jupytext.writes(book, fmt="md").split("---\n", 2)[2].lstrip()
 
 
 def rebuild(text: Path) -> None:
     book, start = from_text(text), time.monotonic()
-    client = NotebookClient(book, timeout=300, store_widget_state=False, resources={"metadata": {"path": HERE}})
+    client = NotebookClient(
+        book, timeout=300, store_widget_state=False, resources={"metadata": {"path": HERE}}
+    )
     with tempfile.TemporaryDirectory() as empty:  # what is stored shows nobody's own progress
         client.execute(env={**os.environ, "GEMMLAB_DATA": empty})
     for cell in book.cells:
@@ -51,12 +57,19 @@ def rebuild(text: Path) -> None:
     book.metadata = nbformat.from_dict(METADATA)
     path = HERE / f"{text.stem}.ipynb"
     nbformat.write(book, path)
-    print(f"{path.name}: {time.monotonic() - start:.1f} s, {path.stat().st_size // 1000} kB", flush=True)
+    print(
+        f"{path.name}: {time.monotonic() - start:.1f} s, {path.stat().st_size // 1000} kB",
+        flush=True,
+    )
 
 
 def texts(names: list[str]) -> list[Path]:
     """The texts of the chapters that begin with these names, or all."""
-    found = [path for path in sorted(TEXTS.glob("[0-9]*.md")) if not names or path.stem.startswith(tuple(names))]
+    found = [
+        path
+        for path in sorted(TEXTS.glob("[0-9]*.md"))
+        if not names or path.stem.startswith(tuple(names))
+    ]
     if not found:
         raise SystemExit(f"no text in {TEXTS} begins with {' or '.join(names)}")
     return found

@@ -1,4 +1,6 @@
-"""What the tests share: devices, skips that fail in CI, and which tests `make test` leaves to `make test-all`."""
+"""What the tests share: devices, skips that fail in CI, and which tests `make test` leaves to
+`make test-all`.
+"""
 
 import contextlib
 import os
@@ -14,9 +16,11 @@ from gemmlab.generate import choice
 from gemmlab.opencl.devices import devices
 from gemmlab.worker import client
 
-#: In CI nothing may be skipped for what a machine lacks: GEMMLAB_NO_SKIP=1 turns such a skip into a failure.
+#: In CI nothing may be skipped for what a machine lacks: GEMMLAB_NO_SKIP=1 turns such a skip into a
+#: failure.
 NO_SKIP = os.environ.get("GEMMLAB_NO_SKIP") == "1"
-#: Everything instead of a seeded sample: GEMMLAB_FULL=1, as `python -m gemmlab verify --full` sets it.
+#: Everything instead of a seeded sample: GEMMLAB_FULL=1, as `python -m gemmlab verify --full` sets
+#: it.
 FULL = os.environ.get("GEMMLAB_FULL") == "1"
 
 DEVICES = {f"{d.index}-{d.platform.split()[0]}": d for d in devices()}
@@ -45,7 +49,8 @@ SYSTEM = (
     "test_every_combination",  # compiles each kernel of the family
     "test_every_large_gap_says",  # counts all kernels in the simulator
     "test_kernels_of_warps_serve",  # compiles large kernels, four for a split
-    "test_no_recorded_rate_is_above_its_ceiling",  # runs each kernel in the simulator at many settings
+    # runs each kernel in the simulator at many settings
+    "test_no_recorded_rate_is_above_its_ceiling",
     "test_rungs_are_the_numbered_kernels",  # the same, as do the README's tables
     "test_the_readme_s_tables_are_those_of_the_records_and_texts",
     "test_verify_passes",
@@ -81,9 +86,10 @@ SAMPLED = {
 }
 
 
-#: Tests whose subject is not what a compiler makes of a kernel: calls, layouts, memory, errors, and kernels that are
-#: wrong on purpose, all of small products. Optimising takes compilers most of the time of these tests, so here they do
-#: without, unless a test is marked as `optimised`. Whether kernels are right as users compile them is for the others.
+#: Tests whose subject is not what a compiler makes of a kernel: calls, layouts, memory, errors, and
+#: kernels that are wrong on purpose, all of small products. Optimising takes compilers most of the
+#: time of these tests, so here they do without, unless a test is marked as `optimised`. Whether
+#: kernels are right as users compile them is for the others.
 UNOPTIMISED = (
     "blas/test_calls.py",
     "blas/test_errors.py",
@@ -107,8 +113,14 @@ _BUILD_OPTIONS = os.environ.get("PYOPENCL_BUILD_OPTIONS", "")
 
 
 def is_optimised(item) -> bool:
-    """Whether compilers optimise for a test: always in full runs, and where there is a GPU; else as listed above."""
-    if FULL or any(d.kind != "CPU" for d in DEVICES.values()) or item.get_closest_marker("optimised"):
+    """Whether compilers optimise for a test: always in full runs, and where there is a GPU; else as
+    listed above.
+    """
+    if (
+        FULL
+        or any(d.kind != "CPU" for d in DEVICES.values())
+        or item.get_closest_marker("optimised")
+    ):
         return True
     return not any(part in item.nodeid for part in UNOPTIMISED)
 
@@ -121,8 +133,12 @@ def pytest_collection_modifyitems(items) -> None:
         if any(part in item.nodeid for part in SYSTEM) or seen[name] % one_in:
             item.add_marker(pytest.mark.system)
         seen[name] += 1
-    # optimised first, so that a process changes over once; of each kind what takes minutes first, so that none is last
-    items.sort(key=lambda item: (is_optimised(item), item.get_closest_marker("system") is not None), reverse=True)
+    # optimised first, so that a process changes over once; of each kind what takes minutes first,
+    # so that none is last
+    items.sort(
+        key=lambda item: (is_optimised(item), item.get_closest_marker("system") is not None),
+        reverse=True,
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -155,7 +171,9 @@ def turn(names: list[str], of: str) -> str:
 
 
 def _device(request):
-    """The device that the parameter names; of several that it may mean one, which depends on the test alone."""
+    """The device that the parameter names; of several that it may mean one, which depends on the
+    test alone.
+    """
     if not DEVICES:
         lacking("no OpenCL device")
     named = [name for name in DEVICES if request.param in (name, name.partition("-")[2])]
@@ -164,7 +182,8 @@ def _device(request):
 
 @pytest.fixture(params=(DEVICES if FULL else RUNTIMES if NO_SKIP else []) or [ANY], ids=str)
 def device(request):
-    """In CI every runtime, one after the other, and of its versions one, which differs from test to test.
+    """In CI every runtime, one after the other, and of its versions one, which differs from test to
+    test.
 
     In `make test` one device, which differs too; in full runs all of them.
     """
@@ -173,18 +192,24 @@ def device(request):
 
 @pytest.fixture(params=DEVICES if FULL and DEVICES else [ANY], ids=str)
 def some_device(request):
-    """For a check that must notice something, in CI, too: one device, which differs from test to test."""
+    """For a check that must notice something, in CI, too: one device, which differs from test to
+    test.
+    """
     return _device(request)
 
 
 @pytest.fixture(params=DEVICES if FULL and DEVICES else [next(iter(DEVICES), ANY)], ids=str)
 def first_device(request):
-    """For what compiles much and depends little on the device: the preferred one; in full runs all."""
+    """For what compiles much and depends little on the device: the preferred one; in full runs
+    all.
+    """
     return _device(request)
 
 
 def browser_device(chapter: str) -> str:
-    """The runtime of a chapter's widgets in the browser: PoCL and Intel's by turns. Its cells run on the other one."""
+    """The runtime of a chapter's widgets in the browser: PoCL and Intel's by turns. Its cells run
+    on the other one.
+    """
     return ("pocl", "intel")[int(chapter[:2]) % 2]
 
 
@@ -196,7 +221,8 @@ USER_CACHES = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 def caches(tmp_path_factory) -> Path:
     """A folder for XDG_CACHE_HOME, which JupyterLabs and notebooks of this run share.
 
-    What compilers keep is in it for all, tests included, so that nothing is compiled twice; all else begins empty.
+    What compilers keep is in it for all, tests included, so that nothing is compiled twice; all
+    else begins empty.
     """
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "caches"
@@ -210,7 +236,8 @@ def caches(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def remembered(caches):
-    """What probes and trials find is kept for this run alone: the user's own files stay as they are.
+    """What probes and trials find is kept for this run alone: the user's own files stay as they
+    are.
 
     Kernels have time enough.
     """

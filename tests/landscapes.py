@@ -9,16 +9,36 @@ from gemmlab.measurement.landscape import Landscape
 
 H200 = Limits("NVIDIA H200", 1024, (1024, 1024, 64), 49152)
 PEAK = model.H200.gflops  # that of a chip which the model knows
-FACTS = {"device": "NVIDIA H200", "platform": "made up", "version": "1", "driver": "1", "kind": "GPU", "units": 132}
+FACTS = {
+    "device": "NVIDIA H200",
+    "platform": "made up",
+    "version": "1",
+    "driver": "1",
+    "kind": "GPU",
+    "units": 132,
+}
 
 
-def made_up(*kernels: int, title: str = "NVIDIA H200", peak: float = PEAK, limits: Limits = H200) -> Landscape:
-    """Every setting of these kernels that would be recorded, at a rate that follows from its place in the list."""
-    head = {"title": title, "date": "2026-11-22", "command": "python tools/record.py landscape", "device": FACTS}
+def made_up(
+    *kernels: int, title: str = "NVIDIA H200", peak: float = PEAK, limits: Limits = H200
+) -> Landscape:
+    """Every setting of these kernels that would be recorded, at a rate that follows from its place
+    in the list.
+    """
+    head = {
+        "title": title,
+        "date": "2026-11-22",
+        "command": "python tools/record.py landscape",
+        "device": FACTS,
+    }
     found = Landscape({**head, "size": 4096, "peak": peak, "limits": asdict(limits)})
     for kernel in kernels:
         settings = landscape.choice(catalog[kernel], limits)
         for place, params in enumerate(settings):
-            found.add(kernel, params, [round(peak * (place + 1) / (len(settings) + 1)), 32 + place % 200, 0, 50])
+            found.add(
+                kernel,
+                params,
+                [round(peak * (place + 1) / (len(settings) + 1)), 32 + place % 200, 0, 50],
+            )
         found.add_size(kernel, 4096, 1000)
     return found

@@ -1,11 +1,20 @@
-"""How long a kernel may take in tests: that a machine is slow, or busy with other tests, is no reason to stop one."""
+"""How long a kernel may take in tests: that a machine is slow, or busy with other tests, is no
+reason to stop one.
+"""
 
 #: Seconds for the steps of a worker, in place of those of `client.LIMITS`.
-LIMITS = {"start": 240.0, "compile": 240.0, "predict": 60.0, "check": 60.0, "time": 60.0, "look": 60.0}
+LIMITS = {
+    "start": 240.0,
+    "compile": 240.0,
+    "predict": 60.0,
+    "check": 60.0,
+    "time": 60.0,
+    "look": 60.0,
+}
 #: For the kernel of a notebook, which runs it before the first cell.
 STARTUP = f"from gemmlab.worker import client\n\nclient.worker().limits |= {LIMITS}\ndel client\n"
-#: After it: nothing is done while nobody waits, since somebody always does, and no product is refused because it would
-#: take long.
+#: After it: nothing is done while nobody waits, since somebody always does, and no product is
+#: refused because it would take long.
 BUSY = """
 from gemmlab.widgets import explorer
 from gemmlab.worker import client

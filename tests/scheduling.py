@@ -6,10 +6,12 @@ from xdist.scheduler import LoadScopeScheduling
 
 
 class ByNotebook(LoadScopeScheduling):
-    """Tests of one notebook share a JupyterLab, so that one process runs them; all others go wherever there is room.
+    """Tests of one notebook share a JupyterLab, so that one process runs them; all others go
+    wherever there is room.
 
-    When a process dies, pytest-xdist 3.8 gives the tests that it had finished to others, as units of nothing, and
-    leaves its successor waiting for a second test: the run never ends. Hence the two methods below.
+    When a process dies, pytest-xdist 3.8 gives the tests that it had finished to others, as units
+    of nothing, and leaves its successor waiting for a second test: the run never ends. Hence the
+    two methods below.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -19,7 +21,9 @@ class ByNotebook(LoadScopeScheduling):
         return file + name.partition("[")[2] if file.endswith("test_chapters.py") else file
 
     def remove_node(self, node) -> str | None:
-        """Forget a process that has ended; if tests are left, it died in the first, and others take on the rest."""
+        """Forget a process that has ended; if tests are left, it died in the first, and others take
+        on the rest.
+        """
         left = {}
         for scope, tests in self.assigned_work.pop(node).items():
             if waiting := {test: done for test, done in tests.items() if not done}:
@@ -37,7 +41,8 @@ class ByNotebook(LoadScopeScheduling):
         return crashed
 
     def _reschedule(self, node) -> None:
-        """Give a process more tests, once it has said which it knows. It starts one when it has the next one, too.
+        """Give a process more tests, once it has said which it knows. It starts one when it has the
+        next one, too.
 
         If it dies at this moment, `remove_node` will be called, and finds what it was given.
         """

@@ -34,7 +34,11 @@ def changed(c, i, j, value):
 @pytest.mark.parametrize("sizes", SIZES)
 def test_inputs_are_column_major_float32_and_seeded(sizes):
     m, n, k = sizes
-    for make in (check.exact_inputs, check.random_inputs, lambda *s: check.random_inputs(*s, kind="normal")):
+    for make in (
+        check.exact_inputs,
+        check.random_inputs,
+        lambda *s: check.random_inputs(*s, kind="normal"),
+    ):
         a, b = make(m, n, k, 5)
         assert (a.shape, b.shape) == ((m, k), (k, n))
         assert a.dtype == b.dtype == np.float32 and a.flags.f_contiguous and b.flags.f_contiguous
@@ -74,13 +78,22 @@ def test_an_unknown_kind_of_data_is_refused():
 def test_a_right_product_passes(sizes, order):
     a, b, c = exact_case(*sizes)
     verdict = check.exact(np.asarray(c, order=order), a, b)
-    assert verdict.ok and (verdict.error, verdict.bound, verdict.wrong, verdict.first) == (0, 0, 0, None)
+    assert verdict.ok and (verdict.error, verdict.bound, verdict.wrong, verdict.first) == (
+        0,
+        0,
+        0,
+        None,
+    )
     assert str(verdict) == "right: every element exact"
     assert check.exact_large(np.asarray(c, order=order), a, b)
     for kind in ("uniform", "normal"):
         a, b, c = random_case(*sizes, kind=kind)
         verdict = check.accuracy(np.asarray(c, order=order), a, b)
-        assert verdict.ok and verdict.error <= verdict.bound and str(verdict).startswith("right: error")
+        assert (
+            verdict.ok
+            and verdict.error <= verdict.bound
+            and str(verdict).startswith("right: error")
+        )
 
 
 def test_the_exact_reference_is_exact_in_float64_too():
@@ -90,7 +103,11 @@ def test_the_exact_reference_is_exact_in_float64_too():
 
 def test_an_empty_product_passes():
     a, b = np.ones((0, 3), np.float32), np.ones((3, 4), np.float32)
-    assert check.exact(a @ b, a, b).ok and check.accuracy(a @ b, a, b).ok and check.exact_large(a @ b, a, b)
+    assert (
+        check.exact(a @ b, a, b).ok
+        and check.accuracy(a @ b, a, b).ok
+        and check.exact_large(a @ b, a, b)
+    )
 
 
 # Wrong ones do not
@@ -139,9 +156,17 @@ def test_the_exact_check_rejects(damage):
         i, j, p = (int(rng.integers(size)) for size in (*c.shape, a.shape[1]))
         wrong = damage(c, a, b, i, j, p)
         verdict = check.exact(wrong, a, b)
-        assert not verdict.ok and verdict.wrong == (2 if damage is swapped_neighbours else 1) and verdict.error > 0
+        assert (
+            not verdict.ok
+            and verdict.wrong == (2 if damage is swapped_neighbours else 1)
+            and verdict.error > 0
+        )
         row, col, got, want = verdict.first
-        assert col == j and want == c[row, j] and np.array_equal(got, float(wrong[row, j]), equal_nan=True)
+        assert (
+            col == j
+            and want == c[row, j]
+            and np.array_equal(got, float(wrong[row, j]), equal_nan=True)
+        )
         assert damage is swapped_neighbours or row == i
         assert str(verdict).startswith("wrong: ") and f"C[{row}, {col}] = " in str(verdict)
         assert f"expected {want:g}" in str(verdict)
@@ -179,7 +204,9 @@ def test_the_accuracy_check_rejects(damage):
 
 
 def test_the_bound_alone_lets_an_error_through_that_the_exact_check_catches():
-    """A kernel that forgets one product of 512: if its factors are small, the bound cannot tell it from rounding."""
+    """A kernel that forgets one product of 512: if its factors are small, the bound cannot tell it
+    from rounding.
+    """
     m, n, k = 8, 8, 512
     a, b = check.random_inputs(m, n, k)
     terms = np.abs(a[:, :, None] * b[None, :, :])  # m x k x n
@@ -204,7 +231,10 @@ def test_the_first_wrong_element_is_the_first_in_column_major_order():
     wrong = changed(changed(changed(c, 9, 2, 0.5), 1, 7, np.nan), 3, 7, 99)
     verdict = check.exact(wrong, a, b)
     assert verdict.wrong == 3 and verdict.first == (9, 2, 0.5, float(c[9, 2]))
-    assert str(verdict) == f"wrong: 3 elements are off; the first is C[9, 2] = 0.5, expected {c[9, 2]:g}"
+    assert (
+        str(verdict)
+        == f"wrong: 3 elements are off; the first is C[9, 2] = 0.5, expected {c[9, 2]:g}"
+    )
     assert verdict.error == np.inf
     assert "1 element is off" in str(check.exact(changed(c, 9, 2, 0.5), a, b))
 
@@ -212,7 +242,9 @@ def test_the_first_wrong_element_is_the_first_in_column_major_order():
 def test_the_error_and_its_bound_are_those_of_the_worst_element():
     expected = np.array([[1.0, 10.0], [2.0, 20.0]])
     allowed = np.array([[0.1, 0.5], [0.2, 0.6]])
-    verdict = check.compare((expected + [[0.05, 0.3], [0, 0]]).astype(np.float32), expected, allowed)
+    verdict = check.compare(
+        (expected + [[0.05, 0.3], [0, 0]]).astype(np.float32), expected, allowed
+    )
     assert verdict.ok and verdict.error == pytest.approx(0.3, rel=1e-5) and verdict.bound == 0.5
 
 
@@ -277,13 +309,25 @@ def test_the_bound_for_random_data_holds_in_every_order(seed, k, kind, order):
 
 @settings(max_examples=500, deadline=None, derandomize=True)
 @given(
-    seed=st.integers(0, 2**32), k=st.integers(1, 3000), order=st.sampled_from(ORDERS), spread=st.integers(0, 18),
-    bias=st.sampled_from((0, 1, 100)), repeated=st.booleans(), tiny=st.booleans(),
-)  # fmt: skip
-def test_the_bound_for_arbitrary_data_holds_in_every_order(seed, k, order, spread, bias, repeated, tiny):
-    """Of all magnitudes, of one sign, the same term over and over, and below the smallest normal number."""
+    seed=st.integers(0, 2**32),
+    k=st.integers(1, 3000),
+    order=st.sampled_from(ORDERS),
+    spread=st.integers(0, 18),
+    bias=st.sampled_from((0, 1, 100)),
+    repeated=st.booleans(),
+    tiny=st.booleans(),
+)
+def test_the_bound_for_arbitrary_data_holds_in_every_order(
+    seed, k, order, spread, bias, repeated, tiny
+):
+    """Of all magnitudes, of one sign, the same term over and over, and below the smallest normal
+    number.
+    """
     rng = np.random.default_rng(seed)
-    x, y = (((rng.random(k) * 2 - 1 + bias) * 2.0 ** rng.integers(-spread, spread + 1, k)) for _ in range(2))
+    x, y = (
+        ((rng.random(k) * 2 - 1 + bias) * 2.0 ** rng.integers(-spread, spread + 1, k))
+        for _ in range(2)
+    )
     if repeated:
         x[:], y[:] = x[0], y[0]
     if tiny:
@@ -292,7 +336,9 @@ def test_the_bound_for_arbitrary_data_holds_in_every_order(seed, k, order, sprea
 
 
 def test_the_bound_for_random_data_does_not_hold_for_arbitrary_data():
-    """The same term over and over: all roundings lean one way, which independent data never does."""
+    """The same term over and over: all roundings lean one way, which independent data never
+    does.
+    """
     ones, terms = np.ones(100_000, np.float32), np.full(100_000, 0.1, np.float32)
     assert errors_in_bounds(ones, terms, forward, arbitrary=False) > 1
     assert errors_in_bounds(ones, terms, forward, arbitrary=True) <= 1
@@ -302,5 +348,9 @@ def test_the_bound_is_the_formula_of_the_design():
     a, b = check.random_inputs(3, 2, 100)
     magnitude = np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64)
     eps = 2.0**-23
-    np.testing.assert_allclose(check.bound(a, b), 20 * eps * magnitude + 100 * 2.0**-126, rtol=1e-12)
-    np.testing.assert_allclose(check.bound(a, b, arbitrary=True), 100 * eps * magnitude + 100 * 2.0**-126, rtol=1e-12)
+    np.testing.assert_allclose(
+        check.bound(a, b), 20 * eps * magnitude + 100 * 2.0**-126, rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        check.bound(a, b, arbitrary=True), 100 * eps * magnitude + 100 * 2.0**-126, rtol=1e-12
+    )

@@ -1,4 +1,6 @@
-"""The commands: each takes only what it uses, refuses in a sentence, and records what it measured."""
+"""The commands: each takes only what it uses, refuses in a sentence, and records what it
+measured.
+"""
 
 import json
 import subprocess
@@ -17,7 +19,11 @@ ROOT = Path(__file__).resolve().parents[1]
 def command(*arguments, folder: Path) -> subprocess.CompletedProcess:
     """Run ``python -m gemmlab`` far from the checkout."""
     return subprocess.run(
-        [sys.executable, "-m", "gemmlab", *arguments], capture_output=True, text=True, cwd=folder, timeout=300
+        [sys.executable, "-m", "gemmlab", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=300,
     )
 
 
@@ -46,15 +52,24 @@ def test_bench_records_what_it_measured(tmp_path, any_device):
     done = command("bench", *wanted, "--json", "found.json", "--title", "test", folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "found.json").read_text())
-    assert found["title"] == "test" and found["command"].startswith("python -m gemmlab bench --kernels 1,3")
+    assert found["title"] == "test" and found["command"].startswith(
+        "python -m gemmlab bench --kernels 1,3"
+    )
     assert [(r["kernel"], r["m"], r["n"], r["k"]) for r in found["results"]] == [
         (kernel, size, size, size) for kernel in (1, 3) for size in (64, 100)
     ]
     for result in found["results"]:
-        assert result["ok"] and result["gflops"] > 0 and result["params"]["TS"] == 16 and result["repeats"] == 2
+        assert (
+            result["ok"]
+            and result["gflops"] > 0
+            and result["params"]["TS"] == 16
+            and result["repeats"] == 2
+        )
         assert {"device", "platform", "driver"} <= set(result["device"]) and result["when"]
         assert str(result["m"]) in done.stdout
-    assert found["peaks"]["gflops"] > 0 and {"gemmlab", "pyopencl", "numpy", "python"} <= set(found["versions"])
+    assert found["peaks"]["gflops"] > 0 and {"gemmlab", "pyopencl", "numpy", "python"} <= set(
+        found["versions"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,8 +81,14 @@ def test_bench_records_what_it_measured(tmp_path, any_device):
         (["bench", "--sizes", "64x128"], "--sizes"),
         (["bench", "--params", "TS"], "--params"),
         (["bench", "--device", "no such thing"], "no device fits 'no such thing'"),
-        (["bench", "--kernels", "3", "--params", "TS=20,WPT=8"], "TS=20 is not a multiple of WPT=8"),
-        (["bench", "--kernels", "3", "--precision", "tf32x3"], "--precision says what 'auto' chooses from"),
+        (
+            ["bench", "--kernels", "3", "--params", "TS=20,WPT=8"],
+            "TS=20 is not a multiple of WPT=8",
+        ),
+        (
+            ["bench", "--kernels", "3", "--precision", "tf32x3"],
+            "--precision says what 'auto' chooses from",
+        ),
         (["bench", "--kernels", "3", "--edges", "guard"], "--edges says what 'auto' chooses from"),
         (["bench", "--title", "mine"], "--title is for the record"),
         (["bench", "--tries", "3"], "unrecognized arguments: --tries"),
@@ -79,12 +100,17 @@ def test_bench_records_what_it_measured(tmp_path, any_device):
         (["bench", "--kernels", ""], "kernels such as 1-3,10,warp_tiling"),
         (["bench", "--kernels", "1,3", "--params", "TSM=8"], "--params has TSM"),
         (["bench", "--params", "TS=a"], "'TS=a' are no settings"),
-        (["bench", "--repeats", "0"], "argument --repeats: must be a positive whole number, not '0'"),
+        (
+            ["bench", "--repeats", "0"],
+            "argument --repeats: must be a positive whole number, not '0'",
+        ),
         (["worker", "here:1", "--memory-gib", "-1"], "--memory-gib: must be a positive number"),
         (["dance"], "invalid choice: 'dance'"),
     ],
 )
-def test_a_command_refuses_in_a_sentence(arguments, said, tmp_path, monkeypatch, capsys, any_device):
+def test_a_command_refuses_in_a_sentence(
+    arguments, said, tmp_path, monkeypatch, capsys, any_device
+):
     monkeypatch.chdir(tmp_path)
     try:
         code = cli.main(arguments)
@@ -107,7 +133,9 @@ def test_verify_passes(monkeypatch, capsys, any_device):
 
 
 def test_verify_tells_what_fails(monkeypatch, capsys, any_device):
-    monkeypatch.setattr(verify, "trial", lambda *args, **options: client.Outcome({}, problem="wrong on purpose"))
+    monkeypatch.setattr(
+        verify, "trial", lambda *args, **options: client.Outcome({}, problem="wrong on purpose")
+    )
     monkeypatch.setattr(verify, "look", lambda *args, **options: None)
     assert cli.main(["verify"]) == 1
     said = capsys.readouterr().out
@@ -117,19 +145,30 @@ def test_verify_tells_what_fails(monkeypatch, capsys, any_device):
 
 
 def test_bench_takes_sizes_that_differ(tmp_path, any_device):
-    wanted = ["--kernels", "3,auto", "--sizes", "64x96x32", "--repeats", "2", "--json", "found.json"]
+    wanted = [
+        "--kernels",
+        "3,auto",
+        "--sizes",
+        "64x96x32",
+        "--repeats",
+        "2",
+        "--json",
+        "found.json",
+    ]
     done = command("bench", *wanted, folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "found.json").read_text())
-    assert [(r["m"], r["n"], r["k"], r["ok"]) for r in found["results"] + found["auto"]] == 2 * [(64, 96, 32, True)]
+    assert [(r["m"], r["n"], r["k"], r["ok"]) for r in found["results"] + found["auto"]] == 2 * [
+        (64, 96, 32, True)
+    ]
 
 
 def test_model_prints_the_recorded_ladder_and_one_kernel(capsys):
     assert cli.main(["model", "--chip", "K40m"]) == 0
     table = capsys.readouterr().out
-    assert [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")][1:] == [
-        str(n) for n in range(1, 11)
-    ]
+    assert [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")][
+        1:
+    ] == [str(n) for n in range(1, 11)]
     assert cli.main(["model", "--kernel", "2"]) == 0
     said = capsys.readouterr().out
     assert "local memory allows" in said and "Instruction issue allows" in said

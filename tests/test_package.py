@@ -26,7 +26,9 @@ def python(text: str, *, folder: Path, path: Path | None = None) -> str:
     if path:
         environment["PYTHONPATH"] = str(path)
     command = [sys.executable, "-c", textwrap.dedent(text)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, timeout=300)
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=folder, env=environment, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -36,10 +38,16 @@ def python(text: str, *, folder: Path, path: Path | None = None) -> str:
 
 def test_import_is_quick(tmp_path, capsys):
     """Aim 0.3 s; the guard is generous."""
-    text = "import time; start = time.perf_counter(); import gemmlab; print(time.perf_counter() - start)"
+    text = (
+        "import time; start = time.perf_counter(); import gemmlab; print(time.perf_counter() - "
+        "start)"
+    )
     seconds = [float(python(text, folder=tmp_path)) for _ in range(5)]
     with capsys.disabled():
-        print(f"\nimport gemmlab: {statistics.median(seconds):.3f} s ({min(seconds):.3f} to {max(seconds):.3f})")
+        print(
+            f"\nimport gemmlab: {statistics.median(seconds):.3f} s ({min(seconds):.3f} to "
+            f"{max(seconds):.3f})"
+        )
     assert statistics.median(seconds) < 30
 
 
@@ -51,7 +59,15 @@ def test_import_loads_neither_pictures_nor_widgets_nor_a_device(tmp_path):
     """
     loaded = set(python(text, folder=tmp_path).split())
     assert "gemmlab" in loaded
-    assert not loaded & {"matplotlib", "ipywidgets", "anywidget", "IPython", "pyopencl", "tqdm", "PIL"}
+    assert not loaded & {
+        "matplotlib",
+        "ipywidgets",
+        "anywidget",
+        "IPython",
+        "pyopencl",
+        "tqdm",
+        "PIL",
+    }
 
 
 def test_computing_loads_neither_pictures_nor_widgets(tmp_path):
@@ -87,7 +103,11 @@ def test_a_table_that_is_out_of_date_is_noticed(tmp_path):
     tables = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tables)
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert tables.filled(text) == text != tables.filled(text.replace("| 1 | [naive]", "| 1 | [naively]")) + " "
+    assert (
+        tables.filled(text)
+        == text
+        != tables.filled(text.replace("| 1 | [naive]", "| 1 | [naively]")) + " "
+    )
     assert tables.filled(text.replace("| 1 | [naive]", "| 1 | [naively]")) == text
     with pytest.raises(SystemExit, match="needs one place"):
         tables.filled(text.replace("<!-- ladder -->", ""))
@@ -118,7 +138,16 @@ def wheel(tmp_path_factory):
     """Built as a release is; from the tools already installed where hatchling is one of them."""
     folder = tmp_path_factory.mktemp("wheel")
     isolation = ["--no-isolation"] if importlib.util.find_spec("hatchling") else []
-    command = [sys.executable, "-m", "build", "--wheel", *isolation, "--outdir", str(folder), str(ROOT)]
+    command = [
+        sys.executable,
+        "-m",
+        "build",
+        "--wheel",
+        *isolation,
+        "--outdir",
+        str(folder),
+        str(ROOT),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     (built,) = folder.glob("*.whl")
@@ -128,11 +157,15 @@ def wheel(tmp_path_factory):
 def test_the_wheel_holds_all_that_the_package_needs(wheel):
     held = set(zipfile.ZipFile(wheel).namelist())
     kernels = ROOT / "kernels"
-    wanted = {f"gemmlab/kernels/{path.relative_to(kernels).as_posix()}" for path in kernels.rglob("*.cl")}
+    wanted = {
+        f"gemmlab/kernels/{path.relative_to(kernels).as_posix()}" for path in kernels.rglob("*.cl")
+    }
     wanted |= {f"gemmlab/results/{path.name}" for path in (ROOT / "results").glob("*.json")}
     package = ROOT / "gemmlab"
     wanted |= {f"gemmlab/{path.relative_to(package).as_posix()}" for path in package.rglob("*.py")}
-    wanted |= {f"gemmlab/widgets/{path.name}" for path in (package / "widgets").glob("*.[jc]s*")} | {"gemmlab/py.typed"}
+    wanted |= {
+        f"gemmlab/widgets/{path.name}" for path in (package / "widgets").glob("*.[jc]s*")
+    } | {"gemmlab/py.typed"}
     assert len(wanted) > 25 and wanted <= held, wanted - held
     rest = {name for name in held - wanted if ".dist-info/" not in name}
     assert rest == set(), f"nobody asked for {rest}"
@@ -141,29 +174,52 @@ def test_the_wheel_holds_all_that_the_package_needs(wheel):
 
 def test_the_wheel_says_what_it_needs(wheel):
     archive = zipfile.ZipFile(wheel)
-    metadata = archive.read(next(name for name in archive.namelist() if name.endswith("METADATA"))).decode()
-    for line in ("Name: gemmlab", "Requires-Python: >=3.10", "Requires-Dist: pyopencl", "Provides-Extra: pocl"):
+    metadata = archive.read(
+        next(name for name in archive.namelist() if name.endswith("METADATA"))
+    ).decode()
+    for line in (
+        "Name: gemmlab",
+        "Requires-Python: >=3.10",
+        "Requires-Dist: pyopencl",
+        "Provides-Extra: pocl",
+    ):
         assert line in metadata.splitlines()
 
 
 def test_the_wheel_multiplies_from_a_fresh_folder(wheel, tmp_path, any_device):
     site, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
     elsewhere.mkdir()
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(site)]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--target",
+        str(site),
+    ]
     subprocess.run([*command, str(wheel)], check=True, timeout=300)
     package, kernels = python(PRODUCT, folder=elsewhere, path=site).splitlines()
     assert Path(package) == site / "gemmlab" and Path(kernels) == site / "gemmlab" / "kernels"
 
 
 def test_a_checkout_finds_its_kernels(tmp_path, any_device):
-    """An editable install, or simply the checkout's folder on the path: the kernels lie beside the package."""
+    """An editable install, or simply the checkout's folder on the path: the kernels lie beside the
+    package.
+    """
     package, kernels = python(PRODUCT, folder=tmp_path, path=ROOT).splitlines()
     assert Path(package) == ROOT / "gemmlab" and Path(kernels) == ROOT / "kernels"
-    assert not (ROOT / "gemmlab" / "kernels").exists(), "a stale copy would hide the kernels beside the package"
+    assert not (ROOT / "gemmlab" / "kernels").exists(), (
+        "a stale copy would hide the kernels beside the package"
+    )
 
 
 def test_an_editable_install_finds_its_kernels(tmp_path, any_device):
-    """In this environment the package itself is installed editable, as README and Makefile do it."""
+    """In this environment the package itself is installed editable, as README and Makefile do
+    it.
+    """
     package, kernels = python(PRODUCT, folder=tmp_path).splitlines()
     assert Path(package) == Path(gemmlab.__file__).parent and Path(kernels) == sources.folder()
 
@@ -209,7 +265,10 @@ def test_conda_installs_the_packages_of_the_project():
     """conda-forge's names are PyPI's, but for PoCL's. Besides: Python and pip."""
     told = project()
     extras = told["optional-dependencies"]
-    wanted = {name_of(r): bounds_of(r) for r in [*told["dependencies"], *extras["lab"], *extras["distributed"]]}
+    wanted = {
+        name_of(r): bounds_of(r)
+        for r in [*told["dependencies"], *extras["lab"], *extras["distributed"]]
+    }
     assert [name_of(r) for r in extras["pocl"]] == ["pocl-binary-distribution"]
     wanted |= {"pocl": "", "python": told["requires-python"], "pip": ""}
     packages, by_pip = conda_packages()
@@ -218,7 +277,9 @@ def test_conda_installs_the_packages_of_the_project():
 
 
 def test_wheels_for_other_platforms_are_marked():
-    """PoCL's and Intel's wheels exist for some platforms only; without a marker pip fails on the others."""
+    """PoCL's and Intel's wheels exist for some platforms only; without a marker pip fails on the
+    others.
+    """
     extras = project()["optional-dependencies"]
     for requirement in extras["pocl"] + extras["intel"]:
         assert "sys_platform" in requirement and "platform_machine" in requirement
@@ -237,6 +298,8 @@ def test_every_import_of_the_package_is_a_declared_dependency():
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and not node.level:
                 names.append(node.module)
-            modules = {name.partition(".")[0] for name in names} - set(sys.stdlib_module_names) - own
+            modules = (
+                {name.partition(".")[0] for name in names} - set(sys.stdlib_module_names) - own
+            )
             found |= {brought.get(module, module) for module in modules}
     assert found <= declared and {"numpy", "pyopencl", "matplotlib"} <= found

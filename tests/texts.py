@@ -9,7 +9,9 @@ BARRIER = "barrier(CLK_LOCAL_MEM_FENCE);"
 
 
 def edited(number: int | str, *edits: tuple[str, str]) -> str:
-    """A kernel's text with changes; each old text must be there, so that no change is lost in silence."""
+    """A kernel's text with changes; each old text must be there, so that no change is lost in
+    silence.
+    """
     text = sources.read(catalog[number].file)
     for old, new in edits:
         assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in {catalog[number].file}"
@@ -53,14 +55,21 @@ SMALL |= {5: {"TS": 8, "TSK": 8, "WPT": 4, "PAD": 1}, 6: _BLOCKS}
 SMALL |= {number: _BLOCKS | {"WIDTH": 2} for number in (7, 8, 9, 10)}
 SMALL |= {12: SMALL[3], 13: _BLOCKS}
 SMALL |= {11: {"RX": 4, "RY": 2, "RK": 2, "WIDTH": 4, "GX": 2, "GY": 2}}
-SMALL |= {"tensor_cores": {"TSM": 32, "TSN": 32, "TSK": 8, "WM": 32, "WN": 32, "STAGES": 2}, "warpgroups": {"TSK": 8}}
+SMALL |= {
+    "tensor_cores": {"TSM": 32, "TSN": 32, "TSK": 8, "WM": 32, "WN": 32, "STAGES": 2},
+    "warpgroups": {"TSK": 8},
+}
 SMALL |= {15: {"TSM": 16, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 4, "UNROLL": 1}}
 SMALL |= {16: {"TSM": 64, "TSN": 32, "TSK": 8, "WPTM": 8}, 17: {"TSM": 64, "TSN": 64, "GROUPS": 5}}
 SMALL |= {18: {"TSM": 64, "TSN": 64}, 19: {"TSM": 128, "TSK": 8}}
-SMALL |= {"warp_tiling": {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "WIDTH": 1}}
+SMALL |= {
+    "warp_tiling": {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "WIDTH": 1}
+}
 
 
 def intel():
-    """A runtime that lets work-items run as they like, so that a missing barrier shows; PoCL forgives."""
+    """A runtime that lets work-items run as they like, so that a missing barrier shows; PoCL
+    forgives.
+    """
     found = [d for d in DEVICES.values() if "intel" in d.platform.lower() and d.kind == "CPU"]
     return found[0] if found else lacking("Intel's CPU runtime is not installed")

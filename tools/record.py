@@ -93,7 +93,9 @@ def everything(device: Device, size: int) -> dict[str, Any]:
         result = timing.measure(8, size, params=params, device=device, repeats=10)
         found["switches"][name] = {"gflops": result.gflops, "path": result.path, "ok": result.ok}
     if "nvidia" in device.features:
-        found["cuda"] = {str(number): common.lesson("cuda").measure(number, size) for number in IN_CUDA}
+        found["cuda"] = {
+            str(number): common.lesson("cuda").measure(number, size) for number in IN_CUDA
+        }
         found["opencl"] = {
             str(number): timing.measure(number, size, device=device, repeats=10).gflops
             for number in IN_CUDA

@@ -1,7 +1,9 @@
-"""What users hand in: arrays on either side, scalars and flags; checked, and seen as the kernels see them.
+"""What users hand in: arrays on either side, scalars and flags; checked, and seen as the kernels
+see them.
 
-A CPU's kernels use the memory of NumPy arrays (`borrowed`), and threads copy it for GPUs. Whoever lends such memory
-waits for the device before it goes back to its owner, by return or by any exception (`complete`).
+A CPU's kernels use the memory of NumPy arrays (`borrowed`), and threads copy it for GPUs. Whoever
+lends such memory waits for the device before it goes back to its owner, by return or by any
+exception (`complete`).
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ def checked(name: str, x, dtypes: tuple[np.dtype, ...] = DTYPES[:1], least: int 
     It has two dimensions, or where `least` is given, so many or more.
     """
     if not isinstance(x, (np.ndarray, cla.Array)) or isinstance(x, np.ma.MaskedArray):
-        raise TypeError(f"{name} must be a NumPy array or a pyopencl.array.Array, not {type(x).__name__}")
+        raise TypeError(
+            f"{name} must be a NumPy array or a pyopencl.array.Array, not {type(x).__name__}"
+        )
     if x.dtype not in dtypes:
         *others, last = map(str, dtypes)
         wanted = f"{', '.join(others)} or {last}" if others else last
@@ -41,13 +45,17 @@ def checked(name: str, x, dtypes: tuple[np.dtype, ...] = DTYPES[:1], least: int 
         how = f"; convert it with {name}.astype(np.{dtypes[0]})" if able else ""
         raise TypeError(f"{name} must be {wanted}, not {x.dtype}{how}")
     if x.ndim != 2 and (least is None or x.ndim < least):
-        wanted = "2 dimensions" if least is None else f"at least {least} dimension{'s' * (least != 1)}"
+        wanted = (
+            "2 dimensions" if least is None else f"at least {least} dimension{'s' * (least != 1)}"
+        )
         raise ValueError(f"{name} must have {wanted}, not {x.ndim} (its shape is {x.shape})")
     return x
 
 
 def scalar(name: str, value, dtype: np.dtype = DTYPES[0]) -> float | complex:
-    """A number that `dtype` can hold, rounded to it: a real one, or for complex types a complex one."""
+    """A number that `dtype` can hold, rounded to it: a real one, or for complex types a complex
+    one.
+    """
     if not isinstance(value, Complex if dtype.kind == "c" else Real):
         kind = "number" if dtype.kind == "c" else "real number"
         raise TypeError(f"{name} must be a {kind}, not {type(value).__name__}: {value!r}")
@@ -62,7 +70,9 @@ def scalar(name: str, value, dtype: np.dtype = DTYPES[0]) -> float | complex:
 def transposition(name: str, value) -> str:
     """ "N", "T" or "C": as it is, transposed, conjugated and transposed."""
     if not isinstance(value, (str, bool, np.bool_, Integral)) or value not in TRANSPOSITIONS:
-        raise ValueError(f"{name} must be 0, 1 or 2 (as it is, transposed, conjugate transposed), not {value!r}")
+        raise ValueError(
+            f"{name} must be 0, 1 or 2 (as it is, transposed, conjugate transposed), not {value!r}"
+        )
     return TRANSPOSITIONS[value]
 
 
@@ -74,7 +84,8 @@ def flag(name: str, value) -> bool:
 
 
 class ArraySpec(NamedTuple):
-    """How an array lies in memory: all that it takes to plan a product, and a key to remember the plan by.
+    """How an array lies in memory: all that it takes to plan a product, and a key to remember the
+    plan by.
 
     Attributes:
         dtype: the type of its elements.
@@ -96,16 +107,22 @@ class ArraySpec(NamedTuple):
         return self._replace(shape=self.shape[-2:], strides=self.strides[-2:])
 
     def with_axis(self, axis: int) -> ArraySpec:
-        """With one more dimension, of one element, at this place: a vector as a row (0) or as a column (1)."""
+        """With one more dimension, of one element, at this place: a vector as a row (0) or as a
+        column (1).
+        """
         shape, strides = list(self.shape), list(self.strides)
         shape.insert(axis, 1)
         strides.insert(axis, self.dtype.itemsize)
         return self._replace(shape=tuple(shape), strides=tuple(strides))
 
     def steps(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Elements from one matrix to the next along the dimensions before the last two, broadcast to this shape."""
-        own = [0 if size == 1 else stride // self.dtype.itemsize
-               for size, stride in zip(self.shape[:-2], self.strides[:-2], strict=True)]  # fmt: skip
+        """Elements from one matrix to the next along the dimensions before the last two, broadcast
+        to this shape.
+        """
+        own = [
+            0 if size == 1 else stride // self.dtype.itemsize
+            for size, stride in zip(self.shape[:-2], self.strides[:-2], strict=True)
+        ]
         return (*(0 for _ in range(len(shape) - len(own))), *own)
 
 
@@ -125,7 +142,8 @@ def uploaded_spec(x: np.ndarray) -> ArraySpec:
 
 
 def lendable(x: np.ndarray) -> tuple[np.ndarray, ArraySpec]:
-    """The array itself if kernels can read it where it is, or else a row-major copy; and how that lies in memory.
+    """The array itself if kernels can read it where it is, or else a row-major copy; and how that
+    lies in memory.
 
     It may be any array without gaps, and a matrix that is part of a larger one.
     """
@@ -134,7 +152,9 @@ def lendable(x: np.ndarray) -> tuple[np.ndarray, ArraySpec]:
         x = np.ascontiguousarray(x)
     size_bytes = x.nbytes
     if not x.flags.forc:
-        size_bytes = x.itemsize + sum((size - 1) * stride for size, stride in zip(x.shape, x.strides, strict=True))
+        size_bytes = x.itemsize + sum(
+            (size - 1) * stride for size, stride in zip(x.shape, x.strides, strict=True)
+        )
     return x, ArraySpec(x.dtype, x.shape, x.strides, 0, size_bytes)
 
 
@@ -150,22 +170,27 @@ def _is_part_of_a_matrix(x: np.ndarray) -> bool:
 
 
 def borrowed(context: cl.Context, x: np.ndarray | None) -> Any:
-    """A buffer in the memory of a `lendable` array, see `Plan.in_host_memory`; None for one without elements.
+    """A buffer in the memory of a `lendable` array, see `Plan.in_host_memory`; None for one without
+    elements.
 
-    It is writable where the array is: Intel's runtime copies buffers that are only for reading, unless they begin at a
-    multiple of 128 bytes.
+    It is writable where the array is: Intel's runtime copies buffers that are only for reading,
+    unless they begin at a multiple of 128 bytes.
     """
     if x is None or not x.size:
         return None
     if not x.flags.forc:  # a buffer takes contiguous memory: all from the first element to the last
-        span = 1 + sum((size - 1) * (stride // x.itemsize) for size, stride in zip(x.shape, x.strides, strict=True))
+        span = 1 + sum(
+            (size - 1) * (stride // x.itemsize)
+            for size, stride in zip(x.shape, x.strides, strict=True)
+        )
         x = np.lib.stride_tricks.as_strided(x, (span,), (x.itemsize,), writeable=x.flags.writeable)
     access = cl.mem_flags.READ_WRITE if x.flags.writeable else cl.mem_flags.READ_ONLY
     return cl.Buffer(context, access | cl.mem_flags.USE_HOST_PTR, hostbuf=x)
 
 
 def complete(*waits: Callable[[], object]) -> None:
-    """Call each wait until it returns, however often it is interrupted: a second Ctrl-C has to wait as well.
+    """Call each wait until it returns, however often it is interrupted: a second Ctrl-C has to wait
+    as well.
 
     Args:
         waits: functions that return once commands are done, such as `queue.finish`.
@@ -187,7 +212,9 @@ def by_columns(x: np.ndarray) -> bool:
 
 
 def compact_strides(shape: tuple[int, ...], each: int) -> tuple[int, ...]:
-    """The strides of an array that lies by rows without gaps; `each` is the distance of two elements."""
+    """The strides of an array that lies by rows without gaps; `each` is the distance of two
+    elements.
+    """
     strides = []
     for size in reversed(shape):
         strides.append(each)
@@ -196,17 +223,25 @@ def compact_strides(shape: tuple[int, ...], each: int) -> tuple[int, ...]:
 
 
 def check_inside(name: str, lies: ArraySpec) -> None:
-    """Refuse a device array that is not what its buffer holds: PyOpenCL makes one of any shape, offset and strides.
+    """Refuse a device array that is not what its buffer holds: PyOpenCL makes one of any shape,
+    offset and strides.
 
     Raises:
-        ValueError: if elements lie outside the buffer, or at bytes that are no multiples of their size.
+        ValueError: if elements lie outside the buffer, or at bytes that are no multiples of their
+            size.
     """
     if 0 in lies.shape:
         return
     first, last = _reach(lies)
     if first < 0 or last >= lies.size_bytes:
-        raise ValueError(f"{name} takes bytes {first:,} to {last:,} of its buffer, which has only {lies.size_bytes:,}")
-    each, steps = lies.dtype.itemsize, [s for size, s in zip(lies.shape, lies.strides, strict=True) if size > 1]
+        raise ValueError(
+            f"{name} takes bytes {first:,} to {last:,} of its buffer, which has only "
+            f"{lies.size_bytes:,}"
+        )
+    each, steps = (
+        lies.dtype.itemsize,
+        [s for size, s in zip(lies.shape, lies.strides, strict=True) if size > 1],
+    )
     if any(distance % each for distance in (lies.offset, *steps)):
         raise ValueError(
             f"{name} has the offset {lies.offset} and the strides {lies.strides}, in bytes; "
@@ -220,11 +255,16 @@ def check_out(out, a, b) -> None:
         raise ValueError("out is read-only; give an array that may be written")
     for name, x in (("a", a), ("b", b)):
         if _overlap(out, x):
-            raise ValueError(f"out shares memory with {name}, which is read while out is written; give another array")
+            raise ValueError(
+                f"out shares memory with {name}, which is read while out is written; give another "
+                "array"
+            )
 
 
 def _overlap(x, y) -> bool:
-    """Whether two arrays share memory; for device arrays, whether their bytes lie among each other in one buffer."""
+    """Whether two arrays share memory; for device arrays, whether their bytes lie among each other
+    in one buffer.
+    """
     if type(x) is not type(y) or not (x.size and y.size):
         return False
     if isinstance(x, np.ndarray):
@@ -238,29 +278,45 @@ def _overlap(x, y) -> bool:
 def _reach(x: cla.Array | ArraySpec) -> tuple[int, int]:
     """The first and the last byte of a device array's elements in its buffer."""
     steps = [(size - 1) * stride for size, stride in zip(x.shape, x.strides, strict=True)]
-    return x.offset + sum(s for s in steps if s < 0), x.offset + sum(s for s in steps if s > 0) + x.dtype.itemsize - 1
+    return x.offset + sum(s for s in steps if s < 0), x.offset + sum(
+        s for s in steps if s > 0
+    ) + x.dtype.itemsize - 1
 
 
 def shared_queue(arrays: dict[str, Any], device) -> tuple[cl.CommandQueue | None, Device]:
-    """The queue that all device arrays share and its device, or None and the device for NumPy arrays."""
+    """The queue that all device arrays share and its device, or None and the device for NumPy
+    arrays.
+    """
     names = list(arrays)
     first, x = names[0], arrays[names[0]]
     on_device = [isinstance(y, cla.Array) for y in arrays.values()]
     if not any(on_device):
         return None, find_device(device)
     if not all(on_device):
-        there, here = ([n for n, d in zip(names, on_device, strict=True) if d is side] for side in (True, False))
-        raise TypeError(f"{', '.join(there)} on a device, but {', '.join(here)} in NumPy: put all of them on one side")
+        there, here = (
+            [n for n, d in zip(names, on_device, strict=True) if d is side]
+            for side in (True, False)
+        )
+        raise TypeError(
+            f"{', '.join(there)} on a device, but {', '.join(here)} in NumPy: put all of them on "
+            "one side"
+        )
     queue = x.queue
     for name, y in arrays.items():
         if y.queue is None or queue is None:
             homeless = name if y.queue is None else first
-            raise ValueError(f"{homeless} has no queue; give it one with {homeless}.with_queue(queue)")
+            raise ValueError(
+                f"{homeless} has no queue; give it one with {homeless}.with_queue(queue)"
+            )
         if y.queue is queue or y.queue == queue:
             continue
         if y.queue.context != queue.context:
-            raise ValueError(f"{name} lives in another context than {first}; both must share one queue")
-        raise ValueError(f"{name} is on another queue than {first}; use {name}.with_queue({first}.queue)")
+            raise ValueError(
+                f"{name} lives in another context than {first}; both must share one queue"
+            )
+        raise ValueError(
+            f"{name} is on another queue than {first}; use {name}.with_queue({first}.queue)"
+        )
     owner = _owner(queue)
     if device is not None and find_device(device).cl != owner.cl:
         raise ValueError(f"device={device!r}, but {first} lives on {owner}")
@@ -269,16 +325,18 @@ def shared_queue(arrays: dict[str, Any], device) -> tuple[cl.CommandQueue | None
 
 @cached(8)
 def _owner(queue: cl.CommandQueue) -> Device:
-    """The device of a queue, which must run its commands in order; remembered, since asking takes a while."""
+    """The device of a queue, which must run its commands in order; remembered, since asking takes a
+    while.
+    """
     return of_queue(in_order(queue))
 
 
 def swapped(name: str, lies: ArraySpec, trans: bool = False, conjugated: bool = False) -> Operand:
-    """The transpose of a matrix (or, where `trans`, the matrix itself) as an operand of the swapped, column-major
-    product.
+    """The transpose of a matrix (or, where `trans`, the matrix itself) as an operand of the
+    swapped, column-major product.
 
-    A row-major r x c array is, in memory, a column-major c x r matrix: its transpose, without a copy. This is the
-    one place where row-major becomes column-major.
+    A row-major r x c array is, in memory, a column-major c x r matrix: its transpose, without a
+    copy. This is the one place where row-major becomes column-major.
 
     Raises:
         ValueError: for a matrix of which no dimension is contiguous.
@@ -289,8 +347,13 @@ def swapped(name: str, lies: ArraySpec, trans: bool = False, conjugated: bool = 
     as_rows = (cols == 1 or across == 1) and (rows == 1 or down >= cols)
     as_columns = (rows == 1 or down == 1) and (cols == 1 or across >= rows)
     if not (as_rows or as_columns):
-        raise ValueError(f"{name} has the strides {lies.strides}; one dimension of a device array must be contiguous")
+        raise ValueError(
+            f"{name} has the strides {lies.strides}; one dimension of a device array must be "
+            "contiguous"
+        )
     by_rows = Layout(cols, rows, cols if rows == 1 else down, offset, room) if as_rows else None
-    by_columns = Layout(rows, cols, rows if cols == 1 else across, offset, room) if as_columns else None
+    by_columns = (
+        Layout(rows, cols, rows if cols == 1 else across, offset, room) if as_columns else None
+    )
     plain, transposed = (by_columns, by_rows) if trans else (by_rows, by_columns)
     return Operand(name, plain, transposed, conjugated)

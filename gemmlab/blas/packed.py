@@ -1,4 +1,6 @@
-"""Products on CPUs: A is packed into panels, then multiplied (see ``kernels/production/packed.cl``)."""
+"""Products on CPUs: A is packed into panels, then multiplied (see
+``kernels/production/packed.cl``).
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,13 @@ from .plan import Builder
 from .problem import Problem
 
 FILE = "production/packed.cl"
-#: Relaxations that the compiler may make: a*b + c in one instruction, rounded once. `fma` would ask for the same, but
-#: is a function call on some runtimes.
+#: Relaxations that the compiler may make: a*b + c in one instruction, rounded once. `fma` would ask
+#: for the same, but is a function call on some runtimes.
 FLAGS = ("-cl-mad-enable",)
 #: Columns of the block in registers (NR).
 COLUMNS = 6
-#: Bytes of a block of A: half of an L2 cache of 512 kB. (OpenCL reports the size of one cache, without saying which.)
+#: Bytes of a block of A: half of an L2 cache of 512 kB. (OpenCL reports the size of one cache,
+#: without saying which.)
 BLOCK_BYTES = 256 * 1024
 #: Bytes of the panels of a product, unless one block of steps of k takes more.
 PANEL_BYTES = 8 * 2**20
@@ -34,7 +37,8 @@ class Blocks(NamedTuple):
     Attributes:
         dtype: float32 or float64.
         width: elements per vector.
-        depth: steps of k in a block (KC). Six columns of B then take 6 kB of the L1 cache, 12 kB in float64.
+        depth: steps of k in a block (KC). Six columns of B then take 6 kB of the L1 cache, 12 kB in
+            float64.
     """
 
     dtype: np.dtype
@@ -63,7 +67,8 @@ class Blocks(NamedTuple):
         return build(device, context, "packed.cl", sources.read(FILE), macros, name, FLAGS)
 
     def steps_per_part(self, height: int, k: int) -> int:
-        """Steps of k whose panels fit `PANEL_BYTES`: whole blocks, at least one, shared evenly by the parts of the sum.
+        """Steps of k whose panels fit `PANEL_BYTES`: whole blocks, at least one, shared evenly by
+        the parts of the sum.
 
         Args:
             height: rows of A, rounded up to whole panels.
@@ -74,14 +79,25 @@ class Blocks(NamedTuple):
         return round_up(tiles_over(k, parts), self.depth) if parts > 1 else k
 
     def shares(self, m: int, n: int, units: int) -> tuple[int, int]:
-        """Rows and columns of C per work-item: a block of A that stays in the L2 cache, an even share of columns."""
+        """Rows and columns of C per work-item: a block of A that stays in the L2 cache, an even
+        share of columns.
+        """
         block = max(1, BLOCK_BYTES // (self.depth * self.dtype.itemsize * self.rows)) * self.rows
         rows = round_up(tiles_over(m, tiles_over(m, block)), self.rows)
         items_per_row = tiles_over(PER_UNIT * units, tiles_over(m, rows))
         return rows, round_up(tiles_over(n, items_per_row), COLUMNS)
 
 
-def gemm(builder: Builder, problem: Problem, a: View, b: View, alpha, beta, before: View | None, out: View) -> None:
+def gemm(
+    builder: Builder,
+    problem: Problem,
+    a: View,
+    b: View,
+    alpha,
+    beta,
+    before: View | None,
+    out: View,
+) -> None:
     """C = alpha A B + beta C0, column-major, of any layout.
 
     Args:
@@ -92,7 +108,10 @@ def gemm(builder: Builder, problem: Problem, a: View, b: View, alpha, beta, befo
     """
     m, n, k = problem[:3]
     blocks = Blocks.of(builder.device, builder.dtype)
-    pack, multiply = blocks.kernel(builder, "pack"), blocks.kernel(builder, "gemm", before is not None)
+    pack, multiply = (
+        blocks.kernel(builder, "pack"),
+        blocks.kernel(builder, "gemm", before is not None),
+    )
     height = round_up(m, blocks.rows)
     part = blocks.steps_per_part(height, k)
     panels = builder.memory(height * part)

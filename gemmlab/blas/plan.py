@@ -1,8 +1,9 @@
-"""A plan: everything that a product enqueues, worked out once from the shapes and layouts of its arrays.
+"""A plan: everything that a product enqueues, worked out once from the shapes and layouts of its
+arrays.
 
-`Builder` has a method per pass over matrices (transpose, pad, multiply, unpad, ...), which appends steps to a plan;
-`Plan` enqueues them, on other arrays each time. Memory that differs from call to call is a `Slot` of the plan, and so
-is memory that it needs in between.
+`Builder` has a method per pass over matrices (transpose, pad, multiply, unpad, ...), which appends
+steps to a plan; `Plan` enqueues them, on other arrays each time. Memory that differs from call to
+call is a `Slot` of the plan, and so is memory that it needs in between.
 """
 
 from __future__ import annotations
@@ -42,12 +43,15 @@ _RANGE = 64, 8
 #: Columns of work-items of range.cl at most.
 _RANGE_COLUMNS = 512
 
-#: Bytes that a pool of device memory may keep for the next call, in addition to twice what the last call needed.
+#: Bytes that a pool of device memory may keep for the next call, in addition to twice what the last
+#: call needed.
 HELD = 64 * 2**20
 
 
 class Slot(NamedTuple):
-    """Memory that is known when the plan is executed: an argument of the call, or temporary memory."""
+    """Memory that is known when the plan is executed: an argument of the call, or temporary
+    memory.
+    """
 
     number: int
 
@@ -75,14 +79,19 @@ class Matrix(NamedTuple):
 
 
 class Launch:
-    """A step that launches a kernel. It has a kernel object of its own, whose constant arguments are set once."""
+    """A step that launches a kernel. It has a kernel object of its own, whose constant arguments
+    are set once.
+    """
 
     def __init__(self, name: str, bound: Bound):
         self.name = name
         self.global_size, self.local_size = bound.global_size, bound.local_size
         self._kernel = bound.built.new_kernel()
-        self._constants = [x for x in bound.args if not isinstance(x, Slot)]  # OpenCL keeps no buffer alive
-        self._slots = [(index, x.number) for index, x in enumerate(bound.args) if isinstance(x, Slot)]
+        # OpenCL keeps no buffer alive
+        self._constants = [x for x in bound.args if not isinstance(x, Slot)]
+        self._slots = [
+            (index, x.number) for index, x in enumerate(bound.args) if isinstance(x, Slot)
+        ]
         for index, (value, kind) in enumerate(zip(bound.args, bound.built.types, strict=True)):
             if not isinstance(value, Slot):
                 self._kernel.set_arg(index, value if kind is None else kind(value))
@@ -101,7 +110,9 @@ class Fill(NamedTuple):
     size_bytes: int
 
     def enqueue(self, queue: cl.CommandQueue, memory: Sequence[Any]) -> cl.Event:
-        return cl.enqueue_fill_buffer(queue, _resolved(self.buffer, memory), np.int32(0), 0, self.size_bytes)
+        return cl.enqueue_fill_buffer(
+            queue, _resolved(self.buffer, memory), np.int32(0), 0, self.size_bytes
+        )
 
 
 class Copy(NamedTuple):
@@ -118,7 +129,9 @@ class Copy(NamedTuple):
             return self._by_columns(queue, source, to)
         rows, cols, each = *self.source.layout[:2], self.itemsize
         pitches = [each * x.layout.ld for x in (self.source, self.to)]
-        (column, top), (to_column, to_top) = (divmod(x.layout.offset, x.layout.ld) for x in (self.source, self.to))
+        (column, top), (to_column, to_top) = (
+            divmod(x.layout.offset, x.layout.ld) for x in (self.source, self.to)
+        )
         return cl.enqueue_copy(
             queue,
             to,
@@ -131,7 +144,9 @@ class Copy(NamedTuple):
         )
 
     def _by_columns(self, queue: cl.CommandQueue, source: Any, to: Any) -> cl.Event:
-        """Copy one column after another: PoCL 3.1 crashes when it copies a rectangle of a sub-buffer."""
+        """Copy one column after another: PoCL 3.1 crashes when it copies a rectangle of a
+        sub-buffer.
+        """
         x, y, each = self.source.layout, self.to.layout, self.itemsize
         for column in range(x.cols):
             event = cl.enqueue_copy(
@@ -180,13 +195,16 @@ class Plan:
         self._lock = lock or threading.Lock()  # a kernel's arguments belong to one launch at a time
         self.size_bytes = sum(temporaries)
 
-    def __call__(self, queue: cl.CommandQueue, arguments: Sequence[Any] = (), allocate: Any = None) -> Events:
+    def __call__(
+        self, queue: cl.CommandQueue, arguments: Sequence[Any] = (), allocate: Any = None
+    ) -> Events:
         """Enqueue the steps; return their events.
 
         Args:
             queue: where.
             arguments: the memory of `A`, `B`, `C0` and `OUT`, as far as the steps use it.
-            allocate: a function of a number of bytes that gives temporary memory; by default the queue's pool.
+            allocate: a function of a number of bytes that gives temporary memory; by default the
+                queue's pool.
         """
         pool = pool_of(queue)
         left_out = [None] * (len(Argument) - len(arguments))
@@ -199,15 +217,16 @@ class Plan:
             events += self._check.otherwise()(queue, arguments, allocate)
         return events
 
-
     def in_host_memory(self, queue: cl.CommandQueue, arrays: Sequence[np.ndarray | None]) -> None:
         """Execute the steps on the memory of NumPy arrays, and wait.
 
-        By return or by any exception, the device has finished with that memory: a kernel goes on writing after Python
-        has lost interest, OpenCL does not keep the arrays alive, and Ctrl-C raises KeyboardInterrupt after any call.
+        By return or by any exception, the device has finished with that memory: a kernel goes on
+        writing after Python has lost interest, OpenCL does not keep the arrays alive, and Ctrl-C
+        raises KeyboardInterrupt after any call.
 
         Args:
-            arrays: those of `A`, `B`, `C0` and `OUT`, each as `arrays.lendable` returns it, or None.
+            arrays: those of `A`, `B`, `C0` and `OUT`, each as `arrays.lendable` returns it, or
+                None.
         """
         try:
             buffers = [borrowed(queue.context, x) for x in arrays]
@@ -215,7 +234,9 @@ class Plan:
             # only a mapped buffer is certain to hold what kernels wrote
             out, flags = arrays[Argument.OUT], cl.map_flags.READ
             assert out is not None
-            mapped, _ = cl.enqueue_map_buffer(queue, buffers[Argument.OUT], flags, 0, out.shape, out.dtype)
+            mapped, _ = cl.enqueue_map_buffer(
+                queue, buffers[Argument.OUT], flags, 0, out.shape, out.dtype
+            )
             mapped.base.release(queue)
             queue.finish()
         except BaseException:
@@ -224,7 +245,8 @@ class Plan:
 
 
 class Check(NamedTuple):
-    """What a plan reads from the device after its steps. The device multiplies meanwhile: it would be idle otherwise.
+    """What a plan reads from the device after its steps. The device multiplies meanwhile: it would
+    be idle otherwise.
 
     Attributes:
         flag: where the device writes a number, 0 if all is well.
@@ -236,11 +258,17 @@ class Check(NamedTuple):
     step: str
     otherwise: Callable[[], Plan]
 
-    def fails(self, queue: cl.CommandQueue, memory: Sequence[Any], events: dict[str, cl.Event]) -> bool:
-        """Read the number on another queue, so that this one can go on with the steps that follow."""
+    def fails(
+        self, queue: cl.CommandQueue, memory: Sequence[Any], events: dict[str, cl.Event]
+    ) -> bool:
+        """Read the number on another queue, so that this one can go on with the steps that
+        follow.
+        """
         found = np.empty(1, np.int32)
         queue.flush()  # the other queue waits for it
-        cl.enqueue_copy(_second_queue(queue), found, memory[self.flag.number], wait_for=[events[self.step]])
+        cl.enqueue_copy(
+            _second_queue(queue), found, memory[self.flag.number], wait_for=[events[self.step]]
+        )
         return bool(found[0])
 
 
@@ -250,7 +278,8 @@ class Builder:
     Args:
         queue: where the plan will be executed; kernels that share tiles keep memory for that queue.
         device: the queue's device.
-        dtype: of the elements. The supporting kernels and the ladder's take float32 alone, generated kernels all types.
+        dtype: of the elements. The supporting kernels and the ladder's take float32 alone,
+            generated kernels all types.
     """
 
     def __init__(self, queue: cl.CommandQueue, device: Device, dtype=np.float32):
@@ -274,7 +303,9 @@ class Builder:
 
     def _support(self, file: str, name: str, global_size, local_size, *args) -> None:
         """Launch a kernel of ``kernels/support``."""
-        built = _support_kernel(self.device, self.queue.context, f"support/{file}", file.removesuffix(".cl"))
+        built = _support_kernel(
+            self.device, self.queue.context, f"support/{file}", file.removesuffix(".cl")
+        )
         self.launch(name, Bound(built, global_size, local_size, args))
 
     def memory(self, elements: int, itemsize: int | None = None) -> Slot:
@@ -317,15 +348,30 @@ class Builder:
         self._support("pad.cl", name, size, (group, group_columns), *arguments)
         return out
 
-    def axpby(self, alpha: float | complex, x: Matrix, beta: float | complex, y: Matrix, out: Matrix) -> Matrix:
+    def axpby(
+        self, alpha: float | complex, x: Matrix, beta: float | complex, y: Matrix, out: Matrix
+    ) -> Matrix:
         """out = alpha x + beta y, all compact."""
         (group, each), elements = _AXPBY, out.layout.room
         size = (tiles_over(elements, group * each) * group,)
-        self._support("axpby.cl", "axpby", size, (group,), elements, alpha, x.buffer, beta, y.buffer, out.buffer)
+        self._support(
+            "axpby.cl",
+            "axpby",
+            size,
+            (group,),
+            elements,
+            alpha,
+            x.buffer,
+            beta,
+            y.buffer,
+            out.buffer,
+        )
         return out
 
     def compact(self, x: Matrix) -> Matrix:
-        return x if x.layout.is_compact else self.pad(x, Layout.compact(x.layout.rows, x.layout.cols))
+        return (
+            x if x.layout.is_compact else self.pad(x, Layout.compact(x.layout.rows, x.layout.cols))
+        )
 
     def look_for_unsplittable(self, *matrices: Matrix) -> None:
         """Look for numbers that two TF32 numbers cannot represent (``range.cl``); see `plan`."""
@@ -335,15 +381,29 @@ class Builder:
         group, ahead = _RANGE
         for buffer, x in matrices:
             size = round_up(x.rows, group), min(tiles_over(x.cols, ahead), _RANGE_COLUMNS)
-            self._support("range.cl", "range", size, (group, 1), x.rows, x.cols, x.ld, x.offset, buffer, self._flag)
+            self._support(
+                "range.cl",
+                "range",
+                size,
+                (group, 1),
+                x.rows,
+                x.cols,
+                x.ld,
+                x.offset,
+                buffer,
+                self._flag,
+            )
 
-    def multiply(self, kernel: Kernel, problem: Problem, a: Memory, b: Memory, out: Matrix, scratch=None) -> Matrix:
+    def multiply(
+        self, kernel: Kernel, problem: Problem, a: Memory, b: Memory, out: Matrix, scratch=None
+    ) -> Matrix:
         """C = A B with a kernel of the ladder, by the passes that `problem.plan` lists.
 
         Args:
             a, b: the memory of the operands, which `problem` describes.
             out: M x N, compact; overwritten.
-            scratch: where the kernel writes whole tiles if C does not consist of them; new memory by default.
+            scratch: where the kernel writes whole tiles if C does not consist of them; new memory
+                by default.
         """
         passes = planned(kernel, problem)
         if kernel.turned:
@@ -359,31 +419,45 @@ class Builder:
                 if step.out:
                     now["C"] = Matrix(scratch or self.memory(step.out.room), step.out)
                 if kernel.workspace:
-                    self._lock = kernel.sharing  # no other plan may overwrite partial tiles before their fix-up
-                for name, bound in kernel.bound(*sizes, [now[x].buffer for x in "ABC"], self.queue):  # with its fix-up
+                    # no other plan may overwrite partial tiles before their fix-up
+                    self._lock = kernel.sharing
+                # with its fix-up
+                for name, bound in kernel.bound(*sizes, [now[x].buffer for x in "ABC"], self.queue):
                     self.launch(name, bound)
             elif step.kind == "unpad":
                 self.unpad(now["C"], out)
         return out
 
     def gemm(
-        self, problem: Problem, buffers, alpha, beta, before, out: Matrix, params=None, batch: Batch | None = None
+        self,
+        problem: Problem,
+        buffers,
+        alpha,
+        beta,
+        before,
+        out: Matrix,
+        params=None,
+        batch: Batch | None = None,
     ) -> Matrix:
         """C = alpha A B + beta C0 by a generated kernel, in one launch.
 
         Args:
             buffers: those of A and B, which `problem` describes; not read where K is 0.
             alpha, beta: numbers of the builder's type.
-            before: the buffer of C0 and how it lies (an `Operand`), or None where beta is 0. C0 may be C itself.
+            before: the buffer of C0 and how it lies (an `Operand`), or None where beta is 0. C0 may
+                be C itself.
             out: M x N, compact; overwritten.
-            params: all parameters of the tile (see `gemmlab.generate.tiles`); those that suit the sizes by default.
+            params: all parameters of the tile (see `gemmlab.generate.tiles`); those that suit the
+                sizes by default.
             batch: several products instead of one; their results follow each other in `out`.
         """
         sizes, layouts = problem[:3], (problem.a.lying, problem.b.lying)
         letter, given = letter_of(self.dtype), None if params is None else tuple(params.items())
         number = batch.number * len(batch.starts) if batch else 0
         aligned = batch.aligned(*layouts) if batch else layouts
-        schedule = _configured(self.device, letter, given, sizes, *aligned, before is not None, number)
+        schedule = _configured(
+            self.device, letter, given, sizes, *aligned, before is not None, number
+        )
         kernel = written(schedule, self.device, self.queue.context)
         added = view(*before) if before else None
         workspace = kernel.workspace(sizes, self.queue)
@@ -404,7 +478,9 @@ def view(buffer: Memory, operand: Operand) -> View:
 
 
 @cached(1024)
-def _configured(device: Device, letter: str, params, sizes, a: Lying, b: Lying, beta, number: int) -> Schedule:
+def _configured(
+    device: Device, letter: str, params, sizes, a: Lying, b: Lying, beta, number: int
+) -> Schedule:
     """The schedule for a problem, or for a batch of this number."""
     tile = tiles.choose(device, letter, sizes, max(1, number)) if params is None else dict(params)
     return tiles.configure(letter, tile, sizes, a, b, beta, number > 0)
@@ -412,7 +488,11 @@ def _configured(device: Device, letter: str, params, sizes, a: Lying, b: Lying, 
 
 def placed(buffer: Memory, operand: Operand, transposed: bool = False) -> Matrix:
     """An operand in its buffer, read as it is if it can be, or otherwise as its transpose."""
-    layout = (operand.transposed or operand.plain) if transposed else (operand.plain or operand.transposed)
+    layout = (
+        (operand.transposed or operand.plain)
+        if transposed
+        else (operand.plain or operand.transposed)
+    )
     assert layout is not None, "an operand can be read in at least one way"
     return Matrix(buffer, layout)
 
@@ -424,10 +504,17 @@ def _made(step: Pass) -> Layout:
 
 def planned(kernel: Kernel, problem: Problem) -> list[Pass]:
     """`problem.plan` for a compiled kernel."""
-    return plan(kernel.spec, kernel.params, problem.turned if kernel.turned else problem, kernel.device.features)
+    return plan(
+        kernel.spec,
+        kernel.params,
+        problem.turned if kernel.turned else problem,
+        kernel.device.features,
+    )
 
 
-def check_memory(device: Device, sizes: dict[str, int], wide: bool = False, itemsize: int = 4) -> None:
+def check_memory(
+    device: Device, sizes: dict[str, int], wide: bool = False, itemsize: int = 4
+) -> None:
     """Refuse matrices that the device's memory cannot hold, or 32-bit indices unless `wide`.
 
     Args:
@@ -437,20 +524,25 @@ def check_memory(device: Device, sizes: dict[str, int], wide: bool = False, item
     for name, elements in sizes.items():
         if elements >= INDEX_LIMIT and not wide:
             raise ValueError(
-                f"{name} has {elements:,} elements; kernels of the ladder index with 32 bits, below {INDEX_LIMIT:,}"
+                f"{name} has {elements:,} elements; kernels of the ladder index with 32 bits, "
+                f"below {INDEX_LIMIT:,}"
             )
     for name, elements in sizes.items():
         if itemsize * elements > device.largest:
-            raise MemoryError(f"{name} needs {itemsize * elements:,} bytes; {device} allows {device.largest:,}")
+            raise MemoryError(
+                f"{name} needs {itemsize * elements:,} bytes; {device} allows {device.largest:,}"
+            )
     total = itemsize * sum(sizes.values())
     if total > device.memory:
         raise MemoryError(f"the matrices need {total:,} bytes; {device} has {device.memory:,}")
 
 
 def wait_for_others(queue: cl.CommandQueue, *arrays: cla.Array) -> None:
-    """Have the queue wait for what other queues still do to these arrays; its own commands follow each other anyway.
+    """Have the queue wait for what other queues still do to these arrays; its own commands follow
+    each other anyway.
 
-    Events that have happened are removed from the arrays' lists: later calls need not ask the driver again.
+    Events that have happened are removed from the arrays' lists: later calls need not ask the
+    driver again.
     """
     awaited = []
     for x in arrays:
@@ -476,12 +568,16 @@ def _second_queue(queue: cl.CommandQueue) -> cl.CommandQueue:
 
 @cached(8)
 def pool_of(queue: cl.CommandQueue) -> MemoryPool:
-    """Memory that one call gives back and the next one takes; the order of the queue keeps them apart."""
+    """Memory that one call gives back and the next one takes; the order of the queue keeps them
+    apart.
+    """
     return MemoryPool(ImmediateAllocator(queue))
 
 
 def trim(pool: MemoryPool, size_bytes: int) -> None:
-    """Give memory back to the device, if a pool holds more than `HELD` and twice the bytes of the last call."""
+    """Give memory back to the device, if a pool holds more than `HELD` and twice the bytes of the
+    last call.
+    """
     most = HELD + 2 * size_bytes
     if pool.managed_bytes > most and pool.managed_bytes - pool.active_bytes > most:
         pool.free_held()

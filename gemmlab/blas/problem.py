@@ -1,7 +1,9 @@
-"""A product on paper: how the operands lie in memory, and the list of passes that it takes to multiply them.
+"""A product on paper: how the operands lie in memory, and the list of passes that it takes to
+multiply them.
 
-Everything here is column-major, and nothing here touches a device. Launching (`passes`), counting memory
-(`footprint`) and comparing strategies (`lessons.edges`) all read the list that `plan` returns.
+Everything here is column-major, and nothing here touches a device. Launching (`passes`), counting
+memory (`footprint`) and comparing strategies (`lessons.edges`) all read the list that `plan`
+returns.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ class Layout(NamedTuple):
         return self.offset == 0 and (self.ld == self.rows or self.cols == 1)
 
     def serves(self, rows: int, cols: int, ld: int) -> bool:
-        """Whether a kernel may read it as rows x cols with leading dimension `ld`, from the start of its buffer."""
+        """Whether a kernel may read it as rows x cols with leading dimension `ld`, from the start
+        of its buffer.
+        """
         same_ld = self.ld == ld or (cols == 1 and ld == rows)
         inside = self.ld == self.rows or self.room >= ld * cols  # behind the last column, too
         return self.offset == 0 and (self.rows, self.cols) == (rows, cols) and same_ld and inside
@@ -58,8 +62,8 @@ class Operand(NamedTuple):
     Attributes:
         name: what the user calls it.
         plain: X as a column-major matrix, if it can be read so.
-        transposed: the transpose of X as a column-major matrix, if it can be read so. A single row or column can be
-            read in both ways.
+        transposed: the transpose of X as a column-major matrix, if it can be read so. A single row
+            or column can be read in both ways.
         conjugated: whether X is the complex conjugate of what lies there.
     """
 
@@ -74,9 +78,12 @@ class Operand(NamedTuple):
         return cls(name, Layout.compact(rows, cols), None)
 
     def moved(self, elements: int, cut: int = 0) -> Operand:
-        """The operand that lies so many elements behind this one, in the same buffer without its first `cut` ones."""
+        """The operand that lies so many elements behind this one, in the same buffer without its
+        first `cut` ones.
+        """
         plain, transposed = (
-            x and x._replace(offset=x.offset + elements - cut, room=x.room - cut) for x in (self.plain, self.transposed)
+            x and x._replace(offset=x.offset + elements - cut, room=x.room - cut)
+            for x in (self.plain, self.transposed)
         )
         return self._replace(plain=plain, transposed=transposed)
 
@@ -87,7 +94,8 @@ class Operand(NamedTuple):
 
     @property
     def lying(self) -> Lying:
-        """The operand as a kernel of the family reads it: where it lies, and what is done to it there.
+        """The operand as a kernel of the family reads it: where it lies, and what is done to it
+        there.
 
         Raises:
             ValueError: if it is part of so large a matrix that 32-bit indices do not reach its end.
@@ -96,8 +104,8 @@ class Operand(NamedTuple):
         assert layout is not None, "an operand can be read in at least one way"
         if layout.ld * layout.cols >= INDEX_LIMIT:
             raise ValueError(
-                f"{self.name} spans {layout.ld * layout.cols:,} elements of a larger matrix; kernels of the family "
-                f"index with 32 bits, below {INDEX_LIMIT:,}"
+                f"{self.name} spans {layout.ld * layout.cols:,} elements of a larger matrix; "
+                f"kernels of the family index with 32 bits, below {INDEX_LIMIT:,}"
             )
         letters = "NR" if self.plain else "TC"
         return Lying(letters[self.conjugated], layout.offset, layout.ld)
@@ -129,7 +137,8 @@ class Batch(NamedTuple):
     Attributes:
         number: products whose operands lie at equal distances.
         steps: these distances for A and for B, in elements: 0 where all products share the matrix.
-        starts: elements before A, and before B, of the first of each `number` products, beside the operands' offsets.
+        starts: elements before A, and before B, of the first of each `number` products, beside the
+            operands' offsets.
     """
 
     number: int
@@ -137,8 +146,11 @@ class Batch(NamedTuple):
     starts: tuple[tuple[int, int], ...]
 
     @classmethod
-    def over(cls, shape: tuple[int, ...], steps_a: tuple[int, ...], steps_b: tuple[int, ...]) -> Batch:
-        """The products of an array of this shape. Dimensions that follow each other at equal distances become one.
+    def over(
+        cls, shape: tuple[int, ...], steps_a: tuple[int, ...], steps_b: tuple[int, ...]
+    ) -> Batch:
+        """The products of an array of this shape. Dimensions that follow each other at equal
+        distances become one.
 
         Args:
             shape: numbers of products.
@@ -163,13 +175,19 @@ class Batch(NamedTuple):
         return Batch(self.number, self.steps[::-1], tuple(start[::-1] for start in self.starts))
 
     def shared(self, problem: Problem) -> tuple[bool, bool] | None:
-        """Whether all products share A, and B; None unless the matrices that they do not share follow each other."""
+        """Whether all products share A, and B; None unless the matrices that they do not share
+        follow each other.
+        """
         wanted = problem.m * problem.k, problem.k * problem.n
         follow = all(step in (0, size) for step, size in zip(self.steps, wanted, strict=True))
-        return (not self.steps[0], not self.steps[1]) if follow and self.starts == ((0, 0),) else None
+        return (
+            (not self.steps[0], not self.steps[1]) if follow and self.starts == ((0, 0),) else None
+        )
 
     def launches(self) -> Iterator[tuple[tuple[int, int], Pairs]]:
-        """For each launch of a kernel for batches the elements before A and B, and what it multiplies."""
+        """For each launch of a kernel for batches the elements before A and B, and what it
+        multiplies.
+        """
         a, b = self.steps
         for turn, (at_a, at_b) in enumerate(self.starts):
             for i in range(0, self.number, MAX_BATCH):
@@ -184,7 +202,9 @@ class Batch(NamedTuple):
                 yield at_a + i * a, at_b + i * b
 
     def aligned(self, a: Lying, b: Lying) -> tuple[Lying, Lying]:
-        """The operands with offsets that are multiples of just those numbers of which all products' offsets are."""
+        """The operands with offsets that are multiples of just those numbers of which all products'
+        offsets are.
+        """
         in_a, in_b = zip(*self.starts, strict=True)
         return (
             a._replace(offset=math.gcd(a.offset, self.steps[0], *in_a)),
@@ -213,9 +233,14 @@ class Pass(NamedTuple):
         return (self.out.room if self.out else 0) + self.workspace
 
 
-def plan(spec: KernelSpec, params: Params, problem: Problem, features: frozenset[str] = frozenset()) -> list[Pass]:
+def plan(
+    spec: KernelSpec, params: Params, problem: Problem, features: frozenset[str] = frozenset()
+) -> list[Pass]:
     """The passes of a product with a kernel, on a device with such features, in their order."""
-    m, n, k = (round_up(size, multiple) for size, multiple in zip(problem[:3], spec.multiples(params), strict=True))
+    m, n, k = (
+        round_up(size, multiple)
+        for size, multiple in zip(problem[:3], spec.multiples(params), strict=True)
+    )
     lda, ldb = spec.leading_dimensions(m, n, k, params)
     align_a, align_b = spec.alignment(params)
     passes = _prepare("A", problem.a.plain, problem.a.transposed, (m, k, lda), align_a)
@@ -224,7 +249,9 @@ def plan(spec: KernelSpec, params: Params, problem: Problem, features: frozenset
     else:
         passes += _prepare("B", problem.b.plain, problem.b.transposed, (k, n, ldb), align_b)
     whole = (m, n) == (problem.m, problem.n)
-    passes.append(Pass("gemm", "C", None if whole else Layout.compact(m, n), spec.workspace(params)))
+    passes.append(
+        Pass("gemm", "C", None if whole else Layout.compact(m, n), spec.workspace(params))
+    )
     if spec.needs_fixup(params, features):
         passes.append(Pass("fix-up", "C"))
     if not whole:
@@ -233,9 +260,15 @@ def plan(spec: KernelSpec, params: Params, problem: Problem, features: frozenset
 
 
 def _prepare(
-    name: str, there: Layout | None, turned: Layout | None, wanted: tuple[int, int, int], alignment: int
+    name: str,
+    there: Layout | None,
+    turned: Layout | None,
+    wanted: tuple[int, int, int],
+    alignment: int,
 ) -> list[Pass]:
-    """The passes that make rows x cols with a leading dimension of an operand, from itself or from its transpose."""
+    """The passes that make rows x cols with a leading dimension of an operand, from itself or from
+    its transpose.
+    """
     passes = []
     if there is None:
         assert turned is not None, "an operand can be read in at least one way"
@@ -248,7 +281,9 @@ def _prepare(
 
 
 def footprint(problem: Problem, passes: list[Pass]) -> dict[str, int]:
-    """The elements of every matrix of a product, by its name: the operands, the result, and what the passes make."""
+    """The elements of every matrix of a product, by its name: the operands, the result, and what
+    the passes make.
+    """
     names = {"A": problem.a.name, "B": problem.b.name, "C": "the result"}
     found = {
         problem.a.name: problem.m * problem.k,

@@ -25,7 +25,8 @@ class Request:
 
     Attributes:
         kernel: "auto", "family", "packed", or the number or name of a kernel of the catalog.
-        params: the kernel's parameters as pairs, all of them for a kernel of the catalog; None for its defaults.
+        params: the kernel's parameters as pairs, all of them for a kernel of the catalog; None for
+            its defaults.
         edges: "auto", "pad", "guard", "shift" or "split".
         precision: "float32", "tf32" or "tf32x3".
     """
@@ -50,28 +51,40 @@ class Request:
         _check_word("edges", edges, EDGES)
         _check_word("precision", precision, tuple(selection.PRECISIONS))
         if params is not None and not isinstance(params, Mapping):
-            raise TypeError(f"params must be a dictionary of parameters, not {type(params).__name__}: {params!r}")
+            raise TypeError(
+                f"params must be a dictionary of parameters, not {type(params).__name__}: "
+                f"{params!r}"
+            )
         if isinstance(kernel, str) and kernel in (AUTO, FAMILY, PACKED):
             return cls(kernel, cls._generated(kernel, params, edges, precision), edges, precision)
         if isinstance(kernel, bool) or not isinstance(kernel, (str, int, np.integer)):
-            raise ValueError(f"kernel must be 'auto', 'family', 'packed', a number or a name, not {kernel!r}")
+            raise ValueError(
+                f"kernel must be 'auto', 'family', 'packed', a number or a name, not {kernel!r}"
+            )
         spec = find(kernel if isinstance(kernel, str) else int(kernel))
         return cls(spec.number, _of_the_ladder(spec, params, edges, precision), edges, precision)
 
     @staticmethod
-    def _generated(kernel: str, params: Any, edges: str, precision: str) -> tuple[tuple[str, int], ...] | None:
+    def _generated(
+        kernel: str, params: Any, edges: str, precision: str
+    ) -> tuple[tuple[str, int], ...] | None:
         """The parameters, for a kernel that is not named by number."""
         if precision != "float32" and (kernel != AUTO or edges not in ("auto", "guard")):
             raise ValueError(
-                f"precision={precision!r} is for kernel='auto' or a number, and edges='auto' or 'guard', "
-                f"not for kernel={kernel!r}, edges={edges!r}"
+                f"precision={precision!r} is for kernel='auto' or a number, and edges='auto' or "
+                f"'guard', not for kernel={kernel!r}, edges={edges!r}"
             )
         if kernel == AUTO and params is not None:
             raise ValueError("params needs a kernel as well, such as kernel=3 or kernel='family'")
         if kernel == PACKED and (params is not None or edges != "auto"):
-            raise ValueError(f"kernel='packed' has no params or edges, but got params={params!r}, edges={edges!r}")
+            raise ValueError(
+                f"kernel='packed' has no params or edges, but got params={params!r}, "
+                f"edges={edges!r}"
+            )
         if kernel == FAMILY and edges not in ("auto", "guard", "split"):
-            raise ValueError(f"edges={edges!r}, but kernel='family' has 'auto', 'guard' and 'split'")
+            raise ValueError(
+                f"edges={edges!r}, but kernel='family' has 'auto', 'guard' and 'split'"
+            )
         return None if params is None else tuple(tiles.complete_tile(dict(params)).items())
 
     def check_for(self, dtype: np.dtype, device: Device) -> None:
@@ -87,14 +100,22 @@ class Request:
                 raise ValueError(f"precision={self.precision!r} is for float32, not for {dtype}")
             if self.kernel not in (AUTO, FAMILY, PACKED):
                 raise ValueError(
-                    f"kernel {self.kernel} multiplies float32, not {dtype}; kernel='auto' and 'family' take every type"
+                    f"kernel {self.kernel} multiplies float32, not {dtype}; kernel='auto' and "
+                    "'family' take every type"
                 )
             if self.edges not in ("auto", "guard", "split"):
-                raise ValueError(f"edges={self.edges!r} is for float32, not for {dtype}; 'auto' takes every type")
+                raise ValueError(
+                    f"edges={self.edges!r} is for float32, not for {dtype}; 'auto' takes every type"
+                )
         if self.kernel == PACKED and dtype.kind != "f":
-            raise ValueError(f"kernel='packed' multiplies float32 and float64, not {dtype}; 'family' takes every type")
+            raise ValueError(
+                f"kernel='packed' multiplies float32 and float64, not {dtype}; 'family' takes "
+                "every type"
+            )
         if self.kernel == PACKED and device.kind != "CPU":
-            raise ValueError(f"kernel='packed' is for CPUs, not for {device}; kernel='auto' suits every device")
+            raise ValueError(
+                f"kernel='packed' is for CPUs, not for {device}; kernel='auto' suits every device"
+            )
         check_double(letter_of(dtype), device)
 
 
@@ -103,42 +124,63 @@ def _check_word(name: str, value: Any, words: tuple[str, ...]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, words))}, not {value!r}")
 
 
-def _of_the_ladder(spec: KernelSpec, params: Any, edges: str, precision: str) -> tuple[tuple[str, int], ...] | None:
+def _of_the_ladder(
+    spec: KernelSpec, params: Any, edges: str, precision: str
+) -> tuple[tuple[str, int], ...] | None:
     """All parameters of a kernel of the catalog, or None for those that fit the device."""
     if edges not in ("auto", spec.edges):
         others = " or ".join(repr(n) for n, s in catalog.items() if s.edges == edges) or "'family'"
-        raise ValueError(f"edges={edges!r}, but kernel {spec.number} is for edges={spec.edges!r}; kernel={others} fits")
+        raise ValueError(
+            f"edges={edges!r}, but kernel {spec.number} is for edges={spec.edges!r}; "
+            f"kernel={others} fits"
+        )
     if spec.tensor and precision == "float32":
-        raise ValueError(f"kernel {spec.number} multiplies in TF32: it needs precision='tf32' or precision='tf32x3'")
+        raise ValueError(
+            f"kernel {spec.number} multiplies in TF32: it needs precision='tf32' or "
+            "precision='tf32x3'"
+        )
     if not spec.tensor and precision != "float32":
         able = " or ".join(repr(n) for n, s in catalog.items() if s.tensor)
-        raise ValueError(f"precision={precision!r}, but kernel {spec.number} multiplies in float32; kernel={able} fits")
+        raise ValueError(
+            f"precision={precision!r}, but kernel {spec.number} multiplies in float32; "
+            f"kernel={able} fits"
+        )
     if params is not None:
-        spec.complete(params)  # refuses names and values before they are combined with those of the precision
+        # refuses names and values before they are combined with those of the precision
+        spec.complete(params)
     if precision != "float32":
         params = _with_precision(spec, params, precision)
     return None if params is None else tuple(spec.complete(params).items())
 
 
-def _with_precision(spec: KernelSpec, params: Mapping[str, int] | None, precision: str) -> dict[str, int]:
-    """The caller's parameters and those that a precision implies; ValueError where they contradict each other."""
+def _with_precision(
+    spec: KernelSpec, params: Mapping[str, int] | None, precision: str
+) -> dict[str, int]:
+    """The caller's parameters and those that a precision implies; ValueError where they contradict
+    each other.
+    """
     implied = selection.implied(precision, spec.number)
-    required = {name: value for name, value in implied.items() if name != "EVERY"}  # that one is free
+    # that one is free
+    required = {name: value for name, value in implied.items() if name != "EVERY"}
     given = {**implied, **(params or {})}
     for name, value in required.items():
         if given[name] != value:
             words = ", ".join(f"{n}={v}" for n, v in required.items())
-            raise ValueError(f"params has {name}={given[name]}, but precision={precision!r} means {words}")
+            raise ValueError(
+                f"params has {name}={given[name]}, but precision={precision!r} means {words}"
+            )
     return given
 
 
 def check_precision(precision: Any, device: Device) -> None:
-    """Refuse what is no precision of float32 products, and TF32 where a device has no tensor cores."""
+    """Refuse what is no precision of float32 products, and TF32 where a device has no tensor
+    cores.
+    """
     _check_word("precision", precision, tuple(selection.PRECISIONS))
     if precision != "float32" and "tensor" not in device.features:
         raise ValueError(
-            f"precision={precision!r} needs tensor cores that take TF32 (NVIDIA's, compute capability 8.0 or later); "
-            f"{device} has none: precision='float32' runs everywhere"
+            f"precision={precision!r} needs tensor cores that take TF32 (NVIDIA's, compute "
+            f"capability 8.0 or later); {device} has none: precision='float32' runs everywhere"
         )
 
 

@@ -1,4 +1,6 @@
-"""What users call for the supporting kernels: transpose, pad and unpad, for NumPy or device arrays."""
+"""What users call for the supporting kernels: transpose, pad and unpad, for NumPy or device
+arrays.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from .staging import Direct
 
 
 def _reshaped(x, shape: tuple[int, int], device, work: Callable[[Builder, Matrix, Matrix], Matrix]):
-    """The result, of this shape, of the passes that `work(builder, x, out)` appends; both matrices row-major."""
+    """The result, of this shape, of the passes that `work(builder, x, out)` appends; both matrices
+    row-major.
+    """
     x = checked("x", x)
     queue, device = shared_queue({"x": x}, device)
     on_device = queue is not None
@@ -46,19 +50,25 @@ def _reshaped(x, shape: tuple[int, int], device, work: Callable[[Builder, Matrix
 
 
 def transpose(x, *, device=None):
-    """The n x m transpose of an m x n float32 matrix, by ``transpose.cl``; a new row-major array on x's side."""
+    """The n x m transpose of an m x n float32 matrix, by ``transpose.cl``; a new row-major array on
+    x's side.
+    """
     rows, cols = checked("x", x).shape
     return _reshaped(x, (cols, rows), device, Builder.transpose)
 
 
 def pad(x, rows: int, cols: int, *, device=None):
-    """An m x n float32 matrix as the corner of a rows x cols one, zeroes elsewhere, by ``pad.cl``; row-major."""
+    """An m x n float32 matrix as the corner of a rows x cols one, zeroes elsewhere, by ``pad.cl``;
+    row-major.
+    """
     _sizes(x, rows, cols, larger=True)
     return _reshaped(x, (rows, cols), device, Builder.pad)
 
 
 def unpad(x, rows: int, cols: int, *, device=None):
-    """The first rows x cols elements of a larger float32 matrix, by ``pad.cl``; a new row-major array."""
+    """The first rows x cols elements of a larger float32 matrix, by ``pad.cl``; a new row-major
+    array.
+    """
     _sizes(x, rows, cols, larger=False)
 
     def work(builder: Builder, x: Matrix, out: Matrix) -> Matrix:
@@ -73,4 +83,7 @@ def _sizes(x, rows, cols, larger: bool) -> None:
         if isinstance(size, bool) or not isinstance(size, Integral) or size < 0:
             raise ValueError(f"{name} must be a non-negative whole number, not {size!r}")
         if size < have if larger else size > have:
-            raise ValueError(f"{name}={size}, but x has {have}; it must be at {'least' if larger else 'most'} that")
+            raise ValueError(
+                f"{name}={size}, but x has {have}; it must be at {'least' if larger else 'most'} "
+                "that"
+            )

@@ -1,9 +1,11 @@
 """The ways to multiply, and the one that a product takes.
 
-A `Route` says what it appends to a plan. `choose` returns the first route that the request and the device allow:
+A `Route` says what it appends to a plan. `choose` returns the first route that the request and the
+device allow:
 
 - `Packed`: on CPUs, float32 and float64;
-- `Ladder`: a kernel of the catalog, float32 and TF32; for a batch in one launch if the matrices allow it;
+- `Ladder`: a kernel of the catalog, float32 and TF32; for a batch in one launch if the matrices
+  allow it;
 - `Split`: generated kernels, up to four launches, one for each edge;
 - `Generated`: a generated kernel, one launch, any type, any layout, batches.
 """
@@ -29,12 +31,14 @@ from .plan import Builder, Matrix, Memory, placed, view
 from .problem import MAX_BATCH, Batch, Operand, Problem, plan
 from .request import AUTO, FAMILY, PACKED, Request
 
-#: Multiply-adds from which a float32 product of a batch is worth launches of its own, by kernels of the ladder, if they
-#: cannot multiply all of it in one launch: on an H200, 512 cubed is not and 1024 cubed just is.
+#: Multiply-adds from which a float32 product of a batch is worth launches of its own, by kernels of
+#: the ladder, if they cannot multiply all of it in one launch: on an H200, 512 cubed is not and
+#: 1024 cubed just is.
 ALONE_GPU = 2**30
 #: The same on a CPU, whose generated kernels are much slower than the packed one.
 ALONE_CPU = 2**20
-#: Tiles of the kernel with warp tiles for batches of matrices that are smaller than the tile that was chosen.
+#: Tiles of the kernel with warp tiles for batches of matrices that are smaller than the tile that
+#: was chosen.
 _WARP_TILE = {"TSK": 16, "WPTM": 8, "WPTN": 8, "WARPM": 4, "BATCHES": 10, "SPLIT": 0, "DOWN": 1}
 _SMALLER_TILES = ({"TSM": 128, "TSN": 64, **_WARP_TILE}, {"TSM": 64, "TSN": 64, **_WARP_TILE})
 
@@ -117,7 +121,8 @@ class Split:
 
 @dataclass(frozen=True)
 class Ladder:
-    """A kernel of the catalog; where it is not one of a whole batch, with passes before and after it.
+    """A kernel of the catalog; where it is not one of a whole batch, with passes before and after
+    it.
 
     Attributes:
         kernel: the kernel that multiplies.
@@ -132,7 +137,9 @@ class Ladder:
         if batch is not None and self.whole_batch:
             shared = batch.shared(problem)
             assert shared is not None, "see `fits_batch`"
-            builder.launch("gemm", self.kernel.batch(*problem[:3], batch.number, shared, (a, b, out.buffer)))
+            builder.launch(
+                "gemm", self.kernel.batch(*problem[:3], batch.number, shared, (a, b, out.buffer))
+            )
             return
         target = out
         if before and before[0] is out.buffer:  # C may only be overwritten once it has been read
@@ -149,7 +156,12 @@ class Ladder:
 
 
 def choose(
-    request: Request, dtype: np.dtype, problem: Problem, batch: Batch | None, device: Device, context: cl.Context
+    request: Request,
+    dtype: np.dtype,
+    problem: Problem,
+    batch: Batch | None,
+    device: Device,
+    context: cl.Context,
 ) -> Route:
     """The route of a product; `request.check_for` has passed.
 
@@ -159,7 +171,12 @@ def choose(
     """
     multiply_adds = problem.m * problem.n * problem.k
     plain = request.kernel == AUTO and (request.edges, request.precision) == ("auto", "float32")
-    packs = plain and device.kind == "CPU" and dtype.kind == "f" and (batch is None or multiply_adds >= ALONE_CPU)
+    packs = (
+        plain
+        and device.kind == "CPU"
+        and dtype.kind == "f"
+        and (batch is None or multiply_adds >= ALONE_CPU)
+    )
     if packs or request.kernel == PACKED:
         return Packed()
     tile = None if request.params is None else dict(request.params)
@@ -172,7 +189,11 @@ def choose(
         if route or multiply_adds < ALONE_GPU:
             return route or Generated(None)
     kernel = _of_the_ladder(request, problem, plain, device, context)
-    fits = batch is not None and not kernel.turned and fits_batch(kernel.spec, kernel.params, device, problem, batch)
+    fits = (
+        batch is not None
+        and not kernel.turned
+        and fits_batch(kernel.spec, kernel.params, device, problem, batch)
+    )
     return Ladder(kernel, whole_batch=fits)
 
 
@@ -188,12 +209,16 @@ def _of_the_ladder(
             return without
     if request.edges == "auto" and trials.asked_for():
         trials.try_out(device, problem[:3], request.precision)
-    return _kernel(*choice.choose(device, problem[:3], request.edges, request.precision), device, context)
+    return _kernel(
+        *choice.choose(device, problem[:3], request.edges, request.precision), device, context
+    )
 
 
 def _without_transposing(problem: Problem, device: Device, context: cl.Context) -> Kernel | None:
-    """For two operands that can be read as their transposes alone: a kernel that multiplies these in the opposite order
-    and stores the transpose of what it computes, which needs no pass. None if there is none, or for other operands."""
+    """For two operands that can be read as their transposes alone: a kernel that multiplies these
+    in the opposite order and stores the transpose of what it computes, which needs no pass. None if
+    there is none, or for other operands.
+    """
     if not problem.k or problem.a.plain or problem.b.plain:
         return None
     number, params = choice.choose(device, problem.turned[:3])
@@ -203,24 +228,37 @@ def _without_transposing(problem: Problem, device: Device, context: cl.Context) 
     return _kernel(number, params, device, context, True)
 
 
-def _for_batch(problem: Problem, batch: Batch, device: Device, context: cl.Context) -> Ladder | None:
+def _for_batch(
+    problem: Problem, batch: Batch, device: Device, context: cl.Context
+) -> Ladder | None:
     """The quickest kernel of the ladder for a batch in one launch, or None where none fits."""
     if not problem.k or device.kind != "GPU":
         return None
     for spec, params in _batch_candidates(problem, batch, device):
         rows, columns, _ = spec.tiles(params)
-        fits = rows <= problem.m and columns <= problem.n and not spec.problems(params, device.limits)
+        fits = (
+            rows <= problem.m and columns <= problem.n and not spec.problems(params, device.limits)
+        )
         if fits and fits_batch(spec, params, device, problem, batch):
-            return Ladder(_kernel(spec.number, tuple(params.items()), device, context), whole_batch=True)
+            return Ladder(
+                _kernel(spec.number, tuple(params.items()), device, context), whole_batch=True
+            )
     return None
 
 
-def _batch_candidates(problem: Problem, batch: Batch, device: Device) -> Iterator[tuple[KernelSpec, dict[str, int]]]:
-    """Settings for a batch, the quickest first; with single floats where vectors do not divide the sizes."""
+def _batch_candidates(
+    problem: Problem, batch: Batch, device: Device
+) -> Iterator[tuple[KernelSpec, dict[str, int]]]:
+    """Settings for a batch, the quickest first; with single floats where vectors do not divide the
+    sizes.
+    """
     order = choice.ranked_for_batch(device, problem[:3], batch.number)
     number, first = order[0]
     if "WARPM" in dict(first):
-        order = [*order, *((number, tuple({**dict(first), **tile}.items())) for tile in _SMALLER_TILES)]
+        order = [
+            *order,
+            *((number, tuple({**dict(first), **tile}.items())) for tile in _SMALLER_TILES),
+        ]
     for number, pairs in order:
         params = dict(pairs)
         if "GROUPS" in params:
@@ -230,8 +268,12 @@ def _batch_candidates(problem: Problem, batch: Batch, device: Device) -> Iterato
             yield find(number), {**params, "WIDTH": 1}
 
 
-def fits_batch(spec: KernelSpec, params: Params, device: Device, problem: Problem, batch: Batch) -> bool:
-    """Whether a kernel of the ladder can multiply all products in one launch: as they lie, without any other pass."""
+def fits_batch(
+    spec: KernelSpec, params: Params, device: Device, problem: Problem, batch: Batch
+) -> bool:
+    """Whether a kernel of the ladder can multiply all products in one launch: as they lie, without
+    any other pass.
+    """
     if not problem.k or spec.tensor or spec.workspace(params) or batch.shared(problem) is None:
         return False
     (only, *more) = plan(spec, params, problem, device.features)
@@ -239,6 +281,14 @@ def fits_batch(spec: KernelSpec, params: Params, device: Device, problem: Proble
 
 
 @cached(256)
-def _kernel(number: Key, params: tuple | None, device: Device, context: cl.Context, turned=False) -> Kernel:
+def _kernel(
+    number: Key, params: tuple | None, device: Device, context: cl.Context, turned=False
+) -> Kernel:
     spec = find(number)
-    return Kernel(spec, spec.fit(device.limits) if params is None else dict(params), device, context, turned=turned)
+    return Kernel(
+        spec,
+        spec.fit(device.limits) if params is None else dict(params),
+        device,
+        context,
+        turned=turned,
+    )

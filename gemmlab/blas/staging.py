@@ -1,9 +1,11 @@
-"""NumPy operands for a device with memory of its own: through pinned memory, in strips that overlap.
+"""NumPy operands for a device with memory of its own: through pinned memory, in strips that
+overlap.
 
-A driver copies ordinary (pageable) memory to a device with one thread, through a small buffer of its own. Pinned
-memory, which stays at one physical address, the device reads and writes by itself, several times as fast. So the
-matrices pass through rings of small pinned buffers, which several threads fill and empty. And the result is computed
-in strips: while one is multiplied, the next one's operand travels up and the last one's result travels down.
+A driver copies ordinary (pageable) memory to a device with one thread, through a small buffer of
+its own. Pinned memory, which stays at one physical address, the device reads and writes by itself,
+several times as fast. So the matrices pass through rings of small pinned buffers, which several
+threads fill and empty. And the result is computed in strips: while one is multiplied, the next
+one's operand travels up and the last one's result travels down.
 """
 
 from __future__ import annotations
@@ -25,12 +27,14 @@ from .plan import pool_of, trim
 
 #: Bytes of the matrices of a product from which on it pays.
 PAYS = 24 * 2**20
-#: Bytes of a pinned buffer: long enough for the full speed of a transfer, short enough to stay in a cache.
+#: Bytes of a pinned buffer: long enough for the full speed of a transfer, short enough to stay in a
+#: cache.
 PIECE = 4 * 2**20
 #: Threads per direction at most: together they copy about as fast as memory is.
 THREADS = 8
-#: Rows or columns that a strip has at least, so that it keeps a large device busy, and of which it has a multiple, so
-#: that it consists of whole tiles where the matrix does; and strips of a product at most.
+#: Rows or columns that a strip has at least, so that it keeps a large device busy, and of which it
+#: has a multiple, so that it consists of whole tiles where the matrix does; and strips of a product
+#: at most.
 STRIP, STRIPS = 512, 8
 
 
@@ -62,7 +66,9 @@ Multiply = Callable[[Stored, Stored, Any], cl.Event]
 
 
 class Transfer(Protocol):
-    """A way for a NumPy array to a device and back. The array has any layout; on the device it has no gaps."""
+    """A way for a NumPy array to a device and back. The array has any layout; on the device it has
+    no gaps.
+    """
 
     def upload(self, queue: cl.CommandQueue, x: np.ndarray, buffer: Any) -> None:
         """Copy an array to a buffer, where it lies as `arrays.uploaded_spec` says; wait for it."""
@@ -75,7 +81,9 @@ class Direct:
     """By the driver, from ordinary memory."""
 
     def upload(self, queue: cl.CommandQueue, x: np.ndarray, buffer: Any) -> None:
-        cl.enqueue_copy(queue, buffer, x.swapaxes(-1, -2) if by_columns(x) else np.ascontiguousarray(x))
+        cl.enqueue_copy(
+            queue, buffer, x.swapaxes(-1, -2) if by_columns(x) else np.ascontiguousarray(x)
+        )
 
     def download(self, queue: cl.CommandQueue, buffer: Any, out: np.ndarray) -> None:
         host, rows = _landing(out)
@@ -85,7 +93,9 @@ class Direct:
 
 
 def _landing(out: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
-    """A new array that is to be copied into `out` afterwards, if that has gaps; and the rows to write to."""
+    """A new array that is to be copied into `out` afterwards, if that has gaps; and the rows to
+    write to.
+    """
     if out.flags.c_contiguous:
         return None, out
     if out.ndim == 2 and by_columns(out):
@@ -95,20 +105,30 @@ def _landing(out: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
 
 
 def staging_for(device: Device, *arrays: np.ndarray) -> Staging | None:
-    """The staging of a device's queue, if arrays travel faster this way: large ones, unless the memory is shared."""
-    if device.kind == "CPU" or device.cl.host_unified_memory or sum(x.nbytes for x in arrays) < PAYS:
+    """The staging of a device's queue, if arrays travel faster this way: large ones, unless the
+    memory is shared.
+    """
+    if (
+        device.kind == "CPU"
+        or device.cl.host_unified_memory
+        or sum(x.nbytes for x in arrays) < PAYS
+    ):
         return None
     return staging_of(device.context, device)
 
 
 class Pinned:
-    """A pinned buffer, mapped into the host's memory for as long as it lives; and the last transfer from it."""
+    """A pinned buffer, mapped into the host's memory for as long as it lives; and the last transfer
+    from it.
+    """
 
     def __init__(self, queue: cl.CommandQueue, size_bytes: int):
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
         buffer = cl.Buffer(queue.context, flags, size_bytes)
         access: Any = cl.map_flags.READ | cl.map_flags.WRITE
-        self._bytes, _ = cl.enqueue_map_buffer(queue, buffer, access, 0, (size_bytes,), np.dtype(np.uint8))
+        self._bytes, _ = cl.enqueue_map_buffer(
+            queue, buffer, access, 0, (size_bytes,), np.dtype(np.uint8)
+        )
         self.sent: cl.Event | None = None
 
     def like(self, x: np.ndarray) -> np.ndarray:
@@ -117,9 +137,13 @@ class Pinned:
 
 
 class Lane:
-    """One direction of the traffic: a queue, a ring of pinned buffers, and the threads that fill or empty them."""
+    """One direction of the traffic: a queue, a ring of pinned buffers, and the threads that fill or
+    empty them.
+    """
 
-    def __init__(self, context: cl.Context, device: cl.Device, threads: int, buffers: int, piece: int):
+    def __init__(
+        self, context: cl.Context, device: cl.Device, threads: int, buffers: int, piece: int
+    ):
         self.queue, self._piece = cl.CommandQueue(context, device), piece
         self._threads = ThreadPoolExecutor(threads, "gemmlab-staging")
         self._number = threads
@@ -129,11 +153,18 @@ class Lane:
 
     def upload(self, x: np.ndarray, buffer: Any) -> list[Future]:
         """Begin to copy a matrix, row by row; each piece yields its event once it is enqueued."""
-        return [self._threads.submit(self._up, part, buffer, at) for at, part in pieces(x, self._piece)]
+        return [
+            self._threads.submit(self._up, part, buffer, at) for at, part in pieces(x, self._piece)
+        ]
 
     def download(self, buffer: Any, out: np.ndarray, after: list[cl.Event]) -> list[Future]:
-        """Begin to copy a matrix, row by row, as soon as the events have happened; a piece is done once it is there."""
-        return [self._threads.submit(self._down, buffer, at, part, after) for at, part in pieces(out, self._piece)]
+        """Begin to copy a matrix, row by row, as soon as the events have happened; a piece is done
+        once it is there.
+        """
+        return [
+            self._threads.submit(self._down, buffer, at, part, after)
+            for at, part in pieces(out, self._piece)
+        ]
 
     def settle(self) -> None:
         """Drop the copies that have not begun, and wait for those that have."""
@@ -147,7 +178,9 @@ class Lane:
             if pinned.sent is not None:
                 pinned.sent.wait()
             np.copyto(pinned.like(x), x)
-            pinned.sent = cl.enqueue_copy(self.queue, buffer, pinned.like(x), dst_offset=at, is_blocking=False)
+            pinned.sent = cl.enqueue_copy(
+                self.queue, buffer, pinned.like(x), dst_offset=at, is_blocking=False
+            )
             self.queue.flush()
             return pinned.sent
         finally:
@@ -157,14 +190,18 @@ class Lane:
         pinned = self._ring.get()
         try:
             here = pinned.like(out)
-            cl.enqueue_copy(self.queue, here, buffer, src_offset=at, is_blocking=False, wait_for=after).wait()
+            cl.enqueue_copy(
+                self.queue, here, buffer, src_offset=at, is_blocking=False, wait_for=after
+            ).wait()
             np.copyto(out, here)
         finally:
             self._ring.put(pinned)
 
 
 def pieces(x: np.ndarray, size_bytes: int) -> Iterator[tuple[int, np.ndarray]]:
-    """Blocks of a matrix that follow each other row by row, of so many bytes at most, and the bytes before each."""
+    """Blocks of a matrix that follow each other row by row, of so many bytes at most, and the bytes
+    before each.
+    """
     rows, cols = x.shape
     width = min(cols, size_bytes // x.itemsize)
     height = max(1, size_bytes // (x.itemsize * cols))
@@ -176,10 +213,17 @@ def pieces(x: np.ndarray, size_bytes: int) -> Iterator[tuple[int, np.ndarray]]:
 class Staging:
     """The way from NumPy's arrays to a device and back; one product at a time."""
 
-    def __init__(self, context: cl.Context, device: cl.Device, threads: int | None = None, piece: int | None = None):
+    def __init__(
+        self,
+        context: cl.Context,
+        device: cl.Device,
+        threads: int | None = None,
+        piece: int | None = None,
+    ):
         threads = threads or min(THREADS, os.cpu_count() or 1)
         piece = piece or PIECE
-        self._up = Lane(context, device, threads, 2 * threads, piece)  # one is filled while another one travels
+        # one is filled while another one travels
+        self._up = Lane(context, device, threads, 2 * threads, piece)
         self._down = Lane(context, device, threads, threads, piece)
         self._alone = threading.Lock()
 
@@ -188,7 +232,9 @@ class Staging:
         rows = x.swapaxes(-1, -2) if by_columns(x) else x
         with self._alone:
             queue.finish()  # the memory may have been another product's
-            self._lend(queue, lambda: _all(self._up.upload(rows.reshape(-1, rows.shape[-1]), buffer)))
+            self._lend(
+                queue, lambda: _all(self._up.upload(rows.reshape(-1, rows.shape[-1]), buffer))
+            )
 
     def download(self, queue: cl.CommandQueue, buffer: Any, out: np.ndarray) -> None:
         """See `Transfer`."""
@@ -201,9 +247,16 @@ class Staging:
             out[...] = host
 
     def multiply(
-        self, queue: cl.CommandQueue, a: np.ndarray, b: np.ndarray, out: np.ndarray, columns: bool, multiply: Multiply
+        self,
+        queue: cl.CommandQueue,
+        a: np.ndarray,
+        b: np.ndarray,
+        out: np.ndarray,
+        columns: bool,
+        multiply: Multiply,
     ) -> None:
-        """The product in strips of the longer side of the result; the smaller operand stays on the device.
+        """The product in strips of the longer side of the result; the smaller operand stays on the
+        device.
 
         Args:
             queue: where the products run.
@@ -238,7 +291,9 @@ class Staging:
         trim(pool, a.nbytes + b.nbytes + out.nbytes)
 
     def _lend(self, queue: cl.CommandQueue, work: Callable[[], object]) -> None:
-        """Do what copies a user's arrays, and come to its end or give it up before anybody else uses their memory."""
+        """Do what copies a user's arrays, and come to its end or give it up before anybody else
+        uses their memory.
+        """
         try:
             work()
             for each in (self._up.queue, queue, self._down.queue):
@@ -253,7 +308,9 @@ def _all(futures: list[Future]) -> list:
 
 
 def strips(length: int) -> list[slice]:
-    """A side in strips of equal length, a multiple of `STRIP`; the last one takes what is left as well."""
+    """A side in strips of equal length, a multiple of `STRIP`; the last one takes what is left as
+    well.
+    """
     number = max(1, min(STRIPS, length // STRIP))
     each = length // number // STRIP * STRIP if number > 1 else length
     return [slice(i * each, length if i == number - 1 else (i + 1) * each) for i in range(number)]

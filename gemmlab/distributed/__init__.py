@@ -1,4 +1,5 @@
-"""More than one device: products of Dask arrays, and of matrices in files, block by block on many workers.
+"""More than one device: products of Dask arrays, and of matrices in files, block by block on many
+workers.
 
     from gemmlab import distributed
     if __name__ == "__main__":                    # in a script: each worker process imports it
@@ -6,19 +7,30 @@
             c = distributed.matmul(a, b)          # Dask arrays, lazily
             c.to_zarr("c.zarr")                   # now it is multiplied
 
-Dask decides which worker multiplies which blocks, moves them, and does again what is lost with a worker. What happens
-to a pair of blocks is `blocks`; how a product is cut into pairs is `products`, for files `stored`; `workers` starts
-the processes. Needs the extra `distributed`.
+Dask decides which worker multiplies which blocks, moves them, and does again what is lost with a
+worker. What happens to a pair of blocks is `blocks`; how a product is cut into pairs is `products`,
+for files `stored`; `workers` starts the processes. Needs the extra `distributed`.
 """
 
 try:
     import dask.array  # noqa: F401
     import distributed  # noqa: F401
 except ImportError as error:
-    raise ImportError(f"gemmlab.distributed needs Dask ({error}): pip install 'gemmlab[distributed]'") from error
+    raise ImportError(
+        f"gemmlab.distributed needs Dask ({error}): pip install 'gemmlab[distributed]'"
+    ) from error
 
 from .blocks import BlockError
 from .products import choose_blocks, matmul, to_device, to_host
 from .workers import RESOURCE, cluster, survey
 
-__all__ = ["RESOURCE", "BlockError", "choose_blocks", "cluster", "matmul", "survey", "to_device", "to_host"]
+__all__ = [
+    "RESOURCE",
+    "BlockError",
+    "choose_blocks",
+    "cluster",
+    "matmul",
+    "survey",
+    "to_device",
+    "to_host",
+]

@@ -1,8 +1,10 @@
-"""What a worker does with a pair of blocks: multiply them on its device, and add what others multiplied.
+"""What a worker does with a pair of blocks: multiply them on its device, and add what others
+multiplied.
 
-A processor multiplies NumPy arrays where they lie. To a graphics processor blocks are copied, and there the product
-stays until the sum over k is complete. The copies go through a queue of their own and the kernels are not waited for,
-so that the blocks of the next task travel while the device still multiplies those of the last one.
+A processor multiplies NumPy arrays where they lie. To a graphics processor blocks are copied, and
+there the product stays until the sum over k is complete. The copies go through a queue of their own
+and the kernels are not waited for, so that the blocks of the next task travel while the device
+still multiplies those of the last one.
 """
 
 from __future__ import annotations
@@ -23,11 +25,12 @@ from ..blas.products import matmul
 from ..caches import cached
 from ..opencl.devices import Device, default_device
 
-#: Products and sums that a device is given before the first of them is done: with more it would need more memory, and
-#: be no faster.
+#: Products and sums that a device is given before the first of them is done: with more it would
+#: need more memory, and be no faster.
 AHEAD = 2
 
-#: Dask's threads share the kernels of a process, and OpenCL sets a kernel's arguments one after the other.
+#: Dask's threads share the kernels of a process, and OpenCL sets a kernel's arguments one after the
+#: other.
 _one_at_a_time = threading.RLock()
 _under_way: deque[tuple[cl.Event, tuple]] = deque()
 
@@ -35,7 +38,8 @@ _under_way: deque[tuple[cl.Event, tuple]] = deque()
 class BlockError(RuntimeError):
     """A pair of blocks could not be multiplied; the message says which, where, and why.
 
-    A graphics processor is not waited for. If it fails in the middle of a product, one of the next two says so.
+    A graphics processor is not waited for. If it fails in the middle of a product, one of the next
+    two says so.
     """
 
 
@@ -43,7 +47,8 @@ class DeviceBlock:
     """A block in the memory of a worker's device. It travels to other workers as a NumPy array.
 
     Args:
-        block: the block, on the device or still in the host's memory, from where it is copied when it is first used.
+        block: the block, on the device or still in the host's memory, from where it is copied when
+            it is first used.
         stays: whether products of it stay on the device, too.
     """
 
@@ -90,14 +95,18 @@ def _copies(device: Device) -> cl.CommandQueue:
 
 @cached(8)
 def _memory(device: Device) -> MemoryPool:
-    """Memory for copies, which is used again: some drivers wait for all that is under way when a buffer is released."""
+    """Memory for copies, which is used again: some drivers wait for all that is under way when a
+    buffer is released.
+    """
     return MemoryPool(ImmediateAllocator(_copies(device)))
 
 
 def _uploaded(x: np.ndarray, device: Device) -> cla.Array:
-    """A copy on the device, complete when this returns, although what was asked of the device before may not be.
+    """A copy on the device, complete when this returns, although what was asked of the device
+    before may not be.
 
-    Its memory may be written again as soon as the copy is forgotten, so that `_under_way` remembers it for long enough.
+    Its memory may be written again as soon as the copy is forgotten, so that `_under_way` remembers
+    it for long enough.
     """
     memory: Any = _memory(device)(max(1, x.nbytes))
     if x.size:
@@ -106,16 +115,22 @@ def _uploaded(x: np.ndarray, device: Device) -> cla.Array:
 
 
 def _downloaded(x: cla.Array) -> np.ndarray:
-    """A copy in the host's memory; it waits for what computes the block, but not for what was asked for since then."""
+    """A copy in the host's memory; it waits for what computes the block, but not for what was asked
+    for since then.
+    """
     memory: Any = x.base_data
     host = np.empty(x.shape, x.dtype)
     if x.size:
-        cl.enqueue_copy(_copies(default_device()), host, memory, src_offset=x.offset, wait_for=x.events)
+        cl.enqueue_copy(
+            _copies(default_device()), host, memory, src_offset=x.offset, wait_for=x.events
+        )
     return host
 
 
 def on_device(x: Block) -> Block:
-    """The block in the memory of this worker's device, where it stays; what a processor takes is not copied."""
+    """The block in the memory of this worker's device, where it stays; what a processor takes is
+    not copied.
+    """
     device = default_device()
     if not has_own_memory(device) or isinstance(x, DeviceBlock):
         return x
@@ -147,7 +162,9 @@ def product(x: Block, y: Block, place: tuple[int, ...], options: dict[str, Any])
 
 
 def _product(x: Block, y: Block, options: dict[str, Any]) -> Block:
-    if not (has_own_memory(default_device()) or isinstance(x, DeviceBlock) or isinstance(y, DeviceBlock)):
+    if not (
+        has_own_memory(default_device()) or isinstance(x, DeviceBlock) or isinstance(y, DeviceBlock)
+    ):
         return matmul(x, y, **options)
     stays = all(isinstance(z, DeviceBlock) and z.stays for z in (x, y))
     left, right = (z if isinstance(z, DeviceBlock) else DeviceBlock(z, stays) for z in (x, y))
@@ -157,7 +174,9 @@ def _product(x: Block, y: Block, options: dict[str, Any]) -> Block:
 
 
 def _wait_for_earlier(result: cla.Array, *operands: DeviceBlock) -> None:
-    """Let the device begin, and wait until no more than `AHEAD` results are under way, whose operands are kept."""
+    """Let the device begin, and wait until no more than `AHEAD` results are under way, whose
+    operands are kept.
+    """
     default_device().queue.flush()
     if result.events:
         _under_way.append((result.events[-1], operands))
@@ -168,7 +187,10 @@ def _wait_for_earlier(result: cla.Array, *operands: DeviceBlock) -> None:
 
 def _forget_done() -> None:
     """Give back the memory of operands whose results are there."""
-    while _under_way and _under_way[0][0].command_execution_status == cl.command_execution_status.COMPLETE:
+    while (
+        _under_way
+        and _under_way[0][0].command_execution_status == cl.command_execution_status.COMPLETE
+    ):
         _under_way.popleft()
 
 
@@ -196,10 +218,11 @@ def attempted(call: Callable[[], Any], place: tuple[int, ...], x, y) -> Any:
     except Exception as error:
         *before, step, column = place
         problem = BlockError(
-            f"block {(*before, column)} of the product, step {step} along k ({_sizes(x)} times {_sizes(y)}), "
-            f"on {_device_name()}: {type(error).__name__}: {error}"
+            f"block {(*before, column)} of the product, step {step} along k ({_sizes(x)} times "
+            f"{_sizes(y)}), on {_device_name()}: {type(error).__name__}: {error}"
         )
-    raise problem  # out here, since OpenCL's errors cannot travel, not even as the context of this one
+    # out here, since OpenCL's errors cannot travel, not even as the context of this one
+    raise problem
 
 
 def _device_name() -> str:

@@ -22,32 +22,44 @@ from . import blocks, stored
 WORTH_A_TASK = 2**24
 #: Tasks up to which nobody minds.
 FEW_TASKS = 64
-#: How much of a worker's memory blocks may take: what is left is for Python, copies on their way, and others.
+#: How much of a worker's memory blocks may take: what is left is for Python, copies on their way,
+#: and others.
 SHARE = 0.6
 
 
 def matmul(
-    a, b, *, kernel="auto", params=None, edges: str = "auto", precision: str = "float32", chunks=None
-) -> da.Array:  # fmt: skip
-    """The matrix product a b, lazily: `gemmlab.matmul` of blocks, each on the device of the worker that it falls to.
+    a,
+    b,
+    *,
+    kernel="auto",
+    params=None,
+    edges: str = "auto",
+    precision: str = "float32",
+    chunks=None,
+) -> da.Array:
+    """The matrix product a b, lazily: `gemmlab.matmul` of blocks, each on the device of the worker
+    that it falls to.
 
-    Two Dask arrays are multiplied pair of blocks by pair of blocks, and the products are added in a tree, two by two,
-    so that no worker ever puts a row of blocks together. Which blocks lie where is Dask's decision.
+    Two Dask arrays are multiplied pair of blocks by pair of blocks, and the products are added in a
+    tree, two by two, so that no worker ever puts a row of blocks together. Which blocks lie where
+    is Dask's decision.
 
-    Of two matrices in files (Zarr arrays, memory-mapped NumPy files, datasets of h5py) a worker makes one block of the
-    result after the other. It reads what it needs while it multiplies what it has read before, and nothing else
-    travels. Its memory does not depend on the size of the matrices: see `stored`.
+    Of two matrices in files (Zarr arrays, memory-mapped NumPy files, datasets of h5py) a worker
+    makes one block of the result after the other. It reads what it needs while it multiplies what
+    it has read before, and nothing else travels. Its memory does not depend on the size of the
+    matrices: see `stored`.
 
     Args:
-        a, b: Dask arrays as `gemmlab.matmul` takes NumPy arrays: float32, float64, complex64 or complex128, of the
-            same type; the last two dimensions multiply, the others are broadcast. Or two matrices in files.
+        a, b: Dask arrays as `gemmlab.matmul` takes NumPy arrays: float32, float64, complex64 or
+            complex128, of the same type; the last two dimensions multiply, the others are
+            broadcast. Or two matrices in files.
         kernel, params, edges, precision: as in `gemmlab.matmul`, for each pair of blocks.
-        chunks: for matrices in files: the rows and columns of a block of the result, and its steps along k; by default
-            what `choose_blocks` says for this machine's memory.
+        chunks: for matrices in files: the rows and columns of a block of the result, and its steps
+            along k; by default what `choose_blocks` says for this machine's memory.
 
     Returns:
-        A Dask array with the chunks of a's rows and b's columns, or those of `chunks`. Its blocks are NumPy arrays,
-        unless those of a and b come from `to_device`.
+        A Dask array with the chunks of a's rows and b's columns, or those of `chunks`. Its blocks
+        are NumPy arrays, unless those of a and b come from `to_device`.
 
     Raises:
         TypeError: for anything else; nothing is converted in silence.
@@ -63,15 +75,25 @@ def matmul(
         _check("a", a)
         _check("b", b, a.dtype)
         m, n, k = _sizes(a.shape, b.shape)
-        return stored.matmul(a, b, chunks or choose_blocks(m, n, k, a.dtype, workers=_workers()), options)
+        return stored.matmul(
+            a, b, chunks or choose_blocks(m, n, k, a.dtype, workers=_workers()), options
+        )
     for name, x in (("a", a), ("b", b)):
         if not isinstance(x, da.Array):
-            how = f"; dask.array.from_array({name}, chunks=...) makes one" if hasattr(x, "shape") else ""
+            how = (
+                f"; dask.array.from_array({name}, chunks=...) makes one"
+                if hasattr(x, "shape")
+                else ""
+            )
             raise TypeError(
-                f"{name} must be a Dask array, or both a and b matrices in files, not {type(x).__name__}{how}"
+                f"{name} must be a Dask array, or both a and b matrices in files, not "
+                f"{type(x).__name__}{how}"
             )
     if chunks is not None:
-        raise ValueError(f"chunks={chunks!r} is for matrices in files; Dask arrays bring theirs, and have rechunk")
+        raise ValueError(
+            f"chunks={chunks!r} is for matrices in files; Dask arrays bring theirs, and have "
+            "rechunk"
+        )
     _check("a", a)
     _check("b", b, a.dtype)
     return _of_dask_arrays(a, b, options)
@@ -85,25 +107,50 @@ def _of_dask_arrays(a: da.Array, b: da.Array, options: dict[str, Any]) -> da.Arr
     _sizes(a.shape[-2:], b.shape[-2:])
     batch = tuple(range(max(a.ndim, b.ndim) - 2))
     i, k, j = range(len(batch), len(batch) + 3)
-    of_a, of_b = (*batch[len(batch) - a.ndim + 2 :], i, k), (*batch[len(batch) - b.ndim + 2 :], k, j)
+    of_a, of_b = (
+        (*batch[len(batch) - a.ndim + 2 :], i, k),
+        (*batch[len(batch) - b.ndim + 2 :], k, j),
+    )
     known, (a, b) = unify_chunks(a, of_a, b, of_b)
     _warn_of_small_tasks(a, b)
     out = (*batch, i, k, j)
     everywhere = tuple(known[axis] for axis in out)
     meta = np.empty((0,) * len(out), a.dtype)
     products = da.blockwise(
-        blocks.product, out, a, of_a, b, of_b, ArrayBlockIdDep(everywhere), out,
-        options=options, adjust_chunks={k: 1}, align_arrays=False, dtype=a.dtype, meta=meta, token="product",
-    )  # fmt: skip
+        blocks.product,
+        out,
+        a,
+        of_a,
+        b,
+        of_b,
+        ArrayBlockIdDep(everywhere),
+        out,
+        options=options,
+        adjust_chunks={k: 1},
+        align_arrays=False,
+        dtype=a.dtype,
+        meta=meta,
+        token="product",
+    )
     c = da.reduction(
-        products, _as_it_is, blocks.finished, combine=blocks.total, axis=-2, split_every=2, concatenate=False,
-        dtype=a.dtype, meta=np.empty((0,) * (len(out) - 1), a.dtype), name="sum",
-    )  # fmt: skip
+        products,
+        _as_it_is,
+        blocks.finished,
+        combine=blocks.total,
+        axis=-2,
+        split_every=2,
+        concatenate=False,
+        dtype=a.dtype,
+        meta=np.empty((0,) * (len(out) - 1), a.dtype),
+        name="sum",
+    )
     return c.squeeze(((-2,) if row else ()) + ((-1,) if column else ())) if row or column else c
 
 
 def _without_empty_chunks(x: da.Array) -> da.Array:
-    """Dask counts chunks to see what must be broadcast, and an empty one beside a single element misleads it."""
+    """Dask counts chunks to see what must be broadcast, and an empty one beside a single element
+    misleads it.
+    """
     cuts = tuple(tuple(size for size in cut if size) or (0,) for cut in x.chunks)
     return x if cuts == x.chunks else x.rechunk(cuts)
 
@@ -116,21 +163,27 @@ def _check(name: str, x, dtype: np.dtype | None = None) -> None:
     """Refuse types that the family has no kernels for, chunks of unknown sizes, and scalars."""
     if x.dtype not in (DTYPES if dtype is None else (dtype,)):
         wanted = ", ".join(map(str, DTYPES)) if dtype is None else f"{dtype} as a is"
-        raise TypeError(f"{name} must be {wanted}, not {x.dtype}; convert it with {name}.astype(...)")
+        raise TypeError(
+            f"{name} must be {wanted}, not {x.dtype}; convert it with {name}.astype(...)"
+        )
     if x.ndim == 0:
         raise ValueError(f"{name} must have at least 1 dimension, not 0")
     if any(size != size for size in x.shape):
-        raise ValueError(f"{name} has chunks of unknown sizes: call {name}.compute_chunk_sizes() first")
+        raise ValueError(
+            f"{name} has chunks of unknown sizes: call {name}.compute_chunk_sizes() first"
+        )
 
 
 def _sizes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, int, int]:
     """m, n and k of a product of matrices of these shapes; ValueError if they do not match."""
     if len(a) != 2 or len(b) != 2:
-        raise ValueError(f"matrices in files must have 2 dimensions; a has the shape {a}, b has {b}")
+        raise ValueError(
+            f"matrices in files must have 2 dimensions; a has the shape {a}, b has {b}"
+        )
     if a[1] != b[0]:
         raise ValueError(
-            f"a is {a[0]} x {a[1]} and b is {b[0]} x {b[1]}: the columns of a ({a[1]}) must be as many as the rows of "
-            f"b ({b[0]})"
+            f"a is {a[0]} x {a[1]} and b is {b[0]} x {b[1]}: the columns of a ({a[1]}) must be as "
+            f"many as the rows of b ({b[0]})"
         )
     return a[0], b[1], a[1]
 
@@ -156,14 +209,17 @@ def _warn_of_small_tasks(a: da.Array, b: da.Array) -> None:
     rows, columns, depth = (min(side, size) for size in (m, n, k))
     before = "..., " if batch else ""
     warnings.warn(
-        f"the chunks make {tasks:,} products of {each:,.0f} multiply-adds on average, for which Dask takes longer than "
-        f"a device; type a = a.rechunk(({before}{rows}, {depth})) and b = b.rechunk(({before}{depth}, {columns}))",
+        f"the chunks make {tasks:,} products of {each:,.0f} multiply-adds on average, for which "
+        f"Dask takes longer than a device; type a = a.rechunk(({before}{rows}, {depth})) and b = "
+        f"b.rechunk(({before}{depth}, {columns}))",
         stacklevel=4,
     )
 
 
 class Blocks(NamedTuple):
-    """Sizes of blocks: a block of the result is rows x columns, and its products are `depth` long."""
+    """Sizes of blocks: a block of the result is rows x columns, and its products are `depth`
+    long.
+    """
 
     rows: int
     columns: int
@@ -173,45 +229,57 @@ class Blocks(NamedTuple):
 def choose_blocks(
     m: int, n: int, k: int, dtype="float32", *, memory_bytes: float | None = None, workers: int = 1
 ) -> Blocks:
-    """Sizes of blocks that a worker has memory for, with two blocks of the result or more for each worker.
+    """Sizes of blocks that a worker has memory for, with two blocks of the result or more for each
+    worker.
 
-    A block of rows x columns reads (rows + columns) k elements for 2 rows columns k operations, whatever its steps
-    along k: so the block of the result is as large as memory allows, nearly square, and its steps are a quarter of it.
-    Counted are two pairs of blocks and three blocks of the result (see `stored`), in 60 % of the memory.
+    A block of rows x columns reads (rows + columns) k elements for 2 rows columns k operations,
+    whatever its steps along k: so the block of the result is as large as memory allows, nearly
+    square, and its steps are a quarter of it. Counted are two pairs of blocks and three blocks of
+    the result (see `stored`), in 60 % of the memory.
 
     Args:
         m, n, k: the product is m x n, its sums have k terms.
         dtype: of the elements.
-        memory_bytes: of the least worker, or of its device if that is less; by default that of the preferred device, or
-            an equal part of this machine's.
+        memory_bytes: of the least worker, or of its device if that is less; by default that of the
+            preferred device, or an equal part of this machine's.
         workers: how many there are.
 
     Raises:
-        ValueError: if a size is not a positive whole number, or if the memory is too small for blocks of 64.
+        ValueError: if a size is not a positive whole number, or if the memory is too small for
+            blocks of 64.
     """
     for name, size in (("m", m), ("n", n), ("k", k), ("workers", workers)):
         positive(name, size)
     if memory_bytes is None:
         memory_bytes = min(default_device().memory, MEMORY_LIMIT / workers)
     elements = SHARE * memory_bytes / np.dtype(dtype).itemsize
-    side = 64 * int((elements / 4) ** 0.5 // 64)  # 3 side^2 for the result, 4 side (side/4) for two pairs
+    # 3 side^2 for the result, 4 side (side/4) for two pairs
+    side = 64 * int((elements / 4) ** 0.5 // 64)
     if side < 64:
-        raise ValueError(f"{memory_bytes:,.0f} bytes are not enough for blocks of 64 x 64 {np.dtype(dtype)}")
+        raise ValueError(
+            f"{memory_bytes:,.0f} bytes are not enough for blocks of 64 x 64 {np.dtype(dtype)}"
+        )
     while side > 64 and ceil(m / side) * ceil(n / side) < 2 * workers:
         side -= 64 * max(1, side // 64 // 8)
-    return Blocks(*(_even(size, most) for size, most in ((m, side), (n, side), (k, max(64, side // 4)))))
+    return Blocks(
+        *(_even(size, most) for size, most in ((m, side), (n, side), (k, max(64, side // 4))))
+    )
 
 
 def _even(size: int, most: int) -> int:
-    """The size of equal blocks, none larger than `most`; whole tiles of 64 where there are several."""
+    """The size of equal blocks, none larger than `most`; whole tiles of 64 where there are
+    several.
+    """
     number = ceil(size / most)
     return size if number == 1 else min(most, 64 * ceil(size / number / 64))
 
 
 def to_device(a: da.Array) -> da.Array:
-    """The same array, with its blocks in the memory of the workers' devices: for operands that many products share.
+    """The same array, with its blocks in the memory of the workers' devices: for operands that many
+    products share.
 
-    On processors nothing happens. On others only `matmul` and `to_host` know what to do with such blocks.
+    On processors nothing happens. On others only `matmul` and `to_host` know what to do with such
+    blocks.
     """
     return da.map_blocks(blocks.on_device, a, dtype=a.dtype, meta=a._meta)
 

@@ -1,12 +1,13 @@
 """Products of matrices in files, in memory that does not depend on their sizes.
 
-A task makes one block of the result, of rows x columns elements. It goes along k in steps: a thread reads the next pair
-of blocks while the device multiplies the last one. So a worker needs, beside what Python and its libraries take,
+A task makes one block of the result, of rows x columns elements. It goes along k in steps: a thread
+reads the next pair of blocks while the device multiplies the last one. So a worker needs, beside
+what Python and its libraries take,
 
     2 (rows depth + depth columns) + 3 rows columns
 
-elements: two pairs of blocks, and a product, the sum so far, and the result on its way into a file. The figure is the
-same for the memory of a graphics processor. The scheduler never sees a block.
+elements: two pairs of blocks, and a product, the sum so far, and the result on its way into a file.
+The figure is the same for the memory of a graphics processor. The scheduler never sees a block.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ COPYING = 8
 
 
 class Mapped:
-    """A memory-mapped NumPy array, or a view of one, that other processes open by the name of its file.
+    """A memory-mapped NumPy array, or a view of one, that other processes open by the name of its
+    file.
 
     Pickled by itself, such an array would be copied.
     """
@@ -37,8 +39,16 @@ class Mapped:
         while isinstance(whole.base, np.ndarray):
             whole = whole.base
         if not isinstance(whole, np.memmap) or whole.filename is None:
-            raise TypeError("a memory-mapped array must come from np.memmap or np.load with the name of a file")
-        self.file, self.shape, self.dtype, self.strides, self.ndim = whole.filename, x.shape, x.dtype, x.strides, x.ndim
+            raise TypeError(
+                "a memory-mapped array must come from np.memmap or np.load with the name of a file"
+            )
+        self.file, self.shape, self.dtype, self.strides, self.ndim = (
+            whole.filename,
+            x.shape,
+            x.dtype,
+            x.strides,
+            x.ndim,
+        )
         self.offset = whole.offset + x.ctypes.data - whole.ctypes.data
 
     def __getitem__(self, part) -> np.ndarray:
@@ -48,23 +58,40 @@ class Mapped:
         copy = np.empty(x.shape, x.dtype)
         rows = range(0, len(x), max(1, -(-len(x) // COPYING)))
         with ThreadPoolExecutor(COPYING) as threads:
-            list(threads.map(lambda at: np.copyto(copy[at : at + rows.step], x[at : at + rows.step]), rows))
+            list(
+                threads.map(
+                    lambda at: np.copyto(copy[at : at + rows.step], x[at : at + rows.step]), rows
+                )
+            )
         return copy
 
 
 def is_stored(x) -> bool:
-    """Whether it is an array in a file: mapped memory, or what has a shape and a type and is read by slices."""
+    """Whether it is an array in a file: mapped memory, or what has a shape and a type and is read
+    by slices.
+    """
     if isinstance(x, (np.ndarray, da.Array)):
         return isinstance(x, np.memmap)
-    return all(hasattr(x, name) for name in ("shape", "dtype", "ndim", "__getitem__")) and not hasattr(x, "queue")
+    return all(
+        hasattr(x, name) for name in ("shape", "dtype", "ndim", "__getitem__")
+    ) and not hasattr(x, "queue")
 
 
 def matmul(a, b, chunks: tuple[int, int, int], options: dict[str, Any]) -> da.Array:
-    """The product of two matrices in files as a Dask array; `chunks` are rows, columns and steps along k of a block."""
+    """The product of two matrices in files as a Dask array; `chunks` are rows, columns and steps
+    along k of a block.
+    """
     sizes = (a.shape[0], b.shape[1], a.shape[1])
-    if len(chunks) != 3 or not all(isinstance(size, (int, np.integer)) and size > 0 for size in chunks):
-        raise ValueError(f"chunks must be three whole numbers (rows, columns, steps along k), not {chunks!r}")
-    cuts = [np.cumsum([0, *normalize_chunks((c,), (size,))[0]]).tolist() for c, size in zip(chunks, sizes, strict=True)]
+    if len(chunks) != 3 or not all(
+        isinstance(size, (int, np.integer)) and size > 0 for size in chunks
+    ):
+        raise ValueError(
+            f"chunks must be three whole numbers (rows, columns, steps along k), not {chunks!r}"
+        )
+    cuts = [
+        np.cumsum([0, *normalize_chunks((c,), (size,))[0]]).tolist()
+        for c, size in zip(chunks, sizes, strict=True)
+    ]
     rows, columns, _ = (tuple(end - start for start, end in pairwise(cut)) for cut in cuts)
     return da.map_blocks(
         block,
@@ -78,7 +105,9 @@ def matmul(a, b, chunks: tuple[int, int, int], options: dict[str, Any]) -> da.Ar
     )
 
 
-def block(operands, cuts: list[list[int]], options: dict[str, Any], block_id: tuple[int, int] = (0, 0)) -> np.ndarray:
+def block(
+    operands, cuts: list[list[int]], options: dict[str, Any], block_id: tuple[int, int] = (0, 0)
+) -> np.ndarray:
     """A block of the product of two matrices in files.
 
     Args:

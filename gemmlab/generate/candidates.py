@@ -1,7 +1,8 @@
-"""The kernels that come into question for a product, so that a record can time them and `ranking` can rank them.
+"""The kernels that come into question for a product, so that a record can time them and `ranking`
+can rank them.
 
-A candidate is a `selection.Choice`: the kernel and all its parameters. There are a few dozen for a product; those that
-cannot be good are left out: tiles much larger than C, or far too small.
+A candidate is a `selection.Choice`: the kernel and all its parameters. There are a few dozen for a
+product; those that cannot be good are left out: tiles much larger than C, or far too small.
 """
 
 from __future__ import annotations
@@ -23,10 +24,14 @@ WARP_TILING, TENSOR_CORES, WARPGROUPS = (spec.number for spec in PRODUCTION[:3])
 
 #: The kernels that may be chosen, by the names that records use.
 KERNELS: dict[str, Any] = {
-    "warp_tiling": WARP_TILING, "tensor_cores": TENSOR_CORES, "warpgroups": WARPGROUPS, "narrow": NARROW.number,
-}  # fmt: skip
+    "warp_tiling": WARP_TILING,
+    "tensor_cores": TENSOR_CORES,
+    "warpgroups": WARPGROUPS,
+    "narrow": NARROW.number,
+}
 
-#: Tiles of warp tiling: the parameters named here, and the work-groups per compute unit that may share all tiles.
+#: Tiles of warp tiling: the parameters named here, and the work-groups per compute unit that may
+#: share all tiles.
 _NAMES = ("TSM", "TSN", "TSK", "WPTM", "WPTN", "WARPM", "STAGES", "BATCHES")
 _WARP_TILES: tuple[tuple[tuple[int, ...], tuple[float, ...]], ...] = (
     ((256, 128, 8, 16, 8, 4, 3, 7), (1,)),
@@ -64,21 +69,29 @@ _WARPGROUP_TILES = ({"TSK": 16, "STAGES": 3, "ORDER": 1}, {"TSK": 16, "STAGES": 
 _LINES = (1, 2, 4, 8, 16)
 #: Steps of k from which their lines may wait in local memory in large portions.
 _LONG = 2048
-#: Rows or columns that edge strips sum at most, and elements of a tile from which they come into question.
+#: Rows or columns that edge strips sum at most, and elements of a tile from which they come into
+#: question.
 _STRIP, _LARGE = 8, 8192
-#: Tiles per compute unit from which a tile is too small, and from which it makes no difference to share them equally.
+#: Tiles per compute unit from which a tile is too small, and from which it makes no difference to
+#: share them equally.
 _MANY, _ENOUGH = 64, 24
-#: Parts of a tile that are added up at most, and from which a launch of its own (LAST = 0) may do so faster.
+#: Parts of a tile that are added up at most, and from which a launch of its own (LAST = 0) may do
+#: so faster.
 _PARTS, _PARALLEL = 128, 8
-#: The last steps of k may have a loop of their own (TAIL) instead of zeroes that fill up a tile: how many times as long
-#: its steps take, and which part of all steps it must save. Smaller ones would only be one more text to compile.
+#: The last steps of k may have a loop of their own (TAIL) instead of zeroes that fill up a tile:
+#: how many times as long its steps take, and which part of all steps it must save. Smaller ones
+#: would only be one more text to compile.
 _SLOWER, _WORTH_A_LOOP = 1.5, 0.1
 #: Elements of A from which it may pay to copy it, so that its columns are aligned.
 _WORTH_A_COPY = 2**16
 
 
-def candidates(device: Device, sizes: tuple[int, int, int], precision: str = "float32") -> list[Choice]:
-    """The kernels to consider for M, N, K of a column-major product whose operands lie as they are."""
+def candidates(
+    device: Device, sizes: tuple[int, int, int], precision: str = "float32"
+) -> list[Choice]:
+    """The kernels to consider for M, N, K of a column-major product whose operands lie as they
+    are.
+    """
     if precision != "float32":
         return [_choice(*found) for found in _tensor(device, sizes, precision)]
     return [_choice(*found) for found in (*_warp_tiling(device, sizes), *_narrow(device, sizes))]
@@ -88,13 +101,18 @@ def _choice(kernel, params: dict[str, int]) -> Choice:
     return kernel, tuple(params.items())
 
 
-def _warp_tiling(device: Device, sizes: tuple[int, int, int]) -> Iterator[tuple[Key, dict[str, int]]]:
+def _warp_tiling(
+    device: Device, sizes: tuple[int, int, int]
+) -> Iterator[tuple[Key, dict[str, int]]]:
     m, n, k = sizes
     for values, shares in _WARP_TILES:
         tile = dict(zip(_NAMES, values, strict=True))
         if not _suits(tile["TSM"], tile["TSN"], sizes, device.units):
             continue
-        count, steps = tiles_over(m, tile["TSM"]) * tiles_over(n, tile["TSN"]), tiles_over(k, tile["TSK"])
+        count, steps = (
+            tiles_over(m, tile["TSM"]) * tiles_over(n, tile["TSN"]),
+            tiles_over(k, tile["TSK"]),
+        )
         groups = _groups(shares, device.units, count, steps)
         widths = [4] if m % 4 == 0 else [1, 4] if m * k >= _WORTH_A_COPY and n >= 64 else [1]
         large = tile["TSM"] * tile["TSN"] >= _LARGE and k <= 2 * min(m, n)
@@ -103,8 +121,15 @@ def _warp_tiling(device: Device, sizes: tuple[int, int, int]) -> Iterator[tuple[
         tail = int(count >= device.units and _saves(k, tile["TSK"]))
         for width, shared, split in product(widths, groups, splits):
             order = 16 if shared == device.units else 8
-            params = {**tile, "WIDTH": width, "ORDER": order, "GROUPS": shared, "SPLIT": split, "TRANSPOSED": 0,
-                      "TAIL": tail}  # fmt: skip
+            params = {
+                **tile,
+                "WIDTH": width,
+                "ORDER": order,
+                "GROUPS": shared,
+                "SPLIT": split,
+                "TRANSPOSED": 0,
+                "TAIL": tail,
+            }
             full = _legal(WARP_TILING, tuple(params.items()), device.limits)
             if full:
                 yield WARP_TILING, full
@@ -113,18 +138,24 @@ def _warp_tiling(device: Device, sizes: tuple[int, int, int]) -> Iterator[tuple[
 
 
 def _strip(size: int, side: int) -> bool:
-    """Whether the last tiles would have a few rows or columns only, beside so many that strips take little time."""
+    """Whether the last tiles would have a few rows or columns only, beside so many that strips take
+    little time.
+    """
     return size > 4 * side and 0 < size % side <= _STRIP
 
 
 def _saves(k: int, depth: int) -> bool:
-    """Whether a loop of its own for the last steps of k is worth it, instead of zeroes up to the depth of a tile."""
+    """Whether a loop of its own for the last steps of k is worth it, instead of zeroes up to the
+    depth of a tile.
+    """
     rest = k % depth
     return rest > 0 and depth - _SLOWER * rest >= _WORTH_A_LOOP * k
 
 
 def _suits(rows: int, cols: int, sizes: tuple[int, int, int], units: int) -> bool:
-    """Whether a tile is not much larger than C, and not so small that there are far too many of them."""
+    """Whether a tile is not much larger than C, and not so small that there are far too many of
+    them.
+    """
     m, n, _ = sizes
     few = tiles_over(m, rows) * tiles_over(n, cols) <= _MANY * units
     return few and (rows < 2 * m or rows <= 32) and (cols < 2 * n or cols <= 32)
@@ -132,12 +163,19 @@ def _suits(rows: int, cols: int, sizes: tuple[int, int, int], units: int) -> boo
 
 def _groups(shares: tuple[float, ...], units: int, tiles: int, steps: int) -> list[int]:
     """Work-groups that may share so many tiles of so many steps each; 0 for one per tile."""
-    found = {max(1, round(share * units)) for share in shares} if tiles <= _ENOUGH * units else set()
-    return [0, *sorted(g for g in found if g <= tiles * steps and g <= _PARTS * tiles and 8 * g >= tiles)]
+    found = (
+        {max(1, round(share * units)) for share in shares} if tiles <= _ENOUGH * units else set()
+    )
+    return [
+        0,
+        *sorted(g for g in found if g <= tiles * steps and g <= _PARTS * tiles and 8 * g >= tiles),
+    ]
 
 
 def _narrow(device: Device, sizes: tuple[int, int, int]) -> Iterator[tuple[str, dict[str, int]]]:
-    """Kernels for few columns (ROWS = 0), whose long operand is A, or for few rows, whose long operand is B."""
+    """Kernels for few columns (ROWS = 0), whose long operand is A, or for few rows, whose long
+    operand is B.
+    """
     m, n, k = sizes
     for rows, few, side, aligned in ((0, n, m, m), (1, m, n, k)):
         lines = next((count for count in _LINES if count >= few), None)
@@ -160,7 +198,9 @@ def _narrow(device: Device, sizes: tuple[int, int, int]) -> Iterator[tuple[str, 
 def _tensor(device: Device, sizes, precision: str) -> Iterator[tuple[Key, dict[str, int]]]:
     for kernel, offered in ((TENSOR_CORES, _TENSOR_TILES), (WARPGROUPS, _WARPGROUP_TILES)):
         for tile in offered:
-            params = _legal(kernel, tuple({**tile, **implied(precision, kernel)}.items()), device.limits)
+            params = _legal(
+                kernel, tuple({**tile, **implied(precision, kernel)}.items()), device.limits
+            )
             if params and _suits(*catalog[kernel].tiles(params)[:2], sizes, device.units):
                 yield kernel, params
 

@@ -1,10 +1,12 @@
-"""How long a product would take with a tile, from two measured figures of the tile, so that the quickest can be chosen.
+"""How long a product would take with a tile, from two measured figures of the tile, so that the
+quickest can be chosen.
 
-A work-group does its steps of k, each as deep as the tile. With a compute unit for itself a step takes `alone`
-microseconds, mostly waiting. Several work-groups on one unit wait at the same time, until the unit has no time left:
-then each of their steps takes it `shared` microseconds. Where work-groups share tiles (see `shares`), the last one of a
-tile adds up what all of them have. `ranking` does the same, with more constants, for the kernels of production; the
-models that were published are named there.
+A work-group does its steps of k, each as deep as the tile. With a compute unit for itself a step
+takes `alone` microseconds, mostly waiting. Several work-groups on one unit wait at the same time,
+until the unit has no time left: then each of their steps takes it `shared` microseconds. Where
+work-groups share tiles (see `shares`), the last one of a tile adds up what all of them have.
+`ranking` does the same, with more constants, for the kernels of production; the models that were
+published are named there.
 """
 
 from __future__ import annotations
@@ -15,11 +17,12 @@ from typing import NamedTuple
 
 from ..catalog.spec import Params, tiles_over
 
-#: Microseconds of a launch with its first loads, and more for each 1024 bytes of a tile of C that it stores; of adding
-#: up shares, and more for each share, and for each 1024 bytes of one. All measured on an H200.
+#: Microseconds of a launch with its first loads, and more for each 1024 bytes of a tile of C that
+#: it stores; of adding up shares, and more for each share, and for each 1024 bytes of one. All
+#: measured on an H200.
 _START, _STORE, _CUT, _SHARE, _ADD = 2.5, 0.04, 1.0, 0.15, 0.009
-#: Shares of a tile at most; steps of k that each of them has at least; and work-groups per unit up to which tiles are
-#: shared, since keeping the shares takes memory, and its time.
+#: Shares of a tile at most; steps of k that each of them has at least; and work-groups per unit up
+#: to which tiles are shared, since keeping the shares takes memory, and its time.
 _MOST, _LEAST, _GROUPS = 64, 64, 8
 
 
@@ -38,7 +41,12 @@ class Pace(NamedTuple):
 
 
 def microseconds(
-    pace: Pace, size_bytes: int, sizes: tuple[int, int, int], units: int, number: int = 1, shares: int = 1
+    pace: Pace,
+    size_bytes: int,
+    sizes: tuple[int, int, int],
+    units: int,
+    number: int = 1,
+    shares: int = 1,
 ) -> float:
     """How long a product takes.
 
@@ -68,13 +76,19 @@ def _kilobytes(tile: Params, size_bytes: int) -> float:
 def quickest(
     paces: Iterable[Pace], size_bytes: int, sizes: tuple[int, int, int], units: int, number: int = 1
 ) -> dict[str, int]:
-    """The tile, with its SHARES, that takes the least time. The products of a batch share no tiles."""
+    """The tile, with its SHARES, that takes the least time. The products of a batch share no
+    tiles.
+    """
     ways = ((pace, shares) for pace in paces for shares in _shares(pace.tile, sizes, units, number))
-    pace, shares = min(ways, key=lambda way: microseconds(way[0], size_bytes, sizes, units, number, way[1]))
+    pace, shares = min(
+        ways, key=lambda way: microseconds(way[0], size_bytes, sizes, units, number, way[1])
+    )
     return {**pace.tile, "SHARES": shares}
 
 
 def _shares(tile: Params, sizes: tuple[int, int, int], units: int, number: int) -> range:
     """In how many shares a tile may be computed."""
     tiles = tiles_over(sizes[0], tile["TSM"]) * tiles_over(sizes[1], tile["TSN"])
-    return range(1, 2 if number > 1 else max(1, min(_MOST, sizes[2] // _LEAST, _GROUPS * units // tiles)) + 1)
+    return range(
+        1, 2 if number > 1 else max(1, min(_MOST, sizes[2] // _LEAST, _GROUPS * units // tiles)) + 1
+    )

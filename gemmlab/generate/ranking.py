@@ -1,15 +1,18 @@
-"""How long each candidate would take, on paper: a few constants per kernel, fitted to a record of a device.
+"""How long each candidate would take, on paper: a few constants per kernel, fitted to a record of a
+device.
 
-A kernel is launched as G work-groups, each of which does s steps of k (see `Work`). A compute unit holds up to R of
-them at a time, so that they come in rounds. A step of one work-group takes `latency` seconds as long as it is alone;
-with q of them on a unit the unit's arithmetic is shared, and a step takes q times `share` seconds, if that is more.
-Beginning a tile and storing it takes `tile` seconds. Memory is a second bound: nothing is faster than reading
-A and B and writing C once at the memory's bandwidth. Where work-groups share tiles, adding up the parts takes `cut`
-seconds, and `part` seconds for each further part of a tile. Every launch besides takes its own time.
+A kernel is launched as G work-groups, each of which does s steps of k (see `Work`). A compute unit
+holds up to R of them at a time, so that they come in rounds. A step of one work-group takes
+`latency` seconds as long as it is alone; with q of them on a unit the unit's arithmetic is shared,
+and a step takes q times `share` seconds, if that is more. Beginning a tile and storing it takes
+`tile` seconds. Memory is a second bound: nothing is faster than reading A and B and writing C once
+at the memory's bandwidth. Where work-groups share tiles, adding up the parts takes `cut` seconds,
+and `part` seconds for each further part of a tile. Every launch besides takes its own time.
 
-Published models of this kind are Stream-K's (Osama et al., 2023), which has four constants per chip and kernel: the
-start, the sharing of a tile, the steps and the parts; and those of AMD's Origami and NVIDIA's nvMatmulHeuristics, which
-multiply waves by the larger one of arithmetic and memory time.
+Published models of this kind are Stream-K's (Osama et al., 2023), which has four constants per chip
+and kernel: the start, the sharing of a tile, the steps and the parts; and those of AMD's Origami
+and NVIDIA's nvMatmulHeuristics, which multiply waves by the larger one of arithmetic and memory
+time.
 """
 
 from __future__ import annotations
@@ -24,13 +27,14 @@ from ..catalog import find
 from ..catalog.spec import round_up, tiles_over
 from .selection import Choice
 
-#: Floats of registers and bytes of local memory of a compute unit, and its work-items: NVIDIA's since 2012, all but the
-#: local memory, of which newer ones have more.
+#: Floats of registers and bytes of local memory of a compute unit, and its work-items: NVIDIA's
+#: since 2012, all but the local memory, of which newer ones have more.
 _REGISTERS, _LOCAL, _ITEMS = 65536, 220 * 1024, 2048
 #: Registers of a work-item beside its accumulators and operands: addresses and counters.
 _OTHER_REGISTERS = 40
-#: What is the same for every candidate of a text: parameters that only say how work is shared, and whether the last
-#: steps of k have a loop of their own; that is done only where it is quicker, and the model counts a whole tile.
+#: What is the same for every candidate of a text: parameters that only say how work is shared, and
+#: whether the last steps of k have a loop of their own; that is done only where it is quicker, and
+#: the model counts a whole tile.
 SHARING = ("GROUPS", "ORDER", "SPLIT", "LAST", "TAIL")
 
 
@@ -78,8 +82,9 @@ class Constants(NamedTuple):
 
 
 class Chip(NamedTuple):
-    """The constants of a device that all texts share, in seconds: per byte read and written, per launch, and per step
-    of an edge strip."""
+    """The constants of a device that all texts share, in seconds: per byte read and written, per
+    launch, and per step of an edge strip.
+    """
 
     read: float
     write: float
@@ -95,7 +100,9 @@ def seconds(work: Work, own: Constants, chip: Chip) -> float:
     if rest:
         busy += max(own.latency, ceil(rest / chip.units) * own.share)
     rounds = full + (rest > 0)
-    time = rounds * work.tiles * own.tile + max(work.steps * busy, work.read * chip.read + work.written * chip.write)
+    time = rounds * work.tiles * own.tile + max(
+        work.steps * busy, work.read * chip.read + work.written * chip.write
+    )
     if work.parts > 1:
         time += own.cut + (work.parts - 1) * own.part
     if work.strip:
@@ -111,7 +118,9 @@ def text_of(choice: Choice) -> tuple:
 
 
 def sharing(choice: Choice, units: int) -> Shared:
-    """How the work is shared: work-groups per compute unit, to a quarter (0 for one per tile), SPLIT, and LAST."""
+    """How the work is shared: work-groups per compute unit, to a quarter (0 for one per tile),
+    SPLIT, and LAST.
+    """
     p = dict(choice[1])
     return round(4 * p.get("GROUPS", 0) / units) / 4, p.get("SPLIT", 0), p.get("LAST", 1)
 
@@ -130,10 +139,22 @@ def _worker(choice: Choice) -> Callable[[tuple[int, int, int]], Work]:
     resident, aligned = _resident(p, items, spec.local_memory(p)), spec.alignment(p)
     tile, shared, strip = spec.tiles(p), p.get("GROUPS", 0), p.get("SPLIT", 0)
     fixup = int(bool(shared) and not p.get("LAST", 1))
-    return partial(_work, tile, shared, strip, items, resident, aligned, spec.wants_transposed(p), fixup)
+    return partial(
+        _work, tile, shared, strip, items, resident, aligned, spec.wants_transposed(p), fixup
+    )
 
 
-def _work(tile, shared: int, strip: int, items: int, resident: int, aligned, transposed: bool, fixup: int, sizes):
+def _work(
+    tile,
+    shared: int,
+    strip: int,
+    items: int,
+    resident: int,
+    aligned,
+    transposed: bool,
+    fixup: int,
+    sizes,
+):
     (rows, cols, depth), (m, n, k) = tile, sizes
     down, across = (max(1, tiles_over(size - strip, side)) for size, side in ((m, rows), (n, cols)))
     count, per_tile = down * across, tiles_over(k, depth)
@@ -147,8 +168,21 @@ def _work(tile, shared: int, strip: int, items: int, resident: int, aligned, tra
         launches, copied = launches + 1, 4 * k * n
     if round_up(m, aligned[0]) != m:
         launches, copied = launches + 1, copied + 4 * k * m
-    stripped = (m > down * rows or n > across * cols) * tiles_over(k, items // 8 if n > across * cols else 32)
-    return Work(groups, resident, steps, begun, parts, stripped, 4 * (m + n) * k, 4 * m * n, launches, copied)
+    stripped = (m > down * rows or n > across * cols) * tiles_over(
+        k, items // 8 if n > across * cols else 32
+    )
+    return Work(
+        groups,
+        resident,
+        steps,
+        begun,
+        parts,
+        stripped,
+        4 * (m + n) * k,
+        4 * m * n,
+        launches,
+        copied,
+    )
 
 
 def _resident(p: dict[str, int], items: int, local: int) -> int:
@@ -156,4 +190,6 @@ def _resident(p: dict[str, int], items: int, local: int) -> int:
     down = p.get("WPTM") or p.get("WM", 8) // 8
     across = p.get("WPTN") or p.get("WN", 32) // 4
     registers = min(255, down * across + 2 * (down + across) + _OTHER_REGISTERS)
-    return max(1, min(_REGISTERS // (registers * items), _LOCAL // (local + 1024), _ITEMS // items, 32))
+    return max(
+        1, min(_REGISTERS // (registers * items), _LOCAL // (local + 1024), _ITEMS // items, 32)
+    )

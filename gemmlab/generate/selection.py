@@ -24,7 +24,9 @@ FALLBACK = {
 
 
 def kind(device: Device) -> str:
-    """The device's kind in the table: "nvidia", "gpu" (others); a CPU's by its runtime, and whether it is AMD's."""
+    """The device's kind in the table: "nvidia", "gpu" (others); a CPU's by its runtime, and whether
+    it is AMD's.
+    """
     platform = device.platform.lower()
     if device.kind == "GPU":
         return kind_of(device.platform)
@@ -39,21 +41,30 @@ def kind_of(platform: str) -> str:
     return "nvidia" if "nvidia" in platform.lower() else "gpu"
 
 
-#: The ways to treat sizes that are not whole tiles, and the list of the table's rows for each. "auto" has a list of
-#: its own, found at such sizes among all kernels. Where the sizes suit the kernel as they are, "auto" takes the rows
-#: found at such sizes among all kernels, `WHOLE`, or if there are none those for "pad".
+#: The ways to treat sizes that are not whole tiles, and the list of the table's rows for each.
+#: "auto" has a list of its own, found at such sizes among all kernels. Where the sizes suit the
+#: kernel as they are, "auto" takes the rows found at such sizes among all kernels, `WHOLE`, or if
+#: there are none those for "pad".
 EDGES = {"pad": "pad", "guard": "guard", "shift": "shift", "auto": "ragged"}
 WHOLE = "whole"
 
-#: What `precision` may be, and the parameters that it means. Each but float32 has a list of rows of its own.
+#: What `precision` may be, and the parameters that it means. Each but float32 has a list of rows of
+#: its own.
 PRECISIONS: dict[str, dict[str, int]] = {
     "float32": {},
     "tf32": {"PARTS": 1, "EVERY": 0, "TENSOR": 1},
     "tf32x3": {"PARTS": 2, "EVERY": 1, "TENSOR": 1},
 }
 
-#: What serves where the table has nothing: kernel 3 by padding, 12 by guards, 13 by shifts, tensor cores in TF32.
-_OTHERWISE: dict[str, Key] = {"pad": 3, "guard": 12, "shift": 13, "tf32": "tensor_cores", "tf32x3": "tensor_cores"}
+#: What serves where the table has nothing: kernel 3 by padding, 12 by guards, 13 by shifts, tensor
+#: cores in TF32.
+_OTHERWISE: dict[str, Key] = {
+    "pad": 3,
+    "guard": 12,
+    "shift": 13,
+    "tf32": "tensor_cores",
+    "tf32x3": "tensor_cores",
+}
 
 #: A kernel's number or name, and its parameters as pairs, which can be a key.
 Choice = tuple[Key, tuple[tuple[str, int], ...]]
@@ -61,34 +72,51 @@ Choice = tuple[Key, tuple[tuple[str, int], ...]]
 
 def implied(precision: str, kernel: Key) -> dict[str, int]:
     """The parameters that a precision means, of those that this kernel has."""
-    return {name: value for name, value in PRECISIONS[precision].items() if name in catalog[kernel].defaults}
+    return {
+        name: value
+        for name, value in PRECISIONS[precision].items()
+        if name in catalog[kernel].defaults
+    }
 
 
 @cached(1)
 def table() -> dict[str, dict[str, list[dict]]]:
-    """``results/auto.json``: by kind and list, rows with "size", "kernel", all "params", and the "gflops" once seen.
+    """``results/auto.json``: by kind and list, rows with "size", "kernel", all "params", and the
+    "gflops" once seen.
 
-    A size is that of a cube, or M, N and K of the column-major product. "units" are the compute units of the device
-    that a row was found on, where it says so.
+    A size is that of a cube, or M, N and K of the column-major product. "units" are the compute
+    units of the device that a row was found on, where it says so.
     """
     found = json.loads((sources.folder("results") / "auto.json").read_text(encoding="utf-8"))
-    lists = (WHOLE, *EDGES.values(), *(name for name, parameters in PRECISIONS.items() if parameters))
+    lists = (
+        WHOLE,
+        *EDGES.values(),
+        *(name for name, parameters in PRECISIONS.items() if parameters),
+    )
     rows = {kind: {name: entry.get(name, []) for name in lists} for kind, entry in found.items()}
     for row in (row for lists in rows.values() for known in lists.values() for row in known):
-        row["params"] = catalog[row["kernel"]].complete(row["params"])  # with parameters that came later
+        # with parameters that came later
+        row["params"] = catalog[row["kernel"]].complete(row["params"])
     return rows
 
 
-def choose(device: Device, sizes: tuple[int, int, int], edges: str = "auto", precision: str = "float32") -> Choice:
-    """The kernel number and parameters for M, N, K of the column-major product: the nearest row (see `distance`).
+def choose(
+    device: Device, sizes: tuple[int, int, int], edges: str = "auto", precision: str = "float32"
+) -> Choice:
+    """The kernel number and parameters for M, N, K of the column-major product: the nearest row
+    (see `distance`).
 
     Raises:
-        ValueError: if no kernel of that strategy serves these sizes; the message names one that does.
+        ValueError: if no kernel of that strategy serves these sizes; the message names one that
+            does.
     """
     if precision != "float32":
         chosen = _nearest(device, precision, sizes)
         if chosen is None:
-            raise ValueError(f"precision={precision!r}: {device} takes no kernel for it; precision='float32' runs")
+            raise ValueError(
+                f"precision={precision!r}: {device} takes no kernel for it; precision='float32' "
+                "runs"
+            )
         return chosen
     if edges == "auto":
         whole = _nearest(device, WHOLE, sizes) or _nearest(device, "pad", sizes)
@@ -99,8 +127,9 @@ def choose(device: Device, sizes: tuple[int, int, int], edges: str = "auto", pre
         chosen = _nearest(device, EDGES[edges], sizes)
     if chosen is None and edges == "shift":
         raise ValueError(
-            f"edges={edges!r} needs at least one tile, and no tile that {device} can take is as small as "
-            f"{sizes[1]} rows of a and {sizes[0]} columns of b; edges='pad' and edges='guard' serve any size"
+            f"edges={edges!r} needs at least one tile, and no tile that {device} can take is as "
+            f"small as {sizes[1]} rows of a and {sizes[0]} columns of b; edges='pad' and "
+            "edges='guard' serve any size"
         )
     if chosen is None:
         raise ValueError(f"edges={edges!r}: no kernel for it fits the limits of {device}")
@@ -116,7 +145,9 @@ def _nearest(device: Device, name: str, sizes: tuple[int, int, int]) -> Choice |
         spec = catalog[number]
         if spec.problems(params, device.limits):
             return False
-        return spec.edges != "shift" or all(s >= t for s, t in zip(sizes, spec.minimum_sizes(params), strict=True))
+        return spec.edges != "shift" or all(
+            s >= t for s, t in zip(sizes, spec.minimum_sizes(params), strict=True)
+        )
 
     rows = [r for r in lists.get(name, []) if serves(r["kernel"], r["params"])]
     if rows:
@@ -149,5 +180,7 @@ def dimensions(size) -> tuple[int, int, int]:
 
 
 def distance(size, sizes: tuple[int, int, int]) -> float:
-    """How far a row's size is from M, N, K: the doublings of each of the three that lie between, added up."""
+    """How far a row's size is from M, N, K: the doublings of each of the three that lie between,
+    added up.
+    """
     return sum(abs(math.log2(s / max(t, 1))) for s, t in zip(dimensions(size), sizes, strict=True))

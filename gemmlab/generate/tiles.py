@@ -1,9 +1,10 @@
 """Which tile the family takes for a problem, and the schedule that follows from it.
 
-What was measured comes first: ``results/family.json`` has, by kind of device and precision, the pace of some tiles,
-from which follows which is the quickest for a product (see `pace`). Without it, there are rows of a size and its tiles,
-the fastest first. As in AutoGEMM the first tile that divides M, N and K is taken; where none does, AutoGEMM launches up
-to four kernels, and we launch the fastest tile with guards. Devices without rows follow a rule.
+What was measured comes first: ``results/family.json`` has, by kind of device and precision, the
+pace of some tiles, from which follows which is the quickest for a product (see `pace`). Without it,
+there are rows of a size and its tiles, the fastest first. As in AutoGEMM the first tile that
+divides M, N and K is taken; where none does, AutoGEMM launches up to four kernels, and we launch
+the fastest tile with guards. Devices without rows follow a rule.
 """
 
 from __future__ import annotations
@@ -22,29 +23,44 @@ from .precision import PRECISIONS, widest_vector
 from .schedule import UNITS, Operand, Schedule
 from .selection import FALLBACK, dimensions, distance, kind
 
-#: The parameters of a tile by the ladder's names, and beside them WIDTH, the most elements in a load from global
-#: memory; STAGES, the buffers in local memory; and UNIT, who computes a block of C: 0 for a work-item, 1 for a warp, 2
-#: for a warp with tensor cores (see `UNITS`). With STAGES = 0, TSK and UNROLL are 1; for warps UNROLL is TSK, and
-#: SHARES work-groups may share a tile, which those of a batch never do.
-DEFAULTS = {"TSM": 64, "TSN": 64, "TSK": 8, "WPTM": 4, "WPTN": 4, "UNROLL": 4, "WIDTH": 1, "STAGES": 1, "UNIT": 0,
-            "SHARES": 1}  # fmt: skip
+#: The parameters of a tile by the ladder's names, and beside them WIDTH, the most elements in a
+#: load from global memory; STAGES, the buffers in local memory; and UNIT, who computes a block of
+#: C: 0 for a work-item, 1 for a warp, 2 for a warp with tensor cores (see `UNITS`). With STAGES =
+#: 0, TSK and UNROLL are 1; for warps UNROLL is TSK, and SHARES work-groups may share a tile, which
+#: those of a batch never do.
+DEFAULTS = {
+    "TSM": 64,
+    "TSN": 64,
+    "TSK": 8,
+    "WPTM": 4,
+    "WPTN": 4,
+    "UNROLL": 4,
+    "WIDTH": 1,
+    "STAGES": 1,
+    "UNIT": 0,
+    "SHARES": 1,
+}
 
-#: Registers of 32 bits that the rule for GPUs spends on a work-item's accumulators. Of the 255 that a work-item may
-#: have, as many again hold operands and addresses; and two work-groups of 256 still share a multiprocessor.
+#: Registers of 32 bits that the rule for GPUs spends on a work-item's accumulators. Of the 255 that
+#: a work-item may have, as many again hold operands and addresses; and two work-groups of 256 still
+#: share a multiprocessor.
 _ACCUMULATORS = 64
 _LOAD_BYTES = 16  # the widest load of a GPU
-_VECTOR_BYTES = 64  # the widest vector of a processor, which takes several instructions where it has smaller ones
+# the widest vector of a processor, which takes several instructions where it has smaller ones
+_VECTOR_BYTES = 64
 
 
-#: Features of a device for which kernels of warps are written: asynchronous copies came with the tensor cores for TF32,
-#: larger instructions for float64 with warpgroups.
+#: Features of a device for which kernels of warps are written: asynchronous copies came with the
+#: tensor cores for TF32, larger instructions for float64 with warpgroups.
 _NEEDS = {"warps": "tensor", "tensor": "warpgroups"}
 
-#: Doublings of M, N and K together up to which a row serves smaller products: a quarter of each, say.
+#: Doublings of M, N and K together up to which a row serves smaller products: a quarter of each,
+#: say.
 _NEAR = 6
 
-#: Steps of k that a share has at least, since keeping sums and adding them up costs time; shares at most, which one
-#: work-group has to add up; and work-items that keep a compute unit busy. All measured on an H200.
+#: Steps of k that a share has at least, since keeping sums and adding them up costs time; shares at
+#: most, which one work-group has to add up; and work-items that keep a compute unit busy. All
+#: measured on an H200.
 _SHARE, _MOST_SHARES, _ITEMS = 128, 16, 256
 
 
@@ -72,7 +88,8 @@ def configure(
     batch: bool = False,
     part: bool = False,
 ) -> Schedule:
-    """The schedule of a tile for a problem: guards where M, N, K leave tiles, and loads as wide as they may be.
+    """The schedule of a tile for a problem: guards where M, N, K leave tiles, and loads as wide as
+    they may be.
 
     Args:
         precision: "s", "d", "c" or "z".
@@ -93,8 +110,8 @@ def configure(
         raise ParameterError(f"UNIT must be 0, 1 or 2, not {params['UNIT']}")
     if direct and (rows and m < params["WPTM"] or columns and n < params["WPTN"]):
         raise ParameterError(
-            f"STAGES=0 moves the last micro-tiles back into the result, which at {n} x {m} is smaller than one of "
-            f"{params['WPTN']} x {params['WPTM']}; STAGES=1 serves any size"
+            f"STAGES=0 moves the last micro-tiles back into the result, which at {n} x {m} is "
+            f"smaller than one of {params['WPTN']} x {params['WPTM']}; STAGES=1 serves any size"
         )
     plain = Schedule(
         precision,
@@ -125,7 +142,9 @@ def configure(
 
 
 def _widest(plain: Schedule, operand: Operand, lying: Lying, run: int, most: int) -> int:
-    """The widest load, a power of two, that divides all that it must: no load may leave the matrix or lie askew."""
+    """The widest load, a power of two, that divides all that it must: no load may leave the matrix
+    or lie askew.
+    """
     width = 1
     while (
         2 * width <= most
@@ -137,18 +156,23 @@ def _widest(plain: Schedule, operand: Operand, lying: Lying, run: int, most: int
 
 
 def complete_tile(params: Params | None) -> dict[str, int]:
-    """`params` over `DEFAULTS`. Raises ParameterError for unknown names, TypeError for wrong types."""
+    """`params` over `DEFAULTS`. Raises ParameterError for unknown names, TypeError for wrong
+    types.
+    """
     return complete("the family", DEFAULTS, params)
 
 
 @cached(1)
 def table() -> dict[str, dict[str, list[dict]]]:
-    """``results/family.json``: by kind and precision, rows with "size" and "tiles", the fastest first; {} without it.
+    """``results/family.json``: by kind and precision, rows with "size" and "tiles", the fastest
+    first; {} without it.
 
     A size is that of a cube, or M, N and K of the column-major product.
     """
     return {
-        kind: {letter: [_complete_row(row) for row in entry.get(letter, [])] for letter in PRECISIONS}
+        kind: {
+            letter: [_complete_row(row) for row in entry.get(letter, [])] for letter in PRECISIONS
+        }
         for kind, entry in _file().items()
     }
 
@@ -166,7 +190,9 @@ def _complete_row(row: dict) -> dict:
 
 
 def rows_for(device: Device, precision: str) -> list[dict]:
-    """The table's rows for a kind of device and a precision; those of a similar kind, where it has none."""
+    """The table's rows for a kind of device and a precision; those of a similar kind, where it has
+    none.
+    """
     known = table().get(kind(device)) or table().get(FALLBACK[kind(device)]) or {}
     return known.get(precision, [])
 
@@ -174,7 +200,9 @@ def rows_for(device: Device, precision: str) -> list[dict]:
 @cached(8)
 def paces(device: Device, precision: str) -> list[Pace]:
     """The tiles whose pace is known for this kind of device, if the device takes them."""
-    return [pace for pace in known_paces(kind(device), precision) if fits(precision, pace.tile, device)]
+    return [
+        pace for pace in known_paces(kind(device), precision) if fits(precision, pace.tile, device)
+    ]
 
 
 def known_paces(kind: str, precision: str) -> list[Pace]:
@@ -184,8 +212,11 @@ def known_paces(kind: str, precision: str) -> list[Pace]:
 
 
 @cached(4096)
-def choose(device: Device, precision: str, sizes: tuple[int, int, int], number: int = 1) -> dict[str, int]:
-    """The tile for a precision and M, N, K of the column-major product: by paces, of the nearest row, or by the rule.
+def choose(
+    device: Device, precision: str, sizes: tuple[int, int, int], number: int = 1
+) -> dict[str, int]:
+    """The tile for a precision and M, N, K of the column-major product: by paces, of the nearest
+    row, or by the rule.
 
     Args:
         number: products of a batch.
@@ -194,20 +225,30 @@ def choose(device: Device, precision: str, sizes: tuple[int, int, int], number: 
         ParameterError: if the device can take no tile at all.
     """
     if paces(device, precision):
-        return quickest(paces(device, precision), PRECISIONS[precision].size, sizes, device.units, number)
+        return quickest(
+            paces(device, precision), PRECISIONS[precision].size, sizes, device.units, number
+        )
     rows = sorted(rows_for(device, precision), key=lambda row: distance(row["size"], sizes))
     for row in rows:
         if distance(row["size"], sizes) > _NEAR and prod(sizes) < prod(dimensions(row["size"])):
             break  # a large product's tiles would leave most of the device idle
-        tiles = [tile for tile in row["tiles"] if fits(precision, tile, device) and _covers(tile, sizes)]
+        tiles = [
+            tile for tile in row["tiles"] if fits(precision, tile, device) and _covers(tile, sizes)
+        ]
         if tiles:
             tile = next((tile for tile in tiles if divides(tile, sizes)), tiles[0])
-            return tile if tile["SHARES"] > 1 or number > 1 else {**tile, "SHARES": shares(tile, sizes, device)}
+            return (
+                tile
+                if tile["SHARES"] > 1 or number > 1
+                else {**tile, "SHARES": shares(tile, sizes, device)}
+            )
     return by_rule(device, precision, sizes, number)
 
 
 def shares(tile: Params, sizes: tuple[int, int, int], device: Device) -> int:
-    """How many work-groups share each tile: as many as run at the same time, if each still has enough to do."""
+    """How many work-groups share each tile: as many as run at the same time, if each still has
+    enough to do.
+    """
     if not tile["UNIT"]:
         return 1
     items = tile["TSM"] // tile["WPTM"] * (tile["TSN"] // tile["WPTN"])
@@ -217,7 +258,9 @@ def shares(tile: Params, sizes: tuple[int, int, int], device: Device) -> int:
 
 def divides(tile: Params, sizes: tuple[int, int, int]) -> bool:
     """Whether M, N and K consist of whole tiles and steps."""
-    return all(size % tile[name] == 0 for size, name in zip(sizes, ("TSM", "TSN", "TSK"), strict=True))
+    return all(
+        size % tile[name] == 0 for size, name in zip(sizes, ("TSM", "TSN", "TSK"), strict=True)
+    )
 
 
 def _covers(tile: Params, sizes: tuple[int, int, int]) -> bool:
@@ -226,9 +269,11 @@ def _covers(tile: Params, sizes: tuple[int, int, int]) -> bool:
 
 
 def fits(precision: str, tile: Params, device: Device) -> bool:
-    """Whether the device takes it in its most demanding form: both operands filled along k, as wide as may be.
+    """Whether the device takes it in its most demanding form: both operands filled along k, as wide
+    as may be.
 
-    Kernels of warps run everywhere, but are only fast where the device has what they are written for.
+    Kernels of warps run everywhere, but are only fast where the device has what they are written
+    for.
     """
     if tile["UNIT"] and _NEEDS[UNITS[tile["UNIT"]]] not in device.features:
         return False
@@ -237,14 +282,17 @@ def fits(precision: str, tile: Params, device: Device) -> bool:
     return not askew.problems(device.limits)
 
 
-def by_rule(device: Device, precision: str, sizes: tuple[int, int, int], number: int = 1) -> dict[str, int]:
+def by_rule(
+    device: Device, precision: str, sizes: tuple[int, int, int], number: int = 1
+) -> dict[str, int]:
     """A tile for a device of which nothing is known.
 
-    On a GPU 16 x 16 work-items share a work-group, or 8 x 8 if it takes no more; a micro-tile is as large as 64
-    registers hold, and is halved until every compute unit has a tile (of one of a batch's products), the tiles fit into
-    local memory, and no more than half of what they cover lies outside of the result. A processor's local memory is
-    ordinary memory: there a work-item takes a vector of rows, as wide as the compiler allows, and 8 columns (4 of
-    complex numbers, which need two sums). Products smaller than this have a tile as on a GPU.
+    On a GPU 16 x 16 work-items share a work-group, or 8 x 8 if it takes no more; a micro-tile is as
+    large as 64 registers hold, and is halved until every compute unit has a tile (of one of a
+    batch's products), the tiles fit into local memory, and no more than half of what they cover
+    lies outside of the result. A processor's local memory is ordinary memory: there a work-item
+    takes a vector of rows, as wide as the compiler allows, and 8 columns (4 of complex numbers,
+    which need two sums). Products smaller than this have a tile as on a GPU.
 
     Raises:
         ParameterError: if the device can take no tile at all.
@@ -262,17 +310,24 @@ def by_rule(device: Device, precision: str, sizes: tuple[int, int, int], number:
         takes = fits(precision, tile, device)
         covered = _tiles(tile, sizes) * tile["TSM"] * tile["TSN"]
         if takes and (
-            micro == (1, 1) or _tiles(tile, sizes) * number >= device.units and covered <= 2 * sizes[0] * sizes[1]
+            micro == (1, 1)
+            or _tiles(tile, sizes) * number >= device.units
+            and covered <= 2 * sizes[0] * sizes[1]
         ):
             return tile
         if micro == (1, 1):
-            raise ParameterError(f"the family has no tile for {device}: its limits are {device.limits}")
+            raise ParameterError(
+                f"the family has no tile for {device}: its limits are {device.limits}"
+            )
         micro = _halved(micro)
 
 
 def _for_a_processor(precision: str, device: Device) -> dict[str, int]:
     size, components = PRECISIONS[precision].size, PRECISIONS[precision].components
-    width = min(widest_vector(precision, device.limits), _VECTOR_BYTES * components // size) // components
+    width = (
+        min(widest_vector(precision, device.limits), _VECTOR_BYTES * components // size)
+        // components
+    )
     columns = 8 // components
     tile = {"TSM": 4 * width, "TSN": columns, "WPTM": width, "WPTN": columns}
     return tile | {"TSK": 1, "UNROLL": 1, "WIDTH": width, "STAGES": 0, "UNIT": 0, "SHARES": 1}

@@ -16,7 +16,8 @@ from .records import recorded
 
 CHIPS = {"H200": model.H200, "K40m": model.K40M}
 
-#: Settings of the published figures of the K40m where they are not our defaults (the record has none).
+#: Settings of the published figures of the K40m where they are not our defaults (the record has
+#: none).
 PUBLISHED: dict[Key, dict[str, int]] = {
     4: {"WIDTH": 8},
     10: {"TSM": 160, "TSN": 160, "TSK": 16, "WPTM": 10, "WPTN": 10, "WIDTH": 2},
@@ -48,9 +49,11 @@ def allowed(
 
     Args:
         kernel, params, m, n, k: what ran. gflops: how fast it was.
-        chip: the title of a recorded device; without it the model describes a device that is at hand.
+        chip: the title of a recorded device; without it the model describes a device that is at
+            hand.
         registers: that the compiler gave each work-item, where that was recorded.
-        device: the device at hand. peaks: the fields of its `Peaks` with caches; None to measure them.
+        device: the device at hand. peaks: the fields of its `Peaks` with caches; None to measure
+            them.
 
     Raises:
         ValueError: if the model knows no chip of this title, and where `model.explain` raises it.
@@ -58,7 +61,9 @@ def allowed(
     if chip:
         known = next((known for part, known in CHIPS.items() if part in chip), None)
         if known is None:
-            raise ValueError(f"chip must be the title of a device with {' or '.join(CHIPS)} in it, not {chip!r}")
+            raise ValueError(
+                f"chip must be the title of a device with {' or '.join(CHIPS)} in it, not {chip!r}"
+            )
     else:
         here = find_device(device)
         known = model.measured(here, model.Peaks(**peaks) if peaks else peaks_of(here, caches=True))
@@ -67,7 +72,8 @@ def allowed(
 
 
 def ladder(chip: str = "H200", size: int = 4096) -> list[model.Explanation]:
-    """Every recorded float32 kernel of a chip beside its ceilings; "warp_tiling" as "auto" chose it.
+    """Every recorded float32 kernel of a chip beside its ceilings; "warp_tiling" as "auto" chose
+    it.
 
     Args:
         chip: "H200" or "K40m".
@@ -83,7 +89,8 @@ def ladder(chip: str = "H200", size: int = 4096) -> list[model.Explanation]:
 
 
 def rates(chip: str = "H200", size: int = 4096) -> dict[Key, float]:
-    """The recorded GFLOPS of the kernels of `ladder`, by their numbers; empty if nothing is recorded at this size.
+    """The recorded GFLOPS of the kernels of `ladder`, by their numbers; empty if nothing is
+    recorded at this size.
 
     Raises:
         ValueError: for another chip.
@@ -93,7 +100,8 @@ def rates(chip: str = "H200", size: int = 4096) -> dict[Key, float]:
 
 
 def lifted(before: model.Explanation, after: model.Explanation) -> model.Ceiling | None:
-    """The lowest ceiling of a kernel if it is higher for the kernel after it: the roof that this step lifted.
+    """The lowest ceiling of a kernel if it is higher for the kernel after it: the roof that this
+    step lifted.
 
     Returns:
         The ceiling of the same resource for `after`, or None if it is not higher.
@@ -120,9 +128,11 @@ def rung(kernel: Key, chip: str = "H200", size: int = 4096) -> model.Explanation
 def roofline(
     kernels: Sequence[Key], chip: str = "H200", size: int = 4096
 ) -> tuple[model.Peaks, dict[str, tuple[float, float]], str]:
-    """What `draw.plot.roofline` draws of recorded kernels: the chip's peaks, the kernels below them, and a title.
+    """What `draw.plot.roofline` draws of recorded kernels: the chip's peaks, the kernels below
+    them, and a title.
 
-    The peaks are those of the data sheet; a kernel has (operations per byte that it asks for, GFLOPS).
+    The peaks are those of the data sheet; a kernel has (operations per byte that it asks for,
+    GFLOPS).
 
     Args:
         kernels: at least one.
@@ -136,26 +146,34 @@ def roofline(
     for kernel in kernels:
         found = rung(kernel, chip, size)
         asked = model.requested_bytes(kernel, size, size, size, dict(found.params or {}))
-        points[f"kernel {kernel}"] = (model.intensity(model.flops(size, size, size), asked), found.measured)
+        points[f"kernel {kernel}"] = (
+            model.intensity(model.flops(size, size, size), asked),
+            found.measured,
+        )
     known = CHIPS[chip]
     return known.peaks, points, f"{known.name}, recorded at {size} x {size} x {size}"
 
 
 def parts(kernel: int) -> dict[str, float]:
-    """Where an H200 spends a kernel's time: GFLOPS of texts that do only a part of the work, and so are wrong.
+    """Where an H200 spends a kernel's time: GFLOPS of texts that do only a part of the work, and so
+    are wrong.
 
     Returns:
-        "as it is"; "loaded once", where all steps compute with the first tiles (barriers stay); "computed twice", with
-        each tile; and from how much longer that takes, "computing alone".
+        "as it is"; "loaded once", where all steps compute with the first tiles (barriers stay);
+        "computed twice", with each tile; and from how much longer that takes, "computing alone".
 
     Raises:
         KeyError: if this kernel is not among those recorded, 3, 4, 6 and 7.
     """
-    return _experiments("nvidia_h200_experiments.json")["parts of a kernel: GFLOPS"][f"kernel {kernel}"]
+    return _experiments("nvidia_h200_experiments.json")["parts of a kernel: GFLOPS"][
+        f"kernel {kernel}"
+    ]
 
 
 def merged_loads() -> dict[str, float]:
-    """GFLOPS of kernel 3 on an H200 where its compiler could merge loads of neighbours, and where it could not."""
+    """GFLOPS of kernel 3 on an H200 where its compiler could merge loads of neighbours, and where
+    it could not.
+    """
     found = _experiments("nvidia_h200_ceilings.json")
     opencl, cuda = found["kernel 3 in OpenCL"], found["through CUDA"]
     return {
@@ -186,13 +204,28 @@ def _results(chip: str, size: int) -> dict[Key, dict]:
 
 def table(rungs: list[model.Explanation]) -> str:
     """Ceiling, measured, gap as a table in Markdown, and below it what is known of the gaps."""
-    rows = [f"| kernel | lowest ceiling on {rungs[0].chip.name} | allows | the next one | measured | gap | note |",
-            "|---:|---|---:|---|---:|---:|---|"]  # fmt: skip
+    rows = [
+        f"| kernel | lowest ceiling on {rungs[0].chip.name} | allows | the next one | measured | "
+        "gap | note |",
+        "|---:|---|---:|---|---:|---:|---|",
+    ]
     notes: dict[str, str] = {}  # each once, with its letter
     for r in rungs:
         second = r.ceilings[1]
-        further = f"{second.resource} {model.percent(second.share)}" if second.share < 0.995 else "none below 100 %"
+        further = (
+            f"{second.resource} {model.percent(second.share)}"
+            if second.share < 0.995
+            else "none below 100 %"
+        )
         letters = [notes.setdefault(why, chr(ord("a") + len(notes))) for why in r.why]
-        cells = [r.roof.resource, model.percent(r.roof.share), further, model.percent(r.share), f"{100 * r.gap:.0f} %"]
+        cells = [
+            r.roof.resource,
+            model.percent(r.roof.share),
+            further,
+            model.percent(r.share),
+            f"{100 * r.gap:.0f} %",
+        ]
         rows.append(f"| {r.kernel} | {' | '.join(cells)} | {', '.join(letters)} |")
-    return "\n".join([*rows, "", *(f"- ({letter}) {why}" for why, letter in notes.items())]).rstrip()
+    return "\n".join(
+        [*rows, "", *(f"- ({letter}) {why}" for why, letter in notes.items())]
+    ).rstrip()

@@ -1,8 +1,9 @@
 """Landscapes: what a device reached with every setting that the explorers offer.
 
-``tools/record.py landscape`` writes them, one file per device: ``landscape_<device>.json`` in ``results/`` or, where
-the package is installed, in the user's own folder for data. A file has a head (title, device, driver, date, size, peak,
-limits), and for each kernel a row of numbers per setting.
+``tools/record.py landscape`` writes them, one file per device: ``landscape_<device>.json`` in
+``results/`` or, where the package is installed, in the user's own folder for data. A file has a
+head (title, device, driver, date, size, peak, limits), and for each kernel a row of numbers per
+setting.
 """
 
 from __future__ import annotations
@@ -38,11 +39,13 @@ class Record:
     Attributes:
         kernel, params: the kernel, and all its parameters.
         size: M = N = K of the product.
-        gflops: the rate of the bare kernel with 4 significant digits; 0 if the setting does not count (see `problem`).
+        gflops: the rate of the bare kernel with 4 significant digits; 0 if the setting does not
+            count (see `problem`).
         share: the rate as a share of the device's peak.
         registers: per work-item; None where the compiler does not tell.
         spilled: bytes per work-item that did not fit into registers; None likewise.
-        occupancy: work-items that a multiprocessor holds at once, in per cent of the most that it can; None likewise.
+        occupancy: work-items that a multiprocessor holds at once, in per cent of the most that it
+            can; None likewise.
         current: whether the kernel's text is still the recorded one.
         problem: why the setting does not count, in words.
     """
@@ -68,10 +71,11 @@ class Landscape:
     """The recorded rates of one device.
 
     Args:
-        head: what was measured where and when: "title", "device", "size", "peak" (GFLOPS), "limits", and the origin.
-        kernels: by the number of the kernel "text" (the fingerprint of the text that ran), "columns", "sizes" (GFLOPS
-            of the defaults by size), "settings" (rows of `columns`), and "refused" (values of the parameters, and
-            why).
+        head: what was measured where and when: "title", "device", "size", "peak" (GFLOPS),
+            "limits", and the origin.
+        kernels: by the number of the kernel "text" (the fingerprint of the text that ran),
+            "columns", "sizes" (GFLOPS of the defaults by size), "settings" (rows of `columns`), and
+            "refused" (values of the parameters, and why).
     """
 
     def __init__(self, head: dict[str, Any], kernels: dict[Key, dict[str, Any]] | None = None):
@@ -89,7 +93,9 @@ class Landscape:
 
         The file is replaced only when the new one is complete: an interrupt loses nothing.
         """
-        kernels = ",\n".join(f'  "{name}": {_kernel_text(self.kernels[name])}' for name in in_order(self.kernels))
+        kernels = ",\n".join(
+            f'  "{name}": {_kernel_text(self.kernels[name])}' for name in in_order(self.kernels)
+        )
         head = json.dumps(self.head, indent=1).removesuffix("\n}")
         records.write_text(path, f'{head},\n "kernels": {{\n{kernels}\n }}\n}}\n')
 
@@ -104,7 +110,8 @@ class Landscape:
 
     @property
     def peak(self) -> float:
-        """The peak of the device in GFLOPS: of a chip that the model knows the stated one, as in all charts of it.
+        """The peak of the device in GFLOPS: of a chip that the model knows the stated one, as in
+        all charts of it.
 
         Of another device it is the one that was measured.
         """
@@ -134,13 +141,27 @@ class Landscape:
             return None
         params = {name: values[name] for name in names}
         if isinstance(row[0], str):
-            return Record(kernel, params, self.size, 0.0, 0.0, current=self.current(kernel), problem=row[0])
+            return Record(
+                kernel, params, self.size, 0.0, 0.0, current=self.current(kernel), problem=row[0]
+            )
         gflops, registers, spilled, occupancy = row
         share = gflops / self.peak
-        return Record(kernel, params, self.size, gflops, share, registers, spilled, occupancy, self.current(kernel))
+        return Record(
+            kernel,
+            params,
+            self.size,
+            gflops,
+            share,
+            registers,
+            spilled,
+            occupancy,
+            self.current(kernel),
+        )
 
     def rows(self, kernel: Key) -> dict[tuple[int, ...], list]:
-        """By the values of the parameters, what is in `MEASURED`, or the reason why the setting does not count."""
+        """By the values of the parameters, what is in `MEASURED`, or the reason why the setting
+        does not count.
+        """
         if kernel not in self._rows:
             names, found = list(find(kernel).defaults), self.kernels.get(kernel)
             known = found is not None and found["columns"] == [*names, *MEASURED]
@@ -150,17 +171,24 @@ class Landscape:
 
     def best(self, kernel: Key) -> Record | None:
         """The fastest recorded setting of a kernel."""
-        right = [(row[0], key) for key, row in self.rows(kernel).items() if not isinstance(row[0], str)]
+        right = [
+            (row[0], key) for key, row in self.rows(kernel).items() if not isinstance(row[0], str)
+        ]
         if not right:
             return None
         return self.rate(kernel, dict(zip(find(kernel).defaults, max(right)[1], strict=True)))
 
     def over_sizes(self, kernel: Key) -> dict[int, float]:
         """GFLOPS of the kernel's defaults by M = N = K."""
-        return {int(size): gflops for size, gflops in self.kernels.get(kernel, {}).get("sizes", {}).items()}
+        return {
+            int(size): gflops
+            for size, gflops in self.kernels.get(kernel, {}).get("sizes", {}).items()
+        }
 
     def add(self, kernel: Key, params: Mapping[str, int], measured: Iterable) -> None:
-        """Add a setting: the values of `MEASURED`, or a list with one sentence that says why it does not count."""
+        """Add a setting: the values of `MEASURED`, or a list with one sentence that says why it
+        does not count.
+        """
         spec, row = find(kernel), list(measured)
         self.rows(kernel)[tuple(params.values())] = row
         part = "refused" if isinstance(row[0], str) else "settings"
@@ -180,7 +208,9 @@ class Landscape:
 
     def _of(self, spec: KernelSpec) -> dict[str, Any]:
         head = {"text": fingerprint(spec.file), "columns": [*spec.defaults, *MEASURED]}
-        return self.kernels.setdefault(spec.number, {**head, "sizes": {}, "settings": [], "refused": []})
+        return self.kernels.setdefault(
+            spec.number, {**head, "sizes": {}, "settings": [], "refused": []}
+        )
 
 
 def _kernel_text(found: dict[str, Any]) -> str:
@@ -195,7 +225,8 @@ def _kernel_text(found: dict[str, Any]) -> str:
 
 @cached(64)
 def fingerprint(file: str) -> str:
-    """Twelve digits that change with the code of a kernel's file, but not with its comments or its layout.
+    """Twelve digits that change with the code of a kernel's file, but not with its comments or its
+    layout.
 
     Lines that begin with ``//@`` are instructions (see `opencl.build.HIDDEN`) and count.
     """
@@ -204,11 +235,13 @@ def fingerprint(file: str) -> str:
 
 
 def choice(spec: KernelSpec, limits: Limits | None = None) -> list[dict[str, int]]:
-    """The settings of a kernel to record on a device with `limits`, without repetition, the defaults first.
+    """The settings of a kernel to record on a device with `limits`, without repetition, the
+    defaults first.
 
-    These are all legal combinations of the values that an explorer offers. Where there are more than `MOST`, they are
-    those in which at most two parameters differ from the defaults, so that every picture over two parameters is
-    whole around the defaults, and others drawn at random with a fixed seed, up to `SOME`.
+    These are all legal combinations of the values that an explorer offers. Where there are more
+    than `MOST`, they are those in which at most two parameters differ from the defaults, so that
+    every picture over two parameters is whole around the defaults, and others drawn at random with
+    a fixed seed, up to `SOME`.
     """
     settings = [*_near(spec, limits, 0)]
     every = list(islice(spec.search_space(limits), MOST + 1))
@@ -231,7 +264,9 @@ def _near(spec: KernelSpec, limits: Limits | None, moved: int) -> Iterator[dict[
 
 
 def home() -> Path:
-    """Where a new landscape goes: ``results/`` in a checkout, `sources.own_folder` if the package is installed."""
+    """Where a new landscape goes: ``results/`` in a checkout, `sources.own_folder` if the package
+    is installed.
+    """
     results = sources.folder("results")
     installed = (results.parent / "__init__.py").exists()
     return sources.own_folder() if installed or not os.access(results, os.W_OK) else results
@@ -244,7 +279,9 @@ def file_of(device: str) -> Path:
 
 @cached(1)
 def recorded() -> tuple[Landscape, ...]:
-    """All recorded landscapes, those of the fastest devices first; a file that cannot be read is named in a warning."""
+    """All recorded landscapes, those of the fastest devices first; a file that cannot be read is
+    named in a warning.
+    """
     folders = dict.fromkeys((sources.folder("results"), sources.own_folder()))
     found = []
     for path in (path for folder in folders for path in sorted(folder.glob("landscape_*.json"))):

@@ -28,13 +28,15 @@ class Result:
         kernel, params, m, n, k: the kernel, all its parameters, and the sizes of the product.
         ok: whether the exact check passed and nothing outside C was written.
         verdict: the outcome in words.
-        error, bound: largest absolute error on uniform data in [-1, 1), and the bound on it at that element.
+        error, bound: largest absolute error on uniform data in [-1, 1), and the bound on it at that
+            element.
         kernel_ms: milliseconds of the bare kernel: median, least and most of all timed runs.
-        pipeline_ms: the same for all passes of a call (pad, transpose, kernel, unpad), without copies from and to the
-            host.
+        pipeline_ms: the same for all passes of a call (pad, transpose, kernel, unpad), without
+            copies from and to the host.
         passes_ms: median milliseconds of each pass.
         repeats: how many timed runs there were.
-        build_seconds: compile time, also that of the first launch; it is not included in any run time.
+        build_seconds: compile time, also that of the first launch; it is not included in any run
+            time.
         path: which of the kernel's paths ran: "plain", or the features of the device that it used.
         device: facts about the device.
         when: the date, ISO 8601.
@@ -73,14 +75,16 @@ class Result:
         low, high = _range(self)
         path = "" if self.path == "plain" else f"{self.path}: "
         return (
-            f"kernel {self.kernel} ({settings}), {self.m} x {self.n} x {self.k}, {self.device['device']}: "
-            f"{self.verdict}; {path}{self.gflops:,.1f} GFLOPS ({low:,.1f} to {high:,.1f}, {self.repeats} runs), "
-            f"whole pipeline {self.pipeline_gflops:,.1f}; compiled in {self.build_seconds:.2f} s"
+            f"kernel {self.kernel} ({settings}), {self.m} x {self.n} x {self.k}, "
+            f"{self.device['device']}: {self.verdict}; {path}{self.gflops:,.1f} GFLOPS ({low:,.1f} "
+            f"to {high:,.1f}, {self.repeats} runs), whole pipeline {self.pipeline_gflops:,.1f}; "
+            f"compiled in {self.build_seconds:.2f} s"
         )
 
 
 def pooled(results: Sequence[Result]) -> Result:
-    """Several results of the same settings as one: the median of their medians, the least and the most of all runs.
+    """Several results of the same settings as one: the median of their medians, the least and the
+    most of all runs.
 
     Args:
         results: at least one.
@@ -100,10 +104,12 @@ def pooled(results: Sequence[Result]) -> Result:
 
 
 def told_apart(results: Mapping[str, Result]) -> str:
-    """Measured rates with their spread, and whether the best and the worst of them can be told apart.
+    """Measured rates with their spread, and whether the best and the worst of them can be told
+    apart.
 
-    They can if even the fastest run of the worst is slower than the median run of the best. Slow runs say little, since
-    whatever else the machine does makes a run slower, and little makes it faster.
+    They can if even the fastest run of the worst is slower than the median run of the best. Slow
+    runs say little, since whatever else the machine does makes a run slower, and little makes it
+    faster.
 
     Args:
         results: at least one, by what sets it apart from the others, such as "WPT 4".
@@ -114,13 +120,17 @@ def told_apart(results: Mapping[str, Result]) -> str:
     ranges = {name: _range(result) for name, result in results.items()}
     wide = max(map(len, results))
     lines = [
-        f"{name:{wide}} {result.gflops:9,.1f} GFLOPS ({ranges[name][0]:,.1f} to {ranges[name][1]:,.1f})"
+        f"{name:{wide}} {result.gflops:9,.1f} GFLOPS ({ranges[name][0]:,.1f} to "
+        f"{ranges[name][1]:,.1f})"
         for name, result in results.items()
     ]
     if len(results) > 1:
         worst, *_, best = sorted(results, key=lambda name: results[name].gflops)
         if distinct(results[worst], results[best]):
-            faster = f"{best} is {results[best].gflops / results[worst].gflops:.2f} times as fast as {worst}"
+            faster = (
+                f"{best} is {results[best].gflops / results[worst].gflops:.2f} times as fast as "
+                f"{worst}"
+            )
             lines.append(f"{faster}: its median lies above the other's fastest run.")
         else:
             reached = f"the fastest run of {worst} reaches the median of {best}"
@@ -129,7 +139,9 @@ def told_apart(results: Mapping[str, Result]) -> str:
 
 
 def distinct(one: Result, other: Result) -> bool:
-    """Whether two rates can be told apart: even the fastest run of the slower one is slower than the other's median."""
+    """Whether two rates can be told apart: even the fastest run of the slower one is slower than
+    the other's median.
+    """
     slower, faster = sorted((one, other), key=lambda result: result.gflops)
     return _range(slower)[1] < faster.gflops
 
@@ -172,19 +184,24 @@ def save(path: str | Path, results: list[Result], command: str, **more) -> None:
 
 @cached(1)
 def recorded() -> list[dict]:
-    """The records in ``results/``: dicts with at least ``title``, ``results`` and the name of the ``file``."""
+    """The records in ``results/``: dicts with at least ``title``, ``results`` and the name of the
+    ``file``.
+    """
     found = []
     with contextlib.suppress(FileNotFoundError):
         for path in sorted(sources.folder("results").glob("*.json")):
-            if not path.name.startswith("landscape_"):  # these are large, and `landscape` reads them
+            # these are large, and `landscape` reads them
+            if not path.name.startswith("landscape_"):
                 found.append({"file": path.name, **json.loads(path.read_text(encoding="utf-8"))})
     return [file for file in found if "results" in file]  # auto.json is not a record of results
 
 
 def ladders(kernels=tuple(catalog), only: tuple[str, ...] = ("",)) -> dict[str, dict[Key, float]]:
-    """The best recorded GFLOPS of each kernel, by the title of the record; the fastest device comes first.
+    """The best recorded GFLOPS of each kernel, by the title of the record; the fastest device comes
+    first.
 
-    A kernel that was not recorded by itself gets its best result where "auto" selected it, with M up to 4096.
+    A kernel that was not recorded by itself gets its best result where "auto" selected it, with M
+    up to 4096.
 
     Args:
         kernels: numbers of the kernels.
@@ -219,6 +236,8 @@ def yardsticks(title: str = "", size: int = 4096) -> dict[str, float]:
     return {
         yard["name"]: yard["gflops"]
         for file in recorded()
-        for yard in (file["yardsticks"] if "side_by_side" in file and title in file["title"] else ())
+        for yard in (
+            file["yardsticks"] if "side_by_side" in file and title in file["title"] else ()
+        )
         if (yard["m"], yard["n"], yard["k"]) == (size,) * 3
     }

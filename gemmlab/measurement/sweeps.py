@@ -1,4 +1,6 @@
-"""Sweeps: one parameter varies, the others stay. The chapters run them here, and show recorded ones."""
+"""Sweeps: one parameter varies, the others stay. The chapters run them here, and show recorded
+ones.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ from ..opencl.devices import Device, find_device
 from . import timing
 from .records import Result, pooled
 
-#: The sweeps that the chapters show: kernel, the parameter that varies, its values, fixed parameters. "WPTM WPTN"
-#: varies both together.
+#: The sweeps that the chapters show: kernel, the parameter that varies, its values, fixed
+#: parameters. "WPTM WPTN" varies both together.
 CURVES: dict[str, tuple[Key, str, tuple[int, ...], dict[str, int]]] = {
     "02 TS": (2, "TS", (4, 8, 16, 32), {}),
     "03 WPT": (3, "WPT", (1, 2, 4, 8, 16), {"TS": 32}),
@@ -37,7 +39,12 @@ CURVES: dict[str, tuple[Key, str, tuple[int, ...], dict[str, int]]] = {
     "warp_tiling STAGES": ("warp_tiling", "STAGES", (2, 3, 4), {}),
     "warp_tiling block": ("warp_tiling", "WPTM WPTN", (4, 8), {"TSM": 64, "TSN": 64}),
     "warp_tiling WARPM": ("warp_tiling", "WARPM", (4, 8, 16), {}),
-    "warp_tiling BATCHES": ("warp_tiling", "BATCHES", (1, 3, 6, 15), {"TRANSPOSED": 0, "STAGES": 3}),
+    "warp_tiling BATCHES": (
+        "warp_tiling",
+        "BATCHES",
+        (1, 3, 6, 15),
+        {"TRANSPOSED": 0, "STAGES": 3},
+    ),
     "warp_tiling ORDER": ("warp_tiling", "ORDER", (1, 4, 8, 32), {}),
     "tensor_cores PARTS": ("tensor_cores", "PARTS", (1, 2), {}),
     "tensor_cores EVERY": ("tensor_cores", "EVERY", (0, 1, 2, 8), {"WN": 32}),
@@ -60,12 +67,13 @@ def sweep(
     Args:
         kernel: its number or name.
         name: a parameter, several that get the same value ("WPTM WPTN"), or "size".
-        values: its values; any that the kernel or the device refuses are left out, and the reason is printed.
+        values: its values; any that the kernel or the device refuses are left out, and the reason
+            is printed.
         size: of the square matrices.
         params: the other parameters.
         device, repeats: as in `gemmlab.measure`.
-        rounds: how often all values are measured, one after the other. With more than one, whatever else the machine
-            does meets all values alike, and shows in their spread.
+        rounds: how often all values are measured, one after the other. With more than one, whatever
+            else the machine does meets all values alike, and shows in their spread.
 
     Returns:
         The result for each value that was measured.
@@ -78,7 +86,9 @@ def sweep(
             moved = {} if name == "size" else dict.fromkeys(name.split(), value)
             try:
                 side = value if name == "size" else size
-                run = timing.measure(kernel, side, params={**base, **moved}, device=device, repeats=repeats)
+                run = timing.measure(
+                    kernel, side, params={**base, **moved}, device=device, repeats=repeats
+                )
                 found[value].append(run)
             except ParameterError as error:
                 print(f"{name}={value} is left out: {error}")
@@ -86,12 +96,16 @@ def sweep(
     return {value: pooled(runs) for value, runs in found.items()}
 
 
-def transposing(size: int, coalesced: bool = True, device: Device | int | str | None = None) -> float:
-    """The bandwidth of transposing a size x size matrix of float32, in GB/s (bytes read plus bytes written).
+def transposing(
+    size: int, coalesced: bool = True, device: Device | int | str | None = None
+) -> float:
+    """The bandwidth of transposing a size x size matrix of float32, in GB/s (bytes read plus bytes
+    written).
 
     Args:
         size: rounded up to a multiple of 32.
-        coalesced: True for `transpose.cl`, False for `transpose_naive.cl`, which has no tile in local memory.
+        coalesced: True for `transpose.cl`, False for `transpose_naive.cl`, which has no tile in
+            local memory.
         device: a Device, an index or part of a name; the preferred device by default.
 
     Raises:
@@ -99,7 +113,9 @@ def transposing(size: int, coalesced: bool = True, device: Device | int | str | 
     """
     device = find_device(device)
     size = round_up(size, 32)
-    file, name = ("transpose.cl", "transpose") if coalesced else ("transpose_naive.cl", "transpose_naive")
+    file, name = (
+        ("transpose.cl", "transpose") if coalesced else ("transpose_naive.cl", "transpose_naive")
+    )
     built = build(device, device.context, file, sources.read(f"support/{file}"), {}, name)
     x = np.random.default_rng(0).random((size, size), np.float32)
     flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
@@ -108,7 +124,18 @@ def transposing(size: int, coalesced: bool = True, device: Device | int | str | 
     events = []
     for _ in range(12):
         if coalesced:
-            event = built(device.timed_queue, (size, size // 4), (32, 8), size, size, size, 0, source, size, target)
+            event = built(
+                device.timed_queue,
+                (size, size // 4),
+                (32, 8),
+                size,
+                size,
+                size,
+                0,
+                source,
+                size,
+                target,
+            )
         else:
             event = built(device.timed_queue, (size, size), (16, 16), size, size, source, target)
         events.append(event)
@@ -122,11 +149,17 @@ def transposing(size: int, coalesced: bool = True, device: Device | int | str | 
 
 @cached(1)
 def recorded() -> dict:
-    """What ``tools/record.py chapters`` measured on an NVIDIA H200; curves by title, with numbers as keys."""
-    text = (Path(sources.folder("results")) / "nvidia_h200_chapters.json").read_text(encoding="utf-8")
+    """What ``tools/record.py chapters`` measured on an NVIDIA H200; curves by title, with numbers
+    as keys.
+    """
+    text = (Path(sources.folder("results")) / "nvidia_h200_chapters.json").read_text(
+        encoding="utf-8"
+    )
     found = json.loads(text)
     for part in ("curves", "registers", "errors"):
-        found[part] = {title: {int(v): x for v, x in curve.items()} for title, curve in found[part].items()}
+        found[part] = {
+            title: {int(v): x for v, x in curve.items()} for title, curve in found[part].items()
+        }
     for part in ("passes", "instructions"):
         found[part] = {int(v): x for v, x in found[part].items()}
     return found

@@ -22,7 +22,8 @@ from ..opencl.launch import Kernel, whole
 from . import peaks
 from .records import Result
 
-#: Bytes of memory with a pattern before and after C; damage there means that the kernel stored outside C.
+#: Bytes of memory with a pattern before and after C; damage there means that the kernel stored
+#: outside C.
 FRAME = 16384
 _PATTERN = np.float32(-7.25e-19)
 
@@ -52,18 +53,20 @@ def measure(
 
     Args:
         kernel: its number.
-        m, n, k: sizes of the column-major product; n and k default to m. Any size is possible: where a kernel needs
-            whole tiles, matrices are padded.
+        m, n, k: sizes of the column-major product; n and k default to m. Any size is possible:
+            where a kernel needs whole tiles, matrices are padded.
         params: the kernel's parameters; missing ones take their defaults.
         device: a Device, an index or part of a name; the preferred device by default.
         repeats: timed runs after the warm-up; by default as many as fit into 80 ms, from 3 to 50.
         source: OpenCL C text to use instead of the kernel's own, with the same parameters.
-        most_seconds: raise TooSlow if smaller runs predict that check and timing together would take longer.
-        on_step: called with "compile", "predict", "check" and "time" before each step; it may raise Superseded to
-            give up.
+        most_seconds: raise TooSlow if smaller runs predict that check and timing together would
+            take longer.
+        on_step: called with "compile", "predict", "check" and "time" before each step; it may raise
+            Superseded to give up.
 
     Raises:
-        ValueError: for sizes or repeats that are no whole numbers from 1 on, and for a limit of no time.
+        ValueError: for sizes or repeats that are no whole numbers from 1 on, and for a limit of no
+            time.
         ParameterError: if the kernel or the device refuses the parameters.
         MemoryError: if the device has too little memory.
         BuildError: if the kernel does not compile.
@@ -78,7 +81,9 @@ def measure(
     device, spec = find_device(device), find(kernel)
     params = spec.validate(params, device.limits) if params is not None else spec.fit(device.limits)
     problem = Problem.compact(m, n, k)
-    check_memory(device, footprint(problem, plan(spec, params, problem, device.features)), spec.wide)
+    check_memory(
+        device, footprint(problem, plan(spec, params, problem, device.features)), spec.wide
+    )
     on_step("compile")
     built = Kernel(spec, params, device, device.context, source)
     bench = _Bench(built, device, (m, n, k))
@@ -124,9 +129,11 @@ def compile_ahead(
     source: str | None = None,
     on_step: Callable[[str], None] = lambda step: None,
 ) -> float:
-    """Compile a kernel and launch it once, so that a later measurement finds it in the caches of the runtime.
+    """Compile a kernel and launch it once, so that a later measurement finds it in the caches of
+    the runtime.
 
-    Some runtimes, such as PoCL, compile again at the first launch. This holds for the passes around the kernel too.
+    Some runtimes, such as PoCL, compile again at the first launch. This holds for the passes around
+    the kernel too.
 
     Args:
         kernel, m, n, k, params, device, source, on_step: as in `measure`.
@@ -144,11 +151,14 @@ def compile_ahead(
     return time.perf_counter() - start
 
 
-#: Runs that a prediction of the time of a measurement counts: two checks, a warm-up, and at least three timed runs.
+#: Runs that a prediction of the time of a measurement counts: two checks, a warm-up, and at least
+#: three timed runs.
 RUNS = 6
 
 
-def smaller(spec: KernelSpec, params: Mapping[str, int], sizes: Sequence[int], side: int) -> list[int]:
+def smaller(
+    spec: KernelSpec, params: Mapping[str, int], sizes: Sequence[int], side: int
+) -> list[int]:
     """Sizes for a smaller product that takes the same passes: it is padded where the whole one is.
 
     So what it compiles is all that the whole product needs, and its rate is that of the same work.
@@ -156,14 +166,16 @@ def smaller(spec: KernelSpec, params: Mapping[str, int], sizes: Sequence[int], s
     Args:
         spec, params: the kernel, and all its parameters.
         sizes: those of the whole product.
-        side: the largest of the smaller product; a unit of the kernel may be larger, and none of `sizes` is exceeded.
+        side: the largest of the smaller product; a unit of the kernel may be larger, and none of
+            `sizes` is exceeded.
     """
     found = []
     for size, few, unit in zip(sizes, spec.minimum_sizes(params), spec.units(params), strict=True):
         near = max(side, few)
         if size % unit == 0:
             near = round_up(near, unit)
-        elif near % unit == 0:  # one less is padded to as much; but a kernel that shifts its tiles needs a whole one
+        elif near % unit == 0:
+            # one less is padded to as much; but a kernel that shifts its tiles needs a whole one
             near += 1 if near == few and spec.edges == "shift" else -1
         found.append(min(size, near))
     return found
@@ -179,7 +191,9 @@ class _Bench:
 
     @property
     def first_launch(self) -> float:
-        """Seconds by which the first launch took longer than the second: some runtimes compile only then."""
+        """Seconds by which the first launch took longer than the second: some runtimes compile only
+        then.
+        """
         return max(0.0, self.seconds[0] - self.seconds[1])
 
     def smaller(self, side: int) -> list[int]:
@@ -194,12 +208,18 @@ class _Bench:
         return passes
 
     def prepare(self, a: np.ndarray, b: np.ndarray) -> Product:
-        """The product of a (m x k) and b (k x n), column-major, ready to run, with a new frame around C."""
+        """The product of a (m x k) and b (k x n), column-major, ready to run, with a new frame
+        around C.
+        """
         problem = Problem.compact(a.shape[0], b.shape[1], a.shape[1])
-        return Product(self.kernel, self.device, problem, upload(self.device, a), upload(self.device, b))
+        return Product(
+            self.kernel, self.device, problem, upload(self.device, a), upload(self.device, b)
+        )
 
     def check(self, data: _Data) -> tuple[check.Verdict, check.Verdict, bool]:
-        """The exact verdict, the accuracy verdict, and whether the frame is intact. This also warms the device up."""
+        """The exact verdict, the accuracy verdict, and whether the frame is intact. This also warms
+        the device up.
+        """
         exact = self.prepare(data.a, data.b)
         self.run(exact)
         verdict, framed = data.exact(exact.result()), exact.frame.untouched()
@@ -216,10 +236,11 @@ class _Bench:
         return [product.run() for _ in range(repeats)]
 
     def refuse_slow(self, most: float) -> None:
-        """Predict the time from smaller runs; raise TooSlow if check and timing would take more than `most` seconds.
+        """Predict the time from smaller runs; raise TooSlow if check and timing would take more
+        than `most` seconds.
 
-        Small products leave a GPU partly idle, so the prediction starts at a size of 128 and doubles it as long as
-        the rate still rises.
+        Small products leave a GPU partly idle, so the prediction starts at a size of 128 and
+        doubles it as long as the rate still rises.
         """
         total, side, rate = prod(self.sizes), 128, 0.0
         while True:
@@ -236,16 +257,18 @@ class _Bench:
             if not faster or RUNS * 8 * work / rate > most:
                 side = int((most * rate / RUNS) ** (1 / 3))
                 raise TooSlow(
-                    f"{' x '.join(map(str, self.sizes))} would take about {total / rate:.1f} s per run with these "
-                    f"settings; the limit here is {most / RUNS:.2f} s per run, which is enough for about "
-                    f"{side} x {side} x {side}"
+                    f"{' x '.join(map(str, self.sizes))} would take about {total / rate:.1f} s per "
+                    f"run with these settings; the limit here is {most / RUNS:.2f} s per run, "
+                    f"which is enough for about {side} x {side} x {side}"
                 )
             side *= 2
 
 
 def upload(device: Device, x: np.ndarray) -> cl.Buffer:
     """A copy of a column-major matrix on the device."""
-    return cl.Buffer(device.context, cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR, hostbuf=x.T)
+    return cl.Buffer(
+        device.context, cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR, hostbuf=x.T
+    )
 
 
 class Product:
@@ -258,7 +281,9 @@ class Product:
         a, b: the buffers of A (M x K) and B (K x N).
     """
 
-    def __init__(self, kernel: Kernel, device: Device, problem: Problem, a: cl.Buffer, b: cl.Buffer):
+    def __init__(
+        self, kernel: Kernel, device: Device, problem: Problem, a: cl.Buffer, b: cl.Buffer
+    ):
         self.kernel, self.device, self.problem, self.a, self.b = kernel, device, problem, a, b
         sizes = self.problem.m, self.problem.n, self.problem.k
         rows, cols, _ = whole(*sizes, kernel.multiples)
@@ -266,7 +291,9 @@ class Product:
         layout = Layout.compact(self.problem.m, self.problem.n)
         # the kernel may write whole tiles into the frame; a smaller C is cut out of them
         inside = (rows, cols) == sizes[:2]
-        outside = None if inside else cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * layout.room)
+        outside = (
+            None if inside else cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * layout.room)
+        )
         self.out = Matrix(self.frame.inside if inside else outside, layout)
         builder = Builder(device.timed_queue, device)
         builder.multiply(kernel, problem, a, b, self.out, self.frame.inside)
@@ -289,8 +316,8 @@ class Product:
 class _Data:
     """Inputs and references of both checks.
 
-    Above 2^31 multiply-adds, references for the whole of C would take too long: then the exact check multiplies by
-    vectors (`check.exact_large`), and accuracy is checked on 64 rows.
+    Above 2^31 multiply-adds, references for the whole of C would take too long: then the exact
+    check multiplies by vectors (`check.exact_large`), and accuracy is checked on 64 rows.
     """
 
     def __init__(self, m: int, n: int, k: int):
@@ -298,7 +325,9 @@ class _Data:
         self.a, self.b = check.exact_inputs(m, n, k)
         self.c = None if large else self.a @ self.b
         self.u, self.v = check.random_inputs(m, n, k)
-        self.rows = np.random.default_rng(0).choice(m, min(m, 64), replace=False) if large else slice(None)
+        self.rows = (
+            np.random.default_rng(0).choice(m, min(m, 64), replace=False) if large else slice(None)
+        )
         some = self.u[self.rows]
         self.product = some.astype(np.float64) @ self.v.astype(np.float64)
         self.some = some
@@ -329,7 +358,9 @@ def _data(m: int, n: int, k: int) -> _Data:
 
 
 class _Frame:
-    """A buffer for a C of rows x cols, filled with NaN, inside a larger buffer filled with a pattern."""
+    """A buffer for a C of rows x cols, filled with NaN, inside a larger buffer filled with a
+    pattern.
+    """
 
     def __init__(self, device: Device, rows: int, cols: int):
         self.queue, self.bytes = device.queue, 4 * rows * cols

@@ -1,4 +1,6 @@
-"""Compile a kernel's text once and keep it, explain compiler errors, add instructions that OpenCL C does not have."""
+"""Compile a kernel's text once and keep it, explain compiler errors, add instructions that OpenCL C
+does not have.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,9 @@ from .devices import Device
 
 #: Build options of every kernel: plain OpenCL C 1.2, and no relaxed arithmetic.
 OPTIONS = ("-cl-std=CL1.2",)
-#: Runtimes keep what they have compiled. PyOpenCL's cache would be a second one, whose lock may be waited for for a
-#: minute; and of a cached binary Intel's runtime does not know the types of arguments.
+#: Runtimes keep what they have compiled. PyOpenCL's cache would be a second one, whose lock may be
+#: waited for for a minute; and of a cached binary Intel's runtime does not know the types of
+#: arguments.
 _NO_CACHE: Any = False
 #: Has the compiler keep the types of arguments.
 _ARGUMENT_TYPES = "-cl-kernel-arg-info"
@@ -42,7 +45,9 @@ _SCALARS = {
 
 
 class BuildError(RuntimeError):
-    """The compiler refused a kernel. `log` is its whole output; the message shows the lines that it names."""
+    """The compiler refused a kernel. `log` is its whole output; the message shows the lines that it
+    names.
+    """
 
     def __init__(self, title: str, log: str, source: str):
         super().__init__(title, log, source)  # all of it, so that it can be sent to another process
@@ -54,7 +59,8 @@ class BuildError(RuntimeError):
 
 
 class Built:
-    """One compiled OpenCL kernel. A lock makes setting its arguments and launching it a single step.
+    """One compiled OpenCL kernel. A lock makes setting its arguments and launching it a single
+    step.
 
     Attributes:
         kernel: the `pyopencl.Kernel`.
@@ -63,7 +69,9 @@ class Built:
         work_group_limit: work-items of the largest work-group that it fits.
     """
 
-    def __init__(self, program: cl.Program, kernel: cl.Kernel, device: Device, seconds: float, types: list):
+    def __init__(
+        self, program: cl.Program, kernel: cl.Kernel, device: Device, seconds: float, types: list
+    ):
         self.kernel = kernel
         self._program = program
         self.types = types
@@ -71,7 +79,8 @@ class Built:
         info = cl.kernel_work_group_info
         self.work_group_limit = kernel.get_work_group_info(info.WORK_GROUP_SIZE, device.cl)
         if "nvidia" in device.features:
-            # NVIDIA reports 256 for every kernel, even for one that it compiled for a required 32 x 32
+            # NVIDIA reports 256 for every kernel, even for one that it compiled for a required 32 x
+            # 32
             required = kernel.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, device.cl)
             self.work_group_limit = max(self.work_group_limit, math.prod(required))
         self._lock = threading.Lock()
@@ -103,9 +112,17 @@ class Bound(NamedTuple):
         return self.built(queue, self.global_size, self.local_size, *self.args)
 
 
-def build(device: Device, context: cl.Context, title: str, text: str, params: Mapping[str, int | str], name="gemm",
-          flags: tuple[str, ...] = ()) -> Built:  # fmt: skip
-    """Compile kernel `name` of `text` with `params` as macros, or return it if it has been compiled before.
+def build(
+    device: Device,
+    context: cl.Context,
+    title: str,
+    text: str,
+    params: Mapping[str, int | str],
+    name="gemm",
+    flags: tuple[str, ...] = (),
+) -> Built:
+    """Compile kernel `name` of `text` with `params` as macros, or return it if it has been compiled
+    before.
 
     Args:
         device: compile for this device.
@@ -131,7 +148,9 @@ def options(params: Mapping[str, int | str]) -> tuple[str, ...]:
 
 
 @cached(256)
-def _build(device: Device, context: cl.Context, title: str, text: str, flags: tuple[str, ...], name: str) -> Built:
+def _build(
+    device: Device, context: cl.Context, title: str, text: str, flags: tuple[str, ...], name: str
+) -> Built:
     start = time.perf_counter()
     program, from_source = _program(device, context, title, text, flags)
     try:
@@ -149,16 +168,22 @@ def _program(
 ) -> tuple[cl.Program, cl.Program]:
     """The compiled program, and the one that knows the types of its kernels' arguments."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", cl.CompilerWarning)  # NVIDIA prints messages even when all is well
+        # NVIDIA prints messages even when all is well
+        warnings.simplefilter("ignore", cl.CompilerWarning)
         log = ""
         try:
             options = [*flags, _ARGUMENT_TYPES]
-            program = cl.Program(context, text).build(options, devices=[device.cl], cache_dir=_NO_CACHE)
+            program = cl.Program(context, text).build(
+                options, devices=[device.cl], cache_dir=_NO_CACHE
+            )
         except cl.Error as error:
             log = str(error)
-        if log:  # raised out here, an error does not hold PyOpenCL's, which cannot be sent to another process
+        # raised out here, an error does not hold PyOpenCL's, which cannot be sent to another
+        # process
+        if log:
             saved = re.search(r"\(source saved as (.+)\)", log)
-            if saved:  # PyOpenCL writes a copy of the source; the message below shows the lines instead
+            # PyOpenCL writes a copy of the source; the message below shows the lines instead
+            if saved:
                 Path(saved[1]).unlink(missing_ok=True)
             raise BuildError(title, log, text)
         if "warpgroups" in device.features and HIDDEN in text:
@@ -172,13 +197,17 @@ HIDDEN = "//@ "
 
 
 def for_hopper(ptx: str) -> str:
-    """The PTX of a program (its binary in NVIDIA's OpenCL) for Hopper only, with the hidden instructions revealed."""
+    """The PTX of a program (its binary in NVIDIA's OpenCL) for Hopper only, with the hidden
+    instructions revealed.
+    """
     ptx = ptx[: ptx.rindex("}") + 1].replace(HIDDEN, "")
     return re.sub(r"^\.target sm_90\b", ".target sm_90a", ptx, count=1, flags=re.M)
 
 
 def _type(kernel: cl.Kernel, index: int) -> Any:
-    """NumPy's type of a scalar argument, as the compiler reports it; None for pointers and for vectors."""
+    """NumPy's type of a scalar argument, as the compiler reports it; None for pointers and for
+    vectors.
+    """
     name: Any = kernel.get_arg_info(index, cl.kernel_arg_info.TYPE_NAME)
     known = _SCALARS.get(name)
     space: Any = kernel.get_arg_info(index, cl.kernel_arg_info.ADDRESS_QUALIFIER)
@@ -196,7 +225,9 @@ def _explain(log: str, source: str) -> str:
     lines = source.splitlines()
     shown, seen = [], set()
     # clang and NVIDIA say "FILE:LINE:COLUMN: error: WORDS", PoCL "error: FILE:LINE:COLUMN: WORDS"
-    for place in re.finditer(r"(error: )?[^\s:]*:(\d+):\d+(?: <[^>]*>)?: (?:fatal )?(error: )?([^\n]*)", log):
+    for place in re.finditer(
+        r"(error: )?[^\s:]*:(\d+):\d+(?: <[^>]*>)?: (?:fatal )?(error: )?([^\n]*)", log
+    ):
         number, message = int(place[2]), place[4]
         if not (place[1] or place[3]):
             continue
@@ -204,6 +235,8 @@ def _explain(log: str, source: str) -> str:
             continue
         seen.add((number, message))
         near = range(max(1, number - 2), min(len(lines), number + 2) + 1)
-        excerpt = "\n".join(f"  {'>' if i == number else ' '} {i:4d} | {lines[i - 1]}" for i in near)
+        excerpt = "\n".join(
+            f"  {'>' if i == number else ' '} {i:4d} | {lines[i - 1]}" for i in near
+        )
         shown.append(f"line {number}: {message}\n{excerpt}")
     return "\n".join(shown[:5]) or log.strip()[:2000]

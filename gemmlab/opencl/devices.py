@@ -37,9 +37,9 @@ class Device:
         units: compute units (multiprocessors of a GPU, cores of a CPU).
         memory, largest: bytes of global memory, and of the largest single buffer.
         limits: how large work-groups may be, and what else kernels must not exceed.
-        features: what kernels may use: "nvidia" (inline PTX), "shuffle" (sub-groups of a required size),
-            "tensor" (tensor cores that take TF32), "warpgroups" (Hopper's instructions of four warps),
-            "double" (arithmetic in float64).
+        features: what kernels may use: "nvidia" (inline PTX), "shuffle" (sub-groups of a required
+            size), "tensor" (tensor cores that take TF32), "warpgroups" (Hopper's instructions of
+            four warps), "double" (arithmetic in float64).
         cl: PyOpenCL's object.
     """
 
@@ -67,7 +67,9 @@ class Device:
 
     @cached_property
     def timed_queue(self) -> CommandQueue:
-        """A queue whose events know when their commands began and ended, which costs each of them microseconds."""
+        """A queue whose events know when their commands began and ended, which costs each of them
+        microseconds.
+        """
         return CommandQueue(self.context, properties=command_queue_properties.PROFILING_ENABLE)
 
     def facts(self) -> dict[str, str | int]:
@@ -89,9 +91,10 @@ class Device:
 def _intel_registered():
     """Show Intel's CPU runtime from PyPI to the loader while it looks for platforms.
 
-    The wheel's own .icd names a path that does not exist. So for its first look only, the loader is pointed at a folder
-    with a correct .icd beside copies of those that it would have found: the system's, or those of the folder that the
-    environment variable OCL_ICD_VENDORS names. If the variable names a single file, that runtime is wanted alone.
+    The wheel's own .icd names a path that does not exist. So for its first look only, the loader is
+    pointed at a folder with a correct .icd beside copies of those that it would have found: the
+    system's, or those of the folder that the environment variable OCL_ICD_VENDORS names. If the
+    variable names a single file, that runtime is wanted alone.
     """
     try:
         files = metadata.distribution("intel-opencl-rt").files or []
@@ -117,10 +120,13 @@ def _intel_registered():
 
 
 def _describe(index: int, d: cl.Device) -> Device:
-    kind = "GPU" if d.type & cl.device_type.GPU else "CPU" if d.type & cl.device_type.CPU else "other"
+    kind = (
+        "GPU" if d.type & cl.device_type.GPU else "CPU" if d.type & cl.device_type.CPU else "other"
+    )
     name = d.name.strip()
     nvidia = "nvidia" in d.platform.name.lower()
-    old_pocl = "PoCL 3.0" in d.platform.version  # it aborts the whole process for some kernels with float16
+    # it aborts the whole process for some kernels with float16
+    old_pocl = "PoCL 3.0" in d.platform.version
     limits = Limits(
         name,
         d.max_work_group_size,
@@ -128,7 +134,8 @@ def _describe(index: int, d: cl.Device) -> Device:
         d.local_mem_size,
         vector=8 if old_pocl else 16,
         complex_bytes=32 if old_pocl else 64,  # with AVX-512 and 64 bytes it aborts as well
-        unroll=4 if "PoCL" in d.platform.version else 16,  # with 16, PoCL takes up to a minute at the first launch
+        # with 16, PoCL takes up to a minute at the first launch
+        unroll=4 if "PoCL" in d.platform.version else 16,
         asynchronous=not nvidia or d.compute_capability_major_nv >= 8,
         warpgroups=not nvidia or d.compute_capability_major_nv == 9,
     )
@@ -153,7 +160,10 @@ def _features(d: cl.Device) -> frozenset[str]:
     if "cl_khr_fp64" in extensions:
         found.add("double")
     if "nvidia" in d.platform.name.lower():
-        since = {"tensor": d.compute_capability_major_nv >= 8, "warpgroups": d.compute_capability_major_nv == 9}
+        since = {
+            "tensor": d.compute_capability_major_nv >= 8,
+            "warpgroups": d.compute_capability_major_nv == 9,
+        }
         found |= {"nvidia"} | {name for name, there in since.items() if there}
     elif {"cl_khr_subgroup_shuffle", "cl_intel_required_subgroup_size"} <= extensions:
         found.add("shuffle")
@@ -161,11 +171,17 @@ def _features(d: cl.Device) -> frozenset[str]:
 
 
 def _preference(d: cl.Device) -> tuple:
-    """A sort key: GPUs, then Intel's CPU runtime (installed on purpose, and fast), then the rest, newer PoCLs first."""
+    """A sort key: GPUs, then Intel's CPU runtime (installed on purpose, and fast), then the rest,
+    newer PoCLs first.
+    """
     if d.type & cl.device_type.GPU:
         return (0,)
     pocl = re.search(r"PoCL (\d+)\.(\d+)", d.platform.version)
-    return (1,) if "intel" in d.platform.name.lower() else (2, *(-int(n) for n in (pocl.groups() if pocl else ())))
+    return (
+        (1,)
+        if "intel" in d.platform.name.lower()
+        else (2, *(-int(n) for n in (pocl.groups() if pocl else ())))
+    )
 
 
 def trouble(d: cl.Device) -> str:
@@ -180,8 +196,8 @@ def trouble(d: cl.Device) -> str:
     return ""
 
 
-#: The number of the process that looked for devices. A copy of it, made by `fork`, has the memory of a runtime but
-#: none of its threads, for which most runtimes would wait forever: it is refused.
+#: The number of the process that looked for devices. A copy of it, made by `fork`, has the memory
+#: of a runtime but none of its threads, for which most runtimes would wait forever: it is refused.
 _process: list[int] = []
 
 
@@ -206,17 +222,21 @@ def listed() -> tuple[cl.Device, ...]:
 @lru_cache(maxsize=1)
 def _find() -> tuple[Device, ...]:
     found = [d for d in listed() if not trouble(d)]
-    real = [d for d in found if "oclgrind" not in d.platform.name.lower()]  # a checker and not a device to compute on
+    # a checker and not a device to compute on
+    real = [d for d in found if "oclgrind" not in d.platform.name.lower()]
     return tuple(_describe(i, d) for i, d in enumerate(sorted(real or found, key=_preference)))
 
 
 def devices() -> list[Device]:
-    """All usable OpenCL devices in order of preference: GPUs, then Intel's CPU runtime, then others such as PoCL."""
+    """All usable OpenCL devices in order of preference: GPUs, then Intel's CPU runtime, then others
+    such as PoCL.
+    """
     return list(_find())
 
 
 def default_device() -> Device:
-    """The device that the environment variable GEMMLAB_DEVICE names (index or part of a name), or the preferred one.
+    """The device that the environment variable GEMMLAB_DEVICE names (index or part of a name), or
+    the preferred one.
 
     Raises:
         NoDeviceError: if there is no device, or none that the variable fits.
@@ -228,20 +248,24 @@ def find_device(device: Device | int | str | None = None) -> Device:
     """Choose a device by object, index, or part of the name of the device or its platform.
 
     Raises:
-        NoDeviceError: if there is no device at all, or none that fits; the message lists the devices.
+        NoDeviceError: if there is no device at all, or none that fits; the message lists the
+            devices.
         TypeError: if `device` is none of these.
         RuntimeError: in a process that was forked after its parent had found the devices.
     """
     if _process and _process[0] != os.getpid():
         raise RuntimeError(
-            "this process was forked after OpenCL had started, and OpenCL does not work in such a copy: start "
-            "processes by multiprocessing.get_context('spawn'), or use gemmlab for the first time in the child"
+            "this process was forked after OpenCL had started, and OpenCL does not work in such a "
+            "copy: start processes by multiprocessing.get_context('spawn'), or use gemmlab for "
+            "the first time in the child"
         )
     if isinstance(device, Device):
         return device
     found = _find()
     if not found:
-        raise NoDeviceError("no OpenCL device was found; `python -m gemmlab doctor` says what is missing")
+        raise NoDeviceError(
+            "no OpenCL device was found; `python -m gemmlab doctor` says what is missing"
+        )
     if device is None:
         device = os.environ.get("GEMMLAB_DEVICE")
         if not device:

@@ -25,7 +25,9 @@ _FIXUP = 256, 1  # work-group of fixup.cl; each work-item adds up 4 elements of 
 def in_order(queue: cl.CommandQueue) -> cl.CommandQueue:
     """The queue, if it runs commands one after another, as the launches of one product need."""
     if queue.properties & _OUT_OF_ORDER:
-        raise ValueError("the queue runs its commands out of order; a product's launches must follow each other")
+        raise ValueError(
+            "the queue runs its commands out of order; a product's launches must follow each other"
+        )
     return queue
 
 
@@ -58,15 +60,23 @@ class Kernel:
         local_size: work-items of a work-group.
         multiples: what M, N and K must be multiples of.
         b_transposed: whether it wants B as N x K instead of K x N.
-        workspace: floats of memory for partial tiles that it takes beside A, B and C, 0 if it shares no tiles.
+        workspace: floats of memory for partial tiles that it takes beside A, B and C, 0 if it
+            shares no tiles.
         turned: whether it stores the transpose of C, N x M.
-        path: which of the kernel's paths runs here: "plain", or the device's features that are switched on.
+        path: which of the kernel's paths runs here: "plain", or the device's features that are
+            switched on.
         opencl: the `pyopencl.Kernel`.
         build_seconds: how long compiling took, in seconds (near zero if it was cached on disk).
     """
 
     def __init__(
-        self, spec: KernelSpec, params, device: Device, context: cl.Context, text: str | None = None, turned=False
+        self,
+        spec: KernelSpec,
+        params,
+        device: Device,
+        context: cl.Context,
+        text: str | None = None,
+        turned=False,
     ):
         self.spec, self.device, self.context, self.turned = spec, device, context, turned
         self.params = spec.validate(params, device.limits)
@@ -86,42 +96,57 @@ class Kernel:
             self._fixup = build(device, context, "fixup.cl", text, {**self.params, **tile}, "fixup")
         self._workspaces: dict[cl.CommandQueue, cl.Buffer] = {}
         self.sharing = threading.Lock()  # no launch may overwrite partial tiles before their fix-up
-        self.launch = lru_cache(maxsize=64)(self._launch)  # working it out takes Python 50 microseconds
+        # working it out takes Python 50 microseconds
+        self.launch = lru_cache(maxsize=64)(self._launch)
         self.opencl = self._built.kernel
         self.build_seconds = self._built.seconds
         wanted = ["M", "N", "K", "A", "B", "C"] + ["pieces"] * spec.takes_workspace
         if self.opencl.num_args != len(wanted):
-            said = f"gemm has {self.opencl.num_args} arguments instead of {len(wanted)}: {', '.join(wanted)}"
+            said = (
+                f"gemm has {self.opencl.num_args} arguments instead of {len(wanted)}: "
+                f"{', '.join(wanted)}"
+            )
             raise BuildError(self._title, said, self.source)
         size = cl.kernel_work_group_info.COMPILE_WORK_GROUP_SIZE
         required: Any = self.opencl.get_work_group_info(size, device.cl)
         if any(required) and [*required] != [*self.local_size, 1, 1][:3]:
-            wanted_size, size_here = (" x ".join(map(str, shape)) for shape in (required[:2], self.local_size))
+            wanted_size, size_here = (
+                " x ".join(map(str, shape)) for shape in (required[:2], self.local_size)
+            )
             said = f"gemm requires work-groups of {wanted_size}, but is launched with {size_here}"
             raise BuildError(self._title, said, self.source)
         if prod(self.local_size) > self._built.work_group_limit:
             shape = " x ".join(map(str, self.local_size))
             raise ParameterError(
-                f"kernel {spec.number}: as compiled for {device.name} it fits work-groups of at most "
-                f"{self._built.work_group_limit} work-items (registers or local memory run out), "
-                f"but its parameters ask for {shape} = {prod(self.local_size)}"
+                f"kernel {spec.number}: as compiled for {device.name} it fits work-groups of at "
+                f"most {self._built.work_group_limit} work-items (registers or local memory run "
+                f"out), but its parameters ask for {shape} = {prod(self.local_size)}"
             )
 
     def global_size(self, m: int, n: int, k: int) -> tuple[int, int]:
-        """Work-items of the launch for M, N, K. Raises ValueError for sizes that the kernel cannot take."""
+        """Work-items of the launch for M, N, K. Raises ValueError for sizes that the kernel cannot
+        take.
+        """
         return self.launch(m, n, k).global_size
 
     def leading_dimensions(self, m: int, n: int, k: int) -> tuple[int, int]:
-        """Floats from one column to the next: of A, and of B as the kernel wants it. C has no gaps."""
+        """Floats from one column to the next: of A, and of B as the kernel wants it. C has no
+        gaps.
+        """
         launch = self.launch(m, n, k)
         return launch.lda, launch.ldb
 
     def _launch(self, m: int, n: int, k: int) -> Launch:
         """See `Launch`; callers use the remembering `launch`."""
         minimum = self.spec.minimum_sizes(self.params)
-        for name, size, multiple, smallest in zip("MNK", (m, n, k), self.multiples, minimum, strict=True):
+        for name, size, multiple, smallest in zip(
+            "MNK", (m, n, k), self.multiples, minimum, strict=True
+        ):
             if size < 1 or size % multiple:
-                raise ValueError(f"{name}={size} is not a positive multiple of {multiple}, as kernel {self} needs")
+                raise ValueError(
+                    f"{name}={size} is not a positive multiple of {multiple}, as kernel {self} "
+                    "needs"
+                )
             if size < smallest:
                 raise ValueError(
                     f"{name}={size} is less than the {smallest} of a tile, as kernel {self} needs: "
@@ -131,24 +156,33 @@ class Kernel:
         if macros != self.params:
             built = build(self.device, self.context, self._title, self.source, macros)
         lda, ldb = self.spec.leading_dimensions(m, n, k, self.params)
-        return Launch(built, self.spec.global_size(m, n, self.params), lda, ldb, *self._fixup_launch(m, n))
+        return Launch(
+            built, self.spec.global_size(m, n, self.params), lda, ldb, *self._fixup_launch(m, n)
+        )
 
     def _fixup_launch(self, m: int, n: int) -> tuple[tuple[int, int], int]:
-        """Work-items of `fixup.cl`, and whether it has one work-group per tile rather than one per cut."""
+        """Work-items of `fixup.cl`, and whether it has one work-group per tile rather than one per
+        cut.
+        """
         if self._fixup is None:
             return (0, 0), 0
         rows, cols, _ = self.spec.tiles(self.params)
-        tiles, cuts = prod(self.spec.tile_grid(m, n, self.params)), max(1, self.params["GROUPS"] - 1)
+        tiles, cuts = (
+            prod(self.spec.tile_grid(m, n, self.params)),
+            max(1, self.params["GROUPS"] - 1),
+        )
         items, _ = _FIXUP
         return (items * min(tiles, cuts), tiles_over(rows * cols, 4 * items)), int(tiles <= cuts)
 
-    def __call__(self, m: int, n: int, k: int, a, b, c, queue: cl.CommandQueue | None = None) -> cl.Event:
+    def __call__(
+        self, m: int, n: int, k: int, a, b, c, queue: cl.CommandQueue | None = None
+    ) -> cl.Event:
         """Launch C = A B without any copy; return the last event.
 
         Args:
             m, n, k: sizes, multiples of `multiples`.
-            a: M x K, column-major float32 (a ``pyopencl.array.Array``, or a ``pyopencl.Buffer``), columns
-                ``leading_dimensions(m, n, k)[0]`` floats apart.
+            a: M x K, column-major float32 (a ``pyopencl.array.Array``, or a ``pyopencl.Buffer``),
+                columns ``leading_dimensions(m, n, k)[0]`` floats apart.
             b: K x N likewise; N x K if `b_transposed`.
             c: M x N likewise, overwritten.
             queue: where to launch, one that runs in order; the device's own by default.
@@ -156,7 +190,9 @@ class Kernel:
         return self.passes(m, n, k, a, b, c, queue)[-1][1]
 
     def passes(self, m: int, n: int, k: int, a, b, c, queue: cl.CommandQueue | None = None):
-        """The same; return the events of all that was launched by name: "gemm", and "fix-up" where needed."""
+        """The same; return the events of all that was launched by name: "gemm", and "fix-up" where
+        needed.
+        """
         lda, ldb = self.leading_dimensions(m, n, k)
         elements = lda * k, ldb * (k if self.b_transposed else n), m * n
         buffers = [self._buffer(*given) for given in zip("abc", (a, b, c), elements, strict=True)]
@@ -164,8 +200,12 @@ class Kernel:
         with self.sharing:
             return [(name, bound(queue)) for name, bound in self.bound(m, n, k, buffers, queue)]
 
-    def bound(self, m: int, n: int, k: int, buffers, queue: cl.CommandQueue) -> list[tuple[str, Bound]]:
-        """What `passes` launches, by name, for buffers that fit; `sharing` is to be held until all is launched."""
+    def bound(
+        self, m: int, n: int, k: int, buffers, queue: cl.CommandQueue
+    ) -> list[tuple[str, Bound]]:
+        """What `passes` launches, by name, for buffers that fit; `sharing` is to be held until all
+        is launched.
+        """
         launch = self.launch(m, n, k)
         pieces = self._workspace_of(queue) if self.workspace else None
         arguments = m, n, k, *buffers, *([pieces] if self.spec.takes_workspace else ())
@@ -175,8 +215,11 @@ class Kernel:
             found.append(("fix-up", Bound(self._fixup, launch.fixup_size, _FIXUP, sums)))
         return found
 
-    def batch(self, m: int, n: int, k: int, number: int, shared: tuple[bool, bool], buffers) -> Bound:
-        """What launches so many products, whose matrices follow each other, by a kernel without a workspace.
+    def batch(
+        self, m: int, n: int, k: int, number: int, shared: tuple[bool, bool], buffers
+    ) -> Bound:
+        """What launches so many products, whose matrices follow each other, by a kernel without a
+        workspace.
 
         Args:
             m, n, k: sizes of each product, multiples of `multiples`.
@@ -203,7 +246,10 @@ class Kernel:
     def _buffer(self, name: str, array, elements: int) -> cl.MemoryObjectHolder:
         """The memory of an operand, if it is what the launch needs."""
         if elements >= INDEX_LIMIT and not self.spec.wide:
-            raise ValueError(f"{name} has {elements:,} elements; kernels index with 32 bits, below {INDEX_LIMIT:,}")
+            raise ValueError(
+                f"{name} has {elements:,} elements; kernels index with 32 bits, below "
+                f"{INDEX_LIMIT:,}"
+            )
         buffer = array
         if not isinstance(array, cl.MemoryObjectHolder):
             if hasattr(array, "dtype") and array.dtype != np.float32:
@@ -212,11 +258,15 @@ class Kernel:
                 raise ValueError(f"{name} has the strides {array.strides}; it must be contiguous")
             buffer = getattr(array, "data", array)
             if not isinstance(buffer, cl.MemoryObjectHolder):
-                raise TypeError(f"{name} must be a device array or buffer, not {type(array).__name__}")
+                raise TypeError(
+                    f"{name} must be a device array or buffer, not {type(array).__name__}"
+                )
             if array.context != self.context:
                 raise ValueError(f"{name} lives in another context than this kernel")
         if buffer.size < 4 * elements:
-            raise ValueError(f"{name} holds {buffer.size:,} bytes, but {elements:,} float32 elements are needed")
+            raise ValueError(
+                f"{name} holds {buffer.size:,} bytes, but {elements:,} float32 elements are needed"
+            )
         return buffer
 
     def __str__(self) -> str:
@@ -233,7 +283,8 @@ _NEXT = """
 
 @cached(64)
 def batched(text: str, shared: tuple[bool, bool]) -> str:
-    """A kernel's text for products whose matrices follow each other; the third dimension of a launch counts them.
+    """A kernel's text for products whose matrices follow each other; the third dimension of a
+    launch counts them.
 
     Args:
         text: of a kernel of the ladder.
@@ -241,9 +292,15 @@ def batched(text: str, shared: tuple[bool, bool]) -> str:
     """
     begin = re.search(r"__kernel[^{]*\bgemm\s*\([^{]*\{", text)
     assert begin, "every kernel of the ladder is named gemm"
-    moved = [("A", "const __global ", "M*K"), ("B", "const __global ", "K*N"), ("C", "__global ", "M*N")]
+    moved = [
+        ("A", "const __global ", "M*K"),
+        ("B", "const __global ", "K*N"),
+        ("C", "__global ", "M*N"),
+    ]
     moved = [each for each, still in zip(moved, (*shared, False), strict=True) if not still]
-    lines = "".join(_NEXT.format(name=name, space=space, elements=elements) for name, space, elements in moved)
+    lines = "".join(
+        _NEXT.format(name=name, space=space, elements=elements) for name, space, elements in moved
+    )
     return text[: begin.end()] + lines + text[begin.end() :]
 
 
@@ -262,7 +319,8 @@ def kernel(number: Key, params: dict[str, int] | None = None, device=None) -> Ke
 
     Raises:
         ValueError: for an unknown number.
-        ParameterError: for parameters the kernel or the device cannot take, before anything is built.
+        ParameterError: for parameters the kernel or the device cannot take, before anything is
+            built.
         BuildError: if the compiler refuses it.
     """
     device = find_device(device)

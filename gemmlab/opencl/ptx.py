@@ -1,4 +1,6 @@
-"""What the compiler made of a kernel. Only NVIDIA's tells: it gives the PTX text and the registers used."""
+"""What the compiler made of a kernel. Only NVIDIA's tells: it gives the PTX text and the registers
+used.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from .build import HIDDEN
 from .devices import find_device
 from .launch import Kernel
 
-#: Kinds of instructions that `instructions` counts, and their PTX. A vector load counts once per float.
+#: Kinds of instructions that `instructions` counts, and their PTX. A vector load counts once per
+#: float.
 KINDS = {
     "multiply-adds": r"fma\.rn\.f32",
     "local loads": r"ld\.shared(?:\.v(\d))?\.f32",
@@ -27,7 +30,9 @@ KINDS = {
 
 
 def ptx(kernel: Kernel) -> str | None:
-    """The PTX text of a compiled kernel on NVIDIA's OpenCL; None elsewhere, where binaries are not text."""
+    """The PTX text of a compiled kernel on NVIDIA's OpenCL; None elsewhere, where binaries are not
+    text.
+    """
     if "nvidia" not in kernel.device.features:
         return None
     program: Any = kernel.opencl.get_info(cl.kernel_info.PROGRAM)
@@ -35,7 +40,9 @@ def ptx(kernel: Kernel) -> str | None:
 
 
 def instructions(text: str) -> dict[str, int]:
-    """How many instructions of each of `KINDS` a PTX text contains; the body of a loop counts once."""
+    """How many instructions of each of `KINDS` a PTX text contains; the body of a loop counts
+    once.
+    """
     found = {}
     for kind, pattern in KINDS.items():
         widths = [m.group(1) if m.re.groups else None for m in re.finditer(pattern, text)]
@@ -44,33 +51,48 @@ def instructions(text: str) -> dict[str, int]:
 
 
 def registers(kernel: Kernel) -> tuple[int, int] | None:
-    """Registers per work-item, and bytes spilled to memory, as NVIDIA's compiler reports them; None elsewhere.
+    """Registers per work-item, and bytes spilled to memory, as NVIDIA's compiler reports them; None
+    elsewhere.
 
-    It reports them only when it compiles, so a child process compiles the kernel again without the driver's cache.
-    For a text with hidden instructions (see `build`) the answer is None, since it would not count them.
+    It reports them only when it compiles, so a child process compiles the kernel again without the
+    driver's cache. For a text with hidden instructions (see `build`) the answer is None, since it
+    would not count them.
     """
     if "nvidia" not in kernel.device.features or HIDDEN in kernel.source:
         return None
-    job = json.dumps({"device": kernel.device.index, "source": kernel.source, "options": kernel.options})
+    job = json.dumps(
+        {"device": kernel.device.index, "source": kernel.source, "options": kernel.options}
+    )
     environment = {**os.environ, "CUDA_CACHE_DISABLE": "1", "PYOPENCL_NO_CACHE": "1"}
     command = [sys.executable, "-m", "gemmlab.opencl.ptx"]
-    return in_log(subprocess.run(command, input=job, env=environment, capture_output=True, text=True).stdout)
+    return in_log(
+        subprocess.run(command, input=job, env=environment, capture_output=True, text=True).stdout
+    )
 
 
 def in_log(log: str) -> tuple[int, int] | None:
-    """Registers per work-item, and bytes spilled, as a build log of NVIDIA's compiler names them, if it does."""
-    used, spilled = re.search(r"Used (\d+) registers", log), re.search(r"(\d+) bytes spill stores", log)
+    """Registers per work-item, and bytes spilled, as a build log of NVIDIA's compiler names them,
+    if it does.
+    """
+    used, spilled = (
+        re.search(r"Used (\d+) registers", log),
+        re.search(r"(\d+) bytes spill stores", log),
+    )
     return (int(used[1]), int(spilled[1]) if spilled else 0) if used else None
 
 
 def build_log(kernel: Kernel) -> str:
-    """What the compiler said when it built a kernel; NVIDIA's says nothing when the kernel came from its cache."""
+    """What the compiler said when it built a kernel; NVIDIA's says nothing when the kernel came
+    from its cache.
+    """
     program: Any = kernel.opencl.get_info(cl.kernel_info.PROGRAM)
     return program.get_build_info(kernel.device.cl, cl.program_build_info.LOG)
 
 
 def _report() -> None:
-    """What the child process does: print the build log of the job that it reads from standard input."""
+    """What the child process does: print the build log of the job that it reads from standard
+    input.
+    """
     job = json.load(sys.stdin)
     device = find_device(job["device"])
     program = cl.Program(device.context, job["source"])

@@ -1,4 +1,6 @@
-"""Run a kernel's own text in Python, and see everything it does: `simulate` a product, or `run` any kernel."""
+"""Run a kernel's own text in Python, and see everything it does: `simulate` a product, or `run` any
+kernel.
+"""
 
 from __future__ import annotations
 
@@ -24,19 +26,47 @@ from .types import FLOAT, Pointer, Scalar, Type, an, leaf_of, scalar_of, stride
 from .values import cut
 from .watch import Entry, Finding, distinct, races, two_writers
 
-#: One access of `width` neighbouring numbers by one work-item. `step` counts a work-item's own accesses, `phase` the
-#: barriers that it has passed, `index` numbers from the begin of the array (in memory, so column-major for matrices);
-#: `entry` is the access's number in `Run.log`: all work-items that made it in step have the same.
+#: One access of `width` neighbouring numbers by one work-item. `step` counts a work-item's own
+#: accesses, `phase` the barriers that it has passed, `index` numbers from the begin of the array
+#: (in memory, so column-major for matrices); `entry` is the access's number in `Run.log`: all
+#: work-items that made it in step have the same.
 EVENT = np.dtype(
-    [("group", "i4"), ("item", "i4"), ("step", "i4"), ("phase", "i4"), ("store", "?"), ("array", "U16"),
-     ("space", "U7"), ("index", "i8"), ("width", "i4"), ("line", "i4"), ("column", "i4"), ("entry", "i4")]
-)  # fmt: skip
+    [
+        ("group", "i4"),
+        ("item", "i4"),
+        ("step", "i4"),
+        ("phase", "i4"),
+        ("store", "?"),
+        ("array", "U16"),
+        ("space", "U7"),
+        ("index", "i8"),
+        ("width", "i4"),
+        ("line", "i4"),
+        ("column", "i4"),
+        ("entry", "i4"),
+    ]
+)
 
-#: For sizes that the defaults do not suit: tiles of 8, and what kernels of whole warps need at least.
-SMALL = {"TS": 8, "WPT": 2, "TSM": 8, "TSN": 8, "TSK": 8, "WPTM": 2, "WPTN": 2, "WIDTH": 2, "RX": 4, "RY": 2, "GX": 2,
-         "GY": 4, "UNROLL": 1}  # fmt: skip
+#: For sizes that the defaults do not suit: tiles of 8, and what kernels of whole warps need at
+#: least.
+SMALL = {
+    "TS": 8,
+    "WPT": 2,
+    "TSM": 8,
+    "TSN": 8,
+    "TSK": 8,
+    "WPTM": 2,
+    "WPTN": 2,
+    "WIDTH": 2,
+    "RX": 4,
+    "RY": 2,
+    "GX": 2,
+    "GY": 4,
+    "UNROLL": 1,
+}
 SMALL_WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "LAST": 0}
-SMALL_TILES = {"TSM": 64, "TSN": 64, "TSK": 8, "GROUPS": 5}  # of kernels whose warps have blocks of one size
+# of kernels whose warps have blocks of one size
+SMALL_TILES = {"TSM": 64, "TSN": 64, "TSK": 8, "GROUPS": 5}
 
 
 class Empty:
@@ -54,8 +84,8 @@ class Run:
         arrays: every buffer after the run, by the name of the kernel's parameter, flat.
         findings: what was wrong.
         stop: the finding after which the kernel could not go on, or None.
-        log: every step of all work-items in step, as `Entry`; accesses to private arrays, which are registers for the
-            most part, are left out.
+        log: every step of all work-items in step, as `Entry`; accesses to private arrays, which are
+            registers for the most part, are left out.
         printed: what printf said.
         global_size, local_size: work-items of the launch and of a work-group.
         shapes: of each local array its rows, and the numbers of a row, padding included.
@@ -68,7 +98,10 @@ class Run:
         self.log: list[Entry] = machine.log
         self.findings: list[Finding] = distinct([*races(machine.log), *machine.findings])
         self.stop, self.printed = machine.stop, machine.printed
-        self.global_size, self.local_size = machine.global_size, machine.local_size[: len(machine.global_size)]
+        self.global_size, self.local_size = (
+            machine.global_size,
+            machine.local_size[: len(machine.global_size)],
+        )
         self.shapes = {a.name: _rows(a.type) for a in machine.program.locals}
 
     @property
@@ -99,7 +132,9 @@ class Run:
         return count.total(self.lines)
 
     def entries(self, group: int | None = None) -> Iterator[tuple[int, Entry]]:
-        """Entries of the log with their numbers; of a work-group, by its number, those in which its lanes take part."""
+        """Entries of the log with their numbers; of a work-group, by its number, those in which its
+        lanes take part.
+        """
         for number, e in enumerate(self.log):
             if group is not None:
                 e = e._replace(mask=(e.wave.group_number == group) & e.wave.active(e.mask))
@@ -110,7 +145,8 @@ class Run:
     def events(self, group: int | None = None) -> np.ndarray:
         """Accesses, of one work-group or of all, as a table with the fields of `EVENT`.
 
-        It has one row per work-item, in the order in which they happened. (`views.select` chooses among them.)
+        It has one row per work-item, in the order in which they happened. (`views.select` chooses
+        among them.)
         """
         steps: dict[int, np.ndarray] = {}
         parts = [np.empty(0, EVENT)]
@@ -120,9 +156,17 @@ class Run:
             step = steps.setdefault(id(e.wave), np.full(e.wave.lanes, -1, np.int32))
             step += e.wave.active(e.mask)
             rows = np.empty(len(e.of(step)), EVENT)
-            rows["group"], rows["item"], rows["step"] = e.of(e.wave.group_number), e.of(e.wave.items), e.of(step)
+            rows["group"], rows["item"], rows["step"] = (
+                e.of(e.wave.group_number),
+                e.of(e.wave.items),
+                e.of(step),
+            )
             rows["phase"], rows["index"] = e.of(e.phase), e.of(e.at)
-            rows["store"], rows["array"], rows["space"] = e.site.stores, e.memory.name, e.memory.space
+            rows["store"], rows["array"], rows["space"] = (
+                e.site.stores,
+                e.memory.name,
+                e.memory.space,
+            )
             rows["width"], rows["line"], rows["column"] = e.site.width, e.site.line, e.site.column
             rows["entry"] = number
             parts.append(rows)
@@ -152,8 +196,16 @@ class ProductRun(Run):
         tile: rows and columns of a tile of C.
     """
 
-    def __init__(self, machine: Machine, args: Sequence[object], spec: KernelSpec, params: dict[str, int],
-                 a: np.ndarray, b: np.ndarray, every: bool):  # fmt: skip
+    def __init__(
+        self,
+        machine: Machine,
+        args: Sequence[object],
+        spec: KernelSpec,
+        params: dict[str, int],
+        a: np.ndarray,
+        b: np.ndarray,
+        every: bool,
+    ):
         super().__init__(machine, args)
         memory = args[5]
         assert isinstance(memory, Memory)
@@ -187,7 +239,9 @@ class ProductRun(Run):
             macro = self.macros.get(name)
             text = "".join(t.text for t in macro.body) if macro else ""
             if macro and macro.line and text != str(value):
-                message = f"the text sets {name} to {text} itself, but is launched for {name}={value}"
+                message = (
+                    f"the text sets {name} to {text} itself, but is launched for {name}={value}"
+                )
                 found.append(Finding("redefined", message, macro.line, 1))
         return found
 
@@ -202,12 +256,18 @@ class ProductRun(Run):
             return f"stopped: {self.stop}"
         if self.exact:
             by_luck = f"right here, by luck: {super().verdict}"
-            return by_luck if self.findings else "right: every element exact, and nothing suspicious was seen"
+            return (
+                by_luck
+                if self.findings
+                else "right: every element exact, and nothing suspicious was seen"
+            )
         column, row = np.argwhere(self._wrong.T)[0]
         many = int(self._wrong.sum())
         got, want = self.c[row, column], self.expected[row, column]
-        text = (f"wrong: {many:,} of {self.c.size:,} elements; the first is C({row}, {column}) = {got:g} instead of "
-                f"{want:g}")  # fmt: skip
+        text = (
+            f"wrong: {many:,} of {self.c.size:,} elements; the first is C({row}, {column}) = "
+            f"{got:g} instead of {want:g}"
+        )
         return f"{text}; {super().verdict}" if self.findings else text
 
 
@@ -221,7 +281,9 @@ def _rows(array: Type) -> tuple[int, int]:
 _programs: OrderedDict[tuple, Program] = OrderedDict()  # the last 64 that were used
 
 
-def program_of(text: str, name: str | None, defines: Mapping[str, object] | None, clock: Clock = no_limit) -> Program:
+def program_of(
+    text: str, name: str | None, defines: Mapping[str, object] | None, clock: Clock = no_limit
+) -> Program:
     """The translated kernel, remembered."""
     if not isinstance(text, str):
         raise TypeError(f"source must be OpenCL C text, not {type(text).__name__}: {text!r}")
@@ -250,11 +312,14 @@ def run(
 
     Args:
         text: OpenCL C; name: the `__kernel` in it, None for the first.
-        global_size: work-items of the launch; local_size: of a work-group, None if the text requires a size.
-        args: in the order of the kernel's parameters: numbers, NumPy arrays (which are copied) and `Empty`.
+        global_size: work-items of the launch; local_size: of a work-group, None if the text
+            requires a size.
+        args: in the order of the kernel's parameters: numbers, NumPy arrays (which are copied) and
+            `Empty`.
         defines: macros.
-        order: "lockstep", all work-items in step, or "warps": of 32 work-items, which take turns between barriers in
-            an order drawn from `seed`. A race is found in both; in the second one may also see what it does.
+        order: "lockstep", all work-items in step, or "warps": of 32 work-items, which take turns
+            between barriers in an order drawn from `seed`. A race is found in both; in the second
+            one may also see what it does.
         groups: only these work-groups, such as [(0, 0)].
         limit: how often a loop may go round.
 
@@ -267,7 +332,8 @@ def run(
     if len(args) != len(program.params):
         wanted = ", ".join(p.name for p in program.params)
         raise ValueError(
-            f"args has {len(args)} entries, but {program.name} has {len(program.params)} parameters: {wanted}"
+            f"args has {len(args)} entries, but {program.name} has {len(program.params)} "
+            f"parameters: {wanted}"
         )
     given = [_argument(p, a) for p, a in zip(program.params, args, strict=True)]
     return Run(_launch(program, given, *sizes, order, seed, groups, limit), given)
@@ -279,15 +345,20 @@ def _sizes(
     """The sizes of the launch and of a work-group, checked."""
     if local_size is None:
         if not program.size:
-            raise ValueError(f"local_size is missing: {program.name} requires no particular size of a work-group")
+            raise ValueError(
+                f"local_size is missing: {program.name} requires no particular size of a work-group"
+            )
         local_size = program.size[: len(global_size)]
     whole, local = tuple(map(int, global_size)), tuple(map(int, local_size))
     if not 1 <= len(whole) <= 3 or len(local) != len(whole):
         raise ValueError(
-            f"global_size {whole} and local_size {local} must have 1, 2 or 3 entries, and as many as another"
+            f"global_size {whole} and local_size {local} must have 1, 2 or 3 entries, and as many "
+            "as another"
         )
     if program.size and (*local, 1, 1)[:3] != program.size:
-        raise ValueError(f"local_size is {local}, but {program.name} requires work-groups of {program.size}")
+        raise ValueError(
+            f"local_size is {local}, but {program.name} requires work-groups of {program.size}"
+        )
     if any(size < 1 or g < 1 or g % size for g, size in zip(whole, local, strict=True)):
         raise ValueError(f"global_size {whole} is not made of whole work-groups of {local}")
     return whole, local
@@ -297,10 +368,14 @@ def _argument(param: Declaration, value: object) -> object:
     """An argument in the form in which kernels take it: a number, or a `Memory`."""
     if not isinstance(param.type, Pointer):
         if not isinstance(param.type, Scalar):
-            raise TypeError(f"{param.name}: an argument of type {param.type} is not known to this simulator")
+            raise TypeError(
+                f"{param.name}: an argument of type {param.type} is not known to this simulator"
+            )
         if param.type.whole:
             if not isinstance(value, Integral):
-                raise TypeError(f"{param.name} is {an(param.type)} and needs a whole number, not {value!r}")
+                raise TypeError(
+                    f"{param.name} is {an(param.type)} and needs a whole number, not {value!r}"
+                )
             if not param.type.least <= int(value) <= param.type.most:
                 raise ValueError(f"{param.name}={value} does not fit {an(param.type)}")
             return cut(int(value), param.type)
@@ -308,18 +383,31 @@ def _argument(param: Declaration, value: object) -> object:
             raise TypeError(f"{param.name} is {an(param.type)} and needs a number, not {value!r}")
         return param.type.dtype.type(value)
     if param.type.space not in ("global", "constant"):
-        raise TypeError(f"{param.name}: arguments in {param.type.space} memory are not known to this simulator")
+        raise TypeError(
+            f"{param.name}: arguments in {param.type.space} memory are not known to this simulator"
+        )
     scalar = scalar_of(param.type.to)
     if not isinstance(value, (np.ndarray, Empty)):
-        raise TypeError(f"{param.name} is a pointer and needs a NumPy array, not {type(value).__name__}")
+        raise TypeError(
+            f"{param.name} is a pointer and needs a NumPy array, not {type(value).__name__}"
+        )
     if value.dtype.itemsize != scalar.size or (value.dtype.kind == "f") == scalar.whole:
         raise TypeError(f"{param.name} needs an array of {scalar.dtype}, not of {value.dtype}")
     data = np.ravel(value).view(scalar.dtype) if isinstance(value, np.ndarray) else None
     return Memory(param.name, "global", scalar, (value.size,), data=data)
 
 
-def _launch(program: Program, args: Sequence[object], global_size, local_size, order="lockstep", seed=0, groups=None,
-            limit=5_000, clock: Clock = no_limit) -> Machine:  # fmt: skip
+def _launch(
+    program: Program,
+    args: Sequence[object],
+    global_size,
+    local_size,
+    order="lockstep",
+    seed=0,
+    groups=None,
+    limit=5_000,
+    clock: Clock = no_limit,
+) -> Machine:
     """Run a program whose arguments are numbers and `Memory`."""
     if order not in ("lockstep", "warps"):
         raise ValueError(f"order must be 'lockstep' or 'warps', not {order!r}")
@@ -335,8 +423,12 @@ def _launch(program: Program, args: Sequence[object], global_size, local_size, o
     return machine
 
 
-def settings(spec: KernelSpec, m: int, n: int, k: int, params: Mapping[str, int] | None) -> dict[str, int]:
-    """Complete parameters that suit these sizes: those given, else the defaults, or small tiles. Raises ValueError."""
+def settings(
+    spec: KernelSpec, m: int, n: int, k: int, params: Mapping[str, int] | None
+) -> dict[str, int]:
+    """Complete parameters that suit these sizes: those given, else the defaults, or small tiles.
+    Raises ValueError.
+    """
     full = spec.validate(params)
     problem = _unsuited(spec, m, n, k, full)
     if problem and params is None and not _unsuited(spec, m, n, k, shrunk(spec, None)):
@@ -347,10 +439,14 @@ def settings(spec: KernelSpec, m: int, n: int, k: int, params: Mapping[str, int]
 
 
 def shrunk(spec: KernelSpec, params: Mapping[str, int] | None) -> dict[str, int]:
-    """Complete parameters like these, with tiles small enough to be drawn if the kernel's rules allow that."""
+    """Complete parameters like these, with tiles small enough to be drawn if the kernel's rules
+    allow that.
+    """
     full = spec.validate(params)
     for most in (SMALL, SMALL_WARPS, SMALL_TILES):
-        small = full | {name: min(full[name], value) for name, value in most.items() if name in full}
+        small = full | {
+            name: min(full[name], value) for name, value in most.items() if name in full
+        }
         if not spec.problems(small):
             return small
     return full
@@ -361,9 +457,15 @@ def _unsuited(spec: KernelSpec, m: int, n: int, k: int, params: dict[str, int]) 
     multiples, least = spec.multiples(params), spec.minimum_sizes(params)
     for name, size, multiple, smallest in zip("mnk", (m, n, k), multiples, least, strict=True):
         if size % multiple:
-            return f"{name}={size} is not a multiple of {multiple}, as kernel {spec.number} needs with {params}"
+            return (
+                f"{name}={size} is not a multiple of {multiple}, as kernel {spec.number} needs "
+                f"with {params}"
+            )
         if size < smallest:
-            return f"{name}={size} is less than {smallest}, as kernel {spec.number} needs with {params}"
+            return (
+                f"{name}={size} is less than {smallest}, as kernel {spec.number} needs with "
+                f"{params}"
+            )
     return ""
 
 
@@ -381,15 +483,19 @@ def simulate(
     limit: int | None = None,
     seconds: float | None = None,
 ) -> ProductRun:
-    """Run a kernel of the ladder, or an edited text of it, on A (m x k) and B (k x n) with entries +-1 and +-3.
+    """Run a kernel of the ladder, or an edited text of it, on A (m x k) and B (k x n) with entries
+    +-1 and +-3.
 
     Args:
-        kernel: its number; it says how large work-groups and tiles are. m, n, k: sizes that it takes, a few tiles.
-        params: its parameters; None for the defaults, or small tiles where the sizes are too small for these.
+        kernel: its number; it says how large work-groups and tiles are. m, n, k: sizes that it
+            takes, a few tiles.
+        params: its parameters; None for the defaults, or small tiles where the sizes are too small
+            for these.
         source: another text to run in its place.
-        order, seed, groups, limit: as in `run`; seed also draws the inputs. The limit is 512 rounds of a loop, or
-            twice the elements of the largest matrix, unless another is given.
-        seconds: of its thread's own time that it may take, so that other work of the machine does not count.
+        order, seed, groups, limit: as in `run`; seed also draws the inputs. The limit is 512 rounds
+            of a loop, or twice the elements of the largest matrix, unless another is given.
+        seconds: of its thread's own time that it may take, so that other work of the machine does
+            not count.
 
     Raises:
         TextError: (a ValueError) if the text is no kernel, with line and column.
@@ -410,8 +516,11 @@ def simulate(
     a, b = (x.astype(types[name].dtype) for x, name in zip(inputs, names[3:5], strict=True))
     c = Memory(names[5], "global", types[names[5]], (m * n,))
     args: list[object] = [m, n, k]
-    lies = b if spec.wants_transposed(full) else b.T  # one row of this array is one column in memory
-    for matrix, distance, name in zip((a.T, lies), spec.leading_dimensions(m, n, k, full), names[3:5], strict=True):
+    # one row of this array is one column in memory
+    lies = b if spec.wants_transposed(full) else b.T
+    for matrix, distance, name in zip(
+        (a.T, lies), spec.leading_dimensions(m, n, k, full), names[3:5], strict=True
+    ):
         data = np.pad(matrix, ((0, 0), (0, distance - matrix.shape[1])))
         args.append(Memory(name, "global", types[name], (data.size,), data=data.ravel()))
     args.append(c)
@@ -427,12 +536,15 @@ def simulate(
 
 
 def _as_a_product(program: Program, spec: KernelSpec, local: tuple[int, int]) -> None:
-    """A product's kernel has a product's parameters, and the work-groups that it is launched with."""
+    """A product's kernel has a product's parameters, and the work-groups that it is launched
+    with.
+    """
     wanted = ["M", "N", "K", "A", "B", "C"] + ["pieces"] * spec.takes_workspace
     problems = []
     if len(program.params) != len(wanted):
         problems.append(
-            f"{program.name} has {len(program.params)} parameters instead of {len(wanted)}: {', '.join(wanted)}"
+            f"{program.name} has {len(program.params)} parameters instead of {len(wanted)}: "
+            f"{', '.join(wanted)}"
         )
     for param, name in zip(program.params, wanted, strict=False):
         of = param.type
@@ -442,10 +554,15 @@ def _as_a_product(program: Program, spec: KernelSpec, local: tuple[int, int]) ->
             fits = isinstance(of, Pointer) and of.space == "global" and not scalar_of(of.to).whole
             what = "a pointer to floats in global memory"
         if not fits:
-            problems.append(f"parameter {param.name}, which stands for {name}, must be {what}, not {an(of)}")
+            problems.append(
+                f"parameter {param.name}, which stands for {name}, must be {what}, not {an(of)}"
+            )
     if program.size and program.size != (*local, 1):
         size = " x ".join(map(str, program.size))
-        problems.append(f"{program.name} requires work-groups of {size}, but is launched with {local[0]} x {local[1]}")
+        problems.append(
+            f"{program.name} requires work-groups of {size}, but is launched with {local[0]} x "
+            f"{local[1]}"
+        )
     if problems:
         error = TextError(problems[0], program.spot)
         error.source = program.text
@@ -462,13 +579,19 @@ def _pieces(spec: KernelSpec, params: dict[str, int], name: str) -> Memory:
     return memory
 
 
-def _fixup(spec: KernelSpec, params: dict[str, int], sizes: tuple[int, int, int], args: list[object]) -> Machine:
-    """The second launch of Stream-K: fixup.cl adds up the pieces of the tiles that the first has cut."""
+def _fixup(
+    spec: KernelSpec, params: dict[str, int], sizes: tuple[int, int, int], args: list[object]
+) -> Machine:
+    """The second launch of Stream-K: fixup.cl adds up the pieces of the tiles that the first has
+    cut.
+    """
     m, n, k = sizes
     rows, cols, depth = spec.tiles(params)
     down, across = spec.tile_grid(m, n, params)
     cuts = max(1, params["GROUPS"] - 1)
-    program = program_of(read("support/fixup.cl"), "fixup", {**params, "TSM": rows, "TSN": cols, "TSK": depth})
+    program = program_of(
+        read("support/fixup.cl"), "fixup", {**params, "TSM": rows, "TSN": cols, "TSK": depth}
+    )
     launch = 256 * min(down * across, cuts), -(-rows * cols // (4 * 256))
     values = [m, n, k, params["GROUPS"], int(down * across <= cuts), args[6], args[5]]
     return _launch(program, values, launch, (256, 1))

@@ -1,9 +1,9 @@
 """What OpenCL C 1.2 has built in: functions by their signatures, and numbers by their names.
 
-A signature is written with letters. T is the general type, of which each kind below has many; S is one number of it, N
-an int for each of its numbers, U and D the unsigned and signed whole type of its size, R what a comparison of it gives,
-W a type of twice the size. i, u, z, f and v are int, uint, size_t, float and void; * is a pointer in global, local or
-private memory.
+A signature is written with letters. T is the general type, of which each kind below has many; S is
+one number of it, N an int for each of its numbers, U and D the unsigned and signed whole type of
+its size, R what a comparison of it gives, W a type of twice the size. i, u, z, f and v are int,
+uint, size_t, float and void; * is a pointer in global, local or private memory.
 """
 
 from __future__ import annotations
@@ -61,11 +61,19 @@ KINDS: dict[str, list[Type]] = {
 
 #: Functions by kind and signature (section 6.12 of the specification).
 _TABLE: list[tuple[str, str, str]] = [
-    ("float", "T(T)", "acos acosh acospi asin asinh asinpi atan atanh atanpi cbrt ceil cos cosh cospi erf erfc exp "
-     "exp2 exp10 expm1 fabs floor lgamma log log2 log10 log1p logb rint round rsqrt sin sinh sinpi sqrt tan tanh tanpi "
-     "tgamma trunc degrees radians sign"),
-    ("float", "T(T,T)", "atan2 atan2pi copysign fdim fmax fmin fmod hypot maxmag minmag nextafter pow powr remainder "
-     "max min step"),
+    (
+        "float",
+        "T(T)",
+        "acos acosh acospi asin asinh asinpi atan atanh atanpi cbrt ceil cos cosh cospi erf erfc "
+        "exp exp2 exp10 expm1 fabs floor lgamma log log2 log10 log1p logb rint round rsqrt sin "
+        "sinh sinpi sqrt tan tanh tanpi tgamma trunc degrees radians sign",
+    ),
+    (
+        "float",
+        "T(T,T)",
+        "atan2 atan2pi copysign fdim fmax fmin fmod hypot maxmag minmag nextafter pow powr "
+        "remainder max min step",
+    ),
     ("float", "T(T,S)", "fmax fmin max min"),
     ("float", "T(S,T)", "step"),
     ("float", "T(T,T,T)", "fma mad clamp mix smoothstep bitselect"),
@@ -80,11 +88,20 @@ _TABLE: list[tuple[str, str, str]] = [
     ("float", "T(T,i)", "ldexp"),
     ("float", "T(U)", "nan"),
     ("float", "R(T)", "isfinite isinf isnan isnormal signbit"),
-    ("float", "R(T,T)", "isequal isnotequal isgreater isgreaterequal isless islessequal islessgreater isordered "
-     "isunordered"),
-    ("single", "T(T)", "native_cos native_exp native_exp2 native_exp10 native_log native_log2 native_log10 "
-     "native_recip native_rsqrt native_sin native_sqrt native_tan half_cos half_exp half_exp2 half_exp10 half_log "
-     "half_log2 half_log10 half_recip half_rsqrt half_sin half_sqrt half_tan"),
+    (
+        "float",
+        "R(T,T)",
+        "isequal isnotequal isgreater isgreaterequal isless islessequal islessgreater isordered "
+        "isunordered",
+    ),
+    (
+        "single",
+        "T(T)",
+        "native_cos native_exp native_exp2 native_exp10 native_log native_log2 native_log10 "
+        "native_recip native_rsqrt native_sin native_sqrt native_tan half_cos half_exp half_exp2 "
+        "half_exp10 half_log half_log2 half_log10 half_recip half_rsqrt half_sin half_sqrt "
+        "half_tan",
+    ),
     ("single", "T(T,T)", "native_divide native_powr half_divide half_powr"),
     ("whole", "U(T)", "abs"),
     ("whole", "U(T,T)", "abs_diff"),
@@ -106,12 +123,16 @@ _TABLE: list[tuple[str, str, str]] = [
     ("single geometric", "S(T,T)", "fast_distance"),
     ("single geometric", "T(T)", "fast_normalize"),
     ("cross", "T(T,T)", "cross"),
-    ("one", "z(u)", "get_global_id get_local_id get_group_id get_local_size get_global_size get_num_groups "
-     "get_global_offset"),
+    (
+        "one",
+        "z(u)",
+        "get_global_id get_local_id get_group_id get_local_size get_global_size get_num_groups "
+        "get_global_offset",
+    ),
     ("one", "u()", "get_work_dim"),
     ("one", "v(u)", "barrier work_group_barrier mem_fence read_mem_fence write_mem_fence"),
     ("one", "v(u,i)", "work_group_barrier"),
-]  # fmt: skip
+]
 FUNCTIONS: dict[str, list[tuple[str, str]]] = {}
 for _kind, _signature, _names in _TABLE:
     for _name in _names.split():
@@ -120,17 +141,46 @@ for _kind, _signature, _names in _TABLE:
 IDENTIFIERS = {name for name in FUNCTIONS if name.startswith("get_")}
 FENCES = {"mem_fence", "read_mem_fence", "write_mem_fence"}
 BARRIERS = {"barrier", "work_group_barrier"}
-ATOMIC = {"add": 2, "sub": 2, "xchg": 2, "inc": 1, "dec": 1, "cmpxchg": 3, "min": 2, "max": 2, "and": 2, "or": 2,
-          "xor": 2}  # fmt: skip
+ATOMIC = {
+    "add": 2,
+    "sub": 2,
+    "xchg": 2,
+    "inc": 1,
+    "dec": 1,
+    "cmpxchg": 3,
+    "min": 2,
+    "max": 2,
+    "and": 2,
+    "or": 2,
+    "xor": 2,
+}
 #: Functions whose types depend on more than a general type; see `meaning`.
-SPECIAL = {"printf", "shuffle", "shuffle2", "vec_step", "async_work_group_copy", "async_work_group_strided_copy",
-           "wait_group_events", "prefetch"}  # fmt: skip
+SPECIAL = {
+    "printf",
+    "shuffle",
+    "shuffle2",
+    "vec_step",
+    "async_work_group_copy",
+    "async_work_group_strided_copy",
+    "wait_group_events",
+    "prefetch",
+}
 #: Functions of the language that this simulator does not know.
 UNKNOWN = {
-    "read_imagef", "read_imagei", "read_imageui", "write_imagef", "write_imagei", "write_imageui", "get_image_width",
-    "get_image_height", "get_image_depth", "get_image_dim", "get_image_array_size", "get_image_channel_data_type",
+    "read_imagef",
+    "read_imagei",
+    "read_imageui",
+    "write_imagef",
+    "write_imagei",
+    "write_imageui",
+    "get_image_width",
+    "get_image_height",
+    "get_image_depth",
+    "get_image_dim",
+    "get_image_array_size",
+    "get_image_channel_data_type",
     "get_image_channel_order",
-}  # fmt: skip
+}
 WIDER = {CHAR: SHORT, UCHAR: USHORT, SHORT: INT, USHORT: UINT, INT: LONG, UINT: ULONG}
 
 
@@ -187,11 +237,20 @@ def _limits() -> dict[str, tuple[float, Scalar]]:
     for name, of in (("UCHAR", UCHAR), ("USHRT", USHORT), ("UINT", UINT), ("ULONG", ULONG)):
         found[f"{name}_MAX"] = (of.most, of if of.size > 2 else INT)
     values = {
-        "E": 2.718281828459045, "LOG2E": 1.4426950408889634, "LOG10E": 0.4342944819032518, "LN2": 0.6931471805599453,
-        "LN10": 2.302585092994046, "PI": 3.141592653589793, "PI_2": 1.5707963267948966, "PI_4": 0.7853981633974483,
-        "1_PI": 0.3183098861837907, "2_PI": 0.6366197723675814, "2_SQRTPI": 1.1283791670955126,
-        "SQRT2": 1.4142135623730951, "SQRT1_2": 0.7071067811865476,
-    }  # fmt: skip
+        "E": 2.718281828459045,
+        "LOG2E": 1.4426950408889634,
+        "LOG10E": 0.4342944819032518,
+        "LN2": 0.6931471805599453,
+        "LN10": 2.302585092994046,
+        "PI": 3.141592653589793,
+        "PI_2": 1.5707963267948966,
+        "PI_4": 0.7853981633974483,
+        "1_PI": 0.3183098861837907,
+        "2_PI": 0.6366197723675814,
+        "2_SQRTPI": 1.1283791670955126,
+        "SQRT2": 1.4142135623730951,
+        "SQRT1_2": 0.7071067811865476,
+    }
     for name, value in values.items():
         found |= {f"M_{name}": (value, DOUBLE), f"M_{name}_F": (value, FLOAT)}
     for name, of, digits, dig, exponent in (
@@ -200,27 +259,40 @@ def _limits() -> dict[str, tuple[float, Scalar]]:
     ):
         most = (2.0 - 2.0 ** (1 - digits)) * 2.0 ** (exponent - 1)
         found |= {
-            f"{name}_MAX": (most, of), f"{name}_MIN": (2.0 ** (2 - exponent), of), f"{name}_DIG": (dig, INT),
-            f"{name}_EPSILON": (2.0 ** (1 - digits), of), f"{name}_MANT_DIG": (digits, INT), f"{name}_RADIX": (2, INT),
-            f"{name}_MAX_EXP": (exponent, INT), f"{name}_MIN_EXP": (3 - exponent, INT),
+            f"{name}_MAX": (most, of),
+            f"{name}_MIN": (2.0 ** (2 - exponent), of),
+            f"{name}_DIG": (dig, INT),
+            f"{name}_EPSILON": (2.0 ** (1 - digits), of),
+            f"{name}_MANT_DIG": (digits, INT),
+            f"{name}_RADIX": (2, INT),
+            f"{name}_MAX_EXP": (exponent, INT),
+            f"{name}_MIN_EXP": (3 - exponent, INT),
             f"{name}_MAX_10_EXP": (38 if digits == 24 else 308, INT),
             f"{name}_MIN_10_EXP": (-37 if digits == 24 else -307, INT),
-        }  # fmt: skip
+        }
     return found
 
 
 #: Names of numbers: their value and type.
 CONSTANTS: dict[str, tuple[float, Scalar]] = _limits() | {
-    "CLK_LOCAL_MEM_FENCE": (1, UINT), "CLK_GLOBAL_MEM_FENCE": (2, UINT), "true": (1, INT), "false": (0, INT),
-    "INFINITY": (float("inf"), FLOAT), "NAN": (float("nan"), FLOAT), "HUGE_VALF": (float("inf"), FLOAT),
-    "HUGE_VAL": (float("inf"), DOUBLE), "MAXFLOAT": (3.4028234663852886e38, FLOAT),
-    "FP_ILOGB0": (-(2**31), INT), "FP_ILOGBNAN": (2**31 - 1, INT),
-}  # fmt: skip
+    "CLK_LOCAL_MEM_FENCE": (1, UINT),
+    "CLK_GLOBAL_MEM_FENCE": (2, UINT),
+    "true": (1, INT),
+    "false": (0, INT),
+    "INFINITY": (float("inf"), FLOAT),
+    "NAN": (float("nan"), FLOAT),
+    "HUGE_VALF": (float("inf"), FLOAT),
+    "HUGE_VAL": (float("inf"), DOUBLE),
+    "MAXFLOAT": (3.4028234663852886e38, FLOAT),
+    "FP_ILOGB0": (-(2**31), INT),
+    "FP_ILOGBNAN": (2**31 - 1, INT),
+}
 
 
 # ---- which of several versions is called
 def rank(of: Type, to: Type, zero: bool) -> int | None:
-    """How far an argument is from a parameter: 0 the same, 1 promoted, 2 converted, None if it does not fit.
+    """How far an argument is from a parameter: 0 the same, 1 promoted, 2 converted, None if it does
+    not fit.
 
     `zero`: whether the argument is the number 0, which is a pointer as well.
     """
@@ -246,7 +318,9 @@ def rank(of: Type, to: Type, zero: bool) -> int | None:
 def best(
     choices: list[tuple[Type, ...]], args: tuple[Type, ...], zeros: tuple[bool, ...]
 ) -> list[int]:
-    """Which choices fit best, by C++'s rules: one, or none, or several between which nothing decides."""
+    """Which choices fit best, by C++'s rules: one, or none, or several between which nothing
+    decides.
+    """
     ranked: list[tuple[int, list[int]]] = []
     for number, params in enumerate(choices):
         if len(params) != len(args):

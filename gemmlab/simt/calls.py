@@ -238,7 +238,8 @@ class Calls(Expressions):
         assert isinstance(text, tree.Text)
         site = self.site("printf", node.spot, written(node))
         self.emit(
-            f"wave.printf({site}, {text.value!r}, ({''.join(c + ', ' for c in codes)}), {kinds}, mask)"
+            f"wave.printf({site}, {text.value!r}, ({''.join(c + ', ' for c in codes)}), {kinds}, "
+            "mask)"
         )
         return self.number(0, INT)
 
@@ -292,7 +293,9 @@ class Calls(Expressions):
         return Value(code, node.type)
 
     def vector_access(self, node: tree.Call) -> Value:
-        """vloadN(i, p) and vstoreN(v, i, p): N numbers from element i*N on, which may begin anywhere."""
+        """vloadN(i, p) and vstoreN(v, i, p): N numbers from element i*N on, which may begin
+        anywhere.
+        """
         loads, aligned = node.name.startswith("vload"), node.name.startswith(("vloada", "vstorea"))
         *value, at, base = self.args(node)
         assert isinstance(base.type, Pointer) and isinstance(base.type.to, Scalar)
@@ -324,6 +327,10 @@ class Calls(Expressions):
         )
 
     families: dict[str, Callable] = {
-        "as_": reinterpreted, "convert_": converted, "vload": vector_access, "vstore": vector_access,
-        "atomic_": atomic, "atom_": atomic,
-    }  # fmt: skip
+        "as_": reinterpreted,
+        "convert_": converted,
+        "vload": vector_access,
+        "vstore": vector_access,
+        "atomic_": atomic,
+        "atom_": atomic,
+    }

@@ -1,4 +1,6 @@
-"""What a run costs, counted from its log: loads and stores, transactions, turns of the banks, multiply-adds."""
+"""What a run costs, counted from its log: loads and stores, transactions, turns of the banks,
+multiply-adds.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,12 @@ class Counts:
     Attributes:
         loads, stores: numbers that work-items loaded and stored, by the name of the array.
         transactions: sectors of 32 bytes that warps touched in global memory.
-        turns: of local memory: how often its banks were asked; one turn per access of a warp if no two of its lanes
-            want different words of one bank.
+        turns: of local memory: how often its banks were asked; one turn per access of a warp if no
+            two of its lanes want different words of one bank.
         multiply_adds: by all work-items.
         barriers: passed by work-groups.
-        branches: conditions that differed among the work-items, by warps that came to them; loops included.
+        branches: conditions that differed among the work-items, by warps that came to them; loops
+            included.
         divergent: those at which a warp went both ways.
     """
 
@@ -49,7 +52,9 @@ class Counts:
 
 
 def by_line(log: Iterable[Entry], bank_bytes: int = 4) -> dict[int, Counts]:
-    """What each line has cost. `bank_bytes` is the width of a bank of local memory: 4, on some chips 8."""
+    """What each line has cost. `bank_bytes` is the width of a bank of local memory: 4, on some
+    chips 8.
+    """
     if bank_bytes not in (4, 8):
         raise ValueError(f"bank_bytes must be 4 or 8, not {bank_bytes!r}")
     places: dict[tuple, list[Entry]] = {}
@@ -79,7 +84,9 @@ def cost(entries: list[Entry], bank_bytes: int) -> Counts:
         return Counts(multiply_adds=lanes * site.width)
     if site.kind == "barrier":  # of a group that runs as warps, the first one counts
         whole_groups = wave.per == wave.machine.work_items
-        return Counts(barriers=lanes // wave.per if whole_groups else int(wave.items[0] == 0) * len(entries))
+        return Counts(
+            barriers=lanes // wave.per if whole_groups else int(wave.items[0] == 0) * len(entries)
+        )
     if site.kind in ("branch", "loop"):
         yes = rows([e._replace(mask=e.value) for e in entries]) >= 0
         come = rows(entries) >= 0
@@ -118,22 +125,29 @@ def rows(entries: list[Entry], size: int = 0) -> np.ndarray:
 
 
 def transactions(asked: np.ndarray, size: int) -> int:
-    """Sectors that warps touch: each lane's first byte in a row per warp (-1: none), and how many bytes it wants."""
+    """Sectors that warps touch: each lane's first byte in a row per warp (-1: none), and how many
+    bytes it wants.
+    """
     return int(_first_of_each(_units(asked, [*range(0, size, SECTOR), size - 1], SECTOR))[1].sum())
 
 
 def turns(asked: np.ndarray, size: int, bank_bytes: int = 4) -> int:
     """Turns that local memory needs: each serves one word of every bank, to all lanes that want it.
 
-    A warp that asks for more than a word per lane is served in parts: 8 lanes at a time for vectors of 4 floats.
+    A warp that asks for more than a word per lane is served in parts: 8 lanes at a time for vectors
+    of 4 floats.
     """
     parts = min(WARP, max(1, size // bank_bytes))
     asked = asked.reshape(len(asked) * parts, WARP // parts)
-    return int(most_of_a_bank(_units(asked, range(0, size, min(size, bank_bytes)), bank_bytes)).sum())
+    return int(
+        most_of_a_bank(_units(asked, range(0, size, min(size, bank_bytes)), bank_bytes)).sum()
+    )
 
 
 def fewest_turns(asked: np.ndarray, size: int, bank_bytes: int = 4) -> int:
-    """The fewest turns for the same accesses: each word is delivered once, however many lanes or parts want it."""
+    """The fewest turns for the same accesses: each word is delivered once, however many lanes or
+    parts want it.
+    """
     turns_of_all, most = 0, bank_bytes * WARP  # a bank cannot deliver more than one word per turn
     for first in range(0, size, most):
         offsets = range(first, min(size, first + most), min(size, bank_bytes))
@@ -142,7 +156,9 @@ def fewest_turns(asked: np.ndarray, size: int, bank_bytes: int = 4) -> int:
 
 
 def _units(asked: np.ndarray, offsets: Sequence[int], size: int) -> np.ndarray:
-    """The aligned pieces of `size` bytes that lie so many bytes behind those that lanes ask for; -1 for no lane."""
+    """The aligned pieces of `size` bytes that lie so many bytes behind those that lanes ask for; -1
+    for no lane.
+    """
     pieces = np.where(asked[:, :, None] >= 0, (asked[:, :, None] + np.array(offsets)) // size, -1)
     return pieces.reshape(len(asked), -1) if len(asked) else np.empty((0, 1), np.int64)
 
@@ -158,14 +174,20 @@ def most_of_a_bank(words: np.ndarray) -> np.ndarray:
 def merged(log: Iterable[Entry]) -> list[Entry]:
     """The log as it would be if the compiler made wide loads of narrow ones from local memory.
 
-    Loads of one place in the text, between the same two barriers, of floats that lie side by side and begin at a
-    multiple of 4 floats (or of 2) for every work-item, become one load. A compiler can do that where it has unrolled
-    the loop around them and knows how the array is aligned; whether it does, only its output says.
+    Loads of one place in the text, between the same two barriers, of floats that lie side by side
+    and begin at a multiple of 4 floats (or of 2) for every work-item, become one load. A compiler
+    can do that where it has unrolled the loop around them and knows how the array is aligned;
+    whether it does, only its output says.
     """
     result: list[Entry] = []
     places: dict[tuple, list[Entry]] = {}
     for e in log:
-        narrow = e.site.kind == "load" and e.memory is not None and e.memory.space == "local" and e.site.width == 1
+        narrow = (
+            e.site.kind == "load"
+            and e.memory is not None
+            and e.memory.space == "local"
+            and e.site.width == 1
+        )
         if narrow and e.mask is None and isinstance(e.phase, int):
             places.setdefault((e.site.number, id(e.memory), id(e.wave), e.phase), []).append(e)
         else:

@@ -1,4 +1,6 @@
-"""Expressions of OpenCL C become expressions of Python. Loads become lines of their own, in the order of the text."""
+"""Expressions of OpenCL C become expressions of Python. Loads become lines of their own, in the
+order of the text.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,17 @@ from .types import (
 )
 from .writer import Holder, Value, Writer
 
-PURE = (tree.Number, tree.Name, tree.Member, tree.Unary, tree.Binary, tree.Choice, tree.Cast, tree.Convert,
-        tree.VectorLiteral)  # fmt: skip
+PURE = (
+    tree.Number,
+    tree.Name,
+    tree.Member,
+    tree.Unary,
+    tree.Binary,
+    tree.Choice,
+    tree.Cast,
+    tree.Convert,
+    tree.VectorLiteral,
+)
 
 
 # ---- where a value can lie: something that can be stored to, or has an address
@@ -80,7 +91,9 @@ class Expressions(Writer):
         return getattr(self, f"_{type(node).__name__.lower()}")(node)
 
     def harmless(self, node: Node) -> bool:
-        """Whether it does no harm to compute this for lanes that do not want it: no loads, stores or divisions."""
+        """Whether it does no harm to compute this for lanes that do not want it: no loads, stores
+        or divisions.
+        """
         if not isinstance(node, PURE) or (isinstance(node, tree.Unary) and node.op in "*&"):
             return False
         if (
@@ -102,7 +115,9 @@ class Expressions(Writer):
 
     # ---- from one type to another
     def number(self, value: float, of: Scalar) -> Value:
-        """A number that is known. The Python text calls floats by names, because they are NumPy's."""
+        """A number that is known. The Python text calls floats by names, because they are
+        NumPy's.
+        """
         if of.whole:
             held = int(value)
             if of is ULONG and held > ULONG.most >> 1:
@@ -141,7 +156,11 @@ class Expressions(Writer):
             known = None if known is None else bool(known)
             return Value(f"({value.code} != 0)" if known is None else str(known), to, known)
         folds = known is not None and isinstance(to, Scalar) and isfinite(known)
-        if folds and known is not None and (not b.whole or a.whole or b.least <= int(known) <= b.most):
+        if (
+            folds
+            and known is not None
+            and (not b.whole or a.whole or b.least <= int(known) <= b.most)
+        ):
             return self.number(as_number(known, b), b)
         # a long and a ulong are held as the same 64 bits
         same = b.size == 8 or (b.least <= a.least and a.most <= b.most)
@@ -277,7 +296,9 @@ class Expressions(Writer):
         return Value(f"vector(({', '.join(parts)},), {one}_type)", place.type)
 
     def given(self, place: Named, node: Node, at: tuple[int, ...] | str = ()) -> str:
-        """The value of a variable; of one that may have none it is looked at, or at some of its numbers."""
+        """The value of a variable; of one that may have none it is looked at, or at some of its
+        numbers.
+        """
         code = place.variable.python
         if not place.variable.unset:
             return code
@@ -339,7 +360,8 @@ class Expressions(Writer):
         """Store a value, which has the place's type."""
         if isinstance(place, Named):
             name = place.variable.python
-            # where exactly the lanes that were there when it was declared are here, one value may stay one for all
+            # where exactly the lanes that were there when it was declared are here, one value may
+            # stay one for all
             new = self.named(value).code
             self.emit(f"{name} = {new} if mask is mask_{name} else assign(mask, {new}, {name})")
         elif isinstance(place, Some):
@@ -428,7 +450,9 @@ class Expressions(Writer):
         return self.result(f"(-{value.code})", value.type, node)
 
     def result(self, code: str, of: Type, node: Node) -> Value:
-        """What arithmetic comes to: an int must fit, the other whole types keep their lower bits."""
+        """What arithmetic comes to: an int must fit, the other whole types keep their lower
+        bits.
+        """
         scalar = scalar_of(of)
         if scalar is INT:
             code = f"wave.fits({code}, mask, {self.site('overflow', node.spot, written(node))})"
@@ -437,7 +461,9 @@ class Expressions(Writer):
         return self.short(Value(code, of))
 
     def short(self, value: Value) -> Value:
-        """The same value, under a name if its text has become long: Python cannot nest brackets as deep as it likes."""
+        """The same value, under a name if its text has become long: Python cannot nest brackets as
+        deep as it likes.
+        """
         return self.named(value) if value.code.count("(") > 50 else value
 
     def _binary(self, node: tree.Binary) -> Value:
@@ -481,7 +507,9 @@ class Expressions(Writer):
 
     def operation(self, op: str, left: Value, right: Value, node: Node, to: Type,
                   sides: tuple[Node, Node]) -> Value:  # fmt: skip
-        """An operation of two values of one type (but for pointers and shifts); `sides` are the operands."""
+        """An operation of two values of one type (but for pointers and shifts); `sides` are the
+        operands.
+        """
         if isinstance(left.type, Pointer) or isinstance(right.type, Pointer):
             return self.pointer_operation(op, left, right, to)
         scalar = scalar_of(left.type)

@@ -16,8 +16,8 @@ from .values import ATOMICS, Lanes, Mask, Partly, array, converted, cut, extreme
 from .watch import Entry, Finding, Stop, WorkItem, found_at
 from .writer import Site
 
-#: A pointer is a number: which array, times 2**SHIFT, and how many bytes from its first, plus MIDDLE, so that a
-#: pointer which has walked a little in front of its array still belongs to it.
+#: A pointer is a number: which array, times 2**SHIFT, and how many bytes from its first, plus
+#: MIDDLE, so that a pointer which has walked a little in front of its array still belongs to it.
 SHIFT, MIDDLE = 40, 1 << 39
 WARP = 32
 MOST_BYTES = 1 << 28  # of arrays in local and private memory, and of what printf says
@@ -29,9 +29,11 @@ class Wave:
 
     Attributes:
         lanes: how many; per: how many of each group.
-        items: each lane's number in its group; group_number: its group's number in the launch; number: its own.
+        items: each lane's number in its group; group_number: its group's number in the launch;
+            number: its own.
         slot: the number of its group in this wave; every: its own number in this wave.
-        phase: how many barriers the lanes have passed; ordered: of these, how many order each memory.
+        phase: how many barriers the lanes have passed; ordered: of these, how many order each
+            memory.
         log: what they have done (of all waves).
         global_id, local_id, group_id, ...: as OpenCL C's functions say it, in three dimensions.
     """
@@ -45,8 +47,13 @@ class Wave:
         size, count = machine.local_size, machine.num_groups
         local = np.unravel_index(self.items, size, order="F")
         group = np.unravel_index(self.group_number, count, order="F")
-        self.local_id, self.group_id = [one_for_all(x) for x in local], [one_for_all(x) for x in group]
-        self.global_id = [one_for_all(g * s + x) for g, s, x in zip(group, size, local, strict=True)]
+        self.local_id, self.group_id = (
+            [one_for_all(x) for x in local],
+            [one_for_all(x) for x in group],
+        )
+        self.global_id = [
+            one_for_all(g * s + x) for g, s, x in zip(group, size, local, strict=True)
+        ]
         self.local_size, self.num_groups = size, count
         self.global_size = tuple(a * b for a, b in zip(size, count, strict=True))
         self.phase: Lanes = 0
@@ -67,7 +74,9 @@ class Wave:
 
     def find(self, kind: str, site: Site, message: str, bad: Lanes = True, mask: Mask = None,
              stop: bool = False) -> None:  # fmt: skip
-        """Something is wrong in the lanes `bad`; `message` has {} where the first of them is named."""
+        """Something is wrong in the lanes `bad`; `message` has {} where the first of them is
+        named.
+        """
         if np.ndim(bad) == 2:
             bad = np.any(bad, 0)
         lanes = np.flatnonzero(np.broadcast_to(bad, self.lanes) & self.active(mask))
@@ -91,7 +100,9 @@ class Wave:
         memory.store(self, site, self.flat(site, memory, indices, mask), value, mask)
 
     def flat(self, site: Site, memory: Memory, indices, mask: Mask) -> Lanes:
-        """The element's number. Each index is checked by itself: beyond the end of a row lies the next one."""
+        """The element's number. Each index is checked by itself: beyond the end of a row lies the
+        next one.
+        """
         total = 0
         for number, (size, step) in enumerate(site.shape):
             index = indices[number]
@@ -101,7 +112,9 @@ class Wave:
         return total
 
     def within(self, site: Site, memory: Memory, number: int, index: Lanes, mask: Mask) -> Lanes:
-        """One index of several, which must lie between 0 and its size; for lanes outside the mask it becomes 0."""
+        """One index of several, which must lie between 0 and its size; for lanes outside the mask
+        it becomes 0.
+        """
         last = site.shape[number][0] - 1
         index, bad = self.between(index, last, mask)
         if bad is not None:
@@ -124,17 +137,36 @@ class Wave:
                 value, last = value // wide, (last + site.width) // wide - 1
             note = "; a 32-bit int cannot hold that index" if abs(value) >= 2**31 else ""
             has = f"elements 0 to {last} of type {kind}" if last >= 0 else f"no room for one {kind}"
-            self.find("out of bounds", site, f"{site.text}: {{}} {site.does} element {value} of {memory.name}, which "
-                      f"has {has}{note}", bad, mask, stop=True)  # fmt: skip
+            self.find(
+                "out of bounds",
+                site,
+                f"{site.text}: {{}} {site.does} element {value} of {memory.name}, which "
+                f"has {has}{note}",
+                bad,
+                mask,
+                stop=True,
+            )
         first = index - site.lead
-        if wide > 1 and np.any(first % wide) and (memory.space != "private" or wide * site.scalar.size > 8):
+        if (
+            wide > 1
+            and np.any(first % wide)
+            and (memory.space != "private" or wide * site.scalar.size > 8)
+        ):
             value = self.at_first(first, first % wide != 0, mask)
-            self.find("misaligned", site, f"{site.text}: {{}} uses {memory.name} as {site.scalar}{wide} from "
-                      f"number {value} on, which is no multiple of {wide}", first % wide != 0, mask)  # fmt: skip
+            self.find(
+                "misaligned",
+                site,
+                f"{site.text}: {{}} uses {memory.name} as {site.scalar}{wide} from "
+                f"number {value} on, which is no multiple of {wide}",
+                first % wide != 0,
+                mask,
+            )
         return index
 
     def between(self, index: Lanes, last: int, mask: Mask) -> tuple[Lanes, Lanes]:
-        """The index (0 for lanes outside the mask), and in which lanes it is not from 0 to `last`: None if in none."""
+        """The index (0 for lanes outside the mask), and in which lanes it is not from 0 to `last`:
+        None if in none.
+        """
         if index.__class__ is int:
             return index, None if 0 <= index <= last else True
         if mask is not None:
@@ -144,38 +176,62 @@ class Wave:
 
     def at_first(self, x: Lanes, bad: Lanes, mask: Mask) -> Any:
         """The value that x has in the first bad lane."""
-        return np.broadcast_to(x, self.lanes)[np.argmax(np.broadcast_to(bad, self.lanes) & self.active(mask))].item()
+        return np.broadcast_to(x, self.lanes)[
+            np.argmax(np.broadcast_to(bad, self.lanes) & self.active(mask))
+        ].item()
 
     def address(self, memory: Memory) -> int:
         """Where an array begins, as a pointer."""
         return memory.address or self.machine.address(memory)
 
     def behind(self, site: Site, base: Lanes, mask: Mask) -> Iterator[tuple[Memory, Lanes, Mask]]:
-        """The arrays that pointers point into: each with the number of the element and the lanes that want it."""
+        """The arrays that pointers point into: each with the number of the element and the lanes
+        that want it.
+        """
         which = base >> SHIFT
-        numbers = [which] if which.__class__ is int else np.unique(which if mask is None else which[mask]).tolist()
+        numbers = (
+            [which]
+            if which.__class__ is int
+            else np.unique(which if mask is None else which[mask]).tolist()
+        )
         for number in numbers:
             theirs = mask if len(numbers) == 1 else (which == number) & self.active(mask)
             if not 0 < number <= len(self.machine.pointed):
-                self.find("out of bounds", site, f"{site.text}: the pointer of {{}} points to nothing", mask=theirs,
-                          stop=True)  # fmt: skip
+                self.find(
+                    "out of bounds",
+                    site,
+                    f"{site.text}: the pointer of {{}} points to nothing",
+                    mask=theirs,
+                    stop=True,
+                )
             offset = base - ((number << SHIFT) + MIDDLE)
             if np.any(offset % site.scalar.size):
-                self.find("misaligned", site, f"{site.text}: the pointer of {{}} points between two numbers of type "
-                          f"{site.scalar}", offset % site.scalar.size != 0, mask, stop=True)  # fmt: skip
+                self.find(
+                    "misaligned",
+                    site,
+                    f"{site.text}: the pointer of {{}} points between two numbers of type "
+                    f"{site.scalar}",
+                    offset % site.scalar.size != 0,
+                    mask,
+                    stop=True,
+                )
             yield self.machine.pointed[number - 1], offset // site.scalar.size, theirs
 
     def load_at(self, site: Site, base, index, mask):
         """What a pointer points to, `index` numbers further on."""
         result = None
         for memory, first, theirs in self.behind(site, base, mask):
-            value = memory.load(self, site, self.inside(site, memory, first + index, theirs), theirs)
+            value = memory.load(
+                self, site, self.inside(site, memory, first + index, theirs), theirs
+            )
             result = value if result is None else np.where(theirs, value, result)
         return result
 
     def store_at(self, site: Site, base, index, mask, value) -> None:
         for memory, first, theirs in self.behind(site, base, mask):
-            memory.store(self, site, self.inside(site, memory, first + index, theirs), value, theirs)
+            memory.store(
+                self, site, self.inside(site, memory, first + index, theirs), value, theirs
+            )
 
     def atomic(self, site: Site, base: Lanes, op: str, args, mask: Mask) -> np.ndarray:
         """A load, an operation and a store that nobody comes between: one lane after the other."""
@@ -188,20 +244,39 @@ class Wave:
             places, known = memory.places(site, index, theirs), memory.known(site.scalar.size)
             for lane in np.flatnonzero(self.active(theirs)).tolist():
                 if op != "xchg":
-                    self.uninitialised(site, memory, index, known[places], np.arange(self.lanes) == lane)
+                    self.uninitialised(
+                        site, memory, index, known[places], np.arange(self.lanes) == lane
+                    )
                 result[lane] = memory.view(site.scalar)[places[lane]]
-                memory.put(site.scalar, places[lane], ATOMICS[op](result[lane].item(), *(a[lane] for a in args)))
+                memory.put(
+                    site.scalar,
+                    places[lane],
+                    ATOMICS[op](result[lane].item(), *(a[lane] for a in args)),
+                )
         return result
 
-    def private(self, name: str, scalar: Scalar, sizes, zeroes: bool, space: str = "private") -> Memory:
+    def private(
+        self, name: str, scalar: Scalar, sizes, zeroes: bool, space: str = "private"
+    ) -> Memory:
         """An array that each lane has to itself."""
         self.machine.room(int(np.prod(sizes)) * scalar.size * self.lanes)
         data = np.zeros(self.lanes * int(np.prod(sizes)), scalar.dtype) if zeroes else None
         return Memory(name, space, scalar, sizes, self.lanes, self.every, data)
 
-    def copy_together(self, load: Site, store: Site, source: Lanes, target: Lanes, count: Lanes, steps, size: int,
-                      mask: Mask) -> None:  # fmt: skip
-        """The work-items of a group copy `count` elements together; `steps` are the distances of elements."""
+    def copy_together(
+        self,
+        load: Site,
+        store: Site,
+        source: Lanes,
+        target: Lanes,
+        count: Lanes,
+        steps,
+        size: int,
+        mask: Mask,
+    ) -> None:
+        """The work-items of a group copy `count` elements together; `steps` are the distances of
+        elements.
+        """
         most = int(np.max(count)) if self.lanes else 0
         for first in range(0, most, self.machine.work_items):
             number = first + self.items
@@ -215,9 +290,13 @@ class Wave:
         self.log.append(Entry(site, None, None, mask, self.phase, self))
 
     # ---- checks
-    def uninitialised(self, site: Site, memory: Memory, index: Lanes, known: Lanes, mask: Mask) -> None:
+    def uninitialised(
+        self, site: Site, memory: Memory, index: Lanes, known: Lanes, mask: Mask
+    ) -> None:
         """Some of the numbers that are read here may have no value; `known` says which have."""
-        bad = ~np.broadcast_to(known.all(0) if known.ndim == 2 else known, self.lanes) & self.active(mask)
+        bad = ~np.broadcast_to(
+            known.all(0) if known.ndim == 2 else known, self.lanes
+        ) & self.active(mask)
         if bad.any():
             element = memory.element(self.at_first(index, bad, mask) * site.scalar.size)
             text = f"{site.text}: {{}} reads {element}, which nobody has stored to"
@@ -226,7 +305,9 @@ class Wave:
             self.find("uninitialised", site, text, bad, mask)
 
     def given(self, value: Lanes, mask: Mask, site: Site, at: tuple[int, ...] = ()) -> Lanes:
-        """The value of a variable that was declared without one; `at` says which numbers of a vector are read."""
+        """The value of a variable that was declared without one; `at` says which numbers of a
+        vector are read.
+        """
         if value is not None and value.__class__ is not Partly:
             return value
         if value is None:
@@ -259,12 +340,20 @@ class Wave:
         if not np.any(bad & self.active(mask)):
             return x
         value = self.at_first(x[0] if np.ndim(x) == 2 else x, bad, mask)
-        self.find("overflow", site, f"{site.text} is {value:,} for {{}}: too large for an int, which holds up to "
-                  "2,147,483,647", bad, mask)  # fmt: skip
+        self.find(
+            "overflow",
+            site,
+            f"{site.text} is {value:,} for {{}}: too large for an int, which holds up to "
+            "2,147,483,647",
+            bad,
+            mask,
+        )
         return cut(x, INT)
 
     def rounded(self, x, of: Scalar, to: Scalar, mask, site: Site):
-        """A float as a whole number, rounded towards zero, which OpenCL C defines only where the type has it."""
+        """A float as a whole number, rounded towards zero, which OpenCL C defines only where the
+        type has it.
+        """
         exact = np.asarray(x, float)
         bad = ~(((exact > to.least - 1) | (exact == to.least)) & (exact < to.most + 1))
         if np.any(bad):
@@ -272,22 +361,39 @@ class Wave:
                 exact, bad = np.take_along_axis(exact, bad.argmax(0)[None], 0)[0], bad.any(0)
             if np.any(bad & self.active(mask)):
                 value = self.at_first(exact, bad, mask)
-                self.find("overflow", site, f"{site.text} is {value:g} for {{}}: {to} has no such number, and devices "
-                          "differ in what they make of it", bad, mask)  # fmt: skip
+                self.find(
+                    "overflow",
+                    site,
+                    f"{site.text} is {value:g} for {{}}: {to} has no such number, and devices "
+                    "differ in what they make of it",
+                    bad,
+                    mask,
+                )
         return converted(x, of, to)
 
     def divisor(self, b: Lanes, mask: Mask, site: Site) -> Lanes:
-        """A number that something is divided by; for lanes outside the mask it may be 0, and becomes 1."""
+        """A number that something is divided by; for lanes outside the mask it may be 0, and
+        becomes 1.
+        """
         zero = b == 0
         if not np.any(zero):
             return b
         if np.any(zero & self.active(mask)):
-            self.find("division by zero", site, f"{site.text}: {{}} divides by zero", zero, mask, stop=True)
+            self.find(
+                "division by zero",
+                site,
+                f"{site.text}: {{}} divides by zero",
+                zero,
+                mask,
+                stop=True,
+            )
         return np.where(zero, np.ones_like(b), b)
 
     def stop_loop(self, site: Site, mask) -> None:
-        text = (f"this loop has gone round {self.limit:,} times for {{}} and was stopped; if it does end, "
-                "simulate with a higher limit")  # fmt: skip
+        text = (
+            f"this loop has gone round {self.limit:,} times for {{}} and was stopped; if it does "
+            "end, simulate with a higher limit"
+        )
         self.find("stopped", site, text, True, mask, stop=True)
 
     # ---- control flow
@@ -320,8 +426,10 @@ class Wave:
             else:
                 does = f"{f'and {others} more do' if others else 'does'} not"
             who, away = self.item(int(np.argmax(mine & mask))), self.item(missing)
-            text = (f"barrier: {count} of the {self.per} work-items come here, such as {who}; {away} {does}. "
-                    f"{'It' if count == 1 else 'They'} would wait for ever")  # fmt: skip
+            text = (
+                f"barrier: {count} of the {self.per} work-items come here, such as {who}; {away} "
+                f"{does}. {'It' if count == 1 else 'They'} would wait for ever"
+            )
             raise Stop(found_at(site, "divergent barrier", text, (away,), others + 1))
         self.passed(site, mask.astype(np.int64))
 
@@ -355,15 +463,20 @@ class Machine:
 
     Attributes:
         clock: raises TimeoutError when the time is over.
-        findings: what was wrong, as far as it is seen while the kernel runs; stop: that after which it could not go on.
+        findings: what was wrong, as far as it is seen while the kernel runs; stop: that after which
+            it could not go on.
         log: every step; printed: what printf said.
     """
 
-    def __init__(self, program: Program, global_size: Sequence[int], local_size: Sequence[int], limit: int):
+    def __init__(
+        self, program: Program, global_size: Sequence[int], local_size: Sequence[int], limit: int
+    ):
         self.program, self.limit, self.dimensions = program, limit, len(global_size)
         self.global_size = tuple(global_size)
         self.local_size = (*local_size, 1, 1)[:3]
-        self.num_groups = tuple(g // s for g, s in zip((*global_size, 1, 1)[:3], self.local_size, strict=True))
+        self.num_groups = tuple(
+            g // s for g, s in zip((*global_size, 1, 1)[:3], self.local_size, strict=True)
+        )
         self.work_items = int(np.prod(self.local_size))
         self.clock: Clock = no_limit
         self.findings: list[Finding] = []
@@ -380,7 +493,9 @@ class Machine:
         """Refuse what needs more memory than a simulation may take."""
         self.used += size
         if self.used > MOST_BYTES:
-            raise MemoryError(f"this kernel needs more than {MOST_BYTES >> 20} MB of memory in the simulator")
+            raise MemoryError(
+                f"this kernel needs more than {MOST_BYTES >> 20} MB of memory in the simulator"
+            )
 
     def address(self, memory: Memory) -> int:
         """Give an array an address."""
@@ -392,14 +507,25 @@ class Machine:
         """A work-item by its number in the launch."""
         group, item = divmod(number, self.work_items)
         used = max(self.dimensions, 2)
-        where, own = (np.unravel_index(x, s, order="F") for x, s in ((group, self.num_groups), (item, self.local_size)))
+        where, own = (
+            np.unravel_index(x, s, order="F")
+            for x, s in ((group, self.num_groups), (item, self.local_size))
+        )
         return WorkItem(tuple(map(int, where[:used])), tuple(map(int, own[:used])))
 
-    def run(self, args: Sequence[object], groups: Sequence[tuple[int, ...]] | None, order: str, seed: int) -> None:
+    def run(
+        self,
+        args: Sequence[object],
+        groups: Sequence[tuple[int, ...]] | None,
+        order: str,
+        seed: int,
+    ) -> None:
         """Run all groups (or some), `order` "lockstep" or "warps"."""
         chosen = np.arange(np.prod(self.num_groups))
         if groups is not None:
-            chosen = np.array([np.ravel_multi_index((*g, 0, 0)[:3], self.num_groups, order="F") for g in groups])
+            chosen = np.array(
+                [np.ravel_multi_index((*g, 0, 0)[:3], self.num_groups, order="F") for g in groups]
+            )
         everyone = np.arange(self.work_items)
         rng = np.random.default_rng(seed)
         try:
@@ -417,18 +543,29 @@ class Machine:
             self.findings.append(stop.finding)
             self.stop = stop.finding
 
-    def go(self, groups: np.ndarray, warps: list[np.ndarray], args: Sequence[object], rng: np.random.Generator) -> None:
-        """Let waves of some groups run from barrier to barrier, in an order that nobody may rely on."""
+    def go(
+        self,
+        groups: np.ndarray,
+        warps: list[np.ndarray],
+        args: Sequence[object],
+        rng: np.random.Generator,
+    ) -> None:
+        """Let waves of some groups run from barrier to barrier, in an order that nobody may rely
+        on.
+        """
         copies = len(groups)
         slot = np.repeat(np.arange(copies), self.work_items) if copies > 1 else 0
         for a in self.program.locals:
             self.room(stride(a.type) * copies)
-        self.local_arrays = [Memory(a.name, "local", *layout(a.type), copies, slot) for a in self.program.locals]
+        self.local_arrays = [
+            Memory(a.name, "local", *layout(a.type), copies, slot) for a in self.program.locals
+        ]
         waves = [Wave(self, groups, items) for items in warps]
         running = [(wave, self.program.code(wave, None, *args)) for wave in waves]
         while running:
             waiting: list[tuple[Wave, Generator]] = []
-            sites: dict[Site | None, Wave] = {}  # where they stop, None for the end, and one wave that does
+            # where they stop, None for the end, and one wave that does
+            sites: dict[Site | None, Wave] = {}
             for i in rng.permutation(len(running)).tolist():
                 wave, steps = running[i]
                 site = next(steps, None)
@@ -436,11 +573,14 @@ class Machine:
                 if site is not None:
                     waiting.append(running[i])
             if len(sites) > 1:
-                (site, wave), (elsewhere, other) = sorted(sites.items(), key=lambda x: x[0] is None)[:2]
+                (site, wave), (elsewhere, other) = sorted(
+                    sites.items(), key=lambda x: x[0] is None
+                )[:2]
                 assert site is not None
                 who, whom = wave.item(0), other.item(0)
                 text = (
-                    f"barrier: {who} waits here, and {whom} {'waits at another barrier' if elsewhere else 'has ended'}"
+                    f"barrier: {who} waits here, and {whom} "
+                    f"{'waits at another barrier' if elsewhere else 'has ended'}"
                 )
                 raise Stop(found_at(site, "divergent barrier", text, (who, whom), 2))
             running = waiting

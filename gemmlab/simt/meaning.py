@@ -1,7 +1,8 @@
-"""What expressions mean: their types, the conversions that C makes by itself, which function a call is of.
+"""What expressions mean: their types, the conversions that C makes by itself, which function a call
+is of.
 
-`Meaning` builds typed nodes (see `tree`) from their parts, by the rules of the C standard and of OpenCL C 1.2, and
-refuses what has no meaning. The parser calls it.
+`Meaning` builds typed nodes (see `tree`) from their parts, by the rules of the C standard and of
+OpenCL C 1.2, and refuses what has no meaning. The parser calls it.
 """
 
 from __future__ import annotations
@@ -62,14 +63,28 @@ def remainder_of(a: int, b: int) -> int:
     return a - b * quotient_of(a, b)
 
 
-#: What operators do to numbers that are known before the kernel runs; in C's way, and no divisor is 0.
+#: What operators do to numbers that are known before the kernel runs; in C's way, and no divisor is
+#: 0.
 CONSTANT: dict[str, Callable] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": quotient_of,
-    "%": remainder_of, "<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63),
-    "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-    "&": operator.and_, "|": operator.or_, "^": operator.xor,
-    "&&": lambda a, b: bool(a and b), "||": lambda a, b: bool(a or b),
-}  # fmt: skip
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": quotient_of,
+    "%": remainder_of,
+    "<<": lambda a, b: a << (b & 63),
+    ">>": lambda a, b: a >> (b & 63),
+    "<": operator.lt,
+    ">": operator.gt,
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "&&": lambda a, b: bool(a and b),
+    "||": lambda a, b: bool(a or b),
+}
 
 
 def wrapped(value: int, of: Scalar) -> int:
@@ -93,7 +108,9 @@ def as_number(value: float, of: Scalar) -> float:
 
 
 def known(node: tree.Node) -> float | None:
-    """The value of an expression if it is a number that is known before the kernel runs, else None."""
+    """The value of an expression if it is a number that is known before the kernel runs, else
+    None.
+    """
     if isinstance(node, tree.Number):
         return node.value
     if isinstance(node, tree.Name):
@@ -172,8 +189,13 @@ def read_only(node: Expr) -> bool:
         return False
     if isinstance(inner.type, Pointer):
         decayed = plain(inner)
-        return inner.type.const or inner.type.space == "constant" or (
-            isinstance(decayed, Expr) and isinstance(decayed.type, Array) and read_only(decayed))  # fmt: skip
+        return (
+            inner.type.const
+            or inner.type.space == "constant"
+            or (
+                isinstance(decayed, Expr) and isinstance(decayed.type, Array) and read_only(decayed)
+            )
+        )
     return read_only(inner)
 
 
@@ -228,7 +250,8 @@ class Meaning:
                 self.fail(f"{an(of)} cannot become {an(to)}", node.spot)
         elif of.space != to.space and not is_zero(node):
             self.fail(
-                f"a pointer to {of.space} memory ({of}) cannot become one to {to.space} memory ({to})",
+                f"a pointer to {of.space} memory ({of}) cannot become one to {to.space} memory "
+                f"({to})",
                 node.spot,
             )
         return tree.Convert(node.spot, node, type=to)
@@ -405,7 +428,9 @@ class Meaning:
         return tree.Binary(spot, op, left, right, type=pointer.type)
 
     def common(self, spot: Spot, op: str, a: Expr, b: Expr) -> tuple[Expr, Expr]:
-        """Both operands in the type in which C computes; beside a vector, one number is used for each element."""
+        """Both operands in the type in which C computes; beside a vector, one number is used for
+        each element.
+        """
         if isinstance(a.type, Vector) and isinstance(b.type, Vector):
             if a.type != b.type:
                 self.fail(f"{op!r} cannot be applied to {an(a.type)} and {an(b.type)}", spot)
@@ -416,8 +441,11 @@ class Meaning:
             assert isinstance(written_as, Expr)
             to, of = scalar_of(vector.type), scalar_of(written_as.type)
             if (to.whole and not of.whole) or (of.rank > to.rank and of.whole == to.whole):
-                self.fail(f"{op!r} cannot be applied to {an(a.type)} and {an(b.type)}: the number must not be of a "
-                          "larger type than those of the vector", spot)  # fmt: skip
+                self.fail(
+                    f"{op!r} cannot be applied to {an(a.type)} and {an(b.type)}: the number must "
+                    "not be of a larger type than those of the vector",
+                    spot,
+                )
             return self.convert(a, vector.type), self.convert(b, vector.type)
         to_type = max(scalar_of(a.type), scalar_of(b.type), key=lambda t: t.rank)
         return self.convert(a, to_type), self.convert(b, to_type)
@@ -464,8 +492,11 @@ class Meaning:
             yes, no = self.common(spot, "? :", self.value(yes), self.value(no))
             to = yes.type
         if length(to) != of.n or scalar_of(to).size != of.of.size:
-            self.fail(f"'? :' with {an(of)} cannot choose between {an(yes.type)} and {an(no.type)}: their numbers must "
-                      "be as many and as large", spot)  # fmt: skip
+            self.fail(
+                f"'? :' with {an(of)} cannot choose between {an(yes.type)} and {an(no.type)}: "
+                "their numbers must be as many and as large",
+                spot,
+            )
         return tree.Choice(spot, condition, yes, no, type=to)
 
     # ---- assignments
@@ -532,7 +563,8 @@ class Meaning:
             if isinstance(of, Pointer):
                 if of.space != to.space and not is_zero(node):
                     self.fail(
-                        f"a cast cannot turn a pointer to {of.space} memory into one to {to.space} memory",
+                        f"a cast cannot turn a pointer to {of.space} memory into one to "
+                        f"{to.space} memory",
                         spot,
                     )
             elif not (isinstance(of, Scalar) and of.whole):
@@ -553,7 +585,9 @@ class Meaning:
         return tree.Cast(spot, node, type=to)
 
     def vector(self, spot: Spot, to: Vector, parts: list[Expr], exact: bool = False) -> Expr:
-        """(float4)(a, b) of numbers and shorter vectors; one number is used for all, but not if `exact`."""
+        """(float4)(a, b) of numbers and shorter vectors; one number is used for all, but not if
+        `exact`.
+        """
         parts = [self.decayed(part) for part in parts]
         for part in parts:
             if not isinstance(part.type, (Scalar, Vector)):
@@ -567,10 +601,16 @@ class Meaning:
             self.fail(f"{an(to)} needs {to.n} numbers, not {count}", spot)
         for part in parts:
             if isinstance(part.type, Vector) and part.type.of != to.of:
-                self.fail(f"{an(part.type)} does not become part of {an(to)}; convert_{with_size(part.type, to.of)} "
-                          "does it", part.spot)  # fmt: skip
-        return tree.VectorLiteral(spot, [p if isinstance(p.type, Vector) else self.convert(p, to.of) for p in parts],
-                                  type=to)  # fmt: skip
+                self.fail(
+                    f"{an(part.type)} does not become part of {an(to)}; "
+                    f"convert_{with_size(part.type, to.of)} does it",
+                    part.spot,
+                )
+        return tree.VectorLiteral(
+            spot,
+            [p if isinstance(p.type, Vector) else self.convert(p, to.of) for p in parts],
+            type=to,
+        )
 
     # ---- parts of something
     def index(self, spot: Spot, array: Expr, index: Expr) -> Expr:
@@ -604,7 +644,8 @@ class Meaning:
             found = of.type.find(name)
             if found is None:
                 self.fail(
-                    f"{of.type} has no field {name!r}{near(name, [f.name for f in of.type.fields])}",
+                    f"{of.type} has no field "
+                    f"{name!r}{near(name, [f.name for f in of.type.fields])}",
                     spot,
                 )
             return tree.Part(spot, of, found, type=found.type)
@@ -855,7 +896,8 @@ class Meaning:
             or pointer.const
         ):
             self.fail(
-                f"{name} takes a pointer to int or uint in global or local memory, not {an(args[0].type)}",
+                f"{name} takes a pointer to int or uint in global or local memory, not "
+                f"{an(args[0].type)}",
                 spot,
             )
         return tree.Call(spot, name, [args[0], *(self.convert(a, to) for a in args[1:])], type=to)

@@ -1,4 +1,6 @@
-"""Memory that sees every access: an array of the launch, of each work-group, or of each work-item."""
+"""Memory that sees every access: an array of the launch, of each work-group, or of each
+work-item.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from .machine import Wave
 
 
-
 @cache
 def steps(n: int) -> np.ndarray:
     """0 to n-1, a row each."""
@@ -25,17 +26,27 @@ def steps(n: int) -> np.ndarray:
 
 
 class Memory:
-    """An array of numbers: a global one there is once, a local one for each work-group, a private one for each lane.
+    """An array of numbers: a global one there is once, a local one for each work-group, a private
+    one for each lane.
 
     Attributes:
         name, space: as in the kernel's text; "global", "local" or "private".
         scalar: the type of its numbers; sizes: how it is declared, vectors counted as a last index.
-        size_bytes: of one copy; copies: how many there are of it, one behind the other; slot: which is each lane's.
+        size_bytes: of one copy; copies: how many there are of it, one behind the other; slot: which
+            is each lane's.
         address: of its first byte, once it has one.
     """
 
-    def __init__(self, name: str, space: str, scalar: Scalar, sizes: tuple[int, ...], copies: int = 1,
-                 slot: Lanes = 0, data: np.ndarray | None = None):  # fmt: skip
+    def __init__(
+        self,
+        name: str,
+        space: str,
+        scalar: Scalar,
+        sizes: tuple[int, ...],
+        copies: int = 1,
+        slot: Lanes = 0,
+        data: np.ndarray | None = None,
+    ):
         self.name, self.space, self.scalar, self.sizes = name, space, scalar, sizes
         self.copies, self.slot = copies, slot
         self.size_bytes = scalar.size * prod(sizes)
@@ -61,7 +72,9 @@ class Memory:
 
     def known(self, size: int) -> np.ndarray:
         """For each number of `size` bytes whether it has a value."""
-        return np.ones(len(self.bytes) // size, bool) if self.stored is None else self.stored[::size]
+        return (
+            np.ones(len(self.bytes) // size, bool) if self.stored is None else self.stored[::size]
+        )
 
     def element(self, at: int) -> str:
         """Atile[2][3] for the element at so many bytes."""
@@ -77,7 +90,9 @@ class Memory:
         return self._begins[size]
 
     def places(self, site: Site, index: Lanes, mask: Mask) -> Lanes:
-        """Where in `view` the numbers lie that each lane wants, a row for each number of a vector."""
+        """Where in `view` the numbers lie that each lane wants, a row for each number of a
+        vector.
+        """
         size = site.scalar.size
         if site.width > 1:
             index = index + steps(site.width)
@@ -94,16 +109,24 @@ class Memory:
         if self.stored is not None and not site.struct:
             wave.uninitialised(site, self, index, self.known(site.scalar.size)[places], mask)
         if self.space != "private":  # private arrays are registers, for the most part
-            wave.log.append(Entry(site, self, index, mask, wave.phase, wave, None, wave.ordered[self.space]))
+            wave.log.append(
+                Entry(site, self, index, mask, wave.phase, wave, None, wave.ordered[self.space])
+            )
         values = self.view(site.scalar)[places]
         if site.scalar.whole:
-            return values.astype(np.int64) if values.__class__ is array else cut(int(values), site.scalar)
+            return (
+                values.astype(np.int64)
+                if values.__class__ is array
+                else cut(int(values), site.scalar)
+            )
         return values.copy() if places.__class__ is slice else values
 
     def store(self, wave: Wave, site: Site, index: Lanes, value: Lanes, mask: Mask) -> None:
         """Store numbers from element `index` on."""
         if self.space != "private":
-            wave.log.append(Entry(site, self, index, mask, wave.phase, wave, value, wave.ordered[self.space]))
+            wave.log.append(
+                Entry(site, self, index, mask, wave.phase, wave, value, wave.ordered[self.space])
+            )
         places = self.places(site, index, mask)
         if places.__class__ is not slice:
             places = np.atleast_1d(places)

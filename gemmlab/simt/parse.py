@@ -47,19 +47,70 @@ SPACES = {
     "__global": "global", "global": "global", "__constant": "constant", "constant": "constant",
     "__local": "local", "local": "local", "__private": "private", "private": "private",
 }  # fmt: skip
-QUALIFIERS = {"const", "volatile", "restrict", "__restrict", "__restrict__", "static", "inline", "__inline",
-              "__inline__", "extern", "register", "auto", "__kernel", "kernel", "__const", "__volatile__",
-              "__read_only", "read_only", "__write_only", "write_only", "__read_write", "read_write"}  # fmt: skip
+QUALIFIERS = {
+    "const",
+    "volatile",
+    "restrict",
+    "__restrict",
+    "__restrict__",
+    "static",
+    "inline",
+    "__inline",
+    "__inline__",
+    "extern",
+    "register",
+    "auto",
+    "__kernel",
+    "kernel",
+    "__const",
+    "__volatile__",
+    "__read_only",
+    "read_only",
+    "__write_only",
+    "write_only",
+    "__read_write",
+    "read_write",
+}
 TYPE_WORDS = {word for words in WORDS for word in words.split()}
 TAGS = ("struct", "union", "enum")
 UNKNOWN = {"asm", "__asm__", "__asm"}
 JUMPS = ("break", "continue", "return", "goto")
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
-KEYWORDS = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, *UNKNOWN, *JUMPS, "if", "else", "for", "while", "do", "switch",
-            "case", "default", "sizeof", "typedef", "__attribute__", "half", "bool", "void"}  # fmt: skip
+KEYWORDS = {
+    *QUALIFIERS,
+    *SPACES,
+    *TYPE_WORDS,
+    *TAGS,
+    *UNKNOWN,
+    *JUMPS,
+    "if",
+    "else",
+    "for",
+    "while",
+    "do",
+    "switch",
+    "case",
+    "default",
+    "sizeof",
+    "typedef",
+    "__attribute__",
+    "half",
+    "bool",
+    "void",
+}
 #: Operators by how tightly they bind, the loosest first.
-LEVELS = [["||"], ["&&"], ["|"], ["^"], ["&"], ["==", "!="], ["<", ">", "<=", ">="], ["<<", ">>"], ["+", "-"],
-          ["*", "/", "%"]]  # fmt: skip
+LEVELS = [
+    ["||"],
+    ["&&"],
+    ["|"],
+    ["^"],
+    ["&"],
+    ["==", "!="],
+    ["<", ">", "<=", ">="],
+    ["<<", ">>"],
+    ["+", "-"],
+    ["*", "/", "%"],
+]
 LEVEL = {op: level for level, ops in enumerate(LEVELS) for op in ops}
 
 
@@ -77,7 +128,9 @@ class Specified:
 
 @dataclass
 class Declarator:
-    """A name, or none, and what type it makes of the one before it; of a function also the parameters."""
+    """A name, or none, and what type it makes of the one before it; of a function also the
+    parameters.
+    """
 
     type: Type
     space: str
@@ -326,7 +379,9 @@ class Parser(Meaning):
         self.expect("}", "after the numbers of an enum")
 
     def attributes(self) -> dict[str, list[Node]]:
-        """__attribute__((name, name(1, 2))), any number of them: names and what is in their brackets."""
+        """__attribute__((name, name(1, 2))), any number of them: names and what is in their
+        brackets.
+        """
         found: dict[str, list[Node]] = {}
         while self.text in ("__attribute__", "__attribute"):
             start = self.next()
@@ -374,10 +429,14 @@ class Parser(Meaning):
         return of, space, const
 
     def declarator(self, of: Type, space: str, const: bool = False) -> Declarator:
-        """A name with stars before and [sizes] or (parameters) behind, in brackets or not; the name may be missing."""
+        """A name with stars before and [sizes] or (parameters) behind, in brackets or not; the name
+        may be missing.
+        """
         of, space, self.const = self.pointers(of, space, const)
         inside = self.ahead()
-        plain_name = inside.kind == "name" and not self.is_type(inside) and inside.text not in KEYWORDS
+        plain_name = (
+            inside.kind == "name" and not self.is_type(inside) and inside.text not in KEYWORDS
+        )
         if self.text == "(" and (plain_name or inside.text in ("*", "(")):
             start = self.at
             self.skip("(", ")")
@@ -891,8 +950,11 @@ class Parser(Meaning):
         if space in ("local", "constant"):
             kernel = self.function is not None and self.function.kernel
             if not kernel or len(self.scopes) > 2:
-                self.fail(f"{name.text!r}: variables in {space} memory are declared in the outermost block of a kernel",
-                          name.spot)  # fmt: skip
+                self.fail(
+                    f"{name.text!r}: variables in {space} memory are declared in the outermost "
+                    "block of a kernel",
+                    name.spot,
+                )
 
     def initial(self) -> Expr:
         """What stands behind the = of a declaration, or one of the values between its { and }."""
@@ -919,7 +981,9 @@ class Parser(Meaning):
         return tree.Braces(spot, items, names=names)
 
     def initialised(self, of: Type, value: Expr, name: Token | None = None) -> tuple[Type, Expr]:
-        """A first value for something of a type, and the type, which it completes if that is an array without size."""
+        """A first value for something of a type, and the type, which it completes if that is an
+        array without size.
+        """
         if isinstance(value, tree.Braces):
             if isinstance(of, Scalar | Pointer | Opaque):
                 if len(value.items) != 1:
@@ -940,7 +1004,9 @@ class Parser(Meaning):
 
     # ---- the whole text
     def file(self) -> tuple[dict[str, tree.Function], list[tree.Declaration]]:
-        """The functions by name (overloaded ones with a number), and the variables outside of them."""
+        """The functions by name (overloaded ones with a number), and the variables outside of
+        them.
+        """
         constants: list[tree.Declaration] = []
         while not self.at_end:
             if self.accept(";"):
@@ -1055,7 +1121,8 @@ class Parser(Meaning):
             of = param.type
             if isinstance(of, Pointer) and of.space == "private":
                 self.fail(
-                    f"the parameter {param.name!r} of a kernel must point to global, constant or local memory",
+                    f"the parameter {param.name!r} of a kernel must point to global, constant or "
+                    "local memory",
                     param.spot,
                 )
             if isinstance(of, Pointer) and isinstance(of.to, Pointer):
@@ -1064,7 +1131,10 @@ class Parser(Meaning):
                 )
             if of is BOOL or of is HALF or of == EVENT or param.variable.name in self.sized:
                 why = "its size depends on the device"
-                self.fail(f"the parameter {param.name!r} of a kernel cannot be {an(of)}: {why}", param.spot)
+                self.fail(
+                    f"the parameter {param.name!r} of a kernel cannot be {an(of)}: {why}",
+                    param.spot,
+                )
 
     sized: frozenset[str] | set[str] = frozenset()  # parameters of types like size_t
 
@@ -1106,7 +1176,9 @@ class Parser(Meaning):
 
 
 class Filler:
-    """Says which bytes of an array or a structure each value between { and } becomes; the others become 0."""
+    """Says which bytes of an array or a structure each value between { and } becomes; the others
+    become 0.
+    """
 
     def __init__(self, parser: Parser, braces: tree.Braces):
         self.parser, self.braces = parser, braces
@@ -1186,7 +1258,9 @@ class Filler:
         return lambda i: (of.of, offset + i * of.of.size)
 
     def some(self, to: Type, items: list[Expr], where: int) -> int:
-        """Give a part its value from the first of some items, or from several; how many that took."""
+        """Give a part its value from the first of some items, or from several; how many that
+        took.
+        """
         item = items[0]
         whole = isinstance(item, tree.Braces) or isinstance(to, (Scalar, Vector, Pointer, Opaque))
         if (
@@ -1225,9 +1299,13 @@ class Filler:
 
 
 STATEMENTS: dict[str, Callable[[Parser, Spot], Node]] = {
-    "if": Parser._if, "else": Parser._else, "for": Parser._for, "while": Parser._while, "do": Parser._do,
+    "if": Parser._if,
+    "else": Parser._else,
+    "for": Parser._for,
+    "while": Parser._while,
+    "do": Parser._do,
     "switch": Parser._switch,
-}  # fmt: skip
+}
 
 _FLOAT = re.compile(r"((?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)([fFhH]?)")
 _HEX_FLOAT = re.compile(r"(0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+)([fF]?)")

@@ -6,8 +6,10 @@ import re
 
 from .parse import unescaped
 
-_PART = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>\.\d*)?(?P<vector>v(?:2|3|4|8|16))?"
-                   r"(?P<length>hh|hl|h|l)?(?P<kind>[diouxXfFeEgGaAcsp%])")  # fmt: skip
+_PART = re.compile(
+    r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>\.\d*)?(?P<vector>v(?:2|3|4|8|16))?"
+    r"(?P<length>hh|hl|h|l)?(?P<kind>[diouxXfFeEgGaAcsp%])"
+)
 MOST_WIDE = 10_000
 _BITS = {
     "char": 8,
@@ -33,7 +35,9 @@ def parsed(form: str) -> list[str | re.Match[str]]:
 
 
 def printed(parts: list[str | re.Match[str]], values: list, kinds: list[tuple[str, int]]) -> str:
-    """What printf prints for one work-item; `kinds` are of each value the type of its numbers, and how many it has."""
+    """What printf prints for one work-item; `kinds` are of each value the type of its numbers, and
+    how many it has.
+    """
     left = list(zip(values, kinds, strict=True))
     text = ""
     for part in parts:

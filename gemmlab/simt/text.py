@@ -1,8 +1,9 @@
-"""From a kernel's text to tokens: every token knows where it stands, and through which macro it came.
+"""From a kernel's text to tokens: every token knows where it stands, and through which macro it
+came.
 
-The compiler of a device says where a mistake is, too, but each says it in its own way, and none of them can say it
-of a work-item. Here all messages, those about the text and those about what the kernel does, point to a line and a
-column of the text that the reader sees.
+The compiler of a device says where a mistake is, too, but each says it in its own way, and none of
+them can say it of a work-item. Here all messages, those about the text and those about what the
+kernel does, point to a line and a column of the text that the reader sees.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from time import thread_time
 
 @dataclass(frozen=True)
 class Spot:
-    """A place in the text: line and column, from 1; and the macro it was written in, if it came through one."""
+    """A place in the text: line and column, from 1; and the macro it was written in, if it came
+    through one.
+    """
 
     line: int
     column: int = 1
@@ -47,10 +50,13 @@ def limited(seconds: float | None) -> Clock:
 
 
 class TextError(ValueError):
-    """A text that is no kernel: `message` says what is wrong, `line` and `column` where; str() shows the line."""
+    """A text that is no kernel: `message` says what is wrong, `line` and `column` where; str()
+    shows the line.
+    """
 
     kind = "syntax"
-    known = True  # whether it is a mistake of the text, and not something that this simulator does not know
+    # whether it is a mistake of the text, and not something that this simulator does not know
+    known = True
 
     def __init__(self, message: str, spot: Spot):
         super().__init__(message, spot)  # both, so that it can be sent to another process
@@ -68,7 +74,9 @@ class TextError(ValueError):
 
 
 class UnknownError(TextError):
-    """Valid OpenCL C, as far as can be seen, that this simulator cannot run: nothing is claimed about the text."""
+    """Valid OpenCL C, as far as can be seen, that this simulator cannot run: nothing is claimed
+    about the text.
+    """
 
     known = False
 
@@ -111,7 +119,8 @@ _TOKEN = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 _CONTINUED = re.compile(r"\\[ \t\r]*\n")
-#: Tokens that a text may have after its macros are expanded; more would only be a macro that doubles without end.
+#: Tokens that a text may have after its macros are expanded; more would only be a macro that
+#: doubles without end.
 MOST_TOKENS = 1_000_000
 
 
@@ -164,7 +173,9 @@ class Macro:
 
 @dataclass
 class _Condition:
-    """An `#if` that is open: whether its present part counts, and whether one of its parts has counted."""
+    """An `#if` that is open: whether its present part counts, and whether one of its parts has
+    counted.
+    """
 
     counts: bool
     done: bool
@@ -200,7 +211,9 @@ class Preprocessor:
             )
 
     def run(self, text: str) -> list[Token]:
-        """The tokens that are left of a text. Raises TextError, also for an `#error` that is reached."""
+        """The tokens that are left of a text. Raises TextError, also for an `#error` that is
+        reached.
+        """
         out = self.out = []
         pending: list[
             Token
@@ -280,7 +293,9 @@ class Preprocessor:
         self.macros[name] = Macro(name, params, body, mark.spot.line, variadic)
 
     def _parameters(self, name: str, tokens: list[Token]) -> tuple[list[str], bool]:
-        """The names between the brackets of a macro, and whether the last takes all remaining arguments."""
+        """The names between the brackets of a macro, and whether the last takes all remaining
+        arguments.
+        """
         params: list[str] = []
         for at, token in enumerate(tokens):
             if at % 2 == 0 and token.text == "..." and at == len(tokens) - 1:

@@ -1,6 +1,8 @@
-"""A kernel's tree becomes the text of Python functions: one variable is all work-items' value of it.
+"""A kernel's tree becomes the text of Python functions: one variable is all work-items' value of
+it.
 
-Kernel 02's inner loop, for example, becomes (numbers keep names apart; s5 is a place in the kernel's text)
+Kernel 02's inner loop, for example, becomes (numbers keep names apart; s5 is a place in the
+kernel's text)
 
     while True:
         c_21 = (k_20 < 8)
@@ -10,8 +12,8 @@ Kernel 02's inner loop, for example, becomes (numbers keep names apart; s5 is a 
         t_22 = wave.load(s7, Atile_8, (k_20, tm_4, ), mask)
         ...
 
-so Python runs the loop once for all work-items. `mask` says for which of them. A barrier is a `yield`: the same text
-serves as one wave of all work-items, or as many that take turns.
+so Python runs the loop once for all work-items. `mask` says for which of them. A barrier is a
+`yield`: the same text serves as one wave of all work-items, or as many that take turns.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ class Program:
         size: what it requires of a work-group, or an empty tuple.
         code: the function of Python that it became.
         locals: its arrays in local memory.
-        text: the kernel's own text; spot: where its name stands; macros: those that hold at its end, by name.
+        text: the kernel's own text; spot: where its name stands; macros: those that hold at its
+            end, by name.
         tables: a function that fills the arrays in constant memory.
     """
 
@@ -56,7 +59,9 @@ class Program:
 
 def compile_kernel(text: str, name: str | None = None, defines: Mapping[str, object] | None = None,
                    clock: Clock = no_limit) -> Program:  # fmt: skip
-    """Translate the kernel `name` of a text, or its first. Raises TextError with line and column."""
+    """Translate the kernel `name` of a text, or its first. Raises TextError with line and
+    column.
+    """
     try:
         return _compiled(text, name, defines, clock)
     except TextError as error:
@@ -91,14 +96,25 @@ def _compiled(
     exec(compile(python, f"<{chosen.name}>", "exec"), names)
     size = tuple(constant(n) for n in chosen.size)
     code = names[f"f_{chosen.name}"]
-    return Program(chosen.name, chosen.params, size, code, translator.locals, text, chosen.spot, preprocessor.macros,
-                   names["f__tables"])  # fmt: skip
+    return Program(
+        chosen.name,
+        chosen.params,
+        size,
+        code,
+        translator.locals,
+        text,
+        chosen.spot,
+        preprocessor.macros,
+        names["f__tables"],
+    )
 
 
 def parsed(
     text: str, preprocessor: Preprocessor, clock: Clock = no_limit
 ) -> tuple[dict[str, tree.Function], list[tree.Declaration]]:
-    """The functions of a text by name, and its variables outside of them. Raises TextError for the first mistake."""
+    """The functions of a text by name, and its variables outside of them. Raises TextError for the
+    first mistake.
+    """
     try:
         parser = Parser(preprocessor.run(text), clock)
     except TextError as late:
@@ -114,7 +130,9 @@ def parsed(
 
 @dataclass
 class _Around:
-    """The loop or switch around a statement: variables that collect the lanes of `continue` and of `break`."""
+    """The loop or switch around a statement: variables that collect the lanes of `continue` and of
+    `break`.
+    """
 
     skipped: str = ""
     left: str = ""
@@ -156,7 +174,9 @@ class Translator(Calls):
         return "\n".join(self.lines) + "\n"
 
     def tables(self) -> None:
-        """The function that fills the variables outside of all functions which are more than a number."""
+        """The function that fills the variables outside of all functions which are more than a
+        number.
+        """
         self.depth = 0
         self.emit("def f__tables(wave, mask):")
         self.depth = 1
@@ -166,7 +186,8 @@ class Translator(Calls):
                 python = f"wave.machine.tables[{node.name!r}]"
                 scalar, sizes = layout(node.type)
                 self.emit(
-                    f"{python} = wave.private({node.name!r}, {scalar}_type, {sizes}, True, 'constant')"
+                    f"{python} = wave.private({node.name!r}, {scalar}_type, {sizes}, True, "
+                    "'constant')"
                 )
                 self.fill(python, node)
                 self.holders[node.variable] = Holder(
@@ -208,7 +229,9 @@ class Translator(Calls):
 
     # ---- statements
     def statements(self, body: list[Node]) -> None:
-        """One after the other; behind one that may end the way of some lanes, only for those that go on."""
+        """One after the other; behind one that may end the way of some lanes, only for those that
+        go on.
+        """
         labels = [n.name for n in body if isinstance(n, tree.Label)]
         if labels and any(
             isinstance(n, tree.Jump) and n.word == "goto" for s in body for n in s.walk()
@@ -316,14 +339,17 @@ class Translator(Calls):
             self.emit(f"mask_{holder.python} = mask")
 
     def private(self, node: tree.Declaration, value: Value | None) -> None:
-        """An array, or something else that a pointer points to, that each work-item has to itself."""
+        """An array, or something else that a pointer points to, that each work-item has to
+        itself.
+        """
         scalar, sizes = layout(node.type)
         zeroes = isinstance(node.value, tree.Braces)
         given = None if value is None else self.keep(value.code)
         space = ", 'constant'" if node.space == "constant" else ""
         holder = self.declare(node.variable, in_memory=True)
         self.emit(
-            f"{holder.python} = wave.private({node.name!r}, {scalar}_type, {sizes}, {zeroes}{space})"
+            f"{holder.python} = wave.private({node.name!r}, {scalar}_type, {sizes}, "
+            f"{zeroes}{space})"
         )
         if given is not None:
             self.emit(f"{holder.python}.give(0, {length(node.type)}, {given})")
@@ -462,12 +488,16 @@ class Translator(Calls):
 
     @staticmethod
     def case_number(node: tree.Expr) -> int:
-        """A case's number as values of the switch are held: a ulong as the long of the same bits."""
+        """A case's number as values of the switch are held: a ulong as the long of the same
+        bits.
+        """
         value = constant(node)
         return value - 2**64 if value >= 2**63 else value
 
     def do_jump(self, node: tree.Jump) -> None:
-        """The lanes are gone from here; those of `continue`, and of a switch's `break`, are collected."""
+        """The lanes are gone from here; those of `continue`, and of a switch's `break`, are
+        collected.
+        """
         if node.word in ("return", "goto"):
             if node.word == "goto" and node.label not in self.waiting:
                 raise UnknownError("goto into another block", node.spot)

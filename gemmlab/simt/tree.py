@@ -1,4 +1,6 @@
-"""The tree that a kernel's text becomes. Every node knows its spot in the text, every expression its type."""
+"""The tree that a kernel's text becomes. Every node knows its spot in the text, every expression
+its type.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ class Node:
 # ---- expressions
 @dataclass(slots=True)
 class Expr(Node):
-    """An expression with its type. Every conversion that C carries out by itself is a node, `Convert`."""
+    """An expression with its type. Every conversion that C carries out by itself is a node,
+    `Convert`.
+    """
 
     type: Type = field(default=VOID, kw_only=True)
 
@@ -145,7 +149,9 @@ class VectorLiteral(Expr):
 
 @dataclass(slots=True)
 class Braces(Expr):
-    """The values between { and }. `filled` says which bytes of the variable each becomes; the others become 0."""
+    """The values between { and }. `filled` says which bytes of the variable each becomes; the
+    others become 0.
+    """
 
     items: list[Expr]
     filled: list[tuple[int, Expr]] = field(default_factory=list)
@@ -169,7 +175,8 @@ class Variable:
     Attributes:
         space: "private", "local", "constant" or "global" (only what pointers point to).
         const: whether it can only be read; constant: its value, if that is a number that is known.
-        assigned: whether it is changed after its declaration; addressed: whether a pointer to it is made.
+        assigned: whether it is changed after its declaration; addressed: whether a pointer to it is
+            made.
         outside: whether it is declared outside of all functions.
     """
 
@@ -293,7 +300,8 @@ def plain(node: Node) -> Node:
 def written(node: Node | None, inner: bool = False, within: str | None = None) -> str:
     """An expression much as the reader wrote it.
 
-    `inner` puts an operation in brackets. What came out of another macro than `within` is shown as the macro's name.
+    `inner` puts an operation in brackets. What came out of another macro than `within` is shown as
+    the macro's name.
     """
     if node is None:
         return ""

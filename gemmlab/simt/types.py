@@ -1,4 +1,6 @@
-"""The types of OpenCL C that a kernel may use, and how they convert. (NumPy is only needed for `Scalar.dtype`.)"""
+"""The types of OpenCL C that a kernel may use, and how they convert. (NumPy is only needed for
+`Scalar.dtype`.)
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Scalar:
-    """A type of numbers: its bytes, its kind ("bool", "int", "uint" or "float"), and which of two types wins."""
+    """A type of numbers: its bytes, its kind ("bool", "int", "uint" or "float"), and which of two
+    types wins.
+    """
 
     name: str
     size: int
@@ -71,7 +75,8 @@ class Vector:
 class Pointer:
     """Where values of another type lie.
 
-    `space` is "global", "constant", "local" or "private"; `const` says whether they may only be read.
+    `space` is "global", "constant", "local" or "private"; `const` says whether they may only be
+    read.
     """
 
     to: Type
@@ -139,7 +144,9 @@ class Struct:
 
 @dataclass(frozen=True)
 class Opaque:
-    """A type that can be named, but whose values this simulator does not know: images, samplers, events."""
+    """A type that can be named, but whose values this simulator does not know: images, samplers,
+    events.
+    """
 
     name: str
 
@@ -169,8 +176,12 @@ VOID, EVENT = Void(), Opaque("event_t")
 NUMBERS = (CHAR, UCHAR, SHORT, USHORT, INT, UINT, LONG, ULONG, FLOAT, DOUBLE)
 WIDTHS = (2, 3, 4, 8, 16)
 SCALARS: dict[str, Scalar] = {s.name: s for s in (BOOL, *NUMBERS, HALF)} | {
-    "size_t": ULONG, "uintptr_t": ULONG, "ptrdiff_t": LONG, "intptr_t": LONG, "cl_mem_fence_flags": UINT,
-}  # fmt: skip
+    "size_t": ULONG,
+    "uintptr_t": ULONG,
+    "ptrdiff_t": LONG,
+    "intptr_t": LONG,
+    "cl_mem_fence_flags": UINT,
+}
 #: What the words of a type mean together, in the order of the alphabet.
 WORDS: dict[str, Scalar] = {
     "char": CHAR, "char signed": CHAR, "char unsigned": UCHAR,
@@ -182,8 +193,16 @@ WORDS: dict[str, Scalar] = {
     "float": FLOAT, "double": DOUBLE,
 }  # fmt: skip
 WORDS |= {words.replace("long", "long long"): of for words, of in WORDS.items() if "long" in words}
-OPAQUE = {"event_t", "sampler_t", "image1d_t", "image1d_array_t", "image1d_buffer_t", "image2d_t", "image2d_array_t",
-          "image3d_t"}  # fmt: skip
+OPAQUE = {
+    "event_t",
+    "sampler_t",
+    "image1d_t",
+    "image1d_array_t",
+    "image1d_buffer_t",
+    "image2d_t",
+    "image2d_array_t",
+    "image3d_t",
+}
 _VECTOR = re.compile(r"([a-z]+)(2|3|4|8|16)")
 
 
@@ -244,7 +263,9 @@ def leaf_of(t: Type) -> tuple[Type, tuple[int, ...]]:
 
 
 def layout(t: Type) -> tuple[Scalar, tuple[int, ...]]:
-    """How an array lies in memory: the type of its numbers, and its sizes with that of a vector as the last."""
+    """How an array lies in memory: the type of its numbers, and its sizes with that of a vector as
+    the last.
+    """
     leaf, sizes = leaf_of(t)
     wide = stride(leaf) // scalar_of(leaf).size
     return scalar_of(leaf), sizes if wide == 1 else (*sizes, wide)

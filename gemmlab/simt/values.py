@@ -1,10 +1,11 @@
 """Values of all work-items at once: the vocabulary of the Python text that a kernel becomes.
 
-A number that is the same for all work-items is a plain number (int, bool, np.float32 ...); one that differs is an
-array with an entry per work-item, a *lane*. So sizes and loop counters cost next to nothing, and a loop that all
-work-items go through alike is an ordinary loop. Whole numbers are Python's, or int64 in arrays: large enough that an
-int which overflows is seen; `uint` is cut to its 32 bits, and a `ulong` is held as the int64 of the same bits.
-A vector of n numbers is an array of n rows; one column stands for all lanes.
+A number that is the same for all work-items is a plain number (int, bool, np.float32 ...); one that
+differs is an array with an entry per work-item, a *lane*. So sizes and loop counters cost next to
+nothing, and a loop that all work-items go through alike is an ordinary loop. Whole numbers are
+Python's, or int64 in arrays: large enough that an int which overflows is seen; `uint` is cut to its
+32 bits, and a `ulong` is held as the int64 of the same bits. A vector of n numbers is an array of n
+rows; one column stands for all lanes.
 
 A mask says which lanes take part: None for all, False for none, else an array of bool.
 """
@@ -35,7 +36,9 @@ class Partly:
 
 
 def assign(mask, new, old):
-    """The value of a variable after the lanes of `mask` have been given a new one; `old` is None before the first."""
+    """The value of a variable after the lanes of `mask` have been given a new one; `old` is None
+    before the first.
+    """
     if mask is None:
         return new
     if old is None:
@@ -54,7 +57,9 @@ def assign(mask, new, old):
 
 
 def extremes(x: np.ndarray) -> tuple[int, int]:
-    """The smallest and the largest number; so it takes a fifth of the time that x.min() and x.max() take."""
+    """The smallest and the largest number; so it takes a fifth of the time that x.min() and x.max()
+    take.
+    """
     return x.item(x.argmin()), x.item(x.argmax())
 
 
@@ -64,7 +69,9 @@ def finished(result):
 
 
 def pick(condition, yes, no):
-    """condition ? yes : no, where both sides have been computed, or one is None because no lane wants it."""
+    """condition ? yes : no, where both sides have been computed, or one is None because no lane
+    wants it.
+    """
     if yes is None or no is None:
         return no if yes is None else yes
     if condition.__class__ is array:
@@ -73,7 +80,9 @@ def pick(condition, yes, no):
 
 
 def union(whole, a, b):
-    """The lanes of either mask; `whole` itself if it is all of its lanes, so that masks can be compared by identity."""
+    """The lanes of either mask; `whole` itself if it is all of its lanes, so that masks can be
+    compared by identity.
+    """
     if a is False or b is False:
         return b if a is False else a
     if a is None or b is None:
@@ -98,7 +107,9 @@ def without(mask, gone):
 
 # ---- from one type to another
 def cut(x, of: Scalar):
-    """The lower bits of a whole number as a type reads them; of a ulong as the long with the same bits."""
+    """The lower bits of a whole number as a type reads them; of a ulong as the long with the same
+    bits.
+    """
     if of.kind == "uint" and of.size < 8:
         return x & of.most
     if x.__class__ is array and of.size == 8:
@@ -118,7 +129,9 @@ def floating(x, of: Scalar):
 
 
 def converted(x, of: Scalar, to: Scalar):
-    """A number, or a vector of them, as C converts it; a float is rounded towards zero, what is no number becomes 0."""
+    """A number, or a vector of them, as C converts it; a float is rounded towards zero, what is no
+    number becomes 0.
+    """
     if not to.whole:
         return floating(unsigned(x) if of.name == "ulong" else x, to)
     if x.__class__ is array:
@@ -127,7 +140,9 @@ def converted(x, of: Scalar, to: Scalar):
 
 
 def bits_as(x, of: Scalar, to: Scalar, n: int = 0):
-    """The same bytes as another type of the same size: as_uint(x); n numbers of it, or 0 for one that is no vector."""
+    """The same bytes as another type of the same size: as_uint(x); n numbers of it, or 0 for one
+    that is no vector.
+    """
     bits = np.ascontiguousarray(
         np.atleast_1d(np.asarray(x)).astype(of.dtype).T
     )  # a row for each lane
@@ -147,7 +162,9 @@ def rounded_by(x, of: Scalar, rounding: str):
 
 
 def converted_by(x, of: Scalar, to: Scalar, rounding: str, saturated: bool):
-    """convert_...: saturated to the range of a whole type, or rounded in another direction than is usual."""
+    """convert_...: saturated to the range of a whole type, or rounded in another direction than is
+    usual.
+    """
     if of.name == "ulong":
         x = unsigned(x)
     if to.whole:
@@ -225,7 +242,9 @@ def shuffled(vectors, at, n):
 
 
 def _numbers(old, n, of: Scalar, lanes):
-    """A copy of a vector to be changed, and which of its numbers have a value (None: all of them)."""
+    """A copy of a vector to be changed, and which of its numbers have a value (None: all of
+    them).
+    """
     given = (
         old.given if old.__class__ is Partly else np.zeros((n, 1), bool) if old is None else None
     )
@@ -279,7 +298,9 @@ def mad(a, b, c):
 
 
 def fma(a, b, c):
-    """a*b + c, rounded once: the sum in double is made odd where it is not exact, so that it cannot be half-way."""
+    """a*b + c, rounded once: the sum in double is made odd where it is not exact, so that it cannot
+    be half-way.
+    """
     product = np.multiply(a, b, dtype=np.float64)
     total = np.asarray(product + c)
     back = total - product
@@ -314,10 +335,18 @@ def dot(a, b):
 
 #: What atomic functions store, from the old value and their arguments.
 ATOMICS: dict[str, Callable] = {
-    "add": operator.add, "sub": operator.sub, "inc": operator.add, "dec": operator.sub, "min": min, "max": max,
-    "and": operator.and_, "or": operator.or_, "xor": operator.xor, "xchg": lambda old, x: x,
+    "add": operator.add,
+    "sub": operator.sub,
+    "inc": operator.add,
+    "dec": operator.sub,
+    "min": min,
+    "max": max,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+    "xchg": lambda old, x: x,
     "cmpxchg": lambda old, compare, x: x if old == compare else old,
-}  # fmt: skip
+}
 
 
 def _in_double(function: Callable) -> Callable:
@@ -353,35 +382,77 @@ def _cross(a, b):
 
 #: Functions of floats for all lanes at once, by their names in OpenCL C.
 FUNCTIONS: dict[str, Callable] = {
-    "sqrt": np.sqrt, "exp": _in_double(np.exp), "exp2": _in_double(np.exp2), "log": _in_double(np.log),
-    "log2": _in_double(np.log2), "log10": _in_double(np.log10), "log1p": _in_double(np.log1p),
-    "expm1": _in_double(np.expm1), "exp10": _in_double(lambda x: np.power(10.0, x)), "cbrt": _in_double(np.cbrt),
-    "sin": _in_double(np.sin), "cos": _in_double(np.cos), "tan": _in_double(np.tan), "asin": _in_double(np.arcsin),
-    "acos": _in_double(np.arccos), "atan": _in_double(np.arctan), "sinh": _in_double(np.sinh),
-    "cosh": _in_double(np.cosh), "tanh": _in_double(np.tanh), "asinh": _in_double(np.arcsinh),
-    "acosh": _in_double(np.arccosh), "atanh": _in_double(np.arctanh), "atan2": _in_double(np.arctan2),
+    "sqrt": np.sqrt,
+    "exp": _in_double(np.exp),
+    "exp2": _in_double(np.exp2),
+    "log": _in_double(np.log),
+    "log2": _in_double(np.log2),
+    "log10": _in_double(np.log10),
+    "log1p": _in_double(np.log1p),
+    "expm1": _in_double(np.expm1),
+    "exp10": _in_double(lambda x: np.power(10.0, x)),
+    "cbrt": _in_double(np.cbrt),
+    "sin": _in_double(np.sin),
+    "cos": _in_double(np.cos),
+    "tan": _in_double(np.tan),
+    "asin": _in_double(np.arcsin),
+    "acos": _in_double(np.arccos),
+    "atan": _in_double(np.arctan),
+    "sinh": _in_double(np.sinh),
+    "cosh": _in_double(np.cosh),
+    "tanh": _in_double(np.tanh),
+    "asinh": _in_double(np.arcsinh),
+    "acosh": _in_double(np.arccosh),
+    "atanh": _in_double(np.arctanh),
+    "atan2": _in_double(np.arctan2),
     "sinpi": _in_double(lambda x: np.sin(np.pi * np.fmod(x, 2))),
     "cospi": _in_double(lambda x: np.cos(np.pi * np.fmod(x, 2))),
     "tanpi": _in_double(lambda x: np.tan(np.pi * np.fmod(x, 1))),
-    "asinpi": _in_double(lambda x: np.arcsin(x) / np.pi), "acospi": _in_double(lambda x: np.arccos(x) / np.pi),
-    "atanpi": _in_double(lambda x: np.arctan(x) / np.pi), "atan2pi": _in_double(lambda y, x: np.arctan2(y, x) / np.pi),
-    "pow": _in_double(np.power), "powr": _in_double(np.power), "pown": _in_double(np.power),
-    "rootn": _in_double(lambda x, n: np.copysign(np.power(np.abs(x), 1 / n), np.where(n % 2 == 1, x, 1))),
-    "hypot": _in_double(np.hypot), "fabs": np.abs, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc,
+    "asinpi": _in_double(lambda x: np.arcsin(x) / np.pi),
+    "acospi": _in_double(lambda x: np.arccos(x) / np.pi),
+    "atanpi": _in_double(lambda x: np.arctan(x) / np.pi),
+    "atan2pi": _in_double(lambda y, x: np.arctan2(y, x) / np.pi),
+    "pow": _in_double(np.power),
+    "powr": _in_double(np.power),
+    "pown": _in_double(np.power),
+    "rootn": _in_double(
+        lambda x, n: np.copysign(np.power(np.abs(x), 1 / n), np.where(n % 2 == 1, x, 1))
+    ),
+    "hypot": _in_double(np.hypot),
+    "fabs": np.abs,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
     "rint": np.rint,
-    "round": lambda x: np.copysign(np.trunc(np.abs(x) + np.nextafter(np.asarray(0.5, np.asarray(x).dtype), 0)), x),
-    "fmod": np.fmod, "fmin": np.fmin, "fmax": np.fmax, "copysign": np.copysign, "mad": mad, "fma": fma,
-    "rsqrt": _in_double(lambda x: 1 / np.sqrt(x)), "recip": lambda x: 1 / x, "divide": np.true_divide,
-    "fdim": lambda a, b: np.where(np.isnan(a) | np.isnan(b), np.nan, np.fmax(a - b, 0)), "nextafter": np.nextafter,
-    "maxmag": lambda a, b: _extreme(True, a, b), "minmag": lambda a, b: _extreme(False, a, b),
+    "round": lambda x: np.copysign(
+        np.trunc(np.abs(x) + np.nextafter(np.asarray(0.5, np.asarray(x).dtype), 0)), x
+    ),
+    "fmod": np.fmod,
+    "fmin": np.fmin,
+    "fmax": np.fmax,
+    "copysign": np.copysign,
+    "mad": mad,
+    "fma": fma,
+    "rsqrt": _in_double(lambda x: 1 / np.sqrt(x)),
+    "recip": lambda x: 1 / x,
+    "divide": np.true_divide,
+    "fdim": lambda a, b: np.where(np.isnan(a) | np.isnan(b), np.nan, np.fmax(a - b, 0)),
+    "nextafter": np.nextafter,
+    "maxmag": lambda a, b: _extreme(True, a, b),
+    "minmag": lambda a, b: _extreme(False, a, b),
     "ldexp": lambda x, n: np.ldexp(np.asarray(x, np.float64), n),
     "logb": _in_double(lambda x: np.floor(np.log2(np.abs(x)))),
-    "degrees": _in_double(np.degrees), "radians": _in_double(np.radians),
-    "sign": lambda x: np.where(np.isnan(x), 0, np.sign(x)), "mix": lambda a, b, t: a + (b - a) * t,
-    "step": lambda edge, x: np.where(x < edge, 0.0, 1.0), "smoothstep": _smooth,
-    "length": _length, "distance": lambda a, b: _length(np.asarray(a, np.float64) - b),
-    "normalize": lambda x: x / _length(x) if np.ndim(x) == 2 else np.sign(x), "cross": _cross,
-}  # fmt: skip
+    "degrees": _in_double(np.degrees),
+    "radians": _in_double(np.radians),
+    "sign": lambda x: np.where(np.isnan(x), 0, np.sign(x)),
+    "mix": lambda a, b, t: a + (b - a) * t,
+    "step": lambda edge, x: np.where(x < edge, 0.0, 1.0),
+    "smoothstep": _smooth,
+    "length": _length,
+    "distance": lambda a, b: _length(np.asarray(a, np.float64) - b),
+    "normalize": lambda x: x / _length(x) if np.ndim(x) == 2 else np.sign(x),
+    "cross": _cross,
+}
 
 
 # ---- functions that are computed lane by lane, with Python's numbers
@@ -433,25 +504,44 @@ def _normal(x: float, of: Scalar) -> bool:
 
 #: By name: a function of Python's numbers and of the type of the first.
 EACH: dict[str, Callable] = {
-    "abs": lambda x, of: abs(x), "abs_diff": lambda a, b, of: abs(a - b),
-    "add_sat": lambda a, b, of: _saturated(a + b, of), "sub_sat": lambda a, b, of: _saturated(a - b, of),
-    "hadd": lambda a, b, of: (a + b) >> 1, "rhadd": lambda a, b, of: (a + b + 1) >> 1,
+    "abs": lambda x, of: abs(x),
+    "abs_diff": lambda a, b, of: abs(a - b),
+    "add_sat": lambda a, b, of: _saturated(a + b, of),
+    "sub_sat": lambda a, b, of: _saturated(a - b, of),
+    "hadd": lambda a, b, of: (a + b) >> 1,
+    "rhadd": lambda a, b, of: (a + b + 1) >> 1,
     "clz": lambda x, of: of.bits - (x & (2**of.bits - 1)).bit_length(),
     "popcount": lambda x, of: bin(x & (2**of.bits - 1)).count("1"),
-    "mul_hi": lambda a, b, of: (a * b) >> of.bits, "mad_hi": lambda a, b, c, of: ((a * b) >> of.bits) + c,
-    "mad_sat": lambda a, b, c, of: _saturated(a * b + c, of), "rotate": _rotated, "bitselect": _bitselect,
+    "mul_hi": lambda a, b, of: (a * b) >> of.bits,
+    "mad_hi": lambda a, b, c, of: ((a * b) >> of.bits) + c,
+    "mad_sat": lambda a, b, c, of: _saturated(a * b + c, of),
+    "rotate": _rotated,
+    "bitselect": _bitselect,
     "upsample": lambda a, b, of: (a << of.bits) | b,
-    "isfinite": lambda x, of: math.isfinite(x), "isinf": lambda x, of: math.isinf(x),
-    "isnan": lambda x, of: math.isnan(x), "isnormal": _normal, "signbit": lambda x, of: math.copysign(1, x) < 0,
-    "isequal": _comparison(operator.eq), "isnotequal": _comparison(operator.ne), "isless": _comparison(operator.lt),
-    "isgreater": _comparison(operator.gt), "islessequal": _comparison(operator.le),
-    "isgreaterequal": _comparison(operator.ge), "islessgreater": lambda a, b, of: a < b or a > b,
-    "isordered": lambda a, b, of: a == a and b == b, "isunordered": lambda a, b, of: a != a or b != b,
-    "erf": lambda x, of: math.erf(x), "erfc": lambda x, of: math.erfc(x), "tgamma": lambda x, of: _gamma(x),
-    "lgamma": lambda x, of: _lgamma(x), "nan": lambda x, of: math.nan,
-    "ilogb": lambda x, of: math.frexp(x)[1] - 1 if x and math.isfinite(x) else -(2**31) if x == 0 else 2**31 - 1,
+    "isfinite": lambda x, of: math.isfinite(x),
+    "isinf": lambda x, of: math.isinf(x),
+    "isnan": lambda x, of: math.isnan(x),
+    "isnormal": _normal,
+    "signbit": lambda x, of: math.copysign(1, x) < 0,
+    "isequal": _comparison(operator.eq),
+    "isnotequal": _comparison(operator.ne),
+    "isless": _comparison(operator.lt),
+    "isgreater": _comparison(operator.gt),
+    "islessequal": _comparison(operator.le),
+    "isgreaterequal": _comparison(operator.ge),
+    "islessgreater": lambda a, b, of: a < b or a > b,
+    "isordered": lambda a, b, of: a == a and b == b,
+    "isunordered": lambda a, b, of: a != a or b != b,
+    "erf": lambda x, of: math.erf(x),
+    "erfc": lambda x, of: math.erfc(x),
+    "tgamma": lambda x, of: _gamma(x),
+    "lgamma": lambda x, of: _lgamma(x),
+    "nan": lambda x, of: math.nan,
+    "ilogb": lambda x, of: (
+        math.frexp(x)[1] - 1 if x and math.isfinite(x) else -(2**31) if x == 0 else 2**31 - 1
+    ),
     "remainder": lambda a, b, of: math.remainder(a, b) if b and math.isfinite(a) else math.nan,
-}  # fmt: skip
+}
 _RELATIONS = {name for name in EACH if name.startswith("is") or name == "signbit"}
 
 
@@ -470,9 +560,13 @@ def _remquo(a: float, b: float) -> tuple[float, int]:
 
 #: Functions with two results; the second is stored where a pointer points.
 EACH_TWO: dict[str, Callable] = {
-    "fract": _fract, "modf": math.modf, "sincos": lambda x: (math.sin(x), math.cos(x)), "frexp": math.frexp,
-    "lgamma_r": lambda x: (_lgamma(x), 1 if x > 0 or math.floor(x) % 2 == 0 else -1), "remquo": _remquo,
-}  # fmt: skip
+    "fract": _fract,
+    "modf": math.modf,
+    "sincos": lambda x: (math.sin(x), math.cos(x)),
+    "frexp": math.frexp,
+    "lgamma_r": lambda x: (_lgamma(x), 1 if x > 0 or math.floor(x) % 2 == 0 else -1),
+    "remquo": _remquo,
+}
 
 
 def _lanes(values, types: tuple[Scalar, ...]) -> list:

@@ -1,4 +1,6 @@
-"""What pictures and chapters ask of a run: its steps, the accesses of an array, of a warp, of a work-item; macros."""
+"""What pictures and chapters ask of a run: its steps, the accesses of an array, of a warp, of a
+work-item; macros.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,13 @@ from .watch import Entry
 class Step(NamedTuple):
     """One execution of a line by a work-group, or by one of its warps: what happens at once.
 
-    Multiply-adds of a line that follow one another count as one step, because they touch registers only.
+    Multiply-adds of a line that follow one another count as one step, because they touch registers
+    only.
 
     Attributes:
         line: in the kernel's text; phase: how many barriers the work-items have passed.
-        entries: of `Run.log`, with the lanes of this work-group alone; none in the step in which a kernel had to stop.
+        entries: of `Run.log`, with the lanes of this work-group alone; none in the step in which a
+            kernel had to stop.
     """
 
     line: int
@@ -57,13 +61,19 @@ def steps(run: Run, group: int = 0) -> list[Step]:
 
 
 def _begins(before: list[Entry], e: Entry) -> bool:
-    """Whether a step begins with this entry: another line, another warp, or the same place once more."""
+    """Whether a step begins with this entry: another line, another warp, or the same place once
+    more.
+    """
     again = e.site.kind != "multiply-add" and any(e.site is old.site for old in before)
     return again or e.site.line != before[-1].site.line or e.wave is not before[-1].wave
 
 
-def places(entries: Iterable[Entry], array: str, item: int | None = None, store: bool | None = None) -> list[int]:
-    """The numbers of an array that entries touch, each once, in order; by all work-items or by one of the group."""
+def places(
+    entries: Iterable[Entry], array: str, item: int | None = None, store: bool | None = None
+) -> list[int]:
+    """The numbers of an array that entries touch, each once, in order; by all work-items or by one
+    of the group.
+    """
     found: set[int] = set()
     for e in entries:
         if e.memory is None or e.memory.name != array or store not in (None, e.site.stores):
@@ -76,7 +86,8 @@ def places(entries: Iterable[Entry], array: str, item: int | None = None, store:
 
 
 def macros(run: Run) -> dict[int, dict[str, str]]:
-    """For each line the macros and parameters that it uses, as they are written there, and what they stand for.
+    """For each line the macros and parameters that it uses, as they are written there, and what
+    they stand for.
 
     {60: {"TS": "8", "RTS": "(TS/WPT) = 2"}, 80: {"B_AT(k, n)": "B[(n)*K + (k)]"}}
     """
@@ -117,7 +128,9 @@ def _written(tokens: list[Token]) -> str:
 
 
 def select(run: Run, array: str, store: bool = False, **where: int) -> np.ndarray:
-    """The events of one array, loads or stores, whose fields (group, item, phase ...) are as asked for."""
+    """The events of one array, loads or stores, whose fields (group, item, phase ...) are as asked
+    for.
+    """
     events = run.accesses.get((array, store), np.empty(0, EVENT))
     chosen = np.ones(len(events), bool)
     for name, value in where.items():
@@ -126,7 +139,9 @@ def select(run: Run, array: str, store: bool = False, **where: int) -> np.ndarra
 
 
 def touches(run: Run, array: str, group: int = 0, warp: int = 0, store: bool = False) -> np.ndarray:
-    """The first number that each lane of a warp touches, one row per instruction: shape (instructions, lanes)."""
+    """The first number that each lane of a warp touches, one row per instruction: shape
+    (instructions, lanes).
+    """
     events = select(run, array, store, group=group)
     events = events[events["item"] // WARP == warp]
     lanes = np.unique(events["item"])

@@ -1,4 +1,6 @@
-"""What a kernel does wrong, in words: findings, and the races, which are found in the log when all is over."""
+"""What a kernel does wrong, in words: findings, and the races, which are found in the log when all
+is over.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,9 @@ class Finding:
     """Something that a kernel must not do.
 
     Attributes:
-        kind: "out of bounds", "uninitialised", "race", "divergent barrier", "stopped", "overflow", "misaligned",
-            "two writers", "never written", "redefined" (a parameter) or "division by zero".
+        kind: "out of bounds", "uninitialised", "race", "divergent barrier", "stopped", "overflow",
+            "misaligned", "two writers", "never written", "redefined" (a parameter) or "division by
+            zero".
         message: a sentence or two, with the work-items; line and column are not repeated in it.
         line, column: where in the kernel's text, from 1; 0 where it is about no line.
         items: work-items that do it, the first few.
@@ -57,7 +60,9 @@ class Finding:
         return where + self.message + (f" (in the macro {self.macro})" if self.macro else "")
 
 
-def found_at(site: Site, kind: str, message: str, items: tuple[WorkItem, ...], count: int = 2, **more) -> Finding:
+def found_at(
+    site: Site, kind: str, message: str, items: tuple[WorkItem, ...], count: int = 2, **more
+) -> Finding:
     """A finding at a place in the text; `more` is the array and the element of a race."""
     return Finding(kind, message, site.line, site.column, items, count, site.spot.macro, **more)
 
@@ -74,15 +79,17 @@ class Entry(NamedTuple):
     """One step of the log: a place in the text, executed by all lanes of a mask at once.
 
     Attributes:
-        site: the place; `site.kind` says what happens: "load", "store", "atomic", "multiply-add", "branch", "loop" or
-            "barrier".
+        site: the place; `site.kind` says what happens: "load", "store", "atomic", "multiply-add",
+            "branch", "loop" or "barrier".
         memory: the array, for an access.
-        at: the first number that each lane touches, counted from the begin of the array (of its group's own, if it
-            is local); an int if it is the same for all. Entries of lanes outside the mask mean nothing.
+        at: the first number that each lane touches, counted from the begin of the array (of its
+            group's own, if it is local); an int if it is the same for all. Entries of lanes outside
+            the mask mean nothing.
         mask: which lanes, None for all.
         phase: how many barriers a lane has passed: an int, or an array per lane.
         wave: whose lanes.
-        value: what is stored (an array or a number); for a branch the lanes that go the way of "yes".
+        value: what is stored (an array or a number); for a branch the lanes that go the way of
+            "yes".
         ordered: how many barriers a lane has passed that order this memory, as their flags say.
     """
 
@@ -96,13 +103,17 @@ class Entry(NamedTuple):
     ordered: Lanes = 0
 
     def of(self, x: Lanes) -> np.ndarray:
-        """What the lanes that take part have of x, which is one for all lanes or has an entry for each."""
+        """What the lanes that take part have of x, which is one for all lanes or has an entry for
+        each.
+        """
         every = np.broadcast_to(x, (*np.shape(x)[:-1], self.wave.lanes))
         return every if self.mask is None else every[..., self.mask]
 
 
 class Conflict(NamedTuple):
-    """In line `one.line` the work-item `who` touches an element that `whom` stores in line `other.line`."""
+    """In line `one.line` the work-item `who` touches an element that `whom` stores in line
+    `other.line`.
+    """
 
     one: Site
     who: WorkItem
@@ -115,18 +126,25 @@ class Conflict(NamedTuple):
 
 
 class Touches:
-    """What entries of one memory touch: a row for each grain of it (the smallest number accessed) and work-item.
+    """What entries of one memory touch: a row for each grain of it (the smallest number accessed)
+    and work-item.
 
-    Columns: which `place` (a grain), `item` (the work-item's number in the launch), `entry` (its number among these
-    entries), and whether it is a `store`.
+    Columns: which `place` (a grain), `item` (the work-item's number in the launch), `entry` (its
+    number among these entries), and whether it is a `store`.
     """
 
     def __init__(self, entries: Sequence[Entry], memory: Memory):
         self.entries, self.memory = entries, memory
         self.grain = min(e.site.scalar.size for e in entries)
         places = [self._places(e) for e in entries]
-        items = [np.repeat(e.of(e.wave.number), place.shape[1]) for e, place in zip(entries, places, strict=True)]
-        self.place, self.item = np.concatenate([place.ravel() for place in places]), np.concatenate(items)
+        items = [
+            np.repeat(e.of(e.wave.number), place.shape[1])
+            for e, place in zip(entries, places, strict=True)
+        ]
+        self.place, self.item = (
+            np.concatenate([place.ravel() for place in places]),
+            np.concatenate(items),
+        )
         self.entry = np.repeat(np.arange(len(entries)), [place.size for place in places])
         self.store = np.array([e.site.kind == "store" for e in entries])[self.entry]
         self.atomic = np.array([e.site.kind == "atomic" for e in entries])[self.entry]
@@ -143,16 +161,20 @@ class Touches:
         for number, e in enumerate(self.entries):
             if e.site.kind == "store":
                 values = e.of(np.asarray(e.value, np.float64)).T.reshape(-1, e.site.width)
-                found[self.entry == number] = np.repeat(values, e.site.scalar.size // self.grain, axis=1).ravel()
+                found[self.entry == number] = np.repeat(
+                    values, e.site.scalar.size // self.grain, axis=1
+                ).ravel()
         return found
 
     def conflict(self, actor: np.ndarray, same_value: bool = False) -> Conflict | None:
-        """Two rows of which one stores what the other one, another actor's, touches; None if there are none.
+        """Two rows of which one stores what the other one, another actor's, touches; None if there
+        are none.
 
-        Among all accesses to a place remember the last that stored. If somebody else has touched it, too, that is a
-        conflict; and if two have stored, at least one of them is not the last. So nothing is missed, in any order.
-        Two who store the same value do each other no harm, unless `same_value` is asked for. Who was not the last of
-        them is remembered as well: the last may have read what that one stored.
+        Among all accesses to a place remember the last that stored. If somebody else has touched
+        it, too, that is a conflict; and if two have stored, at least one of them is not the last.
+        So nothing is missed, in any order. Two who store the same value do each other no harm,
+        unless `same_value` is asked for. Who was not the last of them is remembered as well: the
+        last may have read what that one stored.
         """
         storing = np.flatnonzero(self.store)
         last = np.full(self.memory.size_bytes * self.memory.copies // self.grain, -1)
@@ -180,7 +202,8 @@ class Touches:
         rows = np.flatnonzero(changing)
         by_actor = rows[np.argsort(actor[rows], kind="stable")]
         least, most = np.full(size, -1), np.full(size, -1)
-        least[self.place[by_actor[::-1]]] = by_actor[::-1]  # of the work-items that change it, the first and the last
+        # of the work-items that change it, the first and the last
+        least[self.place[by_actor[::-1]]] = by_actor[::-1]
         most[self.place[by_actor]] = by_actor
         first, last = least[self.place], most[self.place]
         other = np.where((first >= 0) & (actor[first] != actor), first, last)
@@ -196,8 +219,16 @@ class Touches:
         who, whom = (one.wave.machine.item(int(self.item[row])) for row in rows)
         at = int(self.place[first]) * self.grain % self.memory.size_bytes
         element = at // self.memory.scalar.size
-        return Conflict(one.site, who, two.site, whom, self.memory.name, element, self.memory.element(at),
-                        phases)  # type: ignore[arg-type]  # fmt: skip
+        return Conflict(
+            one.site,
+            who,
+            two.site,
+            whom,
+            self.memory.name,
+            element,
+            self.memory.element(at),
+            phases,
+        )  # type: ignore[arg-type]
 
     def _phase(self, row: int) -> int:
         e = self.entries[self.entry[row]]
@@ -207,7 +238,9 @@ class Touches:
 
 
 def by_phase(entries: Iterable[Entry]) -> dict[int, list[Entry]]:
-    """Entries by how many barriers have ordered them; one whose work-items differ in that is split."""
+    """Entries by how many barriers have ordered them; one whose work-items differ in that is
+    split.
+    """
     found: dict[int, list[Entry]] = {}
     for e in entries:
         if isinstance(e.ordered, int):
@@ -224,10 +257,11 @@ def stores(entries: Iterable[Entry]) -> bool:
 
 
 def races(log: Iterable[Entry]) -> list[Finding]:
-    """Every pair of places in the text at which one work-item stores what another touches, with nothing to order them.
+    """Every pair of places in the text at which one work-item stores what another touches, with
+    nothing to order them.
 
-    Barriers order the work-items of a group: two accesses of a group race if both passed as many barriers. Work-items
-    of different groups are ordered by nothing at all.
+    Barriers order the work-items of a group: two accesses of a group race if both passed as many
+    barriers. Work-items of different groups are ordered by nothing at all.
     """
     shared: dict[int, list[Entry]] = {}
     for e in log:
@@ -257,26 +291,47 @@ def _unordered(c: Conflict, space: str) -> str:
     """Why nothing orders two accesses of a group: no barrier, or one for another memory."""
     if c.phases[0] == c.phases[1]:
         return "no barrier between"
-    return f"and the barrier between them has no CLK_{space.upper()}_MEM_FENCE: it does not order {space} memory"
+    return (
+        f"and the barrier between them has no CLK_{space.upper()}_MEM_FENCE: it does not order "
+        f"{space} memory"
+    )
 
 
 def _race(c: Conflict, why: str) -> Finding:
     if c.one.kind == "store":
-        text = f"two work-items store to {c.place}: {c.whom} in line {c.other.line}, {c.who} in line {c.one.line}"
+        text = (
+            f"two work-items store to {c.place}: {c.whom} in line {c.other.line}, {c.who} in line "
+            f"{c.one.line}"
+        )
     else:
-        does, how = ("changes", " without an atomic function") if c.other.kind == "atomic" else ("stores", "")
-        text = f"{c.whom} {does} {c.place} in line {c.other.line}, {c.who} reads it{how} in line {c.one.line}"
-    return found_at(c.one, "race", f"{text}, {why}", (c.whom, c.who), array=c.array, element=c.element)
+        does, how = (
+            ("changes", " without an atomic function")
+            if c.other.kind == "atomic"
+            else ("stores", "")
+        )
+        text = (
+            f"{c.whom} {does} {c.place} in line {c.other.line}, {c.who} reads it{how} in line "
+            f"{c.one.line}"
+        )
+    return found_at(
+        c.one, "race", f"{text}, {why}", (c.whom, c.who), array=c.array, element=c.element
+    )
 
 
 def two_writers(log: Iterable[Entry], memory: Memory) -> list[Finding]:
-    """An element of a result that two work-items store, at whatever time and with whatever value."""
+    """An element of a result that two work-items store, at whatever time and with whatever
+    value.
+    """
     entries = [e for e in log if e.memory is memory and e.site.kind == "store"]
     every = Touches(entries, memory) if entries else None
     c = every.conflict(every.item, same_value=True) if every else None
     if c is None:
         return []
-    lines = f"line {c.one.line}" if c.one.line == c.other.line else f"lines {c.one.line} and {c.other.line}"
+    lines = (
+        f"line {c.one.line}"
+        if c.one.line == c.other.line
+        else f"lines {c.one.line} and {c.other.line}"
+    )
     text = f"{c.place} is stored by two work-items in {lines}: {c.who}, and {c.whom}"
     return [found_at(c.one, "two writers", text, (c.who, c.whom))]
 

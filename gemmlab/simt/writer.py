@@ -1,4 +1,6 @@
-"""What translating an expression, a call and a statement have in common: lines of Python, names, places in the text."""
+"""What translating an expression, a call and a statement have in common: lines of Python, names,
+places in the text.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,16 @@ class Site:
 
     Attributes:
         number: it counts the sites of a kernel.
-        kind: "load", "store", "atomic", "branch", "loop", "barrier", "multiply-add", "overflow", "division", "unset".
+        kind: "load", "store", "atomic", "branch", "loop", "barrier", "multiply-add", "overflow",
+            "division", "unset".
         spot: line and column, and the macro that it came through.
         text: the expression as the reader wrote it.
-        scalar, width: for an access the type of the numbers that it moves, and how many a work-item moves at once;
-            for a multiply-add its width.
-        shape: of an array that is named directly: each of its sizes, and how far one more of that index leads.
-        wide: how many numbers a vector has that must begin at a multiple of them, 0 if it may begin anywhere; lead: the
-            first of its numbers that is accessed.
+        scalar, width: for an access the type of the numbers that it moves, and how many a work-item
+            moves at once; for a multiply-add its width.
+        shape: of an array that is named directly: each of its sizes, and how far one more of that
+            index leads.
+        wide: how many numbers a vector has that must begin at a multiple of them, 0 if it may begin
+            anywhere; lead: the first of its numbers that is accessed.
         struct: whether a whole structure is moved, whose parts may have no value.
         fence: of a barrier, which memory it orders: 1 local, 2 global, 3 both.
     """
@@ -63,8 +67,8 @@ class Site:
 class Holder:
     """What holds a variable of the kernel.
 
-    `python` is the Python text for its value; `in_memory`, for a `Memory`: it is an array, or its address is taken.
-    `unset`: it was declared without a value, so reading it is looked at.
+    `python` is the Python text for its value; `in_memory`, for a `Memory`: it is an array, or its
+    address is taken. `unset`: it was declared without a value, so reading it is looked at.
     """
 
     name: str
@@ -131,15 +135,34 @@ class Writer:
         self.depth -= 1
 
     # ---- sites
-    def site(self, kind: str, spot: Spot, text: str = "", of: Type = INT, array: Type | None = None, *,
-             wide: int = 0, lead: int = 0, vector: Type | None = None) -> str:  # fmt: skip
+    def site(
+        self,
+        kind: str,
+        spot: Spot,
+        text: str = "",
+        of: Type = INT,
+        array: Type | None = None,
+        *,
+        wide: int = 0,
+        lead: int = 0,
+        vector: Type | None = None,
+    ) -> str:
         """A new site, and its name in the Python text.
 
-        `array` is the type of an array that is named directly, `vector` that of its elements if one of their numbers is
-        meant.
+        `array` is the type of an array that is named directly, `vector` that of its elements if one
+        of their numbers is meant.
         """
-        found = Site(len(self.sites), kind, spot, text, scalar_of(of), length(of), wide=wide, lead=lead,
-                     struct=isinstance(of, Struct))  # fmt: skip
+        found = Site(
+            len(self.sites),
+            kind,
+            spot,
+            text,
+            scalar_of(of),
+            length(of),
+            wide=wide,
+            lead=lead,
+            struct=isinstance(of, Struct),
+        )
         while isinstance(array, Array):
             found.shape += ((array.n, stride(array.of) // found.scalar.size),)
             array = array.of

@@ -1,4 +1,6 @@
-"""What an explorer compares a rate with. It is measured while nobody waits, and known to all explorers of a process."""
+"""What an explorer compares a rate with. It is measured while nobody waits, and known to all
+explorers of a process.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,11 @@ from ..worker.client import Outcome
 from ..worker.idle import Job
 
 _best: dict[tuple[str, Key], float] = {}  # the best GFLOPS of each kernel, by device and number
-_peaks: dict[str, dict[str, Any] | None] = {}  # the fields of `Peaks`, by device; None where they cannot be measured
+# the fields of `Peaks`, by device; None where they cannot be measured
+_peaks: dict[str, dict[str, Any] | None] = {}
 _originals: dict[tuple, Result] = {}  # of kernels' own texts, by device, kernel and settings
-_allowed: dict[tuple, Allowed | None] = {}  # by chip, kernel and settings; None where the model cannot tell
+# by chip, kernel and settings; None where the model cannot tell
+_allowed: dict[tuple, Allowed | None] = {}
 _all: weakref.WeakSet[Beside] = weakref.WeakSet()  # those that hear of it
 
 
@@ -48,7 +52,9 @@ class Beside:
         _best[self._name, kernel] = max(_best.get((self._name, kernel), 0.0), gflops)
 
     def original(self, kernel: Key, values: Mapping[str, int]) -> Result | None:
-        """The result of a kernel's own text with these parameters and sizes, or None as long as it is not known."""
+        """The result of a kernel's own text with these parameters and sizes, or None as long as it
+        is not known.
+        """
         return _originals.get((self._name, kernel, *values.items()))
 
     def measure_original(self, arguments: dict[str, Any], values: Mapping[str, int]) -> Job:
@@ -64,18 +70,26 @@ class Beside:
         return Job("measure", {**arguments, "source": None}, done)
 
     def allowed(self, kernel: Key, values: Mapping[str, int]) -> Allowed | None:
-        """What the model allows on this device with these parameters and sizes, or None as long as it is not known."""
+        """What the model allows on this device with these parameters and sizes, or None as long as
+        it is not known.
+        """
         return _allowed.get((self._name, kernel, *values.items()))
 
-    def allowed_on(self, found: Landscape, kernel: Key, params: Mapping[str, int]) -> Allowed | None:
+    def allowed_on(
+        self, found: Landscape, kernel: Key, params: Mapping[str, int]
+    ) -> Allowed | None:
         """What it allows on a recorded device, likewise."""
         return _allowed.get((found.title, kernel, *params.items()))
 
-    def work_out(self, arguments: dict[str, Any], values: Mapping[str, int], gflops: float) -> list[Job]:
+    def work_out(
+        self, arguments: dict[str, Any], values: Mapping[str, int], gflops: float
+    ) -> list[Job]:
         """Work out what the model allows on this device, where a rate was measured."""
         options = {"device": self._device.index, "peaks": _peaks.get(self._name)}
         asked = {name: arguments[name] for name in ("kernel", "params", "m", "n", "k")}
-        return self._ceiling((self._name, asked["kernel"], *values.items()), {**asked, **options, "gflops": gflops})
+        return self._ceiling(
+            (self._name, asked["kernel"], *values.items()), {**asked, **options, "gflops": gflops}
+        )
 
     def work_out_on(self, found: Landscape, kernel: Key, params: Mapping[str, int]) -> list[Job]:
         """Work out what it allows on a recorded device, where a rate was recorded."""
@@ -95,14 +109,23 @@ class Beside:
 
     def measure_peaks(self) -> list[Job]:
         """Measure the peaks of the device, if they are not known."""
-        return [Job("peaks", {"device": self._device.index}, self._heard_peaks)] if self._name not in _peaks else []
+        return (
+            [Job("peaks", {"device": self._device.index}, self._heard_peaks)]
+            if self._name not in _peaks
+            else []
+        )
 
     def measure_others(self, sizes: Mapping[str, int], most_seconds: float) -> list[Job]:
         """Measure the other kernels, as far as they are not known, at sizes m, n and k."""
         jobs = []
         for number in catalog:
             if (self._name, number) not in _best:
-                arguments = {"kernel": number, "device": self._device.index, "most_seconds": most_seconds, **sizes}
+                arguments = {
+                    "kernel": number,
+                    "device": self._device.index,
+                    "most_seconds": most_seconds,
+                    **sizes,
+                }
                 jobs.append(Job("measure", arguments, self._heard_other))
         return jobs
 

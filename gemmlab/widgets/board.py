@@ -1,4 +1,6 @@
-"""Open challenges at the end of the series, and a board of the reader's own tries in a file of the reader's own."""
+"""Open challenges at the end of the series, and a board of the reader's own tries in a file of the
+reader's own.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,13 @@ from ..worker.client import trial
 from .shell import escape
 
 #: From which share of the goal's rate on a try is called what.
-SCALE = ((1.0, "passed"), (0.8, "in sight"), (0.5, "half way"), (0.1, "a start"), (0.0, "not yet a start"))
+SCALE = (
+    (1.0, "passed"),
+    (0.8, "in sight"),
+    (0.5, "half way"),
+    (0.1, "a start"),
+    (0.0, "not yet a start"),
+)
 ROUNDS = 3  # in which goal and try take turns; the best of each counts
 
 
@@ -55,7 +63,10 @@ class Try:
 
     def __str__(self) -> str:
         words = next(words for least, words in SCALE if self.share >= least)
-        return f"{self.share:.2f} of the goal ({words}), {self.lines} lines, {self.when}, {self.device}"
+        return (
+            f"{self.share:.2f} of the goal ({words}), {self.lines} lines, {self.when}, "
+            f"{self.device}"
+        )
 
 
 def fitting(device: Device | int | str | None = None) -> Challenge:
@@ -68,12 +79,14 @@ def attempt(challenge: Challenge, kernel: Key, params: Mapping[str, int] | None,
 
     Args:
         challenge: what is to be passed.
-        kernel: the kernel of the catalog whose launch the text has: its parameters, work-groups and tiles.
+        kernel: the kernel of the catalog whose launch the text has: its parameters, work-groups and
+            tiles.
         params: where they are not that kernel's defaults.
         text: OpenCL C.
 
     Raises:
-        ValueError: if the text has too many lines, if it cannot be compiled, or if its product is wrong.
+        ValueError: if the text has too many lines, if it cannot be compiled, or if its product is
+            wrong.
     """
     lines, size = sources.code_lines(text), challenge.size
     if challenge.lines is not None and lines > challenge.lines:
@@ -85,7 +98,9 @@ def attempt(challenge: Challenge, kernel: Key, params: Mapping[str, int] | None,
             raise ValueError(outcome.verdict)
         device = str(outcome.result.device["device"])
         own.append(outcome.result.gflops)
-        goal.append(rate_of(np.matmul, size) if challenge.kernel is None else _rate(challenge.kernel, size))
+        goal.append(
+            rate_of(np.matmul, size) if challenge.kernel is None else _rate(challenge.kernel, size)
+        )
     return Try(challenge.name, max(own) / max(goal), lines, device)
 
 
@@ -96,7 +111,9 @@ def _rate(kernel: Key, size: int) -> float:
 
 
 def rate_of(multiply: Callable, size: int) -> float:
-    """GFLOPS of whole calls `multiply(a, b)` with float32 NumPy arrays, size x size: the best of some."""
+    """GFLOPS of whole calls `multiply(a, b)` with float32 NumPy arrays, size x size: the best of
+    some.
+    """
     a, b = np.random.default_rng(0).standard_normal((2, size, size)).astype(np.float32)
     seconds = []
     for _ in range(1 + ROUNDS):
@@ -110,7 +127,8 @@ class Board:
     """The reader's own tries, best first; a notebook shows it as a list.
 
     Args:
-        path: the file; by default ``tries.json`` in the user's own folder (see `sources.own_folder`).
+        path: the file; by default ``tries.json`` in the user's own folder (see
+            `sources.own_folder`).
     """
 
     def __init__(self, path: str | Path | None = None):
@@ -128,7 +146,9 @@ class Board:
         try:
             found = [Try(**entry) for entry in json.loads(self.path.read_text(encoding="utf-8"))]
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{self.path} is no board ({error}); `Board().clear()` removes it") from error
+            raise ValueError(
+                f"{self.path} is no board ({error}); `Board().clear()` removes it"
+            ) from error
         return sorted(found, key=lambda one: -one.share)
 
     def add(self, one: Try) -> None:
@@ -148,4 +168,7 @@ class Board:
         return "\n".join(lines or ["No tries yet."])
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
-        return {"text/plain": str(self), "text/html": f"<pre style='font-family:monospace'>{escape(str(self))}</pre>"}
+        return {
+            "text/plain": str(self),
+            "text/html": f"<pre style='font-family:monospace'>{escape(str(self))}</pre>",
+        }

@@ -1,4 +1,6 @@
-"""Sliders for a kernel's parameters and sizes, with an immediate answer: is it still right, and how fast is it?"""
+"""Sliders for a kernel's parameters and sizes, with an immediate answer: is it still right, and how
+fast is it?
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,12 @@ from .shell import WORDS_FIRST, Newest, Shell, escape, free, on_any_thread
 
 #: A job (check and timing) that is predicted to take longer than this many seconds is refused.
 MOST_SECONDS = 2.0
-#: Seconds after the last move of a slider in which another may follow, before the settings are measured.
+#: Seconds after the last move of a slider in which another may follow, before the settings are
+#: measured.
 SETTLE = 0.06
-#: Settings next to the present ones that are compiled while nobody waits; so many of them before the peak of the device
-#: is measured, which is needed once: those that the slider moved last leads to, and another one.
+#: Settings next to the present ones that are compiled while nobody waits; so many of them before
+#: the peak of the device is measured, which is needed once: those that the slider moved last leads
+#: to, and another one.
 AHEAD, FIRST = 12, 4
 #: Tries that are kept of each explorer.
 KEPT = 200
@@ -50,7 +54,8 @@ STEPS = {
 AT_REST = '<div style="opacity:.75">Nothing runs now.</div>'
 
 _numbers = itertools.count(1)
-_memories: dict[tuple, list[Try]] = {}  # the tries with texts of the reader's own, by device, kernel and cell
+# the tries with texts of the reader's own, by device, kernel and cell
+_memories: dict[tuple, list[Try]] = {}
 
 
 class Explorer(Shell):
@@ -62,16 +67,35 @@ class Explorer(Shell):
         params: initial parameters; by default those that suit the device.
         device: a Device, an index or part of a name; the preferred device by default.
         source: OpenCL C text to use instead of the kernel's own, with the same parameters.
-        hole: whether the text has a hole to fill; what the kernel has there is not shown before the text is right.
+        hole: whether the text has a hole to fill; what the kernel has there is not shown before the
+            text is right.
     """
 
-    def __init__(self, kernel: Key = 1, m=None, n=None, k=None, *, params=None, device=None, source=None, hole=False):
-        self.spec, self.device, self.source, self._hole = find(kernel), find_device(device), source, hole
+    def __init__(
+        self,
+        kernel: Key = 1,
+        m=None,
+        n=None,
+        k=None,
+        *,
+        params=None,
+        device=None,
+        source=None,
+        hole=False,
+    ):
+        self.spec, self.device, self.source, self._hole = (
+            find(kernel),
+            find_device(device),
+            source,
+            hole,
+        )
         client.worker().warm()
         _leave_cells_alone()
         self.name = f"explorer of kernel {self.spec.number} ({self.spec.name})"
         if source is not None and not isinstance(source, str):
-            raise TypeError(f"source must be OpenCL C text, not {type(source).__name__}: {source!r}")
+            raise TypeError(
+                f"source must be OpenCL C text, not {type(source).__name__}: {source!r}"
+            )
         m = (256 if self.device.kind == "CPU" else 1024) if m is None else m
         given = {"m": m, "n": m if n is None else n, "k": m if k is None else k}
         sizes = {name.upper(): positive(name, size) for name, size in given.items()}
@@ -90,7 +114,9 @@ class Explorer(Shell):
         self._shown: tuple[client.Outcome, list[str]] | None = None
         self._arrived = threading.Event()
         self._recorded = Recorded(
-            self.spec, source, lambda found, params: self._beside.allowed_on(found, self.spec.number, params)
+            self.spec,
+            source,
+            lambda found, params: self._beside.allowed_on(found, self.spec.number, params),
         )
         self._recorded.on_choose(lambda params: self.set({**self.values, **params}))
         self._chart, self._changes = w.HTML(), w.HTML()
@@ -100,7 +126,12 @@ class Explorer(Shell):
             [controls[name].box for name in chosen],
             [controls[name].box for name in sizes],
             buttons=[*self.settings.boxes, self._reset, self._to_best],
-            above=[w.HBox([self._stop, self._status], layout=w.Layout(align_items="center", max_width="860px"))],
+            above=[
+                w.HBox(
+                    [self._stop, self._status],
+                    layout=w.Layout(align_items="center", max_width="860px"),
+                )
+            ],
             pictures=[self._chart, *[self._changes] * (source is not None)],
             below=[self._again, self._recorded],
             height=390,
@@ -108,19 +139,23 @@ class Explorer(Shell):
         self.bridge.held = False
         self.bridge.observe(lambda change: self._wait(), "held")
         self._draw = Newest(self._show_chart)
-        self._drawn: tuple[list[Try], dict[Key, float], float | None] | None = None  # what the chart shows
+        # what the chart shows
+        self._drawn: tuple[list[Try], dict[Key, float], float | None] | None = None
 
     def _make_buttons(self) -> None:
         self._reset = w.Button(description="Reset", tooltip="Return to the initial settings")
         self._to_best = w.Button(
             description="Best so far", tooltip="The fastest settings tried here with a right result"
         )
-        self._stop = w.Button(description="Stop", tooltip="Stop what runs for this explorer", disabled=True)
+        self._stop = w.Button(
+            description="Stop", tooltip="Stop what runs for this explorer", disabled=True
+        )
         self._again = w.Dropdown(description="tries", options=[("choose one to return to", -1)])
         self._again.layout = w.Layout(width="auto", max_width="860px")
         for button in (self._reset, self._to_best, self._stop):
             button.layout = w.Layout(width="auto", flex="none")
-        self._status = w.HTML("", layout=w.Layout(flex="1"))  # beside the button that stops what it tells of
+        # beside the button that stops what it tells of
+        self._status = w.HTML("", layout=w.Layout(flex="1"))
         self._status.add_class("gemmlab-status")
         self._reset.on_click(lambda button: self.reset())
         self._to_best.on_click(lambda button: self._to_fastest())
@@ -201,14 +236,20 @@ class Explorer(Shell):
         }
 
     def _submit(self) -> None:
-        self._asked = asked = {**self._arguments(self.settings.commit()), "most_seconds": MOST_SECONDS}
+        self._asked = asked = {
+            **self._arguments(self.settings.commit()),
+            "most_seconds": MOST_SECONDS,
+        }
         notes = self.settings.notes
         self._recorded.show(self.values)
         self.answer.add_class("gemmlab-stale")
         self._offer_stop(True)
         self._say("start")
         client.worker().submit(
-            self._client, asked, lambda outcome: self._done(outcome, notes), lambda step: self._entered(step, asked)
+            self._client,
+            asked,
+            lambda outcome: self._done(outcome, notes),
+            lambda step: self._entered(step, asked),
         )
 
     def _offer_stop(self, offered: bool) -> None:
@@ -221,15 +262,21 @@ class Explorer(Shell):
                 self._say(step)
 
     def _say(self, step: str) -> None:
-        """Say in the status what is known of the settings without running them, and what is being done."""
+        """Say in the status what is known of the settings without running them, and what is being
+        done.
+        """
         values = self.values
         known = panel.free_facts(self.spec, self.settings.params(values), self.device.limits)
         words = escape(panel.settings(values))
         if step:
             limit = client.worker().limit(step, self._asked)
-            clock = f'data-job="{id(self._asked)}" data-step="{step}" data-limit="{limit:g}" aria-hidden="true"'
+            clock = (
+                f'data-job="{id(self._asked)}" data-step="{step}" data-limit="{limit:g}" '
+                'aria-hidden="true"'
+            )
             words += (
-                f': <span class="gemmlab-spinner"></span>{STEPS[step]} … <span class="gemmlab-clock" {clock}></span>'
+                f': <span class="gemmlab-spinner"></span>{STEPS[step]} … <span '
+                f'class="gemmlab-clock" {clock}></span>'
             )
         self._status.value = f"<div>{words}</div><div>{escape(known)}</div>"
 
@@ -251,12 +298,18 @@ class Explorer(Shell):
             self._plan()
 
     def _redraw(self) -> None:
-        """Show the newest outcome again, with what has arrived to compare it with; draw the chart if it is another."""
+        """Show the newest outcome again, with what has arrived to compare it with; draw the chart
+        if it is another.
+        """
         with self._lock:
             if self._shown:
                 self._show(*self._shown)
                 original = self._original()
-                chart = list(self._history), self._beside.best(), original.gflops if original else None
+                chart = (
+                    list(self._history),
+                    self._beside.best(),
+                    original.gflops if original else None,
+                )
                 if chart != self._drawn:
                     self._drawn = chart
                     self._draw(chart)
@@ -266,11 +319,21 @@ class Explorer(Shell):
         values, result = _values(outcome), outcome.result
         yardsticks = panel.Yardsticks(self._begin, self._original(), self._beside.peak)
         try:
-            content = panel.outcome(outcome, self.spec, self.device.limits, values, notes, yardsticks)
+            content = panel.outcome(
+                outcome, self.spec, self.device.limits, values, notes, yardsticks
+            )
         except Exception as error:
             content = _in_words(error)
         key = " ".join(f"{name}={value}" for name, value in values.items())
-        state = "ok" if outcome.ok else "luck" if outcome.by_luck else "wrong" if result else outcome.kind or "error"
+        state = (
+            "ok"
+            if outcome.ok
+            else "luck"
+            if outcome.by_luck
+            else "wrong"
+            if result
+            else outcome.kind or "error"
+        )
         data = f'data-key="{key}" data-state="{state}" data-count="{self._count}"'
         self.panel.value = f'<div {data} style="line-height:1.5">{content}</div>'
         if self.source is not None and (outcome.ok or not self._hole):
@@ -281,11 +344,15 @@ class Explorer(Shell):
             if not self.settings.touched:
                 self.answer.remove_class("gemmlab-stale")
                 self._status.value = AT_REST
-                self._recorded.show(values, self._here(values, result.gflops) if outcome.ok else None)
+                self._recorded.show(
+                    values, self._here(values, result.gflops) if outcome.ok else None
+                )
         self._arrived.set()
 
     def _show_chart(self, chart: tuple[list[Try], dict[Key, float], float | None]) -> None:
-        """Draw the tries; this takes longer than all that is said, so it runs on a thread of its own."""
+        """Draw the tries; this takes longer than all that is said, so it runs on a thread of its
+        own.
+        """
         time.sleep(WORDS_FIRST)
         history, best, original = chart
         try:
@@ -297,19 +364,29 @@ class Explorer(Shell):
     def _list_tries(self) -> None:
         """Offer the tries to return to, the latest first."""
         places = range(len(self._history))[: -plot.SHOWN - 1 : -1]
-        tries = ("choose one to return to", -1), *((f"{place + 1}: {self._history[place]}", place) for place in places)
+        tries = (
+            ("choose one to return to", -1),
+            *((f"{place + 1}: {self._history[place]}", place) for place in places),
+        )
         if tries != tuple(self._again.options):
             self._again.options = tries  # this chooses the first
 
     def _original(self) -> Result | None:
-        """The result of the kernel's own text where a text of the reader's own was measured last."""
+        """The result of the kernel's own text where a text of the reader's own was measured
+        last.
+        """
         if self.source is None or self._shown is None:
             return None
         return self._beside.original(self.spec.number, _values(self._shown[0]))
 
     def _here(self, values: dict[str, int], gflops: float) -> Measured:
         """The rate on the reader's device, with what is known to compare it with."""
-        return Measured(gflops, self._beside.peak, self.device.name, self._beside.allowed(self.spec.number, values))
+        return Measured(
+            gflops,
+            self._beside.peak,
+            self.device.name,
+            self._beside.allowed(self.spec.number, values),
+        )
 
     def ready(self) -> None:
         """Run the initial settings."""
@@ -321,17 +398,24 @@ class Explorer(Shell):
                 client.worker().stop(self._client)
                 self._arrived.wait(5)
         if self._first and self._first.result:
-            # sizes whose square product this device finishes in time at this rate: 6 runs of 2 size^3 operations
-            self.settings.offer_sizes((MOST_SECONDS * self._first.result.gflops * 1e9 / 12) ** (1 / 3))
+            # sizes whose square product this device finishes in time at this rate: 6 runs of 2
+            # size^3 operations
+            self.settings.offer_sizes(
+                (MOST_SECONDS * self._first.result.gflops * 1e9 / 12) ** (1 / 3)
+            )
 
     def _cell(self) -> tuple:
-        """What the tries of a text of the reader's own are remembered by: its cell, so that an edit keeps them."""
+        """What the tries of a text of the reader's own are remembered by: its cell, so that an edit
+        keeps them.
+        """
         shell = get_ipython()
         parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
         return (str(self.device), self.spec.number, parent.get("metadata", {}).get("cellId", ""))
 
     def _plan(self) -> None:
-        """What to do while nobody waits: the original of an edited text, ceilings, next moves, the peak, the chart."""
+        """What to do while nobody waits: the original of an edited text, ceilings, next moves, the
+        peak, the chart.
+        """
         jobs, here, near = list[Job](), list[Job](), list[Job]()
         base, kernel = self.settings.base, self.spec.number
         if self.source is not None and self._beside.original(kernel, base) is None:
@@ -356,7 +440,9 @@ class Explorer(Shell):
         first = self._first.result if self._first else None
         history = [Try(self._start, first.gflops, self._first.ok)] if first and self._first else []
         picture = plot.tries(history, self._beside.best(), self.spec.number)
-        settings = " ".join(f"{name}={value}" for name, value in self._start.items() if name not in "MNK")
+        settings = " ".join(
+            f"{name}={value}" for name, value in self._start.items() if name not in "MNK"
+        )
         sizes = " x ".join(str(self._start[name]) for name in "MNK")
         where = f"kernel {self.spec.number} on {self.device.name[:30]}, {sizes}, {settings}"
         where = textwrap.shorten(where, 108, placeholder=" …")  # more could not be read
@@ -366,7 +452,10 @@ class Explorer(Shell):
 
 def _values(outcome: client.Outcome) -> dict[str, int]:
     """The parameters and sizes that an outcome is about."""
-    return {**outcome.arguments["params"], **{size: outcome.arguments[size.lower()] for size in "MNK"}}
+    return {
+        **outcome.arguments["params"],
+        **{size: outcome.arguments[size.lower()] for size in "MNK"},
+    }
 
 
 def _in_words(error: Exception) -> str:
@@ -375,7 +464,9 @@ def _in_words(error: Exception) -> str:
 
 
 def _leave_cells_alone() -> None:
-    """What is done while nobody waits is not done while a cell runs: the cell may measure something itself."""
+    """What is done while nobody waits is not done while a cell runs: the cell may measure something
+    itself.
+    """
     shell, idle = get_ipython(), client.worker().idle
     if shell is None or getattr(shell, "_gemmlab_idle", None) is idle:
         return

@@ -1,4 +1,6 @@
-"""Parts of a chapter: questions before a run, how a kernel differs from another, verdicts. None blocks or raises."""
+"""Parts of a chapter: questions before a run, how a kernel differs from another, verdicts. None
+blocks or raises.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ from .shell import escape
 
 
 class Prediction:
-    """A multiple-choice question that is answered before a run and resolved after it, and noted in `Progress`.
+    """A multiple-choice question that is answered before a run and resolved after it, and noted in
+    `Progress`.
 
     Args:
         question: such as "What will happen?"
@@ -30,30 +33,41 @@ class Prediction:
         if isinstance(choices, str) or not choices:
             raise ValueError(f"choices must be a list of answers, not {choices!r}")
         self.question, self.choices = question, list(choices)
-        self._buttons = w.RadioButtons(options=self.choices, value=None, layout=w.Layout(width="auto"))
+        self._buttons = w.RadioButtons(
+            options=self.choices, value=None, layout=w.Layout(width="auto")
+        )
 
     @property
     def answer(self) -> str | None:
         """The answer that was chosen, or None."""
         return self._buttons.value
 
-    def reveal(self, right: str, because: str = "", tempting: Mapping[str, str] | None = None) -> None:
+    def reveal(
+        self, right: str, because: str = "", tempting: Mapping[str, str] | None = None
+    ) -> None:
         """Show the prediction beside the right answer.
 
         Args:
             right: the right answer.
             because: the reason for it.
-            tempting: for wrong answers, a sentence on what speaks for them and where the thought goes wrong.
+            tempting: for wrong answers, a sentence on what speaks for them and where the thought
+                goes wrong.
         """
         if self.answer is None:
             head = "You made no prediction."
         elif self.answer == right:
             head = f"You predicted: {right}. That is right."
         else:
-            head = f"You predicted: {self.answer}. That is wrong. {(tempting or {}).get(self.answer, '')}".strip()
+            head = (
+                f"You predicted: {self.answer}. That is wrong. "
+                f"{(tempting or {}).get(self.answer, '')}"
+            ).strip()
         if self.answer is not None:
             Progress().note(self.question, self.answer == right)
-        _say(f"{head} The answer is: {right}. {because}".strip(), None if self.answer is None else self.answer == right)
+        _say(
+            f"{head} The answer is: {right}. {because}".strip(),
+            None if self.answer is None else self.answer == right,
+        )
 
     def _ipython_display_(self) -> None:
         plain = "\n".join([f"{self.question}", *(f"  ( ) {choice}" for choice in self.choices)])
@@ -65,7 +79,8 @@ class Prediction:
 class Difference:
     """How a kernel's file differs from the file it starts from, without their headers and rules.
 
-    Removed lines are marked with -, added ones with +. Of each parameter only the line with its default is compared.
+    Removed lines are marked with -, added ones with +. Of each parameter only the line with its
+    default is compared.
 
     Args:
         kernel: its number.
@@ -75,7 +90,10 @@ class Difference:
     def __init__(self, kernel: Key, before: Key | None = None):
         self.new = find(kernel)
         if before is None and not self.new.before:
-            raise ValueError(f"kernel {self.new.number} starts from no other; name one to compare with as before=")
+            raise ValueError(
+                f"kernel {self.new.number} starts from no other; name one to compare with as "
+                "before="
+            )
         self.old = find(self.new.before if before is None else before)
         old, new = (sources.without_rules(sources.read(spec.file)) for spec in (self.old, self.new))
         self.text = sources.diff(old, new)
@@ -88,7 +106,9 @@ class Difference:
         parts = []
         for sign, lines in itertools.groupby(self.text.splitlines(), lambda line: line[:1]):
             text = "\n".join(escape("..." if sign == "@" else line) for line in lines)
-            style = f"display:block;background:{colours[sign]}" if sign in colours else "display:block"
+            style = (
+                f"display:block;background:{colours[sign]}" if sign in colours else "display:block"
+            )
             parts.append(f'<span style="{style}">{text}</span>')
         title = f"{self.old.file} → {self.new.file}"
         style = "white-space:pre;font:12px/1.25 monospace;overflow-x:auto;max-width:860px;margin:0"
@@ -97,11 +117,12 @@ class Difference:
 
 
 def goal(kernel: Key | None = None) -> Picture:
-    """The whole ladder as recorded on an H200, in per cent of its peak, with the vendor's library as a line.
+    """The whole ladder as recorded on an H200, in per cent of its peak, with the vendor's library
+    as a line.
 
     Args:
-        kernel: the one that stands out; by default none. Kernels on tensor cores, for which that peak is none, are
-            shown for one of them only.
+        kernel: the one that stands out; by default none. Kernels on tensor cores, for which that
+            peak is none, are shown for one of them only.
     """
     library = {name: rate for name, rate in records.yardsticks("H200").items() if "cuBLAS" in name}
     rates = explained.rates("H200")
@@ -123,7 +144,9 @@ def _tensor_core_rates() -> dict[Key, float]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether an exercise is solved, and in words why; a notebook shows it as the value of its cell."""
+    """Whether an exercise is solved, and in words why; a notebook shows it as the value of its
+    cell.
+    """
 
     ok: bool
     words: str
@@ -139,7 +162,9 @@ class Verdict:
 
 
 def verdict(ok: bool, right: str, wrong: str) -> Verdict:
-    """Whether an exercise is solved, with the text `right` or `wrong`; true or false, and shown by its cell."""
+    """Whether an exercise is solved, with the text `right` or `wrong`; true or false, and shown by
+    its cell.
+    """
     return Verdict(bool(ok), right if ok else wrong)
 
 
@@ -150,4 +175,7 @@ def _say(text: str, ok: bool | None) -> None:
 def _bar(text: str, ok: bool | None) -> str:
     """The text beside a bar, whose colour says right, wrong, or neither."""
     colour = {True: "#3fa26a", False: "#d9534f", None: "#808080"}[ok]
-    return f'<div style="border-left:4px solid {colour};padding:2px 10px;max-width:860px">{escape(text)}</div>'
+    return (
+        f'<div style="border-left:4px solid {colour};padding:2px '
+        f'10px;max-width:860px">{escape(text)}</div>'
+    )

@@ -1,4 +1,6 @@
-"""`%%gemm`: a cell of OpenCL C that is compiled, checked and timed in a separate process whenever it is run."""
+"""`%%gemm`: a cell of OpenCL C that is compiled, checked and timed in a separate process whenever
+it is run.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from .stepper import Stepper
 
 @magics_class
 class GemmMagics(Magics):
-    """`%gemm 3` writes kernel 3 into a new cell; `%%gemm 3 TS=32 WPT=8` runs the cell as kernel 3."""
+    """`%gemm 3` writes kernel 3 into a new cell; `%%gemm 3 TS=32 WPT=8` runs the cell as kernel
+    3.
+    """
 
     @line_cell_magic
     def gemm(self, line: str, cell: str | None = None):
@@ -44,23 +48,28 @@ class GemmMagics(Magics):
             if "part" in words:
                 text = sources.read(find(number).file)
                 source = text.replace(sources.part(text, words["part"]), cell.rstrip("\n"))
-            shell.user_ns["gemm_source"] = source.split("\n", 1)[1]  # without the line that is no line of the cell
+            # without the line that is no line of the cell
+            shell.user_ns["gemm_source"] = source.split("\n", 1)[1]
             options = {"device": words.get("device"), "source": source, "hole": "part" in words}
             explorer = Explorer(number, **sizes, params=settings or None, **options)
             explorer.box.children += (_fold(explorer),)
             return explorer
         except (ValueError, TypeError, RuntimeError) as error:
-            print(f"%gemm: {error}")  # a typing error in the first line deserves a sentence and not a traceback
+            # a typing error in the first line deserves a sentence and not a traceback
+            print(f"%gemm: {error}")
             return None
 
 
 def _fold(explorer: Explorer) -> w.VBox:
     """A button below an explorer, and behind it what the text in its cell does, line by line.
 
-    It is simulated when the button is pressed, with the explorer's settings, so that it delays nothing.
+    It is simulated when the button is pressed, with the explorer's settings, so that it delays
+    nothing.
     """
     button = w.ToggleButton(
-        False, description="Step through this kernel", layout=w.Layout(width="auto", align_self="flex-start")
+        False,
+        description="Step through this kernel",
+        layout=w.Layout(width="auto", align_self="flex-start"),
     )
     inside = w.VBox()
 
@@ -75,8 +84,12 @@ def _fold(explorer: Explorer) -> w.VBox:
             inside.children = (w.HTML(f"<pre>{escape(str(error))}</pre>"),)
             return
         settings = " ".join(f"{name}={value}" for name, value in run.params.items())
-        verdict = run.verdict.partition(":")[0] if run.findings else run.verdict  # findings are told below the text
-        head = f"Simulated with {settings} on {run.m} x {run.n} x {run.k}. {verdict[0].upper()}{verdict[1:]}"
+        # findings are told below the text
+        verdict = run.verdict.partition(":")[0] if run.findings else run.verdict
+        head = (
+            f"Simulated with {settings} on {run.m} x {run.n} x {run.k}. "
+            f"{verdict[0].upper()}{verdict[1:]}"
+        )
         inside.children = (w.HTML(f"<p>{escape(head)}</p>"), stepper.box)
         for control in widgets_in(stepper.box):
             free(control)
@@ -91,7 +104,9 @@ def _fold(explorer: Explorer) -> w.VBox:
 
 
 def _parse(line: str) -> tuple[Key, dict[str, int], dict[str, str]]:
-    """The kernel, numbers by the name of what they set, and the words that part and device are set to."""
+    """The kernel, numbers by the name of what they set, and the words that part and device are set
+    to.
+    """
     words = shlex.split(line)
     if not words or "=" in words[0]:
         raise ValueError("begin with the number of a kernel, as in `%%gemm 3 TS=32 WPT=8`")

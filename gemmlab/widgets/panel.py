@@ -1,4 +1,6 @@
-"""What an explorer's panel says, as HTML: the settings it is about, the verdict, one large number, and the details."""
+"""What an explorer's panel says, as HTML: the settings it is about, the verdict, one large number,
+and the details.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +43,15 @@ def settings(values: Mapping[str, int]) -> str:
 
 
 def free_facts(spec: KernelSpec, params: Mapping[str, int], limits: Limits) -> str:
-    """What is known of settings without running anything: the problems, or work-group and local memory."""
+    """What is known of settings without running anything: the problems, or work-group and local
+    memory.
+    """
     problems = spec.problems(params, limits)
-    return "; ".join(problems) if problems else ", ".join(f"{k} {v}" for k, v in _sizes(spec, params, limits).items())
+    return (
+        "; ".join(problems)
+        if problems
+        else ", ".join(f"{k} {v}" for k, v in _sizes(spec, params, limits).items())
+    )
 
 
 def outcome(
@@ -68,29 +76,39 @@ def outcome(
     moved = "".join(f'<div class="gemmlab-said">{escape(note)}</div>' for note in notes)
     result = outcome.result
     if result is None:
-        words = {"hang": "Stopped", "stopped": "Stopped", "crash": "Crashed"}.get(outcome.kind, "Not run")
+        words = {"hang": "Stopped", "stopped": "Stopped", "crash": "Crashed"}.get(
+            outcome.kind, "Not run"
+        )
         problem = f'<div class="gemmlab-problem gemmlab-said">{escape(outcome.verdict)}</div>'
-        said = "" if outcome.kind == "ParameterError" else moved  # the notes would say the same once more
+        # the notes would say the same once more
+        said = "" if outcome.kind == "ParameterError" else moved
         return f"{title}{_head(words, RED)}{problem}{said}"
     colour = GREEN if outcome.ok else ORANGE if outcome.by_luck else RED
     head = _head(outcome.verdict[:1].upper() + outcome.verdict[1:], colour)
     facts = "".join(
-        f"<div><span>{name}</span> {escape(text)}</div>" for name, text in _facts(result, spec, limits).items()
+        f"<div><span>{name}</span> {escape(text)}</div>"
+        for name, text in _facts(result, spec, limits).items()
     )
     grid = f'<div class="gemmlab-facts">{facts}</div>'
     return f"{title}{head}{_rate(outcome, beside)}{moved}{grid}{_passes(result)}"
 
 
-def chart(history: Sequence[Try], best: Mapping[Key, float], kernel: Key, original: float | None) -> str:
+def chart(
+    history: Sequence[Try], best: Mapping[Key, float], kernel: Key, original: float | None
+) -> str:
     """The chart of tries (see `plot.tries`); each says its settings when the pointer is on it."""
     svg = plot.tries(history, best, kernel, original).svg()
     for place, attempt in enumerate(history):
-        svg = svg.replace(f'<g id="try-{place}">', f'<g id="try-{place}"><title>{escape(str(attempt))}</title>')
+        svg = svg.replace(
+            f'<g id="try-{place}">', f'<g id="try-{place}"><title>{escape(str(attempt))}</title>'
+        )
     return f'<div class="gemmlab-wide">{svg}</div>'
 
 
 def changes(spec: KernelSpec, source: str) -> str:
-    """How a learner's text differs from the kernel's: removed lines are marked with -, added ones with +."""
+    """How a learner's text differs from the kernel's: removed lines are marked with -, added ones
+    with +.
+    """
     lines = sources.diff(sources.read(spec.file), source, context=0).splitlines()
     shown = [line for line in lines if line[:1] in "+-"][:30]
     colours = {"+": GREEN, "-": ORANGE}
@@ -101,22 +119,37 @@ def changes(spec: KernelSpec, source: str) -> str:
 
 
 def _head(text: str, colour: str) -> str:
-    return f'<div class="gemmlab-head gemmlab-said" style="color:{colour}"><span>{escape(text)}</span></div>'
+    return (
+        '<div class="gemmlab-head gemmlab-said" '
+        f'style="color:{colour}"><span>{escape(text)}</span></div>'
+    )
 
 
 def _rate(outcome: Outcome, beside: Yardsticks) -> str:
-    """The rate in large figures, and what it is compared with; where the result is wrong, that it does not count."""
+    """The rate in large figures, and what it is compared with; where the result is wrong, that it
+    does not count.
+    """
     rate, others = outcome.result.gflops, []
     if not outcome.ok:
         why = "right by luck only" if outcome.by_luck else "not right"
-        return f'<div class="gemmlab-said">Its rate does not count, because the result is {why}.</div>'
+        return (
+            f'<div class="gemmlab-said">Its rate does not count, because the result is {why}.</div>'
+        )
     if beside.original:
-        others.append(_times(outcome.result, beside.original, f"the original ({short(beside.original.gflops)})"))
+        others.append(
+            _times(
+                outcome.result, beside.original, f"the original ({short(beside.original.gflops)})"
+            )
+        )
     elif beside.start and beside.start.gflops != rate:
         others.append(_times(outcome.result, beside.start, "your start"))
     if beside.peak:
         share, roof = rate / beside.peak, f"this device's measured peak ({short(beside.peak)})"
-        others.append(f"{percent(share)} of {roof}" if share <= 1 else f"above {roof}, which was measured too low")
+        others.append(
+            f"{percent(share)} of {roof}"
+            if share <= 1
+            else f"above {roof}, which was measured too low"
+        )
     said = f", {'; '.join(others)}" if others else ""
     return f'<div class="gemmlab-rate gemmlab-said"><b>{short(rate)}</b> GFLOPS{escape(said)}</div>'
 
@@ -130,18 +163,27 @@ def _times(result: Result, other: Result, name: str) -> str:
 def _sizes(spec: KernelSpec, params: Mapping[str, int], limits: Limits) -> dict[str, str]:
     local, memory = spec.local_size(params), spec.local_memory(params)
     return {
-        "work-group": f"{local[0]} x {local[1]} = {local[0] * local[1]} of {limits.work_group} work-items",
+        "work-group": (
+            f"{local[0]} x {local[1]} = {local[0] * local[1]} of {limits.work_group} work-items"
+        ),
         "local memory": f"{memory:,} of {limits.local_memory:,} bytes",
     }
 
 
 def _facts(result: Result, spec: KernelSpec, limits: Limits) -> dict[str, str]:
-    low, high = (gflops(result.m, result.n, result.k, ms * 1e-3) for ms in (result.kernel_ms[2], result.kernel_ms[1]))
+    low, high = (
+        gflops(result.m, result.n, result.k, ms * 1e-3)
+        for ms in (result.kernel_ms[2], result.kernel_ms[1])
+    )
     spread = f"{short(low)} to {short(high)} in {result.repeats} runs"
     return {
-        "kernel": f"{short(result.gflops)} GFLOPS, median ({spread}), {brief(result.kernel_ms[0])}\u00a0ms",
+        "kernel": (
+            f"{short(result.gflops)} GFLOPS, median ({spread}), "
+            f"{brief(result.kernel_ms[0])}\u00a0ms"
+        ),
         "error": f"{result.error:.1e} (at most {result.bound:.1e} is allowed)",
-        "compiled in": f"{result.build_seconds:.2f} s" + (f"; path: {result.path}" if spec.switches else ""),
+        "compiled in": f"{result.build_seconds:.2f} s"
+        + (f"; path: {result.path}" if spec.switches else ""),
         **_sizes(spec, result.params, limits),
     }
 
@@ -151,10 +193,19 @@ def _passes(result: Result) -> str:
     total = sum(result.passes_ms.values())
     whole = f"whole call {short(result.pipeline_gflops)} GFLOPS:"
     if len(result.passes_ms) == 1:
-        return f'<div class="gemmlab-passes">{whole} the kernel alone, nothing to pad or to transpose</div>'
+        return (
+            f'<div class="gemmlab-passes">{whole} the kernel alone, nothing to pad or to '
+            "transpose</div>"
+        )
     bars, names = "", ""
     for name, ms in sorted(result.passes_ms.items(), key=lambda item: -item[1]):
         colour = plot.PASSES.get(name.split()[0], GREY)
         bars += f'<div style="width:{ms / total:.1%};background:{colour}"></div>'
-        names += f'<span><i style="background:{colour}"></i>{escape(name)} {brief(ms)} ms ({ms / total:.0%})</span>'
-    return f'<div class="gemmlab-passes"><span>{whole}</span>{names}</div><div class="gemmlab-bar">{bars}</div>'
+        names += (
+            f'<span><i style="background:{colour}"></i>{escape(name)} {brief(ms)} ms '
+            f"({ms / total:.0%})</span>"
+        )
+    return (
+        f'<div class="gemmlab-passes"><span>{whole}</span>{names}</div><div '
+        f'class="gemmlab-bar">{bars}</div>'
+    )

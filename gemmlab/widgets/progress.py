@@ -33,15 +33,23 @@ class Chapter:
 
 
 def chapters(folder: str | Path = ".") -> list[Chapter]:
-    """The chapters in a folder, in their order; what the map has to know of them stands in their cells."""
+    """The chapters in a folder, in their order; what the map has to know of them stands in their
+    cells.
+    """
     found = []
     for path in sorted(Path(folder).glob("[0-9][0-9]_*.ipynb")):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         texts = ["".join(cell["source"]) for cell in cells]
         tags = [tag for cell in cells for tag in cell["metadata"].get("tags", [])]
-        title = next(re.findall(r"^# ([^:\n]+)", text)[0] for text in texts if text.startswith("# "))
+        title = next(
+            re.findall(r"^# ([^:\n]+)", text)[0] for text in texts if text.startswith("# ")
+        )
         questions = re.findall(r'gemmlab\.Prediction\(\s*"([^"]+)"', "\n".join(texts))
-        exercises = (tag.removeprefix("exercise-").replace("-", ".") for tag in tags if tag.startswith("exercise-"))
+        exercises = (
+            tag.removeprefix("exercise-").replace("-", ".")
+            for tag in tags
+            if tag.startswith("exercise-")
+        )
         found.append(Chapter(path.name, title, tuple(questions), tuple(exercises)))
     return found
 
@@ -49,11 +57,14 @@ def chapters(folder: str | Path = ".") -> list[Chapter]:
 class Progress:
     """What the reader has predicted and solved; a notebook shows it as a map of the series.
 
-    The checks of the exercises and the predictions keep it by `note`. Nothing is kept of an answer that was not given.
+    The checks of the exercises and the predictions keep it by `note`. Nothing is kept of an answer
+    that was not given.
 
     Args:
-        path: the file; by default ``progress.json`` in the user's own folder (see `sources.own_folder`).
-        folder: where the chapters lie; by default the current folder, which is that of the notebook.
+        path: the file; by default ``progress.json`` in the user's own folder (see
+            `sources.own_folder`).
+        folder: where the chapters lie; by default the current folder, which is that of the
+            notebook.
     """
 
     def __init__(self, path: str | Path | None = None, folder: str | Path = "."):
@@ -62,7 +73,8 @@ class Progress:
 
     @property
     def entries(self) -> dict[str, bool]:
-        """Whether it was right, by the number of an exercise ("03.1") or the question of a prediction.
+        """Whether it was right, by the number of an exercise ("03.1") or the question of a
+        prediction.
 
         Empty if there is no file, or one that cannot be read.
         """
@@ -73,11 +85,15 @@ class Progress:
         return {}
 
     def note(self, name: str, right: bool) -> None:
-        """Keep an entry; what was right once stays so. Where nothing can be written, that is said and nothing fails."""
+        """Keep an entry; what was right once stays so. Where nothing can be written, that is said
+        and nothing fails.
+        """
         known = self.entries
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            kept = json.dumps({**known, name: right or known.get(name, False)}, indent=1, ensure_ascii=False)
+            kept = json.dumps(
+                {**known, name: right or known.get(name, False)}, indent=1, ensure_ascii=False
+            )
             self.path.write_text(kept + "\n", encoding="utf-8")
         except OSError as error:
             print(f"Your progress cannot be kept: {error}")
@@ -104,11 +120,19 @@ class Progress:
     def _rows(self, there: list[Chapter]) -> Iterator[tuple[Chapter, str, str]]:
         """Each chapter with its marks, and with words if the next exercise is one of its own."""
         known = self.entries
-        following = next((n for chapter in there for n in chapter.exercises if not known.get(n)), None)
+        following = next(
+            (n for chapter in there for n in chapter.exercises if not known.get(n)), None
+        )
         for chapter in there:
-            guesses = "".join({None: "○", False: "◐", True: "●"}[known.get(q)] for q in chapter.questions)
+            guesses = "".join(
+                {None: "○", False: "◐", True: "●"}[known.get(q)] for q in chapter.questions
+            )
             boxes = " ".join("■" if known.get(number) else "□" for number in chapter.exercises)
-            yield chapter, f"{guesses} {boxes}", f"  ← {following} is next" if following in chapter.exercises else ""
+            yield (
+                chapter,
+                f"{guesses} {boxes}",
+                f"  ← {following} is next" if following in chapter.exercises else "",
+            )
 
     def _summary(self, there: list[Chapter]) -> str:
         numbers = [number for chapter in there for number in chapter.exercises]

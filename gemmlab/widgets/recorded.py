@@ -1,4 +1,6 @@
-"""A recorded GPU beside the reader's own device: its rate for the same settings, and a landscape to walk in."""
+"""A recorded GPU beside the reader's own device: its rate for the same settings, and a landscape to
+walk in.
+"""
 
 from __future__ import annotations
 
@@ -55,9 +57,15 @@ class View(NamedTuple):
     title: str
 
     def differs_from(self, other: View | None) -> bool:
-        """Whether it takes another picture, and not only another place for the ring of the reader's setting."""
+        """Whether it takes another picture, and not only another place for the ring of the reader's
+        setting.
+        """
         inside = self.here in self.cells
-        return other is None or inside != (other.here in other.cells) or self._replace(here=other.here) != other
+        return (
+            other is None
+            or inside != (other.here in other.cells)
+            or self._replace(here=other.here) != other
+        )
 
 
 class Grid(anywidget.AnyWidget):
@@ -66,8 +74,8 @@ class Grid(anywidget.AnyWidget):
     Attributes:
         svg: the picture. The page moves its ring to the cell that is "here".
         words: its description.
-        cells: for each cell its "id" in the picture, "column" and "row", the values "x" and "y" of the two parameters,
-            the "label" to say, and whether it is "legal" and "here".
+        cells: for each cell its "id" in the picture, "column" and "row", the values "x" and "y" of
+            the two parameters, the "label" to say, and whether it is "legal" and "here".
     """
 
     _esm = Path(__file__).with_name("landscape.js")
@@ -77,12 +85,14 @@ class Grid(anywidget.AnyWidget):
 
 
 class Recorded(w.VBox):
-    """Two needles, the rate here and on a recorded device, and the recorded landscape over two parameters.
+    """Two needles, the rate here and on a recorded device, and the recorded landscape over two
+    parameters.
 
     Args:
         spec: the kernel.
         source: the reader's own text, of which there can be no record.
-        allowed: says what the model allows on a recorded device with some parameters, as far as it is known.
+        allowed: says what the model allows on a recorded device with some parameters, as far as it
+            is known.
     """
 
     def __init__(
@@ -97,14 +107,18 @@ class Recorded(w.VBox):
         self._values: dict[str, int] = dict(spec.defaults)
         self._here: Measured | None = None
         self._allowed = allowed
-        self._found = [] if source is not None else [found for found in recorded() if found.rows(spec.number)]
+        self._found = (
+            [] if source is not None else [found for found in recorded() if found.rows(spec.number)]
+        )
         self._needles = w.HTML(layout=w.Layout(max_width="860px"))
         self._note = w.HTML("", layout=w.Layout(max_width="860px"))
         if not self._found:
             self._needles.value = f"<i>{_absent(spec, source)}</i>"
             super().__init__([self._needles])
             return
-        self._chip = _choose("recorded on", [(found.title, found) for found in self._found], self._found[0])
+        self._chip = _choose(
+            "recorded on", [(found.title, found) for found in self._found], self._found[0]
+        )
         names = list(spec.defaults)
         axes = _first_axes(spec, self._found[0])
         self._across = _choose("across", names, axes[0])
@@ -113,7 +127,9 @@ class Recorded(w.VBox):
         self._drawn: View | None = None
         self._grid.on_msg(self._heard)
         self._draw = Newest(self._show_picture)
-        controls = [self._chip] * (len(self._found) > 1) + [self._across, self._down] * (len(names) > 1)
+        controls = [self._chip] * (len(self._found) > 1) + [self._across, self._down] * (
+            len(names) > 1
+        )
         for control in controls:
             on_any_thread(control, self._moved)
         line = w.HBox(controls, layout=w.Layout(flex_flow="row wrap"))
@@ -148,7 +164,9 @@ class Recorded(w.VBox):
                 self._draw(self._axes())
 
     def on_choose(self, callback: Callable[[dict[str, int]], Any]) -> None:
-        """Have `callback` called with all parameters of a legal setting that the reader has chosen."""
+        """Have `callback` called with all parameters of a legal setting that the reader has
+        chosen.
+        """
         self._callbacks.append(callback)
 
     def _axes(self) -> tuple[str, str]:
@@ -159,7 +177,9 @@ class Recorded(w.VBox):
         with self._lock:
             if self._across.value == self._down.value and control in (self._across, self._down):
                 other = self._down if control is self._across else self._across
-                other.value = next((n for n in self.spec.defaults if n != control.value), control.value)
+                other.value = next(
+                    (n for n in self.spec.defaults if n != control.value), control.value
+                )
             self._show_needles()
             self._draw(self._axes())
 
@@ -183,25 +203,35 @@ class Recorded(w.VBox):
         bars = [_bar_here(self._here), self._bar_of(shown), *map(self._bar_of, others)]
         record = shown.rate(self.spec.number, self._values)
         data = f'data-share="{record.share if record else 0:.4f}"'
-        self._needles.value = f'<div {data} style="line-height:1.5">{"".join(bars)}{_facts(shown, record)}</div>'
+        self._needles.value = (
+            f'<div {data} style="line-height:1.5">{"".join(bars)}{_facts(shown, record)}</div>'
+        )
 
     def _bar_of(self, found: Landscape) -> str:
-        """The needle of a recorded device, with the vendor's library and the model's ceiling as lines."""
+        """The needle of a recorded device, with the vendor's library and the model's ceiling as
+        lines.
+        """
         cell = _cell(found, self.spec, self._values)
         rates = records.yardsticks(found.title, found.size)
-        lines = {name: rate / found.peak for name, rate in rates.items() if name.startswith("cuBLAS")}
+        lines = {
+            name: rate / found.peak for name, rate in rates.items() if name.startswith("cuBLAS")
+        }
         lines |= _ceiling(self._allowed(found, self._values), cell.share, found.peak)
         return _bar(f"{found.title}, recorded", cell.share, BLUE, escape(cell.words), lines)
 
     def _show_picture(self, axes: tuple[str, str]) -> None:
-        """Show where the reader is; draw the landscape only if it is another one, as this takes a tenth of a second."""
+        """Show where the reader is; draw the landscape only if it is another one, as this takes a
+        tenth of a second.
+        """
         try:
             if self._view(*axes).differs_from(self._drawn):
                 time.sleep(WORDS_FIRST)
             view = self._view(*axes)
             with self._grid.hold_sync():
                 self._grid.cells = _described(view)
-                self._grid.words = in_words(view.across, view.down, view.cells, view.here, view.title)
+                self._grid.words = in_words(
+                    view.across, view.down, view.cells, view.here, view.title
+                )
                 if view.differs_from(self._drawn):
                     self._grid.svg, self._drawn = landscape(*view).svg(), view
         except Exception as error:  # nobody reads the log console, so the panel says it
@@ -212,8 +242,12 @@ class Recorded(w.VBox):
             found, values = self._chip.value, dict(self._values)
         cells = slice_of(found, self.spec, values, across, down)
         here = values[across], values[down] if down else 0
-        kept = ", ".join(f"{name}={value}" for name, value in values.items() if name not in (across, down))
-        title = f"{found.title}, kernel {self.spec.number}" + (f", {kept}" if 0 < len(kept) < 60 else "")
+        kept = ", ".join(
+            f"{name}={value}" for name, value in values.items() if name not in (across, down)
+        )
+        title = f"{found.title}, kernel {self.spec.number}" + (
+            f", {kept}" if 0 < len(kept) < 60 else ""
+        )
         best = found.best(self.spec.number)
         return View(across, down, cells, here, best.share if best else None, title)
 
@@ -231,7 +265,8 @@ def slice_of(
         found: where they were recorded; its limits decide what is legal.
         spec: the kernel.
         values: all its parameters.
-        across, down: the two parameters; an empty `down` for a kernel with a single one (its value counts as 0).
+        across, down: the two parameters; an empty `down` for a kernel with a single one (its value
+            counts as 0).
     """
     choices = {p.name: p.choices for p in spec.params}
     cells = {}
@@ -263,10 +298,18 @@ def _described(view: View) -> list[dict[str, Any]]:
         column, row = columns.index(x), rows.index(y)
         place = f"{across}={x}" + (f", {down}={y}" if down else "")
         mine = "your setting: " if (x, y) == view.here else ""
-        found.append({
-            "id": name_of(column, row), "column": column, "row": row, "x": x, "y": y,
-            "label": f"{mine}{place}: {cell.words}", "legal": cell.state != "illegal", "here": bool(mine),
-        })  # fmt: skip
+        found.append(
+            {
+                "id": name_of(column, row),
+                "column": column,
+                "row": row,
+                "x": x,
+                "y": y,
+                "label": f"{mine}{place}: {cell.words}",
+                "legal": cell.state != "illegal",
+                "here": bool(mine),
+            }
+        )
     return found
 
 
@@ -278,7 +321,10 @@ def _first_axes(spec: KernelSpec, found: Landscape) -> tuple[str, ...]:
 
     def variation(names: tuple[str, ...]) -> float:
         settings = product(*(choices[name] for name in names))
-        near = [found.rate(spec.number, {**start, **dict(zip(names, values, strict=True))}) for values in settings]
+        near = [
+            found.rate(spec.number, {**start, **dict(zip(names, values, strict=True))})
+            for values in settings
+        ]
         shares = [record.share for record in near if record and not record.problem]
         return len(shares) * pstdev(shares) if shares else 0.0
 
@@ -286,13 +332,18 @@ def _first_axes(spec: KernelSpec, found: Landscape) -> tuple[str, ...]:
 
 
 def _choose(name: str, options: list, value: Any) -> w.Dropdown:
-    return w.Dropdown(options=options, value=value, description=name, layout=w.Layout(width="260px"))
+    return w.Dropdown(
+        options=options, value=value, description=name, layout=w.Layout(width="260px")
+    )
 
 
 def _absent(spec: KernelSpec, source: str | None) -> str:
     if source is not None:
         return "There is no record of a text of your own: only what runs here is known of it."
-    how = f"in a checkout <code>python tools/record.py landscape --kernels {spec.number}</code> records this one"
+    how = (
+        f"in a checkout <code>python tools/record.py landscape --kernels {spec.number}</code> "
+        "records this one"
+    )
     return f"No device was recorded with every setting of kernel {spec.number}; {how}."
 
 
@@ -301,14 +352,20 @@ def _facts(found: Landscape, record: Record | None) -> str:
     said = [f"recorded at {found.size:,} x {found.size:,} x {found.size:,}"]
     if record and record.registers is not None:
         spilled = f"{record.spilled:,} bytes spilled" if record.spilled else "nothing spilled"
-        said.append(f"{record.registers} registers per work-item, {spilled}, occupancy {record.occupancy} %")
+        said.append(
+            f"{record.registers} registers per work-item, {spilled}, occupancy {record.occupancy} %"
+        )
     if record and record.local_memory:
         said.append(f"{record.local_memory:,} bytes of local memory per work-group")
     if record and find(record.kernel).tensor:
         said.append("the peak is that of ordinary arithmetic, which tensor cores may pass")
     sizes = found.over_sizes(record.kernel) if record else {}
     if record and sizes and record.params == find(record.kernel).fit(found.limits):
-        rates = [f"{short(rate)} at {size:,}" for size, rate in sorted(sizes.items()) if rate and size != found.size]
+        rates = [
+            f"{short(rate)} at {size:,}"
+            for size, rate in sorted(sizes.items())
+            if rate and size != found.size
+        ]
         said += [f"GFLOPS at other sizes: {', '.join(rates)}"] * bool(rates)
     if record and not record.current:
         said.append("<b>of an older text of this kernel</b>")
@@ -319,23 +376,41 @@ def _bar_here(here: Measured | None) -> str:
     if here is None:
         return _bar("your device", 0.0, GREEN, "not measured yet with these settings")
     if not here.peak:
-        return _bar(here.device, 0.0, GREEN, f"{short(here.gflops)} GFLOPS; its peak is not measured yet")
+        return _bar(
+            here.device, 0.0, GREEN, f"{short(here.gflops)} GFLOPS; its peak is not measured yet"
+        )
     share = here.gflops / here.peak
-    return _bar(here.device, share, GREEN, _rate(here.gflops, share), _ceiling(here.allowed, share, here.peak))
+    return _bar(
+        here.device,
+        share,
+        GREEN,
+        _rate(here.gflops, share),
+        _ceiling(here.allowed, share, here.peak),
+    )
 
 
 def _ceiling(allowed: Allowed | None, share: float, peak: float) -> dict[str, float]:
-    """What the model allows, as a line; none if that is the whole peak, or if the rate shows that it is not true."""
+    """What the model allows, as a line; none if that is the whole peak, or if the rate shows that
+    it is not true.
+    """
     limit = allowed.gflops / peak if allowed else 1.0
-    return {f"{CEILING}, set by {named(allowed.resource)}": limit} if allowed and share <= limit < 0.995 else {}
+    return (
+        {f"{CEILING}, set by {named(allowed.resource)}": limit}
+        if allowed and share <= limit < 0.995
+        else {}
+    )
 
 
 def _rate(gflops: float, share: float) -> str:
     return f"{short(gflops)} GFLOPS, {100 * share:.3g} % of the peak"
 
 
-def _bar(name: str, share: float, colour: str, words: str, lines: Mapping[str, float] | None = None) -> str:
-    """A bar on a linear scale from 0 to the whole peak, with lines across it, and what they mean."""
+def _bar(
+    name: str, share: float, colour: str, words: str, lines: Mapping[str, float] | None = None
+) -> str:
+    """A bar on a linear scale from 0 to the whole peak, with lines across it, and what they
+    mean.
+    """
     width = 100 * min(max(share, 0.0), 1.0)
     marks = meaning = ""
     for label, at in (lines or {}).items():
@@ -345,7 +420,8 @@ def _bar(name: str, share: float, colour: str, words: str, lines: Mapping[str, f
         meaning += f"; {style} line: {escape(label)}, {100 * at:.0f} %"
     track = (
         f'<div role="img" aria-label="{100 * share:.3g} % of the peak" '
-        'style="position:relative;height:14px;margin:4px 0;background:var(--jp-layout-color2,#8884);border-radius:2px">'
-        f'<div style="width:{width:.1f}%;height:100%;background:{colour};border-radius:2px"></div>{marks}</div>'
+        'style="position:relative;height:14px;margin:4px '
+        '0;background:var(--jp-layout-color2,#8884);border-radius:2px"><div '
+        f'style="width:{width:.1f}%;height:100%;background:{colour};border-radius:2px"></div>{marks}</div>'
     )
     return f'<div><span style="opacity:.75">{escape(name)}:</span> {words}{meaning}{track}</div>'

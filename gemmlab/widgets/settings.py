@@ -1,4 +1,6 @@
-"""The controls of an explorer: a kernel's parameters and sizes, and what moves when one of them moves."""
+"""The controls of an explorer: a kernel's parameters and sizes, and what moves when one of them
+moves.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,53 @@ from ..draw.picture import count
 from .shell import Control, on_any_thread
 
 #: Sizes to choose from; those that take a device too long are left out.
-SIZES = (16, 32, 64, 100, 128, 200, 256, 384, 500, 512, 768, 1000, 1024, 1536, 2048, 3072, 4096, 5000, 8192)
-#: The first four of these that a kernel has are always in view; the other parameters are shown when asked for.
-MAIN = ("TS", "TSM", "TSN", "WPT", "WPTM", "WPTN", "WM", "WN", "RX", "RY", "WIDTH", "TSK", "PAD", "GX", "STAGES")
+SIZES = (
+    16,
+    32,
+    64,
+    100,
+    128,
+    200,
+    256,
+    384,
+    500,
+    512,
+    768,
+    1000,
+    1024,
+    1536,
+    2048,
+    3072,
+    4096,
+    5000,
+    8192,
+)
+#: The first four of these that a kernel has are always in view; the other parameters are shown when
+#: asked for.
+MAIN = (
+    "TS",
+    "TSM",
+    "TSN",
+    "WPT",
+    "WPTM",
+    "WPTN",
+    "WM",
+    "WN",
+    "RX",
+    "RY",
+    "WIDTH",
+    "TSK",
+    "PAD",
+    "GX",
+    "STAGES",
+)
 MEANINGS = {"M": "rows of A and C", "N": "columns of B and C", "K": "columns of A, rows of B"}
 
 
 def in_view(spec: KernelSpec) -> set[str]:
-    """The parameters that are always in view: four, and one or two that the kernel before does not have."""
+    """The parameters that are always in view: four, and one or two that the kernel before does not
+    have.
+    """
     ranked = sorted(spec.defaults, key=lambda name: MAIN.index(name) if name in MAIN else len(MAIN))
     new = set(ranked) - set(find(spec.before).defaults) if spec.before else set()
     return {*ranked[:4], *(new if len(new) <= 2 else ())}
@@ -29,8 +70,9 @@ def in_view(spec: KernelSpec) -> set[str]:
 class Settings:
     """Controls for the parameters of a kernel and for M, N and K.
 
-    A person moves one or several of them; where a rule asks for it others give way, and are marked with the reason
-    until the next move. What has been moved is compared with the settings of the last `commit`.
+    A person moves one or several of them; where a rule asks for it others give way, and are marked
+    with the reason until the next move. What has been moved is compared with the settings of the
+    last `commit`.
 
     Args:
         spec: the kernel.
@@ -40,7 +82,8 @@ class Settings:
 
     Attributes:
         controls: by name, the parameters first.
-        square, illegal, more: whether M, N and K are equal; whether anything may be chosen; whether all is in view.
+        square, illegal, more: whether M, N and K are equal; whether anything may be chosen; whether
+            all is in view.
         boxes: these three.
         base: the settings of the last commit.
         notes: a sentence for each control that gave way, and why.
@@ -48,7 +91,9 @@ class Settings:
         lock: held while controls are moved.
     """
 
-    def __init__(self, spec: KernelSpec, limits: Limits, start: Mapping[str, int], moved: Callable[[], None]):
+    def __init__(
+        self, spec: KernelSpec, limits: Limits, start: Mapping[str, int], moved: Callable[[], None]
+    ):
         self.spec, self._limits, self._start, self._tell = spec, limits, dict(start), moved
         self.base, self.touched, self.notes = dict(start), dict[str, int](), list[str]()
         self.lock = threading.RLock()
@@ -56,11 +101,15 @@ class Settings:
         self._latest = ""  # the parameter that a person moved last
         self.controls = {param.name: self._control(param) for param in spec.params}
         sizes = sorted({*SIZES, *(start[size] for size in "MNK")})
-        self.controls |= {name: Control(name, sizes, start[name], what) for name, what in MEANINGS.items()}
+        self.controls |= {
+            name: Control(name, sizes, start[name], what) for name, what in MEANINGS.items()
+        }
         self._others = [self.controls[name] for name in spec.defaults if name not in in_view(spec)]
         self.square = w.Checkbox(self._is_square(start), description="M = N = K", indent=False)
         self.illegal = w.Checkbox(False, description="allow illegal settings", indent=False)
-        self.more = w.Checkbox(False, description=count(len(self._others), "more parameter"), indent=False)
+        self.more = w.Checkbox(
+            False, description=count(len(self._others), "more parameter"), indent=False
+        )
         self.boxes = self.square, self.illegal, self.more
         for box in self.boxes:
             box.layout.width = "auto"
@@ -86,7 +135,9 @@ class Settings:
         return self.base
 
     def place(self, values: Mapping[str, int]) -> None:
-        """Move controls as nobody's move: nothing gives way, and nobody is told. Sliders learn values they lack."""
+        """Move controls as nobody's move: nothing gives way, and nobody is told. Sliders learn
+        values they lack.
+        """
         with self.lock:
             self._ours = True
             try:
@@ -122,7 +173,9 @@ class Settings:
             self._ours = True
             for name in "MNK":
                 control = self.controls[name]
-                control.offer({size for size in SIZES if size <= most} | {control.value, self._start[name]})
+                control.offer(
+                    {size for size in SIZES if size <= most} | {control.value, self._start[name]}
+                )
             self._ours = False
 
     def learn_size(self, name: str, text: str) -> None:
@@ -134,14 +187,19 @@ class Settings:
                 self._ours = False
 
     def neighbours(self) -> Iterable[dict[str, int]]:
-        """The settings that one move of a parameter leads to: of the last one that was moved, then of those in view."""
+        """The settings that one move of a parameter leads to: of the last one that was moved, then
+        of those in view.
+        """
 
         def far(control: Control) -> tuple[bool, bool]:
             return control.name != self._latest, control in self._others
 
         for control in sorted((self.controls[name] for name in self.spec.defaults), key=far):
             place = control.values.index(self.base[control.name])
-            for value in [*control.values[max(0, place - 1) : place], *control.values[place + 1 : place + 2]]:
+            for value in [
+                *control.values[max(0, place - 1) : place],
+                *control.values[place + 1 : place + 2],
+            ]:
                 params = self.params(self.base) | {control.name: value}
                 near, _ = self.spec.nearest_legal(params, control.name, self._limits)
                 if not self.spec.problems(near, self._limits):
@@ -167,11 +225,15 @@ class Settings:
             self._tell()
 
     def _control(self, param: Param) -> Control:
-        """A control that offers what this device can take; what it cannot is said in the meaning."""
+        """A control that offers what this device can take; what it cannot is said in the
+        meaning.
+        """
         start = self.params(self._start)
         offered, refused = {start[param.name]}, []
         for value in param.choices:
-            near, _ = self.spec.nearest_legal({**start, param.name: value}, param.name, self._limits)
+            near, _ = self.spec.nearest_legal(
+                {**start, param.name: value}, param.name, self._limits
+            )
             if self.spec.problems(near, self._limits):
                 refused.append(str(value))
             else:

@@ -1,4 +1,6 @@
-"""What all widgets share: controls above one panel of HTML, a bridge to the page, and a static picture."""
+"""What all widgets share: controls above one panel of HTML, a bridge to the page, and a static
+picture.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ from IPython.display import display
 from ..draw.picture import Picture
 from ..worker.mailbox import Mailbox
 
-#: Seconds that a thread waits before it draws a picture. Meanwhile, what is said in words is sent to the page: drawing
-#: would delay that, as only one thread of Python runs at a time.
+#: Seconds that a thread waits before it draws a picture. Meanwhile, what is said in words is sent
+#: to the page: drawing would delay that, as only one thread of Python runs at a time.
 WORDS_FIRST = 0.03
 
 
@@ -25,7 +27,8 @@ class Bridge(anywidget.AnyWidget):
     """The part of a widget that runs in the page: see ``bridge.js``.
 
     Attributes:
-        held: whether a slider is being dragged, or a key on it is down; None for widgets that do not ask for it.
+        held: whether a slider is being dragged, or a key on it is down; None for widgets that do
+            not ask for it.
     """
 
     _esm = Path(__file__).with_name("bridge.js")
@@ -47,7 +50,8 @@ def slider(name: str, options, value, tooltip: str = "") -> w.SelectionSlider:
 
 
 class Control:
-    """A parameter or a size: a slider, or a box where it is only switched on and off, with its meaning below.
+    """A parameter or a size: a slider, or a box where it is only switched on and off, with its
+    meaning below.
 
     Args:
         name: its label.
@@ -60,7 +64,9 @@ class Control:
         self.name, self._meaning = name, meaning
         self.widget: w.SelectionSlider | w.Checkbox
         if list(values) == [0, 1]:
-            self.widget = w.Checkbox(bool(value), description=name, indent=False, layout=w.Layout(width="auto"))
+            self.widget = w.Checkbox(
+                bool(value), description=name, indent=False, layout=w.Layout(width="auto")
+            )
             self._meaning = meaning.replace("1: ", "on: ", 1).replace("; 0: ", "; off: ", 1)
         else:
             self.widget = slider(name, values, value)
@@ -81,12 +87,17 @@ class Control:
     @property
     def values(self) -> list[int]:
         """The values to choose from."""
-        return [0, 1] if isinstance(self.widget, w.Checkbox) else [value for _, value in self.widget.options]
+        return (
+            [0, 1]
+            if isinstance(self.widget, w.Checkbox)
+            else [value for _, value in self.widget.options]
+        )
 
     def offer(self, values: Iterable[int]) -> None:
         """Change the positions of a slider; it keeps its value, which must be one of them."""
         value = self.widget.value
-        self.widget.options = [(str(v), v) for v in sorted(values)]  # this moves the slider to the first
+        # this moves the slider to the first
+        self.widget.options = [(str(v), v) for v in sorted(values)]
         self.widget.value = value
 
     def learn(self, value: int) -> None:
@@ -95,7 +106,9 @@ class Control:
             self.offer([*self.values, value])
 
     def gave_way(self, why: str = "") -> None:
-        """Mark the control as one that another has moved, with the reason; without a reason the mark goes."""
+        """Mark the control as one that another has moved, with the reason; without a reason the
+        mark goes.
+        """
         words = self._said(why)
         if words != self._words.value:
             self._words.value = words
@@ -106,16 +119,18 @@ class Control:
 
 
 def on_any_thread(control: w.Widget, action: Callable) -> None:
-    """Call `action(control)` when the value of `control` changes, even while a cell is running (see `free`)."""
+    """Call `action(control)` when the value of `control` changes, even while a cell is running (see
+    `free`).
+    """
     control.observe(lambda change: action(change["owner"]), names="value")
 
 
 def free(control: w.Widget) -> None:
     """Let events of `control` arrive while a cell is running.
 
-    ipykernel sends the events of a control to the thread that last sent something to the page for it. After a
-    cell made or changed it, that is the main thread, which is busy while a cell runs. Without this private
-    attribute they go to the thread that the page names.
+    ipykernel sends the events of a control to the thread that last sent something to the page for
+    it. After a cell made or changed it, that is the main thread, which is busy while a cell runs.
+    Without this private attribute they go to the thread that the page names.
     """
     if control.comm is not None:
         vars(control.comm).pop("_reply_subshell_id", None)
@@ -129,7 +144,9 @@ def inside(widget: w.Widget) -> Iterator[w.Widget]:
 
 
 class Newest:
-    """Runs `work(argument)` on a separate thread, always with the newest argument; older ones are dropped."""
+    """Runs `work(argument)` on a separate thread, always with the newest argument; older ones are
+    dropped.
+    """
 
     def __init__(self, work: Callable[[Any], None]):
         self._work = work
@@ -147,7 +164,8 @@ class Newest:
 class Shell:
     """Controls above a panel, and how they are shown.
 
-    Subclasses fill `panel`, set `name`, and define `still()`, the picture for readers without a running kernel.
+    Subclasses fill `panel`, set `name`, and define `still()`, the picture for readers without a
+    running kernel.
 
     Args:
         rows: groups of controls; each is laid out as a grid of its own.
@@ -171,7 +189,10 @@ class Shell:
         pictures: Sequence[w.Widget] = (),
         height: int = 0,
     ):
-        grid = w.Layout(grid_template_columns="repeat(auto-fill, minmax(min(300px, 100%), 1fr))", max_width="860px")
+        grid = w.Layout(
+            grid_template_columns="repeat(auto-fill, minmax(min(300px, 100%), 1fr))",
+            max_width="860px",
+        )
         self.panel = w.HTML()
         self.answer: w.DOMWidget = w.VBox([self.panel, *pictures]) if pictures else self.panel
         self.answer.layout = w.Layout(min_height=f"{height}px", max_width="860px", margin="6px 0")
@@ -180,17 +201,25 @@ class Shell:
         self.bridge.on_msg(lambda bridge, message, buffers: self.said(message))
         boxes: list[w.Widget] = [w.GridBox(row, layout=grid) for row in rows if row]
         if buttons:
-            line = w.Layout(flex_flow="row wrap", align_items="center", grid_gap="0 16px", max_width="860px")
+            line = w.Layout(
+                flex_flow="row wrap", align_items="center", grid_gap="0 16px", max_width="860px"
+            )
             boxes.append(w.HBox(buttons, layout=line))
         self.box = w.VBox([*boxes, *above, self.answer, *below, self.bridge])
         self.box.add_class("gemmlab")
 
     def said(self, message: dict[str, Any]) -> None:
-        """The page says something, such as a value that was typed beside a slider. It is taken, or refused in words."""
+        """The page says something, such as a value that was typed beside a slider. It is taken, or
+        refused in words.
+        """
         if "typed" not in message:
             return
         name, text = message["typed"], message["text"]
-        found = (c for c in inside(self.box) if isinstance(c, w.SelectionSlider) and c.description == name)
+        found = (
+            c
+            for c in inside(self.box)
+            if isinstance(c, w.SelectionSlider) and c.description == name
+        )
         for control in found:
             values = {label: value for label, value in control.options}
             if text in values:
@@ -204,7 +233,9 @@ class Shell:
         return f"one of {', '.join(label for label, _ in control.options)}"
 
     def ready(self) -> None:
-        """Called when the widget is shown; a subclass waits here for its first result, so the cell ends with it."""
+        """Called when the widget is shown; a subclass waits here for its first result, so the cell
+        ends with it.
+        """
 
     def still(self) -> Picture:
         """The static picture for readers without a running kernel."""
@@ -218,7 +249,9 @@ class Shell:
         self._free()
         self.ready()
         bundle, size = self.still()._repr_mimebundle_()
-        display({**bundle, "text/plain": f"[static picture of {self.name}]"}, metadata=size, raw=True)
+        display(
+            {**bundle, "text/plain": f"[static picture of {self.name}]"}, metadata=size, raw=True
+        )
         self._free()
 
     def _free(self) -> None:

@@ -1,7 +1,7 @@
 """A picture to step through: every choice is a slider, and every move redraws the picture.
 
-A simulated run is stepped through line by line: its kernel's text with the line that is carried out, beside a picture
-of what the line touches.
+A simulated run is stepped through line by line: its kernel's text with the line that is carried
+out, beside a picture of what the line touches.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from .shell import Newest, Shell, escape, on_any_thread, slider
 
 
 class Follow(anywidget.AnyWidget):
-    """Keeps the line that is carried out in view: see ``stepper.js``; ``stepper.css`` says how the text looks."""
+    """Keeps the line that is carried out in view: see ``stepper.js``; ``stepper.css`` says how the
+    text looks.
+    """
 
     _esm = Path(__file__).with_name("stepper.js")
     _css = Path(__file__).with_name("stepper.css")
@@ -42,20 +44,31 @@ class Stepper(Shell):
     """Sliders above a picture, or above a kernel's text and a picture.
 
     Args:
-        show: a simulated run; or a function that is called with one keyword argument per choice and returns a
-            simulated run or a `Picture`.
-        choices: the values of each slider by its name; it starts at the first one given. Numbers are put in order,
-            and a `range` gets a button that plays through it.
-        start: where the sliders start that a simulated run has of its own: "step" (from 1 on), "item", "group".
+        show: a simulated run; or a function that is called with one keyword argument per choice and
+            returns a simulated run or a `Picture`.
+        choices: the values of each slider by its name; it starts at the first one given. Numbers
+            are put in order, and a `range` gets a button that plays through it.
+        start: where the sliders start that a simulated run has of its own: "step" (from 1 on),
+            "item", "group".
 
     Examples:
         ``Stepper(gemmlab.simulate(2, 16, 16, 16))``
         ``Stepper(lambda rows, cols: diagram.layout(rows, cols), rows=(3, 4), cols=(4, 5))``
     """
 
-    def __init__(self, show: ProductRun | Callable[..., Any], /, start: dict[str, int] | None = None, **choices):
+    def __init__(
+        self,
+        show: ProductRun | Callable[..., Any],
+        /,
+        start: dict[str, int] | None = None,
+        **choices,
+    ):
         if not callable(show) and (not isinstance(show, ProductRun) or choices):
-            wanted = "a function of the choices" if choices else "a simulated run, or a function that returns one"
+            wanted = (
+                "a function of the choices"
+                if choices
+                else "a simulated run, or a function that returns one"
+            )
             raise TypeError(f"show must be {wanted}, not {type(show).__name__}")
         self._what: Callable[..., Any] = show if callable(show) else lambda: show
         self._sliders = {name: _in_order(name, values) for name, values in choices.items()}
@@ -68,11 +81,15 @@ class Stepper(Shell):
         played = [name for name, values in choices.items() if isinstance(values, range)]
         buttons: list[w.Widget] = [_player(self._sliders[name]) for name in played]
         if len(played) > 1:  # which buttons play what
-            buttons = [w.HBox([w.Label(name), play]) for name, play in zip(played, buttons, strict=True)]
+            buttons = [
+                w.HBox([w.Label(name), play]) for name, play in zip(played, buttons, strict=True)
+            ]
         if self._film:
             buttons += self._add_film(first, {"step": 1, "item": 0, **(start or {})})
         elif start:
-            raise ValueError(f"start is for simulated runs, and {type(first).__name__} is none: {start}")
+            raise ValueError(
+                f"start is for simulated runs, and {type(first).__name__} is none: {start}"
+            )
         self.name = "picture to step through, by " + ", ".join(self._sliders)
         super().__init__(list(self._sliders.values()), buttons=buttons)
         if self._film:
@@ -84,23 +101,35 @@ class Stepper(Shell):
             on_any_thread(control, self._moved)
 
     def _add_film(self, run: ProductRun, start: dict[str, int]) -> list[w.Widget]:
-        """Sliders for step, work-item and, if it is asked for, work-group; buttons to play, and what to count."""
+        """Sliders for step, work-item and, if it is asked for, work-group; buttons to play, and
+        what to count.
+        """
         group = start.get("group", 0)
         key = (*self.values.values(), group)
         replay = self._replays[key] = Replay(run, group)
         unknown = start.keys() - {"step", "item", "group"}
         if unknown:
-            raise ValueError(f"start has {min(unknown)!r}; sliders of a simulated run are step, item and group")
+            raise ValueError(
+                f"start has {min(unknown)!r}; sliders of a simulated run are step, item and group"
+            )
         ranges = {"step": range(1, len(replay.steps) + 1), "item": range(replay.items)}
         if "group" in start:
             ranges["group"] = range(run.global_size[0] * run.global_size[1] // replay.items)
         for name, values in ranges.items():
             if name in self._sliders or start[name] not in values:
-                what = "is a slider of its own" if name in self._sliders else f"goes from {values[0]} to {values[-1]}"
+                what = (
+                    "is a slider of its own"
+                    if name in self._sliders
+                    else f"goes from {values[0]} to {values[-1]}"
+                )
                 raise ValueError(f"{name} {what}")
             self._sliders[name] = slider(name, values, start[name])
-        self._heat = w.Dropdown(options=list(HEAT), description="count", layout=w.Layout(width="260px"),
-                                tooltip="What the bars beside the lines count, over the whole run")  # fmt: skip
+        self._heat = w.Dropdown(
+            options=list(HEAT),
+            description="count",
+            layout=w.Layout(width="260px"),
+            tooltip="What the bars beside the lines count, over the whole run",
+        )
         self._play = _player(self._sliders["step"])
         return [self._play, self._heat]
 
@@ -114,7 +143,9 @@ class Stepper(Shell):
         return {name: control.value for name, control in self._sliders.items()}
 
     def _replay(self, values: dict) -> Replay:
-        """The run for these positions, with its pictures; the last few are kept, because sliders come back."""
+        """The run for these positions, with its pictures; the last few are kept, because sliders
+        come back.
+        """
         choices, group = {name: values[name] for name in self._choices}, values.get("group", 0)
         key = (*choices.values(), group)
         if key not in self._replays:
@@ -124,22 +155,31 @@ class Stepper(Shell):
         return self._replays[key]
 
     def _moment(self, values: dict) -> tuple[Replay, int, int]:
-        """The replay, the step and the work-item for these positions; another run may have fewer or more."""
+        """The replay, the step and the work-item for these positions; another run may have fewer or
+        more.
+        """
         replay, sliders = self._replay(values), self._sliders
         self._settling = True
-        for name, there in (("step", range(1, len(replay.steps) + 1)), ("item", range(replay.items))):
+        for name, there in (
+            ("step", range(1, len(replay.steps) + 1)),
+            ("item", range(replay.items)),
+        ):
             values[name] = min(values[name], there[-1])
             if len(sliders[name].options) != len(there):
-                sliders[name].options = [(str(i), i) for i in there]  # this moves the slider to the first
+                # this moves the slider to the first
+                sliders[name].options = [(str(i), i) for i in there]
                 sliders[name].value = values[name]
         if self._play.max != len(replay.steps) - 1:
-            self._play.value = values["step"] - 1  # the page has not said where the slider is, and max may lower it
+            # the page has not said where the slider is, and max may lower it
+            self._play.value = values["step"] - 1
             self._play.max = len(replay.steps) - 1
         self._settling = False
         return replay, values["step"], values["item"]
 
     def _content(self, values: dict) -> str:
-        """The panel's HTML: a picture and its words; or words, and below them the kernel's text beside a picture."""
+        """The panel's HTML: a picture and its words; or words, and below them the kernel's text
+        beside a picture.
+        """
         if not self._film:
             picture = self._what(**values)
             words = f"<p class='gemmlab-said' style='margin:2px 0'>{escape(picture.alt)}</p>"
@@ -147,7 +187,10 @@ class Stepper(Shell):
         replay, step, item = self._moment(values)
         text = listing(replay.run, replay.steps[step - 1].line, self._heat.value)
         side = '<div class="gemmlab-wide" style="flex:1 1 {}px;min-width:0">{}</div>'
-        words = f'<p class="gemmlab-said" style="margin:2px 0;min-height:4.5em">{escape(replay.words(step, item))}</p>'
+        words = (
+            '<p class="gemmlab-said" style="margin:2px '
+            f'0;min-height:4.5em">{escape(replay.words(step, item))}</p>'
+        )
         both = side.format(220, text) + side.format(320, replay.svg(step, item))
         return f'{words}<div style="display:flex;flex-wrap:wrap;gap:12px">{both}</div>'
 
@@ -172,13 +215,21 @@ class Stepper(Shell):
 def _player(control: w.SelectionSlider) -> w.Play:
     """Buttons that move a slider to its end by themselves; only the page takes part in that."""
     name, last = control.description, len(control.options) - 1
-    play = w.Play(min=0, max=last, value=control.index, interval=700, show_repeat=False, tooltip=f"Play through {name}")
+    play = w.Play(
+        min=0,
+        max=last,
+        value=control.index,
+        interval=700,
+        show_repeat=False,
+        tooltip=f"Play through {name}",
+    )
     Player(play=play, slider=control)
     return play
 
 
 def _in_order(name: str, values) -> w.SelectionSlider:
-    """A slider over these values that starts at the first; numbers are put in order, words stay in theirs.
+    """A slider over these values that starts at the first; numbers are put in order, words stay in
+    theirs.
 
     A value that comes twice has one place.
     """

@@ -1,5 +1,6 @@
-"""The child process that compiles and runs kernels for `client`. It reads requests, one JSON object per line,
-from its standard input and answers on its standard output. It ends when its parent goes."""
+"""The child process that compiles and runs kernels for `client`. It reads requests, one JSON object
+per line, from its standard input and answers on its standard output. It ends when its parent goes.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def main() -> None:
     def say(request: Request, **words: Any) -> None:
         answers.write(json.dumps({"id": request["id"], **words}) + "\n")
 
-    if inbox.empty():  # it was started before it was needed: the first launch of all loads the compiler
+    # it was started before it was needed: the first launch of all loads the compiler
+    if inbox.empty():
         with contextlib.suppress(Exception):
             timing.compile_ahead(1, 4, 4, 4, params={"TS": 4})
     while True:
@@ -68,7 +70,8 @@ def main() -> None:
                 on_step("look")
                 where = {key: found[key] for key in ("kernel", "m", "n", "k", "params")}
                 seen = look(**where, source=arguments["source"])
-                if seen is None and not measured.ok:  # a mistake between work-groups shows in several tiles only
+                # a mistake between work-groups shows in several tiles only
+                if seen is None and not measured.ok:
                     seen = look(**where, source=arguments["source"], tiles=2)
             say(request, result=found, seen=seen and asdict(seen))
         except timing.Superseded:

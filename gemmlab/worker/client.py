@@ -1,8 +1,10 @@
-"""The worker process behind the widgets, seen from the notebook: newest request wins, a crash or a hang is an answer.
+"""The worker process behind the widgets, seen from the notebook: newest request wins, a crash or a
+hang is an answer.
 
-Compilers abort on odd kernels, and kernels can hang or write where they must not. So nothing of that happens
-in the notebook's own process: `child` does it in a child process, and this module watches over the child. What
-nobody waits for is done by a second child (`idle`), which is ended when somebody asks for something.
+Compilers abort on odd kernels, and kernels can hang or write where they must not. So nothing of
+that happens in the notebook's own process: `child` does it in a child process, and this module
+watches over the child. What nobody waits for is done by a second child (`idle`), which is ended
+when somebody asks for something.
 """
 
 from __future__ import annotations
@@ -30,19 +32,29 @@ from ..opencl.devices import Device
 from .idle import Idle
 from .look import Seen, look
 
-#: Seconds that each step of a job may take before the child is stopped (PoCL compiles once more at the first launch).
-LIMITS = {"start": 60.0, "compile": 60.0, "predict": 20.0, "check": 20.0, "time": 10.0, "look": 20.0}
+#: Seconds that each step of a job may take before the child is stopped (PoCL compiles once more at
+#: the first launch).
+LIMITS = {
+    "start": 60.0,
+    "compile": 60.0,
+    "predict": 20.0,
+    "check": 20.0,
+    "time": 10.0,
+    "look": 20.0,
+}
 
-#: Seconds that a step which nobody wants any more may still take, before the child is ended for a newer request.
+#: Seconds that a step which nobody wants any more may still take, before the child is ended for a
+#: newer request.
 OVERTAKEN = 1.5
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The answer to a request: a `result`, or a `problem` in words and its `kind` ("hang", "crash", "stopped", or the
-    name of an error).
+    """The answer to a request: a `result`, or a `problem` in words and its `kind` ("hang", "crash",
+    "stopped", or the name of an error).
 
-    `seen` is what the simulator found in a text of the reader's own, or why it could not look; None if all is well.
+    `seen` is what the simulator found in a text of the reader's own, or why it could not look; None
+    if all is well.
     """
 
     arguments: dict
@@ -53,8 +65,12 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Whether the result is right, and not by luck as far as the simulator could look (see `Seen.unread`)."""
-        return self.result is not None and self.result.ok and (self.seen is None or self.seen.unread)
+        """Whether the result is right, and not by luck as far as the simulator could look (see
+        `Seen.unread`).
+        """
+        return (
+            self.result is not None and self.result.ok and (self.seen is None or self.seen.unread)
+        )
 
     @property
     def by_luck(self) -> bool:
@@ -106,7 +122,9 @@ class _Child:
         self.answered, self.before = True, os.fstat(self.words.fileno()).st_size
 
     def last_words(self) -> list[str]:
-        """The last lines of the present job, without a runtime's plea to report the reader's own mistake as a bug."""
+        """The last lines of the present job, without a runtime's plea to report the reader's own
+        mistake as a bug.
+        """
         self.words.seek(max(self.before, self.words.seek(0, os.SEEK_END) - 2000))
         lines = self.words.read().decode(errors="replace").strip().splitlines()
         return [line for line in lines if not re.search(r"\bbug\b", line, re.IGNORECASE)][-6:]
@@ -118,7 +136,8 @@ class _Child:
 
 
 class Worker:
-    """Runs measurements in a child process, started when first needed and again after a crash or a hang.
+    """Runs measurements in a child process, started when first needed and again after a crash or a
+    hang.
 
     Args:
         limits: seconds for each step, over `LIMITS`.
@@ -141,7 +160,8 @@ class Worker:
         self._alarm: threading.Timer | None = None  # rings when the step takes too long
         self._late = False
         self._overtaken = False  # whether its child ends because of a newer request
-        self._stopped: _Request | None = None  # one that its client does not want any more, while its child ends
+        # one that its client does not want any more, while its child ends
+        self._stopped: _Request | None = None
         self._child: _Child | None = None
 
     def submit(
@@ -152,7 +172,8 @@ class Worker:
         step: Callable[[str], None] = lambda step: None,
         job: str = "measure",
     ) -> None:
-        """Ask for a measurement; an older request of the same client is forgotten, or given up if it runs already.
+        """Ask for a measurement; an older request of the same client is forgotten, or given up if
+        it runs already.
 
         What runs because nobody waited gives way too.
 
@@ -160,14 +181,18 @@ class Worker:
             client: who asks.
             arguments: those of `timing.measure` (or what `job` takes), as JSON can hold them.
             done: called with the Outcome, from another thread.
-            step: called with "compile", "predict", "check", "time", "look" as the job goes on, likewise.
-            job: "measure"; "compile" (`timing.compile_ahead`); "peaks" of a `device`; "ceiling" (`explained.allowed`).
+            step: called with "compile", "predict", "check", "time", "look" as the job goes on,
+                likewise.
+            job: "measure"; "compile" (`timing.compile_ahead`); "peaks" of a `device`; "ceiling"
+                (`explained.allowed`).
         """
         with self._lock:
             if self.closed:
                 raise RuntimeError("the worker has been closed")
             number = next(self._numbers)
-            message = json.dumps({"id": number, "client": client, "job": job, "arguments": arguments}, default=_plain)
+            message = json.dumps(
+                {"id": number, "client": client, "job": job, "arguments": arguments}, default=_plain
+            )
             self.idle.hold("request")
             self._waiting[client] = _Request(number, client, message, arguments, done, step)
             if self._child is None:
@@ -177,7 +202,8 @@ class Worker:
                     timer = threading.Timer(OVERTAKEN, self._overtake, (self._child, self._running))
                     timer.daemon = True
                     timer.start()
-                if not self._child.answered and self._alarm is None:  # it was started before it was needed
+                # it was started before it was needed
+                if not self._child.answered and self._alarm is None:
                     self._enter("start")
                 self._send(self._child, message)
 
@@ -188,7 +214,9 @@ class Worker:
                 self._start()
 
     def stop(self, client: str) -> None:
-        """Interrupt what runs for a client by ending the child, or forget what waits; its `done` hears of it."""
+        """Interrupt what runs for a client by ending the child, or forget what waits; its `done`
+        hears of it.
+        """
         with self._lock:
             request = self._waiting.pop(client, None)
             if request is None:
@@ -198,16 +226,24 @@ class Worker:
                 self._child.process.kill()  # `_listen` finds out
                 return
             if self._child:
-                self._send(self._child, json.dumps({"id": 0, "client": client, "job": "nothing", "arguments": {}}))
+                self._send(
+                    self._child,
+                    json.dumps({"id": 0, "client": client, "job": "nothing", "arguments": {}}),
+                )
             if not self._waiting:
                 self._rest()
-        request.done(Outcome(request.arguments, problem="stopped before it ran, as you asked", kind="stopped"))
+        request.done(
+            Outcome(
+                request.arguments, problem="stopped before it ran, as you asked", kind="stopped"
+            )
+        )
 
     def limit(self, step: str, arguments: dict) -> float:
         """Seconds that a step may take.
 
-        Some runtimes compile at the first launch, in whichever step that is. With a kernel's own text, which is known
-        to end, it may take as long as compiling; a text of the reader's own may loop for ever.
+        Some runtimes compile at the first launch, in whichever step that is. With a kernel's own
+        text, which is known to end, it may take as long as compiling; a text of the reader's own
+        may loop for ever.
         """
         launches = step in ("predict", "check")
         return self.limits["compile" if launches and arguments.get("source") is None else step]
@@ -280,7 +316,8 @@ class Worker:
             self._heard(json.loads(line))
         child.process.wait()
         with self._lock:
-            starting = self._step == "start" and self._alarm is not None  # it has not even answered once
+            # it has not even answered once
+            starting = self._step == "start" and self._alarm is not None
             self._enter(None)
             request, self._running, self._child = self._running, None, None
             if request is None and starting:
@@ -308,10 +345,15 @@ class Worker:
     def _heard(self, answer: dict) -> None:
         with self._lock:
             if self._running is None or self._running.id != answer["id"]:
-                self._running = next((r for r in self._waiting.values() if r.id == answer["id"]), None)
+                self._running = next(
+                    (r for r in self._waiting.values() if r.id == answer["id"]), None
+                )
                 if self._running is None:
-                    # an older request than the newest of its client: the child will give it up by itself
-                    self._running = _Request(answer["id"], "", "", {}, lambda outcome: None, lambda step: None)
+                    # an older request than the newest of its client: the child will give it up by
+                    # itself
+                    self._running = _Request(
+                        answer["id"], "", "", {}, lambda outcome: None, lambda step: None
+                    )
             request = self._running
             if "step" in answer:
                 if answer["step"] == "start" and self._child:
@@ -325,7 +367,9 @@ class Worker:
                 if not self._waiting:
                     self._rest()
                 if self._stopped and self._stopped.client == request.client:
-                    return  # it has ended in the last moment; `_listen` tells its client that it was stopped
+                    # it has ended in the last moment; `_listen` tells its client that it was
+                    # stopped
+                    return
         if "step" in answer:
             request.step(answer["step"])
         elif "result" in answer:
@@ -342,8 +386,16 @@ class Worker:
         doing = self._doing
         if self._late:
             seconds = self.limit(self._step, request.arguments)
-            cause = "" if doing != "running" else " Is there a loop that never ends, or a barrier that not all reach?"
-            return Outcome(request.arguments, problem=f"stopped: {doing} took over {seconds:g} s.{cause}", kind="hang")
+            cause = (
+                ""
+                if doing != "running"
+                else " Is there a loop that never ends, or a barrier that not all reach?"
+            )
+            return Outcome(
+                request.arguments,
+                problem=f"stopped: {doing} took over {seconds:g} s.{cause}",
+                kind="hang",
+            )
         code, words = child.process.returncode, child.last_words()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         said = "; its last words: " + " / ".join(words) if words else ""
@@ -355,7 +407,9 @@ def _explained(outcome: Outcome) -> Outcome:
     """A hang or a crash of a text of the reader's own, with what the simulator sees in it."""
     names = ("kernel", "m", "n", "k", "params", "source")
     arguments = {name: outcome.arguments[name] for name in names if name in outcome.arguments}
-    return replace(outcome, seen=look(**arguments)) if arguments.get("source") is not None else outcome
+    return (
+        replace(outcome, seen=look(**arguments)) if arguments.get("source") is not None else outcome
+    )
 
 
 def _revive(found: dict) -> Any:
@@ -380,11 +434,15 @@ def _plain(value: object) -> int:
     raise TypeError(f"{value!r} cannot be sent to another process")
 
 
-def trial(kernel: Key = 1, m: int = 256, n: int | None = None, k: int | None = None, **options: Any) -> Outcome:
-    """`gemmlab.measure` in the child process: a crash or a hang is an answer, and never raises (but KeyboardInterrupt).
+def trial(
+    kernel: Key = 1, m: int = 256, n: int | None = None, k: int | None = None, **options: Any
+) -> Outcome:
+    """`gemmlab.measure` in the child process: a crash or a hang is an answer, and never raises (but
+    KeyboardInterrupt).
 
     Args:
-        kernel, m, n, k, options: as `gemmlab.measure` (params, device, repeats, source, most_seconds).
+        kernel, m, n, k, options: as `gemmlab.measure` (params, device, repeats, source,
+            most_seconds).
     """
     outcomes: list[Outcome] = []
     arrived = threading.Event()

@@ -1,4 +1,6 @@
-"""Work for the time in which nobody waits: what would otherwise be asked next, and what a chart shows beside it."""
+"""Work for the time in which nobody waits: what would otherwise be asked next, and what a chart
+shows beside it.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +28,15 @@ class Job:
 
 
 class Idle:
-    """Runs jobs one after the other in a child process of their own, so that the other child stays warm and free.
+    """Runs jobs one after the other in a child process of their own, so that the other child stays
+    warm and free.
 
-    When somebody asks for something, the job that runs is given GRACE seconds. If it has not ended then, its child is
-    ended, and the job waits for the next pause.
+    When somebody asks for something, the job that runs is given GRACE seconds. If it has not ended
+    then, its child is ended, and the job waits for the next pause.
 
     Args:
-        hire: makes the worker whose child runs these jobs, and nothing else; called at the first job.
+        hire: makes the worker whose child runs these jobs, and nothing else; called at the first
+            job.
     """
 
     def __init__(self, hire: Callable[[], Worker]):
@@ -49,7 +53,10 @@ class Idle:
     def plan(self, client: str, jobs: Sequence[Job]) -> None:
         """What to do for a client, in this order, instead of what was planned for it before."""
         with self._lock:
-            self._plans = {client: list(jobs), **{c: plan for c, plan in self._plans.items() if c != client}}
+            self._plans = {
+                client: list(jobs),
+                **{c: plan for c, plan in self._plans.items() if c != client},
+            }
             self._next()
 
     def hold(self, reason: str) -> None:

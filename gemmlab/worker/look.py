@@ -1,4 +1,6 @@
-"""What the microscope (`simt`) says of a text beside the device: a race that a CPU hides, or why it is wrong."""
+"""What the microscope (`simt`) says of a text beside the device: a race that a CPU hides, or why it
+is wrong.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ SECONDS = 1.5
 
 @dataclass(frozen=True)
 class Seen:
-    """What was found in a text: `why`, the first finding in a sentence with its line, and how many there are.
+    """What was found in a text: `why`, the first finding in a sentence with its line, and how many
+    there are.
 
     With a count of 0 nothing was looked at, and `why` says for what reason.
     """
@@ -24,7 +27,9 @@ class Seen:
 
     @property
     def unread(self) -> bool:
-        """Whether the simulator could not read or finish the text: then nothing is known about its races."""
+        """Whether the simulator could not read or finish the text: then nothing is known about its
+        races.
+        """
         return self.count == 0
 
     def __str__(self) -> str:
@@ -34,12 +39,21 @@ class Seen:
         return self.why + (f" (and {others} more finding{'s' * (others > 1)})" if others else "")
 
 
-def look(kernel: Key, m: int, n: int | None = None, k: int | None = None, params: Mapping[str, int] | None = None,
-         source: str | None = None, seconds: float = SECONDS, tiles: int = 1) -> Seen | None:  # fmt: skip
-    """Run a text in the simulator on a tile or two of an m x n x k product; None if nothing is wrong.
+def look(
+    kernel: Key,
+    m: int,
+    n: int | None = None,
+    k: int | None = None,
+    params: Mapping[str, int] | None = None,
+    source: str | None = None,
+    seconds: float = SECONDS,
+    tiles: int = 1,
+) -> Seen | None:
+    """Run a text in the simulator on a tile or two of an m x n x k product; None if nothing is
+    wrong.
 
-    `tiles` is how many of them along m and n. A text that the simulator cannot read, or not in `seconds`, gives a
-    `Seen` that says so. Never raises.
+    `tiles` is how many of them along m and n. A text that the simulator cannot read, or not in
+    `seconds`, gives a `Seen` that says so. Never raises.
     """
     try:
         spec = find(kernel)
@@ -63,13 +77,18 @@ def look(kernel: Key, m: int, n: int | None = None, k: int | None = None, params
     return Seen(f"{where}{first.message}{through}", len(findings))
 
 
-def closely(kernel: Key, params: Mapping[str, int] | None = None, source: str | None = None) -> simt.ProductRun:
-    """Run a text in the simulator on two by two of the smallest work-groups like those of `params`, for a picture.
+def closely(
+    kernel: Key, params: Mapping[str, int] | None = None, source: str | None = None
+) -> simt.ProductRun:
+    """Run a text in the simulator on two by two of the smallest work-groups like those of `params`,
+    for a picture.
 
-    A text that is right only with the parameters themselves, because a number is written in it, runs with these.
+    A text that is right only with the parameters themselves, because a number is written in it,
+    runs with these.
 
     Raises:
-        ValueError: if the text is no kernel (a `TextError`), or the parameters are not the kernel's.
+        ValueError: if the text is no kernel (a `TextError`), or the parameters are not the
+            kernel's.
         TimeoutError: if it takes too long.
     """
     spec = find(kernel)
@@ -90,12 +109,20 @@ def closely(kernel: Key, params: Mapping[str, int] | None = None, source: str | 
     return run
 
 
-def _few_tiles(spec: KernelSpec, params: dict[str, int], sizes: tuple[int, int, int], tiles: int = 1) -> list[int]:
-    """Sizes that show what larger ones would: a tile, its edge, enough steps along k to race; no more than asked."""
+def _few_tiles(
+    spec: KernelSpec, params: dict[str, int], sizes: tuple[int, int, int], tiles: int = 1
+) -> list[int]:
+    """Sizes that show what larger ones would: a tile, its edge, enough steps along k to race; no
+    more than asked.
+    """
     steps = params.get("STAGES", 1) + 1
     few = []
     for size, tile, most, least, multiple in zip(
-        sizes, spec.tiles(params), (tiles, tiles, steps), spec.minimum_sizes(params), spec.multiples(params),
+        sizes,
+        spec.tiles(params),
+        (tiles, tiles, steps),
+        spec.minimum_sizes(params),
+        spec.multiples(params),
         strict=True,
     ):
         edge = 0 if spec.edges == "pad" else size % tile

@@ -18,19 +18,25 @@ from .look import look
 
 
 def cases(device: Device, full: bool, rng: random.Random, seed: int) -> list[tuple]:
-    """(device, kernel, params, sizes): a sample of the offered parameters, or all, each at a random small size."""
+    """(device, kernel, params, sizes): a sample of the offered parameters, or all, each at a random
+    small size.
+    """
     found = []
     for number, spec in catalog.items():
         for params in spec.sample(device.limits, None if full else 3, seed):
             sizes = [rng.randint(1, 2 * tile + 1) for tile in spec.tiles(params)]
             if spec.edges == "shift":
-                sizes = [max(size, least) for size, least in zip(sizes, spec.minimum_sizes(params), strict=True)]
+                sizes = [
+                    max(size, least)
+                    for size, least in zip(sizes, spec.minimum_sizes(params), strict=True)
+                ]
             found.append((device, number, params, sizes))
     return found
 
 
 def verify(full: bool = False, seed: int = 0, device: str | int | None = None) -> int:
-    """A sample of the offered parameters, or all of them and all tests; 0 if all is right, as a command returns it.
+    """A sample of the offered parameters, or all of them and all tests; 0 if all is right, as a
+    command returns it.
 
     Args:
         full: everything instead of a sample.
@@ -51,6 +57,8 @@ def verify(full: bool = False, seed: int = 0, device: str | int | None = None) -
     print("\n".join([*wrong, f"{len(chosen) - len(wrong)} passed, {len(wrong)} failed"]))
     tests = Path(__file__).resolve().parents[2] / "tests"
     if full and tests.is_dir():
-        run = subprocess.run([sys.executable, "-m", "pytest", str(tests)], env={**os.environ, "GEMMLAB_FULL": "1"})
+        run = subprocess.run(
+            [sys.executable, "-m", "pytest", str(tests)], env={**os.environ, "GEMMLAB_FULL": "1"}
+        )
         return int(bool(wrong)) or run.returncode
     return int(bool(wrong))

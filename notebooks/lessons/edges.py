@@ -74,7 +74,9 @@ def split(a: cla.Array, b: cla.Array, tile: tuple[int, int]) -> list[list[cla.Ar
 
 
 def recorded() -> dict[str, dict[str, dict[int, dict[str, Any]]]]:
-    """The recorded comparisons in ``results/``, as ``tools/record.py edges`` wrote them, by their titles."""
+    """The recorded comparisons in ``results/``, as ``tools/record.py edges`` wrote them, by their
+    titles.
+    """
     records = {}
     for path in sorted(sources.folder("results").glob("edges_*.json")):
         record = json.loads(path.read_text(encoding="utf-8"))

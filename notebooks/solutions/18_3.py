@@ -3,5 +3,8 @@ parts = """
 #define MIDDLE(x) BIG((x) - BIG(x))
 #define SMALL(x) BIG((x) - BIG(x) - MIDDLE(x))
 """
-added = "SMALL(a)*BIG(b) + MIDDLE(a)*MIDDLE(b) + BIG(a)*SMALL(b) + MIDDLE(a)*BIG(b) + BIG(a)*MIDDLE(b) + BIG(a)*BIG(b)"
+added = (
+    "SMALL(a)*BIG(b) + MIDDLE(a)*MIDDLE(b) + BIG(a)*SMALL(b) + MIDDLE(a)*BIG(b) + BIG(a)*MIDDLE(b) "
+    "+ BIG(a)*BIG(b)"
+)
 checks.check_18_3((parts, added))

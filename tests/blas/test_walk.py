@@ -18,7 +18,8 @@ def walk(call) -> tuple[list[str], list[str]]:
 
     def note(frame, event, _):
         name = frame.f_code.co_filename.replace("\\", "/")
-        own = "/gemmlab/" in name and not frame.f_code.co_name.startswith("<")  # comprehensions count as lines
+        # comprehensions count as lines
+        own = "/gemmlab/" in name and not frame.f_code.co_name.startswith("<")
         if event == "call" and own:
             file = name.rpartition("/gemmlab/")[2]
             files.add(file)

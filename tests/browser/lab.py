@@ -1,4 +1,6 @@
-"""A real JupyterLab in a real browser, apart from everything of the user's: for test_browser.py and screenshot.py."""
+"""A real JupyterLab in a real browser, apart from everything of the user's: for test_browser.py and
+screenshot.py.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,17 @@ import nbformat
 import psutil
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-#: Nothing that a test does takes longer, in seconds, on a slow machine that does much else meanwhile.
+#: Nothing that a test does takes longer, in seconds, on a slow machine that does much else
+#: meanwhile.
 PATIENCE = 240.0
 #: Another program may take the port that was free a moment ago: how often a JupyterLab is started.
 STARTS = 5
 SETTINGS = {
-    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
+    "apputils-extension/notification": {
+        "fetchNews": "false",
+        "checkForUpdates": False,
+        "doNotDisturbMode": True,
+    },
     # all cells are in the page, seen or not, and nothing below the last
     "notebook-extension/tracker": {"windowingMode": "none", "scrollPastEnd": False},
     "docmanager-extension/plugin": {"autosave": False},
@@ -56,20 +63,26 @@ def opened() -> Iterator[Browser]:
 def notebook(path: Path, *cells: str) -> Path:
     """Write a notebook of code cells."""
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    book.metadata["kernelspec"] = {
+        "name": "python3",
+        "display_name": "Python 3",
+        "language": "python",
+    }
     nbformat.write(book, path)
     return path
 
 
 class Lab:
-    """JupyterLab and a browser, from `with` to its end. Notebooks are copied, so that the originals stay as they are.
+    """JupyterLab and a browser, from `with` to its end. Notebooks are copied, so that the originals
+    stay as they are.
 
     Args:
         device: what GEMMLAB_DEVICE says in the notebooks; by default what it says here.
-        caches: a folder for XDG_CACHE_HOME and Matplotlib's fonts, for the next JupyterLab as well; by default both
-            begin empty.
+        caches: a folder for XDG_CACHE_HOME and Matplotlib's fonts, for the next JupyterLab as well;
+            by default both begin empty.
         startup: Python that the kernel of a notebook runs before the first cell.
-        browser: one that is open; Playwright starts no second one beside it. By default a browser of its own.
+        browser: one that is open; Playwright starts no second one beside it. By default a browser
+            of its own.
     """
 
     def __init__(
@@ -86,7 +99,9 @@ class Lab:
         self.notebooks.mkdir()
         self.token = secrets.token_hex(16)
         self._end = contextlib.ExitStack()
-        self._env = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "POCL_CACHE"))}
+        self._env = {
+            k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "POCL_CACHE"))
+        }
         for name in (
             "HOME",
             "JUPYTER_CONFIG_DIR",
@@ -126,12 +141,16 @@ class Lab:
 
     def _start_server(self) -> None:
         for name, settings in SETTINGS.items():
-            file = Path(self._env["JUPYTERLAB_SETTINGS_DIR"], "@jupyterlab", f"{name}.jupyterlab-settings")
+            file = Path(
+                self._env["JUPYTERLAB_SETTINGS_DIR"], "@jupyterlab", f"{name}.jupyterlab-settings"
+            )
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(settings))
         log = self.folder / "jupyterlab.log"
         if not any(self._serves(log) for _ in range(STARTS)):
-            raise RuntimeError(f"JupyterLab did not start:\n{log.read_text(errors='replace')[-3000:]}")
+            raise RuntimeError(
+                f"JupyterLab did not start:\n{log.read_text(errors='replace')[-3000:]}"
+            )
 
     def _serves(self, log: Path) -> bool:
         """Start the server on a free port; whether it answers."""
@@ -143,8 +162,15 @@ class Lab:
             self._server = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
-                    *("--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", "--ServerApp.port_retries=0"),
-                    *(f"--IdentityProvider.token={self.token}", f"--ServerApp.root_dir={self.notebooks}"),
+                    *(
+                        "--ServerApp.ip=127.0.0.1",
+                        f"--ServerApp.port={port}",
+                        "--ServerApp.port_retries=0",
+                    ),
+                    *(
+                        f"--IdentityProvider.token={self.token}",
+                        f"--ServerApp.root_dir={self.notebooks}",
+                    ),
                     *("--LabApp.news_url=", "--LabApp.extension_manager=readonly"),
                     "--LabApp.expose_app_in_browser=True",
                 ],
@@ -156,7 +182,9 @@ class Lab:
         late = time.monotonic() + PATIENCE
         while self._server.poll() is None and time.monotonic() < late:
             with contextlib.suppress(OSError):
-                urllib.request.urlopen(f"{self.url}/api/status?token={self.token}", timeout=5).close()
+                urllib.request.urlopen(
+                    f"{self.url}/api/status?token={self.token}", timeout=5
+                ).close()
                 return True
             time.sleep(0.1)
         return False
@@ -175,26 +203,40 @@ class Lab:
                 process.kill()
 
     def processes(self, *words: str) -> list[psutil.Process]:
-        """Living processes of this JupyterLab, orphans included, whose command line holds all `words`."""
+        """Living processes of this JupyterLab, orphans included, whose command line holds all
+        `words`.
+        """
         found = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 ours = process.environ().get("HOME") == self._env["HOME"]
-                if ours and process.status() != psutil.STATUS_ZOMBIE and set(words) <= set(process.cmdline()):
+                if (
+                    ours
+                    and process.status() != psutil.STATUS_ZOMBIE
+                    and set(words) <= set(process.cmdline())
+                ):
                     found.append(process)
         return found
 
     def open(
-        self, path: str | Path, width=1280, height=900, theme="light", scale: float = 1, page: Page | None = None
+        self,
+        path: str | Path,
+        width=1280,
+        height=900,
+        theme="light",
+        scale: float = 1,
+        page: Page | None = None,
     ) -> Book:
-        """Copy a notebook, and the modules beside it, into the lab and open it in a page of its own; nothing is run.
+        """Copy a notebook, and the modules beside it, into the lab and open it in a page of its
+        own; nothing is run.
 
         Args:
             path: the notebook.
             width, height: of the window, in CSS pixels.
             theme: "light" or "dark".
             scale: pixels of a screenshot for each CSS pixel.
-            page: one that another notebook has left, for this one; loading JupyterLab anew takes seconds.
+            page: one that another notebook has left, for this one; loading JupyterLab anew takes
+                seconds.
         """
         path = Path(path)
         target = self.notebooks / path.name
@@ -202,7 +244,8 @@ class Lab:
             for file in (path, *path.parent.glob("*.py")):
                 shutil.copy(file, self.notebooks)
         if page is None:
-            if scale not in self._contexts:  # its pages share what the browser has loaded of JupyterLab
+            # its pages share what the browser has loaded of JupyterLab
+            if scale not in self._contexts:
                 self._contexts[scale] = self.browser.new_context(device_scale_factor=scale)
                 self._end.callback(self._contexts[scale].close)
             page = self._contexts[scale].new_page()
@@ -210,7 +253,8 @@ class Lab:
             page.goto(f"{self.url}/lab/tree/{target.name}?reset&token={self.token}")
         else:
             page.evaluate(
-                "path => jupyterapp.commands.execute('docmanager:open', { path }).then(() => null)", target.name
+                "path => jupyterapp.commands.execute('docmanager:open', { path }).then(() => null)",
+                target.name,
             )
         page.set_viewport_size({"width": width, "height": height})
         book = Book(page, target)
@@ -235,7 +279,9 @@ class Book:
         self.page.close()
 
     def leave(self) -> Page:
-        """Shut the kernel down and close the notebook as it is on the disk; the page, for another one."""
+        """Shut the kernel down and close the notebook as it is on the disk; the page, for another
+        one.
+        """
         self.command("kernelmenu:shutdown")
         self.page.evaluate("""() => {
             const book = jupyterapp.shell.currentWidget;
@@ -247,26 +293,33 @@ class Book:
 
     def command(self, name: str, **arguments) -> None:
         """Run a command of JupyterLab and wait for its end."""
-        self.page.evaluate("([n, a]) => jupyterapp.commands.execute(n, a).then(() => null)", [name, arguments])
+        self.page.evaluate(
+            "([n, a]) => jupyterapp.commands.execute(n, a).then(() => null)", [name, arguments]
+        )
 
     def menu(self, *path: str) -> None:
         """Choose from the menu bar as a person does."""
         self.page.locator(".lm-MenuBar-item", has_text=re.compile(f"^{path[0]}$")).click()
         for entry in path[1:]:
-            item = self.page.locator(".lm-Menu-item:visible", has_text=re.compile(f"^{re.escape(entry)}"))
+            item = self.page.locator(
+                ".lm-Menu-item:visible", has_text=re.compile(f"^{re.escape(entry)}")
+            )
             item.first.click()
 
     def cells(self) -> list[list[str]]:
         """Type and text of every cell."""
         return self.page.evaluate(
-            "jupyterapp.shell.currentWidget.content.model.sharedModel.cells.map(c => [c.cell_type, c.source])"
+            "jupyterapp.shell.currentWidget.content.model.sharedModel.cells.map(c => [c.cell_type, "
+            "c.source])"
         )
 
     def cell(self, number: int):
         return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
 
     def prompt(self, number: int) -> str:
-        """The prompt of a code cell: "[ ]:", "[*]:" or "[n]:"; if its code is folded away, "[n]:" once it has run."""
+        """The prompt of a code cell: "[ ]:", "[*]:" or "[n]:"; if its code is folded away, "[n]:"
+        once it has run.
+        """
         folded = self.cell(number).locator(".jp-Placeholder-prompt")
         if folded.count():
             cells = "jupyterapp.shell.currentWidget.content.model.cells"
@@ -286,8 +339,12 @@ class Book:
         return self.cell(number).locator(".jp-OutputArea-child:has(img)")
 
     def wait_idle(self) -> None:
-        """Wait until the kernel is ready. The execution indicator says so too early, the status bar does not."""
-        self.page.wait_for_function("/\\| Idle/.test(document.querySelector('#jp-main-statusbar')?.textContent)")
+        """Wait until the kernel is ready. The execution indicator says so too early, the status bar
+        does not.
+        """
+        self.page.wait_for_function(
+            "/\\| Idle/.test(document.querySelector('#jp-main-statusbar')?.textContent)"
+        )
 
     def run_all(self, seconds: float = 2 * PATIENCE) -> None:
         """Run All Cells by menu; wait for the last. Raises at the first cell that fails."""
@@ -295,8 +352,12 @@ class Book:
         self.wait_ran(seconds=seconds)
 
     def wait_ran(self, *numbers: int, seconds: float = 2 * PATIENCE) -> None:
-        """Wait until the code cells `numbers` (by default all) have run. Raises at the first that fails."""
-        numbers = numbers or [n for n, (kind, text) in enumerate(self.cells()) if kind == "code" and text.strip()]
+        """Wait until the code cells `numbers` (by default all) have run. Raises at the first that
+        fails.
+        """
+        numbers = numbers or [
+            n for n, (kind, text) in enumerate(self.cells()) if kind == "code" and text.strip()
+        ]
         late = time.monotonic() + seconds
         while not self.page.evaluate(RAN, numbers):
             self.page.wait_for_timeout(200)
@@ -313,7 +374,9 @@ class Book:
     def select(self, number: int) -> None:
         """Make a cell the active one, without touching its output."""
         self.page.evaluate(
-            "n => { const b = jupyterapp.shell.currentWidget.content; b.deselectAll(); b.activeCellIndex = n; }", number
+            "n => { const b = jupyterapp.shell.currentWidget.content; b.deselectAll(); "
+            "b.activeCellIndex = n; }",
+            number,
         )
 
     def run(self, number: int) -> None:
@@ -368,8 +431,9 @@ class Book:
     def move(self, number: int, name: str) -> dict[str, str]:
         """Move a slider by one, or a box, by key; what the panel then shows.
 
-        A parameter goes to the right unless it is at its end, a size to the left: a smaller product is never too slow.
-        Waits until the panel's key is what all the sliders say, with another value for this one.
+        A parameter goes to the right unless it is at its end, a size to the left: a smaller product
+        is never too slow. Waits until the panel's key is what all the sliders say, with another
+        value for this one.
         """
         handle, old = self.control(number, name), self.value(number, name)
         if not handle.is_visible():
@@ -378,34 +442,49 @@ class Book:
         if handle.get_attribute("type") == "checkbox":
             self.page.keyboard.press("Space")
         else:
-            least, place, most = (float(handle.get_attribute(f"aria-value{what}")) for what in ("min", "now", "max"))
+            least, place, most = (
+                float(handle.get_attribute(f"aria-value{what}")) for what in ("min", "now", "max")
+            )
             left = place > least if name in ("M", "N", "K") else place == most
             self.page.keyboard.press("ArrowLeft" if left else "ArrowRight")
 
         def arrived() -> bool:
-            return self.value(number, name) != old and self.shown(number)["key"] == self.values(number)
+            return self.value(number, name) != old and self.shown(number)["key"] == self.values(
+                number
+            )
 
         try:
             self.wait_until(arrived)
         except TimeoutError:
             shown, values = self.shown(number), self.values(number)
-            raise TimeoutError(f"{name} was {old}; the sliders say {values!r}, the panel shows {shown}") from None
+            raise TimeoutError(
+                f"{name} was {old}; the sliders say {values!r}, the panel shows {shown}"
+            ) from None
         return self.shown(number)
 
     def time(self, number: int, name: str, key: str) -> tuple[float, dict[str, str]]:
-        """Press a key with a slider focused: milliseconds until its result is painted, and that result."""
+        """Press a key with a slider focused: milliseconds until its result is painted, and that
+        result.
+        """
         self.control(number, name).focus()
         self.box(number).evaluate(WATCH)
         self.page.keyboard.press(key)
         return self.promised("timed"), self.shown(number)
 
     def promised(self, name: str):
-        """What comes of a promise that the page keeps under this name; Playwright itself would wait for ever."""
-        late = f"new Promise((_, fail) => setTimeout(() => fail(Error('no {name}')), {1000 * PATIENCE}))"
+        """What comes of a promise that the page keeps under this name; Playwright itself would wait
+        for ever.
+        """
+        late = (
+            f"new Promise((_, fail) => setTimeout(() => fail(Error('no {name}')), "
+            f"{1000 * PATIENCE}))"
+        )
         return self.page.evaluate(f"Promise.race([window.{name}, {late}])")
 
     def moments(self) -> dict[str, float]:
-        """Milliseconds from the key of the last `time` to what was seen in the page so far, by name (see `WATCH`)."""
+        """Milliseconds from the key of the last `time` to what was seen in the page so far, by name
+        (see `WATCH`).
+        """
         return self.page.evaluate("window.moments")
 
     def wait_key(self, number: int, key: str) -> dict[str, str]:
@@ -413,7 +492,9 @@ class Book:
         try:
             self.wait_until(lambda: self.shown(number)["key"] == key)
         except TimeoutError:
-            raise TimeoutError(f"waited for {key!r}, and the panel shows {self.shown(number)}") from None
+            raise TimeoutError(
+                f"waited for {key!r}, and the panel shows {self.shown(number)}"
+            ) from None
         return self.shown(number)
 
     def wait_until(self, true, seconds: float = PATIENCE) -> None:
@@ -422,7 +503,8 @@ class Book:
         while not true():
             if time.monotonic() > late:
                 raise TimeoutError(f"waited {seconds:g} s in vain")
-            self.page.wait_for_timeout(100)  # looking all the time would slow down what is waited for
+            # looking all the time would slow down what is waited for
+            self.page.wait_for_timeout(100)
 
     def busy(self, number: int) -> bool:
         """Whether an explorer says that it is compiling or running."""
@@ -442,7 +524,8 @@ class Book:
         """Switch to the light or the dark theme."""
         self.command("apputils:change-theme", theme=f"JupyterLab {name.capitalize()}")
         self.page.wait_for_function(
-            "light => document.body.dataset.jpThemeLight == light", arg="true" if name == "light" else "false"
+            "light => document.body.dataset.jpThemeLight == light",
+            arg="true" if name == "light" else "false",
         )
 
     def sidebar(self, shown: bool) -> None:
@@ -456,7 +539,9 @@ class Book:
 
     def settle(self) -> None:
         """Let the page lay itself out."""
-        self.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done())))")
+        self.page.evaluate(
+            "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
+        )
         self.page.wait_for_timeout(250)  # Lumino lays its panels out on a timer of its own
 
     def restart(self) -> None:
@@ -467,7 +552,9 @@ class Book:
         self.wait_idle()
 
     def whole(self, file: str | Path, width: int) -> None:
-        """A picture of the notebook from its first to its last cell, at a window `width` pixels wide."""
+        """A picture of the notebook from its first to its last cell, at a window `width` pixels
+        wide.
+        """
         self.resize(width)
         for _ in range(2):  # a taller window changes the width once, when the scroll bar goes
             below = self.page.evaluate("""() => {
@@ -490,8 +577,9 @@ RAN = """numbers => {
         : /^\\[\\d+\\]:$/.test(cells[n].querySelector(".jp-InputPrompt").textContent.trim()));
 }"""
 
-# Notes when what follows the next key appears in a widget: in `moments` the recorded "needle", the "landscape", each
-# step of the job ("start", "compile", ...), the "answer", its "paint", and after it the picture of the "tries".
+# Notes when what follows the next key appears in a widget: in `moments` the recorded "needle", the
+# "landscape", each step of the job ("start", "compile", ...), the "answer", its "paint", and after
+# it the picture of the "tries".
 WATCH = """box => {
     const shown = () => JSON.stringify(box.querySelector("[data-key]").dataset);
     const parts = {

@@ -1,6 +1,7 @@
 """Run notebooks in a real JupyterLab and take pictures of them, to be looked at.
 
-python tests/screenshot.py [--out FOLDER] [--theme light|dark|both] [--width 1280,800] [--readme FILE] NOTEBOOK...
+python tests/screenshot.py [--out FOLDER] [--theme light|dark|both] [--width 1280,800] [--readme
+FILE] NOTEBOOK...
 """
 
 import argparse
@@ -21,7 +22,10 @@ def pictures(book: Book, folder: Path, themes: list[str], widths: list[int]) -> 
 
 def readme(lab: Lab, file: Path) -> None:
     """An explorer after a few moves, as the README shows it."""
-    book = lab.open(notebook(lab.notebooks / "readme.ipynb", "import gemmlab\ngemmlab.Explorer(kernel=3)"), scale=2)
+    book = lab.open(
+        notebook(lab.notebooks / "readme.ipynb", "import gemmlab\ngemmlab.Explorer(kernel=3)"),
+        scale=2,
+    )
     book.resize(1280, 1600)  # all of it is in the window
     book.run_all()
     for name, keys in (("WPT", "LLR"), ("TS", "LLLLRRRR"), ("WPT", "RR"), ("TS", "LR")):
@@ -37,12 +41,20 @@ def readme(lab: Lab, file: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Run notebooks in JupyterLab and take pictures of them.")
+    parser = argparse.ArgumentParser(
+        description="Run notebooks in JupyterLab and take pictures of them."
+    )
     parser.add_argument("notebooks", nargs="*", type=Path, metavar="NOTEBOOK")
-    parser.add_argument("--out", type=Path, default=Path(".shots"), help="folder for the pictures (.shots)")
+    parser.add_argument(
+        "--out", type=Path, default=Path(".shots"), help="folder for the pictures (.shots)"
+    )
     parser.add_argument("--theme", choices=("light", "dark", "both"), default="both")
-    parser.add_argument("--width", default="1280,800", help="widths of the window in pixels (1280,800)")
-    parser.add_argument("--readme", type=Path, metavar="FILE", help="write the README's picture of an explorer here")
+    parser.add_argument(
+        "--width", default="1280,800", help="widths of the window in pixels (1280,800)"
+    )
+    parser.add_argument(
+        "--readme", type=Path, metavar="FILE", help="write the README's picture of an explorer here"
+    )
     options = parser.parse_args()
     themes = ["light", "dark"] if options.theme == "both" else [options.theme]
     widths = [int(width) for width in options.width.split(",")]

@@ -8,12 +8,14 @@ from gemmlab.opencl.devices import NoDeviceError, find_device
 
 
 def started(*devices: str, idle: bool = True, startup: str = "", **options) -> Lab:
-    """A JupyterLab as `Lab` makes it, to be entered by `with`; without a browser or a device the test is skipped.
+    """A JupyterLab as `Lab` makes it, to be entered by `with`; without a browser or a device the
+    test is skipped.
 
     Args:
-        devices: those that are needed, PoCL by default; GEMMLAB_DEVICE says the first in the notebooks.
-        idle: whether anything is done while nobody waits, such as compiling the next settings; if not, slow kernels
-            have time enough.
+        devices: those that are needed, PoCL by default; GEMMLAB_DEVICE says the first in the
+            notebooks.
+        idle: whether anything is done while nobody waits, such as compiling the next settings; if
+            not, slow kernels have time enough.
         startup: Python that the kernel of a notebook runs before the first cell.
         options: those of `Lab`.
     """
@@ -25,4 +27,6 @@ def started(*devices: str, idle: bool = True, startup: str = "", **options) -> L
             find_device(device)
         except NoDeviceError:
             lacking(f"no {device} device")
-    return Lab(devices[0], startup=startup + ("" if idle else patient.STARTUP + patient.BUSY), **options)
+    return Lab(
+        devices[0], startup=startup + ("" if idle else patient.STARTUP + patient.BUSY), **options
+    )

@@ -55,7 +55,9 @@ def test_a_slider_that_comes_late_has_a_name_and_a_value(page):
     handle = page.locator(".noUi-handle")
     assert [handle.get_attribute(f"aria-{what}") for what in ("label", "valuetext")] == ["TS", "32"]
     page.evaluate("document.querySelector('.widget-readout').textContent = 24")
-    page.wait_for_function("document.querySelector('.noUi-handle').getAttribute('aria-valuetext') === '24'")
+    page.wait_for_function(
+        "document.querySelector('.noUi-handle').getAttribute('aria-valuetext') === '24'"
+    )
 
 
 def test_without_the_widget_the_picture_is_back(page):

@@ -12,7 +12,8 @@ from start import started
 # The cells of the notebook that most tests share, by their place in it.
 EXPLORER, STEPPER, ACCESS, OTHER, SLOW, QUICK, LONGER, ENDLESS, BARE = range(1, 10)
 CELLS = (
-    "from pathlib import Path\n\nimport ipywidgets\n\nimport gemmlab\nfrom gemmlab.catalog import sources\n"
+    "from pathlib import Path\n\nimport ipywidgets\n\nimport gemmlab\nfrom gemmlab.catalog import "
+    "sources\n"
     "from gemmlab.draw import diagram\nfrom gemmlab.worker import client",
     "gemmlab.Explorer(kernel=3, m=128)",
     "gemmlab.Stepper(lambda rows, cols: diagram.layout(rows, cols), rows=(3, 4), cols=(4, 5))",
@@ -28,7 +29,8 @@ CELLS = (
     "print(6 * 7)",
     "limits = client.worker().limits\n"  # from 10 seconds to 300, and back
     "limits |= dict.fromkeys(('predict', 'check'), 300 if limits['check'] == 10 else 10)",
-    "text = sources.read('03_work_per_thread.cl').replace('    // store', '    for (;;) {}\\n\\n    // store')\n"
+    "text = sources.read('03_work_per_thread.cl').replace('    // store', '    for (;;) "
+    "{}\\n\\n    // store')\n"
     "client.worker().limits |= {'predict': 10, 'check': 10}\n"
     "gemmlab.Explorer(kernel=3, m=64, source=text)",
     "ipywidgets.IntSlider()",
@@ -39,7 +41,9 @@ LIMIT = 10  # seconds that the endless kernel may take, as its cell says
 
 @pytest.fixture(scope="module")
 def lab():
-    """One JupyterLab on PoCL with empty caches, and one browser; what is done while nobody waits is in the way here."""
+    """One JupyterLab on PoCL with empty caches, and one browser; what is done while nobody waits is
+    in the way here.
+    """
     with started(idle=False) as lab:
         yield lab
 
@@ -105,8 +109,9 @@ def test_key_press_to_result(book):
         warm.append(ms)
     for name, times, target in (("cold", cold, 3000), ("warm", warm, 400)):
         print(
-            f"key press to result, kernel 3, 128 cubed, PoCL, {name}: median {statistics.median(times):.0f} ms, "
-            f"{min(times):.0f} to {max(times):.0f} ms over {len(times)} changes (aim: under {target} ms)"
+            f"key press to result, kernel 3, 128 cubed, PoCL, {name}: median "
+            f"{statistics.median(times):.0f} ms, {min(times):.0f} to {max(times):.0f} ms over "
+            f"{len(times)} changes (aim: under {target} ms)"
         )
     assert statistics.median(cold) < 60_000
     assert statistics.median(warm) < 60_000
@@ -115,16 +120,20 @@ def test_key_press_to_result(book):
 def test_fast_keys_end_on_the_last_value(book):
     for name, keys, end in (
         ("TS", "L" * 6 + "R" * 6 + "L" * 6 + "R" * 2, "TS=12"),  # 4 8 12 16 20 24 32 64
-        ("M", "L" * 8 + "R" * 7 + "L" * 3 + "R" * 2, "M=256 N=256 K=256"),  # 16 32 64 100 128 200 256 384
+        # 16 32 64 100 128 200 256 384
+        ("M", "L" * 8 + "R" * 7 + "L" * 3 + "R" * 2, "M=256 N=256 K=256"),
     ):
         start = time.monotonic()
         book.press(EXPLORER, name, *({"L": "ArrowLeft", "R": "ArrowRight"}[key] for key in keys))
         pressed = time.monotonic() - start
         assert len(keys) == 20 and pressed < 120
-        book.wait_until(lambda: book.shown(EXPLORER)["key"] == book.values(EXPLORER) and not book.busy(EXPLORER))
+        book.wait_until(
+            lambda: book.shown(EXPLORER)["key"] == book.values(EXPLORER) and not book.busy(EXPLORER)
+        )
         shown = book.shown(EXPLORER)
         print(
-            f"\n20 keys in {pressed:.2f} s; the result stood {time.monotonic() - start - pressed:.2f} s after the last"
+            f"\n20 keys in {pressed:.2f} s; the result stood "
+            f"{time.monotonic() - start - pressed:.2f} s after the last"
         )
         assert end in shown["key"] and shown["state"] == "ok"
         assert book.values(EXPLORER) == shown["key"]
@@ -161,7 +170,10 @@ def test_a_cell_runs_while_a_kernel_hangs(ran):
     ran.wait_until(lambda: ran.busy(ENDLESS))
     ran.run(QUICK)
     ran.wait_until(lambda: ran.prompt(QUICK) not in (old, "[*]:"))
-    print(f"a cell beside a running measurement took {time.monotonic() - pressed:.2f} s from the key press on")
+    print(
+        f"a cell beside a running measurement took {time.monotonic() - pressed:.2f} s from the key "
+        "press on"
+    )
     assert ran.shown(ENDLESS) == before and ran.busy(ENDLESS), "the kernel still hangs"
     assert ran.output(QUICK) == "42"
     ran.box(ENDLESS).get_by_role("button", name="Stop").click()
@@ -198,7 +210,9 @@ def test_keys_in_a_control_reach_no_shortcut(book):
             book.page.keyboard.press(key)
         book.page.wait_for_timeout(200)
         assert book.cells() == before, f"keys pressed in the {name} changed the notebook"
-        assert book.page.locator(".jp-Dialog").count() == 0, f"keys pressed in the {name} opened a dialog"
+        assert book.page.locator(".jp-Dialog").count() == 0, (
+            f"keys pressed in the {name} opened a dialog"
+        )
     assert book.values(EXPLORER) == START
     assert book.time(EXPLORER, "TS", "ArrowLeft")[1]["key"].startswith("TS=24 ")
     assert book.time(EXPLORER, "TS", "ArrowUp")[1]["key"].startswith("TS=32 ")
@@ -266,7 +280,8 @@ def test_reset_and_best_so_far(ran):
     ran.box(OTHER).get_by_role("button", name="Reset").click()
     found.append(ran.wait_key(OTHER, start))
     assert ran.values(OTHER) == start
-    for _ in range(3):  # one after another: a setting that is only passed through may be the fastest of all
+    # one after another: a setting that is only passed through may be the fastest of all
+    for _ in range(3):
         found.append(ran.time(OTHER, "TS", "ArrowLeft")[1])
     assert found[-1]["key"] == "TS=16 M=128 N=128 K=128"
     best = max(map(gflops, found))
@@ -282,14 +297,20 @@ def test_controls_and_result_have_names(book):
     for number, names in ((EXPLORER, ["TS", "WPT", "M", "N", "K"]), (STEPPER, ["rows", "cols"])):
         sliders = book.box(number).get_by_role("slider")
         assert [s.get_attribute("aria-label") for s in sliders.all()] == names
-        assert [s.get_attribute("aria-valuetext") for s in sliders.all()] == [book.value(number, n) for n in names]
+        assert [s.get_attribute("aria-valuetext") for s in sliders.all()] == [
+            book.value(number, n) for n in names
+        ]
         spoken = book.box(number).get_by_role("status")
         assert spoken.count() == 1 and ("Right" in spoken.text_content()) == (number == EXPLORER)
         assert book.box(number).locator("svg[role=img]").get_attribute("aria-label")
     book.time(EXPLORER, "TS", "ArrowLeft")
     book.wait_until(lambda: book.control(EXPLORER, "TS").get_attribute("aria-valuetext") == "24")
     spoken = book.box(EXPLORER).get_by_role("status")  # verdict and rate, and not the details
-    book.wait_until(lambda: "x your start" in spoken.text_content() and "work-group" not in spoken.text_content())
+    book.wait_until(
+        lambda: (
+            "x your start" in spoken.text_content() and "work-group" not in spoken.text_content()
+        )
+    )
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -303,8 +324,13 @@ def test_nothing_is_too_wide_or_unreadable(book, theme):
             book.resize(width, 5000)
             for number in (EXPLORER, STEPPER, ACCESS, ENDLESS):
                 found = book.box(number).evaluate(LOOK)
-                least, smallest = (min(found["texts"], key=lambda t: t[what]) for what in ("contrast", "size"))
-                where = f"{theme}, {width} px, {'with' if sidebar else 'without'} the file browser, cell {number}"
+                least, smallest = (
+                    min(found["texts"], key=lambda t: t[what]) for what in ("contrast", "size")
+                )
+                where = (
+                    f"{theme}, {width} px, {'with' if sidebar else 'without'} the file browser, "
+                    f"cell {number}"
+                )
                 print(f"{where}: least contrast {least['contrast']:.1f} ({least['text']}), "
                       f"smallest text {smallest['size']:.1f} px ({smallest['text']})")  # fmt: skip
                 assert len(found["texts"]) > 5
@@ -319,8 +345,12 @@ def test_nothing_is_too_wide_or_unreadable(book, theme):
 
 def test_a_restart_leaves_no_child_and_shows_the_picture(lab):
     """Neither the reader's child nor that for what nobody waits for, which here may begin."""
-    free = "import gemmlab\nfrom gemmlab.worker import client\n\nclient.worker().idle.release('tests')"
-    book = lab.open(notebook(lab.notebooks / "restart.ipynb", free, "gemmlab.Explorer(kernel=2, m=128)"))
+    free = (
+        "import gemmlab\nfrom gemmlab.worker import client\n\nclient.worker().idle.release('tests')"
+    )
+    book = lab.open(
+        notebook(lab.notebooks / "restart.ipynb", free, "gemmlab.Explorer(kernel=2, m=128)")
+    )
     others = {p.pid for p in lab.processes("gemmlab.worker.child")}
 
     def children():
@@ -333,7 +363,9 @@ def test_a_restart_leaves_no_child_and_shows_the_picture(lab):
     book.wait_until(lambda: not children())
     assert not any(child.is_running() for child in ended)
     book.wait_until(lambda: book.still(1).is_visible())
-    assert book.page.locator(".jupyter-widgets-disconnected:visible").count() == 0, "no broken controls are left"
+    assert book.page.locator(".jupyter-widgets-disconnected:visible").count() == 0, (
+        "no broken controls are left"
+    )
     book.run_all()  # and all is alive again
     book.wait_key(1, "TS=32 M=128 N=128 K=128")
     assert book.box(1).is_visible() and not book.still(1).is_visible()

@@ -1,4 +1,6 @@
-"""Every chapter in a real JupyterLab: as it is stored, after Run All, its widgets moved, and in both themes."""
+"""Every chapter in a real JupyterLab: as it is stored, after Run All, its widgets moved, and in
+both themes.
+"""
 
 import contextlib
 from pathlib import Path
@@ -15,7 +17,8 @@ DEVICE_OF = {path.name: browser_device(path.stem) for path in CHAPTERS}
 WIDGETS = ("gemmlab.Explorer(", "%%gemm ", "gemmlab.Stepper(", "gemmlab.Generator(")
 #: In a hole of a kernel: it is wrong until the learner fills it.
 HOLE = "// your lines"
-#: Where a chapter's other %%gemm cells are wrong until the learner repairs them: by the settings of the sliders.
+#: Where a chapter's other %%gemm cells are wrong until the learner repairs them: by the settings of
+#: the sliders.
 WRONG = {
     "07_wide_loads": lambda TSM, WPTM, **others: 1 < WPTM < TSM,
     "10_any_size": lambda TSM, TSN, **others: TSM != TSN,
@@ -39,9 +42,12 @@ del os
 def lab(caches):
     """One JupyterLab for all the chapters that this process tests.
 
-    Nothing is done while nobody waits, which would take most of the time; test_explorers.py is about that.
+    Nothing is done while nobody waits, which would take most of the time; test_explorers.py is
+    about that.
     """
-    with started(*sorted(set(DEVICE_OF.values())), caches=caches, idle=False, startup=OF_CHAPTER) as lab:
+    with started(
+        *sorted(set(DEVICE_OF.values())), caches=caches, idle=False, startup=OF_CHAPTER
+    ) as lab:
         yield lab
 
 
@@ -66,7 +72,9 @@ def alive(chapter):
     widgets = written(chapter, *WIDGETS)
 
     def finished() -> bool:
-        return chapter.widgets() == widgets and all(chapter.shown(n)["key"] == chapter.values(n) for n in widgets)
+        return chapter.widgets() == widgets and all(
+            chapter.shown(n)["key"] == chapter.values(n) for n in widgets
+        )
 
     with contextlib.suppress(TimeoutError):  # the tests say what is missing
         chapter.wait_until(finished)
@@ -74,8 +82,14 @@ def alive(chapter):
 
 
 def written(book, *words: str) -> list[int]:
-    """The code cells that hold one of the words, where an explorer, a stepper or a %%gemm cell is made."""
-    return [n for n, (kind, text) in enumerate(book.cells()) if kind == "code" and any(word in text for word in words)]
+    """The code cells that hold one of the words, where an explorer, a stepper or a %%gemm cell is
+    made.
+    """
+    return [
+        n
+        for n, (kind, text) in enumerate(book.cells())
+        if kind == "code" and any(word in text for word in words)
+    ]
 
 
 def error_text(text: str) -> str | None:
@@ -84,7 +98,9 @@ def error_text(text: str) -> str | None:
 
 
 def too_wide(book, number: int) -> list[str]:
-    """What of a cell's output sticks out of it, but for pictures that scroll in a cell too narrow for them."""
+    """What of a cell's output sticks out of it, but for pictures that scroll in a cell too narrow
+    for them.
+    """
     return book.cell(number).evaluate("""cell => [...cell.querySelectorAll(".jp-OutputArea-output")].flatMap(area => {
         const right = area.getBoundingClientRect().right + 1, found = [];
         const scrolls = e => e.closest(".gemmlab-wide") || (e.closest(".jp-RenderedImage") && area.clientWidth < 520);
@@ -99,24 +115,35 @@ def too_wide(book, number: int) -> list[str]:
 
 
 def test_chapter_reads_well_without_being_run(chapter):
-    """As it is stored: a picture for every widget, and no word about a widget that cannot be shown."""
+    """As it is stored: a picture for every widget, and no word about a widget that cannot be
+    shown.
+    """
     chapter.wait_until(lambda: chapter.page.get_by_text("Loading widget").count() == 0)
     assert chapter.page.get_by_text("Error displaying widget").count() == 0
-    assert chapter.page.locator(".jupyter-widgets-disconnected:visible, .widget-slider").count() == 0
+    assert (
+        chapter.page.locator(".jupyter-widgets-disconnected:visible, .widget-slider").count() == 0
+    )
     assert chapter.widgets() == []
     stills = written(chapter, "gemmlab.Explorer(", "gemmlab.Stepper(", "%%gemm ")
     assert stills
     for number in stills:
-        assert chapter.still(number).count() == 1, f"cell {number} has no picture: {chapter.output(number)!r}"
+        assert chapter.still(number).count() == 1, (
+            f"cell {number} has no picture: {chapter.output(number)!r}"
+        )
         chapter.wait_until(lambda number=number: chapter.still(number).is_visible())
-        assert chapter.still(number).locator("img").evaluate("i => i.complete && i.naturalWidth > 300")
+        assert (
+            chapter.still(number).locator("img").evaluate("i => i.complete && i.naturalWidth > 300")
+        )
         assert "run the cell to move it" in chapter.output(number)
         assert too_wide(chapter, number) == []
 
 
 def test_chapter_runs_and_all_its_widgets_live(alive):
     alive.raise_errors()
-    explorers, steppers = written(alive, "gemmlab.Explorer(", "%%gemm "), written(alive, "gemmlab.Stepper(")
+    explorers, steppers = (
+        written(alive, "gemmlab.Explorer(", "%%gemm "),
+        written(alive, "gemmlab.Stepper("),
+    )
     assert steppers
     assert alive.widgets() == written(alive, *WIDGETS), "every widget of the text is on the page"
     for number in alive.widgets():
@@ -124,7 +151,9 @@ def test_chapter_runs_and_all_its_widgets_live(alive):
         assert shown["key"] == alive.values(number)
         assert ("state" in shown and shown["state"] != "") == (number in explorers)
         assert alive.box(number).is_visible()
-        assert alive.still(number).count() == 1 and not alive.still(number).is_visible(), f"cell {number}: two pictures"
+        assert alive.still(number).count() == 1 and not alive.still(number).is_visible(), (
+            f"cell {number}: two pictures"
+        )
     assert alive.page.get_by_text("Error displaying widget").count() == 0
     wide = {number: too_wide(alive, number) for number in range(len(alive.cells()))}
     assert {number: what for number, what in wide.items() if what} == {}
@@ -158,7 +187,10 @@ def test_chapter_explorers_move(alive):
 
         def right(shown, number=number) -> None:
             where = f"cell {number}, {shown['key']}: {shown['state']}, {shown['text'][:300]}"
-            values = {name: int(value) for name, value in (pair.split("=") for pair in shown["key"].split())}
+            values = {
+                name: int(value)
+                for name, value in (pair.split("=") for pair in shown["key"].split())
+            }
             wrong = WRONG.get(alive.path.stem, lambda **values: False)
             broken = number in holes or (number in stubs and wrong(**values))
             # what is written outside a tile may also end the process, or a loop's counter
@@ -177,12 +209,16 @@ def test_chapter_explorers_move(alive):
             count = int(alive.shown(number)["count"])
             shown = alive.move(number, name)
             right(shown)
-            assert int(shown["count"]) == count + 1 or shown["state"] in NO_RESULT, "one move, one measurement"
+            assert int(shown["count"]) == count + 1 or shown["state"] in NO_RESULT, (
+                "one move, one measurement"
+            )
     alive.raise_errors()
 
 
 def test_chapter_is_readable_in_both_themes(alive):
-    """Every widget, at two widths of the window and in the narrowest cell: nothing too wide, too small or too faint."""
+    """Every widget, at two widths of the window and in the narrowest cell: nothing too wide, too
+    small or too faint.
+    """
     least, smallest = {"contrast": 99}, {"size": 99}
     looks = [("light", 800), ("dark", 1280), *([("light", 1280), ("dark", 800)] if FULL else [])]
     try:
@@ -206,7 +242,9 @@ def test_chapter_is_readable_in_both_themes(alive):
         alive.sidebar(True)
         alive.resize(800)
         wide = {number: too_wide(alive, number) for number in range(len(alive.cells()))}
-        assert {number: what for number, what in wide.items() if what} == {}, "in a cell beside the file browser"
+        assert {number: what for number, what in wide.items() if what} == {}, (
+            "in a cell beside the file browser"
+        )
     finally:
         alive.sidebar(True)
         alive.resize(1280)

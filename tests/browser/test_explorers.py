@@ -61,14 +61,23 @@ def gave_way(book, number: int) -> list[str]:
 
 
 def test_the_first_move_does_not_wait_for_other_kernels(book):
-    """It took 49 s; the panel says what it is about, and dims until it is about the present settings."""
+    """It took 49 s; the panel says what it is about, and dims until it is about the present
+    settings.
+    """
     shown = book.shown(EXPLORER)
     assert "TS = 32, WPT = 8, 256 x 256 x 256" in shown["text"]
     book.press(EXPLORER, "TS", "ArrowLeft")
     pressed = time.monotonic()
-    book.wait_until(lambda: stale(book, EXPLORER) or book.shown(EXPLORER)["key"].startswith("TS=24 "))
+    book.wait_until(
+        lambda: stale(book, EXPLORER) or book.shown(EXPLORER)["key"].startswith("TS=24 ")
+    )
     if book.shown(EXPLORER)["key"] == START:
-        assert book.box(EXPLORER).locator(".gemmlab-status").inner_text().startswith("TS = 24, WPT = 8")
+        assert (
+            book.box(EXPLORER)
+            .locator(".gemmlab-status")
+            .inner_text()
+            .startswith("TS = 24, WPT = 8")
+        )
     shown = book.wait_key(EXPLORER, "TS=24 WPT=8 M=256 N=256 K=256")
     book.wait_until(lambda: settled(book, EXPLORER))
     assert "TS = 24, WPT = 8, 256 x 256 x 256" in shown["text"] and shown["state"] == "ok"
@@ -76,7 +85,9 @@ def test_the_first_move_does_not_wait_for_other_kernels(book):
 
 
 def test_a_drag_is_measured_where_it_ends_and_its_reasons_stay(book):
-    """The mouse from TS = 24 over 20 and 16 back to 20: one try, WPT marked with the reason from start to end."""
+    """The mouse from TS = 24 over 20 and 16 back to 20: one try, WPT marked with the reason from
+    start to end.
+    """
     book.wait_until(lambda: settled(book, EXPLORER))
     count, handle = int(book.shown(EXPLORER)["count"]), book.control(EXPLORER, "TS")
     handle.scroll_into_view_if_needed()
@@ -91,7 +102,9 @@ def test_a_drag_is_measured_where_it_ends_and_its_reasons_stay(book):
         book.page.wait_for_timeout(250)
     status = book.box(EXPLORER).locator(".gemmlab-status")
     book.wait_until(lambda: "work-group 20 x 5 = 100" in status.inner_text())
-    assert book.value(EXPLORER, "TS") == "20" and int(book.shown(EXPLORER)["count"]) == count, "held, not measured"
+    assert book.value(EXPLORER, "TS") == "20" and int(book.shown(EXPLORER)["count"]) == count, (
+        "held, not measured"
+    )
     book.page.mouse.up()
     shown = book.wait_key(EXPLORER, "TS=20 WPT=4 M=256 N=256 K=256")
     reason = "WPT moved from 8 to 4, because TS=20 is not a multiple of WPT=8"
@@ -117,7 +130,9 @@ def test_what_is_typed_beside_a_slider_is_taken_or_refused(book):
     alert = book.box(EXPLORER).get_by_role("alert")
     alert.wait_for()
     assert "TS cannot be '17'" in alert.inner_text() and "choose one of" in alert.inner_text()
-    assert book.value(EXPLORER, "TS") == "16" and book.shown(EXPLORER)["key"] == book.values(EXPLORER)
+    assert book.value(EXPLORER, "TS") == "16" and book.shown(EXPLORER)["key"] == book.values(
+        EXPLORER
+    )
 
 
 def test_by_keyboard_alone(book):
@@ -138,7 +153,9 @@ def test_by_keyboard_alone(book):
 
 
 def test_a_move_by_key_is_explained_and_spoken(book):
-    """Where another slider gives way, a screen reader says the verdict, the rate, and why; and the slider knows it."""
+    """Where another slider gives way, a screen reader says the verdict, the rate, and why; and the
+    slider knows it.
+    """
     book.wait_until(lambda: settled(book, EXPLORER))
     book.press(EXPLORER, "TS", "ArrowLeft", "ArrowLeft")
     book.wait_key(EXPLORER, "TS=20 WPT=4 M=256 N=256 K=256")
@@ -161,11 +178,15 @@ def test_a_cell_of_the_landscape_is_chosen_by_key(book):
     shown = book.wait_key(EXPLORER, "TS=24 WPT=4 M=256 N=256 K=256")
     assert shown["state"] == "ok" and book.values(EXPLORER) == shown["key"]
     spoken = book.box(EXPLORER).locator(".gemmlab-spoken[role=status]")
-    book.wait_until(lambda: "Right" in spoken.text_content() and "moved" not in spoken.text_content())
+    book.wait_until(
+        lambda: "Right" in spoken.text_content() and "moved" not in spoken.text_content()
+    )
     for key in ("ArrowUp", "ArrowUp", "Enter"):
         book.page.keyboard.press(key)
     note = book.box(EXPLORER).locator(".gemmlab-recorded [role=status]")
-    book.wait_until(lambda: note.count() and "TS=24 is not a multiple of WPT=16" in note.inner_text())
+    book.wait_until(
+        lambda: note.count() and "TS=24 is not a multiple of WPT=16" in note.inner_text()
+    )
     assert book.values(EXPLORER) == shown["key"]
 
 
@@ -175,7 +196,9 @@ def tab_to(book, name: str) -> None:
         book.page.keyboard.press("Tab")
         if book.page.evaluate(FOCUSED).startswith(name):
             return
-    raise AssertionError(f"Tab does not come to {name!r}, but ends at {book.page.evaluate(FOCUSED)!r}")
+    raise AssertionError(
+        f"Tab does not come to {name!r}, but ends at {book.page.evaluate(FOCUSED)!r}"
+    )
 
 
 def test_a_try_in_the_chart_can_be_clicked(book):
@@ -192,13 +215,21 @@ def test_an_edited_cell_keeps_its_tries_beside_the_original(book):
     assert "the same as the original" in book.shown(GEMM)["text"]
     edited = CELLS[GEMM].replace("float acc", "float  acc", 1)
     assert edited != CELLS[GEMM]
-    book.page.evaluate("([n, text]) => jupyterapp.shell.currentWidget.content.model.sharedModel.cells[n]"
-                       ".setSource(text)", [GEMM, edited])  # fmt: skip
+    book.page.evaluate(
+        "([n, text]) => jupyterapp.shell.currentWidget.content.model.sharedModel.cells[n]"
+        ".setSource(text)",
+        [GEMM, edited],
+    )
     old = book.prompt(GEMM)
     book.run(GEMM)
     book.wait_until(lambda: book.prompt(GEMM) not in (old, "[*]:"))
     book.wait_until(lambda: book.box(GEMM).locator("[id^=try-]").count() == 2)
-    book.wait_until(lambda: "the original" in book.shown(GEMM)["text"] and "x the original" in book.shown(GEMM)["text"])
+    book.wait_until(
+        lambda: (
+            "the original" in book.shown(GEMM)["text"]
+            and "x the original" in book.shown(GEMM)["text"]
+        )
+    )
     book.wait_until(lambda: "original" in book.box(GEMM).locator("svg").text_content())
     assert "changes to the original" in book.shown(GEMM)["text"]
 
@@ -212,7 +243,9 @@ def test_an_endless_kernel_counts_down_and_can_be_stopped(book):
     pressed = time.monotonic()
     book.box(ENDLESS).get_by_role("button", name="Stop").click()
     book.wait_until(lambda: book.shown(ENDLESS)["state"] == "stopped")
-    assert "Stopped" in book.shown(ENDLESS)["text"] and "as you asked" in book.shown(ENDLESS)["text"]
+    assert (
+        "Stopped" in book.shown(ENDLESS)["text"] and "as you asked" in book.shown(ENDLESS)["text"]
+    )
     book.run(QUICK)
     book.wait_until(lambda: book.output(QUICK) == "42")
     print(f"\nthe next cell ran {time.monotonic() - pressed:.1f} s after the button was pressed")

@@ -1,4 +1,6 @@
-"""Steppers over a simulated run, in a real JupyterLab: the line, the picture and the words stay on one screen."""
+"""Steppers over a simulated run, in a real JupyterLab: the line, the picture and the words stay on
+one screen.
+"""
 
 from __future__ import annotations
 

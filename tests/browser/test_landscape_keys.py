@@ -1,4 +1,6 @@
-"""The page's part of a landscape, in a browser without JupyterLab: clicks, keys, names and focus."""
+"""The page's part of a landscape, in a browser without JupyterLab: clicks, keys, names and
+focus.
+"""
 
 import json
 from pathlib import Path
@@ -33,12 +35,18 @@ PAGE = """
 
 @pytest.fixture(scope="module")
 def page():
-    """A page with a landscape of 3 x 2 cells, in which (1, 0) is the reader's and (2, 1) is not legal."""
+    """A page with a landscape of 3 x 2 cells, in which (1, 0) is the reader's and (2, 1) is not
+    legal.
+    """
     if browser_path() is None:
         lacking("no Chromium")
-    values = {(x, y): Cell("recorded", 0.1 * x + 0.05 * y, "so much") for x in (8, 16, 32) for y in (1, 2)}
+    values = {
+        (x, y): Cell("recorded", 0.1 * x + 0.05 * y, "so much") for x in (8, 16, 32) for y in (1, 2)
+    }
     values[32, 2] = Cell("illegal", words="too large")
-    svg = landscape("TS", "WPT", {k: v._replace(share=v.share / 10) for k, v in values.items()}, here=(16, 1)).svg()
+    svg = landscape(
+        "TS", "WPT", {k: v._replace(share=v.share / 10) for k, v in values.items()}, here=(16, 1)
+    ).svg()
     cells = [
         {"id": name_of(c, r), "column": c, "row": r, "x": x, "y": y, "label": f"TS={x}, WPT={y}",
          "legal": (x, y) != (32, 2), "here": (x, y) == (16, 1)}
@@ -46,7 +54,10 @@ def page():
     ]  # fmt: skip
     with opened() as browser:
         page = browser.new_page()
-        page.set_content(PAGE % (json.dumps(SCRIPT), json.dumps({"svg": svg, "cells": cells, "words": "two axes"})))
+        page.set_content(
+            PAGE
+            % (json.dumps(SCRIPT), json.dumps({"svg": svg, "cells": cells, "words": "two axes"}))
+        )
         page.wait_for_function("window.ready")
         yield page
 
@@ -62,16 +73,26 @@ def test_a_click_chooses_a_cell_wherever_in_it(page):
             page.evaluate("window.sent = []")
             page.mouse.click(box["x"] + share * box["width"], box["y"] + share * box["height"])
             assert page.evaluate("window.sent") == [place]
-            assert page.locator("[tabindex='0']").get_attribute("id") == name, "the keyboard goes on from there"
+            assert page.locator("[tabindex='0']").get_attribute("id") == name, (
+                "the keyboard goes on from there"
+            )
 
 
 def test_tab_stops_once_and_arrows_and_enter_do_the_rest(page):
-    page.evaluate("document.activeElement.blur(); window.sent = []; window.escaped = []; window.redraw()")
+    page.evaluate(
+        "document.activeElement.blur(); window.sent = []; window.escaped = []; window.redraw()"
+    )
     assert page.locator("[tabindex='0']").count() == 1
     page.keyboard.press("Tab")
     assert focused(page) == "cell-1-0", "one begins where the sliders are"
-    for key, name in (("ArrowUp", "cell-1-1"), ("ArrowUp", "cell-1-1"), ("ArrowRight", "cell-2-1"),
-                      ("ArrowDown", "cell-2-0"), ("ArrowLeft", "cell-1-0"), ("ArrowLeft", "cell-0-0")):  # fmt: skip
+    for key, name in (
+        ("ArrowUp", "cell-1-1"),
+        ("ArrowUp", "cell-1-1"),
+        ("ArrowRight", "cell-2-1"),
+        ("ArrowDown", "cell-2-0"),
+        ("ArrowLeft", "cell-1-0"),
+        ("ArrowLeft", "cell-0-0"),
+    ):
         page.keyboard.press(key)
         assert focused(page) == name
     page.keyboard.press("Enter")
@@ -86,7 +107,10 @@ def test_tab_stops_once_and_arrows_and_enter_do_the_rest(page):
 def test_a_new_picture_keeps_the_focus(page):
     page.locator("#cell-0-1").focus()
     page.evaluate("window.redraw()")
-    assert focused(page) == "cell-0-1" and page.locator("[tabindex='0']").get_attribute("id") == "cell-0-1"
+    assert (
+        focused(page) == "cell-0-1"
+        and page.locator("[tabindex='0']").get_attribute("id") == "cell-0-1"
+    )
 
 
 def test_the_ring_moves_to_the_readers_cell_in_the_same_picture(page):
@@ -99,7 +123,9 @@ def test_the_ring_moves_to_the_readers_cell_in_the_same_picture(page):
     for name in ("cell-2-1", "cell-0-0", "cell-1-0"):
         page.evaluate(mark, name)
         for ring in ("ring-black", "ring-white"):
-            assert page.evaluate(middle, ring) == pytest.approx(page.evaluate(middle, name), abs=0.1)
+            assert page.evaluate(middle, ring) == pytest.approx(
+                page.evaluate(middle, name), abs=0.1
+            )
         assert page.locator("[aria-current=true]").get_attribute("id") == name
     assert page.get_by_role("group", name="two axes").count() == 1
 

@@ -1,7 +1,9 @@
-"""How long a reader waits for an explorer, in a real JupyterLab. `GEMMLAB_FULL=1 pytest -s` prints the figures.
+"""How long a reader waits for an explorer, in a real JupyterLab. `GEMMLAB_FULL=1 pytest -s` prints
+the figures.
 
-Nothing else may compute meanwhile. So each notebook is the only one that is open: its kernel and its worker processes
-have ended before the next one begins. Beside each move stands how much processor time other processes took.
+Nothing else may compute meanwhile. So each notebook is the only one that is open: its kernel and
+its worker processes have ended before the next one begins. Beside each move stands how much
+processor time other processes took.
 """
 
 import contextlib
@@ -35,7 +37,18 @@ NEW_AIM, AHEAD_AIM = {3: 1.0, 6: 2.5, 10: 2.5}, 0.5
 TIMED = list(NEW) if FULL else [3]
 WARM = "warm cache: "
 #: What the page shows after a move, in its usual order (see lab.WATCH).
-PARTS = ("needle", "landscape", "start", "compile", "predict", "check", "time", "answer", "paint", "tries")
+PARTS = (
+    "needle",
+    "landscape",
+    "start",
+    "compile",
+    "predict",
+    "check",
+    "time",
+    "answer",
+    "paint",
+    "tries",
+)
 
 
 class Report:
@@ -43,7 +56,8 @@ class Report:
 
     def __init__(self):
         self.seconds: dict[str, float] = {}
-        self.moves: dict[str, list[dict]] = {}  # the "key" of the settings, and what `Book.moments` has
+        # the "key" of the settings, and what `Book.moments` has
+        self.moves: dict[str, list[dict]] = {}
 
     def median(self, what: str) -> float:
         """Seconds from the key to the painted answer."""
@@ -56,7 +70,9 @@ class Report:
         lines.append(" " * 27 + "".join(f"{part:>10}" for part in PARTS))
         for what, moves in self.moves.items():
             seen = [[moments[part] for moments in moves if part in moments] for part in PARTS]
-            shown = (f"{statistics.median(times):10.0f}" if times else f"{'-':>10}" for times in seen)
+            shown = (
+                f"{statistics.median(times):10.0f}" if times else f"{'-':>10}" for times in seen
+            )
             lines.append(f"  {what:25}{''.join(shown)}")
         return "\n".join(lines)
 
@@ -113,9 +129,14 @@ def kernels(lab) -> list:
 if FULL:  # it is there for its figures: that the chapter runs, test_chapters.py says too
 
     def test_the_first_chapter(browser, tmp_path, report):
-        """From Run All to the end of the last cell, in a JupyterLab with empty caches, and in one with filled ones."""
+        """From Run All to the end of the last cell, in a JupyterLab with empty caches, and in one
+        with filled ones.
+        """
         for name in ("chapter 00, Run All (aim: 15 s)", f"{WARM}chapter 00, Run All"):
-            with started(caches=tmp_path, browser=browser) as lab, alone(lab, FIRST_CHAPTER) as book:
+            with (
+                started(caches=tmp_path, browser=browser) as lab,
+                alone(lab, FIRST_CHAPTER) as book,
+            ):
                 begun = time.monotonic()
                 book.run_all()
                 report.seconds[name] = time.monotonic() - begun
@@ -147,7 +168,9 @@ def test_new_settings(lab, report, kernel):
 if FULL:  # also there for its figures
 
     def test_a_warm_cache(browser, own_caches, report):
-        """The first answer, the first move and settings new to this process, all of them compiled once before."""
+        """The first answer, the first move and settings new to this process, all of them compiled
+        once before.
+        """
         with started(caches=own_caches, browser=browser) as lab:
             first_explorer(lab, report, WARM)
             for kernel in TIMED:
@@ -161,7 +184,8 @@ if FULL:  # also there for its figures
 
 
 def work_ahead(lab, seconds: float) -> None:
-    """Wait until the workers have computed for so many seconds, which is enough to compile the next settings.
+    """Wait until the workers have computed for so many seconds, which is enough to compile the next
+    settings.
 
     On a machine that does much else this takes longer.
     """
@@ -174,7 +198,9 @@ def work_ahead(lab, seconds: float) -> None:
 
 def explorer(lab, kernel: int) -> Path:
     """A notebook with one explorer."""
-    return notebook(lab.notebooks / f"kernel_{kernel}.ipynb", f"import gemmlab\ngemmlab.Explorer({kernel})")
+    return notebook(
+        lab.notebooks / f"kernel_{kernel}.ipynb", f"import gemmlab\ngemmlab.Explorer({kernel})"
+    )
 
 
 def first_explorer(lab, report: Report, caches: str) -> None:
@@ -188,7 +214,9 @@ def first_explorer(lab, report: Report, caches: str) -> None:
         book.wait_until(lambda: book.shown(1)["state"] == "ok")
         report.seconds[f"{caches}first answer (aim: 4 s)"] = time.monotonic() - begun
         time_move(book, report, f"{caches}first move", "TS", "ArrowLeft", cell=1)
-        report.seconds[f"{caches}first move, answered (aim: 3 s)"] = report.median(f"{caches}first move")
+        report.seconds[f"{caches}first move, answered (aim: 3 s)"] = report.median(
+            f"{caches}first move"
+        )
 
 
 def time_move(book, report: Report, what: str, name: str, key: str, cell: int = 0) -> None:
@@ -198,7 +226,10 @@ def time_move(book, report: Report, what: str, name: str, key: str, cell: int = 
     used = Usage.now() - before
     assert shown["state"] == "ok", shown
     compiled = re.search(r"compiled in ([\d.]+) s", shown["text"])[1]
-    print(f"\n{what}: {ms:.0f} ms, of which the compiler took {compiled} s, for {shown['key']}; {used}")
+    print(
+        f"\n{what}: {ms:.0f} ms, of which the compiler took {compiled} s, for {shown['key']}; "
+        f"{used}"
+    )
     book.wait_until(lambda: "tries" in book.moments())
     report.moves.setdefault(what, []).append({"key": shown["key"], **book.moments()})
 

@@ -1,4 +1,6 @@
-"""Random products of Dask arrays: shapes, chunkings and types, with small whole numbers that no type rounds."""
+"""Random products of Dask arrays: shapes, chunkings and types, with small whole numbers that no
+type rounds.
+"""
 
 import dask.array as da
 import numpy as np

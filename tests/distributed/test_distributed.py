@@ -1,4 +1,6 @@
-"""Products of Dask arrays and of matrices in files, in this process; `test_workers` has those on many."""
+"""Products of Dask arrays and of matrices in files, in this process; `test_workers` has those on
+many.
+"""
 
 import pickle
 import warnings
@@ -41,7 +43,12 @@ def test_random_products(case):
     a, b, cuts = case
     c = distributed.matmul(*as_dask(a, b, cuts))
     wanted = a @ b
-    assert (c.shape, c.dtype, c._meta.dtype, c._meta.ndim) == (wanted.shape, a.dtype, a.dtype, wanted.ndim)
+    assert (c.shape, c.dtype, c._meta.dtype, c._meta.ndim) == (
+        wanted.shape,
+        a.dtype,
+        a.dtype,
+        wanted.ndim,
+    )
     np.testing.assert_array_equal(c.compute(), wanted)
 
 
@@ -106,7 +113,9 @@ def in_files(folder, a, b, kind):
     x = zarr.open(str(folder / "a.zarr"), mode="w", shape=a.shape, chunks=(40, 40), dtype=a.dtype)
     x[:] = a
     if kind == "zarr":
-        y = zarr.open(str(folder / "b.zarr"), mode="w", shape=b.shape, chunks=(40, 40), dtype=b.dtype)
+        y = zarr.open(
+            str(folder / "b.zarr"), mode="w", shape=b.shape, chunks=(40, 40), dtype=b.dtype
+        )
         y[:] = b
         return x, y
     np.save(folder / "b.npy", np.pad(b, ((3, 2), (1, 4))))
@@ -131,13 +140,18 @@ def test_a_block_that_fails_is_named(monkeypatch):
 
     monkeypatch.setattr(blocks, "matmul", fails)
     x = da.ones((20, 30), chunks=10, dtype=np.float32)
-    with pytest.raises(distributed.BlockError, match=r"block \(\d, \d\) .* step \d .*10 x 10 times 10 x 10.*no room"):
+    with pytest.raises(
+        distributed.BlockError,
+        match=r"block \(\d, \d\) .* step \d .*10 x 10 times 10 x 10.*no room",
+    ):
         distributed.matmul(x, x.T).compute()
 
 
 @pytest.mark.filterwarnings("ignore:Increasing number of chunks")  # Dask says that, too
 def test_chunks_that_make_small_tasks_get_a_warning_that_names_better_ones():
-    a, b = (da.ones((1000, 1000), chunks=chunks, dtype=np.float32) for chunks in ((100, 50), (50, 100)))
+    a, b = (
+        da.ones((1000, 1000), chunks=chunks, dtype=np.float32) for chunks in ((100, 50), (50, 100))
+    )
     with pytest.warns(UserWarning, match=r"2,000 products .*a\.rechunk\(\(512, 512\)\)"):
         distributed.matmul(a, b)
     with warnings.catch_warnings():
@@ -148,11 +162,36 @@ def test_chunks_that_make_small_tasks_get_a_warning_that_names_better_ones():
 @pytest.mark.parametrize(
     ("a", "b", "error", "words"),
     [
-        (da.ones((3, 4), dtype="f4"), np.ones((4, 3), "f4"), TypeError, r"b must be a Dask array.*from_array\(b"),
-        (da.ones((3, 4)), da.ones((4, 3), dtype="f4"), TypeError, r"b must be float64 as a is, not float32"),
-        (da.ones((3, 4), dtype=int), da.ones((4, 3), dtype=int), TypeError, "a must be float32.*not int64"),
-        (da.ones((3, 4), dtype="f4"), da.ones((3, 4), dtype="f4"), ValueError, r"columns of a \(4\).*rows of b \(3\)"),
-        (da.ones((), dtype="f4"), da.ones((3, 4), dtype="f4"), ValueError, "a must have at least 1 dimension"),
+        (
+            da.ones((3, 4), dtype="f4"),
+            np.ones((4, 3), "f4"),
+            TypeError,
+            r"b must be a Dask array.*from_array\(b",
+        ),
+        (
+            da.ones((3, 4)),
+            da.ones((4, 3), dtype="f4"),
+            TypeError,
+            r"b must be float64 as a is, not float32",
+        ),
+        (
+            da.ones((3, 4), dtype=int),
+            da.ones((4, 3), dtype=int),
+            TypeError,
+            "a must be float32.*not int64",
+        ),
+        (
+            da.ones((3, 4), dtype="f4"),
+            da.ones((3, 4), dtype="f4"),
+            ValueError,
+            r"columns of a \(4\).*rows of b \(3\)",
+        ),
+        (
+            da.ones((), dtype="f4"),
+            da.ones((3, 4), dtype="f4"),
+            ValueError,
+            "a must have at least 1 dimension",
+        ),
         (da.ones((2, 3, 4), dtype="f4"), da.ones((5, 4, 3), dtype="f4"), ValueError, "."),
         (3, da.ones((4, 3), dtype="f4"), TypeError, "a must be a Dask array.*not int"),
     ],
@@ -183,7 +222,9 @@ def test_chunks_of_unknown_sizes_are_refused():
         distributed.matmul(x, x, chunks=(10, 10, 10))
 
 
-@pytest.mark.parametrize("sizes", [(100, 100, 100), (10_000, 200, 50_000), (65_536, 65_536, 65_536), (1, 7, 10**6)])
+@pytest.mark.parametrize(
+    "sizes", [(100, 100, 100), (10_000, 200, 50_000), (65_536, 65_536, 65_536), (1, 7, 10**6)]
+)
 @pytest.mark.parametrize("workers", [1, 3, 16])
 def test_chosen_blocks_fit_the_memory_and_keep_all_workers_busy(sizes, workers):
     memory_bytes = 2**28

@@ -1,4 +1,6 @@
-"""Products on several worker processes: right, where they should be, and still right when a worker is killed."""
+"""Products on several worker processes: right, where they should be, and still right when a worker
+is killed.
+"""
 
 import os
 import signal
@@ -30,7 +32,9 @@ def device():
 
 
 def exact_arrays(m, n, k, *, chunks):
-    """Matrices of small whole numbers as Dask arrays, made by the workers, with a and b for the check."""
+    """Matrices of small whole numbers as Dask arrays, made by the workers, with a and b for the
+    check.
+    """
     a, b = check.exact_inputs(m, n, k)
     return da.from_array(a, chunks=chunks), da.from_array(b, chunks=chunks), a, b
 
@@ -44,18 +48,37 @@ def test_two_workers(device, tmp_path):
         x, y, a, b = exact_arrays(300, 200, 250, chunks=100)
         assert check.exact(distributed.matmul(x, y).compute(), a, b).ok
         np.save(tmp_path / "a.npy", a)
-        z = zarr.open(str(tmp_path / "b.zarr"), mode="w", shape=b.shape, chunks=(100, 100), dtype=b.dtype)
+        z = zarr.open(
+            str(tmp_path / "b.zarr"), mode="w", shape=b.shape, chunks=(100, 100), dtype=b.dtype
+        )
         z[:] = b
-        c = distributed.matmul(np.load(tmp_path / "a.npy", mmap_mode="r"), z, chunks=(150, 100, 100))
+        c = distributed.matmul(
+            np.load(tmp_path / "a.npy", mmap_mode="r"), z, chunks=(150, 100, 100)
+        )
         c.to_zarr(str(tmp_path / "c.zarr"))
         assert check.exact(np.asarray(zarr.open(str(tmp_path / "c.zarr"), mode="r")), a, b).ok
 
 
 def test_system_a_worker_of_another_machine(device):
-    """`python -m gemmlab worker` takes part in a scheduler that somebody else has started, and ends with it."""
-    with LocalCluster(n_workers=0, dashboard_address=None) as scheduler, Client(scheduler) as client:
-        command = [sys.executable, "-m", "gemmlab", "worker", client.scheduler.address, "--device", str(device.index)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    """`python -m gemmlab worker` takes part in a scheduler that somebody else has started, and ends
+    with it.
+    """
+    with (
+        LocalCluster(n_workers=0, dashboard_address=None) as scheduler,
+        Client(scheduler) as client,
+    ):
+        command = [
+            sys.executable,
+            "-m",
+            "gemmlab",
+            "worker",
+            client.scheduler.address,
+            "--device",
+            str(device.index),
+        ]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
         try:
             client.wait_for_workers(1, timeout=60)
             assert str(device) in process.stdout.readline()
@@ -94,9 +117,14 @@ def random_products(case):
 
 
 def a_large_product_by_a_random_vector():
-    """C x = A (B x) with whole numbers, each side computed by Dask in float64: no matrix is ever in one place."""
+    """C x = A (B x) with whole numbers, each side computed by Dask in float64: no matrix is ever in
+    one place.
+    """
     size, chunk = 1024, 256
-    a, b = (da.random.default_rng(seed).integers(0, 2, (size, size), chunks=chunk) * 2 - 1 for seed in (1, 2))
+    a, b = (
+        da.random.default_rng(seed).integers(0, 2, (size, size), chunks=chunk) * 2 - 1
+        for seed in (1, 2)
+    )
     a, b = a.astype(np.float32).persist(), b.astype(np.float32).persist()
     x = np.random.default_rng(3).integers(-9, 10, size).astype(np.float64)
     c = distributed.matmul(a, b)
@@ -105,7 +133,9 @@ def a_large_product_by_a_random_vector():
 
 
 def a_product_stays_with_the_workers_that_have_a_device(client):
-    """In a cluster with other workers the resource keeps all of a product away from these, fused or not."""
+    """In a cluster with other workers the resource keeps all of a product away from these, fused or
+    not.
+    """
     without = {"nthreads": 2, "env": {"GEMMLAB_DEVICE": "none"}}
     client.cluster.worker_spec["other"] = {"cls": Nanny, "options": without}
     client.sync(client.cluster._correct_state)
@@ -130,13 +160,17 @@ def a_worker_killed_in_the_middle(client):
 
 def a_block_that_fails_on_a_worker_is_named():
     x = da.ones((200, 200), chunks=100, dtype=np.float32)
-    with pytest.raises(distributed.BlockError, match=r"block \(\d, \d\) of the product, step \d along k .*kernel"):
+    with pytest.raises(
+        distributed.BlockError, match=r"block \(\d, \d\) of the product, step \d along k .*kernel"
+    ):
         distributed.matmul(x, x, kernel=99).compute()
     assert (distributed.matmul(x, x).compute() == 200).all(), "the worker goes on"
 
 
 def memory_does_not_depend_on_the_size_of_matrices_in_files(client, folder):
-    """A product twelve times as large as the memory that its blocks are said to need, beside what libraries have."""
+    """A product twelve times as large as the memory that its blocks are said to need, beside what
+    libraries have.
+    """
     if not Path("/proc/self/clear_refs").exists():
         return  # the peak of a process can be read on Linux alone
     size, side, depth = 1536, 384, 96
@@ -144,7 +178,8 @@ def memory_does_not_depend_on_the_size_of_matrices_in_files(client, folder):
     options = {"mode": "w", "shape": (size, size), "chunks": (side, depth), "dtype": np.float32}
     a, b = (zarr.open(str(folder / f"{name}.zarr"), **options) for name in "ab")
     a[:], b[:] = check.exact_inputs(size, size, size)
-    distributed.matmul(a, b, chunks=(side, side, depth)).to_zarr(str(folder / "first.zarr"))  # compiles
+    # compiles
+    distributed.matmul(a, b, chunks=(side, side, depth)).to_zarr(str(folder / "first.zarr"))
     before, here = client.run(peak_of_memory, reset=True), peak_of_memory(reset=True)
     distributed.matmul(a, b, chunks=(side, side, depth)).to_zarr(str(folder / "c.zarr"))
     grown = [peak - before[worker] for worker, peak in client.run(peak_of_memory).items()]
@@ -153,10 +188,14 @@ def memory_does_not_depend_on_the_size_of_matrices_in_files(client, folder):
 
 
 def peak_of_memory(reset: bool = False) -> int:
-    """The most bytes that this process has had in memory since it began, or since the last reset."""
+    """The most bytes that this process has had in memory since it began, or since the last
+    reset.
+    """
     if reset:
         Path("/proc/self/clear_refs").write_text("5")
-    (line,) = (x for x in Path("/proc/self/status").read_text().splitlines() if x.startswith("VmHWM"))
+    (line,) = (
+        x for x in Path("/proc/self/status").read_text().splitlines() if x.startswith("VmHWM")
+    )
     return 1024 * int(line.split()[1])
 
 

@@ -1,4 +1,6 @@
-"""kernel="auto" on a device with constants: a legal kernel at any shape, the quickest by the model, in words."""
+"""kernel="auto" on a device with constants: a legal kernel at any shape, the quickest by the model,
+in words.
+"""
 
 import dataclasses
 import json
@@ -19,14 +21,28 @@ from gemmlab.generate.candidates import KERNELS, candidates
 from gemmlab.measurement import tuned
 
 LIMITS = Limits("a GPU", 1024, (1024, 1024, 64), 48 * 1024)
-SHAPES = [(1, 1, 1), (1, 5000, 700), (5000, 1, 700), (10, 246, 10685), (64, 64, 64), (1000, 1000, 1000), (4097,) * 3]
+SHAPES = [
+    (1, 1, 1),
+    (1, 5000, 700),
+    (5000, 1, 700),
+    (10, 246, 10685),
+    (64, 64, 64),
+    (1000, 1000, 1000),
+    (4097,) * 3,
+]
 
 
 @pytest.fixture
 def gpu(any_device):
     """A device as the constants know it."""
     features = frozenset({"nvidia", "tensor", "warpgroups"})
-    facts = {"name": "NVIDIA H200", "platform": "NVIDIA CUDA", "kind": "GPU", "units": 132, "limits": LIMITS}
+    facts = {
+        "name": "NVIDIA H200",
+        "platform": "NVIDIA CUDA",
+        "kind": "GPU",
+        "units": 132,
+        "limits": LIMITS,
+    }
     return dataclasses.replace(any_device, features=features, **facts)
 
 
@@ -62,7 +78,10 @@ def test_sizes_that_were_recorded_take_the_quickest_of_the_record(gpu):
     facts = choice.known(gpu)
     assert facts.timed and (1024, 1024, 1024) in facts.timed
     for sizes, taken in facts.timed.items():
-        assert choice.choose(gpu, sizes) == taken and find(taken[0]).problems(dict(taken[1]), LIMITS) == []
+        assert (
+            choice.choose(gpu, sizes) == taken
+            and find(taken[0]).problems(dict(taken[1]), LIMITS) == []
+        )
         assert "exactly these sizes" in choice.explain(gpu, sizes[1], sizes[0], sizes[2]).why
     other = dataclasses.replace(gpu, name="NVIDIA Another", units=66)
     for sizes in facts.timed:
@@ -74,13 +93,20 @@ def test_the_model_knows_what_costs_time(gpu):
     known = choice.known(gpu)
     taken = choice.choose(gpu, (4096, 4096, 4096))
     times = [
-        ranking.seconds(ranking.work(taken, (4096, 4096, k)), known.texts[ranking.text_of(taken)], known.chip)
+        ranking.seconds(
+            ranking.work(taken, (4096, 4096, k)), known.texts[ranking.text_of(taken)], known.chip
+        )
         for k in (4096, 8192)
     ]
     assert 1.8 < times[1] / times[0] < 2.2
     half = known.chip._replace(units=66)
-    work = ranking.work((taken[0], tuple((dict(taken[1]) | {"GROUPS": 0}).items())), (4096, 4096, 4096))
-    slow, fast = (ranking.seconds(work, known.texts[ranking.text_of(taken)], chip) for chip in (half, known.chip))
+    work = ranking.work(
+        (taken[0], tuple((dict(taken[1]) | {"GROUPS": 0}).items())), (4096, 4096, 4096)
+    )
+    slow, fast = (
+        ranking.seconds(work, known.texts[ranking.text_of(taken)], chip)
+        for chip in (half, known.chip)
+    )
     assert slow > 1.5 * fast
 
 
@@ -92,7 +118,9 @@ def test_narrow_results_and_large_ones_take_different_kernels(gpu):
 def test_small_products_in_tf32_are_multiplied_in_float32(gpu):
     """Tensor cores save less there than a look at the operands takes; large products keep them."""
     for precision in ("tf32", "tf32x3"):
-        assert choice.choose(gpu, (300, 300, 300), precision=precision) == choice.choose(gpu, (300, 300, 300))
+        assert choice.choose(gpu, (300, 300, 300), precision=precision) == choice.choose(
+            gpu, (300, 300, 300)
+        )
         assert find(choice.choose(gpu, (4096, 4096, 4096), precision=precision)[0]).tensor
         assert "float32" in str(choice.explain(gpu, 300, 300, 300, precision))
 
@@ -129,20 +157,28 @@ def test_work_is_shared_as_the_menu_has_it_unless_that_is_clearly_slower(gpu):
 def test_where_float32_is_quicker_a_precision_changes_nothing(gpu, monkeypatch):
     """Trials and records of float32 count there, too."""
     sizes = (512, 512, 512)
-    assert choice.known(gpu).timed[sizes] == choice.choose(gpu, sizes, precision="tf32x3") == choice.choose(gpu, sizes)
+    assert (
+        choice.known(gpu).timed[sizes]
+        == choice.choose(gpu, sizes, precision="tf32x3")
+        == choice.choose(gpu, sizes)
+    )
     winner = choice.ranked(gpu, sizes)[1].choice
     choice.settle(gpu, sizes, "float32", winner)
     assert choice.choose(gpu, sizes, precision="tf32x3") == choice.choose(gpu, sizes) == winner
 
 
 def test_a_batch_takes_tiles_that_fill_the_units(gpu, any_device):
-    """64 products of 256 x 256 are 128 tiles of 256 x 128: one for nearly each of 132 units, with none left over."""
+    """64 products of 256 x 256 are 128 tiles of 256 x 128: one for nearly each of 132 units, with
+    none left over.
+    """
     (_, params), *others = choice.ranked_for_batch(gpu, (256, 256, 256), 64)
     tile = dict(params)
     assert (tile["TSM"], tile["TSN"], tile["GROUPS"]) == (256, 128, 0) and len(others) > 3
     (_, params), *_ = choice.ranked_for_batch(gpu, (32, 32, 32), 1000)
     assert dict(params)["TSM"] * dict(params)["TSN"] <= 32 * 32
-    assert choice.ranked_for_batch(any_device, (30, 40, 50), 9) == [choice.choose(any_device, (90, 120, 50))]
+    assert choice.ranked_for_batch(any_device, (30, 40, 50), 9) == [
+        choice.choose(any_device, (90, 120, 50))
+    ]
 
 
 def test_devices_without_constants_take_the_table(any_device):
@@ -150,7 +186,9 @@ def test_devices_without_constants_take_the_table(any_device):
         assert choice.ranked(any_device, sizes) == []
         assert choice.choose(any_device, sizes) == selection.choose(any_device, sizes)
     told = choice.explain(any_device, 100, 200, 300)
-    assert (told.kernel, tuple(told.params.items())) == selection.choose(any_device, (200, 100, 300))
+    assert (told.kernel, tuple(told.params.items())) == selection.choose(
+        any_device, (200, 100, 300)
+    )
     assert "100 x 200 x 300" in str(told) and str(any_device) in told.why
     with pytest.raises(ValueError, match="no constants"):
         gemmlab.tune([(8, 8, 8)], device=any_device)
@@ -194,10 +232,15 @@ def test_the_winner_of_a_trial_is_remembered(gpu, monkeypatch):
     before = choice.choose(gpu, sizes)
     winner = trials.try_out(gpu, sizes)
     assert 1 < len(asked) <= trials.BEST and asked[0] == before and asked[-1] == winner != before
-    assert trials.try_out(gpu, sizes) == winner and len(asked) <= trials.BEST, "it was not tried again"
+    assert trials.try_out(gpu, sizes) == winner and len(asked) <= trials.BEST, (
+        "it was not tried again"
+    )
     choice._winners.cache_clear()  # the next session
     assert choice.choose(gpu, sizes) == choice.choose(gpu, (1004, 1000, 1012)) == winner
-    assert choice.choose(gpu, (500, 1000, 1000)) != winner and choice.choose(gpu, (1001, 1004, 1008)) != winner
+    assert (
+        choice.choose(gpu, (500, 1000, 1000)) != winner
+        and choice.choose(gpu, (1001, 1004, 1008)) != winner
+    )
     assert "timed" in choice.explain(gpu, 1004, 1000, 1008).why
     choice.winners.write(next(iter(choice.winners.read())), ["warp_tiling", {"TSM": 7}])
     choice._winners.cache_clear()
@@ -214,7 +257,11 @@ def test_tuning_ahead_tries_each_class_once(gpu, monkeypatch):
     monkeypatch.setattr(tuned, "find_device", lambda device: gpu)
     told = gemmlab.tune([(100, 200, 300), (101, 201, 301), (1000, 1000, 1000)], device=gpu)
     assert asked[0] > 1 and {*asked[1:]} == {(200, 100, 300), (201, 101, 301), (1000, 1000, 1000)}
-    assert [(one.m, one.n, one.k) for one in told] == [(100, 200, 300), (101, 201, 301), (1000, 1000, 1000)]
+    assert [(one.m, one.n, one.k) for one in told] == [
+        (100, 200, 300),
+        (101, 201, 301),
+        (1000, 1000, 1000),
+    ]
 
 
 def test_matmul_tries_only_if_it_is_asked_to(any_device, monkeypatch):
@@ -223,7 +270,9 @@ def test_matmul_tries_only_if_it_is_asked_to(any_device, monkeypatch):
     gpu = dataclasses.replace(any_device, kind="GPU")  # CPUs have one packed kernel
     for value, count in (("", 0), ("0", 0), ("1", 1)):
         monkeypatch.setenv("GEMMLAB_TUNE", value)
-        routes.choose(Request(), np.dtype("f4"), Problem.compact(64, 64, 64), None, gpu, any_device.context)
+        routes.choose(
+            Request(), np.dtype("f4"), Problem.compact(64, 64, 64), None, gpu, any_device.context
+        )
         assert len(tried) == count
 
 
@@ -252,6 +301,10 @@ def test_a_narrow_product_is_exact(first_device, rows):
 
 
 def test_what_narrow_refuses_it_refuses_in_words():
-    for params, words in (({"WIDTH": 2}, "WIDTH"), ({"TSK": 100, "ROWS": 1}, "TSK"), ({"LINES": 33}, "LINES")):
+    for params, words in (
+        ({"WIDTH": 2}, "WIDTH"),
+        ({"TSK": 100, "ROWS": 1}, "TSK"),
+        ({"LINES": 33}, "LINES"),
+    ):
         with pytest.raises(gemmlab.ParameterError, match=words):
             NARROW.validate(params)

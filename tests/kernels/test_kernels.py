@@ -1,4 +1,6 @@
-"""The kernels on every device: right by both checks, and wrong on purpose where the checks must notice."""
+"""The kernels on every device: right by both checks, and wrong on purpose where the checks must
+notice.
+"""
 
 import random
 import warnings
@@ -33,36 +35,54 @@ WRONG = {
         2, ("        Btile[tn][tm] = B", "        Btile[tn][tm] = 0.5f; if (tm) Btile[tn][tm] = B")
     ),
     (3, "tile shifted"): edited(3, ("Btile[tn + j*RTS][k];", "Btile[tn + j*RTS][(k + 1) % TS];")),
-    (3, "columns swapped"): edited(3, ("Btile[tn + j*RTS][k];", "Btile[tn + (WPT - 1 - j)*RTS][k];")),
+    (3, "columns swapped"): edited(
+        3, ("Btile[tn + j*RTS][k];", "Btile[tn + (WPT - 1 - j)*RTS][k];")
+    ),
     (3, "tail dropped"): edited(3, ("k0 < K;", "k0 < K - TS;")),
     (3, "one accumulator not cleared"): edited(3, ("acc[j] = 0.0f;", "acc[j] = j ? 0.0f : 1.0f;")),
     (3, "one product doubled"): edited(
-        3, ("const float a = Atile[k][tm];", "const float a = Atile[k][tm]*(1 + (m0 + tm + k0 + k == 0));")
+        3,
+        (
+            "const float a = Atile[k][tm];",
+            "const float a = Atile[k][tm]*(1 + (m0 + tm + k0 + k == 0));",
+        ),
     ),
 }
 _TAIL = ("k0 < K;", "k0 < K - TSK;")
 _WRONG_LANE = ("Bf[k*TSN + tn + j*RTSN];", "Bf[k*TSN + (tn + 1) % RTSN + j*RTSN];")
 WRONG |= {
-    (4, "lanes shifted"): edited(4, ("Atile[k*WIDTH + w][tm]", "Atile[k*WIDTH + (w + 1) % WIDTH][tm]")),
+    (4, "lanes shifted"): edited(
+        4, ("Atile[k*WIDTH + w][tm]", "Atile[k*WIDTH + (w + 1) % WIDTH][tm]")
+    ),
     (4, "tail dropped"): edited(4, ("k0 < K;", "k0 < K - TS;")),
     (5, "tile shifted"): edited(5, ("Btile[tn + j*RTS][k];", "Btile[tn + j*RTS][(k + 1) % TSK];")),
-    (6, "tile shifted"): edited(6, ("Btile[tn + j*RTSN][k];", "Btile[tn + j*RTSN][(k + 1) % TSK];")),
+    (6, "tile shifted"): edited(
+        6, ("Btile[tn + j*RTSN][k];", "Btile[tn + j*RTSN][(k + 1) % TSK];")
+    ),
     **{(n, "tile shifted"): edited(n, _WRONG_LANE) for n in (7, 8, 9, 10)},
     **{(n, "tail dropped"): edited(n, _TAIL) for n in (5, 6, 7, 8, 9, 10, 13)},
     (12, "tail dropped"): edited(12, ("k0 < K;", "k0 < K - TS;")),
     (12, "tile shifted"): edited(12, ("Btile[tn + j*RTS][k];", "Btile[tn + j*RTS][(k + 1) % TS];")),
-    (12, "the last column unwritten"): edited(12, ("n0 + tn + j*RTS < N) {", "n0 + tn + j*RTS < N - 1) {")),
+    (12, "the last column unwritten"): edited(
+        12, ("n0 + tn + j*RTS < N) {", "n0 + tn + j*RTS < N - 1) {")
+    ),
     (12, "the last row taken as zero"): edited(12, ("= m0 + tm < M &&", "= m0 + tm < M - 1 &&")),
-    (13, "tile shifted"): edited(13, ("Btile[now][k][tn + j*RTSN];", "Btile[now][k][(tn + 1) % RTSN + j*RTSN];")),
+    (13, "tile shifted"): edited(
+        13, ("Btile[now][k][tn + j*RTSN];", "Btile[now][k][(tn + 1) % RTSN + j*RTSN];")
+    ),
     (13, "the last row unwritten"): edited(13, ("m >= own_m &&", "m >= own_m && m < M - 1 &&")),
     (13, "columns swapped"): edited(13, ("= acc[j][i];", "= acc[WPTN - 1 - j][i];")),
     (11, "columns shifted"): edited(11, ("B_AT(k, n + j)", "B_AT(k, n + (j + 1) % RY)")),
     (11, "tail dropped"): edited(11, ("k0 < K;", "k0 < K - RK;")),
     **{(n, "tail dropped"): edited(n, _TAIL) for n in (15, 19)},
     **{(n, "tail dropped"): edited(n, ("left > 0;", "left > TSK;")) for n in (16, 17)},
-    (15, "vector of the neighbour"): edited(15, ("[k][tn + j*WARPN]", "[k][(tn + 4)%TSN + j*WARPN]")),
+    (15, "vector of the neighbour"): edited(
+        15, ("[k][tn + j*WARPN]", "[k][(tn + 4)%TSN + j*WARPN]")
+    ),
     (15, "columns swapped"): edited(15, ("+ j%LWIDTH;", "+ (j ^ 1)%LWIDTH;")),
-    (16, "old fragment"): edited(16, ("FRAGMENT((k + 1)%TSK, (k + 1)%2)", "FRAGMENT(k, (k + 1)%2)")),
+    (16, "old fragment"): edited(
+        16, ("FRAGMENT((k + 1)%TSK, (k + 1)%2)", "FRAGMENT(k, (k + 1)%2)")
+    ),
     (16, "columns swapped"): edited(16, ("*WARPN + j%4)*M", "*WARPN + (j ^ 1)%4)*M")),
     (17, "columns swapped"): edited(17, ("*WARPN + j%4)*ld", "*WARPN + (j ^ 1)%4)*ld")),
     (18, "tail dropped"): edited(18, ("k1 < K + (STAGES - 1)*TSK", "k1 < K + (STAGES - 2)*TSK")),
@@ -70,40 +90,64 @@ WRONG |= {
     (18, "columns swapped"): edited(18, ("8*t + 4*h + j%4;", "8*t + 4 - 4*h + j%4;")),
     (19, "step shifted"): edited(19, ("2*t + j%2][k%4];", "2*t + j%2][(k + 1)%4];")),
     (19, "rows swapped"): edited(19, ("(acc[0][h], acc[0][h + 2],", "(acc[0][h + 2], acc[0][h],")),
-    ("warp_tiling", "tail dropped"): edited("warp_tiling", ("depth/TSK : count)", "depth/TSK : count - 1)")),
+    ("warp_tiling", "tail dropped"): edited(
+        "warp_tiling", ("depth/TSK : count)", "depth/TSK : count - 1)")
+    ),
     ("warp_tiling", "fragment of the neighbour"): edited(
         "warp_tiling", ("[k][tn + wn*WARPN]", "[k][(tn + 4) % TSN + wn*WARPN]")
     ),
     ("warp_tiling", "old fragment"): edited(
         "warp_tiling", ("FRAGMENT((k + 1)%TSK, (k + 1)%2)", "FRAGMENT(k, (k + 1)%2)")
     ),
-    ("warp_tiling", "components swapped"): edited("warp_tiling", ("b[of][wn + 1 - i%2];", "b[of][wn + i%2];")),
-    ("warp_tiling", "columns swapped"): edited("warp_tiling", ("wn%4 + n*4)*M", "(wn%4 ^ 1) + n*4)*M")),
+    ("warp_tiling", "components swapped"): edited(
+        "warp_tiling", ("b[of][wn + 1 - i%2];", "b[of][wn + i%2];")
+    ),
+    ("warp_tiling", "columns swapped"): edited(
+        "warp_tiling", ("wn%4 + n*4)*M", "(wn%4 ^ 1) + n*4)*M")
+    ),
     ("warp_tiling", "the last row taken as zero"): edited(
         "warp_tiling", ("m0 + ia + MA_OF(l) < M &&", "m0 + ia + MA_OF(l) < M - 1 &&")
     ),
-    ("warp_tiling", "the last step taken as zero"): edited("warp_tiling", ("left_b > (l)*KB)", "left_b - 1 > (l)*KB)")),
-    ("warp_tiling", "the last column unwritten"): edited("warp_tiling", ("n*4 < N && m1", "n*4 < N - 1 && m1")),
-    ("tensor_cores", "tail dropped"): edited("tensor_cores", ("first < K; first", "first < K - TSK; first")),
+    ("warp_tiling", "the last step taken as zero"): edited(
+        "warp_tiling", ("left_b > (l)*KB)", "left_b - 1 > (l)*KB)")
+    ),
+    ("warp_tiling", "the last column unwritten"): edited(
+        "warp_tiling", ("n*4 < N && m1", "n*4 < N - 1 && m1")
+    ),
+    ("tensor_cores", "tail dropped"): edited(
+        "tensor_cores", ("first < K; first", "first < K - TSK; first")
+    ),
     ("tensor_cores", "step shifted"): edited(
         "tensor_cores", ("&Btile[now][k + l][n]", "&Btile[now][(k + l + 1)%TSK][n]")
     ),
-    ("tensor_cores", "columns swapped"): edited("tensor_cores", ("j%4 + 8*t + 4*h;", "j%4 + 8*t + 4 - 4*h;")),
+    ("tensor_cores", "columns swapped"): edited(
+        "tensor_cores", ("j%4 + 8*t + 4*h;", "j%4 + 8*t + 4 - 4*h;")
+    ),
     ("tensor_cores", "the last rows taken as zero"): edited(
         "tensor_cores", ("LOAD(m0 + ia < M &&", "LOAD(m0 + ia < M - 4 &&")
     ),
-    ("warpgroups", "tail dropped"): edited("warpgroups", ("first < K; first", "first < K - TSK; first")),
+    ("warpgroups", "tail dropped"): edited(
+        "warpgroups", ("first < K; first", "first < K - TSK; first")
+    ),
     ("warpgroups", "step shifted"): edited(
         "warpgroups", ("+= big*Btile[now][k/4][n][k%4]", "+= big*Btile[now][k/4][n][(k + 1)%4]")
     ),
-    ("warpgroups", "columns swapped"): edited("warpgroups", ("j/2*8 + 2*t + j%2;", "j/2*8 + 2*t + 1 - j%2;")),
-    ("warpgroups", "rows swapped"): edited("warpgroups", ("(acc[0][l], acc[0][l + 2],", "(acc[0][l + 2], acc[0][l],")),
-    ("warpgroups", "the last step taken as zero"): edited("warpgroups", ("first + k < K;", "first + k < K - 1;")),
+    ("warpgroups", "columns swapped"): edited(
+        "warpgroups", ("j/2*8 + 2*t + j%2;", "j/2*8 + 2*t + 1 - j%2;")
+    ),
+    ("warpgroups", "rows swapped"): edited(
+        "warpgroups", ("(acc[0][l], acc[0][l + 2],", "(acc[0][l + 2], acc[0][l],")
+    ),
+    ("warpgroups", "the last step taken as zero"): edited(
+        "warpgroups", ("first + k < K;", "first + k < K - 1;")
+    ),
 }
 
 
 def some(number: int | str, name: str) -> list[dict[str, int]]:
-    """All parameters on offer for a device in full runs, else the default and a seeded few, others on each device."""
+    """All parameters on offer for a device in full runs, else the default and a seeded few, others
+    on each device.
+    """
     spec, limits = catalog[number], DEVICES[name].limits
     if FULL:
         return spec.sample(limits)
@@ -112,16 +156,23 @@ def some(number: int | str, name: str) -> list[dict[str, int]]:
 
 
 def production(number: int | str) -> list[pytest.MarkDecorator]:
-    """The marks of kernels past 13, which take seconds to compile: `make test` leaves all but their defaults out."""
+    """The marks of kernels past 13, which take seconds to compile: `make test` leaves all but their
+    defaults out.
+    """
     return [pytest.mark.system] if isinstance(number, str) or number > 13 else []
 
 
 def devices_for(number: int | str) -> list[str]:
-    """The names of the devices on which a kernel is tested: in CI one of each runtime, else one, by turns."""
+    """The names of the devices on which a kernel is tested: in CI one of each runtime, else one, by
+    turns.
+    """
     if FULL:
         return list(DEVICES)
     of_one = [[name for name in DEVICES if name.endswith(runtime)] for runtime in RUNTIMES]
-    return [turn(names, str(number)) for names in (of_one if NO_SKIP else [list(DEVICES)] if DEVICES else [])]
+    return [
+        turn(names, str(number))
+        for names in (of_one if NO_SKIP else [list(DEVICES)] if DEVICES else [])
+    ]
 
 
 CASES = [
@@ -147,7 +198,9 @@ def test_a_kernel_is_right_by_both_checks(name, number, params):
     rng = random.Random(f"{number} {params}")
     tile = catalog[number].tiles(params)
     least = catalog[number].minimum_sizes(params) if catalog[number].edges == "shift" else (1, 1, 1)
-    padded = [max(rng.randint(1, 2 * t + 40), smallest) for t, smallest in zip(tile, least, strict=True)]
+    padded = [
+        max(rng.randint(1, 2 * t + 40), smallest) for t, smallest in zip(tile, least, strict=True)
+    ]
     whole = [t * w for t, w in zip(tile, rng.sample((1, 2, 3), 3), strict=True)]
     for m, n, k in (padded, whole):
         result = gemmlab.measure(number, m, n, k, params=params, device=DEVICES[name], repeats=1)
@@ -156,12 +209,18 @@ def test_a_kernel_is_right_by_both_checks(name, number, params):
 
 
 @pytest.mark.parametrize(
-    ("number", "what"), [pytest.param(number, what, marks=production(number)) for number, what in WRONG]
+    ("number", "what"),
+    [pytest.param(number, what, marks=production(number)) for number, what in WRONG],
 )
 def test_a_wrong_kernel_is_caught(number, what, some_device):
     for sizes in ((24, 16, 32), (21, 30, 43), (8, 8, 8)):
         result = gemmlab.measure(
-            number, *sizes, params=SMALL[number], device=some_device, repeats=1, source=WRONG[number, what]
+            number,
+            *sizes,
+            params=SMALL[number],
+            device=some_device,
+            repeats=1,
+            source=WRONG[number, what],
         )
         assert not result.ok and result.verdict.startswith("wrong: "), f"{sizes}: {result}"
         assert "the first is C[" in result.verdict and "outside" not in result.verdict
@@ -173,33 +232,56 @@ def test_a_store_outside_c_is_caught(number, where, some_device):
     """In a child process, lest these stores damage this one."""
     source = edited(number, and_store(number, OUTSIDE[where]))
     for sizes in ((16, 8, 24), (21, 30, 43), (1, 1, 1)):
-        outcome = gemmlab.trial(number, *sizes, params=SMALL[number], device=some_device, repeats=1, source=source)
+        outcome = gemmlab.trial(
+            number, *sizes, params=SMALL[number], device=some_device, repeats=1, source=source
+        )
         assert outcome.result, f"{sizes}: {outcome}"
-        assert not outcome.ok and "it writes outside C" in outcome.result.verdict, f"{sizes}: {outcome}"
+        assert not outcome.ok and "it writes outside C" in outcome.result.verdict, (
+            f"{sizes}: {outcome}"
+        )
         assert "inside C, right" in outcome.result.verdict
 
 
 @pytest.mark.parametrize("number", STORE)
 def test_a_store_into_the_last_element_of_c_is_not_outside(number, device):
-    """The frame begins exactly behind C: the same statement, one element earlier, is only a wrong element."""
+    """The frame begins exactly behind C: the same statement, one element earlier, is only a wrong
+    element.
+    """
     source = edited(number, and_store(number, "C[M*N - 1] = 0.5f;"))
-    result = gemmlab.measure(number, 16, 8, 24, params=SMALL[number], device=device, repeats=1, source=source)
+    result = gemmlab.measure(
+        number, 16, 8, 24, params=SMALL[number], device=device, repeats=1, source=source
+    )
     assert not result.ok and "outside" not in result.verdict and "C[15, 7] = 0.5" in result.verdict
 
 
-BARRIERS = [(number, which) for number in range(2, 9) for which in ((1,), (2,), (1, 2))] + [(9, (1,)), (10, (1,))]
-BARRIERS += [(12, (1,)), (12, (2,)), (13, (1,)), ("warp_tiling", (1,)), ("warp_tiling", (2,)), ("tensor_cores", (1,))]
+BARRIERS = [(number, which) for number in range(2, 9) for which in ((1,), (2,), (1, 2))] + [
+    (9, (1,)),
+    (10, (1,)),
+]
+BARRIERS += [
+    (12, (1,)),
+    (12, (2,)),
+    (13, (1,)),
+    ("warp_tiling", (1,)),
+    ("warp_tiling", (2,)),
+    ("tensor_cores", (1,)),
+]
 BARRIERS += [(15, (1,)), (16, (2,)), (17, (2,))]
-BARRIERS += [("warpgroups", (4,))]  # its third is for copies that nobody waits for: here they are there at once
+# its third is for copies that nobody waits for: here they are there at once
+BARRIERS += [("warpgroups", (4,))]
 
 
 @pytest.mark.parametrize(("number", "which"), BARRIERS)
 def test_a_missing_barrier_is_caught(number, which):
     device, source = intel(), without_barrier(number, *which)
-    few = {"GROUPS": 0} if number == 17 else {}  # with as many groups as steps nobody waits for a second tile
-    larger = [] if production(number) else [catalog[number].defaults]  # the others take seconds to compile
+    # with as many groups as steps nobody waits for a second tile
+    few = {"GROUPS": 0} if number == 17 else {}
+    # the others take seconds to compile
+    larger = [] if production(number) else [catalog[number].defaults]
     for params in (SMALL[number] | few, *larger):
-        result = gemmlab.measure(number, 200, 170, 133, params=params, device=device, repeats=1, source=source)
+        result = gemmlab.measure(
+            number, 200, 170, 133, params=params, device=device, repeats=1, source=source
+        )
         assert not result.ok, result
 
 
@@ -208,7 +290,9 @@ def test_the_untouched_text_passes_as_a_source(device):
     for number in STORE:
         source = edited(1) if number == 1 else without_barrier(number)
         assert source == sources.read(catalog[number].file)
-        assert gemmlab.measure(number, 21, 30, 43, params=SMALL[number], device=device, repeats=1, source=source).ok
+        assert gemmlab.measure(
+            number, 21, 30, 43, params=SMALL[number], device=device, repeats=1, source=source
+        ).ok
 
 
 # A kernel to take away
@@ -216,7 +300,8 @@ def test_the_untouched_text_passes_as_a_source(device):
 
 @pytest.mark.parametrize("number", catalog)
 def test_a_kernel_to_take_away(number, some_device):
-    one_launch = {"GROUPS": 0} if "GROUPS" in catalog[number].defaults else {}  # it leaves no partial tiles
+    # it leaves no partial tiles
+    one_launch = {"GROUPS": 0} if "GROUPS" in catalog[number].defaults else {}
     settings = {**SMALL.get(number, {}), **one_launch} or None
     kernel = gemmlab.kernel(number, settings, some_device)
     tile = kernel.spec.tiles(kernel.params)
@@ -230,11 +315,13 @@ def test_a_kernel_to_take_away(number, some_device):
     assert check.exact(dc.get().T, a, b).ok
     # the same with nothing but PyOpenCL and what the object says
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", cl.CompilerWarning)  # some compilers talk even when all is well
+        # some compilers talk even when all is well
+        warnings.simplefilter("ignore", cl.CompilerWarning)
         program = cl.Program(some_device.context, kernel.source).build(list(kernel.options))
     dc.fill(np.float32(np.nan))
     args = [np.int32(size) for size in (m, n, k)] + [x.data for x in (da, db, dc)]
-    args += [None] * (kernel.opencl.num_args - len(args))  # the pieces of Stream-K: there are none with GROUPS = 0
+    # the pieces of Stream-K: there are none with GROUPS = 0
+    args += [None] * (kernel.opencl.num_args - len(args))
     program.gemm(queue, kernel.global_size(m, n, k), kernel.local_size, *args).wait()
     assert check.exact(dc.get().T, a, b).ok
 
@@ -291,8 +378,18 @@ def test_transpose_pad_and_unpad(shape, device):
         assert same(gemmlab.transpose(y, **options), x.T), how
         for more in ((0, 0), (1, 0), (0, 1), (16, 31)):
             padded = np.pad(x, ((0, more[0]), (0, more[1])))
-            assert same(gemmlab.pad(y, rows + more[0], cols + more[1], **options), padded), (how, more)
-        for less in {(rows, cols), (1, cols), (rows, 1), (rows // 2 + 1, cols // 2 + 1), (0, cols), (rows, 0)}:
+            assert same(gemmlab.pad(y, rows + more[0], cols + more[1], **options), padded), (
+                how,
+                more,
+            )
+        for less in {
+            (rows, cols),
+            (1, cols),
+            (rows, 1),
+            (rows // 2 + 1, cols // 2 + 1),
+            (0, cols),
+            (rows, 0),
+        }:
             assert same(gemmlab.unpad(y, *less, **options), x[: less[0], : less[1]]), (how, less)
 
 
@@ -326,7 +423,11 @@ def test_axpby(size, alpha, beta, device):
     x, y = (rng.integers(-50, 50, size).astype(np.float32) for _ in range(2))
     nan = np.full(size, np.nan, np.float32)
     # what a zero factor stands before must not be read
-    memory = on_device(device, x if alpha else nan), on_device(device, y if beta else nan), on_device(device, nan)
+    memory = (
+        on_device(device, x if alpha else nan),
+        on_device(device, y if beta else nan),
+        on_device(device, nan),
+    )
     left, right, out = (Matrix(buffer, Layout.compact(size, 1)) for buffer in memory)
     builder = Builder(device.queue, device)
     builder.axpby(float(alpha), left, float(beta), right, out)

@@ -1,7 +1,8 @@
-"""Oclgrind watches the kernels: data races, accesses out of bounds, reads of what was never written.
+"""Oclgrind watches the kernels: data races, accesses out of bounds, reads of what was never
+written.
 
-Each case is a child process of its own; its log must be empty for a clean kernel, and name the fault of one that is
-wrong on purpose.
+Each case is a child process of its own; its log must be empty for a clean kernel, and name the
+fault of one that is wrong on purpose.
 """
 
 import json
@@ -32,14 +33,19 @@ def watched(tmp_path, options=("--uninitialized", "--max-errors", "5"), **case) 
     log = tmp_path / "log"
     command = ["oclgrind", "--data-races", *options, "--log", str(log)]
     done = subprocess.run(
-        [*command, sys.executable, str(CHILD), json.dumps(case)], capture_output=True, text=True, timeout=300
+        [*command, sys.executable, str(CHILD), json.dumps(case)],
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.strip(), log.read_text().strip()
 
 
 def cases():
-    """Kernels with parameters and sizes: whole tiles, more than one along K, and sizes that need padding."""
+    """Kernels with parameters and sizes: whole tiles, more than one along K, and sizes that need
+    padding.
+    """
     for number, spec in catalog.items():
         if FULL:
             offered = [p for p in spec.sample(OCLGRIND) if max(spec.tiles(p)) <= 64]
@@ -58,7 +64,10 @@ def cases():
                 yield number, params, tuple(size + 1 for size in least)
 
 
-CASES = [pytest.param(*case, id="-".join(map(str, (case[0], *case[1].values(), *case[2])))) for case in cases()]
+CASES = [
+    pytest.param(*case, id="-".join(map(str, (case[0], *case[1].values(), *case[2]))))
+    for case in cases()
+]
 
 
 @pytest.mark.parametrize(("number", "params", "sizes"), CASES)
@@ -67,7 +76,8 @@ def test_a_kernel_is_clean(number, params, sizes, tmp_path):
     assert watched(tmp_path, job="gemm", kernel=number, params=params, sizes=sizes) == ("right", "")
 
 
-#: Alone and with shared tiles, more groups than steps, more stages, vectors; awkward sizes where WIDTH allows them.
+#: Alone and with shared tiles, more groups than steps, more stages, vectors; awkward sizes where
+#: WIDTH allows them.
 WARPS = [
     ({"ASYNC": 1}, (33, 17, 20)),
     ({"ASYNC": 0}, (32, 33, 7)),
@@ -86,7 +96,10 @@ WARPS = [
 @pytest.mark.parametrize(("params", "sizes"), WARPS, ids=str)
 def test_warps_and_their_joins_are_clean(params, sizes, tmp_path):
     params = SMALL["warp_tiling"] | params
-    assert watched(tmp_path, job="gemm", kernel="warp_tiling", params=params, sizes=sizes) == ("right", "")
+    assert watched(tmp_path, job="gemm", kernel="warp_tiling", params=params, sizes=sizes) == (
+        "right",
+        "",
+    )
 
 
 #: The kernels of production, at sizes off the multiple of 4 beside columns that begin there.
@@ -133,7 +146,9 @@ def test_a_helper_is_clean(job, sizes, tmp_path):
 
 
 PARAMS = {1: {"TS": 4}, 2: {"TS": 4}, 3: {"TS": 4, "WPT": 2}}
-LAST_BARRIER = "        // barrier: nobody needs the tiles any more\n        barrier(CLK_LOCAL_MEM_FENCE);"
+LAST_BARRIER = (
+    "        // barrier: nobody needs the tiles any more\n        barrier(CLK_LOCAL_MEM_FENCE);"
+)
 FAULTS = {
     "first barrier removed": (2, without_barrier(2, 1), "data race at local memory"),
     "first barrier removed, 3": (3, without_barrier(3, 1), "data race at local memory"),
@@ -144,7 +159,11 @@ FAULTS = {
         edited(2, (LAST_BARRIER, "        if (tm) barrier(CLK_LOCAL_MEM_FENCE);")),
         "divergence detected (barrier)",
     ),
-    "load behind A": (1, edited(1, ("A[k*M + m]", "A[k*M + m + 1]")), "Invalid read of size 4 at global memory"),
+    "load behind A": (
+        1,
+        edited(1, ("A[k*M + m]", "A[k*M + m + 1]")),
+        "Invalid read of size 4 at global memory",
+    ),
     "store behind C": (
         1,
         edited(1, and_store(1, OUTSIDE["right behind C"])),
@@ -155,7 +174,11 @@ FAULTS = {
         edited(2, ("Btile[tn][k];", "Btile[tn][k + 1];")),
         "Index (4) exceeds static array size (4)",
     ),
-    "two store one element": (1, edited(1, ("C[n*M + m] = acc", "C[n*M] = acc")), "Write-write data race at global"),
+    "two store one element": (
+        1,
+        edited(1, ("C[n*M + m] = acc", "C[n*M] = acc")),
+        "Write-write data race at global",
+    ),
     "tile never filled": (
         2,
         edited(2, ("        Btile[tn][tm] = B", "        if (tm) Btile[tn][tm] = B")),
@@ -166,14 +189,20 @@ FAULTS = {
         edited(3, ("acc[j] = 0.0f;", "if (j) acc[j] = 0.0f;")),
         "Uninitialized value",
     ),
-    "C read before it is written": (1, edited(1, ("C[n*M + m] = acc", "C[n*M + m] += acc")), "Uninitialized value"),
+    "C read before it is written": (
+        1,
+        edited(1, ("C[n*M + m] = acc", "C[n*M + m] += acc")),
+        "Uninitialized value",
+    ),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_reported(fault, tmp_path):
     number, source, words = FAULTS[fault]
-    _, log = watched(tmp_path, job="gemm", kernel=number, params=PARAMS[number], sizes=(8, 8, 8), source=source)
+    _, log = watched(
+        tmp_path, job="gemm", kernel=number, params=PARAMS[number], sizes=(8, 8, 8), source=source
+    )
     assert words in log and "At line" in log, log[:1000] or "Oclgrind said nothing"
 
 
@@ -183,16 +212,25 @@ CALLED = {
     "divergence detected": ("divergent barrier",),
     "Invalid": ("out of bounds",),
     "exceeds static array size": ("out of bounds",),
-    # without a barrier Oclgrind, which runs one work-item after the other, reads what the next ones have yet to store
+    # without a barrier Oclgrind, which runs one work-item after the other, reads what the next ones
+    # have yet to store
     "Uninitialized": ("uninitialised", "race"),
 }
 
 
 def agree(log: str, run) -> list[str]:
-    """What Oclgrind says that the simulator has not found. The simulator stops where Oclgrind goes on."""
+    """What Oclgrind says that the simulator has not found. The simulator stops where Oclgrind goes
+    on.
+    """
     kinds = {f.kind for f in run.findings}
     said = [words for words in CALLED if words in log]
-    return [words for words in said if not kinds & set(CALLED[words])] if not run.stop else [] if said else [log]
+    return (
+        [words for words in said if not kinds & set(CALLED[words])]
+        if not run.stop
+        else []
+        if said
+        else [log]
+    )
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -207,9 +245,13 @@ def wrong_texts() -> list:
     chosen = []
     for number in range(1, 14):
         every = [e for e in all_of(number) if not harmless(number, e)]
-        barriers, rest = ([e for e in every if (e.what == "barrier") == wanted] for wanted in (True, False))
+        barriers, rest = (
+            [e for e in every if (e.what == "barrier") == wanted] for wanted in (True, False)
+        )
         chosen += [(number, e) for e in [*barriers, *random.Random(number).sample(rest, 2)]]
-    return [pytest.param(number, e, id=f"{number}-{e.what}-{e.line}-{e.column}") for number, e in chosen]
+    return [
+        pytest.param(number, e, id=f"{number}-{e.what}-{e.line}-{e.column}") for number, e in chosen
+    ]
 
 
 @pytest.mark.parametrize(("number", "edit"), wrong_texts())
@@ -219,16 +261,33 @@ def test_the_simulator_finds_what_oclgrind_finds(number, edit, tmp_path):
         run = simulate(number, *sizes, params, edit.source)
         if not run.ok:
             break
-    _, log = watched(tmp_path, job="gemm", kernel=number, params=params, sizes=sizes, source=edit.source)
+    _, log = watched(
+        tmp_path, job="gemm", kernel=number, params=params, sizes=sizes, source=edit.source
+    )
     print(edit, "|", log.partition("\n")[0] or "Oclgrind says nothing", "|", run.verdict)
     assert not run.ok and (not log or not run.findings or agree(log, run) == [])
 
 
 #: Warp tiling and its join: what is wrong, groups, sizes, and what Oclgrind says.
 WARP_FAULTS = {
-    "first barrier removed": (without_barrier("warp_tiling", 1), 0, (32, 32, 16), "data race at local memory"),
-    "second barrier removed": (without_barrier("warp_tiling", 2), 0, (32, 32, 16), "data race at local memory"),
-    "third barrier removed": (without_barrier("warp_tiling", 3), 1, (64, 32, 16), "data race at local memory"),
+    "first barrier removed": (
+        without_barrier("warp_tiling", 1),
+        0,
+        (32, 32, 16),
+        "data race at local memory",
+    ),
+    "second barrier removed": (
+        without_barrier("warp_tiling", 2),
+        0,
+        (32, 32, 16),
+        "data race at local memory",
+    ),
+    "third barrier removed": (
+        without_barrier("warp_tiling", 3),
+        1,
+        (64, 32, 16),
+        "data race at local memory",
+    ),
     "first barrier of the store removed": (
         without_barrier("warp_tiling", 7),
         0,
@@ -278,41 +337,70 @@ WARP_FAULTS = {
 def test_a_fault_of_warps_is_reported(fault, tmp_path):
     source, groups, sizes, words = WARP_FAULTS[fault]
     params = SMALL["warp_tiling"] | {"GROUPS": groups}
-    _, log = watched(tmp_path, job="gemm", kernel="warp_tiling", params=params, sizes=sizes, source=source)
+    _, log = watched(
+        tmp_path, job="gemm", kernel="warp_tiling", params=params, sizes=sizes, source=source
+    )
     assert words in log and "At line" in log, log[:1000] or "Oclgrind said nothing"
 
 
 @pytest.mark.parametrize("barriers", (0, 4, 5, 6))
 def test_adding_up_by_the_last_is_a_race_to_opencl_1_2_and_no_other(barriers, tmp_path):
-    """Pieces are read that another work-group has stored; PTX has an order for that, Oclgrind has not.
+    """Pieces are read that another work-group has stored; PTX has an order for that, Oclgrind has
+    not.
 
-    (Whether they were stored before it cannot say, for it takes what an atomic returns as never written.)
+    (Whether they were stored before it cannot say, for it takes what an atomic returns as never
+    written.)
     """
     start, mark, kernel = BY_THE_LAST.partition("__kernel __attribute__")
     lines = kernel.split(BARRIER)
     source = (
-        start + mark + "".join(part + BARRIER * (i != barriers and i < len(lines)) for i, part in enumerate(lines, 1))
+        start
+        + mark
+        + "".join(
+            part + BARRIER * (i != barriers and i < len(lines)) for i, part in enumerate(lines, 1)
+        )
     )
     params, options = SMALL["warp_tiling"] | {"GROUPS": 5}, ("--max-errors", "100000")
     said, log = watched(
-        tmp_path, options, job="gemm", kernel="warp_tiling", params=params, sizes=(64, 64, 24), source=source
+        tmp_path,
+        options,
+        job="gemm",
+        kernel="warp_tiling",
+        params=params,
+        sizes=(64, 64, 24),
+        source=source,
     )
     races = {line.partition(" address")[0] for line in log.splitlines() if " race at " in line}
     assert said == "right" and "Invalid" not in log
     wanted = {"Read-write data race at global memory"}
-    assert races == wanted | ({"Read-write data race at local memory"} if barriers in (5, 6) else set()), races
+    assert races == wanted | (
+        {"Read-write data race at local memory"} if barriers in (5, 6) else set()
+    ), races
 
 
 def test_adding_up_by_the_last_stores_without_a_race_at_local_memory(tmp_path):
     params, options = SMALL["warp_tiling"] | {"GROUPS": 5}, ("--max-errors", "100000")
     said, log = watched(
-        tmp_path, options, job="gemm", kernel="warp_tiling", params=params, sizes=(64, 62, 24), source=WITH_STORE
+        tmp_path,
+        options,
+        job="gemm",
+        kernel="warp_tiling",
+        params=params,
+        sizes=(64, 62, 24),
+        source=WITH_STORE,
     )
-    assert said == "right" and "Invalid" not in log and "divergence" not in log and "race at local" not in log
+    assert (
+        said == "right"
+        and "Invalid" not in log
+        and "divergence" not in log
+        and "race at local" not in log
+    )
 
 
 def test_without_oclgrind_the_child_says_so(any_device):
     """A clean log of a run on another device would prove nothing."""
     case = json.dumps({"job": "axpby", "sizes": (1, 1.0, 1.0)})
-    done = subprocess.run([sys.executable, str(CHILD), case], capture_output=True, text=True, timeout=100)
+    done = subprocess.run(
+        [sys.executable, str(CHILD), case], capture_output=True, text=True, timeout=100
+    )
     assert done.stdout.startswith("not under Oclgrind")

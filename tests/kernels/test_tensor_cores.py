@@ -38,21 +38,36 @@ A, B = check.random_inputs(70, 45, 90, kind="normal")
 
 def test_where_there_are_no_tensor_cores_a_sentence_says_so(device):
     for precision in ("tf32", "tf32x3"):
-        refused([f"precision={precision!r}", "tensor cores", device.name, "'float32'"], precision=precision, device=device)
+        refused(
+            [f"precision={precision!r}", "tensor cores", device.name, "'float32'"],
+            precision=precision,
+            device=device,
+        )
     refused(["tensor_cores", "precision='tf32'"], kernel="tensor_cores", device=device)
 
 
 def test_bad_requests_name_what_came_and_what_was_expected(able):
     for words, options in (
-        (["precision must be one of 'float32', 'tf32', 'tf32x3'", "'double'"], {"precision": "double"}),
+        (
+            ["precision must be one of 'float32', 'tf32', 'tf32x3'", "'double'"],
+            {"precision": "double"},
+        ),
         (["precision must be one of", "3"], {"precision": 3}),
-        (["precision='tf32'", "kernel 3", "'tensor_cores'", "'warpgroups'"], {"precision": "tf32", "kernel": 3}),
+        (
+            ["precision='tf32'", "kernel 3", "'tensor_cores'", "'warpgroups'"],
+            {"precision": "tf32", "kernel": 3},
+        ),
         (["precision='tf32x3'", "edges='pad'"], {"precision": "tf32x3", "edges": "pad"}),
-        (["PARTS=1", "precision='tf32x3'"],
-         {"precision": "tf32x3", "kernel": "tensor_cores", "params": {"PARTS": 1}}),
+        (
+            ["PARTS=1", "precision='tf32x3'"],
+            {"precision": "tf32x3", "kernel": "tensor_cores", "params": {"PARTS": 1}},
+        ),
         (["TENSOR=0"], {"precision": "tf32", "kernel": "warpgroups", "params": {"TENSOR": 0}}),
-        (["warpgroups", "'TSM'"], {"precision": "tf32", "kernel": "warpgroups", "params": {"TSM": 8}}),
-    ):  # fmt: skip
+        (
+            ["warpgroups", "'TSM'"],
+            {"precision": "tf32", "kernel": "warpgroups", "params": {"TSM": 8}},
+        ),
+    ):
         refused(words, device=able, **options)
 
 
@@ -72,7 +87,10 @@ def test_products_are_as_near_as_promised(kernel, precision, able):
         assert check.compare(got, exact, bound).ok
         if precision == "tf32" and m * n > 1000:  # it would not do for float32
             assert not check.accuracy(got, a, b).ok
-    assert matmul(np.ones((0, 3), np.float32), np.ones((3, 2), np.float32), **options).shape == (0, 2)
+    assert matmul(np.ones((0, 3), np.float32), np.ones((3, 2), np.float32), **options).shape == (
+        0,
+        2,
+    )
 
 
 STRANGE = (np.inf, -np.inf, np.nan, 1e-40, -1e-38, 2.0**-101, 3.3e38, -(2.0**127))
@@ -96,8 +114,13 @@ def test_numbers_that_do_not_split_are_found(value, device):
         for place in ((0, 0), (-1, -1)):
             x = np.ones(shape, np.float32)
             x[place] = value
-            assert has_unsplittable(device, uploaded(x)) == (value in STRANGE or value != value), (shape, place)
-            assert has_unsplittable(device, uploaded(np.ones_like(x)), uploaded(x)) == (value not in ORDINARY)
+            assert has_unsplittable(device, uploaded(x)) == (value in STRANGE or value != value), (
+                shape,
+                place,
+            )
+            assert has_unsplittable(device, uploaded(np.ones_like(x)), uploaded(x)) == (
+                value not in ORDINARY
+            )
 
 
 @pytest.mark.parametrize("kernel", TENSOR)
@@ -108,10 +131,19 @@ def test_numbers_that_do_not_split_go_the_ordinary_way(value, kernel, able):
     with np.errstate(all="ignore"):
         want = matmul(a, b, device=able)
         for precision in ("tf32", "tf32x3"):
-            options = {"kernel": kernel, "params": SMALL[kernel], "precision": precision, "device": able}
+            options = {
+                "kernel": kernel,
+                "params": SMALL[kernel],
+                "precision": precision,
+                "device": able,
+            }
             assert np.array_equal(matmul(a, b, **options), want, equal_nan=True)
-            assert np.array_equal(matmul(b.T, a.T, **options), matmul(b.T, a.T, device=able), equal_nan=True)
-            assert not np.array_equal(matmul(A, B, **options), matmul(A, B, device=able)), "the control"
+            assert np.array_equal(
+                matmul(b.T, a.T, **options), matmul(b.T, a.T, device=able), equal_nan=True
+            )
+            assert not np.array_equal(matmul(A, B, **options), matmul(A, B, device=able)), (
+                "the control"
+            )
 
 
 def test_only_what_lies_in_the_matrix_is_looked_at(device):
@@ -119,8 +151,15 @@ def test_only_what_lies_in_the_matrix_is_looked_at(device):
     around = np.full((9, 12), np.inf, np.float32)
     around[2:7, 3:9] = 1
     whole = cla.to_device(device.queue, around)
-    for block, strange in ((whole[2:7, 3:9], False), (whole[2:8, 3:9], True), (whole[2:7, 2:9], True)):
-        assert has_unsplittable(device, placed(block.base_data, swapped("x", spec_of(block)))) == strange
+    for block, strange in (
+        (whole[2:7, 3:9], False),
+        (whole[2:8, 3:9], True),
+        (whole[2:7, 2:9], True),
+    ):
+        assert (
+            has_unsplittable(device, placed(block.base_data, swapped("x", spec_of(block))))
+            == strange
+        )
 
 
 LOST = {
@@ -135,32 +174,48 @@ LOST = {
 def test_a_lost_product_of_parts_is_inaccurate_and_nothing_else(kernel, device):
     """The exact check cannot see it: its numbers fit one part."""
     source = edited(kernel, LOST[kernel])
-    result = gemmlab.measure(kernel, 60, 70, 200, params=SMALL[kernel], device=device, repeats=1, source=source)
-    assert not result.ok and result.verdict.startswith("right: every element exact, but inaccurate: ")
+    result = gemmlab.measure(
+        kernel, 60, 70, 200, params=SMALL[kernel], device=device, repeats=1, source=source
+    )
+    assert not result.ok and result.verdict.startswith(
+        "right: every element exact, but inaccurate: "
+    )
     assert gemmlab.measure(kernel, 60, 70, 200, params=SMALL[kernel], device=device, repeats=1).ok
 
 
 def test_moving_the_sum_more_or_less_often_is_right(device):
     for every in (0, 1, 2, 3, 8):
         params = SMALL["tensor_cores"] | {"EVERY": every}
-        result = gemmlab.measure("tensor_cores", 33, 40, 150, params=params, device=device, repeats=1)
+        result = gemmlab.measure(
+            "tensor_cores", 33, 40, 150, params=params, device=device, repeats=1
+        )
         assert result.ok, result
 
 
 @pytest.mark.parametrize("kernel", ("warp_tiling", "tensor_cores", "warpgroups"))
 def test_a_last_column_without_room_behind_it_is_copied(kernel, able):
-    """Columns 8 floats apart fit the kernels; but the memory of the last one ends with its last element."""
+    """Columns 8 floats apart fit the kernels; but the memory of the last one ends with its last
+    element.
+    """
     m, k = 6, 5
     a, b = check.exact_inputs(k, m, m)
     flat = np.full((k - 1) * 8 + m, np.nan, np.float32)
     for row in range(k):
         flat[8 * row : 8 * row + m] = a[row]
-    tight = cla.Array(able.queue, (k, m), np.float32, strides=(32, 4), data=cla.to_device(able.queue, flat).data)
+    tight = cla.Array(
+        able.queue, (k, m), np.float32, strides=(32, 4), data=cla.to_device(able.queue, flat).data
+    )
     other = cla.to_device(able.queue, np.ascontiguousarray(b))
     chosen = launch.Kernel(catalog[kernel], SMALL[kernel], able, able.context)
     for x, y, want in ((tight, other, a @ b), (other.T, tight.T, (a @ b).T)):
         builder = Builder(able.queue, able)
-        problem = Problem(want.shape[1], want.shape[0], x.shape[1], swapped("b", spec_of(y)), swapped("a", spec_of(x)))
+        problem = Problem(
+            want.shape[1],
+            want.shape[0],
+            x.shape[1],
+            swapped("b", spec_of(y)),
+            swapped("a", spec_of(x)),
+        )
         host = np.full(want.shape, np.nan, np.float32)
         out = Matrix(on_device(able, host), Layout.compact(problem.m, problem.n))
         builder.multiply(chosen, problem, y.base_data, x.base_data, out)
@@ -189,7 +244,10 @@ def test_auto_takes_a_kernel_that_the_device_has(any_device):
     for precision in ("tf32", "tf32x3"):
         for row in selection.table()["nvidia"][precision]:
             sizes = selection.dimensions(row["size"])
-            assert selection.choose(gpu, sizes, precision=precision) == (row["kernel"], tuple(row["params"].items()))
+            assert selection.choose(gpu, sizes, precision=precision) == (
+                row["kernel"],
+                tuple(row["params"].items()),
+            )
     assert selection.choose(gpu, (4096, 4096, 4096), precision="tf32x3")[0] == "warpgroups"
     older = dataclasses.replace(gpu, limits=dataclasses.replace(hopper, warpgroups=False))
     assert selection.choose(older, (4096, 4096, 4096), precision="tf32x3")[0] == "tensor_cores"
@@ -199,11 +257,18 @@ def test_auto_takes_a_kernel_that_the_device_has(any_device):
 
 
 def test_hidden_instructions_are_comments_until_they_are_told():
-    text = ".version 9.0\n.target sm_90, texmode_independent\n{\n//@ wgmma.fence.sync.aligned;\n}\n\0rest"
+    text = (
+        ".version 9.0\n.target sm_90, texmode_independent\n{\n//@ "
+        "wgmma.fence.sync.aligned;\n}\n\0rest"
+    )
     told = build.for_hopper(text)
-    assert told == ".version 9.0\n.target sm_90a, texmode_independent\n{\nwgmma.fence.sync.aligned;\n}"
+    assert (
+        told == ".version 9.0\n.target sm_90a, texmode_independent\n{\nwgmma.fence.sync.aligned;\n}"
+    )
     kernel = gemmlab.catalog["warpgroups"]
-    lines = [line for line in sources.read(kernel.file).splitlines() if re.search(r"wgmma\.\w", line)]
+    lines = [
+        line for line in sources.read(kernel.file).splitlines() if re.search(r"wgmma\.\w", line)
+    ]
     assert len(lines) == 4
     for line in lines:  # the instruction, or the second line of its string
         assert f'"{build.HIDDEN}' in line or line.strip().startswith('"wgmma.mma_async'), line

@@ -1,4 +1,6 @@
-"""Warp tiling: its tiles at awkward sizes, and what lies behind them; equal shares of all tiles, and adding them up."""
+"""Warp tiling: its tiles at awkward sizes, and what lies behind them; equal shares of all tiles,
+and adding them up.
+"""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -24,16 +26,31 @@ TINY = SPEC.complete(SMALL["warp_tiling"])
 
 
 def some(limits, shared: bool) -> list[dict[str, int]]:
-    """The offered parameters for a device with which groups share tiles, or do not; but in full runs one of them."""
-    found = [p for p in SPEC.sample(limits, None if FULL else 100, seed=15) if bool(p["GROUPS"]) == shared]
+    """The offered parameters for a device with which groups share tiles, or do not; but in full
+    runs one of them.
+    """
+    found = [
+        p
+        for p in SPEC.sample(limits, None if FULL else 100, seed=15)
+        if bool(p["GROUPS"]) == shared
+    ]
     return found if FULL else found[:1]
 
 
 def awkward(tile: tuple[int, int, int]) -> list[tuple[int, int, int]]:
-    """One, primes, one less and one more than a tile, a K that is less than a step, and many steps."""
+    """One, primes, one less and one more than a tile, a K that is less than a step, and many
+    steps.
+    """
     (tm, tn, tk), small = tile, tile[2] - 1
-    return [(1, 1, 1), (tm - 1, tn, tk + 1), (tm, tn + 1, tk), (tm + 1, tn - 1, small), (2 * tm, tn, small),
-            (101, 211, 307), (2 * tm, 2 * tn, 4 * tk)]  # fmt: skip
+    return [
+        (1, 1, 1),
+        (tm - 1, tn, tk + 1),
+        (tm, tn + 1, tk),
+        (tm + 1, tn - 1, small),
+        (2 * tm, tn, small),
+        (101, 211, 307),
+        (2 * tm, 2 * tn, 4 * tk),
+    ]
 
 
 @pytest.mark.optimised
@@ -42,7 +59,9 @@ def test_awkward_sizes_are_right_and_nothing_around_c_is_touched(shared, device)
     """Exact, accurate, and in a frame of exactly C's size wherever WIDTH allows the size."""
     for params in some(device.limits, shared):
         for m, n, k in awkward(SPEC.tiles(params)):
-            result = gemmlab.measure("warp_tiling", m, n, k, params=params, device=device, repeats=1)
+            result = gemmlab.measure(
+                "warp_tiling", m, n, k, params=params, device=device, repeats=1
+            )
             assert result.ok and result.verdict == "right: every element exact", result
             assert list(result.passes_ms)[-1] in ("gemm", "fix-up", "unpad")
             assert ("fix-up" in result.passes_ms) == shared
@@ -56,7 +75,9 @@ GROUPS = (1, 2, 3, 5, 16, 264)
 def test_any_number_of_groups_is_right(groups, some_device):
     """Four tiles of two steps, one of many, many of one step, and sizes that are no whole tiles."""
     for sizes in ((64, 64, 16), (32, 32, 300), (150, 90, 7), (67, 41, 53), (1, 1, 1), (1, 100, 64)):
-        result = gemmlab.measure("warp_tiling", *sizes, params=TINY | {"GROUPS": groups}, device=some_device, repeats=1)
+        result = gemmlab.measure(
+            "warp_tiling", *sizes, params=TINY | {"GROUPS": groups}, device=some_device, repeats=1
+        )
         assert result.ok and list(result.passes_ms)[-2:] == ["gemm", "fix-up"], result
 
 
@@ -69,11 +90,15 @@ def cut(line: int, groups: int) -> list[range]:
 
 
 def stored(tiles: int, steps: int, groups: int) -> dict[int, tuple[int, int]]:
-    """What the kernel leaves in the memory for pieces: by slot, the tile and how many of its steps."""
+    """What the kernel leaves in the memory for pieces: by slot, the tile and how many of its
+    steps.
+    """
     found = {}
     for group, share in enumerate(cut(tiles * steps, groups)):
-        parts = [(t, len(range(max(share.start, t * steps), min(share.stop, (t + 1) * steps)))) for t in
-                 range(share.start // steps, -(-share.stop // steps) if share else 0)]  # fmt: skip
+        parts = [
+            (t, len(range(max(share.start, t * steps), min(share.stop, (t + 1) * steps))))
+            for t in range(share.start // steps, -(-share.stop // steps) if share else 0)
+        ]
         pieces = [(t, count) for t, count in parts if count < steps]
         assert len(pieces) <= 2
         for number, piece in enumerate(pieces):
@@ -86,7 +111,11 @@ def read(tile: int, tiles: int, steps: int, groups: int) -> list[int]:
     """The slots that fixup.cl adds up for a tile, as its text goes about it."""
     line, begin, end = tiles * steps, tile * steps, (tile + 1) * steps
     first, last = (((step + 1) * groups - 1) // line for step in (begin, end - 1))
-    at_cuts = [g for g in range(groups - 1) if line * (g + 1) // groups // steps == tile and g == first != last]
+    at_cuts = [
+        g
+        for g in range(groups - 1)
+        if line * (g + 1) // groups // steps == tile and g == first != last
+    ]
     assert len(at_cuts) == (first != last)  # going by cuts, one finds the tile, and no other
     slots = []
     for group in range(first, last + 1) if first != last else ():
@@ -100,7 +129,8 @@ def read(tile: int, tiles: int, steps: int, groups: int) -> list[int]:
 @given(st.integers(1, 60), st.integers(1, 40), st.integers(1, 300))
 def test_what_is_cut_is_added_up(tiles, steps, groups):
     shares = cut(tiles * steps, groups)
-    assert [step for share in shares for step in share] == list(range(tiles * steps))  # each step in one group
+    # each step in one group
+    assert [step for share in shares for step in share] == list(range(tiles * steps))
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
     pieces = stored(tiles, steps, groups)
     for tile in range(tiles):
@@ -133,7 +163,9 @@ def test_the_kernel_stores_the_pieces_of_the_model(groups, some_device):
         filled = ~np.isnan(pieces.get())
         assert {slot for slot in range(2 * groups) if filled[slot].all()} == set(expected)
         assert not np.delete(filled, sorted(expected), axis=0).any()
-        cut_tiles = {schedules.ordered(tile, rows, cols, TINY["ORDER"]) for tile, _ in expected.values()}
+        cut_tiles = {
+            schedules.ordered(tile, rows, cols, TINY["ORDER"]) for tile, _ in expected.values()
+        }
         got, right = c.get().T, a @ b
         for row in range(rows):
             for col in range(cols):
@@ -150,18 +182,33 @@ _SECOND = "const int second = from < begin && from%steps != 0;"
 WRONG_JOINS = {
     "forgets the second piece": (_SECOND, "const int second = 0;"),
     "takes every one before as second": (_SECOND, "const int second = from < begin;"),
-    "leaves out the group after the first": ("for (int group = first + 1;", "for (int group = first + 2;"),
+    "leaves out the group after the first": (
+        "for (int group = first + 1;",
+        "for (int group = first + 2;",
+    ),
     "leaves out the last group": ("group <= last; group++", "group < last; group++"),
-    "reads what no group has stored": ("if (share > 0 || START(group) < START(group + 1))", "if (1)"),
+    "reads what no group has stored": (
+        "if (share > 0 || START(group) < START(group + 1))",
+        "if (1)",
+    ),
     "forgets the rest of the division": (" + rest*(uint)(group)/(uint)groups)", ")"),
     "takes a tile for cut that one did alone": ("first == last || (", "("),
     "takes numbers of tiles for those of cuts": ("by_tile ? number :", "!by_tile ? number :"),
-    "goes straight down": ("const int rows = min(ORDER, tiles_m - band);", "const int rows = tiles_m;"),
+    "goes straight down": (
+        "const int rows = min(ORDER, tiles_m - band);",
+        "const int rows = tiles_m;",
+    ),
     "takes what its neighbour should": ("(2*group)*PIECE + id];", "(2*group)*PIECE + (id ^ 4)];"),
 }
-#: Groups and sizes: pieces cut on both sides, after a whole tile, without any; more groups than steps; two bands.
-#: fixup.cl goes by tiles in the first and fourth, else by cuts.
-DIVISIONS = ((5, (64, 64, 24)), (3, (64, 64, 24)), (4, (64, 64, 24)), (264, (64, 64, 24)), (7, (320, 64, 24)))
+#: Groups and sizes: pieces cut on both sides, after a whole tile, without any; more groups than
+#: steps; two bands. fixup.cl goes by tiles in the first and fourth, else by cuts.
+DIVISIONS = (
+    (5, (64, 64, 24)),
+    (3, (64, 64, 24)),
+    (4, (64, 64, 24)),
+    (264, (64, 64, 24)),
+    (7, (320, 64, 24)),
+)
 
 
 @pytest.fixture
@@ -170,7 +217,9 @@ def helper(monkeypatch):
     original = sources.read
 
     def change(name: str, text: str) -> None:
-        monkeypatch.setattr(launch.sources, "read", lambda file: text if file == name else original(file))
+        monkeypatch.setattr(
+            launch.sources, "read", lambda file: text if file == name else original(file)
+        )
 
     return change
 
@@ -192,7 +241,11 @@ def test_a_wrong_join_is_caught(what, helper, first_device):
             first_device.context, cl.mem_flags.READ_WRITE, 4 * built.workspace
         )
         cl.enqueue_fill_buffer(
-            first_device.queue, built._workspaces[first_device.queue], np.float32(np.nan), 0, 4 * built.workspace
+            first_device.queue,
+            built._workspaces[first_device.queue],
+            np.float32(np.nan),
+            0,
+            4 * built.workspace,
         )
         on_device = [cla.to_device(first_device.queue, np.ascontiguousarray(x)) for x in (a.T, b)]
         built(*sizes, *on_device, out).wait()
@@ -205,7 +258,8 @@ def test_the_untouched_join_passes_the_same_way(helper, device):
     helper("support/fixup.cl", sources.read("support/fixup.cl"))
     for groups, sizes in DIVISIONS:
         a, b = check.exact_inputs(*sizes)
-        c = matmul(b.T, a.T, kernel="warp_tiling", params=TINY | {"GROUPS": groups}, device=device)  # the swap
+        # the swap
+        c = matmul(b.T, a.T, kernel="warp_tiling", params=TINY | {"GROUPS": groups}, device=device)
         assert check.exact(c.T, a, b).ok
 
 
@@ -218,7 +272,9 @@ WRONG = {
     "the next tile from its start": edited(
         "warp_tiling", ("const int k0 = (int)(step%steps)*TSK;", "const int k0 = 0;")
     ),
-    "a piece stored as the whole": edited("warp_tiling", ("int whole = count == steps;", "int whole = 1;")),
+    "a piece stored as the whole": edited(
+        "warp_tiling", ("int whole = count == steps;", "int whole = 1;")
+    ),
 }
 
 
@@ -242,10 +298,14 @@ GUARDS = {
 
 @pytest.mark.parametrize("which", GUARDS)
 def test_a_missing_guard_is_caught(which, first_device):
-    """It stores into another column, or outside C: in a child process, lest that damages this one."""
+    """It stores into another column, or outside C: in a child process, lest that damages this
+    one.
+    """
     width, *edit = GUARDS[which]
     params, text = TINY | {"WIDTH": width}, edited("warp_tiling", tuple(edit))
-    outcome = gemmlab.trial("warp_tiling", 27, 30, 40, params=params, device=first_device, repeats=1, source=text)
+    outcome = gemmlab.trial(
+        "warp_tiling", 27, 30, 40, params=params, device=first_device, repeats=1, source=text
+    )
     assert outcome.result and not outcome.ok, outcome
     assert "it writes outside C" in outcome.result.verdict
 
@@ -257,7 +317,9 @@ def test_the_barriers_of_the_last_store_are_needed(which):
     for width, right in ((1, False), (4, True)):
         params = TINY | {"WIDTH": width}
         assert (
-            gemmlab.measure("warp_tiling", 70, 50, 40, params=params, device=intel(), repeats=1, source=text).ok
+            gemmlab.measure(
+                "warp_tiling", 70, 50, 40, params=params, device=intel(), repeats=1, source=text
+            ).ok
             == right
         )
 
@@ -265,7 +327,9 @@ def test_the_barriers_of_the_last_store_are_needed(which):
 # Copies in batches
 
 #: B as it lies, 8 floats of a column side by side, or fewer.
-LYING = [TINY | {"TRANSPOSED": 0, "TSK": tsk, "TSM": 16, "TSN": 64, "WARPM": 4} for tsk in (4, 8, 16, 32)]
+LYING = [
+    TINY | {"TRANSPOSED": 0, "TSK": tsk, "TSM": 16, "TSN": 64, "WARPM": 4} for tsk in (4, 8, 16, 32)
+]
 
 
 @pytest.mark.parametrize("params", [TINY, TINY | {"WIDTH": 4, "STAGES": 3}, *LYING], ids=str)
@@ -273,24 +337,35 @@ def test_any_number_of_batches_is_right(params, some_device):
     for batches in {1, 2, params["TSK"] // 2, params["TSK"] - 1}:
         sizes = (40, 70, 3 * params["TSK"] + batches)
         result = gemmlab.measure(
-            "warp_tiling", *sizes, params=params | {"BATCHES": batches}, device=some_device, repeats=1
+            "warp_tiling",
+            *sizes,
+            params=params | {"BATCHES": batches},
+            device=some_device,
+            repeats=1,
         )
         assert result.ok, result
 
 
 def test_every_copy_has_a_step_before_the_last():
-    """The formula of STEP_OF: all copies of a tile, in order, in at most BATCHES steps of k, spread over them."""
+    """The formula of STEP_OF: all copies of a tile, in order, in at most BATCHES steps of k, spread
+    over them.
+    """
     for tsk in (2, 4, 8, 12, 16, 32):
         for batches in range(1, tsk):
             for count in range(1, 40):
                 steps = [copy * batches // count * ((tsk - 1) // batches) for copy in range(count)]
-                assert steps == sorted(steps) and steps[0] == 0 and steps[-1] <= tsk - 2 + (tsk == 2)
+                assert (
+                    steps == sorted(steps) and steps[0] == 0 and steps[-1] <= tsk - 2 + (tsk == 2)
+                )
                 assert len(set(steps)) == min(batches, count)
 
 
 WRONG_BATCHES = {
     "too late for the barrier": ("((l)*BATCHES/(count)", "(((l) + 1)*BATCHES/(count)"),
-    "the last one never": ("if (STEP_OF(l, LPTB) == (k))", "if (STEP_OF(l, LPTB) == (k) && l < LPTB - 1)"),
+    "the last one never": (
+        "if (STEP_OF(l, LPTB) == (k))",
+        "if (STEP_OF(l, LPTB) == (k) && l < LPTB - 1)",
+    ),
     "the steps mixed up": ("K_OF(l)*(TSN + PAD)", "(TSK - KB - K_OF(l))*(TSN + PAD)"),
     "the columns mixed up": ("(TSN + PAD) + N_OF(l)", "(TSN + PAD) + TSN - NB - N_OF(l)"),
 }
@@ -300,7 +375,9 @@ WRONG_BATCHES = {
 def test_wrong_copies_are_caught(what, first_device):
     text = edited("warp_tiling", WRONG_BATCHES[what])
     params = TINY | {"TRANSPOSED": 0, "TSK": 16, "BATCHES": 15, "STAGES": 3}
-    result = gemmlab.measure("warp_tiling", 64, 64, 80, params=params, device=first_device, repeats=1, source=text)
+    result = gemmlab.measure(
+        "warp_tiling", 64, 64, 80, params=params, device=first_device, repeats=1, source=text
+    )
     assert not result.ok and result.verdict.startswith("wrong: "), result
 
 
@@ -317,22 +394,50 @@ SPLITS = [
 
 @pytest.mark.parametrize("params", SPLITS, ids=str)
 def test_rows_and_columns_behind_the_tiles(params, some_device):
-    """None, few, more than SPLIT; on one side, on both; fewer than a tile in all; many lines and steps."""
+    """None, few, more than SPLIT; on one side, on both; fewer than a tile in all; many lines and
+    steps.
+    """
     split = params["SPLIT"]
-    for m, n, k in ((64, 64, 20), (65, 64, 33), (64, 33, 7), (32 + split, 64 + split, 70), (33 + split, 32, 9),
-                    (split, split, 12), (1, 33, 31), (97, 225, 140)):  # fmt: skip
-        result = gemmlab.measure("warp_tiling", m, n, k, params=params, device=some_device, repeats=1)
+    for m, n, k in (
+        (64, 64, 20),
+        (65, 64, 33),
+        (64, 33, 7),
+        (32 + split, 64 + split, 70),
+        (33 + split, 32, 9),
+        (split, split, 12),
+        (1, 33, 31),
+        (97, 225, 140),
+    ):
+        result = gemmlab.measure(
+            "warp_tiling", m, n, k, params=params, device=some_device, repeats=1
+        )
         assert result.ok, result
         left = [size > 32 and 0 < size % 32 <= split for size in (m, n)]
         assert bool(SPEC.strip_groups(m, n, SPEC.complete(params))) == any(left), (m, n)
 
 
 def test_tiles_where_some_rows_have_none():
-    for size, split, tiles in ((1, 0, 1), (32, 0, 1), (33, 0, 2), (1, 8, 1), (8, 8, 1), (33, 8, 1), (40, 8, 1),
-                               (41, 8, 2), (64, 8, 2), (72, 8, 2), (73, 8, 3)):  # fmt: skip
+    for size, split, tiles in (
+        (1, 0, 1),
+        (32, 0, 1),
+        (33, 0, 2),
+        (1, 8, 1),
+        (8, 8, 1),
+        (33, 8, 1),
+        (40, 8, 1),
+        (41, 8, 2),
+        (64, 8, 2),
+        (72, 8, 2),
+        (73, 8, 3),
+    ):
         params = SPEC.complete(TINY | {"SPLIT": split})
-        assert SPEC.tile_grid(size, 32, params) == (tiles, 1) and SPEC.tile_grid(32, size, params) == (1, tiles)
-        assert SPEC.global_size(size, size, params) == (64 * (tiles * tiles + SPEC.strip_groups(size, size, params)), 1)
+        assert SPEC.tile_grid(size, 32, params) == (tiles, 1) and SPEC.tile_grid(
+            32, size, params
+        ) == (1, tiles)
+        assert SPEC.global_size(size, size, params) == (
+            64 * (tiles * tiles + SPEC.strip_groups(size, size, params)),
+            1,
+        )
     assert catalog["tensor_cores"].tile_grid(129, 128, catalog["tensor_cores"].defaults)[0] == -(
         -129 // catalog["tensor_cores"].tiles(catalog["tensor_cores"].defaults)[0]
     )
@@ -340,13 +445,17 @@ def test_tiles_where_some_rows_have_none():
 
 @pytest.mark.parametrize("transposed", [0, 1])
 def test_work_groups_that_add_up(transposed, any_device):
-    """Counted again: 64 work-items in a group, 4 lines each, 8 side by side, or one a warp down a column of B."""
+    """Counted again: 64 work-items in a group, 4 lines each, 8 side by side, or one a warp down a
+    column of B.
+    """
     built = gemmlab.kernel("warp_tiling", TINY | {"SPLIT": 5, "TRANSPOSED": transposed}, any_device)
     across = 8 if transposed else 2
     for m, n in ((33, 64), (64, 35), (34, 33), (37, 300), (300, 65), (64, 64), (40, 40)):
         below, beside = (size % 32 if 0 < size % 32 <= 5 else 0 for size in (m, n))
         assert SPEC.edge_strips(m, n, built.params) == (below, beside)
-        groups = len(range(0, n, 4 * across)) * bool(below) + len(range(0, m - below, 4 * 8)) * bool(beside)
+        groups = len(range(0, n, 4 * across)) * bool(below) + len(
+            range(0, m - below, 4 * 8)
+        ) * bool(beside)
         tiles = -(-(m - below) // 32) * -(-(n - beside) // 32)
         assert built.launch(m, n, 40).global_size == (64 * (tiles + groups), 1)
         assert edges.cost("warp_tiling", built.params, m, n, 40)[0] == 1 + transposed
@@ -356,7 +465,9 @@ def test_sums_are_compiled_for_as_many_as_there_are(any_device):
     built = gemmlab.kernel("warp_tiling", TINY | {"SPLIT": 5}, any_device)
     plain, some = (built.launch(m, n, 40).built for m, n in ((64, 64), (35, 66)))
     assert plain is built._built and built.launch(37, 33, 40).built is plain and some is not plain
-    assert built.launch(33, 67, 9).built is some, "the larger number of both sides, whatever the sizes"
+    assert built.launch(33, 67, 9).built is some, (
+        "the larger number of both sides, whatever the sizes"
+    )
 
 
 WRONG_STRIPS = {
@@ -365,12 +476,21 @@ WRONG_STRIPS = {
     "a row too late": ("A + m_end : B + n_end*b_n", "A + M - 1 : B + n_end*b_n"),
     "a column too late": ("A + m_end : B + n_end*b_n", "A + m_end : B + (N - 1)*b_n"),
     "the first over and over": ("min(e, count - 1)", "min(e, 0)"),
-    "lines of the neighbour": ("min(line + j*across, lines - 1)", "min((line ^ 1) + j*across, lines - 1)"),
+    "lines of the neighbour": (
+        "min(line + j*across, lines - 1)",
+        "min((line ^ 1) + j*across, lines - 1)",
+    ),
     "lines over and over": ("min(line + j*across, lines - 1)", "min(line, lines - 1)"),
-    "tiles that are not there": ("int m_end = min(M, TILES(M, TSM)*TSM)", "int m_end = min(M, ((M - 1)/TSM + 1)*TSM)"),
-    "a corner nobody stores": ("const int lines = rows ? N : m_end;", "const int lines = rows ? n_end : m_end;"),
+    "tiles that are not there": (
+        "int m_end = min(M, TILES(M, TSM)*TSM)",
+        "int m_end = min(M, ((M - 1)/TSM + 1)*TSM)",
+    ),
+    "a corner nobody stores": (
+        "const int lines = rows ? N : m_end;",
+        "const int lines = rows ? n_end : m_end;",
+    ),
     "sums before they are there": ("all += shared[e*ITEMS +", "all += shared["),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("transposed", [0, 1])
@@ -378,7 +498,9 @@ WRONG_STRIPS = {
 def test_a_wrong_sum_is_caught(what, transposed, first_device):
     text = edited("warp_tiling", WRONG_STRIPS[what])
     params = TINY | {"SPLIT": 6, "TRANSPOSED": transposed}
-    result = gemmlab.measure("warp_tiling", 67, 70, 75, params=params, device=first_device, repeats=1, source=text)
+    result = gemmlab.measure(
+        "warp_tiling", 67, 70, 75, params=params, device=first_device, repeats=1, source=text
+    )
     assert not result.ok and result.verdict.startswith("wrong: "), result
 
 
@@ -388,35 +510,64 @@ def test_a_wrong_sum_is_caught(what, transposed, first_device):
 @pytest.mark.parametrize("down", [1, 2, 4])
 @pytest.mark.parametrize("tail", [0, 1])
 def test_steps_behind_the_last_whole_tiles(tail, down, some_device):
-    """Fewer steps than a tile, as many, one more; cut among groups, each of which ends where a tile ends, or K."""
-    params = {"TSM": 64, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4, "WARPM": 4, "TAIL": tail, "DOWN": down}
+    """Fewer steps than a tile, as many, one more; cut among groups, each of which ends where a tile
+    ends, or K.
+    """
+    params = {
+        "TSM": 64,
+        "TSN": 32,
+        "TSK": 16,
+        "WPTM": 4,
+        "WPTN": 4,
+        "WARPM": 4,
+        "TAIL": tail,
+        "DOWN": down,
+    }
     for width, groups, transposed in ((1, 0, 1), (4, 3, 1), (1, 5, 0)):
         if down == 4 and width == 4:
             continue  # more steps of k than a tile has
         given = params | {"WIDTH": width, "GROUPS": groups, "TRANSPOSED": transposed, "LAST": 0}
-        for m, n, k in ((64, 32, 1), (64, 33, 15), (65, 32, 16), (67, 70, 17), (130, 64, 31), (60, 96, 75)):
-            result = gemmlab.measure("warp_tiling", m, n, k, params=given, device=some_device, repeats=1)
+        for m, n, k in (
+            (64, 32, 1),
+            (64, 33, 15),
+            (65, 32, 16),
+            (67, 70, 17),
+            (130, 64, 31),
+            (60, 96, 75),
+        ):
+            result = gemmlab.measure(
+                "warp_tiling", m, n, k, params=given, device=some_device, repeats=1
+            )
             assert result.ok, (given, result)
 
 
 WRONG_TAILS = {
     "one too few": ("k < depth%TSK; k++", "k < depth%TSK - 1; k++"),
-    "the steps of the tile before": ("            FRAGMENT(k, 0)\n            MULTIPLY(0)", "            MULTIPLY(0)"),
-    "each a step too late": ("            FRAGMENT(k, 0)\n", "            FRAGMENT((k + 1)%TSK, 0)\n"),
-}  # fmt: skip
+    "the steps of the tile before": (
+        "            FRAGMENT(k, 0)\n            MULTIPLY(0)",
+        "            MULTIPLY(0)",
+    ),
+    "each a step too late": (
+        "            FRAGMENT(k, 0)\n",
+        "            FRAGMENT((k + 1)%TSK, 0)\n",
+    ),
+}
 
 
 @pytest.mark.parametrize("what", WRONG_TAILS)
 def test_a_wrong_tail_is_caught(what, first_device):
     text, params = edited("warp_tiling", WRONG_TAILS[what]), TINY | {"TAIL": 1, "TSK": 16}
-    result = gemmlab.measure("warp_tiling", 64, 64, 39, params=params, device=first_device, repeats=1, source=text)
+    result = gemmlab.measure(
+        "warp_tiling", 64, 64, 39, params=params, device=first_device, repeats=1, source=text
+    )
     assert not result.ok and result.verdict.startswith("wrong: "), result
 
 
 # The last work-group to come adds up
 
-#: The kernel as NVIDIA's devices run it, in the words of others: its copies are plain ones there anyway. Without the
-#: barriers of its last store: with them Intel's runtime and PoCL 3.0 are right, PoCL 3.1 leaves counters.
+#: The kernel as NVIDIA's devices run it, in the words of others: its copies are plain ones there
+#: anyway. Without the barriers of its last store: with them Intel's runtime and PoCL 3.0 are right,
+#: PoCL 3.1 leaves counters.
 BY_THE_LAST = edited(
     "warp_tiling",
     ('asm volatile("membar.gl;" ::: "memory")', "mem_fence(CLK_GLOBAL_MEM_FENCE)"),
@@ -433,9 +584,15 @@ def by_the_last(device, groups: int, sizes, text=BY_THE_LAST, times=3) -> list[n
     m, n, k = sizes
     built = Kernel(SPEC, TINY | {"GROUPS": groups}, device, device.context, text)
     built._fixup = None
-    built._workspaces[device.queue] = pieces = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * built.workspace)
-    cl.enqueue_fill_buffer(device.queue, pieces, np.float32(np.nan), 0, 4 * (built.workspace - groups))
-    cl.enqueue_fill_buffer(device.queue, pieces, np.int32(0), 4 * (built.workspace - groups), 4 * groups)
+    built._workspaces[device.queue] = pieces = cl.Buffer(
+        device.context, cl.mem_flags.READ_WRITE, 4 * built.workspace
+    )
+    cl.enqueue_fill_buffer(
+        device.queue, pieces, np.float32(np.nan), 0, 4 * (built.workspace - groups)
+    )
+    cl.enqueue_fill_buffer(
+        device.queue, pieces, np.int32(0), 4 * (built.workspace - groups), 4 * groups
+    )
     a, b = check.exact_inputs(m, n, k)
     on_device = [cla.to_device(device.queue, np.ascontiguousarray(x)) for x in (a.T, b)]
     out, found = cla.empty(device.queue, (n, m), np.float32), []
@@ -444,7 +601,12 @@ def by_the_last(device, groups: int, sizes, text=BY_THE_LAST, times=3) -> list[n
         assert [name for name, _ in built.passes(m, n, k, *on_device, out)] == ["gemm"]
         found.append(out.get().T)
     counters = np.empty(groups, np.int32)
-    cl.enqueue_copy(device.queue, counters, built._workspaces[device.queue], src_offset=4 * (built.workspace - groups))
+    cl.enqueue_copy(
+        device.queue,
+        counters,
+        built._workspaces[device.queue],
+        src_offset=4 * (built.workspace - groups),
+    )
     assert not counters.any()  # ready for the next product
     return found
 
@@ -461,7 +623,9 @@ def test_the_last_to_come_stores_through_local_memory():
     for groups in GROUPS:
         for sizes in ((64, 64, 24), (50, 70, 61), (32, 32, 400)):
             a, b = check.exact_inputs(*sizes)
-            assert all(check.exact(c, a, b).ok for c in by_the_last(intel(), groups, sizes, WITH_STORE))
+            assert all(
+                check.exact(c, a, b).ok for c in by_the_last(intel(), groups, sizes, WITH_STORE)
+            )
 
 
 def test_a_product_has_the_same_bits_whoever_comes_last(device):
@@ -485,11 +649,16 @@ WRONG_LASTS = {
     "the counter left": ("*come = 0;", ""),
     "the first part left out": ("for (int from = first;", "for (int from = first + 1;"),
     "the last part left out": ("from <= last;", "from < last;"),
-    "parts nobody stored": ("if (groups <= line || line*from/groups < line*(from + 1)/groups) {", "{"),
+    "parts nobody stored": (
+        "if (groups <= line || line*from/groups < line*(from + 1)/groups) {",
+        "{",
+    ),
     "the wrong one of two": ("2*from + (from == first ? second : 0);", "2*from;"),
     "added to what is there": (
-        "acc[wn][wm] = 0.0f;\n                    }\n                }\n                // a work-group that",
-        "acc[wn][wm] += 0.0f;\n                    }\n                }\n                // a work-group that",
+        "acc[wn][wm] = 0.0f;\n                    }\n                }\n                // a "
+        "work-group that",
+        "acc[wn][wm] += 0.0f;\n                    }\n                }\n                // a "
+        "work-group that",
     ),
 }
 
@@ -512,8 +681,15 @@ def test_a_wrong_last_is_caught(what, first_device):
 
 def test_join_runs_where_the_kernel_cannot_do_without():
     nvidia = frozenset({"nvidia"})
-    for groups, last, features, joins in ((0, 1, nvidia, 0), (3, 1, nvidia, 0), (3, 0, nvidia, 1), (3, 1, (), 1)):
-        assert SPEC.needs_fixup(SPEC.complete({"GROUPS": groups, "LAST": last}), frozenset(features)) == bool(joins)
+    for groups, last, features, joins in (
+        (0, 1, nvidia, 0),
+        (3, 1, nvidia, 0),
+        (3, 0, nvidia, 1),
+        (3, 1, (), 1),
+    ):
+        assert SPEC.needs_fixup(
+            SPEC.complete({"GROUPS": groups, "LAST": last}), frozenset(features)
+        ) == bool(joins)
     assert not catalog["tensor_cores"].needs_fixup(catalog["tensor_cores"].defaults, nvidia)
 
 
@@ -546,17 +722,32 @@ def test_kernels_without_pieces_have_one_pass(device):
     da, db = (cla.to_device(device.queue, np.ascontiguousarray(x.T)) for x in (a, b))
     built = gemmlab.kernel(1, {"TS": 8}, device)
     ((name, event),) = built.passes(8, 8, 8, da, db, cla.empty(device.queue, (8, 8), np.float32))
-    assert name == "gemm" and isinstance(event, cl.Event) and built.workspace == 0 and not built.b_transposed
+    assert (
+        name == "gemm"
+        and isinstance(event, cl.Event)
+        and built.workspace == 0
+        and not built.b_transposed
+    )
 
 
 def test_a_kernel_of_the_wrong_number_of_arguments_is_refused(device):
     six = edited(
-        "warp_tiling", (",\n          __global float* restrict pieces)", ")"), (" pieces[((size_t)", " C[((size_t)")
+        "warp_tiling",
+        (",\n          __global float* restrict pieces)", ")"),
+        (" pieces[((size_t)", " C[((size_t)"),
     )
     for groups in (0, 4):
-        with pytest.raises(BuildError, match="gemm has 6 arguments instead of 7: M, N, K, A, B, C, pieces"):
+        with pytest.raises(
+            BuildError, match="gemm has 6 arguments instead of 7: M, N, K, A, B, C, pieces"
+        ):
             Kernel(SPEC, TINY | {"GROUPS": groups}, device, device.context, six)
-    seven = edited(1, ("__global float* restrict C)", "__global float* restrict C,\n          __global float* D)"))
+    seven = edited(
+        1,
+        (
+            "__global float* restrict C)",
+            "__global float* restrict C,\n          __global float* D)",
+        ),
+    )
     with pytest.raises(BuildError, match="gemm has 7 arguments instead of 6: M, N, K, A, B, C"):
         Kernel(catalog[1], {"TS": 4}, device, device.context, seven)
 
@@ -577,7 +768,9 @@ def test_every_queue_has_pieces_of_its_own(device):
 
     def one(i):
         a, b = problems[i % 8]
-        return check.exact(matmul(a, b, kernel="warp_tiling", params=params, device=device), a, b).ok
+        return check.exact(
+            matmul(a, b, kernel="warp_tiling", params=params, device=device), a, b
+        ).ok
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(one, range(100 if FULL else 40)))
@@ -594,7 +787,9 @@ def test_a_queue_out_of_order_is_refused(device):
 
 
 def test_a_product_s_two_launches_follow_each_other(any_device):
-    """No other thread's launch comes between: it would overwrite the pieces before they are added up."""
+    """No other thread's launch comes between: it would overwrite the pieces before they are added
+    up.
+    """
     queue, launched = any_device.queue, []
     built = Kernel(SPEC, TINY | {"GROUPS": 3}, any_device, any_device.context)
     arrays = [cla.zeros(queue, (40, 40), np.float32) for _ in range(3)]

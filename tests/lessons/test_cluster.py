@@ -11,8 +11,8 @@ from lessons.cluster import Cluster, Cut
 def counted(cut: Cut) -> list[float]:
     """Elements that each device receives, with every element of A, B and C looked at.
 
-    Blocks of A are shared evenly by the devices of a grid's row, those of B by the devices of a column, those of C by
-    the devices along k.
+    Blocks of A are shared evenly by the devices of a grid's row, those of B by the devices of a
+    column, those of C by the devices along k.
     """
     found = []
     for i, j, step in product(range(cut.rows), range(cut.columns), range(cut.depth)):

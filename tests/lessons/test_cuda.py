@@ -35,7 +35,9 @@ def test_a_translation_defines_the_parameters_first(number):
 
 @pytest.mark.parametrize("number", cuda.KERNELS)
 def test_a_translation_holds_nothing_that_cuda_cannot_read(number):
-    """Local arrays are __shared__; a pointer into them must not be. All that is OpenCL's is a macro in front."""
+    """Local arrays are __shared__; a pointer into them must not be. All that is OpenCL's is a macro
+    in front.
+    """
     text = cuda.translate(number)
     body = code(text[len(cuda.TRANSLATION) :])
     assert not re.search(r"__local\s+\w+\s*\*", body)
@@ -55,7 +57,8 @@ def test_a_translation_holds_nothing_that_cuda_cannot_read(number):
     }
     assert needed - defined == (BEHIND if number == 8 else set())
     assert {"__kernel", "__global", "restrict", "reqd_work_group_size"} <= needed
-    # what the macros stand for is CUDA's own: a macro too many would hide a word that nobody defines
+    # what the macros stand for is CUDA's own: a macro too many would hide a word that nobody
+    # defines
     for word in (
         "__global__",
         "__shared__",

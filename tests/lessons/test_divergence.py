@@ -50,7 +50,9 @@ def test_whole_tiles_do_not_diverge():
 
 
 def test_the_count_is_that_of_the_kernel():
-    """A warp of kernel 12 diverges in a phase exactly if some of its work-items load from A and others do not."""
+    """A warp of kernel 12 diverges in a phase exactly if some of its work-items load from A and
+    others do not.
+    """
     m, n, k, ts, warp = 11, 9, 7, 4, 8
     run = gemmlab.simulate(12, m, n, k, {"TS": ts, "WPT": 1})
     for name in "AB":

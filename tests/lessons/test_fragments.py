@@ -32,7 +32,9 @@ def test_eight_instructions_fill_a_lane_s_patch():
 
 
 def test_instructions_with_our_numbers_multiply():
-    """Lanes fetch 4 neighbours of step t or t + 4; what they give to the instruction is the product's block."""
+    """Lanes fetch 4 neighbours of step t or t + 4; what they give to the instruction is the
+    product's block.
+    """
     a, b = check.exact_inputs(32, 32, 8)
     c = np.full((32, 32), np.nan)
     for number in range(8):

@@ -66,7 +66,9 @@ def test_the_recorded_strategies_are_whole():
 
 
 def test_padding_was_recorded_with_the_tiles_of_the_table():
-    """Chapter 13 counts work-groups by the table's tiles; the record has the memory that these take."""
+    """Chapter 13 counts work-groups by the table's tiles; the record has the memory that these
+    take.
+    """
     row = next(row for row in selection.table()["nvidia"]["pad"] if row["size"] == 1024)
     for size in (1021, 1028):
         found = edges.recorded()["NVIDIA H200"]["pad"][size]
@@ -75,7 +77,9 @@ def test_padding_was_recorded_with_the_tiles_of_the_table():
 
 
 def test_recorded_sizes_are_cut_into_neighbourhoods(monkeypatch):
-    """So that a chart has no line across sizes that were not measured; a record with more of them gives more charts."""
+    """So that a chart has no line across sizes that were not measured; a record with more of them
+    gives more charts.
+    """
     rates = {size: {"gflops": float(size)} for size in (4000, 1440, 1007, 1000, 1448)}
     monkeypatch.setattr(edges, "recorded", lambda: {"a card": {"pad": rates, "guard": rates}})
     found = edges.neighbourhoods("a card")

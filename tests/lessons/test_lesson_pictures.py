@@ -1,4 +1,6 @@
-"""Every picture of the lessons can be shown, at the settings that chapters have and at extreme ones."""
+"""Every picture of the lessons can be shown, at the settings that chapters have and at extreme
+ones.
+"""
 
 import pytest
 

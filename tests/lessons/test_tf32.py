@@ -75,7 +75,9 @@ def test_numbers_that_cannot_be_split():
 @pytest.mark.parametrize("kind", ("normal", "uniform"))
 @pytest.mark.parametrize("k", (8, 64, 500, 1023))
 def test_products_are_within_their_bounds(kind, k):
-    """Truncated sums of three instructions for 8 steps, each off by less than 2^-23 of what it holds."""
+    """Truncated sums of three instructions for 8 steps, each off by less than 2^-23 of what it
+    holds.
+    """
     a, b = check.random_inputs(20, 30, k, seed=k, kind=kind)
     exact, size = (
         x.astype(np.float64) @ y for x, y in ((a, b.astype(np.float64)), (np.abs(a), np.abs(b)))
@@ -101,8 +103,13 @@ def test_errors_are_in_the_order_that_the_chapter_says():
     found = {}
     for k in (1024, 4096):
         a, b = check.random_inputs(32, 32, k, kind="normal")
-        ways = {"one": tf32.product(a, b, 1), "stay": tf32.product(a, b, 2, 0), "chain": tf32.chain(a, b),
-                "moved": tf32.product(a, b, 2, 1), "rounded": tf32.product(a, b, 2, 0, truncating=False)}  # fmt: skip
+        ways = {
+            "one": tf32.product(a, b, 1),
+            "stay": tf32.product(a, b, 2, 0),
+            "chain": tf32.chain(a, b),
+            "moved": tf32.product(a, b, 2, 1),
+            "rounded": tf32.product(a, b, 2, 0, truncating=False),
+        }
         found[k] = {name: tf32.relative_error(c, a, b) for name, c in ways.items()}
     low, high = found.values()
     assert high["moved"] < high["rounded"] < high["chain"] < high["stay"] < high["one"]

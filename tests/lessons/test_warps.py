@@ -12,7 +12,9 @@ BLOCKS = [(p, q, rows) for p in (4, 8) for q in (4, 8) for rows in (4, 8, 16) if
 
 @pytest.mark.parametrize(("p", "q", "rows"), BLOCKS)
 def test_a_warp_holds_one_compact_block(p, q, rows):
-    """The header's picture: blocks of 4 x 4, lanes down the rows first, as often as WPTM/4 and WPTN/4."""
+    """The header's picture: blocks of 4 x 4, lanes down the rows first, as often as WPTM/4 and
+    WPTN/4.
+    """
     r = warps.replayed(15, p, q, rows)
     assert r.ok, r.verdict
     held = warps.owners(r)
@@ -62,7 +64,8 @@ def test_pieces_are_the_line_each_step_once(tiles, steps, groups):
     assert line == [(tile, step) for tile in range(tiles) for step in range(steps)]
     lengths = [sum(part[2] for part in parts) for parts in cut]
     assert max(lengths) - min(lengths) <= 1
-    # what the kernel's memory for pieces relies on: a group cuts two tiles at most, its first and its last
+    # what the kernel's memory for pieces relies on: a group cuts two tiles at most, its first and
+    # its last
     assert all(number == steps for parts in cut for _, _, number in parts[1:-1])
     waves, equal = schedules.idle(tiles, steps, groups)
     assert 0 <= equal <= waves + 1e-12 < 1

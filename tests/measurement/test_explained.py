@@ -1,4 +1,6 @@
-"""What the model allows for a measured rate, as the worker is asked for it: in numbers and words that JSON can hold."""
+"""What the model allows for a measured rate, as the worker is asked for it: in numbers and words
+that JSON can hold.
+"""
 
 from dataclasses import asdict
 
@@ -12,8 +14,12 @@ from gemmlab.model import H200, Peaks
 
 def test_a_recorded_device_has_the_roof_that_the_model_finds():
     roof = model.explain(3, {"TS": 32, "WPT": 8}, H200, 12_000, 4096, registers=40).roof
-    found = allowed(3, {"TS": 32, "WPT": 8}, 4096, 4096, 4096, 12_000, chip="NVIDIA H200", registers=40)
-    assert found.gflops == pytest.approx(roof.share * H200.gflops) and found.resource == roof.resource
+    found = allowed(
+        3, {"TS": 32, "WPT": 8}, 4096, 4096, 4096, 12_000, chip="NVIDIA H200", registers=40
+    )
+    assert (
+        found.gflops == pytest.approx(roof.share * H200.gflops) and found.resource == roof.resource
+    )
 
 
 def test_a_device_at_hand_needs_its_peaks(any_device):
@@ -33,7 +39,8 @@ def test_the_roofline_of_recorded_kernels_has_their_rates_below_the_chips_peak()
     peaks, points, title = explained.roofline((5, 6))
     assert list(points) == ["kernel 5", "kernel 6"] and H200.name in title and peaks == H200.peaks
     (few, slow), (many, fast) = points.values()
-    assert few == pytest.approx(8, rel=0.01) and many == pytest.approx(32, rel=0.02)  # 2 / (4 (1/TS + 1/TS))
+    # 2 / (4 (1/TS + 1/TS))
+    assert few == pytest.approx(8, rel=0.01) and many == pytest.approx(32, rel=0.02)
     assert slow == explained.rung(5).measured < fast < peaks.gflops
     with pytest.raises(ValueError, match="chip must be one of"):
         explained.roofline((5,), "My card")

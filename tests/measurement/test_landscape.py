@@ -60,7 +60,11 @@ def test_a_landscape_is_written_a_line_per_setting_and_read_again(tmp_path):
     settings = sum(len(made.rows(kernel)) for kernel in (3, 6))
     assert settings <= len(text.splitlines()) <= settings + 80
     read = Landscape.load(path)
-    assert read.head == json.loads(json.dumps(made.head)) and read.kernels == made.kernels and read.limits == H200
+    assert (
+        read.head == json.loads(json.dumps(made.head))
+        and read.kernels == made.kernels
+        and read.limits == H200
+    )
     assert [read.rows(kernel) == made.rows(kernel) for kernel in (3, 6)] == [True, True]
     assert read.over_sizes(3) == {4096: 1000} and read.over_sizes(2) == {}
     assert list(tmp_path.iterdir()) == [path], "nothing unfinished stays behind"
@@ -75,12 +79,16 @@ def test_a_rate_is_that_of_exactly_these_settings(own):
         assert found.params == params and (found.kernel, found.size) == (3, 4096)
         assert found.gflops == round(PEAK * (place + 1) / 31) and found.share == found.gflops / PEAK
         assert (found.registers, found.spilled, found.occupancy) == (32 + place, 0, 50)
-        assert found.local_memory == spec.local_memory(params) and found.current and not found.problem
+        assert (
+            found.local_memory == spec.local_memory(params) and found.current and not found.problem
+        )
     assert landscape.rate(3, {"TS": 32, "WPT": 3}) is None
     assert landscape.rate(3, {"TS": 32}) is None and landscape.rate(2, {"TS": 32}) is None
     assert landscape.rate(3, spec.defaults, device="K40m") is None
     best = landscape.find_landscape("h200").best(3)
-    assert best.gflops == max(row[0] for row in made.rows(3).values()) and best.params in landscape.choice(spec, H200)
+    assert best.gflops == max(
+        row[0] for row in made.rows(3).values()
+    ) and best.params in landscape.choice(spec, H200)
 
 
 def test_the_peak_of_a_known_chip_is_the_one_of_all_charts():
@@ -94,7 +102,11 @@ def test_a_refused_setting_says_why(own):
     made.add(3, {"TS": 64, "WPT": 1}, ["it fits work-groups of at most 256"])
     made.save(own / "landscape_nvidia_h200.json")
     found = landscape.rate(3, {"TS": 64, "WPT": 1})
-    assert (found.gflops, found.share, found.problem) == (0.0, 0.0, "it fits work-groups of at most 256")
+    assert (found.gflops, found.share, found.problem) == (
+        0.0,
+        0.0,
+        "it fits work-groups of at most 256",
+    )
     assert landscape.find_landscape().best(3) is None
 
 
@@ -118,21 +130,35 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_read(own):
 def test_a_record_of_an_older_text_is_known_to_be_old(own, monkeypatch):
     made = made_up(2, 3)
     real = sources.read
-    changed = {"commented": lambda t: t + "\n// a remark\n", "other": lambda t: t.replace("acc", "sum")}
+    changed = {
+        "commented": lambda t: t + "\n// a remark\n",
+        "other": lambda t: t.replace("acc", "sum"),
+    }
 
     def read_as(kind):
         clear_caches()
-        monkeypatch.setattr(sources, "read", lambda f: changed[kind](real(f)) if f.startswith("03") else real(f))
+        monkeypatch.setattr(
+            sources, "read", lambda f: changed[kind](real(f)) if f.startswith("03") else real(f)
+        )
 
     read_as("commented")
     assert made.current(3) and made.rate(3, catalog[3].defaults).current
     read_as("other")
     assert made.current(2) and not made.current(3) and not made.rate(3, catalog[3].defaults).current
-    assert made.forget_old() == [3] and list(made.kernels) == [2] and made.rate(3, catalog[3].defaults) is None
+    assert (
+        made.forget_old() == [3]
+        and list(made.kernels) == [2]
+        and made.rate(3, catalog[3].defaults) is None
+    )
 
 
 def test_hidden_instructions_count_as_code(monkeypatch):
-    texts = {"a": "x;  // words", "b": "x;\n\n// other words", "c": "x; //@ wgmma", "d": "x; //@ mma"}
+    texts = {
+        "a": "x;  // words",
+        "b": "x;\n\n// other words",
+        "c": "x; //@ wgmma",
+        "d": "x; //@ mma",
+    }
     monkeypatch.setattr(sources, "read", texts.get)
     a, b, c, d = map(landscape.fingerprint.__wrapped__, "abcd")
     assert a == b and len({a, c, d}) == 3

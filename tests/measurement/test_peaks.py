@@ -34,7 +34,8 @@ def test_local_memory_is_read_without_conflicts(width):
     rows = np.add.outer(np.arange(5) & 3, np.arange(3))
     assert np.allclose(run.arrays["out"], [width * (rows + i % 32).sum() for i in range(64)])
     assert run.counts.loads["tile"] == 64 * 3 * width * 5
-    assert run.counts.turns == (run.counts.loads["tile"] + 7 * 64 * width) // 32  # loads, and the stores before
+    # loads, and the stores before
+    assert run.counts.turns == (run.counts.loads["tile"] + 7 * 64 * width) // 32
 
 
 def test_the_cache_is_read_as_often_as_it_says():
@@ -42,7 +43,10 @@ def test_the_cache_is_read_as_often_as_it_says():
     defines = {"CHAINS": 3, "WIDTH": 1}
     run = simt.run(TEXT, "cache_loop", (8,), (8,), [4, 16, 2, 5, 4, data, simt.Empty(8)], defines)
     assert run.ok, run.verdict
-    expected = [sum(data[((r * 5 + i * 2) & 15) + c * 4] for r in range(4) for c in range(3)) for i in range(8)]
+    expected = [
+        sum(data[((r * 5 + i * 2) & 15) + c * 4] for r in range(4) for c in range(3))
+        for i in range(8)
+    ]
     assert np.allclose(run.arrays["out"], expected) and run.counts.loads["in"] == 8 * 3 * 4
 
 

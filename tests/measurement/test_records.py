@@ -21,14 +21,20 @@ def says_its_origin(found: dict) -> bool:
     if "source" in found:  # published by others
         return bool(found["device"] and found["source"])
     devices = (
-        [found["device"]] if "device" in found else [r["device"] for r in found["results"] + found.get("auto", [])]
+        [found["device"]]
+        if "device" in found
+        else [r["device"] for r in found["results"] + found.get("auto", [])]
     )
-    named = all(len(d["device"]) > 3 and d["platform"] and d["driver"] for d in devices) and bool(devices)
+    named = all(len(d["device"]) > 3 and d["platform"] and d["driver"] for d in devices) and bool(
+        devices
+    )
     dated = re.fullmatch(r"20\d\d-\d\d-\d\d", found["date"])
     return bool(named and dated and found["command"].startswith(SCRIPTS) and found["title"])
 
 
-@pytest.mark.parametrize("path", [path for path in RESULTS if path.name not in TABLES], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [path for path in RESULTS if path.name not in TABLES], ids=lambda path: path.name
+)
 def test_a_record_names_device_command_and_date(path):
     found = json.loads(path.read_text(encoding="utf-8"))
     assert says_its_origin(found)
@@ -65,11 +71,21 @@ def test_a_ladder_shows_a_kernel_that_auto_took(monkeypatch):
     """Where it has no results of its own, and up to 4096; the best of each kernel counts."""
     row = {"m": 1024, "kernel": 1, "gflops": 5.0}
     files = [
-        {"title": "a chip", "results": [row, row | {"gflops": 7.0}], "auto": [row | {"gflops": 99.0}]},
-        {"title": "a chip", "results": [], "auto": [row | {"kernel": 15, "gflops": g, "m": m} for m, g in
-                                                    ((512, 20.0), (4096, 30.0), (8192, 40.0))]},
+        {
+            "title": "a chip",
+            "results": [row, row | {"gflops": 7.0}],
+            "auto": [row | {"gflops": 99.0}],
+        },
+        {
+            "title": "a chip",
+            "results": [],
+            "auto": [
+                row | {"kernel": 15, "gflops": g, "m": m}
+                for m, g in ((512, 20.0), (4096, 30.0), (8192, 40.0))
+            ],
+        },
         {"title": "another", "results": [row | {"gflops": 50.0}]},
-    ]  # fmt: skip
+    ]
     monkeypatch.setattr(records, "recorded", lambda: files)
     assert records.ladders() == {"another": {1: 50.0}, "a chip": {1: 7.0, 15: 30.0}}
     assert list(records.ladders()) == ["another", "a chip"]  # the fastest first
@@ -81,15 +97,36 @@ def test_every_kernel_stands_on_the_recorded_ladder():
 
 
 def timed(median: float, least: float, most: float) -> records.Result:
-    passed = {"params": {}, "ok": True, "verdict": "right", "error": 0.0, "bound": 0.0, "pipeline_ms": (1.0, 1.0, 1.0)}
-    return records.Result(1, m=64, n=64, k=64, kernel_ms=(median, least, most), passes_ms={}, repeats=3,
-                          build_seconds=0.0, path="plain", device={}, **passed)  # fmt: skip
+    passed = {
+        "params": {},
+        "ok": True,
+        "verdict": "right",
+        "error": 0.0,
+        "bound": 0.0,
+        "pipeline_ms": (1.0, 1.0, 1.0),
+    }
+    return records.Result(
+        1,
+        m=64,
+        n=64,
+        k=64,
+        kernel_ms=(median, least, most),
+        passes_ms={},
+        repeats=3,
+        build_seconds=0.0,
+        path="plain",
+        device={},
+        **passed,
+    )
 
 
 def test_rates_are_told_apart_only_beyond_their_spread():
     slow = timed(2.0, 1.9, 2.1)
-    assert "2.00 times" in records.told_apart({"slow": slow, "fast": timed(1.0, 0.9, 3.0)})  # one slow run says little
-    assert "no difference" in records.told_apart({"slow": timed(2.0, 0.9, 2.1), "fast": timed(1.0, 0.9, 1.1)})
+    # one slow run says little
+    assert "2.00 times" in records.told_apart({"slow": slow, "fast": timed(1.0, 0.9, 3.0)})
+    assert "no difference" in records.told_apart(
+        {"slow": timed(2.0, 0.9, 2.1), "fast": timed(1.0, 0.9, 1.1)}
+    )
     assert len(records.told_apart({"alone": slow}).splitlines()) == 1
 
 

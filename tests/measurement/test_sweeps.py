@@ -1,4 +1,6 @@
-"""Texts of the kernels and what was recorded of them: differences, translations, sweeps. No device needed."""
+"""Texts of the kernels and what was recorded of them: differences, translations, sweeps. No device
+needed.
+"""
 
 import re
 from pathlib import PurePath
@@ -31,7 +33,9 @@ def test_a_difference_tells_both_texts(number):
     told = sources.diff(*texts, context=10_000).splitlines()[1:]
     for text, sign in zip(texts, "-+", strict=True):
         body = text[text.index("\n#ifndef") :].splitlines()
-        assert [line[1:] for line in told if line[0] in (" ", sign)] == [line for line in body if line.strip()]
+        assert [line[1:] for line in told if line[0] in (" ", sign)] == [
+            line for line in body if line.strip()
+        ]
     short = sources.diff(*texts, context=0).splitlines()
     assert {line[0] for line in short} == {"@", "-", "+"}
     assert [line for line in told if line[0] != " "] == [line for line in short if line[0] != "@"]
@@ -80,17 +84,24 @@ def test_every_sweep_is_recorded(title):
     number, name, values, params = sweeps.CURVES[title]
     ((series, recorded),) = sweeps.curve(title).items()
     assert "NVIDIA H200" in series and ("4096" in series) == (name != "size")
-    assert len(recorded) >= 2 and set(recorded) <= set(values) and list(recorded) == sorted(recorded)
+    assert (
+        len(recorded) >= 2 and set(recorded) <= set(values) and list(recorded) == sorted(recorded)
+    )
     assert all(np.isfinite(rate) and rate > 0 for rate in recorded.values())
     assert recorded == sweeps.recorded()["curves"][title]
-    for value in values if name != "size" else ():  # the record can be made again: each set is legal, or left out
+    # the record can be made again: each set is legal, or left out
+    for value in values if name != "size" else ():
         moved = {**params, **dict.fromkeys(name.split(), value)}
-        assert value not in recorded or not catalog[number].problems(catalog[number].complete(moved))
+        assert value not in recorded or not catalog[number].problems(
+            catalog[number].complete(moved)
+        )
 
 
 def test_the_rest_of_the_record_fits_its_sweeps():
     found = sweeps.recorded()
-    sizes = {value for _, name, values, _ in sweeps.CURVES.values() if name == "size" for value in values}
+    sizes = {
+        value for _, name, values, _ in sweeps.CURVES.values() if name == "size" for value in values
+    }
     assert set(found["passes"]) == sizes
     for size, passes in found["passes"].items():
         assert min(passes.values()) > 0 and ("pad" in passes) == ("unpad" in passes)
@@ -101,7 +112,9 @@ def test_the_rest_of_the_record_fits_its_sweeps():
     assert found["transposing"]["coalesced"] > found["transposing"]["naive"] > 0
     assert all(switch["ok"] and switch["gflops"] > 0 for switch in found["switches"].values())
     assert set(found["cuda"]) == set(found["opencl"]) == {str(number) for number in cuda.KERNELS}
-    assert all(run["ok"] and run["gflops"] > 0 and run["registers"] > 0 for run in found["cuda"].values())
+    assert all(
+        run["ok"] and run["gflops"] > 0 and run["registers"] > 0 for run in found["cuda"].values()
+    )
     assert min(found["opencl"].values()) > 0
 
 
@@ -111,6 +124,10 @@ def test_a_compiler_loads_what_the_formula_says(wpt):
     counts = sweeps.recorded()["instructions"][wpt]
     per = model.loads(3, {"TS": 32, "WPT": wpt})
     assert counts["local loads"] / counts["multiply-adds"] == per["local"] == 1 + 1 / wpt
-    # outside the loop over k: two loads and stores for each of WPT elements of a tile, WPT elements of C
-    assert counts["global loads"] == counts["local stores"] == 2 * wpt and counts["global stores"] == wpt
+    # outside the loop over k: two loads and stores for each of WPT elements of a tile, WPT elements
+    # of C
+    assert (
+        counts["global loads"] == counts["local stores"] == 2 * wpt
+        and counts["global stores"] == wpt
+    )
     assert counts["barriers"] == 2

@@ -25,7 +25,9 @@ def passes(spec, params, sizes) -> list[str]:
 @pytest.mark.parametrize("number", catalog)
 @given(data=st.data())
 def test_a_smaller_product_takes_the_same_passes(number, data):
-    """Else what it compiles is not all that the whole product needs, and a slider waits for the rest."""
+    """Else what it compiles is not all that the whole product needs, and a slider waits for the
+    rest.
+    """
     spec = find(number)
     params = data.draw(st.sampled_from(settings(number)))
     least, units = spec.minimum_sizes(params), spec.units(params)

@@ -21,7 +21,9 @@ def ceiling(resource, *args, **options):
 
 
 def test_kernel_1_by_hand():
-    """Two loads, each one turn of the L1 cache; 4 sectors for a column of 32 floats of A, 1 for the float of B."""
+    """Two loads, each one turn of the L1 cache; 4 sectors for a column of 32 floats of A, 1 for the
+    float of B.
+    """
     c = model.costs(1, {"TS": 32})
     assert c.per_multiply_add("arithmetic") == 1 and c.per_multiply_add("loads") == 2
     assert c.per_multiply_add("local_turns") == 0 and c.per_multiply_add("global_turns") == 2
@@ -33,7 +35,8 @@ def test_kernel_1_by_hand():
 
 @pytest.mark.parametrize("ts", (16, 32))
 def test_kernel_2_by_hand(ts):
-    """Two local loads, and per TS multiply-adds a load from A and B each, and a store to either tile.
+    """Two local loads, and per TS multiply-adds a load from A and B each, and a store to either
+    tile.
 
     With TS = 16 a warp loads from two columns at a time, so from two lines of the L1 cache.
     """
@@ -57,7 +60,9 @@ def test_half_a_warp_takes_as_long_as_a_whole_one():
 
 @pytest.mark.parametrize("wpt", (1, 2, 8, 16))
 def test_kernel_3_by_hand(wpt):
-    """1 + 1/WPT local loads; per WPT elements of C and 32 steps, 2 WPT loads and 2 WPT stores of tiles."""
+    """1 + 1/WPT local loads; per WPT elements of C and 32 steps, 2 WPT loads and 2 WPT stores of
+    tiles.
+    """
     turns = model.costs(3, {"TS": 32, "WPT": wpt}).per_multiply_add("local_turns")
     assert turns == pytest.approx(1 + 1 / wpt + 2 / 32)
     share = ceiling("local memory", 3, {"TS": 32, "WPT": wpt}).share
@@ -71,7 +76,9 @@ def test_kernel_3_with_merged_loads_by_hand():
 
 
 def test_kernel_5_s_padding_costs_what_the_banks_say():
-    """16 stores of a column of Btile fall into the same bank without padding, 2 with PAD = 2, none with 1."""
+    """16 stores of a column of Btile fall into the same bank without padding, 2 with PAD = 2, none
+    with 1.
+    """
     for pad, way in ((0, 16), (1, 1), (2, 2)):
         turns = model.costs(5, {"PAD": pad}).per_multiply_add("local_turns")
         assert turns == pytest.approx(1 + 1 / 8 + (1 + way) / 32), pad
@@ -79,7 +86,9 @@ def test_kernel_5_s_padding_costs_what_the_banks_say():
 
 
 def test_kernel_6_by_hand():
-    """16 loads per 64 multiply-adds; per tile 8 elements of A and of B, of which B's are stored in two turns."""
+    """16 loads per 64 multiply-adds; per tile 8 elements of A and of B, of which B's are stored in
+    two turns.
+    """
     c = model.costs(6)
     assert c.per_multiply_add("local_turns") == pytest.approx(16 / 64 + (8 + 2 * 8) / 1024)
     assert c.per_multiply_add("loads") == pytest.approx(16 / 64 + 32 / 1024)
@@ -88,7 +97,8 @@ def test_kernel_6_by_hand():
     )
 
 
-#: Turns per access that were measured on an H200, for vectors of 1, 2 and 4 floats, by which vector each lane reads.
+#: Turns per access that were measured on an H200, for vectors of 1, 2 and 4 floats, by which vector
+#: each lane reads.
 MEASURED = {
     "different": (lambda lane: lane, (1, 2, 4)),
     "same": (lambda lane: 0 * lane, (1, 1, 1)),
@@ -109,14 +119,27 @@ def test_turns_are_those_that_were_measured(pattern):
     assert found == turns
 
 
-@pytest.mark.parametrize(("lines", "apart", "aligned", "turns"), [
-    (1, 32, True, 1), (2, 32, True, 2), (8, 32, True, 8), (1, 36, False, 1), (2, 36, False, 1), (4, 36, False, 1),
-    (8, 36, False, 2), (32, 36, False, 8), (8, 36, True, 2), (8, 48, True, 4), (16, 12, True, 2),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "apart", "aligned", "turns"),
+    [
+        (1, 32, True, 1),
+        (2, 32, True, 2),
+        (8, 32, True, 8),
+        (1, 36, False, 1),
+        (2, 36, False, 1),
+        (4, 36, False, 1),
+        (8, 36, False, 2),
+        (32, 36, False, 8),
+        (8, 36, True, 2),
+        (8, 48, True, 4),
+        (16, 12, True, 2),
+    ],
+)
 def test_turns_of_the_l1_cache(lines, apart, aligned, turns):
-    """A warp wants a float of each of some lines. On an H200 lines of one bank took as many turns as there are lines;
-    2, 4, 8 and 32 in different banks took 1.1, 1.4, 2.4 and 8.2 times as long as one. Within a column, too, words that
-    lie some lines apart may be of different banks."""
+    """A warp wants a float of each of some lines. On an H200 lines of one bank took as many turns
+    as there are lines; 2, 4, 8 and 32 in different banks took 1.1, 1.4, 2.4 and 8.2 times as long
+    as one. Within a column, too, words that lie some lines apart may be of different banks.
+    """
     lanes = np.arange(32) // (32 // lines) * apart * 4
     assert line_turns(lanes[None], 4, 1, aligned) == turns
 
@@ -152,8 +175,19 @@ def test_every_kernel_of_the_ladder_has_ceilings():
 
 def test_formulas_of_the_chip():
     """Bytes, latency and work-groups by hand, for kernel 2 on 4 multiprocessors."""
-    chip = model.Chip("toy", groups=2, local_memory=65536, units=4, ghz=1.0, lanes=32, issued=1, l2_bytes=64,
-                      bandwidth=16, latency=400, work_items=1024)  # fmt: skip
+    chip = model.Chip(
+        "toy",
+        groups=2,
+        local_memory=65536,
+        units=4,
+        ghz=1.0,
+        lanes=32,
+        issued=1,
+        l2_bytes=64,
+        bandwidth=16,
+        latency=400,
+        work_items=1024,
+    )
     assert chip.gflops == 2 * 4 * 32
     found = {c.resource: c for c in model.ceilings(2, {"TS": 32}, chip, 160)}
     assert found["work-groups"].share == 25 / (7 * 4)
@@ -161,7 +195,8 @@ def test_formulas_of_the_chip():
     sectors = 25 * (160 * 2 * 32 // 8 + 32 * 4)  # two tiles of 32 floats per step, and C once
     assert found["global memory"].low == pytest.approx(ideal / (sectors * 32 / 16))
     assert found["global memory"].share == pytest.approx(min(1, ideal / (3 * 4 * 160 * 160 / 16)))
-    # One work-group at a time: per tile a wait with its 4 accesses per warp, and 32 x 2 turns per warp.
+    # One work-group at a time: per tile a wait with its 4 accesses per warp, and 32 x 2 turns per
+    # warp.
     warps = 32
     loading = 4 * warps + 2 * warps / 2  # instructions: 2 loads, 2 stores; the barrier
     assert found["latency"].share == pytest.approx(
@@ -181,7 +216,9 @@ def test_more_of_a_resource_never_lowers_a_ceiling():
 
 
 def recorded_rates():
-    """Every recorded rate of a GPU whose chip we know: chip, kernel, params, size, GFLOPS, where from."""
+    """Every recorded rate of a GPU whose chip we know: chip, kernel, params, size, GFLOPS, where
+    from.
+    """
     for name, chip in explained.CHIPS.items():
         for file in records.recorded():
             if name not in file["title"]:
@@ -202,7 +239,9 @@ def recorded_rates():
 
 
 def test_no_recorded_rate_is_above_its_ceiling():
-    """With neighbouring loads merged none is; with the text as it is only where a compiler is known to merge them."""
+    """With neighbouring loads merged none is; with the text as it is only where a compiler is known
+    to merge them.
+    """
     above, compared = set(), 0
     for chip, kernel, params, sizes, rate, where in recorded_rates():
         found = model.explain(kernel, params, chip, rate, sizes)
@@ -215,8 +254,13 @@ def test_no_recorded_rate_is_above_its_ceiling():
 
 
 #: Settings of kernel 11 whose work-items read floats that lie several lines apart in one column.
-APART = [(8, 12, 4, 4, 2, 16, 1), (48, 2, 4, 1, 8, 1, 0), (48, 2, 4, 2, 16, 1, 1), (48, 4, 1, 1, 8, 8, 1),
-         (48, 4, 4, 1, 16, 8, 1)]  # fmt: skip
+APART = [
+    (8, 12, 4, 4, 2, 16, 1),
+    (48, 2, 4, 1, 8, 1, 0),
+    (48, 2, 4, 2, 16, 1, 1),
+    (48, 4, 1, 1, 8, 8, 1),
+    (48, 4, 4, 1, 16, 8, 1),
+]
 
 
 def test_no_recorded_rate_is_above_its_ceiling_in_the_landscape():
@@ -247,7 +291,9 @@ def test_every_large_gap_says_what_is_known_or_that_it_is_unknown():
 
 
 def test_local_memory_is_the_roof_of_kernels_2_3_and_5_on_the_h200():
-    """What chapter 03 says: not the mix of instructions, which would allow at least twice as much."""
+    """What chapter 03 says: not the mix of instructions, which would allow at least twice as
+    much.
+    """
     for rung in explained.ladder("H200"):
         if rung.kernel in (2, 3, 5):
             assert rung.roof.resource == "local memory" and rung.gap < 0.15

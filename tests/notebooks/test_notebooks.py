@@ -78,7 +78,9 @@ def exercises(book) -> dict[str, nbformat.NotebookNode]:
 
 
 def verdicts(book) -> dict[str, nbformat.NotebookNode]:
-    """The cell that shows an exercise's verdict: its own, or, of a %%gemm cell, the one tagged check-CC-N."""
+    """The cell that shows an exercise's verdict: its own, or, of a %%gemm cell, the one tagged
+    check-CC-N.
+    """
     checks = {
         tag.removeprefix("check-").replace("-", "_"): cell
         for cell in code(book)
@@ -89,7 +91,9 @@ def verdicts(book) -> dict[str, nbformat.NotebookNode]:
 
 
 def solved(book, number: str) -> list[nbformat.NotebookNode]:
-    """The cells that solve an exercise and make sure of the verdict; what they show is not compared with anything."""
+    """The cells that solve an exercise and make sure of the verdict; what they show is not compared
+    with anything.
+    """
     cell = exercises(book)[number]
     (file,) = (FOLDER / "solutions").glob(f"{number}.*")
     written = [file.read_text(encoding="utf-8")]
@@ -97,8 +101,14 @@ def solved(book, number: str) -> list[nbformat.NotebookNode]:
         written = [cell.source.split("\n")[0] + "\n" + written[0], verdicts(book)[number].source]
     written[-1] = "%%capture said\n" + written[-1]
     right = ("Solved: ", *["Not yet: right"] * (number in BY_RATE))
-    proof = f"verdict = said.outputs[-1].data['text/plain']\nassert verdict.startswith({right}), verdict"
-    return [nbformat.v4.new_code_cell(source, metadata={"tags": [IGNORED]}) for source in (*written, proof)]
+    proof = (
+        f"verdict = said.outputs[-1].data['text/plain']\nassert verdict.startswith({right}), "
+        "verdict"
+    )
+    return [
+        nbformat.v4.new_code_cell(source, metadata={"tags": [IGNORED]})
+        for source in (*written, proof)
+    ]
 
 
 @pytest.fixture(autouse=True)
@@ -119,7 +129,9 @@ def test_all_chapters_are_found():
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_formulas_are_not_taken_for_emphasis(name):
-    """Two products such as k*N and n*K in a line are formulas, and in HTML backticks are nothing but backticks."""
+    """Two products such as k*N and n*K in a line are formulas, and in HTML backticks are nothing
+    but backticks.
+    """
     for cell in read(name).cells:
         for line in cell.source.splitlines() if cell.cell_type == "markdown" else ():
             if line.startswith("<"):
@@ -132,7 +144,10 @@ def test_formulas_are_not_taken_for_emphasis(name):
 def test_anatomy(name):
     book = read(name)
     words = sum(len(c.source.split()) for c in book.cells if c.cell_type == "markdown")
-    print(f"{name}: {len(code(book))} code cells, {words} words, {(FOLDER / name).stat().st_size // 1000} kB")
+    print(
+        f"{name}: {len(code(book))} code cells, {words} words, "
+        f"{(FOLDER / name).stat().st_size // 1000} kB"
+    )
     assert (FOLDER / name).stat().st_size <= 200_000
     assert "widgets" not in book.metadata
     for cell in code(book):
@@ -155,15 +170,22 @@ def test_a_notebook_is_what_its_text_says(name):
     import rebuild
 
     text = rebuild.from_text(FOLDER / "text" / name.replace(".ipynb", ".md"))
-    cells = [[(c.cell_type, c.source, dict(c.metadata)) for c in book.cells] for book in (text, read(name))]
+    cells = [
+        [(c.cell_type, c.source, dict(c.metadata)) for c in book.cells]
+        for book in (text, read(name))
+    ]
     assert cells[0] == cells[1]
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_links_to_the_glossary_lead_somewhere(name):
-    terms = re.findall(r"^### (.+)$", (FOLDER.parent / "docs" / "glossary.md").read_text(encoding="utf-8"), re.M)
+    terms = re.findall(
+        r"^### (.+)$", (FOLDER.parent / "docs" / "glossary.md").read_text(encoding="utf-8"), re.M
+    )
     anchors = {re.sub(r"[^\w\- ]", "", term.lower()).strip().replace(" ", "-") for term in terms}
-    links = [link for c in read(name).cells for link in re.findall(r"glossary\.md#([\w-]+)", c.source)]
+    links = [
+        link for c in read(name).cells for link in re.findall(r"glossary\.md#([\w-]+)", c.source)
+    ]
     assert links and set(links) <= anchors
 
 
@@ -172,14 +194,18 @@ def test_measured_numbers_in_text_come_from_code(name):
     """No figure with a unit of speed or time stands in the prose."""
     for cell in read(name).cells:
         if cell.cell_type == "markdown":
-            assert not re.search(r"\d[\d,.]*\s*(GFLOPS|TFLOPS|GB/s|ms|milliseconds)\b", cell.source), cell.source
+            assert not re.search(
+                r"\d[\d,.]*\s*(GFLOPS|TFLOPS|GB/s|ms|milliseconds)\b", cell.source
+            ), cell.source
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_nbval(name, tmp_path, caches, monkeypatch):
-    """Every cell gives its stored output, but for those marked; every stub is not solved; every solution is.
+    """Every cell gives its stored output, but for those marked; every stub is not solved; every
+    solution is.
 
-    The solutions run behind the last cell. Where there are several runtimes, it is another one than in the browser.
+    The solutions run behind the last cell. Where there are several runtimes, it is another one than
+    in the browser.
     """
     startup = tmp_path / "ipython" / "profile_default" / "startup"
     startup.mkdir(parents=True)
@@ -200,7 +226,8 @@ def test_nbval(name, tmp_path, caches, monkeypatch):
     book.cells += [cell for number in exercises(book) for cell in solved(book, number)]
     folder = shutil.copytree(FOLDER, tmp_path / "notebooks")
     nbformat.write(book, folder / name)
-    # in this process, which has imported already what takes nbval seconds; of all plugins it needs no other
+    # in this process, which has imported already what takes nbval seconds; of all plugins it needs
+    # no other
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     options = ["-q", "-p", "nbval.plugin", "-p", "no:cacheprovider", "-p", "no:unraisableexception"]
     options += ["--nbval", "--nbval-kernel-startup-timeout", "300", "--rootdir", str(folder)]
@@ -221,7 +248,9 @@ WRONG = {
 
 
 def body(number: int | str, *changes: tuple[str, str]) -> str:
-    """A kernel's text with some changes, each of which must find its place; " ... " in one stands for all between."""
+    """A kernel's text with some changes, each of which must find its place; " ... " in one stands
+    for all between.
+    """
     text = sources.body(sources.read(catalog[number].file))
     for old, new in changes:
         start, cut, end = old.partition(" ... ")
@@ -236,7 +265,10 @@ def body(number: int | str, *changes: tuple[str, str]) -> str:
 
 #: Exercise 17.2 line by line: bands of columns.
 TURNED = (
-    ("const int band = tile/(ORDER*tiles_n)*ORDER", "const int tiles_m = M/TSM, band = tile/(ORDER*tiles_m)*ORDER"),
+    (
+        "const int band = tile/(ORDER*tiles_n)*ORDER",
+        "const int tiles_m = M/TSM, band = tile/(ORDER*tiles_m)*ORDER",
+    ),
     ("rows = min(ORDER, M/TSM - band)", "columns = min(ORDER, tiles_n - band)"),
     ("m0 = (band + tile%(ORDER*tiles_n)%rows)*TSM", "m0 = tile%(ORDER*tiles_m)/columns*TSM"),
     ("n0 = tile%(ORDER*tiles_n)/rows*TSN", "n0 = (band + tile%(ORDER*tiles_m)%columns)*TSN"),
@@ -260,9 +292,13 @@ SPLIT = """for (int l = 0; l < LPTB; l++) {{
     *(__local float4*)Bsmall[to][kb][ib + l*NB] = {};
 }}"""
 
-#: The holes of exercises 05.2 and 07.2, 06.2, and 09.2 as they are in the chapters: nothing is done there.
+#: The holes of exercises 05.2 and 07.2, 06.2, and 09.2 as they are in the chapters: nothing is done
+#: there.
 EMPTY_LOAD = ("        // load: ...         }\n", "        // your lines\n")
-EMPTY_COMPUTE = ("            float a[WPTM];  ...                 }\n            }\n", "            // your lines\n")
+EMPTY_COMPUTE = (
+    "            float a[WPTM];  ...                 }\n            }\n",
+    "            // your lines\n",
+)
 EMPTY_NEXT = ("        if (k1 < K) { ...             }\n        }\n", "        // your lines\n")
 
 #: Exercise 08.2: without A's load, and the copy in its place.
@@ -301,7 +337,9 @@ LAST_ROW = "A[min(k0 + j, K - 1)*M + min(m0 + tm, M - 1)]"
 
 
 def filled(exercise: str, part: str, *changes: tuple[str, str]) -> str:
-    """A kernel whose part is the solution of an exercise with some changes: a hole that was filled in wrongly."""
+    """A kernel whose part is the solution of an exercise with some changes: a hole that was filled
+    in wrongly.
+    """
     text = body(int(exercise[:2]))
     lines = (FOLDER / "solutions" / f"{exercise}.cl").read_text().rstrip("\n")
     for old, new in changes:
@@ -329,8 +367,13 @@ NEXT = "load: the next"
 def rounded_up(group, groups, tiles, steps):
     """Equal shares, but for the last group's: every length is rounded up."""
     length = -(-tiles * steps // groups)
-    line = [(step // steps, step % steps) for step in range(tiles * steps)][group * length : (group + 1) * length]
-    return [(t, min(s for u, s in line if u == t), sum(u == t for u, _ in line)) for t in sorted({t for t, _ in line})]
+    line = [(step // steps, step % steps) for step in range(tiles * steps)][
+        group * length : (group + 1) * length
+    ]
+    return [
+        (t, min(s for u, s in line if u == t), sum(u == t for u, _ in line))
+        for t in sorted({t for t, _ in line})
+    ]
 
 
 #: Exercise 01.2: four sums, and the terms that are left.
@@ -350,7 +393,10 @@ def four_sums(*changes: tuple[str, str]) -> str:
 #: Exercise 02.2 line by line: the tile of B as [k][n].
 HEART = (("Btile[tn][tm] = B", "Btile[tm][tn] = B"), ("Btile[tn][k]", "Btile[k][tn]"))
 #: Exercise 03.2 line by line: neighbouring columns.
-NEIGHBOURS = (("Btile[tn + j*RTS][k]", "Btile[tn*WPT + j][k]"), ("n0 + tn + j*RTS", "n0 + tn*WPT + j"))
+NEIGHBOURS = (
+    ("Btile[tn + j*RTS][k]", "Btile[tn*WPT + j][k]"),
+    ("n0 + tn + j*RTS", "n0 + tn*WPT + j"),
+)
 #: The line of exercise 04.2.
 FUSED = "acc = fma(Atile[k*WIDTH + w][tm], (floatX)(LANE(b, w)), acc);"
 
@@ -366,23 +412,50 @@ WRONG |= {
     "01_3": [
         body(1),
         body(1, ("const int m = get_global_id(0);", "const int m = get_global_id(1);")),
-        body(1, ("    // accumulators\n", "    __local float shared[TS];\n\n    // accumulators\n")),
+        body(
+            1, ("    // accumulators\n", "    __local float shared[TS];\n\n    // accumulators\n")
+        ),
         "no kernel at all",
     ],
     "02_1": [524288, 16384, 8192, 131072, "many"],
     "02_2": [
-        body(2, *HEART, ("Btile[tm][tn] = B[(n0 + tn)*K + k0 + tm];", ""), ("acc += Atile[k][tm] * Btile[k][tn];", "")),
+        body(
+            2,
+            *HEART,
+            ("Btile[tm][tn] = B[(n0 + tn)*K + k0 + tm];", ""),
+            ("acc += Atile[k][tm] * Btile[k][tn];", ""),
+        ),
         body(2),
         body(2, ("Btile[tn][k]", "Btile[k][tn]")),
-        body(2, *HEART, ("        // barrier: the tiles are complete\n        barrier(CLK_LOCAL_MEM_FENCE);\n", "")),
+        body(
+            2,
+            *HEART,
+            (
+                "        // barrier: the tiles are complete\n        "
+                "barrier(CLK_LOCAL_MEM_FENCE);\n",
+                "",
+            ),
+        ),
         body(2, *HEART, ("            acc += Atile[k][tm] * Btile[k][tn];\n", "")),
     ],
     "02_3": [
         body(2),
-        body(2, ("        // barrier: nobody needs the tiles any more\n        barrier(CLK_LOCAL_MEM_FENCE);\n", "")),
+        body(
+            2,
+            (
+                "        // barrier: nobody needs the tiles any more\n        "
+                "barrier(CLK_LOCAL_MEM_FENCE);\n",
+                "",
+            ),
+        ),
         "no kernel",
     ],
-    "03_1": [lambda p, q: p * q / (p + q), lambda p, q: p + q, lambda p, q: 1 + 1 / q, lambda p, q: 2 / (p * q)],
+    "03_1": [
+        lambda p, q: p * q / (p + q),
+        lambda p, q: p + q,
+        lambda p, q: 1 + 1 / q,
+        lambda p, q: 2 / (p * q),
+    ],
     "03_2": [
         body(3, ("            const float a = Atile[k][tm];    // loaded ... }\n", "")),
         body(3),
@@ -402,12 +475,22 @@ WRONG |= {
     "04_3": [
         lambda rate, choices: {name: values[0] for name, values in choices.items()},
         lambda rate, choices: max(
-            (dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values())), key=rate
+            (
+                dict(zip(choices, values, strict=True))
+                for values in itertools.product(*choices.values())
+            ),
+            key=rate,
         ),
         lambda rate, choices: [32, 4],
         lambda rate, choices: ...,
     ],
-    "05_1": [lambda s: 32 // math.gcd(s, 32), lambda s: min(s, 32), lambda s: s, lambda s: s % 32, lambda s: 1],
+    "05_1": [
+        lambda s: 32 // math.gcd(s, 32),
+        lambda s: min(s, 32),
+        lambda s: s,
+        lambda s: s % 32,
+        lambda s: 1,
+    ],
     "05_2": [
         body(5, EMPTY_LOAD),
         body(5, ("Btile[tm][j] = B", "// Btile")),
@@ -435,7 +518,14 @@ WRONG |= {
         body(6, ("a[i] * b[j]", "a[j] * b[i]")),
         body(6, ("+= a[i] * b[j]", "= a[i] * b[j]")),
     ],
-    "06_3": [{}, {"WPTM": 2, "WPTN": 2}, {"WPTM": 4, "WPTN": 4}, {"TSM": 64}, {"WPTM": 16, "WPTN": 16}, "4 x 8"],
+    "06_3": [
+        {},
+        {"WPTM": 2, "WPTN": 2},
+        {"WPTM": 4, "WPTN": 4},
+        {"TSM": 64},
+        {"WPTM": 16, "WPTN": 16},
+        "4 x 8",
+    ],
     "07_1": [
         lambda wptm, rtsm: math.gcd(wptm, 32),
         lambda wptm, rtsm: wptm,
@@ -448,15 +538,30 @@ WRONG |= {
         body(7, EMPTY_LOAD),
         body(7, ("Btile[j][i] = B", "// Btile")),
         body(7, ("e0 < TSK*TSM/WIDTH;", "e0 < TSK*TSM;")),
-        body(7, ("(e0 + tid) % (TSM/WIDTH)", "(e0 + tid) % TSM"), ("(e0 + tid) / (TSM/WIDTH)", "(e0 + tid) / TSM")),
+        body(
+            7,
+            ("(e0 + tid) % (TSM/WIDTH)", "(e0 + tid) % TSM"),
+            ("(e0 + tid) / (TSM/WIDTH)", "(e0 + tid) / TSM"),
+        ),
         body(7, ("m0/WIDTH + i", "m0 + i"), ("n0/WIDTH + i", "n0 + i")),
         body(7, ("(M/WIDTH)", "M"), ("(N/WIDTH)", "N")),
         body(7, ("(N/WIDTH)", "(M/WIDTH)")),
         body(7, ("Btile[j][i] =", "Btile[i][j] =")),
         body(7, ("e0 + tid", "e0")),
     ],
-    "07_3": [{}, {"TSM": 64, "TSN": 64}, {"TSM": 32, "TSN": 32, "WPTM": 4}, {"TSM": 32}, {"TSK": 7}, 1.7],
-    "08_1": [lambda lane, j, rtsm: j, lambda lane, j, rtsm: lane + j, lambda lane, j, rtsm: lane % rtsm + j],
+    "07_3": [
+        {},
+        {"TSM": 64, "TSN": 64},
+        {"TSM": 32, "TSN": 32, "WPTM": 4},
+        {"TSM": 32},
+        {"TSK": 7},
+        1.7,
+    ],
+    "08_1": [
+        lambda lane, j, rtsm: j,
+        lambda lane, j, rtsm: lane + j,
+        lambda lane, j, rtsm: lane % rtsm + j,
+    ],
     "08_2": [
         body(3),
         body(3, COPY[0]),
@@ -465,15 +570,27 @@ WRONG |= {
         body(3, COPY[0], (COPY[1][0], COPY[1][1].replace("(k0 + k)*M", "(k0 + k)*K"))),
         body(3, COPY[0], (COPY[1][0], COPY[1][1].replace("m0]", "m0 + tm]"))),
     ],
-    "08_3": [{}, {"TSM": 64, "TSN": 64}, {"TSM": 32, "TSN": 32, "WPTM": 4}, {"SHUFFLE": 2, "TSM": 160}, {"TSK": 7}],
+    "08_3": [
+        {},
+        {"TSM": 64, "TSN": 64},
+        {"TSM": 32, "TSN": 32, "WPTM": 4},
+        {"SHUFFLE": 2, "TSM": 160},
+        {"TSK": 7},
+    ],
     "09_1": [
         lambda tiles, load, compute, buffers: tiles * (load + compute),
         lambda tiles, load, compute, buffers: tiles * max(load, compute),
-        lambda tiles, load, compute, buffers: tiles * (load + compute if buffers == 1 else max(load, compute)),
+        lambda tiles, load, compute, buffers: (
+            tiles * (load + compute if buffers == 1 else max(load, compute))
+        ),
     ],
     "09_2": [
         body(9, EMPTY_NEXT),
-        body(9, ("Atile[next][j][i] =", "Atile[now][j][i] ="), ("Btile[next][j][i] =", "Btile[now][j][i] =")),
+        body(
+            9,
+            ("Atile[next][j][i] =", "Atile[now][j][i] ="),
+            ("Btile[next][j][i] =", "Btile[now][j][i] ="),
+        ),
         body(9, ("(k1 + j)", "(k0 + j)")),
         body(9, ("if (k1 < K) {", "{")),
         body(9, ("if (k1 < K) {", "if (k1 <= K) {")),
@@ -536,11 +653,19 @@ WRONG |= {
     ],
     "13_2": [
         body(13),
-        filled("13_2", NEXT, ("vload4(0, &B[(k1 + j)*N + n0 + i])", "(float4)(B[(k1 + j)*N + n0 + i])")),
+        filled(
+            "13_2", NEXT, ("vload4(0, &B[(k1 + j)*N + n0 + i])", "(float4)(B[(k1 + j)*N + n0 + i])")
+        ),
         filled("13_2", NEXT, ("4)*4;", "4);")),
         filled("13_2", NEXT, ("k1 + j < K ? ", ""), (" : (float4)(0.0f)", "")),
     ],
-    "13_3": [lambda size: "pad", lambda size: "shift", lambda size: "tile", lambda size: ..., "pad"],
+    "13_3": [
+        lambda size: "pad",
+        lambda size: "shift",
+        lambda size: "tile",
+        lambda size: ...,
+        "pad",
+    ],
     "14_1": [
         {"TSM": 32, "TSN": 32, "TSK": 16},
         {"TSM": 96, "TSN": 48, "TSK": 64},
@@ -591,10 +716,20 @@ WRONG |= {
     ],
     "16_2": [
         body(16, ("            FRAGMENT((k + 1)%TSK, (k + 1)%2)\n", "")),
-        body(16, ("            FRAGMENT((k + 1)%TSK, (k + 1)%2)\n", "            FRAGMENT(k, k%2)\n")),
+        body(
+            16, ("            FRAGMENT((k + 1)%TSK, (k + 1)%2)\n", "            FRAGMENT(k, k%2)\n")
+        ),
         body(16, ("                AWAIT(STAGES - 2); barrier", "                barrier")),
-        body(16, ("                AWAIT(STAGES - 2); barrier", "                AWAIT(0); barrier")),
-        body(16, ("                AWAIT(STAGES - 2); barrier", "                AWAIT(STAGES - 2); // barrier")),
+        body(
+            16, ("                AWAIT(STAGES - 2); barrier", "                AWAIT(0); barrier")
+        ),
+        body(
+            16,
+            (
+                "                AWAIT(STAGES - 2); barrier",
+                "                AWAIT(STAGES - 2); // barrier",
+            ),
+        ),
         body(16, ("now = !BEYOND && left == TSK ? now : now + 1 < STAGES ? now + 1 : 0;", "")),
     ],
     "16_3": [
@@ -605,7 +740,9 @@ WRONG |= {
         "3 stages",
     ],
     "17_1": [
-        lambda g, groups, tiles, steps: [(t, 0, steps) for t in range(tiles * g // groups, tiles * (g + 1) // groups)],
+        lambda g, groups, tiles, steps: [
+            (t, 0, steps) for t in range(tiles * g // groups, tiles * (g + 1) // groups)
+        ],
         lambda g, groups, tiles, steps: [
             (
                 tiles * steps * g // groups // steps,
@@ -614,7 +751,8 @@ WRONG |= {
             )
         ],
         lambda g, groups, tiles, steps: [
-            (tile, first, first + number) for tile, first, number in schedules.pieces(tiles, steps, groups)[g]
+            (tile, first, first + number)
+            for tile, first, number in schedules.pieces(tiles, steps, groups)[g]
         ],
         rounded_up,
         lambda g, groups, tiles, steps: g,
@@ -673,11 +811,15 @@ WRONG |= {
     ],
     "21_1": [1 / 4.5, 1 / 2.25, 0.125, 1.125, "0.11"],
     "21_2": [
-        lambda tile, block, lanes, words, fetched: min(1, words * block / lanes, fetched * tile / lanes),
+        lambda tile, block, lanes, words, fetched: min(
+            1, words * block / lanes, fetched * tile / lanes
+        ),
         lambda tile, block, lanes, words, fetched: min(words * block, fetched * tile) / (2 * lanes),
         lambda tile, block, lanes, words, fetched: max(words * block, fetched * tile) / (2 * lanes),
         lambda tile, block, lanes, words, fetched: min(1, words * block / (2 * lanes)),
-        lambda tile, block, lanes, words, fetched: 1 / (1 + 2 * lanes / (words * block) + 2 * lanes / (fetched * tile)),
+        lambda tile, block, lanes, words, fetched: (
+            1 / (1 + 2 * lanes / (words * block) + 2 * lanes / (fetched * tile))
+        ),
     ],
     "21_3": [
         (11, {}, ""),
@@ -688,7 +830,9 @@ WRONG |= {
     "20_1": [64, 96, 16, 128, "32"],
     "20_2": [
         lambda m, n, k, rows, columns: m * k / rows + k * n / columns,
-        lambda m, n, k, rows, columns: m * k / rows * (1 - 1 / rows) + k * n / columns * (1 - 1 / columns),
+        lambda m, n, k, rows, columns: (
+            m * k / rows * (1 - 1 / rows) + k * n / columns * (1 - 1 / columns)
+        ),
         lambda m, n, k, rows, columns: (m * k + k * n) * (1 - 1 / (rows * columns)),
         lambda m, n, k, rows, columns: ...,
     ],
@@ -725,13 +869,22 @@ def test_gemm_cells_are_their_kernels_with_the_declared_changes(name):
 
 @pytest.mark.parametrize("name", [name for name in CHAPTERS[2:] if name not in WITHOUT_A_KERNEL])
 def test_a_chapter_from_the_second_on_is_complete(name):
-    """The difference, a kernel to change, a prediction with its answer, two steppers, the learner's own ladder."""
+    """The difference, a kernel to change, a prediction with its answer, two steppers, the learner's
+    own ladder.
+    """
     text = "\n".join(c.source for c in code(read(name)))
     number = int(name[:2])
     shown = f"gemmlab.Difference({number}" if number != 11 else "print(text[text.index("
     hole = "%%gemm" if number < 18 else "#define BIG" if number == 18 else "Bbig"
-    for part in (shown, f"gemmlab.Explorer(kernel={number}", hole, ".reveal(",
-                 f"check_{number:02d}_1", f"check_{number:02d}_2", f"check_{number:02d}_3"):  # fmt: skip
+    for part in (
+        shown,
+        f"gemmlab.Explorer(kernel={number}",
+        hole,
+        ".reveal(",
+        f"check_{number:02d}_1",
+        f"check_{number:02d}_2",
+        f"check_{number:02d}_3",
+    ):
         assert part in text, f"{name} has no {part}"
     assert text.count("gemmlab.Stepper(") >= (1 if number in (3, 8) else 2)
     assert "plot.ladder(" in text or "plot.ranges(" in text
@@ -749,7 +902,11 @@ def checks():
 
 @pytest.mark.parametrize(
     ("number", "answer", "words"),
-    [("00_1", "128", "no quotes"), ("00_2", lambda *case: print(1.0), "`return`"), ("00_2", lambda *case: ..., "yet")],
+    [
+        ("00_1", "128", "no quotes"),
+        ("00_2", lambda *case: print(1.0), "`return`"),
+        ("00_2", lambda *case: ..., "yet"),
+    ],
 )
 def test_an_answer_that_is_none_gets_a_hint_that_says_so(checks, number, answer, words):
     verdict = getattr(checks, f"check_{number}")(answer)
@@ -767,7 +924,9 @@ def test_checks_say_why_typical_answers_are_wrong(checks, number):
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_html_without_a_kernel_shows_the_pictures(name):
-    pictures = sum("image/png" in o.get("data", {}) for cell in code(read(name)) for o in cell.outputs)
+    pictures = sum(
+        "image/png" in o.get("data", {}) for cell in code(read(name)) for o in cell.outputs
+    )
     page, _ = HTMLExporter().from_filename(str(FOLDER / name))
     assert pictures >= 4
     assert page.count('src="data:image/png;base64,') == pictures
@@ -776,7 +935,12 @@ def test_html_without_a_kernel_shows_the_pictures(name):
 def test_html_describes_its_pictures_in_words():
     """By the classic template: that of JupyterLab leaves out the description of every picture."""
     book = read("01_naive.ipynb")
-    said = [o.metadata["image/png"]["alt"] for c in code(book) for o in c.outputs if "image/png" in o.get("data", {})]
+    said = [
+        o.metadata["image/png"]["alt"]
+        for c in code(book)
+        for o in c.outputs
+        if "image/png" in o.get("data", {})
+    ]
     page, _ = HTMLExporter(template_name="classic").from_notebook_node(book)
     assert len(said) >= 4 and all(f'alt="{html.escape(words)}"' in page for words in said)
 

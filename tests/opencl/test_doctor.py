@@ -19,14 +19,23 @@ class Nowhere:
 
 def run_doctor(**environment) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, "-m", "gemmlab", "doctor"], capture_output=True, text=True, env={**os.environ, **environment}
+        [sys.executable, "-m", "gemmlab", "doctor"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
     )
 
 
 def test_no_platform_at_all(tmp_path):
     done = run_doctor(OCL_ICD_VENDORS=str(tmp_path / "nothing"))
     assert done.returncode == 1
-    for word in ("No OpenCL device works here", "pip install", "conda install", "apt install", "driver"):
+    for word in (
+        "No OpenCL device works here",
+        "pip install",
+        "conda install",
+        "apt install",
+        "driver",
+    ):
         assert word in done.stdout
 
 
@@ -37,7 +46,11 @@ def test_a_driver_that_is_not_registered(tmp_path, monkeypatch):
     assert doctor.unregistered_driver() == ""
     (tmp_path / "libnvidia-opencl.so.1").touch()
     said = doctor.unregistered_driver()
-    assert f"echo {tmp_path}/libnvidia-opencl.so.1 >" in said and "nvidia.icd" in said and "OCL_ICD_VENDORS" in said
+    assert (
+        f"echo {tmp_path}/libnvidia-opencl.so.1 >" in said
+        and "nvidia.icd" in said
+        and "OCL_ICD_VENDORS" in said
+    )
     Nowhere.platform.name = "NVIDIA CUDA"
     try:
         assert doctor.unregistered_driver() == ""
@@ -58,13 +71,16 @@ def test_a_cache_that_cannot_be_written(variable, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("kernel", "page", "fine"), [("8.1.9", "3.0.17", True), ("7.7.1", "3.0.17", False), ("8.1.9", "1.1.1", False)]
+    ("kernel", "page", "fine"),
+    [("8.1.9", "3.0.17", True), ("7.7.1", "3.0.17", False), ("8.1.9", "1.1.1", False)],
 )
 def test_widgets_of_two_generations(kernel, page, fine, monkeypatch):
     versions = {"ipywidgets": kernel, "jupyterlab_widgets": page}
     monkeypatch.setattr(doctor.metadata, "version", versions.__getitem__)
     said = doctor.widgets_out_of_step()
-    assert said == "" if fine else kernel in said and page in said and "pip install --upgrade" in said
+    assert (
+        said == "" if fine else kernel in said and page in said and "pip install --upgrade" in said
+    )
 
 
 def test_widgets_that_are_not_installed(monkeypatch):

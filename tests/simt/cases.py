@@ -27,8 +27,9 @@ SMALL: dict[int, dict[str, int]] = {
     13: BLOCKS,
 }
 
-#: Sizes and parameters for products with a few columns, or rows: several tiles, and edges. None is shared (GROUPS),
-#: since the order that an atomic counter gives to work-groups is none that the simulator knows.
+#: Sizes and parameters for products with a few columns, or rows: several tiles, and edges. None is
+#: shared (GROUPS), since the order that an atomic counter gives to work-groups is none that the
+#: simulator knows.
 THIN = (
     ((141, 3, 50), {"LINES": 5, "TSK": 16, "WPT": 2, "WIDTH": 1}),
     ((260, 2, 40), {"LINES": 2, "TSK": 16, "WPT": 2}),

@@ -1,4 +1,6 @@
-"""Edits of a kernel's text that make it wrong: a barrier less, an index shifted by one, a guard that always holds."""
+"""Edits of a kernel's text that make it wrong: a barrier less, an index shifted by one, a guard
+that always holds.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ class Edit(NamedTuple):
     source: str
 
     def __str__(self) -> str:
-        return f"{self.what} in line {self.line}:{self.column}: {self.source.splitlines()[self.line - 1].strip()}"
+        return (
+            f"{self.what} in line {self.line}:{self.column}: "
+            f"{self.source.splitlines()[self.line - 1].strip()}"
+        )
 
 
 def edits(source: str, defines: dict[str, int]) -> list[Edit]:
@@ -28,9 +33,16 @@ def edits(source: str, defines: dict[str, int]) -> list[Edit]:
     nodes = [n for f in functions.values() for n in f.body.walk()]
     tokens = tokens_of(source)
     place = {(t.spot.line, t.spot.column): i for i, t in enumerate(tokens)}
-    changes: dict[tuple[str, int], tuple[int, int, str]] = {}  # by what and which token: from, to, new text
-    used = {n.spot.macro for n in nodes} | {t.text for m in preprocessor.macros.values() for t in m.body}
-    brackets = [place[n.spot.line, n.spot.column] for n in nodes if isinstance(n, tree.Index) and not n.spot.macro]
+    # by what and which token: from, to, new text
+    changes: dict[tuple[str, int], tuple[int, int, str]] = {}
+    used = {n.spot.macro for n in nodes} | {
+        t.text for m in preprocessor.macros.values() for t in m.body
+    }
+    brackets = [
+        place[n.spot.line, n.spot.column]
+        for n in nodes
+        if isinstance(n, tree.Index) and not n.spot.macro
+    ]
     brackets += [
         place[t.spot.line, t.spot.column]
         for macro in preprocessor.macros.values()
@@ -53,8 +65,12 @@ def edits(source: str, defines: dict[str, int]) -> list[Edit]:
             changes["guard", at] = (opened, opened, "1 || ")
         elif isinstance(n, tree.Choice):
             changes["guard", at] = (first, first, "|| 1 ")
-    return [Edit(what, tokens[at].spot.line, tokens[at].spot.column, source[:start] + new + source[end:])
-            for (what, at), (start, end, new) in sorted(changes.items())]  # fmt: skip
+    return [
+        Edit(
+            what, tokens[at].spot.line, tokens[at].spot.column, source[:start] + new + source[end:]
+        )
+        for (what, at), (start, end, new) in sorted(changes.items())
+    ]
 
 
 def offset(source: str, spot: Spot) -> int:

@@ -1,7 +1,9 @@
-"""Random kernels without undefined behaviour, to be run by the simulator and by a real OpenCL runtime.
+"""Random kernels without undefined behaviour, to be run by the simulator and by a real OpenCL
+runtime.
 
-Signed arithmetic stays small (results are taken modulo 97 or so), divisors are odd, shifts are below 32, indices are
-masked, floats are small whole numbers: so every runtime must agree, bit for bit.
+Signed arithmetic stays small (results are taken modulo 97 or so), divisors are odd, shifts are
+below 32, indices are masked, floats are small whole numbers: so every runtime must agree, bit for
+bit.
 """
 
 from __future__ import annotations
@@ -45,14 +47,35 @@ class Block:
         if kind in NARROW:
             return f"({kind})({self.leaf('int')}%97*{rng.randrange(300)})"
         if kind == "double":
-            return rng.choice([f"{rng.randrange(9)}.0", "(double)id", f"(double){self.leaf('long')}", "(double)x[id]"])
+            return rng.choice(
+                [
+                    f"{rng.randrange(9)}.0",
+                    "(double)id",
+                    f"(double){self.leaf('long')}",
+                    "(double)x[id]",
+                ]
+            )
         if kind == "float":
-            return rng.choice(["(float)id", f"{rng.randrange(9)}.0f", "x[id]", f"x[(id + {rng.randrange(9)}) & 15]"])
+            return rng.choice(
+                [
+                    "(float)id",
+                    f"{rng.randrange(9)}.0f",
+                    "x[id]",
+                    f"x[(id + {rng.randrange(9)}) & 15]",
+                ]
+            )
         if kind in ("uint", "ulong"):
             suffix = "u" if kind == "uint" else "ul"
             return rng.choice([f"{rng.randrange(2**20)}{suffix}", f"({kind})id", f"({kind})y[id]"])
-        return rng.choice([f"{rng.randrange(60)}" if kind == "int" else f"{rng.randrange(60)}L", f"({kind})id",
-                           f"({kind})lid", f"({kind})y[id]", f"({kind})y[(id + {rng.randrange(9)}) & 15]"])  # fmt: skip
+        return rng.choice(
+            [
+                f"{rng.randrange(60)}" if kind == "int" else f"{rng.randrange(60)}L",
+                f"({kind})id",
+                f"({kind})lid",
+                f"({kind})y[id]",
+                f"({kind})y[(id + {rng.randrange(9)}) & 15]",
+            ]
+        )
 
     def value(self, kind: str, depth: int) -> str:
         rng = self.rng
@@ -92,9 +115,17 @@ class Block:
             if op == "?":
                 return f"({self.test(depth - 1)} ? {a} : {b})"
             if op == "~":
-                return rng.choice([f"(~{a})", f"(-{a})", f"({kind}){self.leaf(rng.choice(['int', 'long', 'uint']))}"])
+                return rng.choice(
+                    [
+                        f"(~{a})",
+                        f"(-{a})",
+                        f"({kind}){self.leaf(rng.choice(['int', 'long', 'uint']))}",
+                    ]
+                )
             return f"min({a}, {b})" if op == "min" else f"({a} {op} {b})"
-        op = rng.choice(["+", "-", "*", "/", "%", "&", "|", "^", ">>", "?", "max", "cast", "-x", "test", "call"])
+        op = rng.choice(
+            ["+", "-", "*", "/", "%", "&", "|", "^", ">>", "?", "max", "cast", "-x", "test", "call"]
+        )
         mod = "97" if kind == "int" else "100003L"
         if op in ("/", "%"):
             return f"({a} {op} ({b} | 1))"
@@ -105,8 +136,13 @@ class Block:
         if op == "max":
             return f"{rng.choice(['min', 'max'])}({a}, {b})"
         if op == "cast":
-            return rng.choice([f"({kind})({self.value('uint', depth - 1)} & 63u)", f"({kind}){self.leaf('float')}",
-                               f"({kind})({self.value('long', depth - 1)} % 50)"])  # fmt: skip
+            return rng.choice(
+                [
+                    f"({kind})({self.value('uint', depth - 1)} & 63u)",
+                    f"({kind}){self.leaf('float')}",
+                    f"({kind})({self.value('long', depth - 1)} % 50)",
+                ]
+            )
         if op == "-x":
             return f"(-{a})"
         if op == "test":
@@ -127,7 +163,10 @@ class Block:
     def test(self, depth: int) -> str:
         rng = self.rng
         kind = rng.choice(list(TYPES))
-        text = f"{self.value(kind, depth - 1)} {rng.choice(['<', '>', '<=', '>=', '==', '!='])} {self.leaf(kind)}"
+        text = (
+            f"{self.value(kind, depth - 1)} {rng.choice(['<', '>', '<=', '>=', '==', '!='])} "
+            f"{self.leaf(kind)}"
+        )
         if depth > 0 and rng.random() < 0.3:
             text = f"({text}) {rng.choice(['&&', '||'])} ({self.test(depth - 1)})"
         return f"(!({text}))" if rng.random() < 0.1 else f"({text})"
@@ -196,7 +235,12 @@ class Block:
             cases += [f"case {number}:", *self.statements(depth - 1, 1)]
             if rng.random() < 0.6:
                 cases.append("break;")
-        return [f"switch ({self.value('int', 1)} & 3) {{", *cases, *(["default:", ";"] * (rng.random() < 0.5)), "}"]
+        return [
+            f"switch ({self.value('int', 1)} & 3) {{",
+            *cases,
+            *(["default:", ";"] * (rng.random() < 0.5)),
+            "}",
+        ]
 
     def assign_known(self) -> str:
         names = self.names("uint", change=True)
@@ -210,7 +254,9 @@ class Block:
 
 
 def kernel(seed: int, blocks: int) -> str:
-    """A kernel of some blocks, each of which stores a number per work-item: out[id*blocks + block]."""
+    """A kernel of some blocks, each of which stores a number per work-item: out[id*blocks +
+    block].
+    """
     rng = random.Random(seed)
     body = "\n".join(Block(rng, number).text(blocks) for number in range(blocks))
     return f"""

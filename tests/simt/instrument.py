@@ -1,8 +1,10 @@
-"""A kernel's text written anew from the simulator's own tree, with a counter at every load and store.
+"""A kernel's text written anew from the simulator's own tree, with a counter at every load and
+store.
 
-A real device runs the result, so what it counts depends on nothing of the simulator but its parser. Counters are bumped
-by atomic functions; there is one for the loads and one for the stores of each array in global or local memory, and two
-without a name for private arrays. A function that takes a pointer also takes the counters of the array behind it.
+A real device runs the result, so what it counts depends on nothing of the simulator but its parser.
+Counters are bumped by atomic functions; there is one for the loads and one for the stores of each
+array in global or local memory, and two without a name for private arrays. A function that takes a
+pointer also takes the counters of the array behind it.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from gemmlab.simt.types import Array, Pointer, Type, Vector, leaf_of, length
 
 
 def instrumented(text: str, defines: dict[str, int]) -> tuple[str, list[tuple[str, bool]]]:
-    """OpenCL C with one more parameter, `global int* counted`; and of each counter its array, and whether it stores."""
+    """OpenCL C with one more parameter, `global int* counted`; and of each counter its array, and
+    whether it stores.
+    """
     functions, constants = Parser(Preprocessor(defines).run(text)).file()
     writer = Instrument(functions)
     parts = [f"constant {writer.declared(d)};" for d in constants]
@@ -31,8 +35,9 @@ Counters = tuple[str, str] | None  # C for pointers to the counters of an array'
 class Instrument:
     """Writes C from a tree.
 
-    `names` says of each variable its type, and the counters of the array that it is or points into, if that is shared.
-    A variable that is a pointer has pointers to these counters beside it, because it may be set to another array.
+    `names` says of each variable its type, and the counters of the array that it is or points into,
+    if that is shared. A variable that is a pointer has pointers to these counters beside it,
+    because it may be set to another array.
     """
 
     def __init__(self, functions: dict[str, tree.Function]) -> None:
@@ -42,7 +47,9 @@ class Instrument:
 
     # ---- which array
     def known(self, name: str) -> tuple[Type, Counters]:
-        return next((scope[name] for scope in reversed(self.names) if name in scope), (Vector, None))  # type: ignore[return-value]
+        return next(
+            (scope[name] for scope in reversed(self.names) if name in scope), (Vector, None)
+        )  # type: ignore[return-value]
 
     def own(self, array: str) -> tuple[str, str]:
         """The counters of an array."""
@@ -63,18 +70,23 @@ class Instrument:
             of = self.array(node.array)
             if of is None or not isinstance(self.type(node), Pointer):
                 return of
-            loads, stores = (f"{counter}[{self.value(node.index)}]" for counter in of)  # of an array of pointers
+            # of an array of pointers
+            loads, stores = (f"{counter}[{self.value(node.index)}]" for counter in of)
             return loads, stores
         if isinstance(node, tree.Binary):
             return self.array(node.left) or self.array(node.right)
         if isinstance(node, tree.Choice):
             yes, no = self.behind(node.yes), self.behind(node.no)
-            loads, stores = (f"({self.value(node.condition)} ? {a} : {b})" for a, b in zip(yes, no, strict=True))
+            loads, stores = (
+                f"({self.value(node.condition)} ? {a} : {b})" for a, b in zip(yes, no, strict=True)
+            )
             return loads, stores
         return None
 
     def behind(self, node) -> tuple[str, str]:
-        """The counters of the array that a pointer points into; of private ones, those without a name."""
+        """The counters of the array that a pointer points into; of private ones, those without a
+        name.
+        """
         return self.array(node) or self.own("")
 
     def type(self, node) -> Type | None:
@@ -100,7 +112,9 @@ class Instrument:
         return f"atomic_add({array[store]}, {width})"
 
     def accessed(self, node) -> tuple[tuple[str, str], int] | None:
-        """The array that an expression is an element of, and how many numbers the element has; None if it is none."""
+        """The array that an expression is an element of, and how many numbers the element has; None
+        if it is none.
+        """
         if not (isinstance(node, tree.Index) or isinstance(node, tree.Unary) and node.op == "*"):
             return None
         array, of = self.array(node), self.type(node)
@@ -108,7 +122,9 @@ class Instrument:
 
     # ---- expressions
     def place(self, node) -> str:
-        """An expression that is stored to, or whose address is taken: what it holds is not loaded."""
+        """An expression that is stored to, or whose address is taken: what it holds is not
+        loaded.
+        """
         if isinstance(node, tree.Index):
             return f"{self.place(node.array)}[{self.value(node.index)}]"
         if isinstance(node, tree.Member):
@@ -128,7 +144,9 @@ class Instrument:
 
     def _number(self, node) -> str:
         if node.type.whole:
-            return f"{int(node.value)}{'u' * (node.type.kind == 'uint')}{'l' * (node.type.size == 8)}"
+            return (
+                f"{int(node.value)}{'u' * (node.type.kind == 'uint')}{'l' * (node.type.size == 8)}"
+            )
         if not math.isfinite(node.value):
             return "NAN" if math.isnan(node.value) else "INFINITY"
         return f"{node.value!r}{'f' * (node.type.name == 'float')}"
@@ -146,7 +164,9 @@ class Instrument:
         return f"{self.value(node.vector)}.{node.name}"
 
     def _unary(self, node) -> str:
-        return f"({node.op}{self.place(node.operand) if node.op == '&' else self.value(node.operand)})"
+        return (
+            f"({node.op}{self.place(node.operand) if node.op == '&' else self.value(node.operand)})"
+        )
 
     def _binary(self, node) -> str:
         return f"({self.value(node.left)} {node.op} {self.value(node.right)})"
@@ -168,7 +188,11 @@ class Instrument:
 
     def _changed(self, target, code: str, loads: bool) -> str:
         access = self.accessed(target)
-        bumps = [self.bump(access[0], store, access[1]) for store in (False, True) if store or loads] if access else []
+        bumps = (
+            [self.bump(access[0], store, access[1]) for store in (False, True) if store or loads]
+            if access
+            else []
+        )
         return f"({', '.join([*bumps, code])})"
 
     def _assign(self, node) -> str:
@@ -181,13 +205,17 @@ class Instrument:
 
     def _step(self, node) -> str:
         place = self.place(node.target)
-        return self._changed(node.target, f"{node.op}{place}" if node.before else f"{place}{node.op}", True)
+        return self._changed(
+            node.target, f"{node.op}{place}" if node.before else f"{place}{node.op}", True
+        )
 
     def _call(self, node) -> str:
         args = [self.value(n) for n in node.args]
         if node.name in self.functions:
             pointers = pointers_of(self.functions[node.name])
-            args += [c for n, p in zip(node.args, pointers, strict=True) if p for c in self.behind(n)] + ["counted"]
+            args += [
+                c for n, p in zip(node.args, pointers, strict=True) if p for c in self.behind(n)
+            ] + ["counted"]
         code = f"{node.name}({', '.join(args)})"
         moves = re.fullmatch(r"v(load|store)(\d+)", node.name)
         if moves and (array := self.array(node.args[-1])):
@@ -235,21 +263,33 @@ class Instrument:
         condition = self.value(node.condition) if node.condition else "1"
         step, body = self.value(node.step) if node.step else "", self.statement(node.body)
         self.names.pop()
-        return f"{{ {start} for (; {condition}; {step}) {body} }}" if node.first else f"do {body} while ({condition});"
+        return (
+            f"{{ {start} for (; {condition}; {step}) {body} }}"
+            if node.first
+            else f"do {body} while ({condition});"
+        )
 
     def do_jump(self, node) -> str:
         return f"{node.word} {self.value(node.value) if node.value else ''};"
 
     def function(self, node: tree.Function) -> str:
-        """A function with a parameter more, the counters; two more for each pointer, if it is no kernel."""
+        """A function with a parameter more, the counters; two more for each pointer, if it is no
+        kernel.
+        """
         pointers = [name for name in pointers_of(node) if name]
         of = self.own if node.kernel else companions
-        self.names.append({p.name: (p.type, of(p.name) if p.name in pointers else None) for p in node.params})
+        self.names.append(
+            {p.name: (p.type, of(p.name) if p.name in pointers else None) for p in node.params}
+        )
         params = [f"{p.type} {p.name}" for p in node.params]
-        params += [f"global int* {c}" for name in pointers for c in companions(name)] * (not node.kernel)
+        params += [f"global int* {c}" for name in pointers for c in companions(name)] * (
+            not node.kernel
+        )
         body = self.statement(node.body)
         self.names.pop()
-        size = f"__attribute__((reqd_work_group_size({self.values(node.size)}))) " if node.size else ""
+        size = (
+            f"__attribute__((reqd_work_group_size({self.values(node.size)}))) " if node.size else ""
+        )
         head = f"{'kernel ' * node.kernel}{size}{node.type} {node.name}"
         return f"{head}({', '.join([*params, 'global int* counted'])})\n{body}"
 

@@ -1,6 +1,8 @@
-"""clang as a judge of the simulator's front end: what it accepts, where it refuses, and the types of expressions.
+"""clang as a judge of the simulator's front end: what it accepts, where it refuses, and the types
+of expressions.
 
-libclang (from PyPI) reads OpenCL C 1.2 with its table of built-in functions and a header for the vector types.
+libclang (from PyPI) reads OpenCL C 1.2 with its table of built-in functions and a header for the
+vector types.
 """
 
 from __future__ import annotations
@@ -55,9 +57,13 @@ def header() -> str:
     lines += ["typedef uint cl_mem_fence_flags;", _LIMITS]
     scopes = ["work_item", "work_group", "device", "all_svm_devices", "sub_group"]
     orders = ["relaxed", "acquire", "release", "acq_rel", "seq_cst"]
-    lines += [f"typedef enum memory_scope {{ {', '.join('memory_scope_' + s for s in scopes)} }} memory_scope;",
-              f"typedef enum memory_order {{ {', '.join('memory_order_' + s for s in orders)} }} memory_order;",
-              "int printf(__constant const char* st, ...) __attribute__((format(printf, 1, 2)));"]  # fmt: skip
+    lines += [
+        f"typedef enum memory_scope {{ {', '.join('memory_scope_' + s for s in scopes)} }} "
+        "memory_scope;",
+        f"typedef enum memory_order {{ {', '.join('memory_order_' + s for s in orders)} }} "
+        "memory_order;",
+        "int printf(__constant const char* st, ...) __attribute__((format(printf, 1, 2)));",
+    ]
     for t in _NUMBERS:
         for n in ("", 2, 3, 4, 8, 16):
             lines.append(f"#define as_{t}{n}(x) __builtin_astype((x), {t}{n})")
@@ -66,7 +72,9 @@ def header() -> str:
 
 @dataclass
 class Verdict:
-    """The line of the first error (0: none), what it says, and of expressions the types, by line and column."""
+    """The line of the first error (0: none), what it says, and of expressions the types, by line
+    and column.
+    """
 
     line: int
     message: str
@@ -91,8 +99,18 @@ def judged(
     """What clang says of a text; None if it crashes on it."""
     macros = [f"-D{name}={value}" for name, value in (defines or {}).items()]
     macros += ["-D__OPENCL_VERSION__=300", "-D__opencl_c_named_address_space_builtins=1"]
-    arguments = ["-x", "cl", "-cl-std=CL1.2", "-Xclang", "-fdeclare-opencl-builtins", "-isystem", str(_folder()),
-                 "-target", "spir64", *macros]  # fmt: skip
+    arguments = [
+        "-x",
+        "cl",
+        "-cl-std=CL1.2",
+        "-Xclang",
+        "-fdeclare-opencl-builtins",
+        "-isystem",
+        str(_folder()),
+        "-target",
+        "spir64",
+        *macros,
+    ]
     try:
         unit = _index().parse("k.cl", args=arguments, unsaved_files=[("k.cl", text)])
     except cindex.TranslationUnitLoadError:

@@ -1,4 +1,6 @@
-"""Counts by line: transactions, turns of the banks, multiply-adds, barriers, branches that diverge."""
+"""Counts by line: transactions, turns of the banks, multiply-adds, barriers, branches that
+diverge.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ def sectors(indices, width=1):
 
 
 def bank_turns(indices, bank_bytes=4):
-    """By the definition: the most different words that a bank must give, for a warp that touches these floats."""
+    """By the definition: the most different words that a bank must give, for a warp that touches
+    these floats.
+    """
     words = {4 * i // bank_bytes for i in indices}
     return max(np.bincount([w % 32 for w in words]))
 
@@ -65,7 +69,9 @@ def test_the_log_counted_by_hand(number):
             in_global += sectors(indices, width)
             continue
         for part in range(0, 32, 32 // width):
-            served = warp[(warp["item"] % 32 >= part) & (warp["item"] % 32 < part + 32 // width)]["index"].tolist()
+            served = warp[(warp["item"] % 32 >= part) & (warp["item"] % 32 < part + 32 // width)][
+                "index"
+            ].tolist()
             in_local += bank_turns([i + j for i in served for j in range(width)]) if served else 0
     assert (run.counts.transactions, run.counts.turns) == (in_global, in_local)
 
@@ -120,7 +126,8 @@ def test_guards_that_diverge():
     for row, step in np.ndindex(2, 2):
         inside = ((row * 8 + item % 8 < m) & (step * 8 + item // 8 < k)).reshape(2, 32)
         diverging += int((inside.any(1) & ~inside.all(1)).sum())
-    assert run.lines[line_of(text(12), "? A[")].divergent == 2 * diverging  # two columns of work-groups
+    # two columns of work-groups
+    assert run.lines[line_of(text(12), "? A[")].divergent == 2 * diverging
 
 
 def test_groups_that_are_no_whole_warps():
@@ -138,9 +145,16 @@ def test_events_as_a_table():
     assert {"A", "B", "C"} < set(every["array"]) and set(every["space"]) == {"global", "local"}
     group = run.events(group=3)
     a = group[group["array"] == "A"]
-    assert len(a) == 128 and set(group["group"]) == {3} and not a["store"].any() and set(a["phase"]) == {0, 2}
+    assert (
+        len(a) == 128
+        and set(group["group"]) == {3}
+        and not a["store"].any()
+        and set(a["phase"]) == {0, 2}
+    )
     assert np.array_equal(group, every[every["group"] == 3])
-    assert np.array_equal(a, views.select(run, "A", group=3)) and not len(views.select(run, "A", store=True))
+    assert np.array_equal(a, views.select(run, "A", group=3)) and not len(
+        views.select(run, "A", store=True)
+    )
     first = every[(every["item"] == 0) & (every["group"] == 0)]
     assert first["step"].tolist() == list(range(len(first)))
 
@@ -151,7 +165,8 @@ def test_banks_of_8_bytes():
     events = events[events["space"] == "local"]
     keys = np.stack([events["entry"], events["group"], events["item"] // 32], 1)
     by_hand = sum(
-        bank_turns(events[(keys == key).all(1)]["index"].tolist(), bank_bytes=8) for key in np.unique(keys, axis=0)
+        bank_turns(events[(keys == key).all(1)]["index"].tolist(), bank_bytes=8)
+        for key in np.unique(keys, axis=0)
     )
     assert total(by_line(run.log, 8)).turns == by_hand
     with pytest.raises(ValueError, match="bank_bytes must be 4 or 8, not 5"):

@@ -1,4 +1,6 @@
-"""Every barrier removed, every index shifted by one, every guard that always holds: the simulator finds it."""
+"""Every barrier removed, every index shifted by one, every guard that always holds: the simulator
+finds it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from gemmlab import simt
 from gemmlab.catalog import find
 from gemmlab.catalog.sources import read
 
-#: Parameters and M, N, K; under one of them an edit must be found. Two tiles and more, and edges where there are any.
+#: Parameters and M, N, K; under one of them an edit must be found. Two tiles and more, and edges
+#: where there are any.
 SETTINGS = {number: [(params, (16, 32, 16))] for number, params in SMALL.items()}
 SETTINGS[12] = [(SMALL[12], (11, 13, 19))]
 SETTINGS[13] = [(SMALL[13], (11, 13, 19)), (SMALL[13], (11, 13, 5))]
@@ -24,7 +27,8 @@ SETTINGS["warp_tiling"] = [
 ]
 SETTINGS["warp_tiling"] += [({**WARPS, "GROUPS": 5}, (70, 34, 40)), (WARPS, (36, 41, 9))]
 SETTINGS["narrow"] = [(params, sizes) for sizes, params in THIN]
-#: Beyond the tutorial: as many tiles along K as there are stages to fill anew, and rows off the multiple of 4.
+#: Beyond the tutorial: as many tiles along K as there are stages to fill anew, and rows off the
+#: multiple of 4.
 TILES = {"TSM": 64, "TSN": 64}
 SETTINGS[15] = [({"TSM": 16, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 4}, (32, 32, 24))]
 SETTINGS[16] = [(TILES, (64, 64, 32))]
@@ -32,16 +36,25 @@ SETTINGS[17] = [({**TILES, "GROUPS": 3}, (128, 64, 48)), ({**TILES, "GROUPS": 3}
 SETTINGS[18] = [({**TILES, "PARTS": 1}, (64, 64, 32))]
 SETTINGS[19] = [({"TSM": 128, "TSK": 8, "PARTS": 2}, (128, 128, 24))]
 BLOCKS = {"TSM": 32, "TSN": 32, "TSK": 8, "WM": 32, "WN": 32}
-SETTINGS["tensor_cores"] = [({**BLOCKS, "PARTS": 1}, (21, 37, 35)), ({**BLOCKS, "PARTS": 2}, (36, 35, 9))]
-SETTINGS["warpgroups"] = [({"TSK": 8, "PARTS": p}, sizes) for p, sizes in ((1, (20, 24, 13)), (2, (21, 24, 29)),
-                                                                           (1, (256, 24, 9)))]  # fmt: skip
+SETTINGS["tensor_cores"] = [
+    ({**BLOCKS, "PARTS": 1}, (21, 37, 35)),
+    ({**BLOCKS, "PARTS": 2}, (36, 35, 9)),
+]
+SETTINGS["warpgroups"] = [
+    ({"TSK": 8, "PARTS": p}, sizes)
+    for p, sizes in ((1, (20, 24, 13)), (2, (21, 24, 29)), (1, (256, 24, 9)))
+]
 #: What takes longer than a few seconds.
 LARGE = (16, 18, 19, "tensor_cores", "warpgroups")
 
-#: What is not found, by kernel, what was changed and a part of its line (of a barrier the line behind it); and why that
-#: is no mistake of the simulator.
+#: What is not found, by kernel, what was changed and a part of its line (of a barrier the line
+#: behind it); and why that is no mistake of the simulator.
 HARMLESS = {
-    (13, "guard", "if (1 || k1 < K) {"): "the tile behind the last is loaded as zeroes, and nobody reads it",
+    (
+        13,
+        "guard",
+        "if (1 || k1 < K) {",
+    ): "the tile behind the last is loaded as zeroes, and nobody reads it",
     (
         "warp_tiling",
         "index",
@@ -52,13 +65,24 @@ HARMLESS = {
         "index",
         "block = &Atile[0][0 + 1][0]",
     ): "another part of the tiles serves as well",
-    ("tensor_cores", "guard", "%EVERY == EVERY - 1"): "sums are moved more often, which rounds nothing here",
-    ("warpgroups", "guard", "if (1 || i == 0) {"): "who splits numbers of one part again gets the same parts",
+    (
+        "tensor_cores",
+        "guard",
+        "%EVERY == EVERY - 1",
+    ): "sums are moved more often, which rounds nothing here",
+    (
+        "warpgroups",
+        "guard",
+        "if (1 || i == 0) {",
+    ): "who splits numbers of one part again gets the same parts",
     (
         "warpgroups",
         "barrier",
         "CUT_B(next, 1 - odd);",
-    ): "it waits for asynchronous copies; copies of another kind have arrived at the barrier before it",
+    ): (
+        "it waits for asynchronous copies; copies of another kind have arrived at the barrier "
+        "before it"
+    ),
     ("narrow", "index", "vector w[WPT + 1]"): "it makes an array longer",
     ("peaks", "barrier", "FLOATX acc[CHAINS];"): "a work-item reads what it has stored itself",
 }
@@ -68,8 +92,11 @@ HARMLESS = {
 def all_of(number: int) -> list[Edit]:
     """The edits under all settings, each once."""
     spec = find(number)
-    found = [e for params, _ in SETTINGS[number] for e in edits(read(spec.file), spec.validate(params))]
-    if number == "narrow":  # what comes here is done only where work-groups share tiles, which `THIN` has none of
+    found = [
+        e for params, _ in SETTINGS[number] for e in edits(read(spec.file), spec.validate(params))
+    ]
+    # what comes here is done only where work-groups share tiles, which `THIN` has none of
+    if number == "narrow":
         fix_up = line_of(read(spec.file), "// fix-up")
         found = [e for e in found if e.line < fix_up and "pieces[" not in shown(e)]
     return list(dict.fromkeys(found))
@@ -81,7 +108,9 @@ def shown(edit: Edit) -> str:
 
 
 def harmless(name: int | str, edit: Edit) -> bool:
-    return any(name == n and edit.what == what and part in shown(edit) for n, what, part in HARMLESS)
+    return any(
+        name == n and edit.what == what and part in shown(edit) for n, what, part in HARMLESS
+    )
 
 
 def found(number: int, edit: Edit) -> bool:
@@ -94,14 +123,20 @@ def found(number: int, edit: Edit) -> bool:
     return False
 
 
-@pytest.mark.parametrize("number", [pytest.param(n, marks=pytest.mark.system) if n in LARGE else n for n in SETTINGS])
+@pytest.mark.parametrize(
+    "number", [pytest.param(n, marks=pytest.mark.system) if n in LARGE else n for n in SETTINGS]
+)
 def test_a_wrong_text_is_found(number):
     """All barriers, and of the rest a seeded sample; with GEMMLAB_FULL=1 all."""
     every = all_of(number)
     assert {e.what for e in every} >= ({"index", "barrier"} if number not in (1, 11) else {"index"})
     rest = [e for e in every if e.what != "barrier"]
-    chosen = every if FULL else [e for e in every if e.what == "barrier"] + random.Random(number).sample(
-        rest, min(6, len(rest)))  # fmt: skip
+    chosen = (
+        every
+        if FULL
+        else [e for e in every if e.what == "barrier"]
+        + random.Random(number).sample(rest, min(6, len(rest)))
+    )
     missed = [str(e) for e in chosen if not harmless(number, e) and not found(number, e)]
     assert missed == []
 
@@ -131,22 +166,60 @@ def pieces(groups: int, m: int, n: int, k: int, by_tile: int) -> tuple:
 
 #: By file: kernel, sizes of the launch and of a work-group, arguments, parameters.
 SUPPORT = {
-    "transpose": [("transpose", (64, 8), None, [33, 7, 35, 2, X, 9, simt.Empty(297)], {}),
-                  ("transpose", (64, 16), None, [40, 33, 40, 0, X, 33, simt.Empty(1320)], {})],
+    "transpose": [
+        ("transpose", (64, 8), None, [33, 7, 35, 2, X, 9, simt.Empty(297)], {}),
+        ("transpose", (64, 16), None, [40, 33, 40, 0, X, 33, simt.Empty(1320)], {}),
+    ],
     "transpose_naive": [("transpose_naive", (16, 32), None, [10, 20, X, simt.Empty(200)], {})],
-    "pad": [("pad", (32, 16), None, [7, 30, 8, 3, X, 12, 33, simt.Empty(396)], {}),
-            ("pad", (32, 8), None, [7, 8, 7, 0, X, 3, 5, simt.Empty(15)], {})],
-    "axpby": [("axpby", (128,), None, [100, a, X[:100] if a else simt.Empty(100), b, X[:100] if b else simt.Empty(100),
-                                       simt.Empty(100)], {}) for a, b in ((2.0, 3.0), (2.0, 0.0), (0.0, 2.0))],
-    "range": [("range", (64, 2), (64, 1), [33, 10, 33, 0, x.view(np.uint32), np.zeros(1, np.int32)], {})
-              for x in (X[:330], ODD)],
-    "fixup": [pieces(*case) for case in ((3, 16, 8, 24, 0), (5, 15, 13, 24, 1), (7, 9, 8, 16, 1), (7, 10, 8, 16, 1),
-                                         (7, 11, 8, 16, 1), (3, 16, 16, 24, 0))],
-    "peaks": [("fma_loop", (4,), (4,), [3, 1.0, 0.5, simt.Empty(4)], {"CHAINS": 2, "ITEMS": 4}),
-              ("copy", (16,), (8,), [X[:64], simt.Empty(64)], {"CHAINS": 2, "ITEMS": 4}),
-              ("local_loop", (8,), None, [2, 1, simt.Empty(8)], {"CHAINS": 2, "ITEMS": 4}),
-              ("cache_loop", (8,), (4,), [3, 4, 2, 1, 4, X[:32], simt.Empty(8)], {"CHAINS": 2, "ITEMS": 4})],
-}  # fmt: skip
+    "pad": [
+        ("pad", (32, 16), None, [7, 30, 8, 3, X, 12, 33, simt.Empty(396)], {}),
+        ("pad", (32, 8), None, [7, 8, 7, 0, X, 3, 5, simt.Empty(15)], {}),
+    ],
+    "axpby": [
+        (
+            "axpby",
+            (128,),
+            None,
+            [
+                100,
+                a,
+                X[:100] if a else simt.Empty(100),
+                b,
+                X[:100] if b else simt.Empty(100),
+                simt.Empty(100),
+            ],
+            {},
+        )
+        for a, b in ((2.0, 3.0), (2.0, 0.0), (0.0, 2.0))
+    ],
+    "range": [
+        ("range", (64, 2), (64, 1), [33, 10, 33, 0, x.view(np.uint32), np.zeros(1, np.int32)], {})
+        for x in (X[:330], ODD)
+    ],
+    "fixup": [
+        pieces(*case)
+        for case in (
+            (3, 16, 8, 24, 0),
+            (5, 15, 13, 24, 1),
+            (7, 9, 8, 16, 1),
+            (7, 10, 8, 16, 1),
+            (7, 11, 8, 16, 1),
+            (3, 16, 16, 24, 0),
+        )
+    ],
+    "peaks": [
+        ("fma_loop", (4,), (4,), [3, 1.0, 0.5, simt.Empty(4)], {"CHAINS": 2, "ITEMS": 4}),
+        ("copy", (16,), (8,), [X[:64], simt.Empty(64)], {"CHAINS": 2, "ITEMS": 4}),
+        ("local_loop", (8,), None, [2, 1, simt.Empty(8)], {"CHAINS": 2, "ITEMS": 4}),
+        (
+            "cache_loop",
+            (8,),
+            (4,),
+            [3, 4, 2, 1, 4, X[:32], simt.Empty(8)],
+            {"CHAINS": 2, "ITEMS": 4},
+        ),
+    ],
+}
 
 
 @pytest.mark.parametrize("file", SUPPORT)
@@ -161,8 +234,11 @@ def test_a_wrong_supporting_text_is_found(file):
             runs = [simt.run(edit.source, *case) for case in SUPPORT[file]]
         except simt.TextError:
             return True
-        return any(not run.ok or any(not np.array_equal(run.arrays[name], was.arrays[name]) for name in was.arrays)
-                   for run, was in zip(runs, right, strict=True))  # fmt: skip
+        return any(
+            not run.ok
+            or any(not np.array_equal(run.arrays[name], was.arrays[name]) for name in was.arrays)
+            for run, was in zip(runs, right, strict=True)
+        )
 
     every = dict.fromkeys(e for case in SUPPORT[file] for e in edits(source, case[-1]))
     assert every

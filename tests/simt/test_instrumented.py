@@ -1,4 +1,6 @@
-"""What the simulator counts is what a real device counts, which runs the same text with a counter at every access."""
+"""What the simulator counts is what a real device counts, which runs the same text with a counter
+at every access.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +24,27 @@ from gemmlab.simt.api import program_of
 from gemmlab.simt.types import Scalar
 
 CASES = [(number, SMALL[number], (16, 32, 16)) for number in SMALL]
-CASES += [(12, SMALL[12], (11, 13, 9)), (13, SMALL[13], (11, 13, 9)), (11, {**SMALL[11], "TRANSPOSED": 0}, (16, 16, 8))]
+CASES += [
+    (12, SMALL[12], (11, 13, 9)),
+    (13, SMALL[13], (11, 13, 9)),
+    (11, {**SMALL[11], "TRANSPOSED": 0}, (16, 16, 8)),
+]
 CASES += [("warp_tiling", {**WARPS, **more}, (37, 41, 19)) for more in ({}, {"TRANSPOSED": 0})]
-CASES += [("warp_tiling", {**WARPS, "SPLIT": 8}, (40, 33, 19)), ("warp_tiling", {**WARPS, "GROUPS": 5}, (70, 34, 40))]
+CASES += [
+    ("warp_tiling", {**WARPS, "SPLIT": 8}, (40, 33, 19)),
+    ("warp_tiling", {**WARPS, "GROUPS": 5}, (70, 34, 40)),
+]
 CASES += [
     (15, {"TSM": 16, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 4}, (32, 32, 24)),
     (16, {"TSM": 64, "TSN": 64}, (64, 64, 32)),
     (17, {"TSM": 64, "TSN": 64, "GROUPS": 3}, (128, 64, 32)),
     (18, {"TSM": 64, "TSN": 64, "PARTS": 1}, (64, 64, 32)),
     (19, {"TSM": 128, "TSK": 8, "PARTS": 1}, (128, 128, 16)),
-    ("tensor_cores", {"TSM": 32, "TSN": 32, "TSK": 8, "WM": 32, "WN": 32, "PARTS": 2}, (21, 37, 19)),
+    (
+        "tensor_cores",
+        {"TSM": 32, "TSN": 32, "TSK": 8, "WM": 32, "WN": 32, "PARTS": 2},
+        (21, 37, 19),
+    ),
     ("warpgroups", {"TSK": 8, "PARTS": 2}, (21, 24, 13)),
 ]
 CASES += [("narrow", params, sizes) for sizes, params in THIN]
@@ -39,8 +52,16 @@ CASES += [("narrow", params, sizes) for sizes, params in THIN]
 Counts = dict[str, int]
 
 
-def on_a_device(source: str, name: str | None, sizes: Sequence[int], args: Sequence, defines: Mapping[str, int] | None):
-    """Loads and stores by array, and the arrays, of a real device; arguments as `simt.run` takes them."""
+def on_a_device(
+    source: str,
+    name: str | None,
+    sizes: Sequence[int],
+    args: Sequence,
+    defines: Mapping[str, int] | None,
+):
+    """Loads and stores by array, and the arrays, of a real device; arguments as `simt.run` takes
+    them.
+    """
     try:
         device = find_device("pocl")
     except NoDeviceError:
@@ -55,16 +76,26 @@ def on_a_device(source: str, name: str | None, sizes: Sequence[int], args: Seque
             given.append(param.type.dtype.type(value))
             continue
         empty = isinstance(value, simt.Empty)
-        arrays[param.name] = np.zeros(value.size, value.dtype) if empty else np.ascontiguousarray(value).ravel()
+        arrays[param.name] = (
+            np.zeros(value.size, value.dtype) if empty else np.ascontiguousarray(value).ravel()
+        )
         given.append(cl.Buffer(device.context, flags, hostbuf=arrays[param.name]))
     tally = np.zeros(max(1, len(counters)), np.int32)
     given.append(cl.Buffer(device.context, flags, hostbuf=tally))
     kernel = cl.Kernel(cl.Program(device.context, written).build(["-cl-std=CL1.2"]), program.name)
     kernel(queue, tuple(sizes), program.size[: len(sizes)], *given)
-    for array, buffer in zip([*arrays.values(), tally], [b for b in given if isinstance(b, cl.Buffer)], strict=True):
+    for array, buffer in zip(
+        [*arrays.values(), tally], [b for b in given if isinstance(b, cl.Buffer)], strict=True
+    ):
         cl.enqueue_copy(queue, array, buffer)
-    loads, stores = ({name: int(tally[i]) for i, (name, store) in enumerate(counters) if store == which and tally[i]}
-                     for which in (False, True))  # fmt: skip
+    loads, stores = (
+        {
+            name: int(tally[i])
+            for i, (name, store) in enumerate(counters)
+            if store == which and tally[i]
+        }
+        for which in (False, True)
+    )
     return loads, stores, arrays
 
 
@@ -82,12 +113,18 @@ def test_loads_and_stores_are_those_of_a_device(number, params, sizes):
     loads, stores, arrays = on_a_device(read(spec.file), "gemm", launch, args, run.params)
     c = list(arrays.values())[2]
     if not run.pieces:  # of Stream-K this is the first launch alone
-        assert np.array_equal(c.reshape(run.n, run.m).T, run.expected), "the text with counters is still the kernel"
+        assert np.array_equal(c.reshape(run.n, run.m).T, run.expected), (
+            "the text with counters is still the kernel"
+        )
     assert_same_counts(run, loads, stores)
-    if number in range(1, 12):  # in others guards, shifts and edges save loads that the formula counts, or fill stages
+    # in others guards, shifts and edges save loads that the formula counts, or fill stages
+    if number in range(1, 12):
         m, n, k = sizes
         assert loads["A"] + loads["B"] == spec.global_loads(run.params) * m * n * k
-        assert sum(loads.values()) - loads["A"] - loads["B"] == spec.local_loads(run.params) * m * n * k
+        assert (
+            sum(loads.values()) - loads["A"] - loads["B"]
+            == spec.local_loads(run.params) * m * n * k
+        )
         assert stores["C"] == m * n
 
 
@@ -110,7 +147,9 @@ SUPPORT = (
 )
 
 
-@pytest.mark.parametrize(("file", "name", "sizes", "args"), SUPPORT, ids=[case[1] for case in SUPPORT])
+@pytest.mark.parametrize(
+    ("file", "name", "sizes", "args"), SUPPORT, ids=[case[1] for case in SUPPORT]
+)
 def test_so_are_those_of_the_supporting_kernels(file, name, sizes, args):
     source = read(f"support/{file}.cl")
     run = simt.run(source, name, sizes, None, args)

@@ -1,4 +1,6 @@
-"""The front end beside clang: what is accepted, where a text is refused, and the types of all expressions."""
+"""The front end beside clang: what is accepted, where a text is refused, and the types of all
+expressions.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,9 @@ from simt.judge import judged
 
 #: What the simulator refuses on purpose although clang takes it, as an extension or with a warning.
 STRICTER = re.compile(
-    "not known to this simulator|cannot have 0 elements|too many values|one value is expected|has no element|"
-    "not one character|that is no number|is no number|#include|twice|expected '{', found 'case'|"
-    "takes a pointer to int|no '}'"
+    "not known to this simulator|cannot have 0 elements|too many values|one value is expected|has "
+    "no element|not one character|that is no number|is no number|#include|twice|expected '{', "
+    "found 'case'|takes a pointer to int|no '}'"
 )
 #: Settings under which each kernel is read.
 SETTINGS = {
@@ -50,8 +52,14 @@ def ours(text: str, defines=None) -> tuple[int, str, dict[str, tree.Function]]:
 
 def start(node: tree.Expr) -> tree.Expr:
     """The expression that begins where this one does."""
-    parts = {"Binary": "left", "Index": "array", "Assign": "target", "Choice": "condition", "Member": "vector",
-             "Convert": "operand"}  # fmt: skip
+    parts = {
+        "Binary": "left",
+        "Index": "array",
+        "Assign": "target",
+        "Choice": "condition",
+        "Member": "vector",
+        "Convert": "operand",
+    }
     while type(node).__name__ in parts or (isinstance(node, tree.Step) and not node.before):
         node = getattr(node, parts.get(type(node).__name__, "target"))
     return node

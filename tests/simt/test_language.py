@@ -61,8 +61,8 @@ def test_the_values_are_those_of_a_runtime(name):
         assert np.allclose(out, case[3], rtol=1e-4, atol=0), case  # half_... are not exact
 
 
-#: What every compiler refuses: text before the kernel, statements (or None: the whole text stands before), and a part
-#: of the line in which the mistake is.
+#: What every compiler refuses: text before the kernel, statements (or None: the whole text stands
+#: before), and a part of the line in which the mistake is.
 REFUSED = [
     ("", "if (g) {\n __local int t[4]; t[0] = 1; }", "__local int t"),
     ("void f() {\n __local int t[4]; }", "f();", "__local int t"),
@@ -132,7 +132,8 @@ def test_what_every_compiler_refuses_is_refused(before, body, part):
 #: Valid texts that the simulator cannot run: it says so, and where.
 UNKNOWN = [
     (
-        "__kernel void k(read_only image2d_t i) {}\nint f(read_only image2d_t i) { return get_image_width(i); }",
+        "__kernel void k(read_only image2d_t i) {}\nint f(read_only image2d_t i) { return "
+        "get_image_width(i); }",
         "r = 1;",
         None,
     ),
@@ -155,7 +156,8 @@ def test_what_is_not_known_is_said(before, body, part):
     assert caught.value.line == line_of(written(case), part)
 
 
-#: Undefined behaviour that compilers take: statements, a part of the line, the kind and a part of the message.
+#: Undefined behaviour that compilers take: statements, a part of the line, the kind and a part of
+#: the message.
 FOUND = [
     (
         "float4 v; v.x = 1; v.y = 2; v.z = 3;\n r = v.x + v.w;",
@@ -222,7 +224,8 @@ def test_undefined_behaviour_is_found(body, part, kind, words):
 
 #: Right kernels that may not be accused.
 RIGHT = [
-    "float4 acc[2]; acc[0].x = 0; acc[0].y = 0; acc[0].z = 0; acc[0].w = 0; r = acc[0].x + acc[0].w;",
+    "float4 acc[2]; acc[0].x = 0; acc[0].y = 0; acc[0].z = 0; acc[0].w = 0; r = acc[0].x + "
+    "acc[0].w;",
     "__local float4 t[8]; t[g].x = 1; t[g].y = 2; barrier(CLK_LOCAL_MEM_FENCE); r = t[7 - g].y;",
     "__local float4 t[2]; if (g < 4) ((__local float*)t)[g] = g; else t[1].x = 1; "
     "barrier(CLK_LOCAL_MEM_FENCE); r = t[0].w;",
@@ -240,15 +243,27 @@ def test_a_right_kernel_is_not_accused(body):
     assert simulated(("int", "", body)).ok, simulated(("int", "", body)).verdict
 
 
-@pytest.mark.parametrize("form, args, expected", [
-    ("%d|%5d|%-5d|%05d|%+d|%x|%#X|%o|%u|%c|%%|%i", "1, 2, 3, 4, 5, -1, 255, 8, -1, 'a', -7",
-     "1|    2|3    |00004|+5|ffffffff|0XFF|10|4294967295|a|%|-7"),
-    ("%f|%.2f|%8.3e|%g|%s|%5s|%G|%.0f", '1.5f, 2.0f, 3.25, 0.1f, "x", "y", 1e10, 2.5f',
-     "1.500000|2.00|3.250e+00|0.1|x|    y|1E+10|2"),
-    ("%v4hlf|%v2d|%v4hhu|%ld|%5.1f", "(float4)(1, 2, 3, 4), (int2)(1, -2), (uchar4)(200), -5L, INFINITY",
-     "1.000000,2.000000,3.000000,4.000000|1,-2|200,200,200,200|-5|  inf"),
-    ("\xfc%3.3d", "7", "\xfc007"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "form, args, expected",
+    [
+        (
+            "%d|%5d|%-5d|%05d|%+d|%x|%#X|%o|%u|%c|%%|%i",
+            "1, 2, 3, 4, 5, -1, 255, 8, -1, 'a', -7",
+            "1|    2|3    |00004|+5|ffffffff|0XFF|10|4294967295|a|%|-7",
+        ),
+        (
+            "%f|%.2f|%8.3e|%g|%s|%5s|%G|%.0f",
+            '1.5f, 2.0f, 3.25, 0.1f, "x", "y", 1e10, 2.5f',
+            "1.500000|2.00|3.250e+00|0.1|x|    y|1E+10|2",
+        ),
+        (
+            "%v4hlf|%v2d|%v4hhu|%ld|%5.1f",
+            "(float4)(1, 2, 3, 4), (int2)(1, -2), (uchar4)(200), -5L, INFINITY",
+            "1.000000,2.000000,3.000000,4.000000|1,-2|200,200,200,200|-5|  inf",
+        ),
+        ("\xfc%3.3d", "7", "\xfc007"),
+    ],
+)
 def test_printf_prints_as_c_does(form, args, expected):
     run = simulated(("int", "", f'if (g == 0) printf("{form}", {args});'))
     assert run.printed == [expected]
@@ -283,8 +298,14 @@ def test_nothing_takes_all_memory(body, message):
 
 def test_straight_code_keeps_to_its_time():
     body = "x = x * 3u + 1u;" * 20_000
-    source = f"__kernel void f(__global uint* o) {{ uint x = get_global_id(0); {body} o[get_global_id(0)] = x; }}"
-    kernel = "__kernel void gemm(int M, int N, int K, __global float* A, __global float* B, __global float* C)"
+    source = (
+        f"__kernel void f(__global uint* o) {{ uint x = get_global_id(0); {body} "
+        f"o[get_global_id(0)] = x; }}"
+    )
+    kernel = (
+        "__kernel void gemm(int M, int N, int K, __global float* A, __global float* B, __global "
+        "float* C)"
+    )
     start = time.thread_time()
     with pytest.raises(TimeoutError):
         simt.simulate(

@@ -37,7 +37,9 @@ def test_a_sample_of_settings(number):
         assert_right(simt.simulate(number, *sizes(spec, params), params))
 
 
-@pytest.mark.parametrize("number, size", [(12, (11, 13, 9)), (12, (1, 1, 1)), (13, (11, 13, 9)), (13, (8, 15, 1))])
+@pytest.mark.parametrize(
+    "number, size", [(12, (11, 13, 9)), (12, (1, 1, 1)), (13, (11, 13, 9)), (13, (8, 15, 1))]
+)
 def test_any_size(number, size):
     assert_right(simt.simulate(number, *size, SMALL[number]))
 
@@ -116,13 +118,17 @@ def test_without_parameters_the_defaults_or_tiles_of_8():
 )
 def test_bad_arguments_are_named(arguments, error, part):
     with pytest.raises(error, match=part.replace("(", r"\(")):
-        simt.simulate(**{"kernel": 6, "params": BLOCKS if "params" not in arguments else None, **arguments})
+        simt.simulate(
+            **{"kernel": 6, "params": BLOCKS if "params" not in arguments else None, **arguments}
+        )
 
 
 def test_half_and_double_and_their_vectors():
     """The entries +-1 and +-3 are exact in half, too, and so are short sums."""
     for kind in ("half", "double"):
-        run = simt.simulate(2, 16, 16, 16, {"TS": 8}, text(2).replace("float", kind).replace("0.0f", "0.0"))
+        run = simt.simulate(
+            2, 16, 16, 16, {"TS": 8}, text(2).replace("float", kind).replace("0.0f", "0.0")
+        )
         assert_right(run)
         assert run.c.dtype == {"half": np.float16, "double": np.float64}[kind]
     wide = simt.simulate(4, 16, 16, 16, {"TS": 8, "WIDTH": 2}, text(4).replace("float", "double"))
@@ -130,7 +136,9 @@ def test_half_and_double_and_their_vectors():
 
 
 def test_warps_in_turn_show_what_lockstep_hides():
-    """Without its first barrier kernel 2 is right in lockstep, by luck; warp by warp it is wrong."""
+    """Without its first barrier kernel 2 is right in lockstep, by luck; warp by warp it is
+    wrong.
+    """
     broken = text(2).replace("barrier(CLK_LOCAL_MEM_FENCE);", "", 1)
     hidden = simt.simulate(2, 16, 16, 16, {"TS": 8}, broken)
     assert hidden.exact and not hidden.ok and hidden.verdict.startswith("right here, by luck: ")
@@ -138,7 +146,8 @@ def test_warps_in_turn_show_what_lockstep_hides():
     assert not shown.exact and "race" in {f.kind for f in shown.findings}
 
 
-#: Kernels past the tutorial: parameters, sizes of several tiles, and which of their barriers is in the loop.
+#: Kernels past the tutorial: parameters, sizes of several tiles, and which of their barriers is in
+#: the loop.
 BEYOND = {
     15: ({"TSM": 16, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 4}, (32, 32, 24), 1),
     16: ({"TSM": 64, "TSN": 64}, (64, 64, 32), 2),
@@ -148,9 +157,13 @@ BEYOND = {
 }
 
 
-@pytest.mark.parametrize("number", [15, 17, *(pytest.param(n, marks=pytest.mark.system) for n in (16, 18, 19))])
+@pytest.mark.parametrize(
+    "number", [15, 17, *(pytest.param(n, marks=pytest.mark.system) for n in (16, 18, 19))]
+)
 def test_beyond_the_tutorial(number):
-    """Right, whole warps of them in any order, with the loads that the catalog counts; a missing barrier is seen."""
+    """Right, whole warps of them in any order, with the loads that the catalog counts; a missing
+    barrier is seen.
+    """
     params, sizes, which = BEYOND[number]
     for order in ("lockstep", "warps") if number < 18 else ("lockstep",):
         run = simt.simulate(number, *sizes, params, order=order)

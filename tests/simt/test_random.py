@@ -23,15 +23,21 @@ BLOCKS = 8  # of statements in a kernel: each is a little kernel of its own
 
 @pytest.fixture
 def queue(any_device):
-    """PoCL's if it is there: it takes programs whose statements are compiled as they are written."""
-    first = next((device for device in DEVICES.values() if "Portable" in device.platform), any_device)
+    """PoCL's if it is there: it takes programs whose statements are compiled as they are
+    written.
+    """
+    first = next(
+        (device for device in DEVICES.values() if "Portable" in device.platform), any_device
+    )
     return first.queue
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(400) if FULL else in_part(range(25), 3))
 def test_random_kernels_do_what_a_real_runtime_does(queue, seed):
-    """Whole numbers of all types, floats, vectors, loops, break, continue, switch, functions, private arrays."""
+    """Whole numbers of all types, floats, vectors, loops, break, continue, switch, functions,
+    private arrays.
+    """
     import pyopencl as cl
 
     source = kernel(seed, BLOCKS)
@@ -44,7 +50,14 @@ def test_random_kernels_do_what_a_real_runtime_does(queue, seed):
     program.fuzz(queue, (2 * ITEMS,), (ITEMS,), *buffers)
     cl.enqueue_copy(queue, theirs, buffers[2])
     for order in ("lockstep", "warps"):
-        run = simt.run(source, "fuzz", (2 * ITEMS,), None, [x, y, simt.Empty(len(theirs), "int64")], order=order)
+        run = simt.run(
+            source,
+            "fuzz",
+            (2 * ITEMS,),
+            None,
+            [x, y, simt.Empty(len(theirs), "int64")],
+            order=order,
+        )
         # where a float is too large for an int, runtimes may differ, and the microscope says so
         assert run.ok or {finding.kind for finding in run.findings} == {"overflow"}, run.verdict
         assert np.array_equal(run.arrays["out"], theirs) or not run.ok
@@ -96,5 +109,9 @@ print(run.verdict, run.counts.multiply_adds)
 def test_numpy_is_enough():
     """As in a browser: every import but NumPy and the standard library is blocked."""
     here = Path(simt.__file__).resolve().parents[2]
-    done = subprocess.run([sys.executable, "-c", ALONE], cwd=here, capture_output=True, text=True, check=False)
-    assert done.stdout.startswith("right: every element exact") and done.stdout.split()[-1] == "4096", done.stderr
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE], cwd=here, capture_output=True, text=True, check=False
+    )
+    assert (
+        done.stdout.startswith("right: every element exact") and done.stdout.split()[-1] == "4096"
+    ), done.stderr

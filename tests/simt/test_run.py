@@ -26,13 +26,17 @@ def test_transpose():
 
 def test_transpose_naive():
     x = floats(20, 10)
-    run = simt.run(read("support/transpose_naive.cl"), None, (16, 32), None, [10, 20, x, simt.Empty(200)])
+    run = simt.run(
+        read("support/transpose_naive.cl"), None, (16, 32), None, [10, 20, x, simt.Empty(200)]
+    )
     assert run.ok and np.array_equal(run.arrays["out"].reshape(10, 20), x.T)
 
 
 def test_pad_and_unpad():
     x = floats(5, 3)
-    run = simt.run(read("support/pad.cl"), "pad", (32, 8), None, [3, 5, 3, 0, x, 4, 8, simt.Empty(32)])
+    run = simt.run(
+        read("support/pad.cl"), "pad", (32, 8), None, [3, 5, 3, 0, x, 4, 8, simt.Empty(32)]
+    )
     assert run.ok and np.array_equal(run.arrays["out"].reshape(8, 4), np.pad(x, ((0, 3), (0, 1))))
     args = [3, 5, 4, 0, run.arrays["out"], 3, 5, simt.Empty(15)]
     back = simt.run(read("support/pad.cl"), "pad", (32, 8), None, args)
@@ -44,7 +48,9 @@ def test_axpby_reads_nothing_for_a_factor_of_zero():
     args = [100, 2.0, x, 0.0, simt.Empty(100), simt.Empty(100)]
     run = simt.run(read("support/axpby.cl"), None, (128,), None, args)
     assert run.ok and np.array_equal(run.arrays["out"], 2 * x) and run.counts.loads == {"x": 100}
-    run = simt.run(read("support/axpby.cl"), None, (128,), None, [100, 2.0, x, 3.0, y, simt.Empty(100)])
+    run = simt.run(
+        read("support/axpby.cl"), None, (128,), None, [100, 2.0, x, 3.0, y, simt.Empty(100)]
+    )
     assert run.ok and np.allclose(run.arrays["out"], 2 * x + 3 * y)
 
 
@@ -58,18 +64,37 @@ def test_range():
 
 
 def test_peaks():
-    run = simt.run(read("support/peaks.cl"), "fma_loop", (4,), (4,), [3, 1.0, 0.5, simt.Empty(4)], {"CHAINS": 2})
+    run = simt.run(
+        read("support/peaks.cl"),
+        "fma_loop",
+        (4,),
+        (4,),
+        [3, 1.0, 0.5, simt.Empty(4)],
+        {"CHAINS": 2},
+    )
     assert run.ok and run.counts.multiply_adds == 3 * 2 * 4 * 4
     x = floats(64)
-    assert np.array_equal(simt.run(read("support/peaks.cl"), "copy", (16,), (8,), [x, simt.Empty(64)]).arrays["out"], x)
+    assert np.array_equal(
+        simt.run(read("support/peaks.cl"), "copy", (16,), (8,), [x, simt.Empty(64)]).arrays["out"],
+        x,
+    )
 
 
 def value(expression: str, before: str = "", kind: str = "int", helper: str = ""):
     """What an expression is; g is the work-item's number, of 8."""
     body = f"int g = get_global_id(0); {before} out[g] = {expression};"
     text = f"{helper}\n__kernel void f(__global {kind}* out) {{ {body} }}"
-    dtype = {"int": "i4", "uint": "u4", "long": "i8", "ulong": "u8", "float": "f4", "double": "f8", "half": "f2",
-             "uchar": "u1", "short": "i2"}[kind]  # fmt: skip
+    dtype = {
+        "int": "i4",
+        "uint": "u4",
+        "long": "i8",
+        "ulong": "u8",
+        "float": "f4",
+        "double": "f8",
+        "half": "f2",
+        "uchar": "u1",
+        "short": "i2",
+    }[kind]
     run = simt.run(text, "f", (8,), (8,), [simt.Empty(8, dtype)])
     assert run.ok, run.verdict
     return run.arrays["out"].tolist()
@@ -93,40 +118,110 @@ def value(expression: str, before: str = "", kind: str = "int", helper: str = ""
         ("1.0/(g + 1)", "", "double", [1 / (g + 1) for g in range(8)]),
         ("as_uint(1.0f) + g", "", "uint", [0x3F800000 + g for g in range(8)]),
         ("as_float(0x40000000 + 0*g)", "", "float", [2.0] * 8),
-        ("v.w + v.s1 + v.lo.x + v.odd.y", "float4 v = (float4)(1.0f, 2.0f, (float2)(3.0f, g));", "float",
-         [2 * g + 3.0 for g in range(8)]),
-        ("v.x*10 + v.y", "int2 v = (int2)(1, 2); v.yx = v; v.x += g;", "int", [(2 + g) * 10 + 1 for g in range(8)]),
+        (
+            "v.w + v.s1 + v.lo.x + v.odd.y",
+            "float4 v = (float4)(1.0f, 2.0f, (float2)(3.0f, g));",
+            "float",
+            [2 * g + 3.0 for g in range(8)],
+        ),
+        (
+            "v.x*10 + v.y",
+            "int2 v = (int2)(1, 2); v.yx = v; v.x += g;",
+            "int",
+            [(2 + g) * 10 + 1 for g in range(8)],
+        ),
         ("select(1, 2, g > 3)", "", "int", [1] * 4 + [2] * 4),
         ("clamp(g, 2, 5)", "", "int", [2, 2, 2, 3, 4, 5, 5, 5]),
         ("g < 4 ? g : -g", "", "int", [0, 1, 2, 3, -4, -5, -6, -7]),
-        ("x[g % 3][1] + x[1][g & 1]", "int x[3][2] = {{1, 2}, {3, 4}};", "int", [5, 8, 3, 6, 7, 4, 5, 8]),
-        ("*p + p[1] + (int)(p - x)", "int x[4] = {1, 2, 3, 4}; int* p = x + 1; p++;", "int", [9] * 8),
-        ("s", "int s = 0; for (int i = 0; i < 9; i++) { if (i == g) continue; if (i > 6) break; s += i; }", "int",
-         [21 - g * (g < 7) for g in range(8)]),
+        (
+            "x[g % 3][1] + x[1][g & 1]",
+            "int x[3][2] = {{1, 2}, {3, 4}};",
+            "int",
+            [5, 8, 3, 6, 7, 4, 5, 8],
+        ),
+        (
+            "*p + p[1] + (int)(p - x)",
+            "int x[4] = {1, 2, 3, 4}; int* p = x + 1; p++;",
+            "int",
+            [9] * 8,
+        ),
+        (
+            "s",
+            "int s = 0; for (int i = 0; i < 9; i++) { if (i == g) continue; if (i > 6) break; s "
+            "+= i; }",
+            "int",
+            [21 - g * (g < 7) for g in range(8)],
+        ),
         ("s", "int s = 0; do { s += 2; } while (s < g);", "int", [2, 2, 2, 4, 4, 6, 6, 8]),
-        ("s", "int s = 0; switch (g) { case 1: s += 1; case 2: s += 2; break; default: s = 9; }", "int",
-         [9, 3, 2, 9, 9, 9, 9, 9]),
-        ("s", "int s = 0; while (1) { if (s*s >= g) break; s++; }", "int", [0, 1, 2, 2, 2, 3, 3, 3]),
+        (
+            "s",
+            "int s = 0; switch (g) { case 1: s += 1; case 2: s += 2; break; default: s = 9; }",
+            "int",
+            [9, 3, 2, 9, 9, 9, 9, 9],
+        ),
+        (
+            "s",
+            "int s = 0; while (1) { if (s*s >= g) break; s++; }",
+            "int",
+            [0, 1, 2, 2, 2, 3, 3, 3],
+        ),
         ("s", "int s = 5, t = s++ + --s; s = (t += 2, t);", "int", [12] * 8),
-        ("s", "int s = 0; if (g > 2 && (s = 1, g < 5) || g == 7) s += 2;", "int", [0, 0, 0, 3, 3, 1, 1, 3]),
+        (
+            "s",
+            "int s = 0; if (g > 2 && (s = 1, g < 5) || g == 7) s += 2;",
+            "int",
+            [0, 0, 0, 3, 3, 1, 1, 3],
+        ),
         ("sizeof(float4) + sizeof(int)", "", "int", [20] * 8),
         ("dot((float2)(g, 2.0f), (float2)(3.0f))", "", "float", [3.0 * g + 6 for g in range(8)]),
         ("(h + h)*h", "half h = (half)0.5h;", "half", [0.5] * 8),
         ("mad24(g, 3, 1) + mul24(2, g) + abs(-g)", "", "int", [6 * g + 1 for g in range(8)]),
-        ("(any.x & 1) + (any.y & 2)", "int2 any = (int2)(g, 3) > (int2)(3);", "int", [0] * 4 + [1] * 4),
-        ("w[1].z + ((int*)c)[0]", "float3 w[2]; w[1] = (float3)(1, 2, g); char c[4] = {1, 1};", "int",
-         [257 + g for g in range(8)]),
+        (
+            "(any.x & 1) + (any.y & 2)",
+            "int2 any = (int2)(g, 3) > (int2)(3);",
+            "int",
+            [0] * 4 + [1] * 4,
+        ),
+        (
+            "w[1].z + ((int*)c)[0]",
+            "float3 w[2]; w[1] = (float3)(1, 2, g); char c[4] = {1, 1};",
+            "int",
+            [257 + g for g in range(8)],
+        ),
         ("fmin(sqrt((float)(g*g)), 5.0f)", "", "float", [0, 1, 2, 3, 4, 5, 5, 5]),
-        ("(int)(x + y) + z", "unsigned x = g; unsigned short y = 3; signed char z = -1;", "int",
-         [g + 2 for g in range(8)]),
-        ("(p == q) + (p != 0) + *(1 + p) + (p ? 8 : 0)", "int x[2] = {1, 2}; int* p = x; int* q = &x[0];", "int",
-         [12] * 8),
-        ("v.x + v.y", "float2 v = g > 2 ? (float2)(1.0f, 2.0f) : 3.0f;", "float", [6.0] * 3 + [3.0] * 5),
-        ("s", "int s = 0; for (int i = 0; i < 4; i++) { switch (i) { case 1: continue; default: s += i; } s += 10; }",
-         "int", [35] * 8),
-        ("x[1][0]*10 + x[0][1] + y[1]", "int x[2][2] = {1, 2, 3, 4}; int y[2] = {{5}, {6}};", "int", [38] * 8),
+        (
+            "(int)(x + y) + z",
+            "unsigned x = g; unsigned short y = 3; signed char z = -1;",
+            "int",
+            [g + 2 for g in range(8)],
+        ),
+        (
+            "(p == q) + (p != 0) + *(1 + p) + (p ? 8 : 0)",
+            "int x[2] = {1, 2}; int* p = x; int* q = &x[0];",
+            "int",
+            [12] * 8,
+        ),
+        (
+            "v.x + v.y",
+            "float2 v = g > 2 ? (float2)(1.0f, 2.0f) : 3.0f;",
+            "float",
+            [6.0] * 3 + [3.0] * 5,
+        ),
+        (
+            "s",
+            "int s = 0; for (int i = 0; i < 4; i++) { switch (i) { case 1: continue; default: s "
+            "+= i; } s += 10; }",
+            "int",
+            [35] * 8,
+        ),
+        (
+            "x[1][0]*10 + x[0][1] + y[1]",
+            "int x[2][2] = {1, 2, 3, 4}; int y[2] = {{5}, {6}};",
+            "int",
+            [38] * 8,
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_language(expression, before, kind, expected):
     assert value(expression, before, kind) == expected
 
@@ -172,22 +267,57 @@ def test_three_dimensions_and_printf():
     }"""
     run = simt.run(text, "f", (4, 2, 2), (2, 2, 1), [simt.Empty(16, "int32")])
     assert run.ok and run.printed == ["5 and 0.5\n"]
-    assert run.arrays["out"].reshape(2, 2, 4).tolist() == [[[z * 100 + y * 10 + 2] * 4 for y in (0, 1)] for z in (0, 1)]
+    assert run.arrays["out"].reshape(2, 2, 4).tolist() == [
+        [[z * 100 + y * 10 + 2] * 4 for y in (0, 1)] for z in (0, 1)
+    ]
 
 
-COPY = "__kernel void f(const int n, const __global float* x, __global float* out) { out[get_global_id(0)] = x[0]; }"
+COPY = (
+    "__kernel void f(const int n, const __global float* x, __global float* out) { "
+    "out[get_global_id(0)] = x[0]; }"
+)
 
 
 @pytest.mark.parametrize(
     "size, local, args, error, part",
     [
         ((8,), None, [1, np.zeros(1, "f4"), simt.Empty(8)], ValueError, "local_size is missing"),
-        ((8,), (3,), [1, np.zeros(1, "f4"), simt.Empty(8)], ValueError, "(8,) is not made of whole work-groups"),
+        (
+            (8,),
+            (3,),
+            [1, np.zeros(1, "f4"), simt.Empty(8)],
+            ValueError,
+            "(8,) is not made of whole work-groups",
+        ),
         ((8,), (8,), [1], ValueError, "args has 1 entries, but f has 3 parameters: n, x, out"),
-        ((8,), (8,), [1.5, np.zeros(1, "f4"), simt.Empty(8)], TypeError, "n is an int and needs a whole number"),
-        ((8,), (8,), [2**31, np.zeros(1, "f4"), simt.Empty(8)], ValueError, "n=2147483648 does not fit an int"),
-        ((8,), (8,), [1, np.zeros(1), simt.Empty(8)], TypeError, "x needs an array of float32, not of float64"),
-        ((8,), (8,), [1, [0.0], simt.Empty(8)], TypeError, "x is a pointer and needs a NumPy array, not list"),
+        (
+            (8,),
+            (8,),
+            [1.5, np.zeros(1, "f4"), simt.Empty(8)],
+            TypeError,
+            "n is an int and needs a whole number",
+        ),
+        (
+            (8,),
+            (8,),
+            [2**31, np.zeros(1, "f4"), simt.Empty(8)],
+            ValueError,
+            "n=2147483648 does not fit an int",
+        ),
+        (
+            (8,),
+            (8,),
+            [1, np.zeros(1), simt.Empty(8)],
+            TypeError,
+            "x needs an array of float32, not of float64",
+        ),
+        (
+            (8,),
+            (8,),
+            [1, [0.0], simt.Empty(8)],
+            TypeError,
+            "x is a pointer and needs a NumPy array, not list",
+        ),
     ],
 )
 def test_bad_arguments_are_named(size, local, args, error, part):
@@ -198,9 +328,20 @@ def test_bad_arguments_are_named(size, local, args, error, part):
 
 @pytest.mark.parametrize(
     "op, expected",
-    [("add(p, 3)", 25), ("sub(p, 1)", -7), ("inc(p)", 9), ("dec(p)", -7), ("min(p, g)", 0), ("max(p, g)", 7),
-     ("and(p, 6)", 0), ("or(p, g)", 7), ("xor(p, 1 << g)", 254), ("xchg(p, 5)", 5), ("cmpxchg(p, g, g + 1)", 8)],
-)  # fmt: skip
+    [
+        ("add(p, 3)", 25),
+        ("sub(p, 1)", -7),
+        ("inc(p)", 9),
+        ("dec(p)", -7),
+        ("min(p, g)", 0),
+        ("max(p, g)", 7),
+        ("and(p, 6)", 0),
+        ("or(p, g)", 7),
+        ("xor(p, 1 << g)", 254),
+        ("xchg(p, 5)", 5),
+        ("cmpxchg(p, g, g + 1)", 8),
+    ],
+)
 def test_atomics(op, expected):
     text = f"__kernel void f(__global int* p) {{ int g = get_global_id(0); atomic_{op}; }}"
     assert simt.run(text, "f", (8,), (4,), [np.ones(1, np.int32)]).arrays["p"][0] == expected

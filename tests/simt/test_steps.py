@@ -1,4 +1,6 @@
-"""Steps: everything a work-group does, once each, line by line; and what the macros on a line stand for."""
+"""Steps: everything a work-group does, once each, line by line; and what the macros on a line stand
+for.
+"""
 
 from __future__ import annotations
 
@@ -57,4 +59,6 @@ def test_macros_are_explained_where_they_are_used():
     assert line_of(source, "#define RTS") not in means and line_of(source, "#if !") not in means
     of_11 = simt.simulate(11, 16, 16, 16, SMALL[11])
     shown = {name: value for line in views.macros(of_11).values() for name, value in line.items()}
-    assert any(name.startswith("B_AT(") and value.startswith("B[(") for name, value in shown.items()), shown
+    assert any(
+        name.startswith("B_AT(") and value.startswith("B[(") for name, value in shown.items()
+    ), shown

@@ -1,4 +1,6 @@
-"""Texts that are no kernels: each mistake is named in words, at the line and column where the reader made it."""
+"""Texts that are no kernels: each mistake is named in words, at the line and column where the
+reader made it.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +37,32 @@ def refused(source: str) -> TextError:
     [
         ("0.0f;", "0.0f", "expected ';' after this declaration", "float acc = 0.0f|"),
         ("acc;", "acc", "expected ';' after this statement", "C[n*M + m] = acc|"),
-        ("k++)", "k++", "expected ')' after the head of 'for', found '{'", "for (int k = 0; k < K; k++ |{"),
+        (
+            "k++)",
+            "k++",
+            "expected ')' after the head of 'for', found '{'",
+            "for (int k = 0; k < K; k++ |{",
+        ),
         ("m] * B", "m * B", "expected ']' after an index, found ';'", None),
         ("acc += ", "ac += ", "'ac' is not declared; did you mean 'acc'?", "        |ac +="),
-        ("float acc", "flaot acc", "the type 'flaot' is not known; did you mean 'float'?", "    |flaot"),
-        ("get_local_id(0)", "get_locl_id(0)",
-         "the function 'get_locl_id' is not known; did you mean 'get_local_id'?", None),
-        ("A[k*M + m] *", "A[k*M + m][0] *",
-         "A[k*M + m] is a float, neither an array nor a pointer; there is one index too many", None),
+        (
+            "float acc",
+            "flaot acc",
+            "the type 'flaot' is not known; did you mean 'float'?",
+            "    |flaot",
+        ),
+        (
+            "get_local_id(0)",
+            "get_locl_id(0)",
+            "the function 'get_locl_id' is not known; did you mean 'get_local_id'?",
+            None,
+        ),
+        (
+            "A[k*M + m] *",
+            "A[k*M + m][0] *",
+            "A[k*M + m] is a float, neither an array nor a pointer; there is one index too many",
+            None,
+        ),
         ("A[k*M + m]", "A[0.5f]", "an index must be a whole number, not a float", None),
         ("k < K", "k < C", "C is of type global float*: that is no number", None),
         ("float acc", "const float acc", "'acc' is const and cannot be changed", None),
@@ -61,9 +81,14 @@ def refused(source: str) -> TextError:
         ("= acc;", "= acc; return 1;", "gemm is void and returns nothing", None),
         ("= acc;", "= acc; /* ", "this comment has no end: '*/' is missing", None),
         ("= acc;", "= acc @ 1;", "the character '@' has no meaning here", None),
-        ("= acc;", "= 99999999999999999999;", "99999999999999999999 is too large for any type", None),
+        (
+            "= acc;",
+            "= 99999999999999999999;",
+            "99999999999999999999 is too large for any type",
+            None,
+        ),
     ],
-)  # fmt: skip
+)
 def test_mistakes(old, new, message, at):
     source = product(BODY).replace(old, new, 1)
     error = refused(source)
@@ -103,12 +128,19 @@ def test_rules_of_the_kernel_speak_for_themselves():
     "change, message",
     [
         ((", const int K", ""), "gemm has 5 parameters instead of 6: M, N, K, A, B, C"),
-        (("const int K", "const float K"), "parameter K, which stands for K, must be a whole number, not a float"),
+        (
+            ("const int K", "const float K"),
+            "parameter K, which stands for K, must be a whole number, not a float",
+        ),
         (
             ("__global float* C", "__global int* C"),
-            "parameter C, which stands for C, must be a pointer to floats in global memory, not a global int*",
+            "parameter C, which stands for C, must be a pointer to floats in global memory, not a "
+            "global int*",
         ),
-        (("(8, 8, 1)", "(8, 4, 1)"), "gemm requires work-groups of 8 x 4 x 1, but is launched with 8 x 8"),
+        (
+            ("(8, 8, 1)", "(8, 4, 1)"),
+            "gemm requires work-groups of 8 x 4 x 1, but is launched with 8 x 8",
+        ),
         (("gemm", "gem"), "there is no __kernel 'gemm' in this text, but gem"),
         (("__kernel", ""), "there is no __kernel function in this text"),
     ],
@@ -155,9 +187,18 @@ def test_preprocessor(text, expected):
 
 @pytest.mark.parametrize(
     "text, value",
-    [("7/2*2", 6), ("-7/2", -3), ("-7%3", -1), ("1 << 4 | 3", 19), ("0x10 + 010", 24), ("5 > 3 ? 2 : 1/0", 2),
-     ("~0 & 6", 6), ("!3", 0), ("0 && 1/0", 0)],
-)  # fmt: skip
+    [
+        ("7/2*2", 6),
+        ("-7/2", -3),
+        ("-7%3", -1),
+        ("1 << 4 | 3", 19),
+        ("0x10 + 010", 24),
+        ("5 > 3 ? 2 : 1/0", 2),
+        ("~0 & 6", 6),
+        ("!3", 0),
+        ("0 && 1/0", 0),
+    ],
+)
 def test_constants(text, value):
     assert constant(Parser(Preprocessor().run(text)).whole_expression()) == value
 
@@ -177,5 +218,7 @@ print(functions["f"].body.body[0].type)
 
 def test_the_tree_with_its_types_needs_no_numpy():
     here = Path(simt.__file__).resolve().parents[2]
-    done = subprocess.run([sys.executable, "-c", WITHOUT_NUMPY], cwd=here, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_NUMPY], cwd=here, capture_output=True, text=True, check=False
+    )
     assert done.stdout == "float\n", done.stderr

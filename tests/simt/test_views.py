@@ -1,4 +1,6 @@
-"""What pictures and chapters ask of a run: products, loads, races, touches, segments, transposes. No device needed."""
+"""What pictures and chapters ask of a run: products, loads, races, touches, segments, transposes.
+No device needed.
+"""
 
 import itertools
 from functools import cache
@@ -26,7 +28,8 @@ def direct(rx, ry, rk, width, gx, gy):
     return {"RX": rx, "RY": ry, "RK": rk, "WIDTH": width, "GX": gx, "GY": gy}
 
 
-#: Kernel, parameters, and M, N, K in tiles, so that M, N and K differ: a mixed-up size cannot go unseen.
+#: Kernel, parameters, and M, N, K in tiles, so that M, N and K differ: a mixed-up size cannot go
+#: unseen.
 CASES = [
     (1, {"TS": 1}, (3, 2, 5)),
     (1, {"TS": 4}, (2, 1, 3)),
@@ -51,18 +54,23 @@ CASES = [
     (11, direct(2, 3, 1, 2, 2, 1), (2, 1, 5)),
     (11, direct(16, 2, 1, 16, 1, 2), (1, 2, 7)),
 ]
-#: As in CASES, and a barrier of the kernel; only where it protects something: several tiles, several work-items.
+#: As in CASES, and a barrier of the kernel; only where it protects something: several tiles,
+#: several work-items.
 BARRIERS = [
     (number, params, tiles, barrier)
     for number, params, tiles in CASES
-    if 2 <= number <= 10 and tiles[2] > 1 and np.prod(catalog[number].local_size(catalog[number].complete(params))) > 1
+    if 2 <= number <= 10
+    and tiles[2] > 1
+    and np.prod(catalog[number].local_size(catalog[number].complete(params))) > 1
     for barrier in ((1,) if number in (9, 10) else (1, 2))
 ]
 
 
 def simulated(number, params, tiles, **options):
     multiples = catalog[number].tiles(catalog[number].complete(params))
-    return simulate(number, *(t * m for t, m in zip(tiles, multiples, strict=True)), params, **options)
+    return simulate(
+        number, *(t * m for t, m in zip(tiles, multiples, strict=True)), params, **options
+    )
 
 
 @cache
@@ -100,13 +108,19 @@ def test_a_run_is_the_product_with_the_loads_of_the_formulas(case):
 def test_local_memory_is_as_large_as_the_record_says_and_all_in_use(case):
     """All but the padding at the end of each row of Btile in kernels 5 and 6."""
     run, (number, _, tiles) = done_with(case), CASES[case]
-    assert sum(4 * rows * row for rows, row in run.shapes.values()) == catalog[number].local_memory(run.params)
+    assert sum(4 * rows * row for rows, row in run.shapes.values()) == catalog[number].local_memory(
+        run.params
+    )
     for name, (rows, row) in run.shapes.items():
         padding = run.params.get("PAD", 0) if name == "Btile" else 0
         inside = [i for i in range(rows * row) if i % row < row - padding]
         if number in (9, 10) and tiles[2] == 1:  # the second buffer is for the second tile
             inside = inside[: len(inside) // 2]
-        assert views.elements(views.select(run, name, True)) == views.elements(views.select(run, name)) == inside
+        assert (
+            views.elements(views.select(run, name, True))
+            == views.elements(views.select(run, name))
+            == inside
+        )
 
 
 @pytest.mark.parametrize("case", range(len(CASES)))
@@ -120,8 +134,9 @@ def test_every_element_of_c_is_stored_once(case):
 def origins(run, group):
     """Where the floats that the work-items of a group multiply come from, from the events alone.
 
-    {(item, array): elements of A or B in the order of that item's loads}, for the local arrays, or for A and B
-    themselves where a kernel has none. A work-item stores into local memory what it has loaded just before.
+    {(item, array): elements of A or B in the order of that item's loads}, for the local arrays, or
+    for A and B themselves where a kernel has none. A work-item stores into local memory what it has
+    loaded just before.
     """
     names = {"Atile": "A", "Btile": "B"} if run.shapes else {"A": "A", "B": "B"}
     fetched, lies, found = {}, {}, {}  # by item, by place in local memory, and the result
@@ -154,8 +169,11 @@ def test_what_a_work_item_multiplies_are_rows_of_a_and_columns_of_b(case):
             rows, columns = np.unique(places % run.m), np.unique(places // run.m)
             from_a = came[item, "Atile" if run.shapes else "A"].reshape(k, -1)
             from_b = came[item, "Btile" if run.shapes else "B"].reshape(k, -1)
-            assert np.array_equal(from_a, steps * run.m + rows)  # row m of A for every row of the block, k by k
-            assert np.array_equal(from_b, steps * run.n + columns if run.transposed else columns * k + steps)
+            # row m of A for every row of the block, k by k
+            assert np.array_equal(from_a, steps * run.m + rows)
+            assert np.array_equal(
+                from_b, steps * run.n + columns if run.transposed else columns * k + steps
+            )
             c[places] = (a[from_a].T @ b[from_b]).T.ravel()
     assert np.array_equal(c.reshape(run.n, run.m).T, run.a @ run.b)
 
@@ -175,15 +193,26 @@ def test_a_missing_barrier_is_a_race_in_every_order(number, params, tiles, barri
         assert races(run) and not run.ok
 
 
-@pytest.mark.parametrize(("number", "barrier"), [(2, 1), (2, 2), (3, 1), (5, 2), (6, 1), (7, 2), (9, 1), (10, 1)])
+@pytest.mark.parametrize(
+    ("number", "barrier"), [(2, 1), (2, 2), (3, 1), (5, 2), (6, 1), (7, 2), (9, 1), (10, 1)]
+)
 def test_and_a_wrong_product_in_some_order(number, barrier):
-    """With the barrier each order is right, so nothing but the barrier is to blame. It takes two warps."""
+    """With the barrier each order is right, so nothing but the barrier is to blame. It takes two
+    warps.
+    """
     if number < 6:
-        params = {"TS": 16} | ({"WPT": 4} if number > 2 else {}) | ({"TSK": 16, "PAD": 1} if number == 5 else {})
+        params = (
+            {"TS": 16}
+            | ({"WPT": 4} if number > 2 else {})
+            | ({"TSK": 16, "PAD": 1} if number == 5 else {})
+        )
     else:
         params = blocks(16, 16, 8, 2, 2, **({"PAD": 1} if number == 6 else {"WIDTH": 1}))
     for source, right in ((None, True), (without_barrier(number, barrier), False)):
-        runs = [simulated(number, params, (1, 1, 3), source=source, order="warps", seed=seed) for seed in range(6)]
+        runs = [
+            simulated(number, params, (1, 1, 3), source=source, order="warps", seed=seed)
+            for seed in range(6)
+        ]
         assert all(run.exact for run in runs) == right
 
 
@@ -200,7 +229,9 @@ def test_a_work_item_alone_needs_no_barrier(number, params, barrier):
 
 
 def test_the_last_barrier_does_not_matter_with_one_tile_only():
-    """Barrier 2 protects the tiles from the next ones; where there is one tile it protects nothing."""
+    """Barrier 2 protects the tiles from the next ones; where there is one tile it protects
+    nothing.
+    """
     for order in ("lockstep", "warps"):
         assert simulated(2, {"TS": 4}, (1, 1, 1), source=without_barrier(2, 2), order=order).ok
 
@@ -216,9 +247,23 @@ def test_the_phase_counts_barriers():
 def small(number):
     """Legal small parameters of a kernel, without those that change nothing here."""
     names = {5: ("TS", "TSK", "WPT", "PAD"), 11: ("RX", "RY", "RK", "WIDTH", "GX", "GY")}
-    names = names.get(number, ("TSM", "TSN", "TSK", "WPTM", "WPTN", "PAD" if number == 6 else "WIDTH"))
-    values = {"PAD": (0, 1, 2), "WIDTH": (1, 2, 4, 8), "WPTM": (1, 2, 3, 4), "WPTN": (1, 2, 3, 4), "GX": (1, 2, 3)}
-    values |= {"GY": (1, 2, 3), "RK": (1, 2), "RX": (1, 2, 4, 8), "RY": (1, 2, 3), "WPT": (1, 2, 3, 4, 6)}
+    names = names.get(
+        number, ("TSM", "TSN", "TSK", "WPTM", "WPTN", "PAD" if number == 6 else "WIDTH")
+    )
+    values = {
+        "PAD": (0, 1, 2),
+        "WIDTH": (1, 2, 4, 8),
+        "WPTM": (1, 2, 3, 4),
+        "WPTN": (1, 2, 3, 4),
+        "GX": (1, 2, 3),
+    }
+    values |= {
+        "GY": (1, 2, 3),
+        "RK": (1, 2),
+        "RX": (1, 2, 4, 8),
+        "RY": (1, 2, 3),
+        "WPT": (1, 2, 3, 4, 6),
+    }
     fixed = {"UNROLL": 1} if "TSM" in names else {}
     every = itertools.product(*(values.get(name, (1, 2, 3, 4, 6, 8)) for name in names))
     every = ({**fixed, **dict(zip(names, v, strict=True))} for v in every)
@@ -226,7 +271,12 @@ def small(number):
 
 
 @pytest.mark.parametrize("number", (5, 6, 7, 10, 11))
-@settings(max_examples=300 if FULL else 8, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=300 if FULL else 8,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
 @given(data=st.data())
 def test_any_small_legal_parameters(number, data):
     """Right with its barriers; racing without one, unless there is nobody to race with."""
@@ -251,7 +301,9 @@ def test_any_small_legal_parameters(number, data):
 
 
 def test_swapped_identifiers_still_multiply_right():
-    """Exchanging the two dimensions costs speed, not correctness, where M = N: the lesson on coalescing needs both."""
+    """Exchanging the two dimensions costs speed, not correctness, where M = N: the lesson on
+    coalescing needs both.
+    """
     text = sources.read("01_naive.cl")
     exchanged = text.replace("m = get_global_id(0)", "m = get_global_id(1)")
     exchanged = exchanged.replace("n = get_global_id(1)", "n = get_global_id(0)")
@@ -279,7 +331,12 @@ def test_touches_have_one_row_a_load_and_one_column_a_lane():
 
 def test_an_array_that_nobody_touches_has_no_events():
     run = simulate(1, 16, 8, 5, {"TS": 8})
-    assert len(views.select(run, "Atile")) == len(views.select(run, "C")) == len(views.touches(run, "D")) == 0
+    assert (
+        len(views.select(run, "Atile"))
+        == len(views.select(run, "C"))
+        == len(views.touches(run, "D"))
+        == 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -316,7 +373,8 @@ def test_elements_are_named_once_and_in_order():
 
 
 @pytest.mark.parametrize(
-    ("params", "tiles"), [(direct(4, 2, 2, 2, 2, 1), (1, 3, 4)), (direct(8, 3, 1, 4, 1, 2), (2, 1, 5))]
+    ("params", "tiles"),
+    [(direct(4, 2, 2, 2, 2, 1), (1, 3, 4)), (direct(8, 3, 1, 4, 1, 2), (2, 1, 5))],
 )
 def test_kernel_11_reads_b_as_it_lies(params, tiles):
     ways = {}
@@ -351,24 +409,33 @@ def test_both_transposes_transpose(sides, tile, coalesced):
 
 @pytest.mark.parametrize("tile", (16, 32))
 def test_only_the_transpose_with_a_tile_stores_neighbours(tile):
-    """32 neighbouring floats are 4 segments of 32 bytes; tile 16 makes a warp of two rows of 2 segments each."""
+    """32 neighbouring floats are 4 segments of 32 bytes; tile 16 makes a warp of two rows of 2
+    segments each.
+    """
     tiled, naive = (diagram.transposed(64, 96, tile, coalesced) for coalesced in (True, False))
     for group, warp in itertools.product((0, 5), (0, tile * tile // 32 - 1)):
         for run in (tiled, naive):
             (loads,) = views.touches(run, "in", group, warp)
             assert len(set(loads)) == 32 and views.segments(loads) == 4
-        (together,), (apart,) = (views.touches(run, "out", group, warp, store=True) for run in (tiled, naive))
+        (together,), (apart,) = (
+            views.touches(run, "out", group, warp, store=True) for run in (tiled, naive)
+        )
         assert len(set(together)) == len(set(apart)) == 32
         assert views.segments(together) == 4
-        assert views.segments(apart) == tile  # the 16 or 32 rows of a warp; two neighbours each with tile 16
+        # the 16 or 32 rows of a warp; two neighbours each with tile 16
+        assert views.segments(apart) == tile
 
 
 def test_the_extra_column_of_the_tile_keeps_its_columns_out_of_one_bank():
     run = diagram.transposed(32, 32, 32)
     for warp in (0, 7, 31):
-        (down,), (along,) = views.touches(run, "tile", warp=warp), views.touches(run, "tile", warp=warp, store=True)
+        (down,), (along,) = (
+            views.touches(run, "tile", warp=warp),
+            views.touches(run, "tile", warp=warp, store=True),
+        )
         assert model.turns(down) == model.turns(along) == 1
-        assert model.turns(down // 33 * 32 + down % 33) == 32  # the same column of a tile without it
+        # the same column of a tile without it
+        assert model.turns(down // 33 * 32 + down % 33) == 32
 
 
 @pytest.mark.parametrize(("rows", "cols"), [(24, 16), (16, 24)])
@@ -405,11 +472,15 @@ def test_the_loads_of_warps_are_those_of_the_formulas(params, tiles):
     assert loaded(run, "A", "B") == round(per["global"] * multiply_adds)
     for name in "AB":
         assert set(views.select(run, name)["width"]) == {params["WIDTH"]}
-    assert sum(4 * rows * row for rows, row in run.shapes.values()) == catalog["warp_tiling"].local_memory(run.params)
+    assert sum(4 * rows * row for rows, row in run.shapes.values()) == catalog[
+        "warp_tiling"
+    ].local_memory(run.params)
 
 
 def test_the_lanes_of_a_warp_read_neighbours():
-    """The picture in the kernel's header: 8 x 4 work-items, and of each 16 floats in four vectors."""
+    """The picture in the kernel's header: 8 x 4 work-items, and of each 16 floats in four
+    vectors.
+    """
     run = simulated("warp_tiling", warps(64, 32, 4, 8, 8, 8, 4), (1, 1, 1))
     first, second = views.touches(run, "Atile")[:2]
     assert first.tolist() == [lane % 8 * 4 for lane in range(32)]
@@ -419,7 +490,9 @@ def test_the_lanes_of_a_warp_read_neighbours():
     assert second.tolist() == [16 + lane // 8 * 4 for lane in range(32)]
     held = views.select(run, "C", True, item=9)
     block = {(m, n) for m in (4, 36) for n in range(32) if n % 16 // 4 == 1}
-    assert {(i % 64, i // 64) for i in held["index"].tolist()} == block and set(held["width"]) == {4}
+    assert {(i % 64, i // 64) for i in held["index"].tolist()} == block and set(held["width"]) == {
+        4
+    }
 
 
 # Tiles and banks
@@ -428,7 +501,9 @@ def test_the_lanes_of_a_warp_read_neighbours():
 @pytest.mark.parametrize("number", (6, 7, 10))
 def test_tiles_load_what_the_formula_says(number):
     """Counted: all loads, and operations a load."""
-    params = blocks(8, 8 if number < 10 else 4, 4, 2, 2, **({"PAD": 1} if number == 6 else {"WIDTH": 2}))
+    params = blocks(
+        8, 8 if number < 10 else 4, 4, 2, 2, **({"PAD": 1} if number == 6 else {"WIDTH": 2})
+    )
     run = simulated(number, params, (2, 3, 2))
     g, h = params["TSM"], params["TSN"]
     counted = loaded(run, "A", "B")
@@ -441,13 +516,20 @@ def test_tiles_load_what_the_formula_says(number):
 
 @pytest.mark.parametrize(("pad", "narrow", "wide"), [(0, 16, 8), (1, 1, 2), (2, 2, 1)])
 def test_what_padding_does_for_kernel_5(pad, narrow, wide):
-    """Turns of a warp that stores B's tile, with banks of 4 and of 8 bytes: by formula, and from a run."""
+    """Turns of a warp that stores B's tile, with banks of 4 and of 8 bytes: by formula, and from a
+    run.
+    """
     assert model.stride_turns(16 + pad, 4) == narrow and model.stride_turns(16 + pad, 8) == wide
     run = simulate(5, 32, 32, 16, {"TS": 32, "TSK": 16, "WPT": 8, "PAD": pad})
     stores = views.touches(run, "Btile", warp=0, store=True)
     assert stores.shape == (16 // (32 // 8), 32)
     assert [model.turns(row, 4) for row in stores] == [narrow] * 4
     assert [model.turns(row, 8) for row in stores] == [wide] * 4
-    # nothing else conflicts: the stores and loads of A's tile lie side by side, all lanes load the same float of B's
-    for others in (views.touches(run, "Atile", store=True), views.touches(run, "Atile"), views.touches(run, "Btile")):
+    # nothing else conflicts: the stores and loads of A's tile lie side by side, all lanes load the
+    # same float of B's
+    for others in (
+        views.touches(run, "Atile", store=True),
+        views.touches(run, "Atile"),
+        views.touches(run, "Btile"),
+    ):
         assert {model.turns(row, size) for row in others for size in (4, 8)} == {1}

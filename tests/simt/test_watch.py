@@ -1,4 +1,6 @@
-"""Each kind of finding: a kernel that is wrong in this way is found, with its line, and the right one is not."""
+"""Each kind of finding: a kernel that is wrong in this way is found, with its line, and the right
+one is not.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +46,10 @@ def test_out_of_bounds():
     finding = found(source, "out of bounds")
     assert finding.line == line_of(source, "acc +=")
     assert finding.column == source.split("\n")[finding.line - 1].index("[") + 1
-    assert finding.message.startswith("A[k*M + m]: work-item (0, 0) of group (0, 0) reads element 64 of A, which has "
-                                      "elements 0 to 63 of type float")  # fmt: skip
+    assert finding.message.startswith(
+        "A[k*M + m]: work-item (0, 0) of group (0, 0) reads element 64 of A, which has "
+        "elements 0 to 63 of type float"
+    )
     assert finding.count == 64 and finding.items[0] == ((0, 0), (0, 0))
 
 
@@ -58,18 +62,25 @@ def test_each_index_of_a_local_array_is_looked_at_by_itself():
     C[n*M + m] = T[tn/2][tm + 1];"""
     finding = found(product(body), "out of bounds")
     assert "T[tn/2][tm + 1]: work-item (7, 0)" in finding.message
-    assert "reads T[8][8] with 8 as its second index, which must be 0 to 7 (and 7 more work-items)" in finding.message
+    assert (
+        "reads T[8][8] with 8 as its second index, which must be 0 to 7 (and 7 more work-items)"
+        in finding.message
+    )
 
 
 def test_out_of_bounds_of_a_private_array():
     body = "float x[4] = {1.0f}; C[n*M + m] = x[tm];"
     assert "x[4] with 4 as its index" in found(product(body), "out of bounds").message
-    assert "out of bounds" not in kinds(simt.simulate(2, *SIZE, {"TS": 8}, product(body.replace("x[tm]", "x[tm/2]"))))
+    assert "out of bounds" not in kinds(
+        simt.simulate(2, *SIZE, {"TS": 8}, product(body.replace("x[tm]", "x[tm/2]")))
+    )
 
 
 def test_uninitialised_variable():
     finding = found(product(RIGHT.replace("acc = 0.0f", "acc")), "uninitialised")
-    assert finding.message.startswith("acc is read by work-item (0, 0) of group (0, 0) before it has a value")
+    assert finding.message.startswith(
+        "acc is read by work-item (0, 0) of group (0, 0) before it has a value"
+    )
 
 
 def test_a_variable_that_only_some_have_set():
@@ -82,10 +93,18 @@ def test_a_variable_that_only_some_have_set():
 
 def test_uninitialised_private_and_local_arrays():
     body = "float x[2]; x[0] = 1.0f; C[n*M + m] = x[0] + x[1];"
-    assert found(product(body), "uninitialised").message.startswith("x[1] is read by work-item (0, 0)")
-    body = "__local float T[8][9]; T[tn][tm] = 1.0f; barrier(CLK_LOCAL_MEM_FENCE); C[n*M + m] = T[tn][tm + 1];"
+    assert found(product(body), "uninitialised").message.startswith(
+        "x[1] is read by work-item (0, 0)"
+    )
+    body = (
+        "__local float T[8][9]; T[tn][tm] = 1.0f; barrier(CLK_LOCAL_MEM_FENCE); C[n*M + m] = "
+        "T[tn][tm + 1];"
+    )
     finding = found(product(body), "uninitialised")
-    assert "work-item (7, 0) of group (0, 0) reads T[0][8], which nobody has stored to (and 7 more" in finding.message
+    assert (
+        "work-item (7, 0) of group (0, 0) reads T[0][8], which nobody has stored to (and 7 more"
+        in finding.message
+    )
 
 
 def test_uninitialised_vector():
@@ -94,7 +113,10 @@ def test_uninitialised_vector():
 
 
 def test_reading_c_before_it_is_stored():
-    assert "reads C[0]" in found(product(RIGHT.replace("C[n*M + m] =", "C[n*M + m] +=")), "uninitialised").message
+    assert (
+        "reads C[0]"
+        in found(product(RIGHT.replace("C[n*M + m] =", "C[n*M + m] +=")), "uninitialised").message
+    )
 
 
 @pytest.mark.parametrize("number", [2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13])
@@ -102,8 +124,12 @@ def test_every_barrier_that_is_removed_is_missed(number):
     source = text(number)
     barrier = "barrier(CLK_LOCAL_MEM_FENCE);"
     for which in range(source.count(barrier)):
-        finding = found(edited(source, barrier, "", which), "race", (16, 16, 24), number, SMALL[number])
-        assert "no barrier between" in finding.message and finding.line > 0 and len(finding.items) == 2
+        finding = found(
+            edited(source, barrier, "", which), "race", (16, 16, 24), number, SMALL[number]
+        )
+        assert (
+            "no barrier between" in finding.message and finding.line > 0 and len(finding.items) == 2
+        )
         for order in ("lockstep", "warps"):
             assert simt.simulate(number, 16, 16, 24, SMALL[number], order=order).ok
 
@@ -115,10 +141,15 @@ def test_a_race_is_told_with_both_lines_and_both_work_items():
     C[n*M + m] = T[tm][tn];"""
     source = product(body)
     finding = found(source, "race")
-    assert (finding.line, finding.column) == (line_of(source, "C[n*M"), source.split("\n")[-3].index("[tn];") + 1)
-    told = re.fullmatch(r"(work-item \(\d, \d\)) of group \(0, 0\) stores (T\[\d\]\[\d\]) in line (\d+), "
-                        r"(work-item \(\d, \d\)) of group \(0, 0\) reads it in line (\d+), no barrier between",
-                        finding.message)  # fmt: skip
+    assert (finding.line, finding.column) == (
+        line_of(source, "C[n*M"),
+        source.split("\n")[-3].index("[tn];") + 1,
+    )
+    told = re.fullmatch(
+        r"(work-item \(\d, \d\)) of group \(0, 0\) stores (T\[\d\]\[\d\]) in line (\d+), "
+        r"(work-item \(\d, \d\)) of group \(0, 0\) reads it in line (\d+), no barrier between",
+        finding.message,
+    )
     assert told and told[1] != told[4]
     assert (int(told[3]), int(told[5])) == (line_of(source, "T[tn][tm] ="), finding.line)
 
@@ -126,16 +157,29 @@ def test_a_race_is_told_with_both_lines_and_both_work_items():
 def test_a_race_between_groups():
     body = RIGHT + "\n    if (tm == 0) C[0] = (float)n;"
     finding = found(product(body), "race", (16, 16, 8))
-    assert "nothing orders work-groups" in finding.message or "no barrier between" in finding.message
+    assert (
+        "nothing orders work-groups" in finding.message or "no barrier between" in finding.message
+    )
 
 
 def test_two_who_store_the_same_value_do_not_race_but_c_has_one_writer_an_element():
     body = RIGHT + "\n    if (tm == 0) C[n*M + 1] = 2.0f;"
     assert "two work-items" in found(product(body), "two writers").message
-    run = simt.run("__kernel void f(__global int* flag) { *flag = 1; }", "f", (64,), (32,), [simt.Empty(1, "int32")])
+    run = simt.run(
+        "__kernel void f(__global int* flag) { *flag = 1; }",
+        "f",
+        (64,),
+        (32,),
+        [simt.Empty(1, "int32")],
+    )
     assert run.ok and run.arrays["flag"][0] == 1
-    run = simt.run("__kernel void f(__global int* flag) { *flag = get_global_id(0); }", "f", (64,), (32,),
-                   [simt.Empty(1, "int32")])  # fmt: skip
+    run = simt.run(
+        "__kernel void f(__global int* flag) { *flag = get_global_id(0); }",
+        "f",
+        (64,),
+        (32,),
+        [simt.Empty(1, "int32")],
+    )
     assert kinds(run) == {"race"}
 
 
@@ -153,12 +197,16 @@ def test_who_stores_the_same_value_again_may_not_have_read_it_before():
     racing = text.replace("barrier(CLK_LOCAL_MEM_FENCE);", "")
     (finding,) = simt.run(racing, "f", (8,), (8,), [x, simt.Empty(8)]).findings
     assert finding.kind == "race" and finding.line == line_of(text, "shared[i] = shared[i]")
-    assert finding.message.startswith("work-item (7, 0) of group (0, 0) stores shared[0] in line 4, work-item (0, 0)")
+    assert finding.message.startswith(
+        "work-item (7, 0) of group (0, 0) stores shared[0] in line 4, work-item (0, 0)"
+    )
 
 
 def test_two_writers_where_shifted_tiles_do_not_ask_who_owns_what():
     source = edited(text(13), "m >= own_m && n >= own_n", "1")
-    assert found(source, "two writers", (11, 13, 8), 13, SMALL[13]).line == line_of(source, "C[n*M + m]")
+    assert found(source, "two writers", (11, 13, 8), 13, SMALL[13]).line == line_of(
+        source, "C[n*M + m]"
+    )
 
 
 def test_elements_that_are_never_stored():
@@ -185,7 +233,10 @@ def test_an_early_return_before_a_barrier():
 
 
 def test_warps_at_different_barriers():
-    body = "if (tn < 4) { barrier(CLK_LOCAL_MEM_FENCE); } else { barrier(CLK_LOCAL_MEM_FENCE); }" + RIGHT
+    body = (
+        "if (tn < 4) { barrier(CLK_LOCAL_MEM_FENCE); } else { barrier(CLK_LOCAL_MEM_FENCE); }"
+        + RIGHT
+    )
     for order in ("lockstep", "warps"):
         assert found(product(body), "divergent barrier", order=order)
 
@@ -200,7 +251,10 @@ def test_endless_loop():
 def test_overflow():
     body = "int big = (m + 1)*1000000000;" + RIGHT
     finding = found(product(body), "overflow")
-    assert "is 3,000,000,000 for work-item (2, 0) of group (0, 0): too large for an int" in finding.message
+    assert (
+        "is 3,000,000,000 for work-item (2, 0) of group (0, 0): too large for an int"
+        in finding.message
+    )
     for fine in ("long big = (m + 1L)*1000000000;", "uint big = (m + 1u)*1000000000u;"):
         assert simt.simulate(2, *SIZE, {"TS": 8}, product(fine + RIGHT)).ok
 
@@ -208,11 +262,18 @@ def test_overflow():
 def test_a_float_that_no_int_holds():
     """OpenCL C leaves open what becomes of it."""
     finding = found(product("int big = (int)((m + 1)*1e9f);" + RIGHT), "overflow")
-    assert "3e+09 for work-item (2, 0)" in finding.message and "int has no such number" in finding.message
-    assert "nan" in found(product("uint none = convert_uint(sqrt(-1.0f - m));" + RIGHT), "overflow").message
+    assert (
+        "3e+09 for work-item (2, 0)" in finding.message
+        and "int has no such number" in finding.message
+    )
+    assert (
+        "nan"
+        in found(product("uint none = convert_uint(sqrt(-1.0f - m));" + RIGHT), "overflow").message
+    )
     assert found(product("int2 two = convert_int2((float2)(1.0f, -4e9f));" + RIGHT), "overflow")
     for fine in (
-        "int some = (int)(m*-7.9f); long big = (long)((m + 1)*1e9f); int least = (int)-2147483648.0f;",
+        "int some = (int)(m*-7.9f); long big = (long)((m + 1)*1e9f); int least = "
+        "(int)-2147483648.0f;",
         "uint none = (uint)-0.5f; int chosen = m < 2 ? (int)((m + 1)*1e9f) : 0;",
     ):
         assert simt.simulate(2, *SIZE, {"TS": 8}, product(fine + RIGHT)).ok
@@ -223,7 +284,9 @@ def test_misaligned_vector():
     finding = found(product(body), "misaligned")
     assert "from number 1 on, which is no multiple of 4" in finding.message
     assert len([f for f in simt.simulate(2, *SIZE, {"TS": 8}, product(body)).findings]) == 1
-    assert simt.simulate(2, *SIZE, {"TS": 8}, product(body.replace("(A + m);", "(A + 4*tn);", 1))).ok
+    assert simt.simulate(
+        2, *SIZE, {"TS": 8}, product(body.replace("(A + m);", "(A + 4*tn);", 1))
+    ).ok
 
 
 def test_division_by_zero():
@@ -236,7 +299,10 @@ def test_division_by_zero():
 def test_what_was_found_before_the_end_is_told_with_it():
     body = "float x; x += 1.0f;\n C[-1] = x;" + RIGHT
     run = simt.simulate(2, *SIZE, {"TS": 8}, product(body))
-    assert run.stop is run.findings[-1] and [f.kind for f in run.findings] == ["uninitialised", "out of bounds"]
+    assert run.stop is run.findings[-1] and [f.kind for f in run.findings] == [
+        "uninitialised",
+        "out of bounds",
+    ]
     assert run.verdict.startswith("stopped: ")
 
 
@@ -255,7 +321,10 @@ def test_macros_are_shown_by_their_names():
 def test_pointers_to_nothing_and_between_numbers():
     nothing = "const __global float* p = 0; C[n*M + m] = *p;"
     assert "points to nothing" in found(product(nothing), "out of bounds").message
-    odd = "const __global float* p = (const __global float*)((const __global char*)A + 2); C[n*M + m] = *p;"
+    odd = (
+        "const __global float* p = (const __global float*)((const __global char*)A + 2); C[n*M + "
+        "m] = *p;"
+    )
     assert "between two numbers" in found(product(odd), "misaligned").message
 
 
@@ -282,6 +351,11 @@ def test_atomics_do_not_race():
     x = np.arange(64, dtype=np.int32)
     run = simt.run(body, "f", (64,), (16,), [np.zeros(1, np.int32), x])
     assert run.ok and run.arrays["sum"][0] == x.sum()
-    plain = simt.run(body.replace("atomic_add(&part, x[get_global_id(0)])", "part += x[get_global_id(0)]"), "f", (64,),
-                     (16,), [np.zeros(1, np.int32), x])  # fmt: skip
+    plain = simt.run(
+        body.replace("atomic_add(&part, x[get_global_id(0)])", "part += x[get_global_id(0)]"),
+        "f",
+        (64,),
+        (16,),
+        [np.zeros(1, np.int32), x],
+    )
     assert "race" in kinds(plain)

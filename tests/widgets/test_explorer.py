@@ -1,4 +1,6 @@
-"""An explorer's logic, with a worker that answers when it is told to: no page, and nothing is compiled."""
+"""An explorer's logic, with a worker that answers when it is told to: no page, and nothing is
+compiled.
+"""
 
 import re
 import threading
@@ -54,18 +56,38 @@ class Desk:
         return self.limits[step]
 
     def answer(self, gflops=2.0, ok=True, which=-1, least=1.0, **problem) -> None:
-        """A result with this rate, whose fastest run took `least` times as long as the median one; or a problem."""
+        """A result with this rate, whose fastest run took `least` times as long as the median one;
+        or a problem.
+        """
         arguments, done, _ = self.asked[which]
         if problem:
             done(Outcome(arguments, **problem))
             return
         m, n, k = (arguments[size] for size in "mnk")
         ms = 2 * m * n * k / gflops * 1e-6
-        done(Outcome(arguments, Result(
-            kernel=arguments["kernel"], params=arguments["params"], m=m, n=n, k=k, ok=ok,
-            verdict="right: every element exact" if ok else "wrong: one element", error=0.0, bound=1.0,
-            kernel_ms=(ms, least * ms, ms), pipeline_ms=(2 * ms,) * 3, passes_ms={"gemm": ms, "pad A": ms}, repeats=3,
-            build_seconds=0.5, path="plain", device={})))  # fmt: skip
+        done(
+            Outcome(
+                arguments,
+                Result(
+                    kernel=arguments["kernel"],
+                    params=arguments["params"],
+                    m=m,
+                    n=n,
+                    k=k,
+                    ok=ok,
+                    verdict="right: every element exact" if ok else "wrong: one element",
+                    error=0.0,
+                    bound=1.0,
+                    kernel_ms=(ms, least * ms, ms),
+                    pipeline_ms=(2 * ms,) * 3,
+                    passes_ms={"gemm": ms, "pad A": ms},
+                    repeats=3,
+                    build_seconds=0.5,
+                    path="plain",
+                    device={},
+                ),
+            )
+        )
 
 
 @pytest.fixture
@@ -122,21 +144,32 @@ def asked(desk) -> dict[str, int]:
 def test_a_move_dims_the_panel_at_once_and_is_measured_when_it_has_settled(explorer, desk):
     with explorer._lock:  # meanwhile nothing settles, however long this takes
         move(explorer, "TS", 24)
-        assert stale(explorer) and len(desk.asked) == 1, "nothing is asked before the move has settled"
-    assert "24 x 3 = 72" in explorer._status.value and "local memory 4,608" in explorer._status.value
+        assert stale(explorer) and len(desk.asked) == 1, (
+            "nothing is asked before the move has settled"
+        )
+    assert (
+        "24 x 3 = 72" in explorer._status.value and "local memory 4,608" in explorer._status.value
+    )
     assert soon(lambda: len(desk.asked) == 2) and asked(desk) == START | {"TS": 24}
-    assert shown(explorer, "key").startswith("TS=32 "), "the old answer is still headed by its own settings"
+    assert shown(explorer, "key").startswith("TS=32 "), (
+        "the old answer is still headed by its own settings"
+    )
     desk.answer(3.0)
     assert soon(lambda: not stale(explorer)) and shown(explorer, "key").startswith("TS=24 ")
     assert "3.0" in explorer.panel.value and "1.5 x your start" in explorer.panel.value
-    assert "24" not in explorer._status.value and "gemmlab-clock" not in explorer._status.value, "nothing is pending"
+    assert "24" not in explorer._status.value and "gemmlab-clock" not in explorer._status.value, (
+        "nothing is pending"
+    )
 
 
 def test_a_wrong_result_has_no_rate_in_large_figures(explorer, desk):
     move(explorer, "TS", 24)
     assert soon(lambda: len(desk.asked) == 2)
     desk.answer(5000.0, ok=False)
-    assert soon(lambda: shown(explorer, "state") == "wrong") and "gemmlab-rate" not in explorer.panel.value
+    assert (
+        soon(lambda: shown(explorer, "state") == "wrong")
+        and "gemmlab-rate" not in explorer.panel.value
+    )
 
 
 def test_the_answer_is_said_before_its_chart_is_drawn(explorer, desk, monkeypatch):
@@ -145,7 +178,11 @@ def test_the_answer_is_said_before_its_chart_is_drawn(explorer, desk, monkeypatc
     move(explorer, "TS", 24)
     assert soon(lambda: len(desk.asked) == 2)
     desk.answer(3.0)
-    assert shown(explorer, "key").startswith("TS=24 ") and not stale(explorer) and explorer._chart.value != "the chart"
+    assert (
+        shown(explorer, "key").startswith("TS=24 ")
+        and not stale(explorer)
+        and explorer._chart.value != "the chart"
+    )
     drawn.set()
     assert soon(lambda: explorer._chart.value == "the chart")
 
@@ -158,7 +195,9 @@ def test_a_chart_is_drawn_again_only_if_it_is_another_one(explorer, desk):
     peak.done(Outcome({}, {"gflops": 8.0}))
     assert "25 % of this device" in explorer.panel.value and asked_for == []
     other = next(job for job in chart if job.job == "measure")
-    desk.asked.append((other.arguments | {"params": {}, "m": 64, "n": 64, "k": 64}, other.done, None))
+    desk.asked.append(
+        (other.arguments | {"params": {}, "m": 64, "n": 64, "k": 64}, other.done, None)
+    )
     desk.answer(5.0)
     ((_, best, _),) = asked_for
     assert best[other.arguments["kernel"]] == pytest.approx(5.0)
@@ -166,20 +205,30 @@ def test_a_chart_is_drawn_again_only_if_it_is_another_one(explorer, desk):
 
 def test_the_whole_call_is_divided_into_its_passes(explorer):
     """As a bar, so that it can be said which of them takes most time."""
-    assert "gemm 0.26 ms (50%)" in explorer.panel.value and "pad A 0.26 ms (50%)" in explorer.panel.value
-    assert explorer.panel.value.count("width:50.0%") == 2 and "whole call 1.0 GFLOPS" in explorer.panel.value
+    assert (
+        "gemm 0.26 ms (50%)" in explorer.panel.value
+        and "pad A 0.26 ms (50%)" in explorer.panel.value
+    )
+    assert (
+        explorer.panel.value.count("width:50.0%") == 2
+        and "whole call 1.0 GFLOPS" in explorer.panel.value
+    )
 
 
 @pytest.mark.parametrize("gflops", [1e-4, 0.002, 0.04, 6.0, 5e6])
 def test_every_rate_and_time_is_a_number_one_can_read(explorer, desk, gflops):
-    """However slow or fast the device is: none is 0.0, and only one with many zeros has a power of ten."""
+    """However slow or fast the device is: none is 0.0, and only one with many zeros has a power of
+    ten.
+    """
     move(explorer, "TS", 24)
     assert soon(lambda: len(desk.asked) == 2)
     desk.answer(gflops)
     assert soon(lambda: shown(explorer, "key").startswith("TS=24 "))
     said = re.sub(r"<svg.*?</svg>", "", explorer.panel.value, flags=re.S)
     numbers = re.findall(r"([\d.,e+-]+) (?:GFLOPS|ms|x your start)", said)
-    assert len(numbers) >= 5 and all(float(number.replace(",", "")) > 0 for number in numbers), numbers
+    assert len(numbers) >= 5 and all(float(number.replace(",", "")) > 0 for number in numbers), (
+        numbers
+    )
     assert not any("e+" in number for number in numbers), numbers
 
 
@@ -216,7 +265,9 @@ def test_the_slider_that_gave_way_is_marked_with_the_reason_until_the_next_move(
     assert wpt.value == 4 and "gemmlab-gave-way" in wpt.box._dom_classes
     assert "WPT moved from 8 to 4, because TS=20 is not a multiple of WPT=8" in wpt._words.value
     move(explorer, "TS", 24)
-    assert wpt.value == 8 and "gemmlab-gave-way" not in wpt.box._dom_classes, "where it had been is legal again"
+    assert wpt.value == 8 and "gemmlab-gave-way" not in wpt.box._dom_classes, (
+        "where it had been is legal again"
+    )
     move(explorer, "TS", 20)
     explorer.bridge.held = False
     assert soon(lambda: len(desk.asked) == 2) and asked(desk) == START | {"TS": 20, "WPT": 4}
@@ -234,9 +285,16 @@ def test_refused_settings_are_a_try_without_a_rate(explorer, desk):
     assert soon(lambda: len(desk.asked) == 2) and asked(desk) == START | {"TS": 20}
     desk.answer(kind="ParameterError", problem="kernel 3: TS=20 is not a multiple of WPT=8")
     assert soon(lambda: state(explorer) == "ParameterError")
-    assert explorer.panel.value.count("is not a multiple") == explorer.panel.value.count("TS=20 is not"), "once each"
-    assert shown(explorer, "count") == "1" and [t.gflops for t in explorer._history] == [pytest.approx(2.0), None]
-    assert soon(lambda: 'id="try-1"' in explorer._chart.value) and "refused" in explorer._chart.value
+    assert explorer.panel.value.count("is not a multiple") == explorer.panel.value.count(
+        "TS=20 is not"
+    ), "once each"
+    assert shown(explorer, "count") == "1" and [t.gflops for t in explorer._history] == [
+        pytest.approx(2.0),
+        None,
+    ]
+    assert (
+        soon(lambda: 'id="try-1"' in explorer._chart.value) and "refused" in explorer._chart.value
+    )
 
 
 def test_reset_returns_the_boxes_too(explorer, desk):
@@ -265,13 +323,17 @@ def test_a_try_is_returned_to_by_a_click_and_by_the_list(explorer, desk):
     assert len(desk.asked) == 6, "there is no such try"
 
 
-@pytest.mark.parametrize(("name", "text", "value"), [("TS", "16", 16), ("M", "300", 300), ("M", "128", 128)])
+@pytest.mark.parametrize(
+    ("name", "text", "value"), [("TS", "16", 16), ("M", "300", 300), ("M", "128", 128)]
+)
 def test_a_typed_value_is_taken(explorer, desk, name, text, value):
     explorer.said({"typed": name, "text": text})
     assert explorer.values[name] == value and soon(lambda: asked(desk)[name] == value)
 
 
-@pytest.mark.parametrize(("name", "text"), [("TS", "17"), ("TS", ""), ("M", "-3"), ("M", "0"), ("K", "a lot")])
+@pytest.mark.parametrize(
+    ("name", "text"), [("TS", "17"), ("TS", ""), ("M", "-3"), ("M", "0"), ("K", "a lot")]
+)
 def test_a_typed_value_that_cannot_be_is_refused_in_words(explorer, desk, monkeypatch, name, text):
     said = []
     monkeypatch.setattr(explorer.bridge, "send", said.append)
@@ -300,18 +362,25 @@ def test_stop_is_offered_while_something_runs(explorer, desk):
     move(explorer, "TS", 24)
     assert soon(lambda: len(desk.asked) == 2) and not explorer._stop.disabled
     desk.asked[-1][2]("check")
-    assert "gemmlab-clock" in explorer._status.value and f'data-limit="{LIMITS["check"]:g}"' in explorer._status.value
+    assert (
+        "gemmlab-clock" in explorer._status.value
+        and f'data-limit="{LIMITS["check"]:g}"' in explorer._status.value
+    )
     explorer._stop.click()
     assert soon(lambda: state(explorer) == "stopped" and explorer._stop.disabled)
 
 
 @pytest.mark.parametrize("kept", [True, None])
 def test_the_next_moves_are_compiled_while_nobody_waits(explorer, desk, monkeypatch, kept):
-    """One step of each slider, as it would settle, and nothing that was tried already; where the runtime keeps it."""
+    """One step of each slider, as it would settle, and nothing that was tried already; where the
+    runtime keeps it.
+    """
     monkeypatch.setattr(explorer_module, "has_src_build_cache", lambda device: kept)
     explorer._plan()
     plans = f"{explorer._client}, later", "peaks", explorer._client
-    assert [name for name in desk.idle.plans if name in plans] == list(plans), "the last comes first"
+    assert [name for name in desk.idle.plans if name in plans] == list(plans), (
+        "the last comes first"
+    )
     plan = [job for name in plans for job in desk.idle.plans[name] if job.job == "compile"]
     if not kept:
         assert plan == []
@@ -334,19 +403,29 @@ def test_where_the_slider_that_moved_last_leads_comes_first(explorer, desk):
 
 def test_the_share_of_the_peak_and_the_other_kernels_arrive_later(explorer, desk):
     (peak,), chart = desk.idle.plans["peaks"], desk.idle.plans["chart"]
-    assert peak.job == "peaks" and 3 not in [job.arguments["kernel"] for job in chart if job.job == "measure"]
+    assert peak.job == "peaks" and 3 not in [
+        job.arguments["kernel"] for job in chart if job.job == "measure"
+    ]
     peak.done(Outcome({}, {"gflops": 8.0}))
-    assert soon(lambda: "25 % of this device" in explorer.panel.value) and shown(explorer, "count") == "1"
+    assert (
+        soon(lambda: "25 % of this device" in explorer.panel.value)
+        and shown(explorer, "count") == "1"
+    )
     peak.done(Outcome({}, {"gflops": 1.0}))
     assert soon(lambda: "measured too low" in explorer.panel.value), "no share above all there is"
 
 
 def test_ceilings_are_worked_out_while_nobody_waits(explorer, desk):
-    """For the recorded device with the next moves, for the reader's own once its peaks are known."""
+    """For the recorded device with the next moves, for the reader's own once its peaks are
+    known.
+    """
     (there,) = [job for job in desk.idle.plans[explorer._client] if job.job == "ceiling"]
     (peak,), here = desk.idle.plans["peaks"], desk.idle.plans["chart"][0]
     assert [peak.job, here.job] == ["peaks", "ceiling"]
-    assert there.arguments["chip"] == explorer._recorded.landscape.title and there.arguments["m"] == 4096
+    assert (
+        there.arguments["chip"] == explorer._recorded.landscape.title
+        and there.arguments["m"] == 4096
+    )
     assert here.arguments["m"] == 64 and here.arguments["gflops"] == pytest.approx(2.0)
     assert "dashed" not in explorer._recorded._needles.value
     peak.done(Outcome({}, {"gflops": 8.0}))
@@ -355,7 +434,9 @@ def test_ceilings_are_worked_out_while_nobody_waits(explorer, desk):
     assert soon(lambda: explorer._recorded._needles.value.count("dashed line") == 2)
     assert "set by the nearest cache, 50 %" in explorer._recorded._needles.value
     explorer._plan()
-    assert "ceiling" not in [job.job for plan in desk.idle.plans.values() for job in plan], "they are known"
+    assert "ceiling" not in [job.job for plan in desk.idle.plans.values() for job in plan], (
+        "they are known"
+    )
 
 
 def test_where_the_model_knows_nothing_there_is_no_ceiling(explorer, desk):
@@ -373,10 +454,17 @@ def test_a_text_of_the_readers_own_keeps_its_tries_and_is_compared_with_the_orig
         desk.answer(gflops)
         assert soon(lambda made=made: state(made) == "ok") and len(made._history) == count
     job = desk.idle.plans[made._client][0]
-    assert job.job == "measure" and job.arguments["source"] is None and job.arguments["params"] == {"TS": 32, "WPT": 8}
+    assert (
+        job.job == "measure"
+        and job.arguments["source"] is None
+        and job.arguments["params"] == {"TS": 32, "WPT": 8}
+    )
     desk.asked.append((job.arguments, job.done, None))
     desk.answer(2.5)
-    assert soon(lambda: "1.2 x the original (2.5)" in made.panel.value) and panel.WITHIN_SPREAD not in made.panel.value
+    assert (
+        soon(lambda: "1.2 x the original (2.5)" in made.panel.value)
+        and panel.WITHIN_SPREAD not in made.panel.value
+    )
     assert soon(lambda: "original 2.5" in made._chart.value), "and a line in the chart"
 
 
@@ -391,11 +479,20 @@ def test_a_difference_within_the_spread_is_called_none(explorer, desk):
 
 def test_many_parameters_are_four_and_the_rest_on_request(desk):
     made = explorer_module.Explorer("warp_tiling", m=64)
-    visible = [name for name in made.spec.defaults if made.settings.controls[name].box.layout.display != "none"]
+    visible = [
+        name
+        for name in made.spec.defaults
+        if made.settings.controls[name].box.layout.display != "none"
+    ]
     assert len(visible) == 4 and set(visible) == {"TSM", "TSN", "WPTM", "WPTN"}
     made.settings.more.value = True
-    assert all(made.settings.controls[name].box.layout.display != "none" for name in made.spec.defaults)
-    assert isinstance(made.settings.controls["TRANSPOSED"].widget.value, bool) and made.values["TRANSPOSED"] == 1
+    assert all(
+        made.settings.controls[name].box.layout.display != "none" for name in made.spec.defaults
+    )
+    assert (
+        isinstance(made.settings.controls["TRANSPOSED"].widget.value, bool)
+        and made.values["TRANSPOSED"] == 1
+    )
     made.settings.controls["TRANSPOSED"].widget.value = False
     assert soon(lambda: desk.asked) and asked(desk)["TRANSPOSED"] == 0
 
@@ -410,7 +507,9 @@ def test_what_the_device_cannot_take_is_not_offered(desk):
     control, most = made.settings.controls["UNROLL"], made.device.limits.unroll
     offered = [value for _, value in control.widget.options]
     assert max(offered) <= most
-    assert ("not on this device" in control._words.value) == (max(made.spec.params[-1].choices) > most)
+    assert ("not on this device" in control._words.value) == (
+        max(made.spec.params[-1].choices) > most
+    )
 
 
 @pytest.mark.parametrize(

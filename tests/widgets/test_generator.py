@@ -1,4 +1,6 @@
-"""The generator: a switch rewrites the text and lights what it has changed, or says why there is no such text."""
+"""The generator: a switch rewrites the text and lights what it has changed, or says why there is no
+such text.
+"""
 
 import re
 
@@ -16,7 +18,9 @@ def show(generator, **values) -> None:
 
 def lit(generator) -> list[str]:
     """The lines that are lit, without spaces around them."""
-    rows = re.findall(r'gemmlab-now"><i>\d+</i><b[^>]*>[^<]*</b><span>([^<]*)</span>', generator.panel.value)
+    rows = re.findall(
+        r'gemmlab-now"><i>\d+</i><b[^>]*>[^<]*</b><span>([^<]*)</span>', generator.panel.value
+    )
     return [row.strip() for row in rows]
 
 

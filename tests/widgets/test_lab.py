@@ -35,5 +35,9 @@ def test_without_a_browser_the_address_is_announced(there, monkeypatch, capsys):
 def test_the_first_chapter_is_opened_and_the_glossary_is_within_reach():
     words = lab.command()
     root = next(w.partition("=")[2] for w in words if w.startswith("--ServerApp.root_dir="))
-    start = next(w.partition("=/lab/tree/")[2] for w in words if w.startswith("--LabApp.default_url="))
-    assert os.path.isfile(os.path.join(root, start)) and os.path.isfile(os.path.join(root, "docs", "glossary.md"))
+    start = next(
+        w.partition("=/lab/tree/")[2] for w in words if w.startswith("--LabApp.default_url=")
+    )
+    assert os.path.isfile(os.path.join(root, start)) and os.path.isfile(
+        os.path.join(root, "docs", "glossary.md")
+    )

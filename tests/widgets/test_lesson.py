@@ -1,4 +1,6 @@
-"""The parts of a chapter: predictions and their answers, the ladder under the title. No device needed."""
+"""The parts of a chapter: predictions and their answers, the ladder under the title. No device
+needed.
+"""
 
 import pytest
 
@@ -18,7 +20,10 @@ def test_every_answer_is_told_the_right_one(choice, capsys):
     said = answered(choice, capsys)
     assert "The answer is: less. It is counted." in said
     assert ("caches answer it" in said) == (choice == "more")
-    assert ("That is right" in said, "That is wrong" in said) == (choice == "less", choice in ("more", "as much"))
+    assert ("That is right" in said, "That is wrong" in said) == (
+        choice == "less",
+        choice in ("more", "as much"),
+    )
 
 
 @pytest.mark.parametrize("choices", [[], "more"])
@@ -38,7 +43,9 @@ def test_the_first_kernel_differs_from_one_that_is_named():
 def test_the_goal_shows_every_recorded_kernel_and_one_in_colour(kernel):
     picture, rates = goal(kernel), explained.rates()
     bars = picture.axes[0].patches
-    assert [bar.get_height() for bar in bars] == [100 * rate / model.H200.gflops for rate in rates.values()]
+    assert [bar.get_height() for bar in bars] == [
+        100 * rate / model.H200.gflops for rate in rates.values()
+    ]
     assert len({bar.get_facecolor() for bar in bars}) == (1 if kernel is None else 2)
     assert "cuBLAS" in picture.alt and ("this chapter" in picture.alt) == (kernel is not None)
 

@@ -17,20 +17,34 @@ HOSTILE = {
         ("crash",),
         "died",
     ),
-    "a write just outside C": (TILED.replace("= acc;", "= acc; C[(long)M*N] = 1.0f;"), ("wrong",), "outside C"),
+    "a write just outside C": (
+        TILED.replace("= acc;", "= acc; C[(long)M*N] = 1.0f;"),
+        ("wrong",),
+        "outside C",
+    ),
     "a megabyte of local memory": (
-        TILED.replace("// accumulators", "__local float big[300000]; big[tm] = 1.0f; acc_(big);").replace(
-            "__kernel", "void acc_(__local float* x) { x[0] += 1.0f; }\n__kernel"
-        ),
-        ("luck", "wrong", "crash", "BuildError", "LogicError", "ParameterError"),  # all add to one element: a race
+        TILED.replace(
+            "// accumulators", "__local float big[300000]; big[tm] = 1.0f; acc_(big);"
+        ).replace("__kernel", "void acc_(__local float* x) { x[0] += 1.0f; }\n__kernel"),
+        # all add to one element: a race
+        ("luck", "wrong", "crash", "BuildError", "LogicError", "ParameterError"),
         "",
     ),
-    "a syntax error": (TILED.replace("float acc = 0.0f;", "float acc = 0.0f"), ("BuildError",), "line "),
-    "no kernel at all": ("float f(float x) { return x; }\n", ("BuildError",), "no kernel named gemm"),
+    "a syntax error": (
+        TILED.replace("float acc = 0.0f;", "float acc = 0.0f"),
+        ("BuildError",),
+        "line ",
+    ),
+    "no kernel at all": (
+        "float f(float x) { return x; }\n",
+        ("BuildError",),
+        "no kernel named gemm",
+    ),
     "a dropped tail": (TILED.replace("k0 < K;", "k0 < K - TS;"), ("wrong",), "Wrong"),
     "a divergent barrier": (
         TILED.replace(WAIT, f"if (tm > 0) {WAIT}", 1),
-        ("luck", "wrong", "hang", "crash", "BuildError"),  # undefined by OpenCL: anything but harm to the notebook
+        # undefined by OpenCL: anything but harm to the notebook
+        ("luck", "wrong", "hang", "crash", "BuildError"),
         "barrier",
     ),
 }
@@ -59,7 +73,9 @@ def test_a_cell_may_hold_only_a_part_of_the_kernel(shell):
     line = "15 part=compute TSM=64 TSN=64 TSK=8 M=64 N=64 K=16"
     part = sources.part(text, "compute")
     assert 'data-state="ok"' in panel(shell, line, part)
-    assert text.endswith(shell.user_ns["gemm_source"]), "the lines have the numbers that they have in the file"
+    assert text.endswith(shell.user_ns["gemm_source"]), (
+        "the lines have the numbers that they have in the file"
+    )
     assert "Wrong" in panel(shell, line, part.replace("a[i] * b[j]", "a[i]"))
     assert 'data-state="ok"' not in panel(shell, line, part.replace("acc[j][i] +=", "acc[j][i] =+"))
 
@@ -72,9 +88,13 @@ def test_what_a_hole_replaces_is_shown_only_when_the_text_is_right(shell):
 
 def test_a_cell_may_hold_all_from_one_part_to_another(shell):
     part = sources.part(sources.read("02_tiled.cl"), "load-compute")
-    assert part.count("barrier(") == 1 and part.lstrip().startswith("// load") and part.endswith("}")
+    assert (
+        part.count("barrier(") == 1 and part.lstrip().startswith("// load") and part.endswith("}")
+    )
     assert 'data-state="ok"' in panel(shell, "2 part=load-compute TS=16 M=32", part)
-    assert "Wrong" in panel(shell, "2 part=load-compute TS=16 M=32", part.replace("acc +=", "acc -="))
+    assert "Wrong" in panel(
+        shell, "2 part=load-compute TS=16 M=32", part.replace("acc +=", "acc -=")
+    )
 
 
 def test_a_part_whose_comment_begins_like_another_one_is_named_by_more_words(shell):
@@ -85,7 +105,8 @@ def test_a_part_whose_comment_begins_like_another_one_is_named_by_more_words(she
 
 
 @pytest.mark.parametrize(
-    ("line", "said"), [("15 part=lunch", "part=lunch"), ("13 part=load", "2 begin so"), ('13 part="load', "quot")]
+    ("line", "said"),
+    [("15 part=lunch", "part=lunch"), ("13 part=load", "2 begin so"), ('13 part="load', "quot")],
 )
 def test_a_part_that_the_kernel_does_not_have_is_said(shell, capsys, line, said):
     assert shell.run_cell_magic("gemm", line, "x") is None
@@ -94,7 +115,11 @@ def test_a_part_that_the_kernel_does_not_have_is_said(shell, capsys, line, said)
 
 def test_the_kernels_own_text_is_right_and_the_same(shell):
     shown = panel(shell, "2 TS=16 M=64 N=64 K=64", TILED)
-    assert 'data-state="ok"' in shown and "TS=16 M=64 N=64 K=64" in shown and "the same as the original" in shown
+    assert (
+        'data-state="ok"' in shown
+        and "TS=16 M=64 N=64 K=64" in shown
+        and "the same as the original" in shown
+    )
     assert shell.user_ns["gemm_source"] == TILED
 
 
@@ -121,13 +146,17 @@ def test_a_compile_error_points_at_the_cells_own_line(shell):
     source, _, _ = HOSTILE["a syntax error"]
     lines = ["%%gemm 2 M=64", *source.splitlines()]
     near = [
-        i for i, text in enumerate(lines, 1) if "float acc = 0.0f" in text or text.strip().startswith("for (int k0")
+        i
+        for i, text in enumerate(lines, 1)
+        if "float acc = 0.0f" in text or text.strip().startswith("for (int k0")
     ]
     shown = panel(shell, "2 M=64", source)
     assert any(f"line {i}: " in shown for i in range(near[0], near[1] + 1)), shown[:500]
 
 
-@pytest.mark.parametrize("line", ["", "two", "99", "2 TS", "2 TS=x", "2 TSS=16", "2 device=nothing"])
+@pytest.mark.parametrize(
+    "line", ["", "two", "99", "2 TS", "2 TS=x", "2 TSS=16", "2 device=nothing"]
+)
 def test_a_wrong_first_line_gets_a_sentence(shell, line, capsys):
     assert shell.run_cell_magic("gemm", line, TILED) is None
     said = capsys.readouterr().out

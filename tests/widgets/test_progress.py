@@ -26,9 +26,13 @@ def marks(map_: Progress, title: str) -> str:
 def test_the_map_shows_every_chapter_its_prediction_and_its_exercises(mine):
     for chapter in progress.chapters(NOTEBOOKS):
         assert chapter.title.startswith(chapter.file[:2]) and len(chapter.questions) >= 1
-        assert [number[:2] for number in chapter.exercises] == [chapter.file[:2]] * len(chapter.exercises)
+        assert [number[:2] for number in chapter.exercises] == [chapter.file[:2]] * len(
+            chapter.exercises
+        )
         line = marks(mine, chapter.title)
-        assert line.count("□") == len(chapter.exercises) >= 3 and line.count("○") == len(chapter.questions)
+        assert line.count("□") == len(chapter.exercises) >= 3 and line.count("○") == len(
+            chapter.questions
+        )
     assert marks(mine, "00").endswith("← 00.1 is next")
     assert f'href="{chapter.file}"' in mine._repr_mimebundle_()["text/html"]
 
@@ -37,7 +41,11 @@ def test_what_is_right_once_stays_so_until_a_reset(mine):
     for right in (True, False):
         mine.note("00.1", right)
     again = Progress(folder=NOTEBOOKS)
-    assert again.entries == {"00.1": True} and "■ □ □" in marks(again, "00") and "00.2 is next" in marks(again, "00")
+    assert (
+        again.entries == {"00.1": True}
+        and "■ □ □" in marks(again, "00")
+        and "00.2 is next" in marks(again, "00")
+    )
     again.reset()
     again.reset()
     assert mine.entries == {} and "■" not in marks(mine, "00")
@@ -82,4 +90,7 @@ def test_a_folder_without_chapters_says_so_and_titles_are_no_html(tmp_path):
     assert "no chapters" in str(Progress(tmp_path / "progress.json", tmp_path))
     cell = nbformat.v4.new_markdown_cell("# 00 A < B: why?")
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "00_a.ipynb")
-    assert "A &lt; B" in Progress(tmp_path / "progress.json", tmp_path)._repr_mimebundle_()["text/html"]
+    assert (
+        "A &lt; B"
+        in Progress(tmp_path / "progress.json", tmp_path)._repr_mimebundle_()["text/html"]
+    )

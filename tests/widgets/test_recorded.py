@@ -1,4 +1,6 @@
-"""The needles and the landscape beside an explorer: they show what was recorded for exactly these settings."""
+"""The needles and the landscape beside an explorer: they show what was recorded for exactly these
+settings.
+"""
 
 import re
 
@@ -36,10 +38,16 @@ def test_the_needles_show_both_rates_at_once(h200):
     values = {"TS": 32, "WPT": 4}
     expected = h200.rate(3, values)
     box.show({**values, "M": 100, "N": 100, "K": 100})
-    assert f'data-share="{expected.share:.4f}"' in box._needles.value and "not measured" in box._needles.value
+    assert (
+        f'data-share="{expected.share:.4f}"' in box._needles.value
+        and "not measured" in box._needles.value
+    )
     assert f"{expected.gflops:,} GFLOPS" in box._needles.value
     box.show(values, Measured(7.5, 15.0, "My <card>"))
-    assert "My &lt;card&gt;" in box._needles.value and "7.5 GFLOPS, 50 % of the peak" in box._needles.value
+    assert (
+        "My &lt;card&gt;" in box._needles.value
+        and "7.5 GFLOPS, 50 % of the peak" in box._needles.value
+    )
     box.show(values, Measured(7.5))
     assert "7.5 GFLOPS; its peak is not measured yet" in box._needles.value
     assert "cuBLAS" in box._needles.value and recorded.CEILING not in box._needles.value
@@ -47,12 +55,17 @@ def test_the_needles_show_both_rates_at_once(h200):
 
 
 def test_what_the_model_allows_is_a_line_in_both_needles(h200):
-    """Each on its own device; none where the rate is above it, which shows that the model does not know all."""
+    """Each on its own device; none where the rate is above it, which shows that the model does not
+    know all.
+    """
     values, known = {"TS": 32, "WPT": 4}, [Allowed(0.9 * PEAK, "L1 cache")]
     box = Recorded(catalog[3], allowed=lambda found, params: known[0] if params == values else None)
     box.show(values, Measured(7.5, 15.0, allowed=Allowed(12.0, "local memory")))
     lines = re.findall(r"dashed line: .*?, set by (.*?), (\d+) %", box._needles.value)
-    assert lines == [("local memory", "80"), ("the L1 cache", "90")] and box._needles.value.count("dashed current") == 2
+    assert (
+        lines == [("local memory", "80"), ("the L1 cache", "90")]
+        and box._needles.value.count("dashed current") == 2
+    )
     known[0] = Allowed(1.0, "L1 cache")
     box.show(values, Measured(7.5, 15.0, allowed=Allowed(7.0, "local memory")))
     assert "dashed" not in box._needles.value
@@ -64,7 +77,10 @@ def test_what_the_model_allows_is_a_line_in_both_needles(h200):
 def test_a_setting_without_a_record_says_so(h200):
     box = Recorded(catalog[3])
     box.show({"TS": 48, "WPT": 4})
-    assert "not recorded on NVIDIA H200" in box._needles.value and 'data-share="0.0000"' in box._needles.value
+    assert (
+        "not recorded on NVIDIA H200" in box._needles.value
+        and 'data-share="0.0000"' in box._needles.value
+    )
     box.show({"TS": 64, "WPT": 2})
     assert "not legal" in box._needles.value and "over the limit of 1024" in box._needles.value
     h200.add(3, {"TS": 32, "WPT": 4}, ["it died"])
@@ -111,9 +127,13 @@ def test_the_cell_of_the_reader_follows_the_sliders(h200):
     for ts, wpt in ((32, 8), (16, 4)):
         box.show({"TS": ts, "WPT": wpt})
         assert mine(box) == [(ts, wpt)]
-    assert len(box._grid.cells) == len(catalog[3].params[0].choices) * len(catalog[3].params[1].choices)
+    assert len(box._grid.cells) == len(catalog[3].params[0].choices) * len(
+        catalog[3].params[1].choices
+    )
     legal = [cell for cell in box._grid.cells if cell["legal"]]
-    assert len(legal) == len(h200.rows(3)) and all("% of the peak" in cell["label"] for cell in legal)
+    assert len(legal) == len(h200.rows(3)) and all(
+        "% of the peak" in cell["label"] for cell in legal
+    )
     assert all(cell["id"] in box._grid.svg for cell in box._grid.cells)
 
 
@@ -171,9 +191,13 @@ def test_a_card_of_ones_own_appears_beside(h200, monkeypatch):
     box = Recorded(catalog[3])
     box.show(catalog[3].defaults)
     assert box.landscape is h200 and any(box._chip in line.children for line in rows(box))
-    assert "NVIDIA H200, recorded" in box._needles.value and "My card, recorded" in box._needles.value
+    assert (
+        "NVIDIA H200, recorded" in box._needles.value and "My card, recorded" in box._needles.value
+    )
     box._chip.value = own
-    assert box.landscape is own and box._needles.value.index("My card") < box._needles.value.index("NVIDIA H200")
+    assert box.landscape is own and box._needles.value.index("My card") < box._needles.value.index(
+        "NVIDIA H200"
+    )
     assert [found.title for found in box._found] == ["NVIDIA H200", "My card"]
     assert Recorded(catalog[10])._found == [h200]
 

@@ -1,4 +1,6 @@
-"""Steppers: sliders in order, a kernel's text with its line lit beside the picture, and what is wrong in it."""
+"""Steppers: sliders in order, a kernel's text with its line lit beside the picture, and what is
+wrong in it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ from gemmlab.worker.look import closely
 
 def lit(stepper) -> list[int]:
     """The numbers of the lines that are lit."""
-    return [int(n) for n in re.findall(r'<div class="gemmlab-now[^"]*"><i>(\d+)</i>', stepper.panel.value)]
+    return [
+        int(n)
+        for n in re.findall(r'<div class="gemmlab-now[^"]*"><i>(\d+)</i>', stepper.panel.value)
+    ]
 
 
 def wrong(stepper) -> dict[int, str]:
@@ -45,7 +50,9 @@ def test_numbers_are_in_order_and_the_first_one_given_is_the_start():
         drawn.append(word)
         return Picture(2, 1, word)
 
-    assert options(Stepper(draw, word=("zero", "a")), "word") == ["zero", "a"] and drawn[0] == "zero"
+    assert (
+        options(Stepper(draw, word=("zero", "a")), "word") == ["zero", "a"] and drawn[0] == "zero"
+    )
 
 
 @pytest.mark.parametrize("number", SMALL)
@@ -69,19 +76,29 @@ def test_the_bars_count_what_is_chosen():
     def bar() -> str:
         return re.search(rf"<i>{line}</i><b[^>]*>(.*?)</b>", stepper.panel.value)[1]
 
-    for choice, count in zip(stepper._heat.options, ("", run.lines[line].turns, run.lines[line].multiply_adds),
-                             strict=True):  # fmt: skip
+    for choice, count in zip(
+        stepper._heat.options,
+        ("", run.lines[line].turns, run.lines[line].multiply_adds),
+        strict=True,
+    ):
         stepper._heat.value = choice
         show(stepper)
         assert bar() == (f"{count:,}" if count else "")
 
 
 def test_a_slider_of_the_chapter_may_change_the_length_of_the_film():
-    stepper = Stepper(lambda WPT: simulate(3, 16, 16, 16, {"TS": 8, "WPT": WPT}), {"step": 31, "item": 9}, WPT=(4, 2))
+    stepper = Stepper(
+        lambda WPT: simulate(3, 16, 16, 16, {"TS": 8, "WPT": WPT}),
+        {"step": 31, "item": 9},
+        WPT=(4, 2),
+    )
     longest = len(options(stepper, "step"))
     show(stepper, WPT=2, step=longest, item=15)
     film = stepper._replay({"WPT": 2})
-    assert len(options(stepper, "step")) == len(film.steps) < longest and len(options(stepper, "item")) == film.items
+    assert (
+        len(options(stepper, "step")) == len(film.steps) < longest
+        and len(options(stepper, "item")) == film.items
+    )
     assert lit(stepper) == [film.steps[-1].line] and stepper._play.max == len(film.steps) - 1
 
 
@@ -94,12 +111,15 @@ def test_a_slider_of_the_chapter_may_change_the_length_of_the_film():
 ])  # fmt: skip
 def test_what_cannot_be_stepped_through(show, choices, kind):
     show = simulate(2, 16, 16, 16, SMALL[2]) if show == "run" else show
-    with pytest.raises(kind, match="x must be some values" if kind is ValueError else "show must be a"):
+    with pytest.raises(
+        kind, match="x must be some values" if kind is ValueError else "show must be a"
+    ):
         Stepper(show, **choices)
 
 
 @pytest.mark.parametrize(
-    ("start", "words"), [({"step": 0}, "step"), ({"item": 64}, "item"), ({"group": 9}, "group"), ({"stop": 1}, "stop")]
+    ("start", "words"),
+    [({"step": 0}, "step"), ({"item": 64}, "item"), ({"group": 9}, "group"), ({"stop": 1}, "stop")],
 )
 def test_a_start_that_is_none_is_refused_by_name(start, words):
     with pytest.raises(ValueError, match=words):
@@ -138,14 +158,19 @@ def test_a_text_is_looked_at_with_small_tiles_if_they_suit_it():
         closely(2, {"TS": 32}, edited(text(2), "float acc = 0.0f;", "float acc = 0.0f"))
 
 
-@pytest.mark.parametrize(("source", "words"), [(text(2), "Right"), (BROKEN["race"], "by luck"), ("float x;", "__constant")])
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [(text(2), "Right"), (BROKEN["race"], "by luck"), ("float x;", "__constant")],
+)
 def test_the_fold_below_a_cell_is_filled_when_it_is_opened(source, words, monkeypatch):
     class Now:
         def __init__(self, target, daemon):
             self.start = target
 
     monkeypatch.setattr(magic, "threading", SimpleNamespace(Thread=Now))
-    explorer = SimpleNamespace(spec=catalog[2], source=source, values={"TS": 32, "M": 64, "N": 64, "K": 64})
+    explorer = SimpleNamespace(
+        spec=catalog[2], source=source, values={"TS": 32, "M": 64, "N": 64, "K": 64}
+    )
     fold = magic._fold(explorer)
     button, inside = fold.children
     assert inside.children == ()

@@ -1,4 +1,6 @@
-"""The worker process behind the widgets: newest wins, and a crash, a hang or a wrong kernel is an answer in words."""
+"""The worker process behind the widgets: newest wins, and a crash, a hang or a wrong kernel is an
+answer in words.
+"""
 
 import contextlib
 import os
@@ -20,7 +22,8 @@ from gemmlab.catalog import sources
 from gemmlab.worker import client
 from gemmlab.worker.client import Outcome, Worker
 
-#: The limits of these tests: a loaded machine may take a while. SHORT is for kernels that never end.
+#: The limits of these tests: a loaded machine may take a while. SHORT is for kernels that never
+#: end.
 LIMITS = dict.fromkeys(("start", "compile", "predict", "check", "time"), 90.0)
 SHORT = dict.fromkeys(("predict", "check", "time"), 3.0)
 NAIVE = sources.read("01_naive.cl")
@@ -52,7 +55,10 @@ class Answers:
 
     def wait(self, reached, seconds: float = 240) -> None:
         with self._changed:
-            assert self._changed.wait_for(lambda: reached(self), seconds), (self.steps, self.outcomes)
+            assert self._changed.wait_for(lambda: reached(self), seconds), (
+                self.steps,
+                self.outcomes,
+            )
 
 
 @pytest.fixture
@@ -65,7 +71,9 @@ def worker(any_device):
 def ask(worker: Worker, client: str = "test", **arguments) -> Outcome:
     """One job, and its answer."""
     answers = Answers()
-    worker.submit(client, {"kernel": 1, "m": 32, "repeats": 1, "params": {"TS": 8}, **arguments}, answers.done)
+    worker.submit(
+        client, {"kernel": 1, "m": 32, "repeats": 1, "params": {"TS": 8}, **arguments}, answers.done
+    )
     answers.wait(lambda a: a.outcomes)
     return answers.outcomes[0]
 
@@ -90,12 +98,21 @@ def gone(pid: int, seconds: float = 60) -> bool:
     return not alive(pid)
 
 
-on_linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in Linux's /proc")
+on_linux = pytest.mark.skipif(
+    sys.platform != "linux", reason="processes are looked up in Linux's /proc"
+)
 
 
 def test_an_answer_is_a_result(worker):
     answers = Answers()
-    arguments = {"kernel": 3, "m": 40, "n": 24, "k": 56, "repeats": 2, "params": {"TS": 8, "WPT": 2}}
+    arguments = {
+        "kernel": 3,
+        "m": 40,
+        "n": 24,
+        "k": 56,
+        "repeats": 2,
+        "params": {"TS": 8, "WPT": 2},
+    }
     worker.submit("test", arguments, answers.done, answers.step)
     answers.wait(lambda a: a.outcomes)
     outcome = answers.outcomes[0]
@@ -131,7 +148,9 @@ def test_the_newest_wins_and_results_come_in_order(worker):
     answers = Answers()
     sizes = list(range(101, 121))
     for size in sizes:  # at once: a pause of a few milliseconds may last as long as a job
-        worker.submit("slider", {"kernel": 1, "m": size, "params": {"TS": 8}, "repeats": 100}, answers.done)
+        worker.submit(
+            "slider", {"kernel": 1, "m": size, "params": {"TS": 8}, "repeats": 100}, answers.done
+        )
     answers.wait(lambda a: a.outcomes and a.outcomes[-1].arguments["m"] == sizes[-1])
     time.sleep(0.5)  # nothing may come after the newest
     shown = [outcome.result.m for outcome in answers.outcomes]
@@ -170,7 +189,10 @@ def test_an_endless_kernel_is_stopped_at_its_limit(worker, device):
     worker.limits |= LIMITS
     took = time.monotonic() - start
     assert not outcome.ok and outcome.kind == "hang"
-    assert outcome.problem.startswith("stopped: running took over 3 s.") and "never ends" in outcome.problem
+    assert (
+        outcome.problem.startswith("stopped: running took over 3 s.")
+        and "never ends" in outcome.problem
+    )
     assert SHORT["check"] < took < SHORT["check"] + 90
     assert gone(child), "the process that hung is still there"
     assert works(worker)
@@ -196,7 +218,9 @@ def test_a_crash_is_reported_in_words(worker):
     assert works(worker)
     outcome = ask(worker, source=FAR)
     assert not outcome.ok and outcome.kind == "crash" and outcome.result is None, outcome
-    assert any(words in outcome.problem for words in ("died (signal SIG", "the device gave up")), outcome.problem
+    assert any(words in outcome.problem for words in ("died (signal SIG", "the device gave up")), (
+        outcome.problem
+    )
     assert works(worker)
 
 
@@ -205,11 +229,17 @@ def test_a_crash_is_reported_in_words(worker):
 def test_a_child_killed_at_work_is_reported(worker, when, tmp_path):
     """As by a compiler that aborts: some versions of PoCL do on some kernels."""
     answers = Answers()
-    arguments = {"kernel": 1, "m": 32, "params": {"TS": 8}, "source": ENDLESS if when == "running" else NAIVE}
+    arguments = {
+        "kernel": 1,
+        "m": 32,
+        "params": {"TS": 8},
+        "source": ENDLESS if when == "running" else NAIVE,
+    }
     if when == "compiling":  # the compiler waits for somebody who writes into the file
         os.mkfifo(tmp_path / "endless.h")
         arguments["source"] = f'#include "{tmp_path}/endless.h"\n{NAIVE}'
-    with worker._lock if when == "starting" else contextlib.nullcontext():  # until then it is not heard
+    # until then it is not heard
+    with worker._lock if when == "starting" else contextlib.nullcontext():
         worker.submit("test", arguments, answers.done, answers.step)
         if when != "starting":
             answers.wait(lambda a: {"compiling": "compile", "running": "check"}[when] in a.steps)
@@ -217,7 +247,10 @@ def test_a_child_killed_at_work_is_reported(worker, when, tmp_path):
         os.kill(child, signal.SIGKILL)
     answers.wait(lambda a: a.outcomes)
     outcome = answers.outcomes[0]
-    assert outcome.kind == "crash" and f"was {when} the kernel died (signal SIGKILL)" in outcome.problem
+    assert (
+        outcome.kind == "crash"
+        and f"was {when} the kernel died (signal SIGKILL)" in outcome.problem
+    )
     assert gone(child)
     assert works(worker) and worker._child.process.pid != child
 
@@ -245,7 +278,8 @@ def test_a_child_killed_while_idle_is_replaced(worker, noticed):
 @on_linux
 def test_crashes_leave_no_files_threads_or_processes_behind(worker):
     def held() -> tuple[int, int]:
-        end = time.monotonic() + 60  # the thread that watched over a dead child takes a moment to notice
+        # the thread that watched over a dead child takes a moment to notice
+        end = time.monotonic() + 60
         while threading.active_count() > threads and time.monotonic() < end:
             time.sleep(0.05)
         return len(os.listdir("/proc/self/fd")), threading.active_count()
@@ -257,14 +291,21 @@ def test_crashes_leave_no_files_threads_or_processes_behind(worker):
     for _ in range(crashes):
         assert ask(worker, source=FAR).kind == "crash"
         assert works(worker)
-    after = held()  # on a busy machine the last child's may still be there, but not one for each crash
-    assert all(now - then < crashes for now, then in zip(after, before, strict=True)), (before, after)
+    # on a busy machine the last child's may still be there, but not one for each crash
+    after = held()
+    assert all(now - then < crashes for now, then in zip(after, before, strict=True)), (
+        before,
+        after,
+    )
 
 
 def test_a_write_just_outside_c_is_reported(worker):
     outcome = ask(worker, source=JUST_OUTSIDE)
     assert not outcome.ok and outcome.result is not None
-    assert outcome.result.verdict.startswith("wrong: it writes outside C") and "exact" in outcome.result.verdict
+    assert (
+        outcome.result.verdict.startswith("wrong: it writes outside C")
+        and "exact" in outcome.result.verdict
+    )
     assert works(worker)
 
 
@@ -283,8 +324,14 @@ def test_a_build_error_is_reported(worker):
 
 def test_illegal_parameters_are_reported(worker):
     outcome = ask(worker, kernel=3, params={"TS": 20, "WPT": 8})
-    assert outcome.kind == "ParameterError" and outcome.problem == "kernel 3: TS=20 is not a multiple of WPT=8"
-    assert ask(worker, m=0).kind == "ValueError" and ask(worker, params={"TS": "8"}).kind == "TypeError"
+    assert (
+        outcome.kind == "ParameterError"
+        and outcome.problem == "kernel 3: TS=20 is not a multiple of WPT=8"
+    )
+    assert (
+        ask(worker, m=0).kind == "ValueError"
+        and ask(worker, params={"TS": "8"}).kind == "TypeError"
+    )
     assert works(worker)
 
 
@@ -307,22 +354,33 @@ def test_peaks_are_a_job_too(worker):
 @on_linux
 @pytest.mark.parametrize("source", [ENDLESS, NAIVE])
 def test_what_runs_can_be_stopped(worker, source):
-    """At once, in a sentence, and the next request is served; an answer in the last moment does not count twice."""
+    """At once, in a sentence, and the next request is served; an answer in the last moment does not
+    count twice.
+    """
     assert works(worker)
     answers, start = Answers(), time.monotonic()
-    worker.submit("slider", {"kernel": 1, "m": 32, "params": {"TS": 8}, "source": source}, answers.done, answers.step)
+    worker.submit(
+        "slider",
+        {"kernel": 1, "m": 32, "params": {"TS": 8}, "source": source},
+        answers.done,
+        answers.step,
+    )
     answers.wait(lambda a: "check" in a.steps)
     worker.stop("slider")
     answers.wait(lambda a: a.outcomes)
     time.sleep(0.3)
     (outcome,) = answers.outcomes
     if source is ENDLESS:
-        assert outcome.kind == "stopped" and outcome.problem == "stopped while running, as you asked"
+        assert (
+            outcome.kind == "stopped" and outcome.problem == "stopped while running, as you asked"
+        )
     assert time.monotonic() - start < 60 and works(worker)
 
 
 def test_what_only_waits_can_be_stopped(worker):
-    """The other client's answer comes, the stopped one's is that it was stopped; to stop nothing does nothing."""
+    """The other client's answer comes, the stopped one's is that it was stopped; to stop nothing
+    does nothing.
+    """
     worker.stop("slider")
     first, second = Answers(), Answers()
     worker.submit("other", {"kernel": 1, "m": 32, "params": {"TS": 8}}, first.done)
@@ -335,7 +393,9 @@ def test_what_only_waits_can_be_stopped(worker):
 
 @on_linux
 def test_a_newer_request_does_not_wait_for_a_hang(worker):
-    """It overtakes what its client does not want any more, long before that is stopped by its limit."""
+    """It overtakes what its client does not want any more, long before that is stopped by its
+    limit.
+    """
     assert works(worker)
     answers = Answers()
     endless = {"kernel": 1, "m": 32, "params": {"TS": 8}, "source": ENDLESS}
@@ -350,7 +410,10 @@ def test_a_newer_request_does_not_wait_for_a_hang(worker):
 def test_only_a_text_of_the_readers_own_may_be_endless():
     """A kernel's own text ends, but a runtime may compile it at its first launch."""
     worker = Worker({"compile": 60.0, "predict": 20.0, "check": 10.0})
-    assert worker.limit("predict", {"source": "a text"}) == 20 and worker.limit("check", {"source": "a text"}) == 10
+    assert (
+        worker.limit("predict", {"source": "a text"}) == 20
+        and worker.limit("check", {"source": "a text"}) == 10
+    )
     assert worker.limit("predict", {}) == worker.limit("check", {}) == 60
 
 
@@ -376,7 +439,11 @@ def test_compiling_ahead_is_a_job_too(worker):
     arguments = {"kernel": 3, "m": 40, "n": 24, "k": 56, "params": {"TS": 8, "WPT": 2}}
     worker.submit("ahead", arguments, answers.done, answers.step, job="compile")
     answers.wait(lambda a: a.outcomes)
-    assert answers.outcomes[0].result["seconds"] > 0 and answers.steps == ["start", "compile", "predict"]
+    assert answers.outcomes[0].result["seconds"] > 0 and answers.steps == [
+        "start",
+        "compile",
+        "predict",
+    ]
 
 
 def test_interrupting_a_trial_frees_the_worker(monkeypatch, any_device):
@@ -389,7 +456,9 @@ def test_interrupting_a_trial_frees_the_worker(monkeypatch, any_device):
 
     monkeypatch.setattr(client.worker(), "submit", lambda name, *rest: asked.append(name))
     monkeypatch.setattr(client.worker(), "stop", asked.append)
-    monkeypatch.setattr(client, "threading", SimpleNamespace(Event=Interrupted, get_ident=threading.get_ident))
+    monkeypatch.setattr(
+        client, "threading", SimpleNamespace(Event=Interrupted, get_ident=threading.get_ident)
+    )
     with pytest.raises(KeyboardInterrupt, match="was stopped"):
         client.trial(1, 32)
     assert len(asked) == 2 and asked[0] == asked[1]
@@ -434,9 +503,14 @@ PARENT = """
 @on_linux
 @pytest.mark.parametrize("doing", ["idle", "running"])
 def test_the_child_ends_when_its_parent_is_killed(doing, any_device):
-    """As a notebook's kernel is on a restart: no orphan survives, not even one whose kernel hangs."""
+    """As a notebook's kernel is on a restart: no orphan survives, not even one whose kernel
+    hangs.
+    """
     parent = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(PARENT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", textwrap.dedent(PARENT)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         parent.stdin.write(ENDLESS if doing == "running" else "")
@@ -456,7 +530,10 @@ def test_the_child_ends_when_its_parent_is_killed(doing, any_device):
 
 @on_linux
 def test_the_shared_worker_ends_with_its_process(any_device):
-    text = "from gemmlab.worker import client; print(client.trial(1, 32).ok, client.worker()._child.process.pid)"
+    text = (
+        "from gemmlab.worker import client; print(client.trial(1, 32).ok, "
+        "client.worker()._child.process.pid)"
+    )
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=300)
     ok, child = done.stdout.split()
     assert ok == "True" and gone(int(child)) and done.stderr == ""
@@ -476,6 +553,8 @@ def test_a_trial_never_raises(any_device):
 
 
 def test_a_child_leaves_no_words_of_its_own_behind(worker, capfd):
-    """What a compiler prints goes to the report of a crash, not between the answers or onto the screen."""
+    """What a compiler prints goes to the report of a crash, not between the answers or onto the
+    screen.
+    """
     assert ask(worker, source=MISTAKE).kind == "BuildError" and works(worker)
     assert capfd.readouterr() == ("", "")

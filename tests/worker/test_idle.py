@@ -1,4 +1,6 @@
-"""What runs while nobody waits: in order, replaced by a newer plan, and out of the way when somebody asks."""
+"""What runs while nobody waits: in order, replaced by a newer plan, and out of the way when
+somebody asks.
+"""
 
 import threading
 import time
@@ -12,7 +14,9 @@ from gemmlab.worker.idle import Idle, Job
 
 
 class Hired:
-    """A worker that does nothing until it is told to: what it was given, and what it was told to stop."""
+    """A worker that does nothing until it is told to: what it was given, and what it was told to
+    stop.
+    """
 
     def __init__(self):
         self.given, self.stopped, self.closed = [], 0, False
@@ -33,7 +37,9 @@ class Hired:
 
 
 class Clock:
-    """Stands for the timers of the module: time passes when a test says so, however long the test itself takes."""
+    """Stands for the timers of the module: time passes when a test says so, however long the test
+    itself takes.
+    """
 
     def __init__(self):
         self._timers = []
@@ -53,7 +59,9 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     made = Clock()
-    monkeypatch.setattr(module, "threading", SimpleNamespace(RLock=threading.RLock, Timer=made.Timer))
+    monkeypatch.setattr(
+        module, "threading", SimpleNamespace(RLock=threading.RLock, Timer=made.Timer)
+    )
     return made
 
 
@@ -102,7 +110,9 @@ def test_a_newer_plan_of_a_client_takes_the_place_of_its_older_one(idle, hired):
     assert numbers(hired) == [1, 4]
 
 
-def test_what_does_not_end_in_a_moment_is_stopped_and_runs_again_in_the_next_pause(idle, hired, clock):
+def test_what_does_not_end_in_a_moment_is_stopped_and_runs_again_in_the_next_pause(
+    idle, hired, clock
+):
     heard = []
     idle.plan("slider", jobs(1, 2, done=heard.append))
     idle.hold("request")
@@ -157,7 +167,13 @@ def test_a_request_is_answered_while_a_compiler_works_in_the_other_child(any_dev
             "device": any_device.index,
         }
         worker.idle.plan("chart", [Job("compile", slow, lambda outcome: None)])
-        small = {"kernel": 1, "m": 32, "params": {"TS": 8}, "repeats": 1, "device": any_device.index}
+        small = {
+            "kernel": 1,
+            "m": 32,
+            "params": {"TS": 8},
+            "repeats": 1,
+            "device": any_device.index,
+        }
         worker.submit("slider", small, lambda outcome: (outcomes.append(outcome), arrived.set()))
         assert arrived.wait(120) and outcomes[0].ok
         assert soon(lambda: worker.idle._running is not None, 60), "and then the other goes on"

@@ -1,4 +1,6 @@
-"""What the simulator says beside the device: a race that a CPU hides, why a text is wrong; nothing it cannot know."""
+"""What the simulator says beside the device: a race that a CPU hides, why a text is wrong; nothing
+it cannot know.
+"""
 
 import time
 
@@ -18,10 +20,15 @@ RACE = without_barrier(2, 1)
 
 @pytest.mark.parametrize("number", catalog)
 def test_the_kernels_own_texts_are_clean(number):
-    assert look(number, 100, params=SMALL.get(number), source=sources.read(catalog[number].file)) is None
+    assert (
+        look(number, 100, params=SMALL.get(number), source=sources.read(catalog[number].file))
+        is None
+    )
 
 
-@pytest.mark.parametrize("number", [n for n in catalog if n not in (1, 11) and isinstance(n, int) and n < 15])
+@pytest.mark.parametrize(
+    "number", [n for n in catalog if n not in (1, 11) and isinstance(n, int) and n < 15]
+)
 def test_every_missing_barrier_is_seen(number):
     """With the reader's own parameters."""
     for which in (1,) if number in (9, 10, 13) else (1, 2):
@@ -40,7 +47,13 @@ def test_the_line_is_that_of_the_text():
 
 @pytest.mark.parametrize(
     "source",
-    ["float f(float x) { return x; }", "__kernel void gemm(", "", "%%", "__kernel void gemm(int a) { a.b(); }"],
+    [
+        "float f(float x) { return x; }",
+        "__kernel void gemm(",
+        "",
+        "%%",
+        "__kernel void gemm(int a) { a.b(); }",
+    ],
 )
 def test_of_a_text_that_cannot_be_read_that_is_said(source):
     seen = look(1, 64, source=source)
@@ -57,7 +70,9 @@ def test_an_error_inside_the_simulator_never_hurts(monkeypatch):
 
 def test_what_takes_too_long_is_given_up():
     start = time.monotonic()
-    assert look("warp_tiling", 1024, source=sources.read("production/warp_tiling.cl"), seconds=0.02).unread
+    assert look(
+        "warp_tiling", 1024, source=sources.read("production/warp_tiling.cl"), seconds=0.02
+    ).unread
     assert time.monotonic() - start < 60
 
 
@@ -81,7 +96,9 @@ def test_a_guard_that_is_missing_is_seen_where_sizes_ask_for_it():
 
 
 def test_a_text_is_not_blamed_for_what_its_size_does_not_ask():
-    """With one tile along k there is no next one that could overwrite it: the second barrier protects nothing."""
+    """With one tile along k there is no next one that could overwrite it: the second barrier
+    protects nothing.
+    """
     for k, found in ((8, False), (5, False), (16, True)):
         seen = look(2, 64, 64, k, params={"TS": 8}, source=without_barrier(2, 2))
         assert (seen is not None) == found
@@ -105,7 +122,11 @@ def test_a_wrong_kernel_is_explained(any_device):
 
 
 def test_a_hang_is_explained(any_device):
-    outcome = Outcome({"kernel": 1, "m": 32, "source": edited(1, ("k++", "k += (M < 0)"))}, problem="hang", kind="hang")
+    outcome = Outcome(
+        {"kernel": 1, "m": 32, "source": edited(1, ("k++", "k += (M < 0)"))},
+        problem="hang",
+        kind="hang",
+    )
     from gemmlab.worker.client import _explained
 
     assert "was stopped" in _explained(outcome).verdict
