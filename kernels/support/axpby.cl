@@ -1,16 +1,16 @@
 // axpby: out = alpha*x + beta*y, element by element, over `size` floats.
 //
-// Idea:     the kernels compute A B, and BLAS defines alpha A B + beta C. One more
-//           pass computes the second from the first.
+// Idea:     the kernels compute A B, while BLAS defines alpha A B + beta C. This
+//           additional pass computes the second from the first.
 // Costs:    at most two loads and one store per element.
-// Requires: nothing. As in BLAS, a zero factor means that its array is not
-//           read at all, so a NaN or an infinity in it does no harm.
+// Requires: nothing. As in BLAS, an array whose factor is zero is not read,
+//           so a NaN or an infinity in it does no harm.
 
 #ifndef WG
 #define WG 128 // work-items in a work-group
 #endif
 #ifndef EACH
-#define EACH 4 // elements of a work-item: their loads are all under way at once
+#define EACH 4 // elements per work-item, whose loads are all in flight at the same time
 #endif
 
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
@@ -18,7 +18,7 @@ void axpby(const int size, const float alpha, const __global float* restrict x,
            const float beta, const __global float* restrict y,
            __global float* restrict out)
 {
-    // identifiers: this work-item's elements are WG apart, so that neighbours read neighbours
+    // identifiers: a work-item's elements are WG apart, so neighbours read neighbouring elements
     const int first = get_group_id(0)*WG*EACH + get_local_id(0);
 
     float value[EACH];

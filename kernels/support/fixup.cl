@@ -1,13 +1,14 @@
-// fixup: the fix-up of Stream-K. It adds up the partial tiles of each tile that several work-groups
-// have shared, in 17_stream_k.cl or in production/warp_tiling.cl where that does not do so itself.
-// As a second launch it starts when everything that the first has stored can be read.
+// fixup: the fix-up of Stream-K. It adds up the partial sums of each tile that several work-groups
+// share, after 17_stream_k.cl, or after production/warp_tiling.cl if that does not do so itself.
+// Because it is a second launch, everything that the first one has stored is visible.
 //
-// Launch:   in dimension 0, one work-group per tile or one per cut, whichever are fewer. There is one
-//           cut fewer than the first launch has work-groups, but at least one. In dimension 1, where
-//           a work-group has size 1, enough work-groups to give each work-item 4 elements of the tile.
+// Launch:   in dimension 0, one work-group per tile or one per cut, whichever are fewer. There is
+//           one cut fewer than the first launch has work-groups, but at least one. In dimension 1,
+//           in which a work-group has size 1, enough work-groups for each work-item to sum 4
+//           elements.
 // Requires: the parameters of the first launch, and its number of work-groups, below 65,536. A tile
-//           that one work-group computed alone needs no sum; where a tile has several cuts, the
-//           work-group of the first one adds them all up.
+//           that one work-group computed alone needs no fix-up; if a tile has several cuts, the
+//           work-group of the first cut adds up all parts.
 
 #ifndef TSM
 #define TSM 128 // rows of the tile of C
@@ -19,14 +20,15 @@
 #define TSK 16 // depth of the tiles of A and B, in steps of k
 #endif
 #ifndef ORDER
-#define ORDER 8 // rows of tiles in a band that neighbouring work-groups go through together (swizzle)
+#define ORDER 8 // rows of tiles in a band that neighbouring work-groups compute together (swizzle)
 #endif
 #ifndef SPLIT
-#define SPLIT 0 // most rows or columns of an edge strip, which has no tiles
+#define SPLIT 0 // maximum rows or columns of an edge strip, which has no tiles
 #endif
 
 #define PIECE (TSM*TSN) // floats of a partial tile
-// line*group/groups, the step at which a work-group of the first launch starts, without dividing 64-bit numbers
+// line*group/groups, the step at which a work-group of the first launch starts, without a 64-bit
+// division
 #define START(group) (share*(group) + rest*(uint)(group)/(uint)groups)
 
 __kernel void fixup(const int M, const int N, const int K,
@@ -41,17 +43,17 @@ __kernel void fixup(const int M, const int N, const int K,
     const long share = line/groups;
     const uint rest = line%groups;
 
-    // the tile: by its number, or the one at the cut between two work-groups of the first launch
+    // the tile: given by its number, or by the cut between two work-groups of the first launch
     const int number = get_group_id(0);
     const int tile = by_tile ? number : START(number + 1)/steps;
     const long begin = (long)tile*steps;
-    const int first = ((begin + 1)*groups - 1)/line;     // the work-groups that did its first step
-    const int last = ((begin + steps)*groups - 1)/line;  // and its last step
+    const int first = ((begin + 1)*groups - 1)/line; // the work-groups that computed its first step
+    const int last = ((begin + steps)*groups - 1)/line; // and its last step
     if (first == last || (!by_tile && first != number)) {
         return;
     }
 
-    // where it is in C: down a band of ORDER rows of tiles, then on to the next column of the band
+    // its position in C: down a band of ORDER rows of tiles, then to the next column of the band
     const int band = tile/(ORDER*tiles_n)*ORDER;
     const int rows = min(ORDER, tiles_m - band);
     const int m0 = (band + tile%(ORDER*tiles_n)%rows)*TSM;
@@ -64,13 +66,13 @@ __kernel void fixup(const int M, const int N, const int K,
     if (id >= PIECE || m >= M || n >= N) {
         return;
     }
-    // a work-group that shared the tile before, too, has stored this partial tile as its second
+    // a work-group that also shared the tile before has stored this partial tile as its second one
     const long from = START(first);
     const int second = from < begin && from%steps != 0;
     float4 sum = *(const __global float4*)&pieces[(size_t)(2*first + second)*PIECE + id];
     #pragma unroll 8
     for (int group = first + 1; group <= last; group++) {
-        if (share > 0 || START(group) < START(group + 1)) { // if there are few steps, some work-groups have none
+        if (share > 0 || START(group) < START(group + 1)) { // with few steps, some groups have none
             sum += *(const __global float4*)&pieces[(size_t)(2*group)*PIECE + id];
         }
     }

@@ -1,24 +1,24 @@
-// pad: copy a matrix into the corner of another one: a larger one, with zeroes around it,
-//      or one of its own size, which cuts a block out of a larger matrix.
+// pad: copy a matrix into the corner of another one: a larger one, which is filled with zeros,
+//      or one of the same size, which cuts a block out of a larger matrix.
 //
-// Idea:     padding gives whole tiles to the kernels that need them. Zeroes add nothing
-//           to a product, and cutting takes off what they produce beyond C.
+// Idea:     padding gives whole tiles to the kernels that need them. Zeros add nothing to a
+//           product, and cutting removes what they produce outside C.
 // Costs:    one load and one store per element. A work-item does PE of each, in neighbouring
-//           columns, and all its loads are under way at the same time.
+//           columns, and all its loads are in flight at the same time.
 // Requires: nothing. LD is the leading dimension of the input, and offset is the index of
 //           its first element, so the input may be a block inside a larger matrix.
 
 #ifndef PX
-#define PX 32 // work-group: rows
+#define PX 32 // rows of work-items in a work-group
 #endif
 #ifndef PY
-#define PY 8 // work-group: columns of work-items
+#define PY 8 // columns of work-items in a work-group
 #endif
 #ifndef PE
-#define PE 4 // columns of a work-item
+#define PE 4 // columns per work-item
 #endif
 
-// P x Q with leading dimension LD  ->  P_XL x Q_XL, with zeroes outside the P x Q corner
+// P x Q with leading dimension LD  ->  P_XL x Q_XL, with zeros outside the P x Q corner
 __kernel __attribute__((reqd_work_group_size(PX, PY, 1)))
 void pad(const int P, const int Q, const int LD, const long offset,
          const __global float* restrict in,

@@ -1,17 +1,17 @@
 // peaks: small kernels that measure the peaks of a device.
 //
 // fma_loop:   the arithmetic peak: independent chains of multiply-adds on vectors of WIDTH
-//             floats, without memory traffic. A work-item performs 2*CHAINS*WIDTH*rounds
+//             floats, without memory traffic. A work-item makes 2*CHAINS*WIDTH*rounds
 //             floating-point operations.
 // copy:       the bandwidth of global memory: each work-item loads and stores one float4.
 // local_loop: the bandwidth of local memory: neighbouring work-items read neighbouring
-//             vectors of WIDTH floats, so that no banks conflict. The rows of a round begin
-//             at a place that the compiler cannot know (`step`), or it would load a row once
+//             vectors of WIDTH floats, without bank conflicts. The first row of a round depends
+//             on `step`, which the compiler does not know; otherwise it would load a row once
 //             for several rounds. A work-item reads 4*CHAINS*WIDTH*rounds bytes.
-// cache_loop: the bandwidth of the cache that holds what is read again and again. In each
-//             round a work-item reads CHAINS vectors, `gap` apart, from another place among
-//             `places` (a power of two). Work-item i begins at i*apart and goes on by `step`.
-//             A work-item reads 4*CHAINS*WIDTH*rounds bytes.
+// cache_loop: the bandwidth of the cache that holds data which is read repeatedly. In each
+//             round a work-item reads CHAINS vectors, `gap` apart, from another one of
+//             `places` positions (a power of two). Work-item i starts at i*apart and advances
+//             by `step`. A work-item reads 4*CHAINS*WIDTH*rounds bytes.
 
 #ifndef WIDTH
 #define WIDTH 4 // floats in a vector: 1, 2, 4, 8 or 16
@@ -21,10 +21,10 @@
 #endif
 
 #ifndef FUSED
-#define FUSED 1 // 1: fma(a, b, c); 0: a*b + c, which some processors' compilers prefer
+#define FUSED 1 // 1: fma(a, b, c); 0: a*b + c, which is faster with some compilers for CPUs
 #endif
 #ifndef ITEMS
-#define ITEMS 64 // work-items of a work-group in local_loop
+#define ITEMS 64 // work-items in a work-group of local_loop
 #endif
 
 #define JOIN2(a, b) a##b
@@ -35,7 +35,7 @@
 #define FLOATX JOIN(float, WIDTH)
 #endif
 
-// All numbers of all chains, so that the compiler can leave none of them out.
+// The sum over all chains: the compiler must not remove any of them.
 float total(const FLOATX* acc)
 {
     FLOATX sum = acc[0];
@@ -83,7 +83,7 @@ __kernel void copy(const __global float4* restrict in, __global float4* restrict
     out[i] = in[i];
 }
 
-#define PLACES 4 // rows of ITEMS vectors where a round of local_loop may begin; a power of two
+#define PLACES 4 // rows of ITEMS vectors at which a round of local_loop may start; a power of two
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void local_loop(const int rounds, const int step, __global float* restrict out)

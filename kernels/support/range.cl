@@ -1,22 +1,22 @@
 // range: does a matrix contain numbers that tensor_cores.cl cannot split into two parts?
 //
-// Idea:     every work-item inspects some elements, neighbouring work-items neighbouring
-//           elements, and sets *found to 1 if one of them is unsplittable. All work-items
+// Idea:     every work-item checks some elements, neighbouring work-items neighbouring
+//           elements, and sets *found to 1 if one of them cannot be split. All work-items
 //           would write the same value, so none has to wait for another. Each loads AHEAD
-//           elements before it looks at the first, since memory answers late; beyond the last
-//           column it takes that one again.
+//           elements before it checks the first, to hide latency; beyond the last column it
+//           reads that one again.
 // Costs:    one load per element.
 // Requires: *found is 0 before the launch. LD is the leading dimension of the P x Q matrix,
-//           and offset is the index of its first element. Unsplittable are infinities, NaN,
-//           numbers that rounding could make infinite, and numbers other than zero that are
-//           so small that bits of their small part would be lost to underflow.
+//           and offset is the index of its first element. What cannot be split: infinities,
+//           NaN, numbers that rounding could make infinite, and nonzero numbers so small
+//           that underflow would lose bits of their small part.
 
 #ifndef WG
 #define WG 64 // work-items in a work-group, all in dimension 0
 #endif
 
 #ifndef AHEAD
-#define AHEAD 8 // elements that a work-item loads at a time
+#define AHEAD 8 // elements that a work-item loads before it checks them
 #endif
 
 #define SMALLEST 0x0d800000u // 2^-100

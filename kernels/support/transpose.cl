@@ -1,20 +1,20 @@
 // transpose: write a P x Q matrix as its Q x P transpose (both column-major).
 //
-// Idea:     each tile passes through local memory, so that neighbouring work-items both
+// Idea:     each tile passes through local memory. That way neighbouring work-items both
 //           load and store neighbouring floats.
 // Costs:    TT*(TT+1) floats of local memory. Without the extra float per row, a column of
 //           the tile would be in a single bank. One load and one store per element; a
-//           work-item does TT/TR of each, and all its loads are under way at the same time.
-// Requires: TT must be a multiple of TR. LD is the leading dimension of the input, and
-//           offset is the index of its first element, so the input may be a block of a
-//           larger matrix. The leading dimension of the output is Q_XL, at least Q; its
-//           columns are filled up with zeroes.
+//           work-item does TT/TR of each, and all its loads are in flight at the same time.
+// Requires: TT is a multiple of TR. LD is the leading dimension of the input, and offset is
+//           the index of its first element, so the input may be a block of a larger matrix.
+//           The leading dimension of the output is Q_XL, at least Q; its columns are padded
+//           with zeros.
 
 #ifndef TT
 #define TT 32 // side of the square tile, in elements
 #endif
 #ifndef TR
-#define TR 8 // columns that a work-group moves at once
+#define TR 8 // columns that a work-group moves in one step
 #endif
 
 __kernel __attribute__((reqd_work_group_size(TT, TR, 1)))

@@ -1,7 +1,7 @@
 // transpose naive: write a P x Q matrix as its Q x P transpose (both column-major).
 //
 // Idea:     each work-item moves one element. Neighbouring work-items load neighbouring
-//           elements but store elements that are Q apart, so the stores of a warp take
+//           elements but store elements that are Q apart, so the stores of a warp need
 //           many transactions. The tile in transpose.cl avoids that.
 // Costs:    one load and one store per element.
 // Requires: nothing; elements outside the matrix are not touched.
