@@ -3,7 +3,7 @@
     import gemmlab
     c = gemmlab.matmul(a, b)                      # NumPy in, NumPy out
     run = gemmlab.measure(kernel=3, m=512)        # is it right, how fast is it
-    gemmlab.simulate(kernel=3, m=16, n=16, k=16)  # what does it do: every access, and what is wrong with it
+    gemmlab.simulate(kernel=3, m=16, n=16, k=16)  # every access, and what is wrong
     gemmlab.Explorer(kernel=3)                    # the same with sliders, in a notebook
 
 Names load when they are first used: importing the package touches no device and loads no widgets.

@@ -122,10 +122,12 @@ PRODUCT = """
     import gemmlab
     from gemmlab.measurement import records
     from gemmlab.catalog import sources
-    a, b = (np.arange(rows * cols, dtype=np.float32).reshape(rows, cols) % 7 for rows, cols in ((35, 40), (40, 33)))
+    a = np.arange(35 * 40, dtype=np.float32).reshape(35, 40) % 7
+    b = np.arange(40 * 33, dtype=np.float32).reshape(40, 33) % 7
     small = {13: {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4}}  # it needs a whole tile
     for number in (n for n, spec in gemmlab.catalog.items() if not spec.tensor):
-        assert np.array_equal(gemmlab.matmul(a, b, kernel=number, params=small.get(number)), a @ b), number
+        c = gemmlab.matmul(a, b, kernel=number, params=small.get(number))
+        assert np.array_equal(c, a @ b), number
     assert np.array_equal(gemmlab.transpose(a), a.T)
     assert [found["file"] for found in records.recorded()], "no recorded results"
     print(Path(gemmlab.__file__).parent)

@@ -485,7 +485,7 @@ def _may_overwrite(c: Any, a: Any, b: Any) -> bool:
     return c.offset == 0 and c.base_data not in (a.base_data, b.base_data)
 
 
-def matmul(
+def matmul(  # noqa: PLR0913
     a,
     b,
     out=None,
@@ -565,7 +565,7 @@ def matmul(
     return multiply(request, Operation(a, b), out, device)
 
 
-def gemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):
+def gemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):  # noqa: PLR0913
     """alpha op(a) op(b) + beta c, as ``scipy.linalg.blas``; the operands' type says which of its
     functions.
 
@@ -595,7 +595,7 @@ def gemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False,
     return _gemm(a.dtype, alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, **options)
 
 
-def _gemm(dtype, alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, **options):
+def _gemm(dtype, alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, **options):  # noqa: PLR0913
     device = options.pop("device", None)
     request = Request.of(*_options(**options), "float32")
     a, b = checked("a", a, (dtype,)), checked("b", b, (dtype,))
@@ -615,21 +615,21 @@ def _options(kernel="auto", params=None, edges="auto") -> tuple:
     return kernel, params, edges
 
 
-def sgemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):
+def sgemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):  # noqa: PLR0913
     """`gemm` for float32, as ``scipy.linalg.blas.sgemm``; options are those of `gemm`."""
     return _gemm(DTYPES[0], alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, **options)
 
 
-def dgemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):
+def dgemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):  # noqa: PLR0913
     """`gemm` for float64, as ``scipy.linalg.blas.dgemm``; options are those of `gemm`."""
     return _gemm(DTYPES[1], alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, **options)
 
 
-def cgemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):
+def cgemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):  # noqa: PLR0913
     """`gemm` for complex64, as ``scipy.linalg.blas.cgemm``; options are those of `gemm`."""
     return _gemm(DTYPES[2], alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, **options)
 
 
-def zgemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):
+def zgemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):  # noqa: PLR0913
     """`gemm` for complex128, as ``scipy.linalg.blas.zgemm``; options are those of `gemm`."""
     return _gemm(DTYPES[3], alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, **options)

@@ -315,10 +315,11 @@ def _why(device: Device, sizes: Sizes, precision: str, taken: Choice) -> str:
     facts, best = known(device), _best(order)
     assert facts is not None
     rivals = order if best is order[0] else [one for one in order if not find(one.choice[0]).tensor]
+    which = "" if rivals is order else " in float32"
+    source = "" if facts.device in device.name else f", by the constants of {facts.device}"
     sentences = [
-        f"Of {len(rivals)} candidates{'' if rivals is order else ' in float32'} it should be the "
-        f"quickest, with {_microseconds(best.seconds)} on "
-        f"{device}{'' if facts.device in device.name else f' as far as constants of {facts.device} tell'}.",
+        f"Of {len(rivals)} candidates{which} it should be the quickest, with "
+        f"{_microseconds(best.seconds)} on {device}{source}.",
         _shape_of(best, sizes, device),
     ]
     if precision != "float32":

@@ -144,7 +144,7 @@ def _worker(choice: Choice) -> Callable[[tuple[int, int, int]], Work]:
     )
 
 
-def _work(
+def _work(  # noqa: PLR0913
     tile,
     shared: int,
     strip: int,

@@ -78,7 +78,7 @@ class Lying(NamedTuple):
     ld: int
 
 
-def configure(
+def configure(  # noqa: PLR0913
     precision: str,
     params: Params,
     sizes: tuple[int, int, int],

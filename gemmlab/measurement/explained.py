@@ -32,7 +32,7 @@ class Allowed:
     resource: str
 
 
-def allowed(
+def allowed(  # noqa: PLR0913
     kernel: Key,
     params: Mapping[str, int],
     m: int,

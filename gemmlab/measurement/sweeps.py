@@ -52,7 +52,7 @@ CURVES: dict[str, tuple[Key, str, tuple[int, ...], dict[str, int]]] = {
 }
 
 
-def sweep(
+def sweep(  # noqa: PLR0913
     kernel: Key,
     name: str,
     values: Iterable[int],

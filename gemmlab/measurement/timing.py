@@ -36,7 +36,7 @@ class Superseded(Exception):
     """A newer request has arrived, and the job was given up between two steps."""
 
 
-def measure(
+def measure(  # noqa: PLR0913
     kernel: Key = 1,
     m: int = 512,
     n: int | None = None,
@@ -118,7 +118,7 @@ def measure(
     return result
 
 
-def compile_ahead(
+def compile_ahead(  # noqa: PLR0913
     kernel: Key,
     m: int,
     n: int,

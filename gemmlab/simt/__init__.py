@@ -1,10 +1,10 @@
 """The microscope: a kernel's own text runs in Python, all work-items in step, and everything it
 does is seen.
 
-    run = gemmlab.simulate(kernel=6, m=16, n=16, k=16)     # or with source=... an edited text
-    run.verdict, run.findings                              # is it right, and what is wrong, in words
-    run.counts, run.lines[51]                              # what it cost, in all and by line
-    run.events(group=0)                                    # every access, as a table
+    run = gemmlab.simulate(kernel=6, m=16, n=16, k=16)    # or with source=... an edited text
+    run.verdict, run.findings                             # is it right, and what is wrong, in words
+    run.counts, run.lines[51]                             # what it cost, in all and by line
+    run.events(group=0)                                   # every access, as a table
 
 It covers OpenCL C 1.2 but for images, inline assembly, bit-fields, pointers to functions and cases
 inside inner blocks of a switch; of these it says that they are not known to it, and claims nothing

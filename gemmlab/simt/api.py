@@ -295,7 +295,7 @@ def program_of(
     return found
 
 
-def run(
+def run(  # noqa: PLR0913
     text: str,
     name: str | None,
     global_size: Sequence[int],
@@ -397,7 +397,7 @@ def _argument(param: Declaration, value: object) -> object:
     return Memory(param.name, "global", scalar, (value.size,), data=data)
 
 
-def _launch(
+def _launch(  # noqa: PLR0913
     program: Program,
     args: Sequence[object],
     global_size,
@@ -469,7 +469,7 @@ def _unsuited(spec: KernelSpec, m: int, n: int, k: int, params: dict[str, int]) 
     return ""
 
 
-def simulate(
+def simulate(  # noqa: PLR0913
     kernel: Key | KernelSpec = 6,
     m: int = 16,
     n: int = 16,

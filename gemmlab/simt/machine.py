@@ -263,7 +263,7 @@ class Wave:
         data = np.zeros(self.lanes * int(np.prod(sizes)), scalar.dtype) if zeroes else None
         return Memory(name, space, scalar, sizes, self.lanes, self.every, data)
 
-    def copy_together(
+    def copy_together(  # noqa: PLR0913
         self,
         load: Site,
         store: Site,

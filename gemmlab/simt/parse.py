@@ -245,7 +245,7 @@ class Parser(Meaning):
         return isinstance(found, (Scalar, Vector, Pointer, Array, Struct, Void, Opaque)) or (
             found is None and named(word) is not None)  # fmt: skip
 
-    def specifiers(self) -> Specified:
+    def specifiers(self) -> Specified:  # noqa: C901
         """Qualifiers and one type, in any order."""
         found = Specified(VOID)
         of: Type | None = None

@@ -238,7 +238,7 @@ class Preprocessor:
                 raise TextError(f"the character {token.text!r} has no meaning here", token.spot)
         return out
 
-    def _directive(self, mark: Token, rest: list[Token], conditions: list[_Condition]) -> None:
+    def _directive(self, mark: Token, rest: list[Token], conditions: list[_Condition]) -> None:  # noqa: C901
         word, args = (rest[0].text, rest[1:]) if rest else ("", [])
         live = all(c.counts for c in conditions)
         if word in ("if", "ifdef", "ifndef"):

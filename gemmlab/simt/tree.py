@@ -297,7 +297,7 @@ def plain(node: Node) -> Node:
     return node
 
 
-def written(node: Node | None, inner: bool = False, within: str | None = None) -> str:
+def written(node: Node | None, inner: bool = False, within: str | None = None) -> str:  # noqa: C901, PLR0912
     """An expression much as the reader wrote it.
 
     `inner` puts an operation in brackets. What came out of another macro than `within` is shown as

@@ -135,7 +135,7 @@ class Writer:
         self.depth -= 1
 
     # ---- sites
-    def site(
+    def site(  # noqa: PLR0913
         self,
         kind: str,
         spot: Spot,

@@ -71,7 +71,7 @@ class Explorer(Shell):
             text is right.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         kernel: Key = 1,
         m=None,

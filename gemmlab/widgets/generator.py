@@ -54,7 +54,7 @@ START = {
 _NARROW = "display:grid;grid-template-columns:minmax(0,1fr)"
 
 
-def schedule(
+def schedule(  # noqa: PLR0913
     precision, a, b, beta, tile, micro_tile, depth, width, stages, edges, tail
 ) -> Schedule:
     """The schedule of the switches. Without stages there is neither depth nor tail, and B is not

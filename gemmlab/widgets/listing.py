@@ -42,10 +42,8 @@ def listing(run: ProductRun, now: int, heat: str) -> str:
         f"{name} is {_brief(str(value))}"
         for name, value in (_macros(run).get(now, {}) | sizes).items()
     )
-    macros = (
-        "<div "
-        f'style="font-size:12px;min-height:1.5em">{f"Line {now}: {escape(shown)}" if shown else ""}</div>'
-    )
+    values = f"Line {now}: {escape(shown)}" if shown else ""
+    macros = f'<div style="font-size:12px;min-height:1.5em">{values}</div>'
     found = "".join(
         f'<div style="border-left:4px solid {RED};padding-left:6px;font-size:12px">'
         f"Wrong: {escape(f'line {f.line}: ' if f.line else '')}{escape(f.message)}</div>"

@@ -31,8 +31,8 @@ class GemmMagics(Magics):
         """Show an explorer for the kernel in this cell.
 
         %%gemm NUMBER [NAME=VALUE ...]   NAME: a parameter of the kernel, M, N, K, or device
-        %%gemm NUMBER part=WORD ...      the cell is only the part of the kernel below the comment that begins with WORD
-                                         (or words in quotes: part="load: the next")
+        %%gemm NUMBER part=WORD ...      the cell is only the part of the kernel below the comment
+                                         that begins with WORD (or part="load: the next")
         %%gemm NUMBER part=ONE-TWO ...   the same, from the part ONE to the part TWO
         %gemm NUMBER                     writes such a cell with the kernel's own text
         """

@@ -114,7 +114,10 @@ class Progress:
             for chapter, marks, here in self._rows(there)
         ]
         text = "\n".join([*lines, "", escape(self._summary(there))])
-        style = "font-family:monospace;line-height:1.5;max-width:860px;white-space:pre-wrap;word-break:normal"
+        style = (
+            "font-family:monospace;line-height:1.5;max-width:860px;"
+            "white-space:pre-wrap;word-break:normal"
+        )
         return {"text/plain": str(self), "text/html": f'<pre style="{style}">{text}</pre>'}
 
     def _rows(self, there: list[Chapter]) -> Iterator[tuple[Chapter, str, str]]:

@@ -24,7 +24,7 @@ def _read(stream: IO[str], inbox: Mailbox[Request]) -> None:
     os._exit(0)  # the parent is gone; a kernel that hangs must not keep this process alive
 
 
-def main() -> None:
+def main() -> None:  # noqa: C901
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
     os.dup2(2, 1)  # whatever a compiler prints must not mix with the answers
     inbox: Mailbox[Request] = Mailbox()

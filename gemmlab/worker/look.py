@@ -39,7 +39,7 @@ class Seen:
         return self.why + (f" (and {others} more finding{'s' * (others > 1)})" if others else "")
 
 
-def look(
+def look(  # noqa: PLR0913
     kernel: Key,
     m: int,
     n: int | None = None,

@@ -61,7 +61,7 @@ def strided(
     return memory, frame, *((ld, 1) if by_rows else (1, ld))
 
 
-def is_right(
+def is_right(  # noqa: PLR0913
     device, blocks: packed.Blocks, sizes, alpha, beta, seed: int, monkeypatch, units: int = 2
 ) -> bool:
     """Whether a product is exact and changes nothing around C.

@@ -205,7 +205,7 @@ def test_loads_are_as_wide_as_requested():
 
 
 def test_the_examples_of_the_page_about_the_family_run(capsys):
-    page = (Path(__file__).parents[2] / "docs" / "family.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "generate.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", page, re.S)
     blocks = [block for block in blocks if block.startswith("from gemmlab")]
     names: dict = {}

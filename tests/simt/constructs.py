@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """Constructs of OpenCL C 1.2 that every compiler takes: each sets r, which becomes out[g].
 
 A case is (type of r, text before the kernel, statements, the values of r as PoCL and Intel's

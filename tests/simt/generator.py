@@ -77,7 +77,7 @@ class Block:
             ]
         )
 
-    def value(self, kind: str, depth: int) -> str:
+    def value(self, kind: str, depth: int) -> str:  # noqa: C901, PLR0912
         rng = self.rng
         if depth <= 0:
             return self.leaf(kind)

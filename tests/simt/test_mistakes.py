@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """Kernels with a learner's mistake, after public questions, and right ones that look like them.
 
 A tile kernel with work-groups of 8 x 8; each mistake is named with its line, or by what is wrong

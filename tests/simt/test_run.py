@@ -231,8 +231,12 @@ def test_functions():
     typedef float4 quad;
     int vector(int lambda) { return lambda; }
     __constant int two = 2;
-    void twice(__local float* x, int i) { barrier(CLK_LOCAL_MEM_FENCE); x[i] *= two; barrier(CLK_LOCAL_MEM_FENCE); }
-    float sum(const float* x, const int n) { float s = 0.0f; for (int i = 0; i < n; i++) s += x[i]; return s; }
+    void twice(__local float* x, int i) {
+        barrier(CLK_LOCAL_MEM_FENCE); x[i] *= two; barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    float sum(const float* x, const int n) {
+        float s = 0.0f; for (int i = 0; i < n; i++) s += x[i]; return s;
+    }
     int sign(int x) { if (x < 0) return -1; if (x == 0) return 0; return 1; }
     float second(const float x[3]) { return x[1]; }
     void change(int* x) { *x += 3; }"""
@@ -261,7 +265,8 @@ def test_vector_accesses_that_begin_anywhere():
 
 def test_three_dimensions_and_printf():
     text = """__kernel void f(__global int* out) {
-        int at = (get_global_id(2)*get_global_size(1) + get_global_id(1))*get_global_size(0) + get_global_id(0);
+        int at = (get_global_id(2)*get_global_size(1) + get_global_id(1))*get_global_size(0)
+                 + get_global_id(0);
         out[at] = get_group_id(2)*100 + get_local_id(1)*10 + get_num_groups(0);
         if (at == 5) printf("%d and %.1f\\n", at, 0.5f);
     }"""

@@ -211,7 +211,8 @@ for name in ("gemmlab", "gemmlab.simt"):
     package.__path__ = [name.replace(".", "/")]
 from gemmlab.simt.parse import Parser
 from gemmlab.simt.text import Preprocessor
-functions, _ = Parser(Preprocessor().run("__kernel void f(__global float4* a) { a[0].x += 1; }")).file()
+text = "__kernel void f(__global float4* a) { a[0].x += 1; }"
+functions, _ = Parser(Preprocessor().run(text)).file()
 print(functions["f"].body.body[0].type)
 """
 

@@ -447,7 +447,7 @@ def test_a_transpose_takes_whole_tiles(rows, cols):
 # Warp tiling
 
 
-def warps(tsm, tsn, tsk, wptm, wptn, warpm, width, stages=2, order=8):
+def warps(tsm, tsn, tsk, wptm, wptn, warpm, width, stages=2, order=8):  # noqa: PLR0913
     names = ("TSM", "TSN", "TSK", "WPTM", "WPTN", "WARPM", "WIDTH", "STAGES", "ORDER")
     return dict(zip(names, (tsm, tsn, tsk, wptm, wptn, warpm, width, stages, order), strict=True))
 
