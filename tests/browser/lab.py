@@ -243,6 +243,9 @@ class Lab:
         if path != target:
             for file in (path, *path.parent.glob("*.py")):
                 shutil.copy(file, self.notebooks)
+            lessons = path.parent / "lessons"
+            if lessons.is_dir():
+                shutil.copytree(lessons, self.notebooks / "lessons", dirs_exist_ok=True)
         if page is None:
             # its pages share what the browser has loaded of JupyterLab
             if scale not in self._contexts:
