@@ -7,6 +7,7 @@ others. Everything here therefore listens on loopback unless its user names anot
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 import os
 import socket
@@ -123,9 +124,15 @@ def _start(workers: dict, scheduler: dict, security: Security | None) -> _Proces
 
 
 def _importing_the_script() -> bool:
-    """Whether this is a worker process that is still importing the script that started it."""
-    main = sys.modules["__main__"]
-    return sys.modules.get("__mp_main__", main) is not main
+    """Whether this is a worker process that is still importing the script that started it: then
+    multiprocessing executes that script under the name ``__mp_main__``, and it calls us.
+    """
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "__mp_main__" and frame.f_code.co_name == "<module>":
+            return True
+        frame = frame.f_back
+    return False
 
 
 @contextmanager

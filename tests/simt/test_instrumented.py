@@ -11,7 +11,7 @@ import pyopencl as cl
 import pytest
 from configurations import case, covering
 from conftest import in_part, lacking
-from family.test_writer import launch_arguments, simulated
+from generate.test_writer import launch_arguments, simulated
 from simt.cases import SMALL, THIN, WARPS
 from simt.instrument import instrumented
 
