@@ -2,8 +2,8 @@
 
 Where constants of a kind of device are known (``results/choice.json``), `ranking` says how long
 each of the `candidates` would take, and the quickest is taken, unless others were timed here and
-were quicker (`record_winner`). All other devices, and `edges` other than "auto", take the nearest row of
-the table (`selection`).
+were quicker (`record_winner`). All other devices, and `edges` other than "auto", take the nearest
+row of the table (`selection`).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Sizes = tuple[int, int, int]
 #: compiled first.
 _CLEARLY = 1.2
 
-#: Winners of trials on the device at hand (see `record_winner`), by device, driver, version, precision and
-#: class of shapes.
+#: Winners of trials on the device at hand (see `record_winner`), by device, driver, version,
+#: precision and class of shapes.
 winners = Notes("choices.json")
 _on_winner: list[Callable[[], None]] = []
 
