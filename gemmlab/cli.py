@@ -179,8 +179,7 @@ def _verify_options(parser) -> None:
 def _worker_options(parser) -> None:
     parser.add_argument("scheduler", metavar="ADDRESS:PORT", help="where Dask's scheduler listens")
     words = (
-        "an index or part of a name, repeated for several (default: all graphics processors, or "
-        "the preferred one)"
+        "an index or part of a name, repeated for several (default: all GPUs, or the preferred one)"
     )
     parser.add_argument("--device", action="append", help=words)
     parser.add_argument(

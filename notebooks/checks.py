@@ -260,7 +260,7 @@ def _beside(
             runs[name].append(gemmlab.trial(m=size, repeats=5, **text).result)
     if not all(all(found) for found in runs.values()):
         return "It compiles, is right, and has no race; how fast it is could not be measured."
-    sentence = records.told_apart(
+    sentence = records.distinguish(
         {name: records.pooled(found) for name, found in runs.items()}
     ).splitlines()[-1]
     return f"It compiles, is right, and has no race. {sentence[0].upper()}{sentence[1:]}"
@@ -1202,9 +1202,9 @@ def check_14_1(tile):
         return gemmlab.verdict(
             False, "", f"so small a tile does {few:.0f} operations per element that it loads."
         )
-    lying = (tiles.Lying("N", 0, size) for size in (sizes[0], sizes[2]))
+    layouts = (tiles.OperandLayout("N", 0, size) for size in (sizes[0], sizes[2]))
     # raises where parameters contradict each other
-    tiles.configure("s", full, sizes, *lying, False)
+    tiles.configure("s", full, sizes, *layouts, False)
     found = split.launches(sizes, [{"size": 400, "tiles": [*others, tile]}])
     return gemmlab.verdict(
         len(found) == 1, "one launch, without a single guard.", f"it takes {len(found)} launches."

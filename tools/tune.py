@@ -40,7 +40,7 @@ from gemmlab.generate import selection
 from gemmlab.generate.pace import Pace, beginning
 from gemmlab.generate.precision import PRECISIONS
 from gemmlab.generate.schedule import UNITS
-from gemmlab.generate.tiles import Lying, by_rule, complete_tile, configure
+from gemmlab.generate.tiles import OperandLayout, by_rule, complete_tile, configure
 from gemmlab.generate.written import written
 from gemmlab.measurement.tuned import compile_ahead
 from gemmlab.opencl.devices import Device, find_device
@@ -272,7 +272,9 @@ def is_legal(device: Device, letter: str, tile: Tile) -> bool:
     """Whether the tile is legal, and within the device's limits."""
     whole = tile["TSM"], tile["TSN"], tile["TSK"]
     with suppress(ParameterError):
-        configuration = configure(letter, tile, whole, Lying("T", 0, 16), Lying("N", 0, 16), True)
+        configuration = configure(
+            letter, tile, whole, OperandLayout("T", 0, 16), OperandLayout("N", 0, 16), True
+        )
         return not configuration.problems(device.limits)
     return False
 
@@ -367,7 +369,7 @@ def compile_tiles(device: Device, letter: str, sizes: Sizes, tiles: list[Tile]) 
 def compile_tile(index: int, letter: str, sizes: Sizes, tile: Tile) -> None:
     device = find_device(index)
     with suppress(RuntimeError, ValueError):  # rating it will say why
-        a, b = Lying("N", 0, sizes[0]), Lying("N", 0, sizes[2])
+        a, b = OperandLayout("N", 0, sizes[0]), OperandLayout("N", 0, sizes[2])
         written(configure(letter, tile, sizes, a, b, False), device, device.context)
 
 

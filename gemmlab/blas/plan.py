@@ -24,7 +24,7 @@ from ..catalog import sources
 from ..catalog.spec import round_up, tiles_over
 from ..generate import Schedule, tiles
 from ..generate.precision import letter_of
-from ..generate.tiles import Lying
+from ..generate.tiles import OperandLayout
 from ..generate.written import Gemm, View, written
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
@@ -99,8 +99,8 @@ class Product(NamedTuple):
 
 
 class Launch:
-    """A step that launches a kernel. It has a kernel object of its own, whose constant arguments
-    are set once.
+    """A step that launches a kernel, with a separate kernel object whose constant arguments are set
+    once.
     """
 
     def __init__(self, name: str, bound: Bound):
@@ -458,7 +458,7 @@ class Builder:
             batch: several products instead of one; their results follow each other in `out`.
         """
         problem = product.problem
-        sizes, layouts = problem[:3], (problem.a.lying, problem.b.lying)
+        sizes, layouts = problem[:3], (problem.a.layout, problem.b.layout)
         letter, given = letter_of(self.dtype), None if params is None else tuple(params.items())
         number = batch.number * len(batch.starts) if batch else 0
         aligned = batch.aligned(*layouts) if batch else layouts
@@ -479,7 +479,7 @@ class Builder:
 
 def view(buffer: Memory, operand: Operand) -> View:
     """A matrix with its distances, whether it is row-major or column-major."""
-    operation, offset, ld = operand.lying
+    operation, offset, ld = operand.layout
     return View(buffer, offset, 1, ld) if operation in "NR" else View(buffer, offset, ld, 1)
 
 
@@ -489,7 +489,7 @@ def _configured(
     letter: str,
     params: tuple | None,
     sizes: tuple[int, int, int],
-    layouts: tuple[Lying, Lying],
+    layouts: tuple[OperandLayout, OperandLayout],
     beta: bool,
     number: int,
 ) -> Schedule:

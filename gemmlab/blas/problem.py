@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ..catalog import KernelSpec
 from ..catalog.spec import Params, round_up
-from ..generate.tiles import Lying
+from ..generate.tiles import OperandLayout
 from ..generate.written import Pairs
 from ..opencl.launch import INDEX_LIMIT
 
@@ -40,7 +40,7 @@ class Layout(NamedTuple):
 
     @classmethod
     def compact(cls, rows: int, cols: int, ld: int | None = None) -> Layout:
-        """A matrix that fills a buffer of its own; its columns may be `ld` elements apart."""
+        """A matrix that fills a buffer; its columns may be `ld` elements apart."""
         return cls(rows, cols, ld or rows, 0, (ld or rows) * cols)
 
     @property
@@ -74,7 +74,7 @@ class Operand(NamedTuple):
 
     @classmethod
     def compact(cls, name: str, rows: int, cols: int) -> Operand:
-        """X in a buffer of its own, without gaps."""
+        """X filling a buffer, without gaps."""
         return cls(name, Layout.compact(rows, cols), None)
 
     def moved(self, elements: int, cut: int = 0) -> Operand:
@@ -93,7 +93,7 @@ class Operand(NamedTuple):
         return self._replace(plain=self.transposed, transposed=self.plain)
 
     @property
-    def lying(self) -> Lying:
+    def layout(self) -> OperandLayout:
         """The operand as a kernel of the family reads it: where it lies, and what is done to it
         there.
 
@@ -108,7 +108,7 @@ class Operand(NamedTuple):
                 f"kernels of the family index with 32 bits, below {INDEX_LIMIT:,}"
             )
         letters = "NR" if self.plain else "TC"
-        return Lying(letters[self.conjugated], layout.offset, layout.ld)
+        return OperandLayout(letters[self.conjugated], layout.offset, layout.ld)
 
 
 class Problem(NamedTuple):
@@ -201,7 +201,7 @@ class Batch(NamedTuple):
             for i in range(self.number):
                 yield at_a + i * a, at_b + i * b
 
-    def aligned(self, a: Lying, b: Lying) -> tuple[Lying, Lying]:
+    def aligned(self, a: OperandLayout, b: OperandLayout) -> tuple[OperandLayout, OperandLayout]:
         """The operands with offsets that are multiples of just those numbers of which all products'
         offsets are.
         """

@@ -255,7 +255,7 @@ def plan_for(call: Call) -> Planned:
     return Planned(shape, by_columns, builder.plan(otherwise=lambda: _plan_of(plan_for(exact))))
 
 
-choice.when_settled(plan_for.cache_clear)  # type: ignore[attr-defined]
+choice.on_new_winner(plan_for.cache_clear)  # type: ignore[attr-defined]
 
 
 def _plan_of(worked_out: Planned) -> Plan:

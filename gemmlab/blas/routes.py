@@ -31,7 +31,7 @@ from .plan import Builder, Product, placed, view
 from .problem import MAX_BATCH, Batch, Problem, plan
 from .request import AUTO, FAMILY, PACKED, Request
 
-#: Multiply-adds from which a float32 product of a batch is worth launches of its own, by kernels of
+#: Multiply-adds from which a float32 product of a batch is worth separate launches, by kernels of
 #: the ladder, if they cannot multiply all of it in one launch: on an H200, 512 cubed is not and
 #: 1024 cubed just is.
 ALONE_GPU = 2**30
@@ -185,7 +185,7 @@ def _of_the_ladder(
         without = _without_transposing(problem, device, context)
         if without:
             return without
-    if request.edges == "auto" and trials.asked_for():
+    if request.edges == "auto" and trials.are_enabled():
         trials.try_out(device, problem[:3], request.precision)
     return _kernel(
         *choice.choose(device, problem[:3], request.edges, request.precision), device, context

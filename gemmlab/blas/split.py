@@ -1,4 +1,4 @@
-"""A product in up to four launches of the family, each with a kernel of its own:
+"""A product in up to four launches of the family, each with a separate kernel:
 ``edges="split"``.
 """
 
@@ -9,7 +9,7 @@ from ..catalog.spec import Params
 from ..generate import split, tiles
 from ..generate.precision import letter_of
 from ..generate.split import Launch
-from ..generate.tiles import Lying
+from ..generate.tiles import OperandLayout
 from ..generate.written import Gemm, View, written
 from ..opencl.devices import Device
 from .plan import Builder, Product, view
@@ -26,8 +26,8 @@ def gemm(builder: Builder, product: Product, params: Params | None = None) -> No
     given = None if params is None else tuple(params.items())
     for launch in selected(device, letter, problem[:3], given):
         sizes = launch.rows, launch.columns, problem.k
-        a = _moved(problem.a.lying, "a", launch.row)
-        b = _moved(problem.b.lying, "b", launch.column)
+        a = _moved(problem.a.layout, "a", launch.row)
+        b = _moved(problem.b.layout, "b", launch.column)
         added = _corner(view(*product.before), launch) if product.before else None
         schedule = tiles.configure(letter, launch.tile, sizes, a, b, added is not None, part=True)
         kernel = written(schedule, device, builder.queue.context)
@@ -48,10 +48,10 @@ def selected(device: Device, letter: str, sizes: tuple[int, int, int], params=No
     return split.launches(sizes, split.rules_for(device, letter))
 
 
-def _moved(x: Lying, operand: str, by: int) -> Lying:
+def _moved(x: OperandLayout, operand: str, by: int) -> OperandLayout:
     """A without its first rows, or B without its first columns."""
     columns_in_memory = x.operation in ("TC" if operand == "a" else "NR")
-    return Lying(x.operation, x.offset + by * (x.ld if columns_in_memory else 1), x.ld)
+    return OperandLayout(x.operation, x.offset + by * (x.ld if columns_in_memory else 1), x.ld)
 
 
 def _corner(x: View, launch: Launch) -> View:

@@ -53,7 +53,7 @@ class Stored(NamedTuple):
 
     @classmethod
     def of(cls, x: np.ndarray, allocate: Callable[[int], Any]) -> Stored:
-        """A matrix of any layout, in memory of its own."""
+        """A matrix of any layout, in separate memory."""
         turned = abs(x.strides[0]) < abs(x.strides[1])
         y = x.T if turned else x
         strides = compact_strides(y.shape, x.itemsize)

@@ -33,7 +33,7 @@ BEST, OF_A_TEXT = 8, 3
 _ROUND, _ROUNDS = 2e-3, 3
 
 
-def asked_for() -> bool:
+def are_enabled() -> bool:
     """Whether `matmul` itself is to try candidates when it meets a class of shapes for the first
     time.
     """
@@ -58,7 +58,7 @@ def try_out(
     """The quickest candidate for M, N, K of a column-major product, timed now or before; None
     without candidates.
     """
-    known = choice.settled(device, sizes, precision)
+    known = choice.recorded_winner(device, sizes, precision)
     if known:
         return known
     times: dict[Choice, float] = {}
@@ -69,7 +69,7 @@ def try_out(
     if not times:
         return None
     winner = min(times, key=lambda taken: times[taken])
-    choice.settle(device, sizes, precision, winner)
+    choice.record_winner(device, sizes, precision, winner)
     return winner
 
 

@@ -1,7 +1,7 @@
 """What a worker does with a pair of blocks: multiply them on its device, and add what others
 multiplied.
 
-A processor multiplies NumPy arrays where they lie. To a graphics processor blocks are copied, and
+A CPU multiplies NumPy arrays in place. For a GPU, blocks are copied, and
 there the product stays until the sum over k is complete. The copies go through a queue of their own
 and the kernels are not waited for, so that the blocks of the next task travel while the device
 still multiplies those of the last one.
@@ -38,7 +38,7 @@ _under_way: deque[tuple[cl.Event, tuple]] = deque()
 class BlockError(RuntimeError):
     """A pair of blocks could not be multiplied; the message says which, where, and why.
 
-    A graphics processor is not waited for. If it fails in the middle of a product, one of the next
+    A GPU is not waited for. If it fails in the middle of a product, one of the next
     two says so.
     """
 

@@ -7,7 +7,7 @@ what Python and its libraries take,
     2 (rows depth + depth columns) + 3 rows columns
 
 elements: two pairs of blocks, and a product, the sum so far, and the result on its way into a file.
-The figure is the same for the memory of a graphics processor. The scheduler never sees a block.
+The figure is the same for the memory of a GPU. The scheduler never sees a block.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dask.array.core import normalize_chunks
 
 from . import blocks
 
-#: Threads that copy mapped memory: one alone is slower than the way to a graphics processor.
+#: Threads that copy mapped memory: one alone is slower than the way to a GPU.
 COPYING = 8
 
 

@@ -75,7 +75,7 @@ _STRIP, _LARGE = 8, 8192
 #: Tiles per compute unit from which a tile is too small, and from which it makes no difference to
 #: share them equally.
 _MANY, _ENOUGH = 64, 24
-#: Parts of a tile that are added up at most, and from which a launch of its own (LAST = 0) may do
+#: Parts of a tile that are added up at most, and from which a separate launch (LAST = 0) may do
 #: so faster.
 _PARTS, _PARALLEL = 128, 8
 #: The last steps of k may have a loop of their own (TAIL) instead of zeroes that fill up a tile:
@@ -145,7 +145,7 @@ def _strip(size: int, side: int) -> bool:
 
 
 def _saves(k: int, depth: int) -> bool:
-    """Whether a loop of its own for the last steps of k is worth it, instead of zeroes up to the
+    """Whether a separate loop for the last steps of k is worth it, instead of zeroes up to the
     depth of a tile.
     """
     rest = k % depth

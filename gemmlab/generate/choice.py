@@ -2,8 +2,8 @@
 
 Where constants of a kind of device are known (``results/choice.json``), `ranking` says how long
 each of the `candidates` would take, and the quickest is taken, unless others were timed here and
-were quicker (`settle`). All other devices, and `edges` other than "auto", take the nearest row of
-the table (`selection`).
+were quicker (`record_winner`). All other devices, and `edges` other than "auto", take the nearest
+row of the table (`selection`).
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ Sizes = tuple[int, int, int]
 #: compiled first.
 _CLEARLY = 1.2
 
-#: Winners of trials on the device at hand (see `settle`), by device, driver, version, precision and
-#: class of shapes.
+#: Winners of trials on the device at hand (see `record_winner`), by device, driver, version,
+#: precision and class of shapes.
 winners = Notes("choices.json")
-_forgetting: list[Callable[[], None]] = []
+_on_winner: list[Callable[[], None]] = []
 
 
 class Known(NamedTuple):
@@ -177,7 +177,7 @@ def choose(device: Device, sizes: Sizes, edges: str = "auto", precision: str = "
             does.
     """
     if edges == "auto":
-        timed = settled(device, sizes, precision) or _recorded(device, sizes, precision)
+        timed = recorded_winner(device, sizes, precision) or _recorded(device, sizes, precision)
         if timed:
             return timed
         order = ranked(device, sizes, precision)
@@ -200,7 +200,7 @@ def _quickest(order: list[Ranked], tensor: bool) -> Ranked | None:
     return next((one for one in order if find(one.choice[0]).tensor == tensor), None)
 
 
-def settled(device: Device, sizes: Sizes, precision: str) -> Choice | None:
+def recorded_winner(device: Device, sizes: Sizes, precision: str) -> Choice | None:
     """The winner of the trials of such shapes on this device, if there were any."""
     found = _winners().get(_place(device, sizes, precision))
     if found is None:
@@ -226,7 +226,7 @@ def _recorded(device: Device, sizes: Sizes, precision: str) -> Choice | None:
     return taken if taken and not find(taken[0]).problems(dict(taken[1]), device.limits) else None
 
 
-def settle(device: Device, sizes: Sizes, precision: str, choice: Choice) -> None:
+def record_winner(device: Device, sizes: Sizes, precision: str, choice: Choice) -> None:
     """Take this kernel from now on, also in later sessions, for all shapes of the class of M, N,
     K.
     """
@@ -234,15 +234,15 @@ def settle(device: Device, sizes: Sizes, precision: str, choice: Choice) -> None
     winners.write(_place(device, sizes, precision), [name, dict(choice[1])])
     _winners.cache_clear()  # type: ignore[attr-defined]
     choose.cache_clear()  # type: ignore[attr-defined]
-    for forget in _forgetting:
+    for forget in _on_winner:
         forget()
 
 
-def when_settled(forget: Callable[[], None]) -> None:
+def on_new_winner(forget: Callable[[], None]) -> None:
     """Have `forget` called when a winner is remembered: what was worked out for its shapes before
     is out of date.
     """
-    _forgetting.append(forget)
+    _on_winner.append(forget)
 
 
 @cached(1)
@@ -302,7 +302,7 @@ def explain(device: Device, m: int, n: int, k: int, precision: str = "float32") 
 
 
 def _why(device: Device, sizes: Sizes, precision: str, taken: Choice) -> str:
-    if settled(device, sizes, precision) == taken:
+    if recorded_winner(device, sizes, precision) == taken:
         return f"It was the quickest of those that were timed on {device} at such sizes."
     if _recorded(device, sizes, precision) == taken:
         return f"It was the quickest of all that were recorded on {device} at exactly these sizes."

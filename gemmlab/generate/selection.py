@@ -42,7 +42,7 @@ def kind_of(platform: str) -> str:
 
 
 #: The ways to treat sizes that are not whole tiles, and the list of the table's rows for each.
-#: "auto" has a list of its own, found at such sizes among all kernels. Where the sizes suit the
+#: "auto" has a separate list, found at such sizes among all kernels. Where the sizes suit the
 #: kernel as they are, "auto" takes the rows found at such sizes among all kernels, `WHOLE`, or if
 #: there are none those for "pad".
 EDGES = {"pad": "pad", "guard": "guard", "shift": "shift", "auto": "ragged"}

@@ -64,7 +64,7 @@ _NEAR = 6
 _SHARE, _MOST_SHARES, _ITEMS = 128, 16, 256
 
 
-class Lying(NamedTuple):
+class OperandLayout(NamedTuple):
     """How an operand lies in memory.
 
     Attributes:
@@ -82,8 +82,8 @@ def configure(  # noqa: PLR0913
     precision: str,
     params: Params,
     sizes: tuple[int, int, int],
-    a: Lying,
-    b: Lying,
+    a: OperandLayout,
+    b: OperandLayout,
     beta: bool,
     batch: bool = False,
     part: bool = False,
@@ -141,14 +141,14 @@ def configure(  # noqa: PLR0913
     return replace(plain, load_widths=widths, store_width=plain.fragment if together else 1)
 
 
-def _widest(plain: Schedule, operand: Operand, lying: Lying, run: int, most: int) -> int:
+def _widest(plain: Schedule, operand: Operand, layout: OperandLayout, run: int, most: int) -> int:
     """The widest load, a power of two, that divides all that it must: no load may leave the matrix
     or lie askew.
     """
     width = 1
     while (
         2 * width <= most
-        and all(number % (2 * width) == 0 for number in (lying.offset, lying.ld, run))
+        and all(number % (2 * width) == 0 for number in (layout.offset, layout.ld, run))
         and not list(plain.load_conflicts(operand, 2 * width))
     ):
         width *= 2
@@ -278,7 +278,9 @@ def fits(precision: str, tile: Params, device: Device) -> bool:
     if tile["UNIT"] and _NEEDS[UNITS[tile["UNIT"]]] not in device.features:
         return False
     whole = tile["TSM"], tile["TSN"], tile["TSK"]
-    askew = configure(precision, tile, whole, Lying("T", 0, 16), Lying("N", 0, 16), beta=True)
+    askew = configure(
+        precision, tile, whole, OperandLayout("T", 0, 16), OperandLayout("N", 0, 16), beta=True
+    )
     return not askew.problems(device.limits)
 
 

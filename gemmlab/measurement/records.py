@@ -103,7 +103,7 @@ def pooled(results: Sequence[Result]) -> Result:
     )
 
 
-def told_apart(results: Mapping[str, Result]) -> str:
+def distinguish(results: Mapping[str, Result]) -> str:
     """Measured rates with their spread, and whether the best and the worst of them can be told
     apart.
 

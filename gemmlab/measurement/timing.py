@@ -187,7 +187,7 @@ class _Bench:
     def __init__(self, kernel: Kernel, device: Device, sizes: tuple[int, int, int]):
         self.kernel, self.device, self.sizes = kernel, device, sizes
         self.warm: list[tuple[str, float]] = []
-        self.seconds: list[float] = []  # of the first launches, by the clock on the wall
+        self.seconds: list[float] = []  # of the first launches, in wall-clock time
 
     @property
     def first_launch(self) -> float:

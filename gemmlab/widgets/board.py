@@ -70,7 +70,7 @@ class Try:
 
 
 def fitting(device: Device | int | str | None = None) -> Challenge:
-    """The challenge for a device: NumPy for a processor, kernel 9 for a graphics processor."""
+    """The challenge for a device: NumPy for a CPU, kernel 9 for a GPU."""
     return NUMPY if find_device(device).kind == "CPU" else KERNEL_9
 
 

@@ -168,7 +168,7 @@ class Shell:
     running kernel.
 
     Args:
-        rows: groups of controls; each is laid out as a grid of its own.
+        rows: groups of controls; each is laid out as a separate grid.
         buttons: what stands in a line below them.
         above, below: what stands above and below the panel.
         pictures: what belongs to the panel's answer, but may come a moment later.

@@ -118,7 +118,7 @@ class Stepper(Shell):
         for name, values in ranges.items():
             if name in self._sliders or start[name] not in values:
                 what = (
-                    "is a slider of its own"
+                    "is a separate slider"
                     if name in self._sliders
                     else f"goes from {values[0]} to {values[-1]}"
                 )

@@ -29,7 +29,7 @@ def here(any_device):
 
 @pytest.fixture
 def with_memory_of_its_own(monkeypatch):
-    """Treat the device as if blocks had to be copied to it, as to a graphics processor."""
+    """Treat the device as if blocks had to be copied to it, as to a GPU."""
     monkeypatch.setattr(blocks, "has_own_memory", lambda device: True)
 
 

@@ -163,7 +163,7 @@ def test_where_float32_is_quicker_a_precision_changes_nothing(gpu, monkeypatch):
         == choice.choose(gpu, sizes)
     )
     winner = choice.ranked(gpu, sizes)[1].choice
-    choice.settle(gpu, sizes, "float32", winner)
+    choice.record_winner(gpu, sizes, "float32", winner)
     assert choice.choose(gpu, sizes, precision="tf32x3") == choice.choose(gpu, sizes) == winner
 
 

@@ -12,7 +12,14 @@ from gemmlab.catalog import Limits
 from gemmlab.generate import tiles
 from gemmlab.generate.pace import Pace, microseconds, quickest
 from gemmlab.generate.precision import PRECISIONS
-from gemmlab.generate.tiles import DEFAULTS, Lying, by_rule, choose, complete_tile, configure
+from gemmlab.generate.tiles import (
+    DEFAULTS,
+    OperandLayout,
+    by_rule,
+    choose,
+    complete_tile,
+    configure,
+)
 
 GPU = Limits("a GPU", 1024, (1024, 1024, 64), 48 * 1024)
 NARROW = Limits("a narrow device", 64, (64, 64, 64), 32 * 1024)
@@ -27,7 +34,7 @@ def gpu(any_device, limits=GPU, units=132):
 
 
 def test_guards_where_the_sizes_leave_the_tiles():
-    plain = Lying("N", 0, 64)
+    plain = OperandLayout("N", 0, 64)
     for m, n, k in itertools.product((32, 64, 33), (16, 17), (8, 80, 81, 1, 0)):
         c = configure("d", TILE, (m, n, k), plain, plain, False)
         assert (
@@ -42,14 +49,24 @@ def test_guards_where_the_sizes_leave_the_tiles():
     ("a", "b", "sizes", "widths"),
     [
         # 64 work-items share 16 x 8 in loads of 2
-        (Lying("N", 0, 64), Lying("N", 0, 64), (64, 64, 64), (4, 2)),
-        (Lying("T", 0, 64), Lying("T", 0, 64), (64, 64, 64), (4, 2)),
-        (Lying("N", 2, 64), Lying("N", 0, 64), (64, 64, 64), (2, 2)),  # the view begins at 2
-        (Lying("N", 0, 66), Lying("N", 0, 65), (64, 64, 64), (2, 1)),  # columns lie 66, 65 apart
+        (OperandLayout("N", 0, 64), OperandLayout("N", 0, 64), (64, 64, 64), (4, 2)),
+        (OperandLayout("T", 0, 64), OperandLayout("T", 0, 64), (64, 64, 64), (4, 2)),
+        (
+            OperandLayout("N", 2, 64),
+            OperandLayout("N", 0, 64),
+            (64, 64, 64),
+            (2, 2),
+        ),  # the view begins at 2
+        (
+            OperandLayout("N", 0, 66),
+            OperandLayout("N", 0, 65),
+            (64, 64, 64),
+            (2, 1),
+        ),  # columns lie 66, 65 apart
         # loads must not leave the matrix
-        (Lying("N", 0, 64), Lying("N", 0, 64), (62, 64, 63), (2, 1)),
-        (Lying("T", 0, 64), Lying("T", 0, 64), (63, 63, 64), (4, 1)),
-        (Lying("T", 0, 64), Lying("N", 0, 64), (63, 63, 62), (2, 2)),
+        (OperandLayout("N", 0, 64), OperandLayout("N", 0, 64), (62, 64, 63), (2, 1)),
+        (OperandLayout("T", 0, 64), OperandLayout("T", 0, 64), (63, 63, 64), (4, 1)),
+        (OperandLayout("T", 0, 64), OperandLayout("N", 0, 64), (63, 63, 62), (2, 2)),
     ],
 )
 def test_loads_are_as_wide_as_memory_allows(a, b, sizes, widths):
@@ -65,7 +82,14 @@ def test_the_rule_gives_every_device_a_legal_tile(any_device):
             device = dataclasses.replace(gpu(any_device, limits, units), kind=kind)
             tile = by_rule(device, letter, (side,) * 3)
             for a, b, size in itertools.product("NT", "NT", (side, 512)):
-                c = configure(letter, tile, (size,) * 3, Lying(a, 0, size), Lying(b, 0, size), True)
+                c = configure(
+                    letter,
+                    tile,
+                    (size,) * 3,
+                    OperandLayout(a, 0, size),
+                    OperandLayout(b, 0, size),
+                    True,
+                )
                 assert c.problems(limits) == []
             assert kind == "CPU" or tile["WPTM"] * tile["WPTN"] * PRECISIONS[letter].size // 4 <= 64
     with pytest.raises(ParameterError, match="no tile for"):
@@ -138,7 +162,12 @@ def test_kernels_of_warps_are_for_devices_that_have_what_they_need(any_device, m
             choose.cache_clear()
     with pytest.raises(ParameterError, match="UNIT must be 0, 1 or 2, not 3"):
         configure(
-            "d", complete_tile({"UNIT": 3}), (64,) * 3, Lying("N", 0, 64), Lying("N", 0, 64), False
+            "d",
+            complete_tile({"UNIT": 3}),
+            (64,) * 3,
+            OperandLayout("N", 0, 64),
+            OperandLayout("N", 0, 64),
+            False,
         )
 
 
@@ -161,10 +190,10 @@ def test_few_tiles_are_shared(any_device, monkeypatch):
         assert choose(device, "d", (64, 64, 64 * many), 3)["SHARES"] == 1
     finally:
         choose.cache_clear()
-    lying = Lying("N", 0, 64), Lying("N", 0, many)
-    assert configure("d", {**tile, "SHARES": 4}, (64, 64, many), *lying, False).split_k == 4
+    layouts = OperandLayout("N", 0, 64), OperandLayout("N", 0, many)
+    assert configure("d", {**tile, "SHARES": 4}, (64, 64, many), *layouts, False).split_k == 4
     assert (
-        configure("d", {**tile, "SHARES": 4}, (64, 64, many), *lying, False, batch=True).split_k
+        configure("d", {**tile, "SHARES": 4}, (64, 64, many), *layouts, False, batch=True).split_k
         == 1
     )
 
@@ -239,7 +268,12 @@ def test_every_row_of_the_table_is_legal():
                 for tile in row["tiles"]:
                     assert list(tile) == list(DEFAULTS)
                     configure(
-                        letter, tile, (512, 512, 512), Lying("T", 0, 512), Lying("N", 0, 512), True
+                        letter,
+                        tile,
+                        (512, 512, 512),
+                        OperandLayout("T", 0, 512),
+                        OperandLayout("N", 0, 512),
+                        True,
                     )
 
 
@@ -253,8 +287,13 @@ def test_parameters_in_words():
         {"TSM": 8, "TSN": 8, "TSK": 1, "WPTM": 8, "UNROLL": 1, "WIDTH": 8, "STAGES": 0}
     )
     with pytest.raises(ParameterError, match="which at 9 x 7 is smaller than one of 4 x 8"):
-        configure("s", direct, (7, 9, 8), Lying("N", 0, 7), Lying("N", 0, 8), False)
+        configure("s", direct, (7, 9, 8), OperandLayout("N", 0, 7), OperandLayout("N", 0, 8), False)
     with pytest.raises(ParameterError, match="a tile of 30 rows"):
         configure(
-            "s", complete_tile({"TSM": 30}), (8, 8, 8), Lying("N", 0, 8), Lying("N", 0, 8), False
+            "s",
+            complete_tile({"TSM": 30}),
+            (8, 8, 8),
+            OperandLayout("N", 0, 8),
+            OperandLayout("N", 0, 8),
+            False,
         )

@@ -123,11 +123,11 @@ def timed(median: float, least: float, most: float) -> records.Result:
 def test_rates_are_told_apart_only_beyond_their_spread():
     slow = timed(2.0, 1.9, 2.1)
     # one slow run says little
-    assert "2.00 times" in records.told_apart({"slow": slow, "fast": timed(1.0, 0.9, 3.0)})
-    assert "no difference" in records.told_apart(
+    assert "2.00 times" in records.distinguish({"slow": slow, "fast": timed(1.0, 0.9, 3.0)})
+    assert "no difference" in records.distinguish(
         {"slow": timed(2.0, 0.9, 2.1), "fast": timed(1.0, 0.9, 1.1)}
     )
-    assert len(records.told_apart({"alone": slow}).splitlines()) == 1
+    assert len(records.distinguish({"alone": slow}).splitlines()) == 1
 
 
 def test_pooled_results_keep_every_run():
