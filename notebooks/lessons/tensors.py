@@ -82,6 +82,8 @@ def _draw_instruction(ax: Axes, lane: int, shades: np.ndarray) -> None:
         rules += [[(x + c, y), (x + c, y - rows)] for c in range(cols + 1)]
         lines(ax, rules, linewidth=0.3)
         for number, (r, c) in enumerate(held(lane)[name]):
+            # behind the number as a shape: an image's pixels have no colour that a page could know
+            ax.add_patch(Rectangle((x + c, y - r - 1), 1, 1, facecolor=MAGENTA))
             ax.text(x + c + 0.5, y - r - 0.55, str(number), ha="center", va="center", fontsize=8,
                     color="w")  # fmt: skip
     labels = ((4.0, -8.0, "a: rows, k"), (4.3, -4.0, "b: k,\ncolumns"), (13.0, -26.2, "sum"))
