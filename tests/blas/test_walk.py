@@ -1,6 +1,7 @@
 """How much of this package a product passes through: little enough to be read."""
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,13 +16,13 @@ BOUNDS = {"NumPy": ((12, 60), (5, 13)), "device arrays": ((13, 62), (4, 12))}
 def walk(call) -> tuple[list[str], list[str]]:
     """The files and the functions of gemmlab that `call` passes through."""
     files, functions = set(), set()
+    package = Path(gemmlab.__file__).parent
 
     def note(frame, event, _):
-        name = frame.f_code.co_filename.replace("\\", "/")
-        # comprehensions count as lines
-        own = "/gemmlab/" in name and not frame.f_code.co_name.startswith("<")
-        if event == "call" and own:
-            file = name.rpartition("/gemmlab/")[2]
+        path, name = Path(frame.f_code.co_filename), frame.f_code.co_name
+        # a comprehension is part of its function
+        if event == "call" and package in path.parents and not name.startswith("<"):
+            file = path.relative_to(package).as_posix()
             files.add(file)
             functions.add(f"{file}:{frame.f_code.co_qualname}")
 
