@@ -115,12 +115,10 @@ class Planned(NamedTuple):
 
     Attributes:
         shape: that of the result.
-        by_columns: whether a new result would be column-major, as `out` is.
         plan: what is enqueued; None for a result without elements.
     """
 
     shape: tuple[int, ...]
-    by_columns: bool
     plan: Plan | None
 
 
@@ -233,7 +231,7 @@ def plan_for(call: Call) -> Planned:
     whole = {"a": prod(a.shape), "b": prod(b.shape), "the result": elements}
     check_memory(call.device, whole if call.alpha else {"the result": elements}, True, itemsize)
     if not elements:
-        return Planned(shape, by_columns, None)
+        return Planned(shape, None)
     builder = Builder(call.queue, call.device, call.dtype)
     memory = builder.memory(elements) if gaps else OUT
     if k and call.alpha:
@@ -252,7 +250,7 @@ def plan_for(call: Call) -> Planned:
                 Matrix(OUT, place),
             )
     exact = call._replace(request=Request())
-    return Planned(shape, by_columns, builder.plan(otherwise=lambda: _plan_of(plan_for(exact))))
+    return Planned(shape, builder.plan(otherwise=lambda: _plan_of(plan_for(exact))))
 
 
 choice.on_new_winner(plan_for.cache_clear)  # type: ignore[attr-defined]
