@@ -27,6 +27,8 @@ from .records import Result
 FRAME = 16384
 _PATTERN = np.float32(-7.25e-19)
 
+Passes = list[tuple[str, float]]  # names and milliseconds of the passes of one run
+
 
 class TooSlow(RuntimeError):
     """A measurement is predicted to take longer than allowed; nothing was run at the full size."""
@@ -48,6 +50,7 @@ def measure(  # noqa: PLR0913
     source: str | None = None,
     most_seconds: float | None = None,
     on_step: Callable[[str], None] = lambda step: None,
+    runs: Callable[[Product], list[Passes]] | None = None,
 ) -> Result:
     """Build a kernel, check it, then time it.
 
@@ -63,6 +66,7 @@ def measure(  # noqa: PLR0913
             take longer.
         on_step: called with "compile", "predict", "check" and "time" before each step; it may raise
             Superseded to give up.
+        runs: runs the product as often as it wants, instead of `repeats` (see `comparison`).
 
     Raises:
         ValueError: for sizes or repeats that are no whole numbers from 1 on, and for a limit of no
@@ -94,7 +98,7 @@ def measure(  # noqa: PLR0913
     data = _data(m, n, k)
     verdict, c_error, framed = bench.check(data)
     on_step("time")
-    runs = bench.time(data, repeats)
+    timed = runs(bench.prepare(data.u, data.v)) if runs else bench.time(data, repeats)
     words = str(verdict) if framed else f"wrong: it writes outside C; inside C, {verdict}"
     result = Result(
         kernel=spec.number,
@@ -106,10 +110,10 @@ def measure(  # noqa: PLR0913
         verdict=words if c_error.ok or not verdict.ok else f"{words}, but inaccurate: {c_error}",
         error=c_error.error,
         bound=c_error.bound,
-        kernel_ms=_spread([dict(run)["gemm"] for run in runs]),
-        pipeline_ms=_spread([sum(ms for _, ms in run) for run in runs]),
-        passes_ms=_passes(runs),
-        repeats=len(runs),
+        kernel_ms=_spread([dict(run)["gemm"] for run in timed]),
+        pipeline_ms=_spread([sum(ms for _, ms in run) for run in timed]),
+        passes_ms=_passes(timed),
+        repeats=len(timed),
         build_seconds=built.build_seconds + bench.first_launch,
         path=built.path,
         device=device.facts(),
@@ -262,6 +266,12 @@ class _Bench:
                     f"which is enough for about {side} x {side} x {side}"
                 )
             side *= 2
+
+
+def prepare(kernel: Kernel, device: Device, sizes: tuple[int, int, int]) -> Product:
+    """A product of random matrices, ready to run."""
+    data = _data(*sizes)
+    return _Bench(kernel, device, sizes).prepare(data.u, data.v)
 
 
 def upload(device: Device, x: np.ndarray) -> cl.Buffer:

@@ -32,7 +32,7 @@ def main() -> None:  # noqa: C901
 
     import pyopencl as cl
 
-    from ..measurement import explained, peaks, timing
+    from ..measurement import comparison, explained, peaks, timing
     from ..opencl.devices import find_device
     from .look import look
 
@@ -56,24 +56,29 @@ def main() -> None:  # noqa: C901
 
         try:
             say(request, step="start")
+            compared = None
             if job == "peaks":
                 found = asdict(peaks.peaks(find_device(arguments["device"]), caches=True))
             elif job == "ceiling":
                 found = asdict(explained.allowed(**arguments))
             elif job == "compile":
                 found = {"seconds": timing.compile_ahead(**arguments, on_step=on_step)}
+            elif job == "compare":
+                measured, compared = comparison.compare(**arguments, on_step=on_step)
+                found = asdict(measured)
             else:
                 measured = timing.measure(**arguments, on_step=on_step)
                 found = asdict(measured)
             seen = None
-            if job == "measure" and arguments.get("source") is not None:
+            if job in ("measure", "compare") and arguments.get("source") is not None:
                 on_step("look")
                 where = {key: found[key] for key in ("kernel", "m", "n", "k", "params")}
                 seen = look(**where, source=arguments["source"])
                 # a mistake between work-groups shows in several tiles only
                 if seen is None and not measured.ok:
                     seen = look(**where, source=arguments["source"], tiles=2)
-            say(request, result=found, seen=seen and asdict(seen))
+            compared = compared and asdict(compared)
+            say(request, result=found, seen=seen and asdict(seen), compared=compared)
         except timing.Superseded:
             say(request, put_off=True)
         except cl.Error as error:  # a context that has failed once may fail for ever: begin anew

@@ -27,6 +27,7 @@ from numbers import Integral
 from typing import IO, Any
 
 from ..catalog import Key
+from ..measurement.comparison import Comparison, revive
 from ..measurement.records import Result
 from ..opencl.devices import Device
 from .idle import Idle
@@ -54,7 +55,7 @@ class Outcome:
     "stopped", or the name of an error).
 
     `seen` is what the simulator found in a text of the reader's own, or why it could not look; None
-    if all is well.
+    if all is well. `compared` holds the interval of a measured rate.
     """
 
     arguments: dict
@@ -62,6 +63,7 @@ class Outcome:
     problem: str = ""
     kind: str = ""
     seen: Seen | None = None
+    compared: Comparison | None = None
 
     @property
     def ok(self) -> bool:
@@ -183,7 +185,7 @@ class Worker:
             done: called with the Outcome, from another thread.
             step: called with "compile", "predict", "check", "time", "look" as the job goes on,
                 likewise.
-            job: "measure"; "compile" (`timing.compile_ahead`); "peaks" of a `device`; "ceiling"
+            job: "measure"; "compare" (`comparison.compare`); "compile" (`timing.compile_ahead`); "peaks" of a `device`; "ceiling"
                 (`explained.allowed`).
         """
         with self._lock:
@@ -374,7 +376,9 @@ class Worker:
             request.step(answer["step"])
         elif "result" in answer:
             seen = answer["seen"] and Seen(**answer["seen"])
-            request.done(Outcome(request.arguments, _revive(answer["result"]), seen=seen))
+            compared = answer["compared"] and revive(answer["compared"])
+            result = _revive(answer["result"])
+            request.done(Outcome(request.arguments, result, seen=seen, compared=compared))
         elif "error" in answer:
             request.done(Outcome(request.arguments, problem=answer["error"], kind=answer["kind"]))
 
