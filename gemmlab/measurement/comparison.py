@@ -71,7 +71,8 @@ class Comparison:
 
 def revive(found: Mapping[str, Any]) -> Comparison:
     """A comparison that came as JSON."""
-    return Comparison(**{k: tuple(v) if isinstance(v, list) else v for k, v in found.items()})
+    fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in found.items()}
+    return Comparison(**fields)
 
 
 def differs(ratio: Interval) -> bool:

@@ -56,7 +56,7 @@ def main() -> None:  # noqa: C901
 
         try:
             say(request, step="start")
-            compared = None
+            compared: comparison.Comparison | None = None
             if job == "peaks":
                 found = asdict(peaks.peaks(find_device(arguments["device"]), caches=True))
             elif job == "ceiling":
@@ -77,8 +77,8 @@ def main() -> None:  # noqa: C901
                 # a mistake between work-groups shows in several tiles only
                 if seen is None and not measured.ok:
                     seen = look(**where, source=arguments["source"], tiles=2)
-            compared = compared and asdict(compared)
-            say(request, result=found, seen=seen and asdict(seen), compared=compared)
+            more = {"seen": seen and asdict(seen), "compared": compared and asdict(compared)}
+            say(request, result=found, **more)
         except timing.Superseded:
             say(request, put_off=True)
         except cl.Error as error:  # a context that has failed once may fail for ever: begin anew

@@ -185,8 +185,8 @@ class Worker:
             done: called with the Outcome, from another thread.
             step: called with "compile", "predict", "check", "time", "look" as the job goes on,
                 likewise.
-            job: "measure"; "compare" (`comparison.compare`); "compile" (`timing.compile_ahead`); "peaks" of a `device`; "ceiling"
-                (`explained.allowed`).
+            job: "measure"; "compare" (`comparison.compare`); "compile" (`timing.compile_ahead`);
+                "peaks" of a `device`; "ceiling" (`explained.allowed`).
         """
         with self._lock:
             if self.closed:
