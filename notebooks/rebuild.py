@@ -54,6 +54,8 @@ def rebuild(text: Path) -> None:
         client.execute(env={**os.environ, "GEMMLAB_DATA": empty})
     for cell in book.cells:
         cell.metadata.pop("execution", None)
+        if ".reveal(" in cell.source:  # it holds the answer of a prediction
+            cell.metadata.setdefault("jupyter", {})["source_hidden"] = True
     book.metadata = nbformat.from_dict(METADATA)
     path = HERE / f"{text.stem}.ipynb"
     nbformat.write(book, path)

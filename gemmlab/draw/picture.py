@@ -109,8 +109,8 @@ class Picture(Figure):
             text = text.replace(colour.any, colour.var)
         alt = self.alt.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
         min_width = round(96 * MIN_WIDTH * self.get_figwidth())
-        style = f"max-width:100%;min-width:{min_width}px;height:auto"
-        return text.replace("<svg ", f'<svg role="img" aria-label="{alt}" style="{style}" ', 1)
+        shape = f"max-width:100%;min-width:{min_width}px;height:auto"
+        return text.replace("<svg ", f'<svg role="img" aria-label="{alt}" style="{shape}" ', 1)
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         width, height = (round(inches * 92) for inches in self.get_size_inches())

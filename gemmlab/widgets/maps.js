@@ -51,7 +51,7 @@ function render({ model, el }) {
       title.lastChild.append("↑ ", axis("down", map), " → ", axis("across", map));
     }
     grid.style.gridTemplateColumns = `auto repeat(${map.xs.length}, minmax(0, 1fr))`;
-    grid.style.gridTemplateRows = `repeat(${map.ys.length}, minmax(0, 34px)) 18px`;
+    grid.style.gridTemplateRows = `repeat(${map.ys.length}, minmax(0, 38px)) 18px`;
     const cells = new Map(map.cells.map((cell) => [`${cell.x} ${cell.y}`, cell]));
     for (const y of [...map.ys].reverse()) {
       grid.append(make("span", "gemmlab-tick", map.down ? y : ""));
@@ -93,7 +93,7 @@ function render({ model, el }) {
       const button = make("button", `gemmlab-try ${one.right ? "" : "gemmlab-not"}`, one.right ? "" : "✕");
       Object.assign(button, { type: "button", tabIndex: -1, title: one.label, id: `try-${one.number}` });
       for (const name of ["low", "middle", "high"]) button.style.setProperty(`--${name}`, `${100 * one[name]}%`);
-      if (one.text) button.dataset.text = one.text;
+      if (one.text) button.append(make("span", "gemmlab-label", one.text));
       tries.lastChild.append(button);
     }
     if (tries.lastChild.lastChild) tries.lastChild.lastChild.tabIndex = 0;

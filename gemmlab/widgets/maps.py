@@ -109,8 +109,7 @@ class Maps(anywidget.AnyWidget):
             if cell.state == "recorded":
                 one |= {"text": _percent(cell.share), **_shade(cell.share / scale)}
             cells.append(one)
-        hint = "click or drag: it sets the sliders"
-        return self._map(f"{self.recorded.title}, % of the peak · {hint}", cells)
+        return self._map(f"{self.recorded.title}, % of the peak · click or drag", cells)
 
     def _own_map(self) -> dict[str, Any]:
         """What was measured here with the other parameters and sizes as they are now."""

@@ -118,7 +118,7 @@ def recorded(
     name = f'{escape(found.title)} <span class="gemmlab-dim">recorded at {found.size:,}</span>'
     data = f'data-share="{cell.share:.4f}"'
     if cell.state != "recorded":
-        return f"<div {data}>{_figure(name, 'recorded', '–', escape(cell.words), _bar('recorded'))}</div>"
+        return f"<div {data}>{_figure(name, 'recorded', '–', escape(cell.words), _bar('recorded', marks={}))}</div>"
     words = f"% of the peak, {rate(gflops)}"
     figure = f"{100 * cell.share:.3g}"
     marks = _marks(found, allowed if allowed and allowed.gflops >= gflops else None)
@@ -133,7 +133,7 @@ def reachable(allowed: Allowed | None, goal: float | None = None) -> str:
         goal: GFLOPS to pass, for an exercise.
     """
     if allowed is None:
-        return _figure("an H200, with this text", "model", "–", "", _bar("model"))
+        return _figure("an H200, with this text", "model", "–", "", _bar("model", marks={}))
     share = allowed.gflops / H200.gflops
     words = f"at most: {named(allowed.resource)}, {percent(share)} of the peak"
     marks = {"cuBLAS": next(iter(_library("H200", 4096).values()), 0.0)}
@@ -218,10 +218,8 @@ def _bar(
     for name, at in sorted((marks or {}).items(), key=lambda item: item[1]):
         lines += f'<u style="left:{100 * min(at, 1.0):.1f}%"></u>'
         names += f"<span>┃ {escape(name)} {percent(at)}</span>"
-    return (
-        f'<div class="gemmlab-bar"><i style="width:{ends[1]:.2f}%"></i>{whisker}{lines}</div>'
-        f'<div class="gemmlab-marks-said">{names}</div>'
-    )
+    bar = f'<div class="gemmlab-bar"><i style="width:{ends[1]:.2f}%"></i>{whisker}{lines}</div>'
+    return bar if marks is None else f'{bar}<div class="gemmlab-marks-said">{names}</div>'
 
 
 def _library(title: str, size: int) -> dict[str, float]:
