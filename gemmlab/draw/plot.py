@@ -1,10 +1,9 @@
-"""Charts of performance: roofline, ladder of kernels, sweeps, passes, an explorer's tries."""
+"""Charts of performance: roofline, ladder of kernels, sweeps, passes."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import matplotlib
 import numpy as np
@@ -12,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullLocator
 
 from .. import model
-from ..catalog import Key, catalog, in_order
+from ..catalog import Key, in_order
 from .picture import (
     BLUE,
     GREEN,
@@ -20,9 +19,7 @@ from .picture import (
     INK,
     MAGENTA,
     ORANGE,
-    RED,
     Picture,
-    faint,
     label_rows,
     legend_above,
     short,
@@ -44,8 +41,6 @@ MAX_NUMBERED_VALUES = 9
 MAX_EVEN_VALUES = 12
 #: Curves whose maxima differ by more than this factor have separate axes.
 MAX_RATIO = 8
-#: Tries that an explorer's chart shows.
-SHOWN = 20
 
 
 def roofline(

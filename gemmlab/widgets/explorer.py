@@ -234,7 +234,7 @@ class Explorer(Shell):
                 self.set({**self.values, **setting})
             else:
                 with self._lock:
-                    self.settings.place(setting)
+                    self.settings.place({**self.values, **setting})
                     self._show_place()
 
     def said(self, message: dict[str, Any]) -> None:
@@ -258,7 +258,7 @@ class Explorer(Shell):
     def _show_place(self) -> None:
         """Where the reader is: on the maps, and on the recorded GPU."""
         values = self.values
-        self.answer.add_class("gemmlab-stale")
+        self.reply.add_class("gemmlab-stale")
         self._maps.show(values, self._history)
         self._show_recorded(values)
 
@@ -355,13 +355,13 @@ class Explorer(Shell):
         """Say what came out."""
         self._show_panel(outcome, against)
         self._details.value = panel.details(outcome, self.spec, self.device.limits)
-        if self.source is not None and not self._hole:
+        if self.source is not None and outcome.ok:
             self._changes.value = panel.changes(self.spec, self.source)
         if outcome.arguments is self._asked:
             self._offer(self._stop, False)
             self._status.value = ""
             if not self.settings.touched:
-                self.answer.remove_class("gemmlab-stale")
+                self.reply.remove_class("gemmlab-stale")
                 noisy = panel.noise(outcome.compared) if outcome.ok else ""
                 self._say_note(notes, (), noisy)
                 open_question = outcome.compared and outcome.compared.ratio
@@ -376,7 +376,9 @@ class Explorer(Shell):
             words = panel.verdict(outcome, self._hole and not outcome.ok)
             if outcome.ok:
                 rate = panel.here(outcome, self.device.name, self._yardsticks.peak)
-                words = rate + words + panel.compared(outcome.compared, against)
+                words += panel.compared(outcome.compared, against)
+                # under a cell the verdict comes first
+                words = rate + words if self.source is None else words + rate
             elif self.source is None and outcome.result is not None:
                 words = panel.here(outcome, self.device.name, None) + words
         except Exception as error:  # nobody reads the log console, so the panel says it
@@ -399,7 +401,8 @@ class Explorer(Shell):
         if found is None:
             right = self.source is None or (self._shown is not None and self._shown[0].ok)
             can = allowed if right else None
-            self._recorded.value = "" if self.spec.tensor else panel.reachable(can, self._goal)
+            shown = right and not self.spec.tensor
+            self._recorded.value = panel.reachable(can, self._goal) if shown else ""
             return
         cell: Cell = recorded_cell(found, self.spec, params)
         record = found.rate(self.spec.number, params)
@@ -488,4 +491,3 @@ def _leave_cells_alone() -> None:
     idle.hold("cell")
     shell.events.register("pre_run_cell", lambda *info: idle.hold("cell"))
     shell.events.register("post_run_cell", lambda *info: idle.release("cell"))
-

@@ -51,7 +51,7 @@ function render({ model, el }) {
       title.lastChild.append("↑ ", axis("down", map), " → ", axis("across", map));
     }
     grid.style.gridTemplateColumns = `auto repeat(${map.xs.length}, minmax(0, 1fr))`;
-    grid.style.gridTemplateRows = `repeat(${map.ys.length}, minmax(0, 38px)) 18px`;
+    grid.style.gridTemplateRows = `repeat(${map.ys.length}, minmax(0, 36px)) 18px`;
     const cells = new Map(map.cells.map((cell) => [`${cell.x} ${cell.y}`, cell]));
     for (const y of [...map.ys].reverse()) {
       grid.append(make("span", "gemmlab-tick", map.down ? y : ""));
@@ -67,6 +67,7 @@ function render({ model, el }) {
     grid.append(make("span", "gemmlab-tick", map.down ? `${map.down}↑ ${map.across}→` : map.across));
     for (const x of map.xs) grid.append(make("span", "gemmlab-tick", x));
     part.append(title, grid);
+    if (number === 0) part.append(make("div", "gemmlab-hint", map.hint));
     return part;
   };
 

@@ -109,7 +109,7 @@ class Maps(anywidget.AnyWidget):
             if cell.state == "recorded":
                 one |= {"text": _percent(cell.share), **_shade(cell.share / scale)}
             cells.append(one)
-        return self._map(f"{self.recorded.title}, % of the peak · click or drag", cells)
+        return self._map(f"{self.recorded.title}, % of the peak", cells)
 
     def _own_map(self) -> dict[str, Any]:
         """What was measured here with the other parameters and sizes as they are now."""
@@ -128,7 +128,9 @@ class Maps(anywidget.AnyWidget):
                 cells.append(self._cell(x, y, "open", "not measured yet"))
                 continue
             shade = _shade(FLOOR + (1 - FLOOR) * one.rate[1] / scale)
-            cells.append(self._cell(x, y, "mine", one.outcome) | {"text": digits(one.rate[1])} | shade)
+            cells.append(
+                self._cell(x, y, "mine", one.outcome) | {"text": digits(one.rate[1])} | shade
+            )
         return self._map("this machine, GFLOPS · fills as you measure", cells)
 
     def _cell(self, x: int, y: int, state: str, words: str) -> dict[str, Any]:
@@ -139,6 +141,7 @@ class Maps(anywidget.AnyWidget):
         return {
             "title": title,
             "names": list(self.spec.defaults),
+            "hint": "Click or drag: it sets the sliders.",
             "across": self._across,
             "down": self._down,
             "xs": self._choices(self._across),
@@ -224,7 +227,9 @@ def _first_axes(spec: KernelSpec, found: Landscape | None) -> tuple[str, str]:
 
     def order(names: tuple[str, ...]) -> tuple[bool, float]:
         every = [*product(*(choices[name] for name in names))]
-        near = [found.rate(spec.number, {**start, **dict(zip(names, v, strict=True))}) for v in every]
+        near = [
+            found.rate(spec.number, {**start, **dict(zip(names, v, strict=True))}) for v in every
+        ]
         shares = [record.share for record in near if record and not record.problem]
         varied = len(shares) * pstdev(shares) if shares else 0.0
         return len(shares) >= 0.5 * len(every), varied

@@ -111,9 +111,7 @@ def noise(found: Comparison | None) -> str:
     return f"This machine is busy: its runs differ by {100 * found.spread:.0f} %."
 
 
-def recorded(
-    found: Landscape, cell: Cell, gflops: float, allowed: Allowed | None
-) -> str:
+def recorded(found: Landscape, cell: Cell, gflops: float, allowed: Allowed | None) -> str:
     """The rate of these settings on the recorded GPU, its ceiling, and the vendor's library."""
     name = f'{escape(found.title)} <span class="gemmlab-dim">recorded at {found.size:,}</span>'
     data = f'data-share="{cell.share:.4f}"'

@@ -55,7 +55,11 @@ MAIN = (
     "GX",
     "STAGES",
 )
-MEANINGS = {"M": "rows of A and C; N and K follow while M = N = K", "N": "columns of B and C", "K": "columns of A, rows of B"}
+MEANINGS = {
+    "M": "rows of A and C; N and K follow while M = N = K",
+    "N": "columns of B and C",
+    "K": "columns of A, rows of B",
+}
 
 
 def in_view(spec: KernelSpec) -> list[str]:

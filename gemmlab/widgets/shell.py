@@ -211,7 +211,7 @@ class Shell:
 
     Attributes:
         panel: the answer in HTML.
-        answer: what dims while a newer answer is awaited.
+        reply: what dims while a newer answer is awaited.
         bridge: the part in the page.
         box: the whole widget.
     """
@@ -220,7 +220,7 @@ class Shell:
 
     def __init__(self) -> None:
         self.panel = w.HTML()
-        self.answer: w.DOMWidget = self.panel
+        self.reply: w.DOMWidget = self.panel
         self.bridge = Bridge()
         self.bridge.on_msg(lambda bridge, message, buffers: self.said(message))
         self.box = w.VBox()
@@ -228,7 +228,7 @@ class Shell:
 
     def compose(self, *children: w.Widget) -> None:
         """Say what the widget consists of, from top to bottom."""
-        self.answer.add_class("gemmlab-result")
+        self.reply.add_class("gemmlab-result")
         self.box.children = (*children, self.bridge)
 
     def said(self, message: dict[str, Any]) -> None:
