@@ -30,7 +30,7 @@ class Allowed:
     resource: str
 
 
-def allowed(  # noqa: PLR0913
+def allowed(
     kernel: Key,
     params: Mapping[str, int],
     *,

@@ -242,9 +242,9 @@ class Explorer(Shell):
             self.settings.learn_size(message["typed"], message["text"])
         super().said(message)
 
-    def choices(self, control: w.SelectionSlider) -> str:
+    def possible(self, control: w.SelectionSlider) -> str:
         is_size = control.description in MEANINGS
-        return f"a whole number from 1 to {SIZES[-1]:,}" if is_size else super().choices(control)
+        return f"a whole number from 1 to {SIZES[-1]:,}" if is_size else super().possible(control)
 
     # A move: what needs no measuring is shown at once; what has settled is measured.
 
@@ -364,8 +364,8 @@ class Explorer(Shell):
                 self.reply.remove_class("gemmlab-stale")
                 noisy = panel.noise(outcome.compared) if outcome.ok else ""
                 self._say_note(notes, (), noisy)
-                open_question = outcome.compared and outcome.compared.ratio
-                unclear = bool(open_question) and not outcome.compared.shown
+                found = outcome.compared
+                unclear = found is not None and found.ratio is not None and not found.shown
                 self._offer(self._longer, outcome.ok and (bool(noisy) or unclear))
                 self._maps.show(self.values, self._history)
                 self._show_recorded(self.values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import combinations, product
 from pathlib import Path
 from statistics import pstdev
@@ -18,7 +18,7 @@ from ..draw.picture import Picture, text_colour
 from ..draw.style import viridis
 from ..measurement.landscape import Landscape, recorded
 from .settings import in_view
-from .tries import SHOWN, Try, best, between, digits
+from .tries import SHOWN, Try, best, digits
 
 Values = Mapping[str, int]
 #: The rates in a map of this machine begin at this share of the scale, so that none is black.

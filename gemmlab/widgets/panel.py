@@ -74,7 +74,7 @@ def here(outcome: Outcome, device: str, peak: float | None) -> str:
         return _figure(name, "here", "–", "", "")
     low, _, high = outcome.compared.rate
     words = f"GFLOPS{_share(high, peak)}"
-    bar = _bar("here", *(v / peak for v in outcome.compared.rate)) if peak else _bar("here")
+    bar = _bar("here", *(v / peak for v in outcome.compared.rate), None) if peak else _bar("here")
     return _figure(name, "here", between(low, high), words, bar)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import html
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Number
 from pathlib import Path
 from typing import Any
@@ -248,10 +248,10 @@ class Shell:
             if text in values:
                 control.value = values[text]
             else:
-                words = f"{name} cannot be {text!r}: choose {self.choices(control)}."
+                words = f"{name} cannot be {text!r}: choose {self.possible(control)}."
                 self.bridge.send({"refused": name, "words": words})
 
-    def choices(self, control: w.SelectionSlider) -> str:
+    def possible(self, control: w.SelectionSlider) -> str:
         """What can be typed beside a slider, in words."""
         return f"one of {', '.join(label for label, _ in control.options)}"
 

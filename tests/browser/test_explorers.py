@@ -138,10 +138,11 @@ def test_by_keyboard_alone(book):
     book.wait_until(lambda: settled(book, EXPLORER))
     book.control(EXPLORER, "TS").focus()
     passed = []
-    for _ in range(4):
+    for _ in range(2):
         book.page.keyboard.press("Tab")
         passed.append(book.page.evaluate(FOCUSED))
-    assert passed[:2] == ["WPT", "M"] and "your setting" in passed[2], passed
+    assert passed[:2] == ["WPT", "M"], passed
+    tab_to(book, "your setting")
     outline = "getComputedStyle(document.activeElement).outlineStyle"
     assert book.page.evaluate(outline) != "none", "the focus is visible"
     book.box(EXPLORER).locator("#try-1").focus()

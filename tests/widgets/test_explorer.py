@@ -3,7 +3,6 @@ compiled.
 """
 
 import re
-import threading
 import time
 
 import pytest
@@ -11,8 +10,8 @@ import pytest
 from gemmlab import Result
 from gemmlab.catalog import sources
 from gemmlab.measurement.comparison import Comparison
-from gemmlab.widgets import yardsticks
 from gemmlab.widgets import explorer as explorer_module
+from gemmlab.widgets import yardsticks
 from gemmlab.widgets.settings import in_view
 from gemmlab.worker import client
 from gemmlab.worker.client import LIMITS, Outcome
@@ -49,7 +48,7 @@ class Desk:
 
     def stop(self, name):
         self.stopped.append(name)
-        self.reply(kind="stopped", problem="stopped while running, as you asked")
+        self.answer(kind="stopped", problem="stopped while running, as you asked")
 
     def warm(self):
         pass

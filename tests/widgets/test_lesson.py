@@ -7,7 +7,6 @@ import pytest
 from gemmlab import Difference, Prediction, Progress, catalog, goal, model, verdict
 from gemmlab.measurement import explained
 
-
 QUESTION, CHOICES = "What will happen?", ["more", "as much", "less"]
 TEMPTING = {"more": "More is asked for, but caches answer it."}
 
