@@ -1,4 +1,4 @@
-"""Two maps with the same axes, a recorded GPU and the reader's machine, and the tries below them."""
+"""Two maps with the same axes, a recorded GPU and the reader's machine, and the tries below."""
 
 from __future__ import annotations
 

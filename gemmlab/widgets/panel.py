@@ -74,7 +74,10 @@ def here(outcome: Outcome, device: str, peak: float | None) -> str:
         return _figure(name, "here", "–", "", "")
     low, _, high = outcome.compared.rate
     words = f"GFLOPS{_share(high, peak)}"
-    bar = _bar("here", *(v / peak for v in outcome.compared.rate), None) if peak else _bar("here")
+    bar = _bar()
+    if peak:
+        least, middle, most = (v / peak for v in outcome.compared.rate)
+        bar = _bar(least, middle, most)
     return _figure(name, "here", between(low, high), words, bar)
 
 
@@ -116,11 +119,13 @@ def recorded(found: Landscape, cell: Cell, gflops: float, allowed: Allowed | Non
     name = f'{escape(found.title)} <span class="gemmlab-dim">recorded at {found.size:,}</span>'
     data = f'data-share="{cell.share:.4f}"'
     if cell.state != "recorded":
-        return f"<div {data}>{_figure(name, 'recorded', '–', escape(cell.words), _bar('recorded', marks={}))}</div>"
+        empty = _figure(name, "recorded", "–", escape(cell.words), _bar(marks={}))
+        return f"<div {data}>{empty}</div>"
     words = f"% of the peak, {rate(gflops)}"
     figure = f"{100 * cell.share:.3g}"
     marks = _marks(found, allowed if allowed and allowed.gflops >= gflops else None)
-    return f"<div {data}>{_figure(name, 'recorded', figure, words, _bar('recorded', cell.share, marks=marks))}</div>"
+    bar = _bar(cell.share, marks=marks)
+    return f"<div {data}>{_figure(name, 'recorded', figure, words, bar)}</div>"
 
 
 def reachable(allowed: Allowed | None, goal: float | None = None) -> str:
@@ -131,7 +136,7 @@ def reachable(allowed: Allowed | None, goal: float | None = None) -> str:
         goal: GFLOPS to pass, for an exercise.
     """
     if allowed is None:
-        return _figure("an H200, with this text", "model", "–", "", _bar("model", marks={}))
+        return _figure("an H200, with this text", "model", "–", "", _bar(marks={}))
     share = allowed.gflops / H200.gflops
     words = f"at most: {named(allowed.resource)}, {percent(share)} of the peak"
     marks = {"cuBLAS": next(iter(_library("H200", 4096).values()), 0.0)}
@@ -141,9 +146,10 @@ def reachable(allowed: Allowed | None, goal: float | None = None) -> str:
         sign, colour = ("✔", "right") if allowed.gflops >= goal else ("○", "model")
         success = _head(sign, f"On an H200 it could reach more than {rate(goal)}", colour)
     value, unit = rate(allowed.gflops).rsplit(" ", 1)
-    bar = _bar("model", share, marks=marks)
+    bar = _bar(share, marks=marks)
     name = "on an H200 this text could reach"
-    return f'<div data-allowed="{share:.4f}">{_figure(name, "model", value, f"{unit} {words}", bar)}{success}</div>'
+    said = _figure(name, "model", value, f"{unit} {words}", bar)
+    return f'<div data-allowed="{share:.4f}">{said}{success}</div>'
 
 
 def details(outcome: Outcome, spec: KernelSpec, limits: Limits) -> str:
@@ -198,7 +204,6 @@ def _figure(name: str, colour: str, figure: str, words: str, bar: str) -> str:
 
 
 def _bar(
-    colour: str,
     low: float = 0.0,
     middle: float | None = None,
     high: float | None = None,
@@ -222,7 +227,8 @@ def _bar(
 
 def _library(title: str, size: int) -> dict[str, float]:
     rates = yardsticks(title, size)
-    return {"cuBLAS": v / H200.gflops for name, v in rates.items() if name.startswith("cuBLAS")}
+    best = max((rate for name, rate in rates.items() if name.startswith("cuBLAS")), default=0.0)
+    return {"cuBLAS": best / H200.gflops} if best else {}
 
 
 def _marks(found: Landscape, allowed: Allowed | None) -> dict[str, float]:

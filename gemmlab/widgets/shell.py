@@ -24,10 +24,13 @@ from ..worker.mailbox import Mailbox
 #: style hides the error that a reopened notebook shows in the widget's place.
 AGAIN = """<style>.gemmlab-again input {{ display: none; }}
 .jp-Notebook .gemmlab-again input {{ display: inline-block; margin-right: 10px; }}
-.jp-OutputArea-child:has(+ .jp-OutputArea-child .gemmlab-again):not(:has(.gemmlab)) {{ display: none; }}
+.jp-OutputArea-child:has(+ .jp-OutputArea-child .gemmlab-again):not(:has(.gemmlab)) {{
+  display: none; }}
 </style><div class="gemmlab-again"><input type="button" value="Start again" onclick="{action}">
 <span>{words}</span></div>"""
-GONE = "No kernel runs behind this picture: run the notebook's cells, from the first one on, to move it."
+GONE = (
+    "No kernel runs behind this picture. To move it, run the notebook's cells from the first one."
+)
 # JupyterLab shows its commands to the page only if asked to, as `make lab` does
 ACTION = (
     "const app = window.jupyterapp;"

@@ -228,8 +228,8 @@ def _player(control: w.SelectionSlider) -> w.Play:
 
 
 def _in_order(name: str, values) -> w.SelectionSlider | w.ToggleButtons:
-    """A slider over these numbers, or buttons for these words, that starts at the first; numbers are put in order, words stay in
-    theirs.
+    """A slider over these numbers, or buttons for these words, that starts at the first. Numbers
+    are put in order.
 
     A value that comes twice has one place.
     """
