@@ -145,8 +145,9 @@ class Subject(NamedTuple):
         return text if self.changes else None
 
 
+#: Kernel 17 is missing: launched through CUDA it finds no work.
 SUBJECTS = [
-    *(Subject(number) for number in (*range(1, 14), 15, 16, 17, 18, 19, "warp_tiling")),
+    *(Subject(number) for number in (*range(1, 14), 15, 16, 18, 19, "warp_tiling")),
     Subject(6, "aligned", ALIGNED),
     Subject(6, "aligned, PAD 4", ALIGNED, {"PAD": 4}),
     Subject(6, "both tiles alike", ALIKE),
