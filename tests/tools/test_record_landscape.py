@@ -142,6 +142,7 @@ def test_a_wrong_kernel_does_not_count(edit, problem, any_device, monkeypatch):
     assert problem in found["problem"] if problem else found == {}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("size", (SIZE, 100))
 @pytest.mark.parametrize("number", (3, 10, 13, "warp_tiling"))
 def test_a_right_kernel_counts(number, size, any_device):
