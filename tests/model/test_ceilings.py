@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 import pytest
+from record import CURVES
 
 from gemmlab import ParameterError, catalog, model
 from gemmlab.catalog import sources
@@ -228,7 +229,7 @@ def recorded_rates():
                     params = r.get("params") or explained.PUBLISHED.get(r["kernel"])
                     yield chip, r["kernel"], params, (r["m"], r["n"], r["k"]), r["gflops"], name
     chapters = sweeps.recorded()
-    for title, (kernel, name, _, base) in sweeps.CURVES.items():
+    for title, (kernel, name, _, base) in CURVES.items():
         if isinstance(kernel, str) or name == "size" or title not in chapters["curves"]:
             continue
         for value, rate in chapters["curves"][title].items():
