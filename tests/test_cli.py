@@ -125,6 +125,7 @@ def test_a_refusal_ends_the_process_without_a_traceback(tmp_path):
     assert done.returncode == 2 and "--title" in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.system
 def test_verify_passes(monkeypatch, capsys, any_device):
     """With three kernels; all of them are tested in tests/kernels."""
     monkeypatch.setattr(verify, "catalog", {number: catalog[number] for number in (1, 6, 13)})

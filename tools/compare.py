@@ -55,8 +55,8 @@ def gflops(sizes: calls.Shape, contender: calls.Contender) -> list[float]:
 
     The queue must not be a profiling one: on NVIDIA's devices profiling costs 6 us per launch.
     """
-    calls.wall_seconds(contender, PRODUCTS)
-    return [model.gflops(*sizes, calls.wall_seconds(contender, PRODUCTS)) for _ in range(ROUNDS)]
+    seconds = [contender.wall_seconds(PRODUCTS) for _ in range(ROUNDS + 1)][1:]
+    return [model.gflops(*sizes, each) for each in seconds]
 
 
 def normal_buffers(queue: cl.CommandQueue, *shapes: tuple[int, int]) -> list[Any]:
@@ -91,35 +91,6 @@ def cublas(sizes: calls.Shape) -> list[float]:
     a, b = torch.randn(n, k, device="cuda"), torch.randn(k, m, device="cuda")
     call = partial(torch.matmul, a, b)
     return gflops(sizes, calls.Contender(call, torch.cuda.synchronize))
-
-
-def cublas_device_seconds(m: int, n: int, k: int, runs: int = 3) -> list[float]:
-    """Seconds of cuBLAS SGEMM on the device, without TF32, for a row-major product.
-
-    Many products are captured in a CUDA graph: launching them takes the host no time.
-    """
-    import torch
-
-    torch.backends.cuda.matmul.allow_tf32 = False
-    a, b = torch.randn(m, k, device="cuda"), torch.randn(k, n, device="cuda")
-    out = torch.empty(m, n, device="cuda")
-    number = int(np.clip(1e10 / (m * n * k), 1, 20))
-    side, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
-    with torch.cuda.stream(side):
-        torch.matmul(a, b, out=out)
-    torch.cuda.synchronize()
-    with torch.cuda.graph(graph):
-        for _ in range(number):
-            torch.matmul(a, b, out=out)
-    seconds = []
-    for _ in range(runs + 1):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        graph.replay()
-        end.record()
-        torch.cuda.synchronize()
-        seconds.append(begin.elapsed_time(end) * 1e-3 / number)
-    return seconds[1:]
 
 
 def clblast(sizes: calls.Shape, device: Device, library: str) -> list[float]:
@@ -260,7 +231,7 @@ def run_calls(given: argparse.Namespace) -> None:
             "summary": calls.summary(rows),
             "large": large,
         }
-        common.save(given.json, {**common.head(device, given.title), **found})
+        records.write(given.json, {**common.head(device, given.title), **found})
         print(f"wrote {given.json}")
 
 
@@ -286,7 +257,7 @@ def run_launches(given: argparse.Namespace) -> None:
         )
         for one in found
     ]
-    common.save(
+    records.write(
         given.json,
         {
             **common.head(device, given.title),
@@ -319,7 +290,7 @@ def run_join(given: argparse.Namespace) -> None:
     ]
     shared = {name: sets[0][name] for name in ("device", "date", "versions")}
     head = {"title": given.title, "command": common.command(), **shared, "note": note}
-    common.save(given.file, {**head, "sets": joined})
+    records.write(given.file, {**head, "sets": joined})
 
 
 def rounded(call: dict) -> dict:

@@ -42,6 +42,7 @@ from gemmlab.generate.precision import PRECISIONS
 from gemmlab.generate.schedule import UNITS
 from gemmlab.generate.tiles import OperandLayout, by_rule, complete_tile, configure
 from gemmlab.generate.written import written
+from gemmlab.measurement import clock, records
 from gemmlab.measurement.tuned import compile_ahead
 from gemmlab.opencl.devices import Device, find_device
 
@@ -298,10 +299,7 @@ def call_rate(device: Device, letter: str, sizes: Sizes, seconds: float, **optio
         options: of `matmul`.
     """
     queue, a, b = device_operands(device, letter, sizes)
-    contender = calls.Contender(partial(matmul, a, b, **options), queue.finish)
-    calls.wall_seconds(contender, 1)  # compiles
-    number = int(np.clip(seconds / 3 / calls.wall_seconds(contender, 1), 1, calls.CALLS))
-    spent = float(np.median([calls.wall_seconds(contender, number) for _ in range(3)]))
+    spent = clock.call_seconds(partial(matmul, a, b, **options), queue.finish, seconds)
     return (8 if PRECISIONS[letter].components == 2 else 2) * prod(sizes) / spent * 1e-9
 
 
@@ -344,7 +342,7 @@ def profile(path: Path, sizes: list, device: Device, letter: str, tiles: list[Ti
             key = " ".join(map(str, (device, letter, size, tile)))
             if key not in known:
                 known[key] = rates(device, letter, tile, whole)
-                common.save(partial_path, known)
+                records.write(partial_path, known)
             fast, split, problem = known[key]
             if problem:
                 tqdm.write(f"  {letter} {tile} does not count: {problem}")
@@ -390,7 +388,7 @@ def add_tiles(
     row = {"size": given, "tiles": [tile for _, tile in kept], "fallback": fallback}
     row["gflops"] = [round(gflops, 1) for gflops, _ in kept]
     put_row(entry, letter, row)
-    common.save(path, table)
+    records.write(path, table)
 
 
 def pace(device: Device, letter: str, tile: Tile) -> Pace:
@@ -439,7 +437,7 @@ def run_kernels(given: argparse.Namespace) -> None:
         row = best_row(search, size, partial(by_trial, device=device))
         table, entry = open_entry(given.file, device)
         put_row(entry, search.table_list(size), row)
-        common.save(given.file, table)
+        records.write(given.file, table)
 
 
 def run_tiles(given: argparse.Namespace) -> None:
@@ -461,7 +459,7 @@ def run_paces(given: argparse.Namespace) -> None:
         {"tile": tile, "alone": round(alone, 4), "shared": round(shared, 4)}
         for tile, alone, shared in paces
     ]
-    common.save(given.file, table)
+    records.write(given.file, table)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -157,6 +157,7 @@ def test_large_products_with_the_blocks_of_the_device(cpu, monkeypatch):
             assert is_right(cpu, blocks, sizes, -3, turn % 3, turn, monkeypatch), (dtype, sizes)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("mistake", WRONG)
 def test_a_wrong_packed_text_is_caught(mistake, cpu, monkeypatch):
     old, new = WRONG[mistake]

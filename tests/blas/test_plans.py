@@ -23,6 +23,8 @@ from gemmlab.blas.request import Request
 from gemmlab.catalog import Limits
 from gemmlab.opencl.launch import Kernel
 
+pytestmark = pytest.mark.optimised(False)
+
 KERNELS = [number for number, spec in catalog.items() if not spec.tensor]
 FAMILY = {"kernel": "family", "params": SMALL_TILE}
 
@@ -40,6 +42,7 @@ def launched(monkeypatch) -> list[str]:
     return names
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("number", KERNELS)
 def test_the_plan_is_what_is_launched(number, some_device):
     """For random sizes and layouts."""
@@ -204,6 +207,7 @@ def test_a_batch_of_whole_tiles_is_one_launch_of_the_ladder(number, some_device,
         assert launched == ["gemm"], (left, right)
 
 
+@pytest.mark.system
 def test_a_batch_of_warp_tiles(any_device, launched):
     """It takes any sizes whose rows its vectors divide; others are padded, one by one."""
     params = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "TRANSPOSED": 0, "ASYNC": 0}

@@ -71,6 +71,7 @@ def test_bad_requests_name_what_came_and_what_was_expected(able):
         refused(words, device=able, **options)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kernel", (*TENSOR, "auto"))
 @pytest.mark.parametrize("precision", ("tf32", "tf32x3"))
 def test_products_are_as_near_as_promised(kernel, precision, able):
@@ -123,6 +124,7 @@ def test_numbers_that_do_not_split_are_found(value, device):
             )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kernel", TENSOR)
 @pytest.mark.parametrize("value", STRANGE)
 def test_numbers_that_do_not_split_go_the_ordinary_way(value, kernel, able):
@@ -170,6 +172,8 @@ LOST = {
 }
 
 
+@pytest.mark.optimised(False)
+@pytest.mark.system
 @pytest.mark.parametrize("kernel", LOST)
 def test_a_lost_product_of_parts_is_inaccurate_and_nothing_else(kernel, device):
     """The exact check cannot see it: its numbers fit one part."""
@@ -183,6 +187,8 @@ def test_a_lost_product_of_parts_is_inaccurate_and_nothing_else(kernel, device):
     assert gemmlab.measure(kernel, 60, 70, 200, params=SMALL[kernel], device=device, repeats=1).ok
 
 
+@pytest.mark.optimised(False)
+@pytest.mark.system
 def test_moving_the_sum_more_or_less_often_is_right(device):
     for every in (0, 1, 2, 3, 8):
         params = SMALL["tensor_cores"] | {"EVERY": every}

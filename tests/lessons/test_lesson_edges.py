@@ -14,6 +14,8 @@ WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WIDTH": 1}
 BLOCKS = {"TSM": 16, "TSN": 8, "TSK": 8, "WPTM": 4, "WPTN": 2, "WIDTH": 2}
 
 
+@pytest.mark.sampled(2)
+@pytest.mark.optimised(False)
 @pytest.mark.parametrize(
     ("kernel", "params", "sizes"),
     [

@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 import pytest
+from record import CURVES
 
 from gemmlab import ParameterError, catalog, model
 from gemmlab.catalog import sources
@@ -228,7 +229,7 @@ def recorded_rates():
                     params = r.get("params") or explained.PUBLISHED.get(r["kernel"])
                     yield chip, r["kernel"], params, (r["m"], r["n"], r["k"]), r["gflops"], name
     chapters = sweeps.recorded()
-    for title, (kernel, name, _, base) in sweeps.CURVES.items():
+    for title, (kernel, name, _, base) in CURVES.items():
         if isinstance(kernel, str) or name == "size" or title not in chapters["curves"]:
             continue
         for value, rate in chapters["curves"][title].items():
@@ -238,6 +239,7 @@ def recorded_rates():
         yield model.H200, r["kernel"], r["params"], (r["size"],) * 3, r["gflops"], "CUDA"
 
 
+@pytest.mark.system
 def test_no_recorded_rate_is_above_its_ceiling():
     """With neighbouring loads merged none is; with the text as it is only where a compiler is known
     to merge them.
@@ -263,6 +265,7 @@ APART = [
 ]
 
 
+@pytest.mark.system
 def test_no_recorded_rate_is_above_its_ceiling_in_the_landscape():
     """Every setting of kernel 1, and some of each other kernel of the ladder by a seed."""
     found, drawn = landscape.find_landscape("H200"), random.Random(18)
@@ -283,6 +286,7 @@ def test_no_recorded_rate_is_above_its_ceiling_in_the_landscape():
             assert told.share <= told.roof.share, str(told)
 
 
+@pytest.mark.system
 def test_every_large_gap_says_what_is_known_or_that_it_is_unknown():
     for chip in explained.CHIPS:
         for rung in explained.ladder(chip):

@@ -199,6 +199,7 @@ def test_measured_numbers_in_text_come_from_code(name):
             ), cell.source
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_nbval(name, tmp_path, caches, monkeypatch):
     """Every cell gives its stored output, but for those marked; every stub is not solved; every
@@ -913,6 +914,7 @@ def test_an_answer_that_is_none_gets_a_hint_that_says_so(checks, number, answer,
     assert not verdict and words in str(verdict)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("number", WRONG)
 def test_checks_say_why_typical_answers_are_wrong(checks, number):
     """Each typical wrong answer is told so, with a hint of its own."""
@@ -922,6 +924,7 @@ def test_checks_say_why_typical_answers_are_wrong(checks, number):
     assert len(set(hints)) >= 3
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_html_without_a_kernel_shows_the_pictures(name):
     pictures = sum(

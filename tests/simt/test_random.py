@@ -17,6 +17,8 @@ from simt.generator import ITEMS, kernel
 from gemmlab import simt
 from gemmlab.simt.text import tokens_of
 
+pytestmark = pytest.mark.optimised(False)
+
 FULL = os.environ.get("GEMMLAB_FULL") == "1"
 BLOCKS = 8  # of statements in a kernel: each is a little kernel of its own
 
@@ -32,6 +34,7 @@ def queue(any_device):
     return first.queue
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(400) if FULL else in_part(range(25), 3))
 def test_random_kernels_do_what_a_real_runtime_does(queue, seed):
@@ -74,6 +77,7 @@ def edit(source: str, rng: random.Random) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", SMALL)
 def test_an_edited_token_is_never_an_internal_error(number):
     """Whatever becomes of a text: a product, findings with lines, or a message with a line."""
