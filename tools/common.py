@@ -95,14 +95,32 @@ def one_line_per_row(data: dict[str, Any], rows: tuple[str, ...]) -> str:
 
 
 def load_table(path: Path) -> dict[str, Any]:
-    """A table such as results/auto.json, empty without a file; ValueError for anything else."""
+    """The table of choices, empty without a file; ValueError for anything else."""
     if not path.exists():
         return {}
     with suppress(ValueError):
         found = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(found, dict):
             return found
-    raise ValueError(f"{path} exists but is not a table like results/auto.json; name another file")
+    raise ValueError(f"{path} exists but is no table like results/choice.json; name another file")
+
+
+def save_table(path: Path, table: dict[str, Any]) -> None:
+    """Write the table of choices atomically, each row in one line."""
+    records.write_text(path, _by_rows(table, "") + "\n")
+
+
+def _by_rows(value: Any, indent: str) -> str:
+    inner, brackets = indent + " ", "[]"
+    if isinstance(value, dict):
+        brackets = "{}"
+        lines = [f"{json.dumps(name)}: {_by_rows(each, inner)}" for name, each in value.items()]
+    elif isinstance(value, list) and any(isinstance(each, dict | list) for each in value):
+        lines = [json.dumps(each) for each in value]
+    else:
+        return json.dumps(value)
+    text = f",\n{inner}".join(lines)
+    return f"{brackets[0]}\n{inner}{text}\n{indent}{brackets[1]}" if lines else brackets
 
 
 # Processes

@@ -28,7 +28,7 @@ from gemmlab import catalog, check, matmul, model
 from gemmlab.blas.problem import Problem, plan
 from gemmlab.catalog import Key
 from gemmlab.cli import count, kernel_numbers, size_list
-from gemmlab.generate import choice, selection
+from gemmlab.generate import choice, table
 from gemmlab.measurement import landscape, sweeps, timing
 from gemmlab.opencl import launch, ptx
 from gemmlab.opencl.devices import Device, find_device
@@ -142,7 +142,7 @@ def edges(sizes: list[int], device: Device, repeats: int | None) -> dict[str, An
 def splitting(size: int, device: Device, repeats: int = 5) -> dict[str, Any]:
     """A product as up to four: one of whole tiles, and those of the edge strips."""
     a, b = check.exact_inputs(size, size, size)
-    kernel, params = selection.choose(device, (size, size, size), "pad")
+    kernel, params = table.nearest(device, (size, size, size), "pad")
     columns, rows, _ = catalog[kernel].tiles(dict(params))  # swapped: the product is row-major
     u, v = (cla.to_device(device.queue, x) for x in (a, b))
     parts = [
@@ -234,7 +234,7 @@ def parser() -> argparse.ArgumentParser:
     candidates.add_argument("--compiling", type=float, default=inf, help="compile no more after")
     words = "so many random shapes (default: 240)"
     candidates.add_argument("--random", type=count, default=240, metavar="N", help=words)
-    kernels = list(record_candidates.candidates.KERNELS)
+    kernels = list(record_candidates.KERNELS)
     words = "time this kernel again, whose text has changed"
     candidates.add_argument("--again", default="", choices=kernels, help=words)
     chapters = commands.add_parser("chapters", help="the sweeps that the chapters show")

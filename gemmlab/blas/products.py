@@ -18,7 +18,9 @@ import pyopencl as cl
 import pyopencl.array as cla
 
 from ..caches import cached
-from ..generate import choice
+from ..catalog import find
+from ..generate import tiles
+from ..generate.precision import letter_of
 from ..opencl.devices import Device
 from . import staging
 from .arrays import (
@@ -48,13 +50,12 @@ from .plan import (
     Plan,
     Product,
     check_memory,
-    planned,
     pool_of,
     wait_for_others,
 )
-from .problem import Batch, Layout, Operand, Problem, footprint
+from .problem import Batch, Layout, Operand, Problem, footprint, plan
 from .request import Request
-from .routes import Ladder, choose
+from .routes import Ladder, Query, choose
 
 
 class Operation(NamedTuple):
@@ -253,9 +254,6 @@ def plan_for(call: Call) -> Planned:
     return Planned(shape, builder.plan(otherwise=lambda: _plan_of(plan_for(exact))))
 
 
-choice.on_new_winner(plan_for.cache_clear)  # type: ignore[attr-defined]
-
-
 def _plan_of(worked_out: Planned) -> Plan:
     assert worked_out.plan is not None
     return worked_out.plan
@@ -291,10 +289,11 @@ def _emit_products(
     """Append one product, or all of a batch; the results are adjacent in `memory`."""
     if batch is not None and not by_columns:
         batch = batch.swapped
-    route = choose(call.request, call.dtype, problem, batch, call.device, call.queue.context)
+    route = choose(Query(call.request, call.dtype, problem, batch, call.device))
     if isinstance(route, Ladder):
-        sizes = footprint(problem, planned(route.kernel, problem))
-        check_memory(call.device, sizes, route.kernel.spec.wide, call.dtype.itemsize)
+        spec, laid_out = find(route.kernel), problem.turned if route.turned else problem
+        sizes = footprint(problem, plan(spec, route.params, laid_out, call.device.features))
+        check_memory(call.device, sizes, spec.wide, call.dtype.itemsize)
     before = None
     if call.beta and call.specs.c is not None:
         before = (OUT if call.in_place else C0, swapped("c", call.specs.c))
@@ -319,7 +318,8 @@ def _emit_scaled(builder: Builder, call: Call, m: int, n: int, memory: Any) -> N
     before = (OUT if call.in_place else C0, swapped("c", call.specs.c))
     out = Matrix(memory, Layout.compact(n, m))
     problem = Problem.compact(n, m, 0)
-    builder.gemm(Product(problem, memory, memory, 0.0, call.beta, before, out))
+    tile = tiles.choose(call.device, letter_of(call.dtype), problem[:3]).tile
+    builder.gemm(Product(problem, memory, memory, 0.0, call.beta, before, out), tile)
 
 
 def multiply(request: Request, op: Operation, out: Any = None, device: Any = None) -> Any:
