@@ -14,7 +14,7 @@ from ..opencl.devices import Device
 from . import packed
 from .problem import Problem
 from .request import Request
-from .routes import Generated, Ladder, Packed, Query, Route, options
+from .routes import Generated, Ladder, Packed, Query, Route, choose, refusals
 
 #: Candidates that are listed.
 LISTED = 5
@@ -65,9 +65,7 @@ def explain(
     sizes = n, m, k  # the column-major product is that of the swapped operands
     request = Request(precision=precision)
     query = Query(request, np.dtype(dtype), Problem.compact(*sizes), None, device)
-    found = options(query)
-    taken = min((x for x in found.values() if isinstance(x, Route)), key=lambda x: x.seconds)
-    refused = {name: why for name, why in found.items() if isinstance(why, str)}
+    taken = choose(query)
     order: list[choice.Candidate] = []
     seconds = taken.seconds
     if isinstance(taken, Ladder):
@@ -76,7 +74,7 @@ def explain(
         seconds = next((one.seconds for one in order if one.choice == own), inf)
     why = _why(taken, query, order)
     named = precision if query.dtype == np.float32 else query.dtype.name
-    facts = taken.kernel, taken.params, why, seconds, tuple(order), refused
+    facts = taken.kernel, taken.params, why, seconds, tuple(order), refusals(query)
     return Explanation(m, n, k, named, *facts)
 
 

@@ -436,9 +436,9 @@ class Builder:
             scratch: where the kernel writes whole tiles if C does not consist of them; new memory
                 by default.
         """
-        passes = planned(kernel, problem)
         if kernel.turned:
             problem, a, b = problem.turned, b, a
+        passes = plan(kernel.spec, kernel.params, problem, self.device.features)
         sizes = whole(problem.m, problem.n, problem.k, kernel.multiples)
         now = {"A": placed(a, problem.a), "B": placed(b, problem.b, kernel.b_transposed), "C": out}
         for step in passes:
@@ -530,16 +530,6 @@ def placed(buffer: Memory, operand: Operand, transposed: bool = False) -> Matrix
 def _made(step: Pass) -> Layout:
     assert step.out is not None
     return step.out
-
-
-def planned(kernel: Kernel, problem: Problem) -> list[Pass]:
-    """`problem.plan` for a compiled kernel."""
-    return plan(
-        kernel.spec,
-        kernel.params,
-        problem.turned if kernel.turned else problem,
-        kernel.device.features,
-    )
 
 
 def check_memory(

@@ -36,11 +36,6 @@ class Request:
     edges: str = "auto"
     precision: str = "float32"
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether everything is left to gemmlab, for ordinary arithmetic."""
-        return (self.kernel, self.edges, self.precision) == (AUTO, "auto", "float32")
-
     @classmethod
     def of(cls, kernel: Any, params: Any, edges: Any, precision: Any) -> Request:
         """The request for what a caller passed.
@@ -52,7 +47,7 @@ class Request:
         """
         words = params is None and type(kernel) is type(edges) is type(precision) is str
         if words and (kernel, edges, precision) == (AUTO, "auto", "float32"):
-            return _PLAIN
+            return PLAIN
         _check_word("edges", edges, EDGES)
         _check_word("precision", precision, tuple(table.PRECISIONS))
         if params is not None and not isinstance(params, Mapping):
@@ -189,4 +184,5 @@ def check_precision(precision: Any, device: Device) -> None:
         )
 
 
-_PLAIN = Request()
+#: Everything is left to gemmlab, for ordinary arithmetic.
+PLAIN = Request()

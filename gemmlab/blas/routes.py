@@ -2,16 +2,16 @@
 
 A route is a way to multiply: `Packed` (panels of A, on CPUs), `Ladder` (a kernel of the catalog),
 `Split` (generated kernels, one for each edge) or `Generated` (one generated kernel). Each says
-whether it supports a product, or why not; if it does, it says how long the product takes, as far as
-the table has constants, and it appends its launches to a plan. `choose` takes the fastest route
-that supports the product; without predictions the first one.
+whether it supports a product, or why not; if it does, it has the fastest kernel of its kind, with
+the seconds that `generate.cost` predicts, and appends the launches to a plan. `choose` takes the
+first route that supports the product.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import inf
+from math import inf, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +27,7 @@ from ..opencl.launch import Kernel
 from . import packed
 from .plan import Builder, Product, placed
 from .problem import MAX_BATCH, Batch, Problem, plan
-from .request import AUTO, FAMILY, PACKED, Request
+from .request import AUTO, FAMILY, PACKED, PLAIN, Request
 
 #: Multiply-adds that make each float32 product of a batch worth a launch on a GPU: on an H200, 512
 #: cubed is not and 1024 cubed just is.
@@ -54,10 +54,10 @@ class Query(NamedTuple):
     device: Device
 
     @property
-    def worth_a_launch(self) -> bool:
-        """Whether each product is worth a launch, if kernels of the catalog multiply them."""
+    def is_small_batch(self) -> bool:
+        """Whether the products of a batch are too small for separate launches."""
         least = WORTH_A_LAUNCH_GPU if self.device.kind == "GPU" else WORTH_A_LAUNCH_CPU
-        return self.batch is None or self.problem.m * self.problem.n * self.problem.k >= least
+        return self.batch is not None and prod(self.problem[:3]) < least
 
 
 @dataclass(frozen=True)
@@ -93,13 +93,13 @@ class Packed(Route):
     def of(cls, query: Query) -> Route | str:
         request, device = query.request, query.device
         if request.kernel != PACKED:
-            if not request.is_plain:
+            if request != PLAIN:
                 return f"{request} asks for another kernel"
             if device.kind != "CPU":
                 return "it is for CPUs"
             if query.dtype.kind != "f":
                 return f"it multiplies float32 and float64, not {query.dtype}"
-            if not query.worth_a_launch:
+            if query.is_small_batch:
                 return "the products of the batch are too small for a launch each"
         blocks = packed.Blocks.of(device, query.dtype)
         return cls(PACKED, {"WIDTH": blocks.width, "KC": blocks.depth})
@@ -130,15 +130,15 @@ class Ladder(Route):
             spec, params = find(request.kernel), request.params
             found = (spec.number, spec.fit(device.limits) if params is None else dict(params))
             return cls(*found, inf, fits_batch(spec, found[1], query))
-        if request.is_plain and device.kind == "CPU":
+        if request == PLAIN and device.kind == "CPU":
             return "on CPUs the packed kernel is faster"
-        if request.is_plain and query.batch is not None:
+        if request == PLAIN and query.batch is not None:
             for key, settings, seconds in _for_batch(query, query.batch):
                 if fits_batch(find(key), settings, query):
                     return cls(key, settings, seconds, True)
-            if not query.worth_a_launch:
+            if query.is_small_batch:
                 return "none multiplies the batch in one launch, and its products are too small"
-        if request.is_plain and not problem.a.plain and not problem.b.plain:
+        if request == PLAIN and not problem.a.plain and not problem.b.plain:
             number, pairs = choice.choose(device, problem.turned[:3])
             spec = find(number)
             if spec.turns and not spec.needs_fixup(dict(pairs), device.features):
@@ -146,12 +146,10 @@ class Ladder(Route):
         number, pairs = choice.choose(device, problem[:3], request.edges, request.precision)
         return cls(number, dict(pairs), inf, fits_batch(find(number), dict(pairs), query))
 
-    def compiled(self, device: Device, context: cl.Context) -> Kernel:
-        return _compiled(self.kernel, tuple(self.params.items()), device, context, self.turned)
-
     def emit(self, builder: Builder, product: Product, batch: Batch | None = None) -> None:
         problem, a, b, alpha, beta, before, out = product
-        kernel = self.compiled(builder.device, builder.queue.context)
+        params, context = tuple(self.params.items()), builder.queue.context
+        kernel = _compiled(self.kernel, params, builder.device, context, self.turned)
         if batch is not None and self.whole_batch:
             shared = batch.shared(problem)
             assert shared is not None, "see `fits_batch`"
@@ -210,7 +208,7 @@ class Generated(Route):
         if request.kernel not in (AUTO, FAMILY) or request.edges == "split":
             return f"{request} asks for another kernel"
         if request.kernel == AUTO and query.dtype == np.float32 and (
-            not request.is_plain or query.worth_a_launch
+            request != PLAIN or not query.is_small_batch
         ):
             return "for float32 the catalog has faster kernels"
         if request.params is not None:
@@ -223,23 +221,25 @@ class Generated(Route):
         builder.gemm(product, self.params, batch)
 
 
-#: In the order of preference where nothing is predicted.
+#: In the order of preference.
 ROUTES = (Packed, Ladder, Split, Generated)
 
 
-def options(query: Query) -> dict[str, Route | str]:
-    """Each route by its name, or the reason why it does not support the product.
+def choose(query: Query) -> Route:
+    """The first route that supports the product.
 
     Raises:
         ValueError: if no kernel for `edges` or `precision` supports the sizes or the device.
     """
-    return {kind.__name__: kind.of(query) for kind in ROUTES}
+    return next(
+        found for kind in ROUTES if isinstance(found := kind.of(query), Route)
+    )
 
 
-def choose(query: Query) -> Route:
-    """The fastest route that supports the product. Raises as `options`."""
-    found = [kind.of(query) for kind in ROUTES]
-    return min((one for one in found if isinstance(one, Route)), key=lambda one: one.seconds)
+def refusals(query: Query) -> dict[str, str]:
+    """Why routes do not support the product, by their names."""
+    answers = {kind.__name__: kind.of(query) for kind in ROUTES}
+    return {name: words for name, words in answers.items() if isinstance(words, str)}
 
 
 def _for_batch(query: Query, batch: Batch) -> Iterator[tuple[Key, dict[str, int], float]]:

@@ -55,16 +55,30 @@ LINES = (1, 2, 4, 8, 16)
 winners = Notes("choices.json")
 
 
+class KnownText(NamedTuple):
+    """What the table has of a text.
+
+    Attributes:
+        choice: the kernel, and its parameters except those of sharing.
+        constants: of the model.
+        usual: the usual ways to share its work. A few of them serve nearly all shapes; with more,
+            nearly every shape would wait for the compiler.
+        groups: the work-groups per compute unit among which its work may be shared.
+    """
+
+    choice: Choice
+    constants: Constants
+    usual: frozenset[Shared]
+    groups: tuple[float, ...]
+
+
 class Model(NamedTuple):
     """The table's model of a kind of device.
 
     Attributes:
         device, units: the device that was measured.
         chip: what all texts share.
-        texts: the constants of each text.
-        usual: the usual ways to share the work of each text. A few of them serve nearly all shapes;
-            with more, nearly every shape would wait for the compiler.
-        groups: the work-groups per compute unit among which each text's work may be shared.
+        texts: those for each precision.
         timed: the fastest candidate at common sizes, in float32.
         check: of the range check for TF32: seconds of the device, seconds per element, and the
             host's seconds until the next call can check; empty without tensor cores.
@@ -73,9 +87,7 @@ class Model(NamedTuple):
     device: str
     units: int
     chip: Chip
-    texts: dict[Choice, Constants]
-    usual: dict[Choice, frozenset[Shared]]
-    groups: dict[Choice, tuple[float, ...]]
+    texts: dict[str, list[KnownText]]
     timed: dict[Sizes, Choice]
     check: tuple[float, ...]
 
@@ -94,29 +106,29 @@ def model(device: Device) -> Model | None:
     found = table.table().get(table.kind(device), {}).get("model")
     if not found:
         return None
-    texts, usual, groups = {}, {}, {}
-    for name, params, constants, shared, per_unit in found["texts"]:
-        text = name, tuple(params.items())
-        if find(name).problems(find(name).complete(params), device.limits):
+    texts: dict[str, list[KnownText]] = {precision: [] for precision in table.PRECISIONS}
+    for name, params, constants, usual, groups in found["texts"]:
+        spec = find(name)
+        if spec.problems(spec.complete(params), device.limits):
             continue
-        texts[text] = Constants(*(1e-9 * c for c in constants))
-        usual[text] = frozenset((share, strip, last) for share, strip, last in shared)
-        groups[text] = tuple(per_unit)
+        parts = params["PARTS"] if spec.tensor else 0
+        own = Constants(*(1e-9 * value for value in constants))
+        shared = frozenset((share, strip, last) for share, strip, last in usual)
+        text = KnownText((name, tuple(params.items())), own, shared, tuple(groups))
+        texts[("float32", "tf32", "tf32x3")[parts]].append(text)
     timed = {
         (m, n, k): (name, tuple(find(name).complete(params).items()))
         for m, n, k, name, params in found.get("timed", ())
     }
     chip = Chip(**{name: 1e-9 * value for name, value in found["chip"].items()}, units=device.units)
     check = tuple(1e-9 * value for value in found["check"])
-    return Model(found["device"], found["units"], chip, texts, usual, groups, timed, check)
+    return Model(found["device"], found["units"], chip, texts, timed, check)
 
 
 # Candidates
 
 
-def settings(
-    text: Choice, groups: tuple[float, ...], sizes: Sizes, units: int
-) -> Iterator[Choice]:
+def settings(text: Choice, groups: tuple[float, ...], sizes: Sizes, units: int) -> Iterator[Choice]:
     """A text with each way to share its work at M, N, K; none if its tiles do not suit C.
 
     Args:
@@ -201,37 +213,26 @@ def _groups(per_unit: tuple[float, ...], units: int, tiles: int, steps: int) -> 
 def ranked(device: Device, sizes: Sizes, precision: str = "float32") -> list[Candidate]:
     """The candidates for M, N, K of a column-major product, fastest first; none without a model.
 
-    For "tf32" and "tf32x3" those in float32 are among them: more accurate, and often faster.
+    For "tf32" and "tf32x3" those in float32 are among them: more accurate, and often faster. A way
+    to share work that is not usual has to be clearly faster than all that are.
     """
     known = model(device)
     if known is None:
         return []
     found: list[Candidate] = []
     for way in dict.fromkeys((precision, "float32")):
-        implied, able = table.PRECISIONS[way].items(), []
-        for text, own in known.texts.items():
-            if find(text[0]).tensor != (way != "float32") or not _agrees(dict(text[1]), implied):
-                continue
-            for choice in settings(text, known.groups[text], sizes, device.units):
+        usual, others = [], []
+        for text in known.texts[way]:
+            for choice in settings(text.choice, text.groups, sizes, device.units):
                 does = work(choice, sizes)
-                predicted = seconds(does, own, known.chip)
+                predicted = seconds(does, text.constants, known.chip)
                 if way != "float32":
                     predicted = with_check(predicted, sizes, known)
-                able.append(Candidate(choice, predicted, does))
-        found += _usual(able, known, device.units)
+                is_usual = sharing(choice, device.units) in text.usual
+                (usual if is_usual else others).append(Candidate(choice, predicted, does))
+        least = min((one.seconds for one in usual), default=inf)
+        found += usual + [one for one in others if CLEARLY * one.seconds < least]
     return sorted(found, key=lambda one: one.seconds)
-
-
-def _agrees(params: Params, implied) -> bool:
-    return all(params.get(name, value) == value for name, value in implied)
-
-
-def _usual(able: list[Candidate], known: Model, units: int) -> list[Candidate]:
-    """Those that share work in a usual way, and others that are clearly faster than all these."""
-    usual = [sharing(one.choice, units) in known.usual[text_of(one.choice)] for one in able]
-    pairs = list(zip(able, usual, strict=True))
-    best = min((one.seconds for one, is_usual in pairs if is_usual), default=inf)
-    return [one for one, is_usual in pairs if is_usual or CLEARLY * one.seconds < best]
 
 
 def with_check(seconds: float, sizes: Sizes, known: Model) -> float:
@@ -261,15 +262,15 @@ def choose(device: Device, sizes: Sizes, edges: str = "auto", precision: str = "
     Raises:
         ValueError: if no kernel of that strategy supports these sizes.
     """
-    if edges == "auto":
+    if edges == "auto" and model(device) is not None:
         found = winner(device, sizes, precision) or recorded(device, sizes, precision)
+        order = [] if found else ranked(device, sizes, precision)
+        if order:
+            found = best(order).choice
+            if precision != "float32" and not find(found[0]).tensor:
+                return choose(device, sizes)
         if found:
             return found
-        order = ranked(device, sizes, precision)
-        if order:
-            chosen = best(order).choice
-            tf32 = precision != "float32"
-            return choose(device, sizes) if tf32 and not find(chosen[0]).tensor else chosen
     return table.nearest(device, sizes, edges, precision)
 
 
@@ -277,17 +278,18 @@ def ranked_for_batch(device: Device, sizes: Sizes, number: int) -> list[tuple[Ch
     """Float32 kernels for so many products in one launch, each with its seconds, fastest first.
 
     The model sees a batch as one product, whose rows of tiles are those of all products. Without a
-    model: the kernel for a square product with as many elements.
+    model or a candidate: the kernel for a square product with as many elements.
     """
     (m, n, k), known, found = sizes, model(device), {}
     for one in ranked(device, (number * m, n, k)):
         kernel, params = one.choice
         if "GROUPS" in dict(params):
             params = tuple((dict(params) | {"GROUPS": 0}).items())  # a work-group per tile
-        rows = described(text_of((kernel, params))).rows
-        does = work((kernel, params), (number * round_up(m, rows), n, k))
+        text = text_of((kernel, params))
+        does = work((kernel, params), (number * round_up(m, described(text).rows), n, k))
         assert known is not None
-        found[kernel, params] = seconds(does, known.texts[text_of(one.choice)], known.chip)
+        own = next(each.constants for each in known.texts["float32"] if each.choice == text)
+        found[kernel, params] = seconds(does, own, known.chip)
     if found:
         return sorted(found.items(), key=lambda pair: pair[1])
     side = number**0.5
@@ -300,11 +302,9 @@ def ranked_for_batch(device: Device, sizes: Sizes, number: int) -> list[tuple[Ch
 def recorded(device: Device, sizes: Sizes, precision: str) -> Choice | None:
     """The table's fastest candidate at exactly these sizes, on the device that was measured."""
     known = model(device)
-    if known is None or precision != "float32":
+    if known is None or (known.device, known.units) != (device.name, device.units):
         return None
-    if (known.device, known.units) != (device.name, device.units):
-        return None
-    found = known.timed.get(sizes)
+    found = known.timed.get(sizes) if precision == "float32" else None
     return found if found and not find(found[0]).problems(dict(found[1]), device.limits) else None
 
 
