@@ -93,7 +93,7 @@ def gemm(builder: Builder, product: Product) -> None:
         builder: of the type of the elements, float32 or float64.
         product: all sizes positive; C0 may be C itself.
     """
-    problem, before = product.problem, product.added
+    problem, before = product.problem, view(*product.before) if product.before else None
     m, n, k = problem[:3]
     a, b = view(product.a, problem.a), view(product.b, problem.b)
     blocks = Blocks.of(builder.device, builder.dtype)

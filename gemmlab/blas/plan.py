@@ -97,11 +97,6 @@ class Product(NamedTuple):
     before: tuple[Memory, Operand] | None
     out: Matrix
 
-    @property
-    def added(self) -> View | None:
-        """C0 with its strides, or None where beta is 0."""
-        return None if self.before is None else view(*self.before)
-
 
 class Launch:
     """A step that launches a kernel, with a separate kernel object whose constant arguments are set
@@ -467,11 +462,16 @@ class Builder:
             tile: all parameters of the tile (see `gemmlab.generate.tiles`).
             batch: several products instead of one; their results are adjacent in `out`.
         """
-        problem, before = product.problem, product.added
+        problem, before = product.problem, view(*product.before) if product.before else None
         a, b = problem.a.layout, problem.b.layout
         aligned = batch.aligned(a, b) if batch else (a, b)
         schedule = tiles.configure(
-            letter_of(self.dtype), tile, problem[:3], *aligned, before is not None, batch is not None
+            letter_of(self.dtype),
+            tile,
+            problem[:3],
+            *aligned,
+            before is not None,
+            batch is not None,
         )
         starts: Any = batch.launches() if batch else [((0, 0), None)]
         for (at_a, at_b), pairs in starts:
@@ -483,7 +483,7 @@ class Builder:
 
     def gemm_part(self, product: Product, part: split.Launch) -> None:
         """Launch a generated kernel that computes a rectangle of C."""
-        problem, before = product.problem, product.added
+        problem, before = product.problem, view(*product.before) if product.before else None
         a = _moved(problem.a.layout, "TC", part.row)
         b = _moved(problem.b.layout, "NR", part.column)
         out = View(product.out.buffer, part.row + part.column * problem.m, 1, problem.m)

@@ -106,10 +106,6 @@ class Call(NamedTuple):
     tb: str
     in_place: bool
 
-    @property
-    def dtype(self) -> np.dtype:
-        return self.specs.a.dtype
-
 
 class Planned(NamedTuple):
     """A product that is worked out.
@@ -213,7 +209,7 @@ def plan_for(call: Call) -> Planned:
     for name, spec in call.specs._asdict().items():
         if spec is not None:
             check_inside(name, spec)
-    call.request.check_for(call.dtype, call.device)
+    call.request.check_for(a.dtype, call.device)
     vectors = len(a.shape) == 1, len(b.shape) == 1
     a = a.with_axis(0) if vectors[0] else a
     b = b.with_axis(1) if vectors[1] else b
@@ -228,12 +224,12 @@ def plan_for(call: Call) -> Planned:
         m, batch_shape, batch = prod(a.shape[:-1]), (), None
         a = a.matrix._replace(shape=(m, k))
     elements = prod(shape)
-    itemsize = call.dtype.itemsize
+    itemsize = a.dtype.itemsize
     whole = {"a": prod(a.shape), "b": prod(b.shape), "the result": elements}
     check_memory(call.device, whole if call.alpha else {"the result": elements}, True, itemsize)
     if not elements:
         return Planned(shape, None)
-    builder = Builder(call.queue, call.device, call.dtype)
+    builder = Builder(call.queue, call.device, a.dtype)
     memory = builder.memory(elements) if gaps else OUT
     if k and call.alpha:
         _emit_products(
@@ -289,11 +285,11 @@ def _emit_products(
     """Append one product, or all of a batch; the results are adjacent in `memory`."""
     if batch is not None and not by_columns:
         batch = batch.swapped
-    route = choose(Query(call.request, call.dtype, problem, batch, call.device))
+    route = choose(Query(call.request, builder.dtype, problem, batch, call.device))
     if isinstance(route, Ladder):
         spec, laid_out = find(route.kernel), problem.turned if route.turned else problem
         sizes = footprint(problem, plan(spec, route.params, laid_out, call.device.features))
-        check_memory(call.device, sizes, spec.wide, call.dtype.itemsize)
+        check_memory(call.device, sizes, spec.wide, builder.dtype.itemsize)
     before = None
     if call.beta and call.specs.c is not None:
         before = (OUT if call.in_place else C0, swapped("c", call.specs.c))
@@ -318,7 +314,7 @@ def _emit_scaled(builder: Builder, call: Call, m: int, n: int, memory: Any) -> N
     before = (OUT if call.in_place else C0, swapped("c", call.specs.c))
     out = Matrix(memory, Layout.compact(n, m))
     problem = Problem.compact(n, m, 0)
-    tile = tiles.choose(call.device, letter_of(call.dtype), problem[:3]).tile
+    tile = tiles.choose(call.device, letter_of(builder.dtype), problem[:3]).tile
     builder.gemm(Product(problem, memory, memory, 0.0, call.beta, before, out), tile)
 
 
@@ -462,7 +458,7 @@ def _by_strips(
 
     def multiply(x: staging.Stored, y: staging.Stored, memory: Any) -> cl.Event:
         strip = (
-            uploaded_spec(np.empty((y.spec.shape[1], x.spec.shape[0]), call.dtype).T)
+            uploaded_spec(np.empty((y.spec.shape[1], x.spec.shape[0]), a.dtype).T)
             if columns
             else None
         )

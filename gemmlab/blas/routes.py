@@ -54,10 +54,10 @@ class Query(NamedTuple):
     device: Device
 
     @property
-    def is_small_batch(self) -> bool:
+    def is_small(self) -> bool:
         """Whether the products of a batch are too small for separate launches."""
         least = WORTH_A_LAUNCH_GPU if self.device.kind == "GPU" else WORTH_A_LAUNCH_CPU
-        return self.batch is not None and prod(self.problem[:3]) < least
+        return prod(self.problem[:3]) < least
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Packed(Route):
                 return "it is for CPUs"
             if query.dtype.kind != "f":
                 return f"it multiplies float32 and float64, not {query.dtype}"
-            if query.is_small_batch:
+            if query.batch and query.is_small:
                 return "the products of the batch are too small for a launch each"
         blocks = packed.Blocks.of(device, query.dtype)
         return cls(PACKED, {"WIDTH": blocks.width, "KC": blocks.depth})
@@ -136,7 +136,7 @@ class Ladder(Route):
             for key, settings, seconds in _for_batch(query, query.batch):
                 if fits_batch(find(key), settings, query):
                     return cls(key, settings, seconds, True)
-            if query.is_small_batch:
+            if query.is_small:
                 return "none multiplies the batch in one launch, and its products are too small"
         if request == PLAIN and not problem.a.plain and not problem.b.plain:
             number, pairs = choice.choose(device, problem.turned[:3])
@@ -189,9 +189,7 @@ class Split(Route):
         if params is not None:
             found = split.cut(sizes, dict(params))
         else:
-            found = split.launches(
-                sizes, split.rules_for(query.device, letter_of(query.dtype))
-            )
+            found = split.launches(sizes, split.rules_for(query.device, letter_of(query.dtype)))
         return cls(FAMILY, dict(found[0].tile), launches=tuple(found))
 
     def emit(self, builder: Builder, product: Product, batch: Batch | None = None) -> None:
@@ -207,10 +205,9 @@ class Generated(Route):
         request, batch = query.request, query.batch
         if request.kernel not in (AUTO, FAMILY) or request.edges == "split":
             return f"{request} asks for another kernel"
-        if request.kernel == AUTO and query.dtype == np.float32 and (
-            request != PLAIN or not query.is_small_batch
-        ):
-            return "for float32 the catalog has faster kernels"
+        if request.kernel == AUTO and query.dtype == np.float32:
+            if request != PLAIN or not (batch and query.is_small):
+                return "for float32 the catalog has faster kernels"
         if request.params is not None:
             return cls(FAMILY, dict(request.params), whole_batch=True)
         number = batch.number * len(batch.starts) if batch else 1
@@ -231,9 +228,7 @@ def choose(query: Query) -> Route:
     Raises:
         ValueError: if no kernel for `edges` or `precision` supports the sizes or the device.
     """
-    return next(
-        found for kind in ROUTES if isinstance(found := kind.of(query), Route)
-    )
+    return next(found for kind in ROUTES if isinstance(found := kind.of(query), Route))
 
 
 def refusals(query: Query) -> dict[str, str]:
@@ -268,7 +263,5 @@ def fits_batch(spec: KernelSpec, params: Params, query: Query) -> bool:
 
 
 @cached(256)
-def _compiled(
-    key: Key, params: tuple, device: Device, context: cl.Context, turned: bool
-) -> Kernel:
+def _compiled(key: Key, params: tuple, device: Device, context: cl.Context, turned: bool) -> Kernel:
     return Kernel(find(key), dict(params), device, context, turned=turned)

@@ -175,9 +175,7 @@ def work(choice: Choice, sizes: Sizes) -> Work:
     if columns_left or m > down * text.rows:
         strip = tiles_over(k, text.items // 8 if columns_left else 32)
     read, written = 4 * (m + n) * k, 4 * m * n
-    return Work(
-        groups, text.resident, steps, begun, parts, strip, read, written, launches, copied
-    )
+    return Work(groups, text.resident, steps, begun, parts, strip, read, written, launches, copied)
 
 
 def generated_work(tile: Params, sizes: Sizes, number: int = 1) -> Work:
