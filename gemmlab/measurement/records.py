@@ -193,7 +193,7 @@ def recorded() -> list[dict]:
             # these are large, and `landscape` reads them
             if not path.name.startswith("landscape_"):
                 found.append({"file": path.name, **json.loads(path.read_text(encoding="utf-8"))})
-    return [file for file in found if "results" in file]  # auto.json is not a record of results
+    return [file for file in found if "results" in file]  # choice.json is not a record of results
 
 
 def ladders(kernels=tuple(catalog), only: tuple[str, ...] = ("",)) -> dict[str, dict[Key, float]]:
