@@ -102,7 +102,9 @@ def load_table(path: Path) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(found, dict):
             return found
-    raise ValueError(f"{path} exists but is not a table like results/choice.json; name another file")
+    raise ValueError(
+        f"{path} exists but is not a table like results/choice.json; name another file"
+    )
 
 
 def save_table(path: Path, table: dict[str, Any]) -> None:

@@ -205,9 +205,9 @@ class Generated(Route):
         request, batch = query.request, query.batch
         if request.kernel not in (AUTO, FAMILY) or request.edges == "split":
             return f"{request} asks for another kernel"
-        if request.kernel == AUTO and query.dtype == np.float32:
-            if request != PLAIN or not (batch and query.is_small):
-                return "for float32 the catalog has faster kernels"
+        may_replace = request == PLAIN and batch is not None and query.is_small
+        if request.kernel == AUTO and query.dtype == np.float32 and not may_replace:
+            return "for float32 the catalog has faster kernels"
         if request.params is not None:
             return cls(FAMILY, dict(request.params), whole_batch=True)
         number = batch.number * len(batch.starts) if batch else 1

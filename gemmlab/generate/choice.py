@@ -221,7 +221,8 @@ def ranked(device: Device, sizes: Sizes, precision: str = "float32") -> list[Can
         return []
     found: list[Candidate] = []
     for way in dict.fromkeys((precision, "float32")):
-        usual, others = [], []
+        usual: list[Candidate] = []
+        others: list[Candidate] = []
         for text in known.texts[way]:
             for choice in settings(text.choice, text.groups, sizes, device.units):
                 does = work(choice, sizes)

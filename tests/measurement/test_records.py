@@ -47,7 +47,8 @@ def test_a_record_names_device_command_and_date(path):
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_of_choices_names_device_command_and_date(name):
     table = json.loads((ROOT / "results" / name).read_text(encoding="utf-8"))
-    for kind, entry in ((k, section) for k, entry in table.items() for section in entry.values()):
+    sections = [(kind, each) for kind, entry in table.items() for each in entry.values()]
+    for kind, entry in sections:
         assert re.fullmatch(r"20\d\d-\d\d-\d\d", entry["date"]) and len(entry["device"]) > 3, kind
         assert entry["commands"] and all(c.startswith(SCRIPTS) for c in entry["commands"]), kind
 

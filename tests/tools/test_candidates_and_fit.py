@@ -99,9 +99,7 @@ def made(units: int = 20) -> tuple[dict, dict]:
         runs = []
         for number, (_, params) in enumerate(kernels):
             taken = (NARROW.number, tuple(params.items()))
-            time = cost.seconds(
-                cost.work(taken, (m, n, k)), texts[cost.text_of(taken)], chip
-            )
+            time = cost.seconds(cost.work(taken, (m, n, k)), texts[cost.text_of(taken)], chip)
             time *= float(np.exp(rng.normal(0, 0.02)))
             runs.append([number, 1e6 * time, 1e6 * time, 1])
         shapes.append({"sizes": [m, n, k], "float32": {"runs": runs}, "cublas_us": [10.0, 10.0]})
@@ -162,13 +160,8 @@ def test_the_recorded_constants_are_those_of_the_record():
     folder = sources.folder("results")
     entry = json.loads((folder / "choice.json").read_text(encoding="utf-8"))["nvidia"]["model"]
     record = json.loads((folder / "nvidia_h200_candidates.json").read_text(encoding="utf-8"))
-    recorded = {
-        cost.text_of((name, tuple(params.items())))
-        for name, params in record["kernels"]
-    }
-    assert {
-        (name, tuple(params.items())) for name, params, *_ in entry["texts"]
-    } <= recorded
+    recorded = {cost.text_of((name, tuple(params.items()))) for name, params in record["kernels"]}
+    assert {(name, tuple(params.items())) for name, params, *_ in entry["texts"]} <= recorded
     assert entry["device"] == record["device"]["device"] and entry["held_out"]["shapes"] == len(
         record["shapes"]
     )
