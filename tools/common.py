@@ -75,14 +75,16 @@ def head(device: Device, title: str | None = None) -> dict[str, Any]:
 
 
 def load_table(path: Path) -> dict[str, Any]:
-    """A table such as results/auto.json, empty without a file; ValueError for anything else."""
+    """The table of choices, empty without a file; ValueError for anything else."""
     if not path.exists():
         return {}
     with suppress(ValueError):
-        table = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(table, dict):
-            return table
-    raise ValueError(f"{path} exists but is not a table like results/auto.json; name another file")
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(found, dict):
+            return found
+    raise ValueError(
+        f"{path} exists but is not a table like results/choice.json; name another file"
+    )
 
 
 # Processes

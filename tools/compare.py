@@ -32,7 +32,7 @@ from gemmlab.blas.plan import Builder, Matrix, Plan, Product
 from gemmlab.blas.problem import Layout, Problem
 from gemmlab.blas.request import Request
 from gemmlab.cli import amount, count, size_list
-from gemmlab.generate import choice, selection
+from gemmlab.generate import choice, table
 from gemmlab.measurement import peaks, records, timing
 from gemmlab.opencl.devices import Device, find_device
 
@@ -75,9 +75,10 @@ def ours(sizes: calls.Shape, device: Device, precision: str = "float32") -> list
     out = cla.empty(queue, (n, m), np.float32).base_data
     problem, builder = Problem.compact(m, n, k), Builder(queue, device)
     request = Request.of("auto", None, "auto", precision)
-    route = routes.choose(request, np.dtype(np.float32), problem, None, device, device.context)
+    query = routes.Query(request, np.dtype(np.float32), problem, None, device)
+    route = routes.choose(query)
     target = Matrix(out, Layout.compact(m, n))
-    route.emit(builder, Product(problem, a, b, 1.0, 0.0, None, target), None)
+    route.emit(builder, Product(problem, a, b, 1.0, 0.0, None, target))
     plan = builder.plan(otherwise=lambda: Plan(()))  # as a call would wait for the answer
     return gflops(sizes, calls.Contender(lambda: plan(queue), queue.finish))
 
@@ -145,7 +146,7 @@ def side_by_side(sizes: list, device: Device, library: str, torch: bool) -> list
         torch: whether to measure cuBLAS.
     """
     found = []
-    for m, n, k in map(selection.dimensions, sizes):
+    for m, n, k in map(table.dimensions, sizes):
         kernel, params = choice.choose(device, (m, n, k))
         one: dict[str, Any] = {"m": m, "n": n, "k": k, "kernel": kernel, "params": dict(params)}
         if torch:
@@ -212,7 +213,7 @@ def run_calls(given: argparse.Namespace) -> None:
     device = find_device(given.device)
     if given.title and not given.json:
         raise ValueError("--title is for the record; give --json FILE, too")
-    shapes = [selection.dimensions(size) for size in given.sizes]
+    shapes = [table.dimensions(size) for size in given.sizes]
     if given.random:
         most = given.most_flops or calls.MOST_FLOPS.get(device.kind, calls.MOST_FLOPS["CPU"])
         print(f"random shapes of at most {most:.0e} operations (--most-flops)")

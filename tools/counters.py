@@ -26,7 +26,7 @@ import common
 
 import gemmlab
 from gemmlab.catalog import Key, sources
-from gemmlab.measurement import timing
+from gemmlab.measurement import records, timing
 from gemmlab.opencl import launch, ptx
 from gemmlab.opencl.devices import Device, find_device
 
@@ -253,7 +253,7 @@ def main() -> None:
         {key: job[key] for key in ("kernel", "change", "params", "opencl_gflops")} | counted
         for job, counted in zip(jobs, counts, strict=True)
     ]
-    common.save(options.path, common.head(device) | {"size": SIZE, "rows": rows}, ("rows",))
+    records.write(options.path, common.head(device) | {"size": SIZE, "rows": rows})
 
 
 if __name__ == "__main__":

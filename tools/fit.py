@@ -1,4 +1,4 @@
-"""Fit the constants of `gemmlab.generate.ranking` to a record of candidates, and judge them.
+"""Fit the constants of `gemmlab.generate.cost` to a record of candidates, and judge them.
 
     python tools/fit.py results/nvidia_h200_candidates.json results/choice.json
 
@@ -21,13 +21,11 @@ from typing import Any, NamedTuple
 
 import common
 import numpy as np
-from record_candidates import PROMISED, SQUARES, THIN
+from record_candidates import PROMISED, SQUARES, THIN, groups_of
 
 from gemmlab.catalog import find
-from gemmlab.generate.candidates import KERNELS
-from gemmlab.generate.ranking import Chip, Constants, Shared, Work, seconds, sharing, text_of, work
-from gemmlab.generate.selection import Choice, kind_of
-from gemmlab.measurement import records
+from gemmlab.generate.cost import Chip, Constants, Shared, Work, seconds, sharing, text_of, work
+from gemmlab.generate.table import Choice, Sizes, kind_of
 
 #: Where the common fit begins, in seconds: to start, per tile, per step of the loop, per step of k,
 #: per operation of a compute unit, to cut a tile, per part and element of the tile; per launch, per
@@ -55,7 +53,7 @@ class Timed(NamedTuple):
     """A candidate that was timed; `best` are the seconds of the best candidate at that shape."""
 
     choice: Choice
-    sizes: tuple[int, int, int]
+    sizes: Sizes
     work: Work
     seconds: float
     best: float
@@ -71,7 +69,7 @@ class Timed(NamedTuple):
 
 def timed(record: dict[str, Any], shapes: Iterable[int] | None = None) -> list[Timed]:
     """All candidates of a record, or those of some of its shapes."""
-    choices = [(KERNELS[name], tuple(params.items())) for name, params in record["kernels"]]
+    choices = [(name, tuple(params.items())) for name, params in record["kernels"]]
     found = []
     for i in range(len(record["shapes"])) if shapes is None else shapes:
         shape = record["shapes"][i]
@@ -184,7 +182,6 @@ def constants(record: dict[str, Any]) -> dict[str, Any]:
     """What is written of a device, in nanoseconds."""
     chip, texts = fit(timed(record), record["device"]["units"])
     ways = precompiled(record)
-    names = {key: name for name, key in KERNELS.items()}
     usual = sorted({(n, m, k) for m, n, k in (*PROMISED, *SQUARES, *THIN)})
     return {
         **record["device"],
@@ -196,16 +193,17 @@ def constants(record: dict[str, Any]) -> dict[str, Any]:
         "check": range_check(record),
         "texts": [
             [
-                names[text[0]],
+                text[0],
                 dict(text[1]),
                 [*map(nanoseconds, own)],
                 [*map(list, sorted(ways[text]))],
+                [*groups_of(text)],
             ]
             for text, own in texts.items()
             if text in ways
         ],
         "timed": [
-            [*sizes, names[best.choice[0]], dict(best.choice[1])]
+            [*sizes, best.choice[0], dict(best.choice[1])]
             for sizes in usual
             for best in quickest(record, sizes, chip)
         ],
@@ -222,7 +220,7 @@ def range_check(record: dict[str, Any]) -> list[float]:
     return [nanoseconds(1e-9 * value) for value in (start, element, host)]
 
 
-def quickest(record: dict[str, Any], sizes: tuple[int, int, int], chip: Chip) -> list[Timed]:
+def quickest(record: dict[str, Any], sizes: Sizes, chip: Chip) -> list[Timed]:
     """The quickest float32 candidate at M, N, K, launches included; none if not recorded."""
     at = [i for i, shape in enumerate(record["shapes"]) if tuple(shape["sizes"]) == sizes]
     rows = [row for row in timed(record, at) if not find(row.choice[0]).tensor]
@@ -272,7 +270,7 @@ def main(arguments: list[str] | None = None) -> None:
     table = common.load_table(given.table)
     record = json.loads(given.record.read_text(encoding="utf-8"))
     found = constants(record) | {"held_out": judged(record)}
-    table[kind_of(record["device"]["platform"])] = found
+    table.setdefault(kind_of(record["device"]["platform"]), {})["model"] = found
     records.write(given.table, table)
     print(f"wrote {given.table}; at shapes that were left out of the fit: {found['held_out']}")
 

@@ -27,7 +27,7 @@ from gemmlab import catalog, check, matmul, model
 from gemmlab.blas.problem import Problem, plan
 from gemmlab.catalog import Key
 from gemmlab.cli import count, kernel_numbers, size_list
-from gemmlab.generate import choice, selection
+from gemmlab.generate import choice, table
 from gemmlab.measurement import clock, records, sweeps, timing
 from gemmlab.measurement.landscape import Landscape
 from gemmlab.opencl import launch, ptx
@@ -172,7 +172,7 @@ def edges(sizes: list[int], device: Device, repeats: int | None) -> dict[str, An
 def splitting(size: int, device: Device, repeats: int = 5) -> dict[str, Any]:
     """A product as up to four: one of whole tiles, and those of the edge strips."""
     a, b = check.exact_inputs(size, size, size)
-    kernel, params = selection.choose(device, (size, size, size), "pad")
+    kernel, params = table.nearest(device, (size, size, size), "pad")
     columns, rows, _ = catalog[kernel].tiles(dict(params))  # swapped: the product is row-major
     u, v = (cla.to_device(device.queue, x) for x in (a, b))
     parts = [

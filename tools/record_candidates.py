@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
+from itertools import product
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,8 +30,9 @@ from gemmlab.blas.plan import Builder, Matrix
 from gemmlab.blas.problem import Layout, Problem
 from gemmlab.catalog import find
 from gemmlab.catalog.spec import tiles_over
-from gemmlab.generate import candidates
-from gemmlab.generate.selection import Choice
+from gemmlab.generate import choice
+from gemmlab.generate.cost import text_of
+from gemmlab.generate.table import PRECISIONS, Choice, Sizes, implied
 from gemmlab.measurement import records, timing
 from gemmlab.measurement.peaks import peaks
 from gemmlab.opencl.devices import Device, find_device
@@ -67,6 +70,83 @@ LEAST_RUNS, MOST_RUNS = 2, 5
 #: A candidate that could at best take so many times as long as the best one so far is skipped.
 HOPELESS = 3.0
 
+#: The kernels with candidates.
+KERNELS = ("warp_tiling", "tensor_cores", "warpgroups", "narrow")
+#: Tiles of warp tiling: TSM, TSN, TSK, WPTM, WPTN, WARPM, STAGES, BATCHES; and the work-groups per
+#: compute unit that may share all tiles.
+WARP_TILES: tuple[tuple[tuple[int, ...], tuple[float, ...]], ...] = (
+    ((256, 128, 8, 16, 8, 4, 3, 7), (1,)),
+    ((128, 256, 8, 8, 16, 8, 3, 7), (1,)),
+    ((128, 128, 8, 8, 8, 4, 3, 7), (1, 2)),
+    ((128, 64, 16, 8, 8, 4, 3, 10), (1, 2, 4)),
+    ((64, 128, 16, 8, 8, 4, 3, 10), (1, 2, 4)),
+    ((128, 32, 16, 8, 4, 8, 3, 6), (1, 2, 4)),
+    ((32, 128, 16, 4, 8, 8, 3, 6), (1, 2, 4)),
+    ((64, 64, 16, 8, 4, 8, 3, 10), (1 / 2, 1, 2, 4)),
+    ((64, 64, 8, 8, 4, 8, 3, 7), ()),
+    ((64, 32, 32, 4, 4, 8, 3, 6), (1 / 4, 1 / 2, 1, 2, 4)),
+    ((32, 64, 32, 4, 4, 8, 3, 6), (1 / 4, 1 / 2, 1, 2, 4)),
+    ((32, 32, 32, 4, 4, 8, 3, 6), (1 / 4, 1 / 2, 1, 2, 4)),
+    ((128, 16, 32, 4, 4, 8, 2, 6), (1 / 2, 1, 2)),
+    ((64, 16, 32, 4, 4, 8, 3, 6), (1 / 4, 1 / 2, 1, 2)),
+    ((32, 16, 32, 4, 4, 8, 3, 6), (1 / 4, 1 / 2, 1, 2, 4)),
+    ((16, 128, 32, 4, 4, 4, 2, 6), (1 / 2, 1, 2)),
+    ((16, 64, 32, 4, 4, 4, 3, 6), (1 / 4, 1 / 2, 1, 2)),
+    ((16, 32, 32, 4, 4, 4, 3, 6), (1 / 4, 1 / 2, 1, 2, 4)),
+)
+WARP_NAMES = ("TSM", "TSN", "TSK", "WPTM", "WPTN", "WARPM", "STAGES", "BATCHES")
+#: Work-groups per compute unit for narrow products.
+NARROW_GROUPS = (1 / 4, 1 / 2, 1, 2, 4, 8)
+#: Steps of k in a tile of narrow products: by ROWS, for up to 4 lines and for more.
+NARROW_DEPTHS = {0: ((64, 256, 1024), (64, 256)), 1: ((128, 512, 1024), (128, 256))}
+#: Tiles for tensor cores.
+TENSOR_TILES: dict[str, tuple[dict[str, int], ...]] = {
+    "tensor_cores": (
+        {"TSM": 128, "TSN": 128, "TSK": 8, "WM": 64, "WN": 64},
+        {"TSM": 128, "TSN": 64, "TSK": 16, "WM": 64, "WN": 32},
+        {"TSM": 64, "TSN": 64, "TSK": 16, "WM": 32, "WN": 32},
+        {"TSM": 64, "TSN": 32, "TSK": 32, "WM": 32, "WN": 32},
+        {"TSM": 32, "TSN": 32, "TSK": 32, "WM": 32, "WN": 32},
+    ),
+    "warpgroups": ({"TSK": 16, "STAGES": 3},),
+}
+
+
+def texts(precision: str) -> Iterator[tuple[str, dict[str, int], tuple[float, ...]]]:
+    """Kernels with parameters, and the work-groups per compute unit among which to share."""
+    if precision != "float32":
+        for kernel, tiles in TENSOR_TILES.items():
+            yield from ((kernel, {**tile, **implied(precision, kernel)}, ()) for tile in tiles)
+        return
+    for (values, groups), width in product(WARP_TILES, (4, 1)):
+        tile = dict(zip(WARP_NAMES, values, strict=True))
+        yield "warp_tiling", {**tile, "WIDTH": width, "TRANSPOSED": 0}, groups
+    for rows, lines, width in product((0, 1), choice.LINES, (4, 1)):
+        for wpt, depth in product((1, 4) if rows else (1,), NARROW_DEPTHS[rows][lines > 4]):
+            tile = {"LINES": lines, "ROWS": rows, "TSK": depth, "WPT": wpt, "WIDTH": width}
+            yield "narrow", tile, NARROW_GROUPS
+
+
+def groups_of(text: Choice) -> tuple[float, ...]:
+    """The work-groups per compute unit among which a text's work may be shared."""
+    kernel, params = text[0], dict(text[1])
+    for precision in PRECISIONS:
+        for name, tile, groups in texts(precision):
+            if name == kernel and tile.items() <= params.items():
+                return groups
+    return ()
+
+
+def candidates(device: Device, sizes: Sizes, precision: str = "float32") -> list[Choice]:
+    """The kernels to time at M, N, K of a column-major product."""
+    found: list[Choice] = []
+    for kernel, tile, groups in texts(precision):
+        full = find(kernel).complete(tile)
+        if not find(kernel).problems(full, device.limits):
+            text = text_of((kernel, tuple(full.items())))
+            found += choice.settings(text, groups, sizes, device.units)
+    return found
+
 
 class Job(NamedTuple):
     """A candidate at M, N, K of a column-major product."""
@@ -84,8 +164,7 @@ class Job(NamedTuple):
     @property
     def entry(self) -> list:
         """The candidate as it is recorded."""
-        names = {key: name for name, key in candidates.KERNELS.items()}
-        return [names[self.choice[0]], dict(self.choice[1])]
+        return [self.choice[0], dict(self.choice[1])]
 
 
 def shapes(random: int = RANDOM) -> list[tuple[int, int, int]]:
@@ -100,14 +179,14 @@ def jobs(device: Device, random: int) -> list[list[Job]]:
     """The candidates of each shape, in the precisions that the device has."""
     groups = []
     for number, (rows, columns, k) in enumerate(shapes(random)):
-        sizes = columns, rows, k  # of the column-major product, whose operands are swapped
+        sizes = columns, rows, k  # as the column-major product of the swapped operands
         precisions = ["float32"]
         if "tensor" in device.features and number % (1 + random // TENSOR_SHAPES) == 0:
             precisions += ["tf32", "tf32x3"]
         groups.append([
-            Job(choice, sizes, precision)
+            Job(one, sizes, precision)
             for precision in precisions
-            for choice in candidates.candidates(device, sizes, precision)
+            for one in candidates(device, sizes, precision)
         ])  # fmt: skip
     return groups
 
@@ -261,10 +340,10 @@ class Bench:
         """Microseconds of a call in TF32 so small that the host decides, nothing aligned."""
         queue = cl.CommandQueue(self.device.context, self.device.cl)
         x = self._generator.normal(queue, (RANGE_CALL_SIDE, RANGE_CALL_SIDE), np.float32)
-        kernel = candidates.TENSOR_CORES
-        call = calls.Contender(partial(matmul, x, x, kernel=kernel, precision="tf32"), queue.finish)
-        call.call()  # compiles
-        return short(1e6 * min(call.wall_seconds(calls.CALLS) for _ in range(3)))
+        call = partial(matmul, x, x, kernel="tensor_cores", precision="tf32")
+        contender = calls.Contender(call, queue.finish)
+        call()  # compiles
+        return short(1e6 * min(contender.wall_seconds(calls.CALLS) for _ in range(3)))
 
     def _random(self, elements: int) -> cl.Buffer:
         """So many standard normal numbers on the device."""

@@ -16,7 +16,7 @@ from gemmlab.blas.arrays import spec_of, swapped
 from gemmlab.blas.plan import Builder, Matrix, Plan, placed
 from gemmlab.blas.problem import Layout, Problem
 from gemmlab.catalog import Limits, sources
-from gemmlab.generate import selection
+from gemmlab.generate import table
 from gemmlab.opencl import build, launch
 
 
@@ -248,15 +248,15 @@ def test_auto_takes_a_kernel_that_the_device_has(any_device):
     hopper = Limits("roomy", 1024, (1024, 1024, 64), 49152)
     gpu = dataclasses.replace(any_device, kind="GPU", platform="NVIDIA CUDA", limits=hopper)
     for precision in ("tf32", "tf32x3"):
-        for row in selection.table()["nvidia"][precision]:
-            sizes = selection.dimensions(row["size"])
-            assert selection.choose(gpu, sizes, precision=precision) == (
+        for row in table.kernel_rows("nvidia", precision):
+            sizes = table.dimensions(row["size"])
+            assert table.nearest(gpu, sizes, precision=precision) == (
                 row["kernel"],
                 tuple(row["params"].items()),
             )
-    assert selection.choose(gpu, (4096, 4096, 4096), precision="tf32x3")[0] == "warpgroups"
+    assert table.nearest(gpu, (4096, 4096, 4096), precision="tf32x3")[0] == "warpgroups"
     older = dataclasses.replace(gpu, limits=dataclasses.replace(hopper, warpgroups=False))
-    assert selection.choose(older, (4096, 4096, 4096), precision="tf32x3")[0] == "tensor_cores"
+    assert table.nearest(older, (4096, 4096, 4096), precision="tf32x3")[0] == "tensor_cores"
 
 
 # Instructions that OpenCL's compiler does not know
