@@ -867,23 +867,33 @@ class Parser(Meaning):
     def declaration(self) -> tree.Declarations:
         """One or more variables of a type, or a typedef."""
         spot = self.token.spot
+        is_name, specified = self.declared_type()
+        first = None
+        if self.text != ";":
+            first = self.declarator(specified.type, specified.space, specified.const)
+        return self.declared(spot, specified, is_name, first)
+
+    def declared_type(self) -> tuple[bool, Specified]:
+        """What stands before the first name of a declaration; whether it is a typedef."""
         is_name = self.accept("typedef")
         specified = self.specifiers()
-        if not is_name and self.text == "typedef":
-            is_name = self.accept("typedef")
-            specified = self.specifiers()
+        if not is_name and self.accept("typedef"):
+            return True, self.specifiers()
+        return is_name, specified
+
+    def declared(
+        self, spot: Spot, specified: Specified, is_name: bool, one: Declarator | None
+    ) -> tree.Declarations:
+        """The rest of a declaration, from behind its first declarator."""
         items: list[tree.Declaration] = []
-        more_names = self.text != ";"
-        while more_names:
-            one = self.declarator(specified.type, specified.space, specified.const)
+        while one is not None:
             if one.name is None:
                 self.here(f"expected the name of a variable, {self.found()}")
             assert one.name is not None
             const = self.const
             more = self.attributes()
             if is_name:
-                of = one.type
-                self.declare(one.name, of)
+                self.declare(one.name, one.type)
             elif (
                 self.text == "("
                 and len(self.scopes) > 1
@@ -892,7 +902,9 @@ class Parser(Meaning):
                 raise UnknownError("a function that is declared inside another", one.name.spot)
             else:
                 items.append(self.variable(specified, one, const, more))
-            more_names = self.accept(",")
+            one = None
+            if self.accept(","):
+                one = self.declarator(specified.type, specified.space, specified.const)
         self.expect(";", "after this declaration")
         return tree.Declarations(spot, items)
 
@@ -1011,34 +1023,19 @@ class Parser(Meaning):
         while not self.at_end:
             if self.accept(";"):
                 continue
-            start = self.at
-            if self.text != "typedef":
-                specified = self.specifiers()
-                if self.text == ";":
-                    continue  # a structure alone
-                one = self.declarator(specified.type, specified.space, specified.const)
-                if one.params is not None:
-                    specified.attributes |= self.attributes()
-                    self.read_function(specified, one)
-                    continue
-                if one.name is None:
-                    self.name("a function")
-                self.at = start
-                self.forget(start)
-            constants += self.declaration().items
+            spot = self.token.spot
+            is_name, specified = self.declared_type()
+            if self.text == ";":
+                continue  # a structure alone
+            one = self.declarator(specified.type, specified.space, specified.const)
+            if one.params is not None and not is_name:
+                specified.attributes |= self.attributes()
+                self.read_function(specified, one)
+                continue
+            if one.name is None:
+                self.name("a function")
+            constants += self.declared(spot, specified, is_name, one).items
         return self.by_key(), constants
-
-    def forget(self, start: int) -> None:
-        """Read what was defined from here on (a structure, an enum) once more."""
-        if any(t.text in TAGS for t in self.tokens[start : self.at + 1]):
-            word = self.tokens[start]
-            tag = self.tokens[start + 1].text if word.text in TAGS else ""
-            self.tags[-1].pop(tag, None)
-        for token in self.tokens[start:]:
-            if token.text in (";", "="):
-                break
-            if isinstance(self.scopes[-1].get(token.text), int):
-                del self.scopes[-1][token.text]
 
     def by_key(self) -> dict[str, tree.Function]:
         return {f.key: f for choices in self.functions.values() for f in choices}

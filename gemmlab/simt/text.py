@@ -269,7 +269,7 @@ class Preprocessor:
             raise TextError(f"#error: {text}", mark.spot)
         elif word == "include":
             raise TextError("#include is not possible here: a kernel is one text", mark.spot)
-        elif rest[0].kind != "number":
+        elif rest[0].kind != "number" or (args and args[0].kind != "string"):
             raise TextError(f"#{word} is not known", mark.spot)
 
     def _define(self, mark: Token, args: list[Token]) -> None:

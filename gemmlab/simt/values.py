@@ -125,7 +125,8 @@ def unsigned(x):
 
 def floating(x, of: Scalar):
     """A number as float, half or double: the nearest there is."""
-    return x.astype(of.dtype) if x.__class__ is array else of.dtype.type(x)
+    # an array without lanes, such as np.where makes of two numbers, is a number
+    return x.astype(of.dtype)[()] if x.__class__ is array else of.dtype.type(x)
 
 
 def converted(x, of: Scalar, to: Scalar):
