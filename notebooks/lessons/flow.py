@@ -25,6 +25,7 @@ BOXES = (
 WIDTH, ROW, BOX, PIPE = 880, 134, 76, 116
 SLATE, EMPTY, BLUE, TIGHT, WHITE = "#3d4a5c", "#6b7686", "#2566a8", "#c2410c", "#ffffff"
 SECONDS = 1.6  # of the animation
+SIZE = 4096  # M = N = K of the records
 
 
 @dataclass(frozen=True)
@@ -82,32 +83,31 @@ class Flow:
         )
 
 
-def of(kernel: Key, chip: str = "H200", size: int = 4096) -> Flow:
-    """The flow of a kernel as it was recorded.
+def of(kernel: Key | model.Explanation, title: str = "") -> Flow:
+    """The flow of a kernel as an H200 was recorded at 4096, or of any rate that was explained.
 
     Args:
-        kernel: its number.
-        chip: "H200" or "K40m".
-        size: M = N = K of the record.
+        kernel: its number, or what `gemmlab.model.explain` returned.
+        title: instead of the kernel's number.
 
     Raises:
-        ValueError: if the kernel is not recorded there, or runs on tensor cores.
+        ValueError: if the kernel is not recorded, or runs on tensor cores.
     """
-    rung = explained.rung(kernel, chip, size)
+    rung = kernel if isinstance(kernel, model.Explanation) else explained.rung(kernel)
     found = {ceiling.resource: ceiling.inputs for ceiling in rung.ceilings}
-    known, all_terms = rung.chip, size**3
-    per_cycle = known.units * known.lanes  # multiply-adds of the whole chip
-    least = {
-        name: inputs["least bytes"] for name, inputs in found.items() if "least bytes" in inputs
-    }
+    chip, all_terms = rung.chip, SIZE**3
+    per_cycle = chip.units * chip.lanes  # multiply-adds of the whole chip
     # a turn of the banks delivers 32 floats to 32 multiply-adds
     turns = found.get("local memory") or found["L1 cache"]
-    issue = found["instruction issue"]["loads and stores per multiply-add"]
-    dram = Pipe(least["global memory"] / 4 / all_terms, known.bandwidth / known.ghz / 4 / per_cycle)
-    cache = Pipe(least.get("L2 cache", 0) / 4 / all_terms, known.l2_bytes / 4 / per_cycle)
-    local = Pipe(turns["turns"], turns["turns that the chip has"])
-    slots = Pipe(1 + issue, known.issued / (known.lanes / known.warp), "instr.")
-    return Flow(f"kernel {kernel}", (dram, cache, local, slots), rung.share)
+    pipes = (
+        Pipe(found["global memory"]["least bytes"] / 4 / all_terms,
+             chip.bandwidth / chip.ghz / 4 / per_cycle),
+        Pipe(found["L2 cache"]["least bytes"] / 4 / all_terms, chip.l2_bytes / 4 / per_cycle),
+        Pipe(turns["turns"], turns["turns that the chip has"]),
+        Pipe(1 + found["instruction issue"]["loads and stores per multiply-add"],
+             chip.issued / (chip.lanes / chip.warp), "instr."),
+    )  # fmt: skip
+    return Flow(title or f"kernel {rung.kernel}", pipes, rung.share)
 
 
 def step(kernel: Key, before: Key | None = None) -> Picture:
@@ -122,8 +122,7 @@ def step(kernel: Key, before: Key | None = None) -> Picture:
 
 
 class Picture:
-    """Flows below each other as SVG; where there are two, the pipes of the last begin at the first
-    one's fill and move.
+    """Flows below each other as SVG; the pipes of each begin at the fill of the one above, and move.
 
     All text is white on dark shapes, and so legible on light and dark pages.
     """
@@ -136,7 +135,7 @@ class Picture:
         """An <svg> element that shrinks with the page."""
         parts = []
         for row, flow in enumerate(self.flows):
-            start = self.flows[0] if row else None
+            start = self.flows[row - 1] if row else None
             parts.append(f'<g transform="translate(0 {row * ROW})">{_row(flow, start)}</g>')
         height = ROW * len(self.flows)
         alt = self.alt.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
