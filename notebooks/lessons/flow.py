@@ -122,7 +122,7 @@ def step(kernel: Key, before: Key | None = None) -> Picture:
 
 
 class Picture:
-    """Flows below each other as SVG; the pipes of each begin at the fill of the one above, and move.
+    """Flows below each other as SVG; each pipe begins at the fill of the one above it, and moves.
 
     All text is white on dark shapes, and so legible on light and dark pages.
     """
