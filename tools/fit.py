@@ -26,6 +26,7 @@ from record_candidates import PROMISED, SQUARES, THIN, groups_of
 from gemmlab.catalog import find
 from gemmlab.generate.cost import Chip, Constants, Shared, Work, seconds, sharing, text_of, work
 from gemmlab.generate.table import Choice, Sizes, kind_of
+from gemmlab.measurement import records
 
 #: Where the common fit begins, in seconds: to start, per tile, per step of the loop, per step of k,
 #: per operation of a compute unit, to cut a tile, per part and element of the tile; per launch, per

@@ -320,7 +320,9 @@ class Block:
             lines += self.jump(2)
         of = self.rng.choice(SCALARS)
         value = f"(long)({self.value(of, 3)})"
-        vectors = [n for scope in self.scopes for n, t in scope.items() if t[:-1] in ("int", "uint")]
+        vectors = [
+            n for scope in self.scopes for n, t in scope.items() if t[:-1] in ("int", "uint")
+        ]
         for name in vectors[:2]:
             value += f" + {name}.x + {name}.s1"
         return "\n".join(["{", *lines, f"out[id*{slots} + {self.number}] = {value};", "}"])
