@@ -285,9 +285,12 @@ class Block:
 
     def structure(self, _depth: int) -> list[str]:
         name, other = self.fresh(), self.fresh()
-        out = [f"pair {name} = {{{self.value('int', 1)}, .bits = {{{self.value('uint', 1)}}}}};",
-               f"{name}.part = {self.value('float', 1)}; pair* {other} = &{name};",
-               f"{other}->bits[{self.value('int', 0)} & 1] ^= {self.value('uint', 1)};"]  # fmt: skip
+        declared = f"{{{self.value('int', 1)}, .bits = {{{self.value('uint', 1)}}}}}"
+        out = [
+            f"pair {name} = {declared};",
+            f"{name}.part = {self.value('float', 1)}; pair* {other} = &{name};",
+            f"{other}->bits[{self.value('int', 0)} & 1] ^= {self.value('uint', 1)};",
+        ]
         values = {"int": f"{name}.whole", "float": f"(*{other}).part", "uint": f"{name}.bits[0]"}
         return out + [f"{of} {self.fresh(of)} = {value};" for of, value in values.items()]
 

@@ -1,15 +1,10 @@
-"""The main line's plot as a table, and where the cycles of a kernel go on an H200."""
+"""Where the cycles of a kernel go on an H200, as the chip counted them (`tools/counters.py`)."""
 
 from __future__ import annotations
 
-import json
-from functools import cache
 from typing import Any, NamedTuple
 
-from IPython.display import Markdown
-
-from gemmlab import catalog
-from gemmlab.catalog import Key, sources
+from gemmlab.catalog import Key
 from gemmlab.draw.picture import (
     BLUE,
     GREEN,
@@ -22,20 +17,8 @@ from gemmlab.draw.picture import (
     label_rows,
     legend_above,
 )
-from gemmlab.measurement import landscape, records
+from gemmlab.measurement import records
 
-#: The one idea of each rung, and what remained to be done.
-IDEAS = {
-    1: "one work-item computes one element",
-    2: "a work-group shares tiles in local memory",
-    3: "a work-item computes eight elements of a column of C",
-    6: "a work-item computes a block of 8 x 8",
-    15: "one load fetches four floats",
-    16: "copies run ahead, at every level of memory",
-    17: "no multiprocessor waits for the last tiles",
-    18: "tensor cores, with float32 accuracy",
-    19: "tensor cores that go on while the next tiles are prepared",
-}
 #: What warps wait for, by the reasons that Nsight Compute distinguishes; all others are "other".
 WAITS = {
     "local memory": ("short_scoreboard", "mio_throttle"),
@@ -69,13 +52,6 @@ class Counted(NamedTuple):
     row: dict[str, Any]
 
 
-@cache
-def _rows() -> dict[tuple[Key, str], dict[str, Any]]:
-    path = sources.folder("results") / "nvidia_h200_counters.json"
-    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    return {(row["kernel"], row["change"]): row for row in rows}
-
-
 def counted(kernel: Key, change: str = "") -> Counted:
     """What the H200 counted for a kernel, or for one with a change of its text.
 
@@ -85,7 +61,10 @@ def counted(kernel: Key, change: str = "") -> Counted:
     Raises:
         KeyError: if there is no record.
     """
-    row = _rows()[kernel, change]
+    rows = records.read("nvidia_h200_counters")["rows"]
+    row = next((row for row in rows if (row["kernel"], row["change"]) == (kernel, change)), None)
+    if row is None:
+        raise KeyError(f"the H200's counters of kernel {kernel} {change!r} are not recorded")
     adds = row["issue"] * row["multiply_adds"] / row["instructions"]
     shares = {"multiply-adds": adds, "other instructions": row["issue"] - adds}
     waits = {reason: warps for reason, warps in row["stalls"].items() if reason not in READY}
@@ -96,31 +75,7 @@ def counted(kernel: Key, change: str = "") -> Counted:
     return Counted(row["opencl_gflops"], shares, row)
 
 
-def rate(kernel: Key) -> float:
-    """GFLOPS of a kernel on an H200 at 4096 x 4096 x 4096, with its default parameters."""
-    if (kernel, "") in _rows():
-        return counted(kernel).gflops
-    recorded = landscape.rate(kernel, catalog[kernel].complete({}))
-    assert recorded is not None, kernel
-    return recorded.gflops
-
-
-def cublas() -> float:
-    """GFLOPS of cuBLAS SGEMM on an H200 at the same size."""
-    return records.yardsticks("H200")["cuBLAS SGEMM"]
-
-
-def table() -> Markdown:
-    """Every rung of the main line: its rate, its share of cuBLAS SGEMM's, and its idea."""
-    lines = ["| kernel | TFLOPS | of cuBLAS | the idea |", "|---|---:|---:|:---|"]
-    for kernel, idea in IDEAS.items():
-        tflops, share = rate(kernel) / 1000, rate(kernel) / cublas()
-        lines.append(f"| {kernel} {catalog[kernel].name} | {tflops:.1f} | {share:.0%} | {idea} |")
-    lines.append(f"| cuBLAS SGEMM | {cublas() / 1000:.1f} | 100% | |")
-    return Markdown("\n".join(lines))
-
-
-def cycles(*kernels: Key | tuple[Key, str]) -> Picture:
+def draw(*kernels: Key | tuple[Key, str]) -> Picture:
     """Where the cycles of these kernels go, one bar each.
 
     Args:
