@@ -155,7 +155,7 @@ def test_anatomy(name):
         assert len(cell.source.splitlines()) <= 12 or cell.source.startswith("%%gemm"), cell.source
         assert not any(o.output_type == "error" for o in cell.outputs), cell.source
     text = "\n".join(c.source for c in book.cells)
-    for part in ("Set-up", "Predict", "Is it right?", "Is it fast", "The explorer", "Break it"):
+    for part in ("Predict", "Is it right?", "Is it fast", "The explorer", "Break it"):
         assert f"## {part}" in text, f"{name} has no part {part!r}"
     for part in ("## Exercises", "<details>", "## Summary", "**Next:**", "**Sources.**"):
         assert part in text, f"{name} has no {part!r}"
@@ -870,9 +870,7 @@ def test_gemm_cells_are_their_kernels_with_the_declared_changes(name):
 
 @pytest.mark.parametrize("name", [name for name in CHAPTERS[2:] if name not in WITHOUT_A_KERNEL])
 def test_a_chapter_from_the_second_on_is_complete(name):
-    """The difference, a kernel to change, a prediction with its answer, two steppers, the learner's
-    own ladder.
-    """
+    """The difference, a kernel to change, a prediction with its answer, exercises, a stepper."""
     text = "\n".join(c.source for c in code(read(name)))
     number = int(name[:2])
     shown = f"gemmlab.Difference({number}" if number != 11 else "print(text[text.index("
@@ -887,9 +885,7 @@ def test_a_chapter_from_the_second_on_is_complete(name):
         f"check_{number:02d}_3",
     ):
         assert part in text, f"{name} has no {part}"
-    assert text.count("gemmlab.Stepper(") >= (1 if number in (3, 8) else 2)
-    assert "plot.ladder(" in text or "plot.ranges(" in text
-    assert "plot.roofline(" in text or number in (8, 10, 13) or number >= 15
+    assert "gemmlab.Stepper(" in text
 
 
 @pytest.fixture
