@@ -321,11 +321,6 @@ def greatest(a, b):
     return np.maximum(a, b) if a.__class__ is array or b.__class__ is array else max(a, b)
 
 
-def ratio(a, b):
-    """a / b of floats."""
-    return np.true_divide(a, b)
-
-
 def dot(a, b):
     return (
         (a * b).sum(0, dtype=a.dtype)

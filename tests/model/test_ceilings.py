@@ -252,7 +252,8 @@ def test_no_recorded_rate_is_above_its_ceiling():
         if found.fewest:
             above.add((where, kernel))
     assert compared > 70
-    assert above == {("CUDA", 2), ("CUDA", 3), ("CUDA", 5), ("K40m", 5)}
+    # CUDA's compiler merges them by itself, OpenCL's where the text aligns the tiles
+    assert {kernel for _, kernel in above} == {2, 3, 5, 12}
 
 
 #: Settings of kernel 11 whose work-items read floats that lie several lines apart in one column.
@@ -294,16 +295,14 @@ def test_every_large_gap_says_what_is_known_or_that_it_is_unknown():
             assert rung.gap < 0.5 or rung.why, str(rung)
 
 
-def test_local_memory_is_the_roof_of_kernels_2_3_and_5_on_the_h200():
-    """What chapter 03 says: not the mix of instructions, which would allow at least twice as
-    much.
-    """
-    for rung in explained.ladder("H200"):
-        if rung.kernel in (2, 3, 5):
-            assert rung.roof.resource == "local memory" and rung.gap < 0.15
-            assert (
-                ceiling("instruction issue", rung.kernel, rung.params).share > 2 * rung.roof.share
-            )
+def test_local_memory_is_the_roof_of_kernels_2_3_5_and_12_on_the_h200():
+    """By the model; and the chip's own counters find its path busy nearly all the time."""
+    roofs = {rung.kernel: rung.roof.resource for rung in explained.ladder("H200")}
+    rows = records.read("nvidia_h200_counters")["rows"]
+    busy = {row["kernel"]: row["local_pipe"] for row in rows if not row["change"]}
+    for kernel in (2, 3, 5, 12):
+        assert roofs[kernel] == "local memory" and busy[kernel] > 85
+    assert busy[6] < 60
 
 
 def test_a_ladder_of_nothing_is_refused():

@@ -248,8 +248,9 @@ def agree(text: str, defines=None) -> bool:
     if verdict is None:
         return True
     line, message, _ = ours(text, defines)
-    if not STRICTER.search(message):
-        assert (line > 0) == (verdict.line > 0), f"{text}\nclang: {verdict}\nours: {line} {message}"
+    if stricter(message):
+        return True
+    assert (line > 0) == (verdict.line > 0), f"{text}\nclang: {verdict}\nours: {line} {message}"
     return line == verdict.line
 
 

@@ -8,24 +8,18 @@ import random
 
 import pytest
 from conftest import FULL, NO_SKIP
-from simt.cases import SMALL
 from simt.constructs import CONSTRUCTS
+from simt.fuzz import SETTINGS, edit
 from simt.generator import kernel
 from simt.snippets import SNIPPETS
 from simt.test_language import REFUSED, written
-from simt.test_random import edit
 
 from gemmlab import catalog
 from gemmlab.catalog.sources import read
 
 if not NO_SKIP:
     pytest.importorskip("clang.cindex")
-from simt.judge import STRICTER, agree, differences, ours
-
-#: Settings under which each kernel is read.
-SETTINGS = {
-    name: catalog[name].complete(SMALL.get(name) or catalog[name].defaults) for name in catalog
-}
+from simt.judge import agree, differences, ours, stricter
 
 
 def test_constructs():
@@ -54,7 +48,7 @@ def test_snippets_are_accepted_and_refused_as_by_clang(before, body):
     if "half" in body:  # which the simulator knows, as devices with cl_khr_fp16 do
         return
     text = written(("int", before, body))
-    assert agree(text) or STRICTER.search(ours(text)[1])
+    assert agree(text) or stricter(ours(text)[1])
 
 
 @pytest.mark.parametrize("seed", range(200 if FULL else 10))
@@ -68,4 +62,4 @@ def test_single_token_edits(name):
     rng = random.Random(str(name))
     texts = [edit(read(catalog[name].file), rng) for _ in range(250 if FULL else 15)]
     same = [agree(text, SETTINGS[name]) for text in texts]
-    assert sum(same) >= 0.8 * len(same)
+    assert sum(same) >= len(same) - 1 - len(same) // 50
