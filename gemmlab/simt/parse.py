@@ -196,7 +196,7 @@ class Parser(Meaning):
         self.missing(f"expected {text!r}{' ' + after if after else ''}", text == ";")
 
     def missing(self, message: str, at_end_of_line: bool) -> NoReturn:
-        """Something is missing in front of the present token; a ';' at the end of the line before."""
+        """Something is missing before this token; a ';' at the end of the line before."""
         before = self.tokens[self.at - 1] if self.at else self.token
         if at_end_of_line and (self.at_end or before.spot.line != self.token.spot.line):
             self.fail(message, replace(before.spot, column=before.spot.column + len(before.text)))
@@ -248,7 +248,7 @@ class Parser(Meaning):
         return isinstance(found, (Scalar, Vector, Pointer, Array, Struct, Void, Opaque)) or (
             found is None and named(word) is not None)  # fmt: skip
 
-    def specifiers(self) -> Specified:  # noqa: C901
+    def specifiers(self) -> Specified:  # noqa: C901, PLR0912
         """Qualifiers and one type, in any order."""
         found = Specified(VOID)
         of: Type | None = None

@@ -27,7 +27,7 @@ LAYOUTS = {"A": "A(m, k) is element k*M + m", "B": "B(k, n) is element n*K + k",
 
 
 def reasons(run: ProductRun, again: Callable[[np.ndarray, np.ndarray], Machine]) -> list[Finding]:
-    """Why the product is wrong, as far as can be seen; `again` runs the kernel on other matrices."""
+    """Why the product is wrong, if that can be seen; `again` runs the kernel on other matrices."""
     if not np.isfinite(run.c).all():
         return list(run.notes("ratio"))
     return _row_by_row(run) or _wrong_index(run, again) or _weights(run)
@@ -196,7 +196,7 @@ def _followed(log: list[Entry], names: set[str]) -> Iterator[tuple[Entry, np.nda
                 yield e, now[at]
 
 
-def _foreign(  # noqa: PLR0913
+def _foreign(
     e: Entry, values: np.ndarray, own: dict[str, np.ndarray], sizes: tuple[int, int, int],
     machine: Machine, in_group: bool
 ) -> Finding | None:  # fmt: skip

@@ -3,9 +3,11 @@
 Signed arithmetic stays small (results are taken modulo 97 or so), divisors are odd, shifts are
 below 32, indices are masked, floats are small whole numbers: so every runtime must agree, bit for
 bit. (&& and || of vectors have a side that is not constant: clang computes 1 for a constant true
-one, where it is -1 by the specification and at run time.) The grammar is a table: in a template, {int} stands for an expression of that type, and {V},
-{S}, {I}, {U}, {n} for a vector's own type, its elements' type, the int and uint vectors of its
-width, and the width.
+one, where it is -1 by the specification and at run time.)
+
+The grammar is a table: in a template, {int} stands for an expression of that type, and {V}, {S},
+{I}, {U}, {n} for a vector's own type, its elements' type, the int and uint vectors of its width,
+and the width.
 """
 
 from __future__ import annotations
@@ -73,7 +75,8 @@ EXPRESSIONS = {
     "double": "(double)((long)({double} + {double}) % 1001); (double)((long)({double} * {float})"
     " % 1001); (double)((long)({double} - {int}) % 1001); fmax({double}, {double})",
     "intN": "(({V} + {V}) % 97); (({V} * {V}) % 97); (({V} - {S}) % 97); (({V} & {V}) % 97); "
-    "({V} > {V}); ({float*} <= {float*}); (!{V}); (({V} ^ id) && {V}); ({V} || ({V} ^ id)); (-{V}); "
+    "({V} > {V}); ({float*} <= {float*}); (!{V}); (({V} ^ id) && {V}); ({V} || ({V} ^ id)); "
+    "(-{V}); "
     "({V} ? {V} : {V}); ({V} / ({V} | 1)); min({V}, {V}); clamp({V}, -50, 50); "
     "select({V}, {V}, {U}); convert_int{n}({float*}); as_int{n}({U} & 63u); "
     "({test} ? {V} : {V}); ({V} >> ({V} & 31)); isgreater({float*}, {float*})",
