@@ -196,7 +196,7 @@ class Parser(Meaning):
         self.missing(f"expected {text!r}{' ' + after if after else ''}", text == ";")
 
     def missing(self, message: str, at_end_of_line: bool) -> NoReturn:
-        """Something is missing before this token; a ';' at the end of the line before."""
+        """Something is missing in front of the token; a ';' at the end of the line before."""
         before = self.tokens[self.at - 1] if self.at else self.token
         if at_end_of_line and (self.at_end or before.spot.line != self.token.spot.line):
             self.fail(message, replace(before.spot, column=before.spot.column + len(before.text)))
@@ -293,8 +293,8 @@ class Parser(Meaning):
         if of is None:
             self.here(f"expected a type, {self.found()}")
         if restrict and not isinstance(of, Pointer):
-            self.fail(f"restrict is for pointers, not for {an(of)}", restrict)  # type: ignore[arg-type]
-        found.type = of  # type: ignore[assignment]
+            self.fail(f"restrict is for pointers, not for {an(of)}", restrict)
+        found.type = of
         return found
 
     def tagged(self) -> Type:
@@ -404,7 +404,8 @@ class Parser(Meaning):
                 if name in ("reqd_work_group_size", "aligned") and self.accept("("):
                     found[name] = list(self.arguments(name))
                     for size in found[name]:
-                        constant(size)
+                        if constant(size) < 1:
+                            self.fail(f"{name} must be more than 0", size.spot)
                 elif self.text == "(":
                     self.skip("(", ")")
                 if not self.accept(","):
@@ -1076,7 +1077,7 @@ class Parser(Meaning):
         self.function, self.labels, self.gotos, self.nesting = mine, set(), [], 0
         start = self.at
         if self.text != "{":
-            self.missing(f"expected '{{' or ';' after {name.text}(...)", True)
+            self.missing(f"expected '{{' or ';' after {name.text}(...)", self.is_type())
         self.scopes.append({})
         self.tags.append({})
         depth = len(self.scopes)

@@ -27,7 +27,7 @@ LAYOUTS = {"A": "A(m, k) is element k*M + m", "B": "B(k, n) is element n*K + k",
 
 
 def reasons(run: ProductRun, again: Callable[[np.ndarray, np.ndarray], Machine]) -> list[Finding]:
-    """Why the product is wrong, if that can be seen; `again` runs the kernel on other matrices."""
+    """Why the product is wrong, as far as can be seen; `again` runs the kernel on other inputs."""
     if not np.isfinite(run.c).all():
         return list(run.notes("ratio"))
     return _row_by_row(run) or _wrong_index(run, again) or _weights(run)
@@ -78,8 +78,8 @@ def _weights(run: ProductRun) -> list[Finding]:
     terms = np.ones((k + 1, run.c.size))
     for i in range(k):
         terms[i] = np.outer(run.a[:, i], run.b[i]).ravel()
-    found = np.linalg.lstsq(terms.T, run.c.ravel().astype(np.float64), rcond=None)[0]
-    found = np.round(found, 4)
+    solved = np.linalg.lstsq(terms.T, run.c.ravel().astype(np.float64), rcond=None)[0]
+    found = np.asarray(solved).round(4)
     if np.abs(found @ terms - run.c.ravel()).max() > 0.01:
         return []
     weights, more = found[:-1], float(found[-1])
@@ -161,11 +161,11 @@ def _wrong_index(run: ProductRun, again: Callable) -> list[Finding]:
     items = int(np.prod(machine.num_groups)) * machine.work_items
     own = {"A": np.zeros((items, m), bool), "B": np.zeros((items, n), bool)}
     for e in log:
-        if e.site.kind == "store" and e.memory.name == run.names["C"]:  # type: ignore[union-attr]
+        if e.site.kind == "store" and e.memory.name == run.names["C"]:
             at, who = _elements(e), e.of(e.wave.number)[:, None]
             own["A"][who, at % m] = True
             own["B"][who, at // m] = True
-    shared = any(e.memory.space == "local" for e in log)  # type: ignore[union-attr]
+    shared = any(e.memory.space == "local" for e in log)
     groups = {
         name: np.repeat(x.reshape(-1, machine.work_items, x.shape[1]).any(1), machine.work_items, 0)
         for name, x in own.items()

@@ -229,10 +229,8 @@ class Preprocessor:
         for start, end in zip(starts, [*starts[1:], len(tokens)], strict=True):
             if tokens[start].text == "#":
                 self.at = tokens[start].spot
-                pragma = tokens[start + 1 : start + 2]
-                out += self.expand(
-                    pending, self.at if pragma and pragma[0].text == "pragma" else None
-                )
+                is_pragma = [t.text for t in tokens[start + 1 : start + 2]] == ["pragma"]
+                out += self.expand(pending, self.at if is_pragma else None)
                 pending = []
                 self._directive(tokens[start], tokens[start + 1 : end], conditions)
             elif all(c.counts for c in conditions):

@@ -117,9 +117,7 @@ def parsed(
     """
     try:
         tokens = preprocessor.run(text)
-    except (
-        TextError
-    ) as late:  # is there a mistake before the place that the preprocessor had reached?
+    except TextError as late:  # is there a mistake before what the preprocessor had reached?
         before = Parser(preprocessor.out, clock)
         try:
             before.file()

@@ -2,12 +2,10 @@
 
 Signed arithmetic stays small (results are taken modulo 97 or so), divisors are odd, shifts are
 below 32, indices are masked, floats are small whole numbers: so every runtime must agree, bit for
-bit. (&& and || of vectors have a side that is not constant: clang computes 1 for a constant true
-one, where it is -1 by the specification and at run time.)
-
-The grammar is a table: in a template, {int} stands for an expression of that type, and {V}, {S},
-{I}, {U}, {n} for a vector's own type, its elements' type, the int and uint vectors of its width,
-and the width.
+bit. One side of && and || of vectors is no constant: a constant true is 1 for clang, although it
+is -1 by the specification, and at run time. The grammar is a table: in a template, {int} stands
+for an expression of that type, and {V}, {S}, {I}, {U}, {n} for a vector's own type, its elements'
+type, the int and uint vectors of its width, and the width.
 """
 
 from __future__ import annotations
@@ -76,8 +74,7 @@ EXPRESSIONS = {
     " % 1001); (double)((long)({double} - {int}) % 1001); fmax({double}, {double})",
     "intN": "(({V} + {V}) % 97); (({V} * {V}) % 97); (({V} - {S}) % 97); (({V} & {V}) % 97); "
     "({V} > {V}); ({float*} <= {float*}); (!{V}); (({V} ^ id) && {V}); ({V} || ({V} ^ id)); "
-    "(-{V}); "
-    "({V} ? {V} : {V}); ({V} / ({V} | 1)); min({V}, {V}); clamp({V}, -50, 50); "
+    "(-{V}); ({V} ? {V} : {V}); ({V} / ({V} | 1)); min({V}, {V}); clamp({V}, -50, 50); "
     "select({V}, {V}, {U}); convert_int{n}({float*}); as_int{n}({U} & 63u); "
     "({test} ? {V} : {V}); ({V} >> ({V} & 31)); isgreater({float*}, {float*})",
     "uintN": "({V} + {V}); ({V} - {S}); ({V} * {V}); ({V} & {V}); ({V} ^ {V}); (~{V}); "
@@ -289,12 +286,10 @@ class Block:
 
     def structure(self, _depth: int) -> list[str]:
         name, other = self.fresh(), self.fresh()
-        declared = f"{{{self.value('int', 1)}, .bits = {{{self.value('uint', 1)}}}}}"
-        out = [
-            f"pair {name} = {declared};",
-            f"{name}.part = {self.value('float', 1)}; pair* {other} = &{name};",
-            f"{other}->bits[{self.value('int', 0)} & 1] ^= {self.value('uint', 1)};",
-        ]
+        out = [f"pair {name} = {{{self.value('int', 1)}, .bits = {{{self.value('uint', 1)}}}}};",
+               f"{name}.part = {self.value('float', 1)}; pair* {other} = &{name};",
+               f"{other}->bits[{self.value('int', 0)} & 1] ^= {self.value('uint', 1)};",
+               ]  # fmt: skip
         values = {"int": f"{name}.whole", "float": f"(*{other}).part", "uint": f"{name}.bits[0]"}
         return out + [f"{of} {self.fresh(of)} = {value};" for of, value in values.items()]
 
