@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import difflib
 import re
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from time import thread_time
+
+
+#: Seconds of the present thread; WebAssembly has no such clock.
+thread_time = getattr(time, "thread_time", time.perf_counter)
 
 
 @dataclass(frozen=True)
