@@ -23,10 +23,9 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "notebooks")]
 
-from lessons.puzzles import PUZZLES  # noqa: E402
-
 from gemmlab import web  # noqa: E402
 from gemmlab.catalog import catalog, sources  # noqa: E402
+from lessons.puzzles import PUZZLES  # noqa: E402
 
 PYODIDE = "https://cdn.jsdelivr.net/npm/pyodide@314.0.7/"
 #: Files of Pyodide that a page loads; the rest of its package is for other uses.
@@ -39,7 +38,10 @@ PYODIDE_FILES = (
 )
 #: What the translator consists of.
 MODULES = [
-    *(f"simt/{n}.py" for n in ("__init__", "text", "tree", "types", "builtins", "meaning", "parse")),
+    *(
+        f"simt/{n}.py"
+        for n in ("__init__", "text", "tree", "types", "builtins", "meaning", "parse")
+    ),
     *(f"web/{n}.py" for n in ("places", "expressions", "statements", "shader")),
 ]
 #: The rungs that the page offers, with what their sliders offer. Powers of two: sizes are, too.
@@ -132,7 +134,9 @@ def recorded() -> dict[int, float]:
 
 
 def puzzle(one) -> dict:
-    known = [{"text": text, "shaders": translated(text, None, {})} for text in (one.text, one.solution)]
+    known = [
+        {"text": text, "shaders": translated(text, None, {})} for text in (one.text, one.solution)
+    ]
     return {**asdict(one), "solution": one.solution, "known": known}
 
 

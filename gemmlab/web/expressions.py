@@ -50,7 +50,12 @@ SAME = {
     "sign": "sign", "min": "min", "max": "max", "clamp": "clamp", "popcount": "countOneBits",
     "clz": "countLeadingZeros", "length": "length",
 }  # fmt: skip
-IDS = {"get_global_id": "gid", "get_local_id": "lid", "get_group_id": "wid", "get_num_groups": "nwg"}
+IDS = {
+    "get_global_id": "gid",
+    "get_local_id": "lid",
+    "get_group_id": "wid",
+    "get_num_groups": "nwg",
+}
 
 
 @dataclass
@@ -262,7 +267,9 @@ class Expressions(Places):
         a, b = self.both(node.left, node.right)
         kind = self.part_type(node.type, node)
         parts = zip(a.at_least(SUM), b.at_least(SUM), strict=True)
-        return Value([f"select({kind}(0), {kind}(-1), {x} {node.op} {y})" for x, y in parts], node.type)
+        return Value(
+            [f"select({kind}(0), {kind}(-1), {x} {node.op} {y})" for x, y in parts], node.type
+        )
 
     def logical(self, node) -> Value:
         left = self.condition(node.left)
@@ -359,7 +366,9 @@ class Expressions(Places):
             return self.literal(value.constant, to, node)
         if b is BOOL:
             zero = self.literal(0, a, node).code
-            return Value([f"{value.at_least(SUM)[0]} != {zero}"], BOOL, COMPARISON, loads=value.loads)
+            return Value(
+                [f"{value.at_least(SUM)[0]} != {zero}"], BOOL, COMPARISON, loads=value.loads
+            )
         if isinstance(to, Vector) and isinstance(of, Scalar):
             value = self.converted(value, b, node)
             value = self.keep(value) if length(to) > 4 else value
@@ -381,8 +390,7 @@ class Expressions(Places):
             if isinstance(value.type, Vector):
                 value = self.keep(value)
                 numbers += [
-                    self.picked(value, [i], value.type.of, node).code
-                    for i in range(value.type.n)
+                    self.picked(value, [i], value.type.of, node).code for i in range(value.type.n)
                 ]
             else:
                 numbers.append(value.code)

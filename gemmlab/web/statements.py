@@ -325,7 +325,9 @@ class Statements(Expressions):
         variable = self.loop_variable(node).variable  # type: ignore[union-attr]
         if not self.indexes_registers(node.body, variable):
             return False
-        weight = sum(isinstance(n, (tree.Assign, tree.Declaration, tree.Step)) for n in node.body.walk())
+        weight = sum(
+            isinstance(n, (tree.Assign, tree.Declaration, tree.Step)) for n in node.body.walk()
+        )
         if len(turns) * max(1, weight) > self.style.laid_out:
             return False
         body = node.body.body if isinstance(node.body, tree.Block) else [node.body]
@@ -376,7 +378,9 @@ class Statements(Expressions):
             self.scopes[-1] = set(spare)
             return False
         step = step_lines[0][0].strip().rstrip(";") if step_lines else ""
-        self.emit(f"for (var {name}: {kind} = {start.code}; {test.code if test else ''}; {step}) {{")
+        self.emit(
+            f"for (var {name}: {kind} = {start.code}; {test.code if test else ''}; {step}) {{"
+        )
         self.watched_turn(known=turns is not None)
         self.block(node.body)
         self.emit("}")
@@ -461,7 +465,10 @@ class Statements(Expressions):
             code, unit, _ = self.sum(value.ref.terms, numbers_of(param.type.to))
             pointers[param.name] = (value.ref.memory, unit, len(value.ref.indices))
             given += [*(i.code for i in value.ref.indices), code]
-        key = (function.key or function.name, *((n, m.name, u, i) for n, (m, u, i) in pointers.items()))
+        key = (
+            function.key or function.name,
+            *((n, m.name, u, i) for n, (m, u, i) in pointers.items()),
+        )
         if key not in self.special:
             self.special[key] = self.claim(function.name, module=True)
             self.define(function, self.special[key], pointers)
@@ -488,7 +495,9 @@ class Statements(Expressions):
             self.parameter(param, Value([given], param.type, named=True))
         assert function.body is not None
         self.statements(function.body.body)
-        result = f" -> {self.value_type(function.type, function)}" if function.type is not VOID else ""
+        result = (
+            f" -> {self.value_type(function.type, function)}" if function.type is not VOID else ""
+        )
         ids = [f"{i}: {HEADS[i][1]}" for i in sorted(self.ids)]
         head = f"fn {name}({', '.join([*ids, *heads])}){result} {{"
         body = self.finished(self.lines)
@@ -502,10 +511,14 @@ class Statements(Expressions):
         if not (param.variable.assigned or param.variable.addressed):
             self.entries[param.variable] = Entry(value.code, param.type, value)
             return
-        self.entries[given := tree.Variable(param.name, param.type)] = Entry(value.code, param.type, value)
+        self.entries[given := tree.Variable(param.name, param.type)] = Entry(
+            value.code, param.type, value
+        )
         self.do_declaration(
             tree.Declaration(
-                param.spot, param.variable, tree.Name(param.spot, param.name, given, type=param.type)
+                param.spot,
+                param.variable,
+                tree.Name(param.spot, param.name, given, type=param.type),
             )
         )
 

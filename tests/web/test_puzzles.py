@@ -6,9 +6,9 @@ import re
 
 import numpy as np
 import pytest
-from lessons.puzzles import PUZZLES, check
 
 from gemmlab import web
+from lessons.puzzles import PUZZLES, check
 
 
 @pytest.mark.parametrize("number", range(1, len(PUZZLES) + 1))
@@ -25,7 +25,9 @@ def test_a_check_says_what_is_wrong():
     def wrong(number, line):
         return check(number, PUZZLES[number - 1].text.replace(PUZZLES[number - 1].gap, line))
 
-    assert re.fullmatch(r"y\[0\] is -?\d+; it should be -?\d+", wrong(1, "    y[i] = 3.0f + x[i];\n"))
+    assert re.fullmatch(
+        r"y\[0\] is -?\d+; it should be -?\d+", wrong(1, "    y[i] = 3.0f + x[i];\n")
+    )
     assert "Y" in wrong(1, "    Y[i] = x[i];\n") and "5:" in wrong(1, "    Y[i] = x[i];\n")
     assert "50" in wrong(2, "    y[i] = x[i] + 1.0f;\n")
     assert "barrier" in wrong(6, "") or "tile" in wrong(6, "")

@@ -65,7 +65,9 @@ def test_nothing_needs_numpy():
         "from gemmlab import web; from gemmlab.catalog import catalog\n"
         "print(len(web.job(6, 128, 128, 16).shader.code)); print('pyopencl' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True, check=False
+    )
     assert done.stdout.split()[1:] == ["False"], done.stderr
 
 
@@ -126,7 +128,9 @@ def test_loops_have_ranges_that_tint_can_prove():
 
 def test_local_arrays_that_are_read_float_by_float_hold_floats():
     assert "var<workgroup> Atile: array<f32, 2048>;" in ladder(7).code
-    assert "var<workgroup> Atile: array<vec4<f32>, 512>;" in ladder(7, web.Style(scalars=False)).code
+    assert (
+        "var<workgroup> Atile: array<vec4<f32>, 512>;" in ladder(7, web.Style(scalars=False)).code
+    )
 
 
 def test_loops_over_private_arrays_are_laid_out_for_naga():
