@@ -1,4 +1,4 @@
-"""Build the site into site/dist: `python site/build.py [--pyodide FOLDER] [--out FOLDER]`, or `make site`.
+"""Build the site into site/dist: `make site`, or `site/build.py [--pyodide FOLDER] [--out FOLDER]`.
 
 It is static, has no server, and works from a folder: scripts are plain files, data is in them.
 What a kernel offers is translated beforehand; edited texts need the translator in the page, which
@@ -54,7 +54,7 @@ SLIDERS: dict[int, dict[str, tuple[int, ...]]] = {
 }
 STORIES = {
     1: "One work-item computes one element of C, and reads a row of A and a column of B for it.",
-    2: "A work-group loads a tile of A and B into local memory, once, and all its work-items use it.",
+    2: "A work-group loads a tile of A and B into local memory once, and all work-items use it.",
     3: "A work-item computes several elements: what it has in a register serves all of them.",
     6: "A block in both directions: 8 numbers of A meet 8 of B, and that makes 64 multiply-adds.",
     7: "The same, and the tiles come from memory as vectors of four.",

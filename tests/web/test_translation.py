@@ -13,7 +13,7 @@ from gemmlab import web
 from gemmlab.catalog import catalog
 from gemmlab.simt import TextError
 
-HEAD = "__kernel __attribute__((reqd_work_group_size(8, 1, 1)))\nvoid k(__global float* x, const int n)\n"
+HEAD = "__kernel __attribute__((reqd_work_group_size(8, 1, 1)))\nvoid k(__global float* x, const int n)\n"  # noqa: E501
 
 
 def code(body: str, **style) -> str:
@@ -139,7 +139,7 @@ def test_loops_over_private_arrays_are_laid_out_for_naga():
 
 
 def test_integers_of_64_bits_become_32_with_a_note():
-    text = "__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void k(__global float* x, long n) { x[n] = 1.0f; }"
+    text = "__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void k(__global float* x, long n) { x[n] = 1.0f; }"  # noqa: E501
     shader = web.translate(text)
     assert ("n", "i32") in shader.scalars and "32-bit" in shader.notes[0]
 
