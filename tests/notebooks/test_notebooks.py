@@ -927,7 +927,7 @@ def test_html_without_a_kernel_shows_the_pictures(name):
         "image/png" in o.get("data", {}) for cell in code(read(name)) for o in cell.outputs
     )
     page, _ = HTMLExporter().from_filename(str(FOLDER / name))
-    assert pictures >= 4
+    assert pictures >= 3
     assert page.count('src="data:image/png;base64,') == pictures
 
 
