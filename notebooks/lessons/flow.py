@@ -145,7 +145,7 @@ class Picture:
         )
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
-            f'width="{WIDTH}" height="{height}" style="max-width:100%;height:auto" role="img" '
+            f'width="100%" style="max-width:{WIDTH}px;height:auto" role="img" '
             f'aria-label="{alt}" font-family="system-ui, sans-serif"><title>{alt}</title>'
             f"<defs>{glow}</defs>{''.join(parts)}</svg>"
         )
