@@ -31,7 +31,7 @@ from gemmlab.catalog import catalog, sources  # noqa: E402
 PYODIDE = "https://cdn.jsdelivr.net/npm/pyodide@314.0.7/"
 #: Files of Pyodide that a page loads; the rest of its package is for other uses.
 PYODIDE_FILES = (
-    "pyodide.js",
+    "pyodide.mjs",
     "pyodide.asm.mjs",
     "pyodide.asm.wasm",
     "python_stdlib.zip",
