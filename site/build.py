@@ -1,4 +1,4 @@
-"""Build the site into site/dist: `python site/build.py [--pyodide FOLDER] [--out FOLDER]`, or `make site`.
+"""Build the site into site/dist: `make site`, or `python site/build.py [--pyodide FOLDER]`.
 
 It is static, has no server, and works from a folder: scripts are plain files, data is in them.
 What a kernel offers is translated beforehand; edited texts need the translator in the page, which
@@ -23,10 +23,9 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "notebooks")]
 
-from lessons.puzzles import PUZZLES  # noqa: E402
-
 from gemmlab import web  # noqa: E402
 from gemmlab.catalog import catalog, sources  # noqa: E402
+from lessons.puzzles import PUZZLES  # noqa: E402
 
 PYODIDE = "https://cdn.jsdelivr.net/npm/pyodide@314.0.7/"
 #: Files of Pyodide that a page loads; the rest of its package is for other uses.
@@ -39,7 +38,10 @@ PYODIDE_FILES = (
 )
 #: What the translator consists of.
 MODULES = [
-    *(f"simt/{n}.py" for n in ("__init__", "text", "tree", "types", "builtins", "meaning", "parse")),
+    *(
+        f"simt/{n}.py"
+        for n in ("__init__", "text", "tree", "types", "builtins", "meaning", "parse")
+    ),
     *(f"web/{n}.py" for n in ("places", "expressions", "statements", "shader")),
 ]
 #: The rungs that the page offers, with what their sliders offer. Powers of two: sizes are, too.
@@ -52,7 +54,7 @@ SLIDERS: dict[int, dict[str, tuple[int, ...]]] = {
 }
 STORIES = {
     1: "One work-item computes one element of C, and reads a row of A and a column of B for it.",
-    2: "A work-group loads a tile of A and B into local memory, once, and all its work-items use it.",
+    2: "A work-group loads a tile of A and B into local memory, once, for all its work-items.",
     3: "A work-item computes several elements: what it has in a register serves all of them.",
     6: "A block in both directions: 8 numbers of A meet 8 of B, and that makes 64 multiply-adds.",
     7: "The same, and the tiles come from memory as vectors of four.",
@@ -132,7 +134,9 @@ def recorded() -> dict[int, float]:
 
 
 def puzzle(one) -> dict:
-    known = [{"text": text, "shaders": translated(text, None, {})} for text in (one.text, one.solution)]
+    known = [
+        {"text": text, "shaders": translated(text, None, {})} for text in (one.text, one.solution)
+    ]
     return {**asdict(one), "solution": one.solution, "known": known}
 
 

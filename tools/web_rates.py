@@ -1,7 +1,7 @@
-"""Record how fast the kernels run through WebGPU: tint or naga, with the checks that a browser makes.
+"""Record how fast the kernels run through WebGPU, with the checks that a browser makes.
 
-    python tools/web_rates.py --json results/nvidia_h200_webgpu.json    # with PyPI's wgpudawn (tint)
-    python tools/web_rates.py --backend wgpu --size 256                 # with PyPI's wgpu (naga)
+    python tools/web_rates.py --json results/nvidia_h200_webgpu.json  # PyPI's wgpudawn (tint)
+    python tools/web_rates.py --backend wgpu --size 256               # PyPI's wgpu (naga)
 
 Every product is checked: inputs are small integers, C starts as NaN and has a frame of NaN.
 """
@@ -263,7 +263,7 @@ def main() -> None:
         found = {
             "command": f"python tools/web_rates.py --backend {args.backend} --size {args.size}",
             "date": datetime.date.today().isoformat(),
-            "title": f"{host.adapter.info['device']}, Vulkan, {compiler}, with the checks of a browser",
+            "title": f"{host.adapter.info['device']}, Vulkan, {compiler}, checked as in a browser",
             "versions": {
                 "gemmlab": __version__,
                 args.backend: host.wgpu.__version__,

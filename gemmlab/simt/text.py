@@ -15,7 +15,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-
 #: Seconds of the present thread; WebAssembly has no such clock.
 thread_time = getattr(time, "thread_time", time.perf_counter)
 

@@ -21,7 +21,6 @@ from ..simt.types import (
     Vector,
     leaf_of,
     length,
-    named,
     scalar_of,
 )
 from .places import (
@@ -50,7 +49,12 @@ SAME = {
     "sign": "sign", "min": "min", "max": "max", "clamp": "clamp", "popcount": "countOneBits",
     "clz": "countLeadingZeros", "length": "length",
 }  # fmt: skip
-IDS = {"get_global_id": "gid", "get_local_id": "lid", "get_group_id": "wid", "get_num_groups": "nwg"}
+IDS = {
+    "get_global_id": "gid",
+    "get_local_id": "lid",
+    "get_group_id": "wid",
+    "get_num_groups": "nwg",
+}
 
 
 @dataclass
@@ -108,9 +112,9 @@ class Expressions(Places):
 
     def condition(self, node: tree.Node) -> Value:
         """An expression as a bool of WGSL."""
-        value = known(node)
-        if value is not None:
-            return self.literal(bool(value), BOOL, node)
+        decided = known(node)
+        if decided is not None:
+            return self.literal(bool(decided), BOOL, node)
         inner = plain(node)
         if isinstance(inner, tree.Binary) and not isinstance(inner.type, Vector):
             if inner.op in ("&&", "||"):
@@ -233,9 +237,9 @@ class Expressions(Places):
                 return simple
         level = LEVELS.get(op, LOOSE)
         lefts, rights = a.at_least(level or UNARY), b.at_least(level + 1 if level else UNARY)
-        parts = [f"{x} {op} {y}" for x, y in zip(lefts, rights, strict=True)]
+        codes = [f"{x} {op} {y}" for x, y in zip(lefts, rights, strict=True)]
         span = combined(op, a.range, b.range) or masked(op, a, b)
-        return Value(parts, to, level, range=span, loads=loads)
+        return Value(codes, to, level, range=span, loads=loads)
 
     @staticmethod
     def simplified(op: str, a: Value, b: Value) -> Value | None:
@@ -262,7 +266,9 @@ class Expressions(Places):
         a, b = self.both(node.left, node.right)
         kind = self.part_type(node.type, node)
         parts = zip(a.at_least(SUM), b.at_least(SUM), strict=True)
-        return Value([f"select({kind}(0), {kind}(-1), {x} {node.op} {y})" for x, y in parts], node.type)
+        return Value(
+            [f"select({kind}(0), {kind}(-1), {x} {node.op} {y})" for x, y in parts], node.type
+        )
 
     def logical(self, node) -> Value:
         left = self.condition(node.left)
@@ -359,7 +365,9 @@ class Expressions(Places):
             return self.literal(value.constant, to, node)
         if b is BOOL:
             zero = self.literal(0, a, node).code
-            return Value([f"{value.at_least(SUM)[0]} != {zero}"], BOOL, COMPARISON, loads=value.loads)
+            return Value(
+                [f"{value.at_least(SUM)[0]} != {zero}"], BOOL, COMPARISON, loads=value.loads
+            )
         if isinstance(to, Vector) and isinstance(of, Scalar):
             value = self.converted(value, b, node)
             value = self.keep(value) if length(to) > 4 else value
@@ -381,8 +389,7 @@ class Expressions(Places):
             if isinstance(value.type, Vector):
                 value = self.keep(value)
                 numbers += [
-                    self.picked(value, [i], value.type.of, node).code
-                    for i in range(value.type.n)
+                    self.picked(value, [i], value.type.of, node).code for i in range(value.type.n)
                 ]
             else:
                 numbers.append(value.code)
@@ -443,9 +450,11 @@ class Expressions(Places):
     def assign(self, node) -> Ref | None:
         target = node.target
         if isinstance(target.type, Pointer):
-            return self.move(node)
+            self.move(node)
+            return None
         if isinstance(target, tree.Member):
-            return self.assign_member(node)
+            self.assign_member(node)
+            return None
         ref = self.place_of(target)
         value = self.expression(node.value)
         op = node.op
@@ -646,7 +655,8 @@ class Expressions(Places):
     call_mad24 = call_mul24
 
     def call_native_divide(self, node) -> Value:
-        return self.operation("/", *(self.expression(arg) for arg in node.args), node)
+        a, b = (self.expression(arg) for arg in node.args)
+        return self.operation("/", a, b, node)
 
     call_half_divide = call_native_divide
 
@@ -702,7 +712,7 @@ class Expressions(Places):
 
     def call_as(self, node) -> Value:
         value = self.expression(node.args[0])
-        to = named(node.name.removeprefix("as_"))
+        to = node.type
         if length(to) != length(value.type):
             raise refuse(f"{node.name} of {value.type} is not translated", node)
         kind = self.part_type(to, node)

@@ -22,9 +22,6 @@ from .plan import job, limits
 from .shader import STYLES, TINT, translate
 from .statements import Style
 
-#: The smallest sizes at which an edited text is watched: two tiles, up to this many floats.
-WATCHED = 64
-
 _PANEL = """
 const TRIES = new Map(); // the quickest style on this GPU, by kernel
 export default { async render({ model, el }) {
@@ -35,9 +32,10 @@ export default { async render({ model, el }) {
   const send = (name, value) => { model.set(name, value); model.save_changes(); };
   const open = async () => {
     const found = await openGPU();
-    line.textContent = found.words ?? `This browser's GPU: ${found.name}${found.cpu ? " (its CPU plays it)" : ""}`;
-    send("gpu", found.device ? { name: found.name, cpu: found.cpu, limits: found.limits, features: found.features }
-      : { reason: found.reason, words: found.words });
+    const cpu = found.cpu ? " (its CPU plays it)" : "";
+    line.textContent = found.words ?? `This browser's GPU: ${found.name}${cpu}`;
+    const { name, limits, features, reason, words } = found;
+    send("gpu", found.device ? { name, cpu: found.cpu, limits, features } : { reason, words });
     return found;
   };
   let gpu = await open(), busy = Promise.resolve();
@@ -47,7 +45,8 @@ export default { async render({ model, el }) {
     line.textContent = `${label}: running`;
     if (watched) {
       const seen = await product(gpu, watched, { timed: false });
-      if (!seen.exact) return { id, error: seen.error ?? verdict(seen), line: Number(/^line (\\d+)/.exec(seen.error)?.[1] ?? 0) };
+      const at = Number(/^line (\\d+)/.exec(seen.error)?.[1] ?? 0);
+      if (!seen.exact) return { id, error: verdict(seen), line: at };
     }
     const key = `${gpu.name} ${label}`;
     let best = null;
@@ -58,7 +57,8 @@ export default { async render({ model, el }) {
       if (!best || result.gflops > best.gflops) best = { ...result, style };
     }
     TRIES.set(key, best.style);
-    return { id, ok: best.exact, verdict: verdict(best), gflops: best.gflops, ms: 1e3 * best.seconds, style: best.style };
+    const { exact: ok, gflops, seconds, style } = best;
+    return { id, ok, verdict: verdict(best), gflops, ms: 1e3 * seconds, style };
   }
   const go = () => {
     const request = model.get("request");
@@ -66,7 +66,8 @@ export default { async render({ model, el }) {
     busy = busy.then(async () => {
       if (model.get("request").id !== request.id) return; // a newer request wins
       const result = await work(request);
-      line.textContent = `${request.label}: ${result.error ?? `${result.verdict}, ${result.gflops.toFixed(1)} GFLOPS`}`;
+      const words = result.error ?? `${result.verdict}, ${result.gflops.toFixed(1)} GFLOPS`;
+      line.textContent = `${request.label}: ${words}`;
       send("result", { ...result, label: request.label, gpu: gpu.name ?? "" });
     });
   };
@@ -152,8 +153,8 @@ class BrowserGPU(anywidget.AnyWidget):
 def run(kernel: int, m: int, n: int | None = None, k: int | None = None, **options) -> BrowserGPU:
     """A panel that runs one product on the browser's GPU and shows verdict and rate.
 
-    Takes what `BrowserGPU.product` takes. Parameters default to those that any browser's GPU allows,
-    as the page has not yet said what its GPU does.
+    Takes what `BrowserGPU.product` takes. Parameters default to those that any browser's GPU
+    allows, as the page has not yet said what its GPU does.
     """
     panel = BrowserGPU()
     least = Limits("a browser", 256, (256, 256), 16384, asynchronous=False, warpgroups=False)

@@ -274,7 +274,9 @@ class Places:
     def sum(self, terms, unit: int) -> tuple[str, int, Range | None]:
         """A sum of terms in multiples of `unit`, or of what divides all of them; and its range."""
         for times, value in terms:
-            unit = math.gcd(unit, times * int(value.constant) if value.constant is not None else times)
+            unit = math.gcd(
+                unit, times * int(value.constant) if value.constant is not None else times
+            )
         total, codes = 0, []
         least: int | None = 0
         most = 0
@@ -306,16 +308,16 @@ class Places:
         """The WGSL names of the numbers of `ref`, each with how many numbers it has."""
         memory, n, width = ref.memory, length(ref.type), ref.memory.width
         base = memory.name
-        for value, size in zip(ref.indices, memory.shape, strict=False):
-            proved = value.range is not None and 0 <= value.range[0] and value.range[1] < size
-            base += f"[{self.index(value.code, str(size), proved)}]"
+        for value, most in zip(ref.indices, memory.shape, strict=False):
+            proved = value.range is not None and value.range[0] >= 0 and value.range[1] < most
+            base += f"[{self.index(value.code, str(most), proved)}]"
         if memory.kept and memory.kept == len(memory.shape):
             return [(base, n)]
         whole, unit, span = self.sum(ref.terms, width if n >= width else 1)
         if memory.shape:
-            numbers = memory.shape[-1] * width
-            proved = span is not None and 0 <= span[0] and span[1] + n <= numbers
             size = str(memory.shape[-1])
+            numbers = memory.shape[-1] * width
+            proved = span is not None and span[0] >= 0 and span[1] + n <= numbers
         else:
             proved, size = False, f"i32(arrayLength(&{memory.name}))"
         if not proved and memory.kept and memory.variable is not None and ref.terms:
@@ -340,9 +342,7 @@ class Places:
     def whole_elements(self, base, code, size, proved, count, width) -> list[tuple[str, int]]:
         if count > 1:
             code = self.name_of(code)
-        return [
-            (f"{base}[{self.index(plus(code, i), size, proved)}]", width) for i in range(count)
-        ]
+        return [(f"{base}[{self.index(plus(code, i), size, proved)}]", width) for i in range(count)]
 
     def name_of(self, code: str) -> str:
         if code.isidentifier() or code.lstrip("-").isdigit():
@@ -388,8 +388,7 @@ class Places:
 
 
 #: Words that WGSL keeps for itself, its types and built-in functions, and names that we give.
-RESERVED = frozenset(
-    """
+_RESERVED = """
 NULL Self abstract active alignas alignof as asm asm_fragment async attribute auto await become
 cast catch class co_await co_return co_yield coherent column_major common compile compile_fragment
 concept const_cast consteval constexpr constinit crate debugger decltype delete demote
@@ -407,5 +406,5 @@ else enable false fn for if let loop override requires return struct switch true
 array atomic bool f16 f32 i32 u32 ptr sampler vec2 vec3 vec4 bitcast select min max clamp fma dot
 abs arrayLength workgroupBarrier storageBarrier
 args lid wid gid nwg lane inside turns watch bits
-""".split()
-)
+"""
+RESERVED = frozenset(_RESERVED.split())

@@ -35,7 +35,7 @@ class Job:
         return asdict(self)
 
 
-def job(
+def job(  # noqa: PLR0913
     kernel: int,
     m: int,
     n: int,

@@ -140,7 +140,9 @@ class _Module(Statements):
         self.size = (*given, 1, 1)[:3]
         for found in constants:
             if found.variable.constant is None:
-                raise refuse(f"{found.name!r}: only numbers are translated outside functions", found)
+                raise refuse(
+                    f"{found.name!r}: only numbers are translated outside functions", found
+                )
         entry = self.claim(kernel.name, module=True)
         memories, scalars = self.parameters(kernel)
         self.scopes.append(set())

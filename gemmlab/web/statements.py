@@ -17,9 +17,7 @@ from ..simt.types import (
     Pointer,
     Scalar,
     Type,
-    Vector,
     leaf_of,
-    length,
     scalar_of,
     stride,
 )
@@ -75,6 +73,9 @@ def changes(node: tree.Node, variable: tree.Variable) -> bool:
 
 
 class Statements(Expressions):
+    constants: list[tree.Variable]
+    local_bytes: int
+
     def __init__(self, style: Style, flat: set[tree.Variable]):
         super().__init__(style.watched)
         self.style = style
@@ -311,6 +312,7 @@ class Statements(Expressions):
         down = step.op in ("-", "--")
         if step.op not in ("+", "++", "-", "--") or not by or by < 0:
             return None
+        assert found.value is not None
         first, last = known(found.value), known(test.right)
         if first is None or last is None or down != (test.op in (">", ">=")):
             return None
@@ -325,7 +327,9 @@ class Statements(Expressions):
         variable = self.loop_variable(node).variable  # type: ignore[union-attr]
         if not self.indexes_registers(node.body, variable):
             return False
-        weight = sum(isinstance(n, (tree.Assign, tree.Declaration, tree.Step)) for n in node.body.walk())
+        weight = sum(
+            isinstance(n, (tree.Assign, tree.Declaration, tree.Step)) for n in node.body.walk()
+        )
         if len(turns) * max(1, weight) > self.style.laid_out:
             return False
         body = node.body.body if isinstance(node.body, tree.Block) else [node.body]
@@ -356,7 +360,9 @@ class Statements(Expressions):
         if found is None:
             return False
         variable, spare = found.variable, list(self.scopes[-1])
-        lines, start = self.captured(lambda: self.expression(found.value))
+        assert found.value is not None
+        begin = found.value
+        lines, start = self.captured(lambda: self.expression(begin))
         if lines:
             self.scopes[-1] = set(spare)
             return False
@@ -371,16 +377,22 @@ class Statements(Expressions):
         lines, test = self.captured(
             lambda: self.condition(node.condition) if node.condition is not None else None
         )
-        step_lines, _ = self.captured(lambda: node.step is not None and self.effect(node.step))
+        step_lines, _ = self.captured(lambda: self.effects(node.step))
         if lines or len(step_lines) > 1:
             self.scopes[-1] = set(spare)
             return False
         step = step_lines[0][0].strip().rstrip(";") if step_lines else ""
-        self.emit(f"for (var {name}: {kind} = {start.code}; {test.code if test else ''}; {step}) {{")
+        self.emit(
+            f"for (var {name}: {kind} = {start.code}; {test.code if test else ''}; {step}) {{"
+        )
         self.watched_turn(known=turns is not None)
         self.block(node.body)
         self.emit("}")
         return True
+
+    def effects(self, node: tree.Node | None) -> None:
+        if node is not None:
+            self.effect(node)
 
     def even_for(self, node: tree.Loop, found: tree.Declaration, turns: range) -> None:
         """A loop in larger steps, counted in steps of one."""
@@ -461,7 +473,10 @@ class Statements(Expressions):
             code, unit, _ = self.sum(value.ref.terms, numbers_of(param.type.to))
             pointers[param.name] = (value.ref.memory, unit, len(value.ref.indices))
             given += [*(i.code for i in value.ref.indices), code]
-        key = (function.key or function.name, *((n, m.name, u, i) for n, (m, u, i) in pointers.items()))
+        key = (
+            function.key or function.name,
+            *((n, m.name, u, i) for n, (m, u, i) in pointers.items()),
+        )
         if key not in self.special:
             self.special[key] = self.claim(function.name, module=True)
             self.define(function, self.special[key], pointers)
@@ -478,7 +493,7 @@ class Statements(Expressions):
         line, loops = self.line, self.loops
         self.lines, self.depth, self.scopes = [], 1, [self.scopes[0], set()]
         self.begin(function)
-        heads = []
+        heads: list[str] = []
         for param in function.params:
             if isinstance(param.type, Pointer):
                 heads += self.pointer_parameter(param, *pointers[param.name])
@@ -488,7 +503,9 @@ class Statements(Expressions):
             self.parameter(param, Value([given], param.type, named=True))
         assert function.body is not None
         self.statements(function.body.body)
-        result = f" -> {self.value_type(function.type, function)}" if function.type is not VOID else ""
+        result = (
+            f" -> {self.value_type(function.type, function)}" if function.type is not VOID else ""
+        )
         ids = [f"{i}: {HEADS[i][1]}" for i in sorted(self.ids)]
         head = f"fn {name}({', '.join([*ids, *heads])}){result} {{"
         body = self.finished(self.lines)
@@ -502,14 +519,18 @@ class Statements(Expressions):
         if not (param.variable.assigned or param.variable.addressed):
             self.entries[param.variable] = Entry(value.code, param.type, value)
             return
-        self.entries[given := tree.Variable(param.name, param.type)] = Entry(value.code, param.type, value)
+        self.entries[given := tree.Variable(param.name, param.type)] = Entry(
+            value.code, param.type, value
+        )
         self.do_declaration(
             tree.Declaration(
-                param.spot, param.variable, tree.Name(param.spot, param.name, given, type=param.type)
+                param.spot,
+                param.variable,
+                tree.Name(param.spot, param.name, given, type=param.type),
             )
         )
 
-    def pointer_parameter(self, param, memory: Memory, unit: int, rows: int) -> Iterator[str]:
+    def pointer_parameter(self, param, memory: Memory, unit: int, rows: int) -> list[str]:
         of = param.type.to
         if scalar_of(leaf_of(of)[0]) is not memory.scalar:
             raise refuse(f"memory of {memory.scalar} read as {of} is not translated", param)
@@ -532,6 +553,3 @@ def decaying(node: tree.Node) -> Iterator[tuple[tree.Variable, int]]:
         inner, depth = inner.array, depth + 1
     if isinstance(inner, tree.Name) and isinstance(inner.variable.type, Array):
         yield inner.variable, max(depth, 0)
-
-
-__all__ = ["Statements", "Style", "length", "Vector"]

@@ -51,9 +51,7 @@ def numbers(count: int, seed: int = 1) -> list[float]:
 
 def product(a: list[float], b: list[float], m: int, n: int, k: int) -> list[float]:
     """C = A B, all column-major."""
-    return [
-        sum(a[p * m + i] * b[j * k + p] for p in range(k)) for j in range(n) for i in range(m)
-    ]
+    return [sum(a[p * m + i] * b[j * k + p] for p in range(k)) for j in range(n) for i in range(m)]
 
 
 def _map() -> Puzzle:
@@ -61,8 +59,8 @@ def _map() -> Puzzle:
     gap = "    // your line: double element i\n"
     return Puzzle(
         "One work-item, one element",
-        "64 work-items run this kernel, and each has its number i. Let each of them store twice its "
-        "element of x in y.",
+        "64 work-items run this kernel, and each has its number i. Let each of them store twice "
+        "its element of x in y.",
         "An array is indexed as in C: y[i] = ...",
         ITEMS.format(16) + "void twice(const __global float* x, __global float* y)\n{\n"
         "    const int i = get_global_id(0);   // 0, 1, 2 ... 63\n" + gap + "}\n",
@@ -84,7 +82,8 @@ def _guard() -> Puzzle:
         "Work-groups have 16 work-items, so 64 of them run for only 50 elements. Keep those with "
         "nothing to do from reading and writing behind the end.",
         "n is the number of elements: compare i with it.",
-        ITEMS.format(16) + "void plus_one(const int n, const __global float* x, __global float* y)\n"
+        ITEMS.format(16)
+        + "void plus_one(const int n, const __global float* x, __global float* y)\n"
         "{\n    const int i = get_global_id(0);   // 0 ... 63, but n is 50\n" + gap + "}\n",
         gap,
         "    if (i < n) {\n        y[i] = x[i] + 1.0f;\n    }\n",
@@ -105,7 +104,8 @@ def _column_major() -> Puzzle:
         "A and C have M rows and are stored column by column: all of column 0, then all of "
         "column 1. Say where element (m, n) is.",
         "n whole columns of M elements come before it, and m elements of its own column.",
-        SQUARE.format(8) + "void negate(const int M, const __global float* A, __global float* C)\n{\n"
+        SQUARE.format(8)
+        + "void negate(const int M, const __global float* A, __global float* C)\n{\n"
         "    const int m = get_global_id(0);   // row\n"
         "    const int n = get_global_id(1);   // column\n" + gap + "    C[at] = -A[at];\n}\n",
         gap,
@@ -130,7 +130,8 @@ def _dot() -> Puzzle:
         SQUARE.format(8) + "void gemm(const int M, const int N, const int K,\n"
         "          const __global float* A, const __global float* B, __global float* C)\n{\n"
         "    const int m = get_global_id(0), n = get_global_id(1);\n    float sum = 0.0f;\n"
-        + gap + "    C[n*M + m] = sum;\n}\n",
+        + gap
+        + "    C[n*M + m] = sum;\n}\n",
         gap,
         "    for (int k = 0; k < K; k++) {\n        sum += A[k*M + m] * B[n*K + k];\n    }\n",
         {"A": a, "B": b, "C": [0.0] * (m * n)},
@@ -147,12 +148,13 @@ def _coalesce() -> Puzzle:
     return Puzzle(
         "Neighbours read neighbours",
         "One work-group of 16 copies 64 elements in 4 steps, and signs each with its number. Here "
-        "a work-item takes 4 in a row, so neighbours are 4 apart: four times the memory traffic. In "
-        "every step, let work-items 0, 1, 2 ... touch elements that are neighbours.",
+        "a work-item takes 4 in a row, so neighbours are 4 apart: four times the memory traffic. "
+        "In every step, let work-items 0, 1, 2 ... touch elements that are neighbours.",
         "In step 0 they copy elements 0 to 15, in step 1 elements 16 to 31.",
         ITEMS.format(16) + "void copy(const __global float* x, __global float* y,\n"
         "          __global float* who)\n{\n    const int l = get_local_id(0);\n"
-        "    for (int step = 0; step < 4; step++) {\n" + gap
+        "    for (int step = 0; step < 4; step++) {\n"
+        + gap
         + "        y[i] = x[i];\n        who[i] = l;\n    }\n}\n",
         gap,
         "        const int i = step*16 + l;\n",
@@ -171,10 +173,11 @@ def _barrier() -> Puzzle:
         "Wait for the others",
         "Each work-group of 32 reverses its 32 elements through local memory, which its work-items "
         "share. Nobody may read before everybody has written.",
-        "barrier(CLK_LOCAL_MEM_FENCE) lets no work-item pass before all of its work-group have come.",
+        "barrier(CLK_LOCAL_MEM_FENCE) lets no work-item pass before all of its group have come.",
         ITEMS.format(32) + "void reverse(const __global float* x, __global float* y)\n{\n"
         "    __local float tile[32];\n    const int l = get_local_id(0);\n"
-        "    const int first = get_group_id(0)*32;\n    tile[l] = x[first + l];\n" + gap
+        "    const int first = get_group_id(0)*32;\n    tile[l] = x[first + l];\n"
+        + gap
         + "    y[first + l] = tile[31 - l];\n}\n",
         gap,
         "    barrier(CLK_LOCAL_MEM_FENCE);\n",
@@ -202,8 +205,10 @@ def _pad() -> Puzzle:
         "elements are 16 apart: they come from the same few banks of local memory, one after the "
         "other. Change one number, and they are in different banks.",
         "Make each row one element longer than needed; nobody uses the last one.",
-        SQUARE.format(16) + "void transpose(const __global float* in, __global float* out)\n{\n"
-        + gap + "    const int x = get_local_id(0), y = get_local_id(1);\n"
+        SQUARE.format(16)
+        + "void transpose(const __global float* in, __global float* out)\n{\n"
+        + gap
+        + "    const int x = get_local_id(0), y = get_local_id(1);\n"
         "    tile[y][x] = in[y*16 + x];\n    barrier(CLK_LOCAL_MEM_FENCE);\n"
         "    out[y*16 + x] = tile[x][y];\n}\n",
         gap,
@@ -239,13 +244,14 @@ def _tile() -> Puzzle:
         "of B, row k0 + tm.",
         "Element (m, k0 + tn) of A is A[(k0 + tn)*M + m]; element (k0 + tm, n) of B is "
         "B[n*K + k0 + tm].",
-        SQUARE.format(8) + _TILED
-        + "    __local float At[8][8], Bt[8][8];   // [k][m] and [n][k]\n"
+        SQUARE.format(8) + _TILED + "    __local float At[8][8], Bt[8][8];   // [k][m] and [n][k]\n"
         "    const int tm = get_local_id(0), tn = get_local_id(1);\n"
         "    const int m = get_global_id(0), n = get_global_id(1);\n    float sum = 0.0f;\n"
-        "    for (int k0 = 0; k0 < K; k0 += 8) {\n" + gap
+        "    for (int k0 = 0; k0 < K; k0 += 8) {\n"
+        + gap
         + "        barrier(CLK_LOCAL_MEM_FENCE);\n"
-        "        for (int k = 0; k < 8; k++) {\n            sum += At[k][tm] * Bt[tn][k];\n        }\n"
+        "        for (int k = 0; k < 8; k++) {\n"
+        "            sum += At[k][tm] * Bt[tn][k];\n        }\n"
         "        barrier(CLK_LOCAL_MEM_FENCE);\n    }\n    C[n*M + m] = sum;\n}\n",
         gap,
         "        At[tn][tm] = A[(k0 + tn)*M + m];\n        Bt[tn][tm] = B[n*K + k0 + tm];\n",
@@ -270,7 +276,8 @@ def _second_barrier() -> Puzzle:
         ITEMS.format(32) + "void neighbours(const __global float* x, __global float* y)\n{\n"
         "    __local float tile[32];\n    const int l = get_local_id(0);\n    float sum = 0.0f;\n"
         "    for (int step = 0; step < 4; step++) {\n        tile[l] = x[step*32 + l];\n"
-        "        barrier(CLK_LOCAL_MEM_FENCE);\n        sum += tile[(l + 1) % 32];\n" + gap
+        "        barrier(CLK_LOCAL_MEM_FENCE);\n        sum += tile[(l + 1) % 32];\n"
+        + gap
         + "    }\n    y[l] = sum;\n}\n",
         gap,
         "        barrier(CLK_LOCAL_MEM_FENCE);\n",
@@ -298,10 +305,13 @@ def _block() -> Puzzle:
         "Memory is slow, registers are fast. This work-item computes 4 elements of row m, in "
         "columns n0 to n0 + 3. In each step of k, load one element of A, once, and use it 4 times.",
         "const float a = A[k*M + m]; then a loop over j: acc[j] += a * B[(n0 + j)*K + k];",
-        "__kernel __attribute__((reqd_work_group_size(8, 2, 1)))\n" + _TILED
+        "__kernel __attribute__((reqd_work_group_size(8, 2, 1)))\n"
+        + _TILED
         + "    const int m = get_global_id(0), n0 = get_global_id(1)*4;\n"
-        "    float acc[4] = {0.0f, 0.0f, 0.0f, 0.0f};\n    for (int k = 0; k < K; k++) {\n" + gap
-        + "    }\n    for (int j = 0; j < 4; j++) {\n        C[(n0 + j)*M + m] = acc[j];\n    }\n}\n",
+        "    float acc[4] = {0.0f, 0.0f, 0.0f, 0.0f};\n    for (int k = 0; k < K; k++) {\n"
+        + gap
+        + "    }\n    for (int j = 0; j < 4; j++) {\n"
+        "        C[(n0 + j)*M + m] = acc[j];\n    }\n}\n",
         gap,
         "        const float a = A[k*M + m];\n        for (int j = 0; j < 4; j++) {\n"
         "            acc[j] += a * B[(n0 + j)*K + k];\n        }\n",
@@ -322,7 +332,8 @@ def _block() -> Puzzle:
 PUZZLES = [
     make()
     for make in (
-        _map, _guard, _column_major, _dot, _coalesce, _barrier, _second_barrier, _pad, _tile, _block,
+        _map, _guard, _column_major, _dot, _coalesce, _barrier, _second_barrier, _pad, _tile,
+        _block,
     )
 ]  # fmt: skip
 
@@ -333,7 +344,7 @@ def check(number: int, text: str) -> str:
 
     from gemmlab import simt, web
 
-    puzzle = PUZZLES[number - 1]
+    puzzle, text = PUZZLES[number - 1], text.removeprefix("\n")
     arrays = {name: np.array(v, np.float32) for name, v in puzzle.arrays.items()}
     sizes = tuple(g * i for g, i in zip(puzzle.groups, puzzle.items, strict=True))
     given = {**arrays, **puzzle.values}
@@ -351,7 +362,7 @@ def check(number: int, text: str) -> str:
     for name, want in puzzle.expected.items():
         got = run.arrays[name]
         for i, (x, y) in enumerate(zip(got, want, strict=True)):
-            if not x == y:
+            if x != y:  # NaN, too
                 return f"{name}[{i}] is {x:g}; it should be {y:g}"
     for pattern, words in puzzle.needs:
         if not re.search(pattern, program.code):

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from conftest import FULL, lacking
 from web.texts import ITEMS, text
+from web_rates import Host, integers
 
 from gemmlab import simt, web
 from gemmlab.catalog import catalog, sources
 from gemmlab.catalog.spec import Limits
-from web_rates import Host, integers
 
 STYLES = {**web.STYLES, "watched": web.Style(watched=True), "plain": web.Style(0, False, False)}
 LADDER = range(1, 14)

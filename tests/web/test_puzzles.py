@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
-from lessons.puzzles import PUZZLES, check
 
 from gemmlab import web
+from lessons.puzzles import PUZZLES, check
 
 
 @pytest.mark.parametrize("number", range(1, len(PUZZLES) + 1))
@@ -25,7 +26,9 @@ def test_a_check_says_what_is_wrong():
     def wrong(number, line):
         return check(number, PUZZLES[number - 1].text.replace(PUZZLES[number - 1].gap, line))
 
-    assert re.fullmatch(r"y\[0\] is -?\d+; it should be -?\d+", wrong(1, "    y[i] = 3.0f + x[i];\n"))
+    assert re.fullmatch(
+        r"y\[0\] is -?\d+; it should be -?\d+", wrong(1, "    y[i] = 3.0f + x[i];\n")
+    )
     assert "Y" in wrong(1, "    Y[i] = x[i];\n") and "5:" in wrong(1, "    Y[i] = x[i];\n")
     assert "50" in wrong(2, "    y[i] = x[i] + 1.0f;\n")
     assert "barrier" in wrong(6, "") or "tile" in wrong(6, "")
@@ -40,3 +43,10 @@ def test_what_the_site_checks_is_in_the_translation(number):
     assert all(re.search(pattern, solved) for pattern, _ in puzzle.needs)
     assert not all(re.search(pattern, given) for pattern, _ in puzzle.needs) or not puzzle.needs
     assert all(np.isfinite(values).all() for values in puzzle.expected.values())
+
+
+def test_the_notebook_has_each_puzzle_as_it_is():
+    text = (Path(__file__).resolve().parents[2] / "notebooks/text/puzzles.md").read_text()
+    for number, puzzle in enumerate(PUZZLES, 1):
+        assert f"## {number}. {puzzle.title}\n" in text and puzzle.task in text
+        assert f'puzzles.check({number}, r"""\n{puzzle.text}""")' in text

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from conftest import lacking
+from web_rates import Host
 
 from gemmlab import web
 from gemmlab.catalog import catalog, sources
-from web_rates import Host
 
 DRIVER = Path("/usr/lib/chromium/vk_swiftshader_icd.json")  # which Debian's Chromium brings
 

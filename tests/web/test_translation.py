@@ -13,7 +13,10 @@ from gemmlab import web
 from gemmlab.catalog import catalog
 from gemmlab.simt import TextError
 
-HEAD = "__kernel __attribute__((reqd_work_group_size(8, 1, 1)))\nvoid k(__global float* x, const int n)\n"
+HEAD = (
+    "__kernel __attribute__((reqd_work_group_size(8, 1, 1)))\n"
+    "void k(__global float* x, const int n)\n"
+)
 
 
 def code(body: str, **style) -> str:
@@ -65,7 +68,9 @@ def test_nothing_needs_numpy():
         "from gemmlab import web; from gemmlab.catalog import catalog\n"
         "print(len(web.job(6, 128, 128, 16).shader.code)); print('pyopencl' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True, check=False
+    )
     assert done.stdout.split()[1:] == ["False"], done.stderr
 
 
@@ -126,7 +131,9 @@ def test_loops_have_ranges_that_tint_can_prove():
 
 def test_local_arrays_that_are_read_float_by_float_hold_floats():
     assert "var<workgroup> Atile: array<f32, 2048>;" in ladder(7).code
-    assert "var<workgroup> Atile: array<vec4<f32>, 512>;" in ladder(7, web.Style(scalars=False)).code
+    assert (
+        "var<workgroup> Atile: array<vec4<f32>, 512>;" in ladder(7, web.Style(scalars=False)).code
+    )
 
 
 def test_loops_over_private_arrays_are_laid_out_for_naga():
@@ -135,7 +142,10 @@ def test_loops_over_private_arrays_are_laid_out_for_naga():
 
 
 def test_integers_of_64_bits_become_32_with_a_note():
-    text = "__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void k(__global float* x, long n) { x[n] = 1.0f; }"
+    text = (
+        "__kernel __attribute__((reqd_work_group_size(1, 1, 1)))\n"
+        "void k(__global float* x, long n) { x[n] = 1.0f; }"
+    )
     shader = web.translate(text)
     assert ("n", "i32") in shader.scalars and "32-bit" in shader.notes[0]
 
