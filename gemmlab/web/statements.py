@@ -282,8 +282,10 @@ class Statements(Expressions):
 
     # ---- loops
     def do_loop(self, node: tree.Loop) -> None:
+        if self.lay_out(node):
+            return  # its statements are now those of the block around it, and so are its names
         self.scopes.append(set())
-        if not self.lay_out(node) and not self.plain_for(node):
+        if not self.plain_for(node):
             self.any_loop(node)
         self.scopes.pop()
 

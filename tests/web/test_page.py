@@ -14,7 +14,8 @@ pytestmark = pytest.mark.system
 
 PAGE = """<!doctype html><div id="el"></div><script type="module">
 const ESM = %s;
-const panel = (await import(URL.createObjectURL(new Blob([ESM], { type: "text/javascript" })))).default;
+const file = new Blob([ESM], { type: "text/javascript" });
+const panel = (await import(URL.createObjectURL(file))).default;
 const state = { request: {}, gpu: {}, result: {} }, listeners = {};
 const model = {
   get: (name) => state[name], save_changes() {}, off() {},
