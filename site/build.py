@@ -61,14 +61,13 @@ STORIES = {
 }
 HERO = """\
 __kernel __attribute__((reqd_work_group_size(16, 16, 1)))
-void gemm(int M, int N, int K, const __global float* A, const __global float* B, __global float* C)
+void gemm(int M, int N, int K, __global float* A, __global float* B, __global float* C)
 {
     int m = get_global_id(0), n = get_global_id(1);   // one work-item per element of C
     float sum = 0.0f;
     for (int k = 0; k < K; k++) sum += A[k*M + m] * B[n*K + k];
     C[n*M + m] = sum;
-}
-"""
+}"""
 
 
 def translated(text: str, kernel: str | None, defines: dict[str, int]) -> dict:

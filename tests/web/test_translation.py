@@ -143,8 +143,8 @@ def test_loops_over_private_arrays_are_laid_out_for_naga():
 
 def test_names_of_loops_that_are_laid_out_stay_distinct():
     text = code(
-        "float a[2][2]; for (int i = 0; i < 2; i++) for (int j = 0; j < 2; j++)"
-        " { x[n++] = a[i][j]; } for (int j = 0; j < 2; j++) x[n++] = a[j][0];",
+        "float a[2][2]; int q = n; for (int i = 0; i < 2; i++) for (int j = 0; j < 2; j++)"
+        " { x[q++] = a[i][j]; } for (int j = 0; j < 2; j++) x[q++] = a[j][0];",
         laid_out=100,
     )
     names = re.findall(r"    let (\w+) =", text)
