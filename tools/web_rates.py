@@ -1,7 +1,7 @@
-"""Record how fast kernels run through WebGPU: tint or naga, with the checks that browsers make.
+"""Record how fast the kernels run through WebGPU, with the checks that a browser makes.
 
-    python tools/web_rates.py --json results/nvidia_h200_webgpu.json   # with PyPI's wgpudawn (tint)
-    python tools/web_rates.py --backend wgpu --size 256                 # with PyPI's wgpu (naga)
+    python tools/web_rates.py --json results/nvidia_h200_webgpu.json  # PyPI's wgpudawn (tint)
+    python tools/web_rates.py --backend wgpu --size 256               # PyPI's wgpu (naga)
 
 Every product is checked: inputs are small integers, C starts as NaN and has a frame of NaN.
 """
