@@ -271,7 +271,7 @@ def main() -> None:
             },
             "driver": host.adapter.info.get("description", ""),
             "limits": host.limits,
-            "results": rows,
+            "rates": rows,
         }
         args.json.write_text(json.dumps(found, indent=1) + "\n")
 
