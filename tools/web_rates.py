@@ -269,7 +269,13 @@ def main() -> None:
                 args.backend: host.wgpu.__version__,
                 "python": platform.python_version(),
             },
-            "driver": host.adapter.info.get("description", ""),
+            "device": {
+                "device": host.adapter.info["device"],
+                "platform": "Vulkan",
+                "version": compiler,
+                "driver": host.adapter.info.get("description", ""),
+                "kind": "GPU",
+            },
             "limits": host.limits,
             "rates": rows,
         }
