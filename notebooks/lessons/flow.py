@@ -155,10 +155,11 @@ class Picture:
 
 
 def short(value: float) -> str:
-    """Two or three digits without an exponent: "1.25", "0.036"."""
+    """One to three digits without an exponent: "1.25", "0.036", "0.0007"."""
     if not value:
         return "0"
-    digits = max(0, (2 if value >= 0.1 else 1) - math.floor(math.log10(value)))
+    more = 2 if value >= 0.1 else 1 if value >= 0.001 else 0
+    digits = max(0, more - math.floor(math.log10(value)))
     text = f"{value:.{digits}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
