@@ -91,6 +91,7 @@ def test_every_public_name_is_there():
         _ = gemmlab.matmull
 
 
+@pytest.mark.system
 def test_the_readme_s_tables_are_those_of_the_records_and_texts():
     command = [sys.executable, str(ROOT / "tools" / "tables.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -167,7 +168,7 @@ def test_the_wheel_holds_all_that_the_package_needs(wheel):
     wanted |= {f"gemmlab/{path.relative_to(package).as_posix()}" for path in package.rglob("*.py")}
     wanted |= {
         f"gemmlab/widgets/{path.name}" for path in (package / "widgets").glob("*.[jc]s*")
-    } | {"gemmlab/py.typed"}
+    } | {"gemmlab/py.typed", "gemmlab/web/runner.js"}
     assert len(wanted) > 25 and wanted <= held, wanted - held
     rest = {name for name in held - wanted if ".dist-info/" not in name}
     assert rest == set(), f"nobody asked for {rest}"

@@ -162,9 +162,9 @@ def compare(
     rates: tuple[list[float], list[float]] = [], []
     seconds = 0.0
 
-    def runs(product: timing.Product) -> list[timing.Passes]:
+    def runs(product: timing.Product) -> list[dict[str, float]]:
         nonlocal rates, seconds
-        start, passes = time.perf_counter(), list[timing.Passes]()
+        start, passes = time.perf_counter(), list[dict[str, float]]()
         problem = product.problem
 
         def candidate() -> float:
@@ -208,5 +208,5 @@ def _prepared(device, kernel, params, sizes, source) -> timing.Product:
     return product
 
 
-def _rate(passes: timing.Passes, m: int, n: int, k: int) -> float:
-    return model.gflops(m, n, k, dict(passes)["gemm"] * 1e-3)
+def _rate(passes: dict[str, float], m: int, n: int, k: int) -> float:
+    return model.gflops(m, n, k, passes["gemm"] * 1e-3)

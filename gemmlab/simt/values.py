@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from .meaning import quotient_of, remainder_of  # noqa: F401  (the Python text calls them)
 from .types import Scalar
 
 array = np.ndarray
@@ -125,7 +126,8 @@ def unsigned(x):
 
 def floating(x, of: Scalar):
     """A number as float, half or double: the nearest there is."""
-    return x.astype(of.dtype) if x.__class__ is array else of.dtype.type(x)
+    # an array without lanes, such as np.where makes of two numbers, is a number
+    return x.astype(of.dtype)[()] if x.__class__ is array else of.dtype.type(x)
 
 
 def converted(x, of: Scalar, to: Scalar):
@@ -281,17 +283,6 @@ def changed_at(old, at, new, n, of: Scalar):
 
 
 # ---- arithmetic
-def quotient_of(a, b):
-    """a / b of whole numbers, rounded towards zero as in C; no b is 0."""
-    down = a // b
-    return down + ((down < 0) & (down * b != a))
-
-
-def remainder_of(a, b):
-    """What is left of a, with the sign of a."""
-    return a - b * quotient_of(a, b)
-
-
 def mad(a, b, c):
     """a*b + c in double, which holds the product of two floats exactly."""
     return np.multiply(a, b, dtype=np.float64) + c
@@ -318,11 +309,6 @@ def least(a, b):
 
 def greatest(a, b):
     return np.maximum(a, b) if a.__class__ is array or b.__class__ is array else max(a, b)
-
-
-def ratio(a, b):
-    """a / b of floats."""
-    return np.true_divide(a, b)
 
 
 def dot(a, b):

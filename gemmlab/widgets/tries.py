@@ -80,4 +80,4 @@ class Memory:
         every[self.name] = [asdict(one) for one in tries[-KEPT:]]
         with suppress(OSError):
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            records.write_text(self._file, json.dumps(every))
+            records.write(self._file, every)

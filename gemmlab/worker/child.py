@@ -1,4 +1,4 @@
-"""The child process that compiles and runs kernels for `client`. It reads requests, one JSON object
+"""The child process that compiles and runs kernels for `client`. It reads messages, one JSON object
 per line, from its standard input and answers on its standard output. It ends when its parent goes.
 """
 
@@ -7,85 +7,163 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import queue
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import IO, Any
 
-from .mailbox import Mailbox
+Step = Callable[[str], None]
+#: What a job answers: "result"; "seen" by the simulator; "compared", the interval of the rate.
+Answer = dict[str, Any]
 
-Request = dict[str, Any]
+#: Bytes that the child gets even where hardly any memory is free.
+LEAST_MEMORY = 2**30
 
 
-def _read(stream: IO[str], inbox: Mailbox[Request]) -> None:
+def free_memory() -> int | None:
+    """Bytes that this process may take without hurting others; None if the system does not tell."""
+    found = []
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        found += [int(line.split()[1]) * 1024 for line in lines if "MemAvailable" in line]
+    with contextlib.suppress(OSError, ValueError):  # a container's limit
+        group = Path("/sys/fs/cgroup")
+        limit, used = (int((group / f"memory.{name}").read_text()) for name in ("max", "current"))
+        found.append(limit - used)
+    return max(LEAST_MEMORY, min(found)) if found else None
+
+
+def limit_memory(number: int | None) -> None:
+    """Let this process and its copies take so many bytes each, where the system can enforce it.
+
+    Only memory that is written counts: drivers of GPUs reserve far more addresses than they use.
+    """
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource  # not on Windows
+
+        if number is not None:
+            resource.setrlimit(resource.RLIMIT_DATA, (number, number))
+
+
+def _read(stream: IO[str], requests: queue.SimpleQueue, unwanted: set[int]) -> None:
     for line in stream:
-        request = json.loads(line)
-        inbox.put(request["client"], request)
+        message = json.loads(line)
+        if "give_up" in message:
+            unwanted.add(message["give_up"])
+        else:
+            requests.put(message)
     os._exit(0)  # the parent is gone; a kernel that hangs must not keep this process alive
 
 
-def main() -> None:  # noqa: C901
+def _peaks(arguments: dict[str, Any], on_step: Step) -> Answer:
+    from ..measurement.peaks import peaks
+    from ..opencl.devices import find_device
+
+    return {"result": asdict(peaks(find_device(arguments["device"]), caches=True))}
+
+
+def _ceiling(arguments: dict[str, Any], on_step: Step) -> Answer:
+    from ..measurement import explained
+
+    return {"result": asdict(explained.allowed(**arguments))}
+
+
+def _compile(arguments: dict[str, Any], on_step: Step) -> Answer:
+    from ..measurement import timing
+
+    return {"result": {"seconds": timing.compile_ahead(**arguments, on_step=on_step)}}
+
+
+def _look(arguments: dict[str, Any], on_step: Step) -> Answer:
+    from .look import look
+
+    on_step("look")
+    seen = look(**arguments)
+    return {"result": None, "seen": seen and asdict(seen)}
+
+
+def _measure(arguments: dict[str, Any], on_step: Step) -> Answer:
+    from ..measurement import timing
+
+    measured = timing.measure(**arguments, on_step=on_step)
+    return {"result": asdict(measured), "seen": _seen(arguments, measured, on_step)}
+
+
+def _compare(arguments: dict[str, Any], on_step: Step) -> Answer:
+    from ..measurement import comparison
+
+    measured, compared = comparison.compare(**arguments, on_step=on_step)
+    seen = _seen(arguments, measured, on_step)
+    return {"result": asdict(measured), "seen": seen, "compared": asdict(compared)}
+
+
+def _seen(arguments: dict[str, Any], measured: Any, on_step: Step) -> dict[str, Any] | None:
+    """What the simulator sees in a reader's text."""
+    from .look import look
+
+    source = arguments.get("source")
+    seen = None
+    if source is not None:
+        on_step("look")
+        where = {key: getattr(measured, key) for key in ("kernel", "m", "n", "k", "params")}
+        seen = look(**where, source=source)
+        # a mistake between work-groups shows in several tiles only
+        if seen is None and not measured.ok:
+            seen = look(**where, source=source, tiles=2)
+    return seen and asdict(seen)
+
+
+JOBS = {
+    "measure": _measure,
+    "compare": _compare,
+    "compile": _compile,
+    "peaks": _peaks,
+    "ceiling": _ceiling,
+    "look": _look,
+}
+
+
+def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
     os.dup2(2, 1)  # whatever a compiler prints must not mix with the answers
-    inbox: Mailbox[Request] = Mailbox()
-    threading.Thread(target=_read, args=(sys.stdin, inbox), daemon=True).start()
+    limit_memory(int(sys.argv[1]) if len(sys.argv) > 1 else free_memory())
+    requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    unwanted: set[int] = set()
+    threading.Thread(target=_read, args=(sys.stdin, requests, unwanted), daemon=True).start()
 
     import pyopencl as cl
 
-    from ..measurement import comparison, explained, peaks, timing
-    from ..opencl.devices import find_device
-    from .look import look
-
-    def say(request: Request, **words: Any) -> None:
-        answers.write(json.dumps({"id": request["id"], **words}) + "\n")
+    from ..measurement.timing import Superseded, compile_ahead
 
     # it was started before it was needed: the first launch of all loads the compiler
-    if inbox.empty():
+    if requests.empty():
         with contextlib.suppress(Exception):
-            timing.compile_ahead(1, 4, 4, 4, params={"TS": 4})
+            compile_ahead(1, 4, 4, 4, params={"TS": 4})
     while True:
-        request = inbox.take()
-        job, arguments = request["job"], request["arguments"]
-        if job == "nothing":  # it took the place of a request that nobody wants any more
-            continue
+        request = requests.get()
+        number = request["id"]
 
-        def on_step(step: str, request: Request = request) -> None:
-            if inbox.has(request["client"]):
-                raise timing.Superseded
-            say(request, step=step)
+        def say(number: int = number, **words: Any) -> None:
+            answers.write(json.dumps({"id": number, **words}) + "\n")
+
+        def on_step(step: str, number: int = number, say: Callable[..., None] = say) -> None:
+            if number in unwanted:
+                raise Superseded
+            say(step=step)
 
         try:
-            say(request, step="start")
-            compared: comparison.Comparison | None = None
-            if job == "peaks":
-                found = asdict(peaks.peaks(find_device(arguments["device"]), caches=True))
-            elif job == "ceiling":
-                found = asdict(explained.allowed(**arguments))
-            elif job == "compile":
-                found = {"seconds": timing.compile_ahead(**arguments, on_step=on_step)}
-            elif job == "compare":
-                measured, compared = comparison.compare(**arguments, on_step=on_step)
-                found = asdict(measured)
-            else:
-                measured = timing.measure(**arguments, on_step=on_step)
-                found = asdict(measured)
-            seen = None
-            if job in ("measure", "compare") and arguments.get("source") is not None:
-                on_step("look")
-                where = {key: found[key] for key in ("kernel", "m", "n", "k", "params")}
-                seen = look(**where, source=arguments["source"])
-                # a mistake between work-groups shows in several tiles only
-                if seen is None and not measured.ok:
-                    seen = look(**where, source=arguments["source"], tiles=2)
-            more = {"seen": seen and asdict(seen), "compared": compared and asdict(compared)}
-            say(request, result=found, **more)
-        except timing.Superseded:
-            say(request, put_off=True)
+            on_step("start")
+            say(**JOBS[request["job"]](request["arguments"], on_step))
+        except Superseded:
+            say(put_off=True)
         except cl.Error as error:  # a context that has failed once may fail for ever: begin anew
-            say(request, error=f"the device gave up while the kernel ran: {error}", kind="crash")
+            say(error=f"the device gave up while the kernel ran: {error}", kind="crash")
             os._exit(1)
         except Exception as error:  # every failure is an answer
-            say(request, error=str(error), kind=type(error).__name__)
+            say(error=str(error), kind=type(error).__name__)
 
 
 if __name__ == "__main__":

@@ -2,36 +2,34 @@
 hang is an answer.
 
 Compilers abort on odd kernels, and kernels can hang or write where they must not. So nothing of
-that happens in the notebook's own process: `child` does it in a child process, and this module
-watches over the child. What nobody waits for is done by a second child (`idle`), which is ended
-when somebody asks for something.
+that happens in the notebook's own process: `child` does it in a child process (`process`), and this
+module watches over the child. What nobody waits for is done by a second child (`idle`), which is
+ended when somebody asks for something.
 """
 
 from __future__ import annotations
 
 import atexit
-import contextlib
 import itertools
 import json
-import os
-import re
+import queue
 import signal
-import subprocess
 import sys
-import tempfile
 import threading
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from numbers import Integral
-from typing import IO, Any
+from typing import Any
 
 from ..catalog import Key
 from ..measurement.comparison import Comparison, revive
 from ..measurement.records import Result
 from ..opencl.devices import Device
 from .idle import Idle
-from .look import Seen, look
+from .look import Seen
+from .process import Child
 
 #: Seconds that each step of a job may take before the child is stopped (PoCL compiles once more at
 #: the first launch).
@@ -95,54 +93,43 @@ class Outcome:
 
 @dataclass
 class _Request:
-    id: int
-    client: str
-    message: str
-    arguments: dict
-    done: Callable[[Outcome], None]
-    step: Callable[[str], None]
-
-
-@dataclass
-class _Child:
-    """A running child process, and the file that its last words go to.
+    """A request, and how far it has come.
 
     Attributes:
-        answered: whether it has said anything yet.
-        before: bytes of words that earlier jobs left in the file.
+        arguments: as its client gave them.
+        message: what the child is sent.
+        epitaph: of a text that hung or crashed: the answer, to which the simulator may add.
+        started: whether the child has begun with it.
+        outdated: whether its client has asked for something else since.
+        ended: why its child was killed: "stopped", "overtaken" or "hang"; empty if it was not.
     """
 
-    process: subprocess.Popen
-    requests: IO[bytes]
-    answers: IO[bytes]
-    words: IO[bytes]
-    answered: bool = False
-    before: int = 0
+    client: str
+    arguments: dict
+    message: dict[str, Any]
+    done: Callable[[Outcome], None]
+    step: Callable[[str], None]
+    epitaph: Outcome | None = None
+    started: bool = field(default=False, init=False)
+    outdated: bool = field(default=False, init=False)
+    ended: str = field(default="", init=False)
 
-    def begin(self) -> None:
-        """A job begins: what was said before belongs to others."""
-        self.answered, self.before = True, os.fstat(self.words.fileno()).st_size
-
-    def last_words(self) -> list[str]:
-        """The last lines of the present job, without a runtime's plea to report the reader's own
-        mistake as a bug.
-        """
-        self.words.seek(max(self.before, self.words.seek(0, os.SEEK_END) - 2000))
-        lines = self.words.read().decode(errors="replace").strip().splitlines()
-        return [line for line in lines if not re.search(r"\bbug\b", line, re.IGNORECASE)][-6:]
-
-    def close(self) -> None:
-        for stream in (self.requests, self.answers, self.words):
-            with contextlib.suppress(OSError):  # a request that the dead child never took
-                stream.close()
+    def stopped(self, when: str) -> None:
+        """Tell the client that its request was stopped."""
+        problem = f"stopped {when}, as you asked"
+        self.done(Outcome(self.arguments, problem=problem, kind="stopped"))
 
 
 class Worker:
     """Runs measurements in a child process, started when first needed and again after a crash or a
     hang.
 
+    A thread of its own serves one request after the other. It waits for events: a line of the
+    child, the child's end, a change of what is wanted, or the end of a step's time.
+
     Args:
         limits: seconds for each step, over `LIMITS`.
+        memory_bytes: how much memory the child may take; by default what the machine has free.
 
     Attributes:
         limits: seconds for each step.
@@ -150,21 +137,20 @@ class Worker:
         idle: what is done while nobody waits.
     """
 
-    def __init__(self, limits: dict[str, float] | None = None):
+    def __init__(self, limits: dict[str, float] | None = None, memory_bytes: int | None = None):
         self.limits = {**LIMITS, **(limits or {})}
+        self.memory_bytes = memory_bytes
         self.closed = False
-        self.idle = Idle(lambda: Worker(self.limits))
+        self.idle = Idle(lambda: Worker(self.limits, memory_bytes))
         self._lock = threading.RLock()
         self._numbers = itertools.count(1)
-        self._waiting: dict[str, _Request] = {}  # the newest of each client that has no answer yet
+        self._waiting: dict[str, _Request] = {}  # the newest of each client
         self._running: _Request | None = None
+        self._child: Child | None = None
         self._step = "start"
-        self._alarm: threading.Timer | None = None  # rings when the step takes too long
-        self._late = False
-        self._overtaken = False  # whether its child ends because of a newer request
-        # one that its client does not want any more, while its child ends
-        self._stopped: _Request | None = None
-        self._child: _Child | None = None
+        self._deadline: float | None = None  # of the step
+        self._events: queue.SimpleQueue[tuple[Child | None, bytes | None]] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
 
     def submit(
         self,
@@ -187,33 +173,25 @@ class Worker:
                 likewise.
             job: "measure"; "compare" (`comparison.compare`); "compile" (`timing.compile_ahead`);
                 "peaks" of a `device`; "ceiling" (`explained.allowed`).
+
+        Raises:
+            TypeError: if another process cannot be sent the arguments.
         """
+        sent = json.loads(json.dumps(arguments, default=_plain))
         with self._lock:
             if self.closed:
                 raise RuntimeError("the worker has been closed")
-            number = next(self._numbers)
-            message = json.dumps(
-                {"id": number, "client": client, "job": job, "arguments": arguments}, default=_plain
-            )
+            message = {"id": next(self._numbers), "job": job, "arguments": sent}
             self.idle.hold("request")
-            self._waiting[client] = _Request(number, client, message, arguments, done, step)
-            if self._child is None:
-                self._start()
-            else:
-                if self._running and self._running.client == client:
-                    timer = threading.Timer(OVERTAKEN, self._overtake, (self._child, self._running))
-                    timer.daemon = True
-                    timer.start()
-                # it was started before it was needed
-                if not self._child.answered and self._alarm is None:
-                    self._enter("start")
-                self._send(self._child, message)
+            self._waiting[client] = _Request(client, arguments, message, done, step)
+            self._wake()
 
     def warm(self) -> None:
         """Start the child before it is needed."""
         with self._lock:
             if self._child is None and not self.closed:
-                self._start()
+                self._child = Child(self._events, self.memory_bytes)
+                self._wake()
 
     def stop(self, client: str) -> None:
         """Interrupt what runs for a client by ending the child, or forget what waits; its `done`
@@ -221,24 +199,14 @@ class Worker:
         """
         with self._lock:
             request = self._waiting.pop(client, None)
-            if request is None:
-                return
-            if self._child and self._running and self._running.client == client:
-                self._stopped = request
-                self._child.process.kill()  # `_listen` finds out
-                return
-            if self._child:
-                self._send(
-                    self._child,
-                    json.dumps({"id": 0, "client": client, "job": "nothing", "arguments": {}}),
-                )
-            if not self._waiting:
-                self._rest()
-        request.done(
-            Outcome(
-                request.arguments, problem="stopped before it ran, as you asked", kind="stopped"
-            )
-        )
+            running = self._running
+            if running and running.client == client and not running.ended:
+                running.ended = "overtaken" if request else "stopped"
+                if self._child:
+                    self._child.kill()
+            self._rest()
+        if request:
+            request.stopped("before it ran")
 
     def limit(self, step: str, arguments: dict) -> float:
         """Seconds that a step may take.
@@ -257,166 +225,181 @@ class Worker:
             self._waiting.clear()
             self.idle.close()
             if self._child is not None:
-                self._child.process.kill()
+                self._child.kill()
+            self._events.put((None, None))
 
-    def _overtake(self, child: _Child, request: _Request) -> None:
+    # The thread
+
+    def _wake(self) -> None:
+        self._events.put((None, None))
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._serve, daemon=True)
+            self._thread.start()
+
+    def _serve(self) -> None:
+        while not (self.closed and self._child is None):
+            for tell in self._after_the_next_event():
+                try:
+                    tell()
+                except Exception:  # of a widget: whoever asks next is served all the same
+                    sys.excepthook(*sys.exc_info())
+
+    def _after_the_next_event(self) -> list[Callable[[], None]]:
+        """What to tell clients, once the lock is free."""
         with self._lock:
-            if child is self._child and self._running is request:
-                self._overtaken = True
-                child.process.kill()
+            left = None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+        try:
+            child, line = self._events.get(timeout=left)
+        except queue.Empty:
+            self._too_late()
+            return []
+        tell = []
+        with self._lock:
+            if child is not None and child is self._child:
+                tell.append(self._buried(child) if line is None else self._heard(child, line))
+            tell.append(self._advance())
+            self._rest()
+        return [each for each in tell if each]
+
+    def _advance(self) -> Callable[[], None] | None:
+        """Begin the next request, or have the child give up one that is outdated."""
+        running = self._running
+        if running is None:
+            return self._begin(next(iter(self._waiting.values()), None))
+        if running.client in self._waiting and not running.outdated and self._child:
+            running.outdated = True
+            self._child.send({"give_up": running.message["id"]})
+            self._deadline = min(self._deadline or 0.0, time.monotonic() + OVERTAKEN)
+        return None
+
+    def _begin(self, request: _Request | None) -> Callable[[], None] | None:
+        if request is None or self.closed:
+            return None
+        self._waiting.pop(request.client, None)
+        try:
+            self._child = self._child or Child(self._events, self.memory_bytes)
+        except OSError as error:
+            problem = f"no process can be started for the kernel: {error}"
+            outcome = request.epitaph or Outcome(request.arguments, problem=problem, kind="crash")
+            return lambda: request.done(outcome)
+        self._running = request
+        self._child.send(request.message)
+        self._enter("start", request)
+        return None
+
+    def _enter(self, step: str, request: _Request) -> None:
+        self._step = step
+        if not request.outdated:
+            self._deadline = time.monotonic() + self.limit(step, request.arguments)
+
+    def _too_late(self) -> None:
+        with self._lock:
+            self._deadline = None
+            if self._running and not self._running.ended and self._child:
+                self._running.ended = "overtaken" if self._running.outdated else "hang"
+                self._child.kill()
+
+    def _heard(self, child: Child, line: bytes) -> Callable[[], None] | None:
+        request = self._running
+        try:
+            answer = json.loads(line)
+        except ValueError:  # half a line: the child is dying, or writes where it must not
+            child.kill()
+            return None
+        if request is None or answer["id"] != request.message["id"] or request.ended:
+            return None
+        if "step" in answer:
+            step = answer["step"]
+            if step == "start":
+                request.started = True
+                child.begin()
+            self._enter(step, request)
+            return None if request.outdated else lambda: request.step(step)
+        self._running = self._deadline = None
+        if answer.get("put_off"):
+            return None
+        outcome = _answered(request, answer)
+        return lambda: request.done(outcome)
 
     def _rest(self) -> None:
-        """Nobody waits for anything any more."""
-        self._enter(None)
-        self.idle.release("request")
+        """Others may work while nobody waits."""
+        if self._running is None and not self._waiting:
+            self.idle.release("request")
 
-    def _start(self) -> None:
-        words = tempfile.TemporaryFile()  # noqa: SIM115 (closed when the child has ended)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "gemmlab.worker.child"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=words,
-            env={**os.environ, "PYTHONSAFEPATH": "1"},
-            start_new_session=True,  # interrupting a cell is no message to the child
-        )
-        assert process.stdin and process.stdout
-        child = self._child = _Child(process, process.stdin, process.stdout, words)
-        if self._waiting:
-            self._enter("start")
-        for request in self._waiting.values():
-            self._send(child, request.message)
-        threading.Thread(target=self._listen, args=(child,), daemon=True).start()
-
-    def _send(self, child: _Child, message: str) -> None:
-        try:
-            child.requests.write(message.encode() + b"\n")
-            child.requests.flush()
-        except OSError:
-            pass  # the child has died; `_listen` finds out, starts a new one and sends again
-
-    def _enter(self, step: str | None) -> None:
-        """A step begins, with its time limit; None: the child has nothing to do."""
-        if self._alarm:
-            self._alarm.cancel()
-            self._alarm = None
-        if step and self._child:
-            self._step = step
-            seconds = self.limit(step, self._running.arguments if self._running else {})
-            self._alarm = threading.Timer(seconds, self._ring, (self._child, step))
-            self._alarm.daemon = True
-            self._alarm.start()
-
-    def _ring(self, child: _Child, step: str) -> None:
-        with self._lock:
-            if child is self._child and self._alarm and step == self._step:
-                self._late = True
-                child.process.kill()
-
-    def _listen(self, child: _Child) -> None:
-        for line in child.answers:
-            self._heard(json.loads(line))
-        child.process.wait()
-        with self._lock:
-            # it has not even answered once
-            starting = self._step == "start" and self._alarm is not None
-            self._enter(None)
-            request, self._running, self._child = self._running, None, None
-            if request is None and starting:
-                request = next(iter(self._waiting.values()), None)
-            if self._overtaken:
-                request, self._overtaken = None, False  # those that wait are sent to the next child
-            outcome = None
-            if self._stopped:
-                request, self._stopped = self._stopped, None
-                problem = f"stopped while {self._doing}, as you asked"
-                outcome = Outcome(request.arguments, problem=problem, kind="stopped")
-            elif request:
-                outcome = self._obituary(child, request)
-            self._late = False
+    def _buried(self, child: Child) -> Callable[[], None] | None:
+        """The child has ended, by itself or because it was killed."""
+        request, self._running, self._child, self._deadline = self._running, None, None, None
+        if request is None:
             child.close()
-            if request and self._waiting.get(request.client) is request:
-                del self._waiting[request.client]
-            if self._waiting and not self.closed:
-                self._start()
-            elif not self.closed:
-                self._rest()
-        if request and outcome and not self.closed:
-            request.done(outcome if outcome.kind == "stopped" else _explained(outcome))
+            return None
+        outcome = self._obituary(child, request)
+        child.close()
+        if self.closed or request.ended == "overtaken":
+            return None
+        if request.ended == "stopped":
+            return lambda: request.stopped(f"while {self._doing}")
+        if request.epitaph:
+            seen = Seen("that took too long, or too much memory", 0)
+            explained = replace(request.epitaph, seen=seen)
+            return lambda: request.done(explained)
+        if not request.ended and not request.started and child.answered:
+            # it died while it had nothing to do, and nobody had noticed
+            self._waiting = {request.client: request, **self._waiting}
+            return None
+        if looked := _explained(request, outcome):
+            return self._begin(looked)
+        return lambda: request.done(outcome)
 
-    def _heard(self, answer: dict) -> None:
-        with self._lock:
-            if self._running is None or self._running.id != answer["id"]:
-                self._running = next(
-                    (r for r in self._waiting.values() if r.id == answer["id"]), None
-                )
-                if self._running is None:
-                    # an older request than the newest of its client: the child will give it up by
-                    # itself
-                    self._running = _Request(
-                        answer["id"], "", "", {}, lambda outcome: None, lambda step: None
-                    )
-            request = self._running
-            if "step" in answer:
-                if answer["step"] == "start" and self._child:
-                    self._child.begin()
-                self._enter(answer["step"])
-            else:
-                self._running = None
-                self._enter(None)
-                if self._waiting.get(request.client) is request:
-                    del self._waiting[request.client]
-                if not self._waiting:
-                    self._rest()
-                if self._stopped and self._stopped.client == request.client:
-                    # it has ended in the last moment; `_listen` tells its client that it was
-                    # stopped
-                    return
-        if "step" in answer:
-            request.step(answer["step"])
-        elif "result" in answer:
-            seen = answer["seen"] and Seen(**answer["seen"])
-            compared = answer["compared"] and revive(answer["compared"])
-            result = _revive(answer["result"])
-            request.done(Outcome(request.arguments, result, seen=seen, compared=compared))
-        elif "error" in answer:
-            request.done(Outcome(request.arguments, problem=answer["error"], kind=answer["kind"]))
+    def _obituary(self, child: Child, request: _Request) -> Outcome:
+        """Why a child died, in words."""
+        if request.ended == "hang":
+            seconds = self.limit(self._step, request.arguments)
+            problem = f"stopped: {self._doing} took over {seconds:g} s."
+            if self._doing == "running":
+                problem += " Is there a loop that never ends, or a barrier that not all reach?"
+            return Outcome(request.arguments, problem=problem, kind="hang")
+        code = child.process.returncode
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        words = child.last_words()
+        said = "; its last words: " + " / ".join(words) if words else ""
+        problem = f"the process that was {self._doing} the kernel died ({how}){said}"
+        return Outcome(request.arguments, problem=problem, kind="crash")
 
     @property
     def _doing(self) -> str:
-        return {"start": "starting", "compile": "compiling"}.get(self._step, "running")
-
-    def _obituary(self, child: _Child, request: _Request) -> Outcome:
-        doing = self._doing
-        if self._late:
-            seconds = self.limit(self._step, request.arguments)
-            cause = (
-                ""
-                if doing != "running"
-                else " Is there a loop that never ends, or a barrier that not all reach?"
-            )
-            return Outcome(
-                request.arguments,
-                problem=f"stopped: {doing} took over {seconds:g} s.{cause}",
-                kind="hang",
-            )
-        code, words = child.process.returncode, child.last_words()
-        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        said = "; its last words: " + " / ".join(words) if words else ""
-        problem = f"the process that was {doing} the kernel died ({how}){said}"
-        return Outcome(request.arguments, problem=problem, kind="crash")
+        return {"start": "starting", "compile": "compiling", "look": "looking at"}.get(
+            self._step, "running"
+        )
 
 
-def _explained(outcome: Outcome) -> Outcome:
-    """A hang or a crash of a text of the reader's own, with what the simulator sees in it."""
+def _answered(request: _Request, answer: dict[str, Any]) -> Outcome:
+    """What the child says of a request."""
+    seen = answer.get("seen")
+    seen = Seen(**seen) if seen else None
+    if request.epitaph:
+        return replace(request.epitaph, seen=seen)
+    if "result" in answer:
+        compared = answer.get("compared")
+        compared = revive(compared) if compared else None
+        result = _revived(answer["result"])
+        return Outcome(request.arguments, result, seen=seen, compared=compared)
+    return Outcome(request.arguments, problem=answer["error"], kind=answer["kind"])
+
+
+def _explained(request: _Request, outcome: Outcome) -> _Request | None:
+    """The request for what the simulator, in the next child, sees in a text of the reader's own
+    that hung or crashed.
+    """
     names = ("kernel", "m", "n", "k", "params", "source")
-    arguments = {name: outcome.arguments[name] for name in names if name in outcome.arguments}
-    return (
-        replace(outcome, seen=look(**arguments)) if arguments.get("source") is not None else outcome
-    )
+    sent = request.message["arguments"]
+    arguments = {name: sent[name] for name in names if name in sent}
+    if request.message["job"] not in ("measure", "compare") or arguments.get("source") is None:
+        return None
+    message = {"id": request.message["id"], "job": "look", "arguments": arguments}
+    return replace(request, message=message, epitaph=outcome)
 
 
-def _revive(found: dict) -> Any:
+def _revived(found: dict) -> Any:
     """What the child found, as it was there: a `Result`, or what other jobs find as a dict."""
     if "kernel_ms" not in found:
         return found
@@ -448,21 +431,17 @@ def trial(
         kernel, m, n, k, options: as `gemmlab.measure` (params, device, repeats, source,
             most_seconds).
     """
-    outcomes: list[Outcome] = []
-    arrived = threading.Event()
-
-    def done(outcome: Outcome) -> None:
-        outcomes.append(outcome)
-        arrived.set()
-
+    outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
     device = options.pop("device", None)
     device = device.index if isinstance(device, Device) else device
     arguments = {"kernel": kernel, "m": m, "n": n, "k": k, "device": device, **options}
     client = f"trial {threading.get_ident()}"
-    worker().submit(client, arguments, done)
     try:
-        arrived.wait()
+        worker().submit(client, arguments, outcomes.put)
+    except TypeError as error:
+        return Outcome(arguments, problem=str(error), kind="TypeError")
+    try:
+        return outcomes.get()
     except KeyboardInterrupt:
         worker().stop(client)
         raise KeyboardInterrupt("the measurement was stopped") from None
-    return outcomes[0]

@@ -42,9 +42,12 @@ def verify(full: bool = False, seed: int = 0, device: str | int | None = None) -
         full: everything instead of a sample.
         seed: of the sample and of the sizes.
         device: an index or part of a name; by default every device, one after the other.
+
+    Raises:
+        NoDeviceError: if there is no device, or none that fits.
     """
     rng = random.Random(seed)
-    wanted = devices() if device is None else [find_device(device)]
+    wanted = (devices() if device is None else []) or [find_device(device)]
     chosen = [case for device in wanted for case in cases(device, full, rng, seed)]
     wrong = []
     for device, number, params, sizes in tqdm(chosen, unit="case", disable=None):
@@ -55,8 +58,10 @@ def verify(full: bool = False, seed: int = 0, device: str | int | None = None) -
         if not outcome.ok:
             wrong.append(f"kernel {number} {params} {sizes} on {device}: {outcome}")
     print("\n".join([*wrong, f"{len(chosen) - len(wrong)} passed, {len(wrong)} failed"]))
-    tests = Path(__file__).resolve().parents[2] / "tests"
-    if full and tests.is_dir():
+    root = Path(__file__).resolve().parents[2]
+    tests = root / "tests"
+    # beside an installed package, a folder of that name belongs to others
+    if full and tests.is_dir() and (root / "pyproject.toml").is_file():
         run = subprocess.run(
             [sys.executable, "-m", "pytest", str(tests)], env={**os.environ, "GEMMLAB_FULL": "1"}
         )

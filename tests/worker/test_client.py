@@ -4,6 +4,8 @@ answer in words.
 
 import contextlib
 import os
+import queue
+import resource
 import signal
 import subprocess
 import sys
@@ -19,7 +21,7 @@ from texts import and_store, edited
 
 from gemmlab import Result
 from gemmlab.catalog import sources
-from gemmlab.worker import client
+from gemmlab.worker import client, process
 from gemmlab.worker.client import Outcome, Worker
 
 #: The limits of these tests: a loaded machine may take a while. SHORT is for kernels that never
@@ -193,6 +195,7 @@ def test_an_endless_kernel_is_stopped_at_its_limit(worker, device):
         outcome.problem.startswith("stopped: running took over 3 s.")
         and "never ends" in outcome.problem
     )
+    assert "was stopped" in str(outcome.seen), "the simulator, in the next child, says what it saw"
     assert SHORT["check"] < took < SHORT["check"] + 90
     assert gone(child), "the process that hung is still there"
     assert works(worker)
@@ -238,6 +241,7 @@ def test_a_child_killed_at_work_is_reported(worker, when, tmp_path):
     if when == "compiling":  # the compiler waits for somebody who writes into the file
         os.mkfifo(tmp_path / "endless.h")
         arguments["source"] = f'#include "{tmp_path}/endless.h"\n{NAIVE}'
+    worker.warm()
     # until then it is not heard
     with worker._lock if when == "starting" else contextlib.nullcontext():
         worker.submit("test", arguments, answers.done, answers.step)
@@ -450,15 +454,16 @@ def test_interrupting_a_trial_frees_the_worker(monkeypatch, any_device):
     """Ctrl-C, or the notebook's button, while a cell waits for a measurement."""
     asked = []
 
-    class Interrupted(threading.Event):
-        def wait(self, timeout=None):
+    class Interrupted:
+        def put(self, outcome):
+            raise AssertionError
+
+        def get(self):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(client.worker(), "submit", lambda name, *rest: asked.append(name))
     monkeypatch.setattr(client.worker(), "stop", asked.append)
-    monkeypatch.setattr(
-        client, "threading", SimpleNamespace(Event=Interrupted, get_ident=threading.get_ident)
-    )
+    monkeypatch.setattr(client, "queue", SimpleNamespace(SimpleQueue=Interrupted))
     with pytest.raises(KeyboardInterrupt, match="was stopped"):
         client.trial(1, 32)
     assert len(asked) == 2 and asked[0] == asked[1]
@@ -547,6 +552,7 @@ def test_a_trial_never_raises(any_device):
         ({"kernel": 99}, "ValueError"),
         ({"params": {"XY": 8}}, "ParameterError"),
         ({"device": "no such thing"}, "NoDeviceError"),
+        ({"source": b"not text"}, "TypeError"),
     ):
         outcome = client.trial(**{"kernel": 1, "m": 32, **options})
         assert not outcome.ok and outcome.kind == kind and outcome.problem
@@ -558,3 +564,82 @@ def test_a_child_leaves_no_words_of_its_own_behind(worker, capfd):
     """
     assert ask(worker, source=MISTAKE).kind == "BuildError" and works(worker)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("where", ["step", "done", "line"])
+def test_whatever_goes_wrong_while_listening_the_next_request_is_served(
+    worker, where, monkeypatch, capsys
+):
+    assert works(worker)
+    answers = Answers()
+
+    def fails(*_):
+        raise ZeroDivisionError("of the widget")
+
+    request = {"kernel": 1, "m": 32, "params": {"TS": 8}, "repeats": 1}
+    monkeypatch.setattr(sys, "excepthook", lambda *_: None)
+    if where == "line":
+        worker._events.put((worker._child, b'{"id": 1, "resu'))
+    else:
+        call = answers.done if where == "step" else fails
+        worker.submit("first", request, call, fails if where == "step" else lambda step: None)
+    assert works(worker)
+
+
+def test_no_process_can_be_started(worker, monkeypatch):
+    def fails(*_, **__):
+        raise OSError(11, "Resource temporarily unavailable")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess, "Popen", fails)
+        outcome = ask(worker)
+    assert outcome.kind == "crash" and "no process can be started" in outcome.problem
+    assert works(worker)
+
+
+def test_no_temporary_folder_is_no_reason_to_fail(monkeypatch, any_device):
+    def fails():
+        raise FileNotFoundError("No usable temporary directory")
+
+    monkeypatch.setattr(process.tempfile, "TemporaryFile", fails)
+    worker = Worker(LIMITS)
+    assert works(worker)
+    worker.close()
+
+
+@on_linux
+def test_a_text_takes_no_more_memory_than_it_may(any_device):
+    """Neither in the compiler or the kernel nor in the simulator, and none of it in this
+    process.
+    """
+    worker = Worker(LIMITS, memory_bytes=3 * 2**30)
+    large = edited(1, ("float acc = 0.0f;", "float x[1000000]; x[K] = 1; float acc = x[M];"))
+    assert large != NAIVE
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    outcome = ask(worker, source=large)
+    assert not outcome.ok or outcome.seen is None or outcome.seen.unread
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
+    assert works(worker)
+    worker.close()
+
+
+FORKING = """
+import os, sys, time
+pid = os.fork()
+if not pid:
+    time.sleep(600)  # with the pipe of answers open
+print(pid, flush=True)
+os.abort()
+"""
+
+
+@on_linux
+def test_copies_of_a_child_end_with_it(monkeypatch):
+    """Some runtimes let a kernel call fork(). The end of the child counts, not that of its pipe."""
+    monkeypatch.setattr(process, "COMMAND", ("-c", FORKING))
+    events = queue.SimpleQueue()
+    child = process.Child(events)
+    said, (_, end) = events.get(timeout=60), events.get(timeout=60)
+    assert end is None and child.process.returncode == -signal.SIGABRT
+    assert gone(int(said[1]))
+    child.close()

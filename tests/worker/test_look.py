@@ -12,12 +12,12 @@ from gemmlab import catalog
 from gemmlab.catalog import sources
 from gemmlab.simt.machine import Machine
 from gemmlab.worker import look as module
-from gemmlab.worker.client import Outcome
 from gemmlab.worker.look import Seen, look
 
 RACE = without_barrier(2, 1)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("number", catalog)
 def test_the_kernels_own_texts_are_clean(number):
     assert (
@@ -119,17 +119,6 @@ def test_a_wrong_kernel_is_explained(any_device):
     outcome = gemmlab.trial(2, 64, params={"TS": 8}, source=source, repeats=1)
     assert not outcome.ok
     assert "must be 0 to 7" in outcome.verdict and "line " in outcome.verdict
-
-
-def test_a_hang_is_explained(any_device):
-    outcome = Outcome(
-        {"kernel": 1, "m": 32, "source": edited(1, ("k++", "k += (M < 0)"))},
-        problem="hang",
-        kind="hang",
-    )
-    from gemmlab.worker.client import _explained
-
-    assert "was stopped" in _explained(outcome).verdict
 
 
 #: Valid, unknown to the simulator, and in a text with a race.
