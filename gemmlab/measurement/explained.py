@@ -46,7 +46,8 @@ def allowed(
         chip: the title of a recorded device.
         size: M = N = K.
         gflops: how fast it was there. A rate above the ceiling shows that the compiler merged
-            loads (see `model.explain`).
+            loads (see `model.explain`); without a rate it is assumed, since no text may be denied
+            what it could reach.
         registers: that the compiler gave each work-item, where that was recorded.
         source: another text to count in the kernel's place.
 
@@ -62,7 +63,7 @@ def allowed(
     if gflops:
         roof = model.explain(kernel, params, described, gflops, size, **options).roof
     else:
-        roof = model.ceilings(kernel, params, described, size, **options)[0]
+        roof = model.ceilings(kernel, params, described, size, fewest=True, **options)[0]
     return Allowed(roof.share * described.gflops, roof.resource)
 
 

@@ -154,7 +154,7 @@ function render({ model, el }) {
     undo.push(() => watcher.disconnect());
   };
 
-  // A screen reader says what is new in an answer, once: the verdict and the rate, or the sentence below a picture.
+  // A screen reader says what is new in an answer, once: verdict, rates and notes, or the sentence below a picture.
   const speak = (panel) => {
     const result = panel.querySelector(".gemmlab-result");
     if (!result) return;
@@ -167,7 +167,7 @@ function render({ model, el }) {
       const { key, count = "" } = result.querySelector("[data-key]")?.dataset ?? {};
       if (key === undefined || spoken === `${key} ${count}`) return;
       spoken = `${key} ${count}`;
-      words.textContent = [...result.querySelectorAll(".gemmlab-said")].map((part) => part.textContent).join(". ");
+      words.textContent = [...panel.querySelectorAll(".gemmlab-said")].map((part) => part.textContent).filter(Boolean).join(". ");
     };
     const watcher = new MutationObserver(say);
     watcher.observe(result, { childList: true, subtree: true });

@@ -294,7 +294,8 @@ class Explorer(Shell):
             return Against("the original, unchanged" if self.source else "your start", True), None
         if not self._begun:
             return Against(), None
-        return Against("your start"), self._arguments(self._start, self.source)
+        moved = panel.moved(self._start, values)
+        return Against("your start", moved=moved), self._arguments(self._start, self.source)
 
     def _submit(self, budget: float = BUDGET) -> None:
         values = self.settings.commit()

@@ -51,7 +51,8 @@ function render({ model, el }) {
       title.lastChild.append("↑ ", axis("down", map), " → ", axis("across", map));
     }
     grid.style.gridTemplateColumns = `auto repeat(${map.xs.length}, minmax(0, 1fr))`;
-    grid.style.gridTemplateRows = `repeat(${map.ys.length}, minmax(0, 36px)) 18px`;
+    grid.style.gridTemplateRows = `repeat(${map.ys.length}, minmax(0, 1fr)) 18px`;
+    if (map.ys.length === 1) grid.style.height = "90px";
     const cells = new Map(map.cells.map((cell) => [`${cell.x} ${cell.y}`, cell]));
     for (const y of [...map.ys].reverse()) {
       grid.append(make("span", "gemmlab-tick", map.down ? y : ""));

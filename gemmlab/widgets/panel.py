@@ -26,19 +26,31 @@ HOLE = "// your lines"
 
 @dataclass(frozen=True)
 class Against:
-    """What a rate was compared with, in words: "your start", "the original"; empty for nothing.
+    """What a rate was compared with.
 
-    `itself` says that the measured text or setting is the reference.
+    Attributes:
+        name: "your start" or "the original"; empty for nothing.
+        itself: whether the measured text or setting is the reference.
+        moved: how the settings differ from the reference's, such as "TS 32 → 16".
     """
 
     name: str = ""
     itself: bool = False
+    moved: str = ""
 
 
 def settings(values: Mapping[str, int]) -> str:
     """Parameters and sizes in words: "TS = 32, WPT = 8, 256 x 256 x 256"."""
     params = [f"{name} = {value}" for name, value in values.items() if name not in "MNK"]
     return ", ".join([*params, " x ".join(str(values[size]) for size in "MNK")])
+
+
+def moved(before: Mapping[str, int], now: Mapping[str, int]) -> str:
+    """What differs between two settings: "TS 32 → 16, WPT 8 → 4"."""
+    changed = {name: value for name, value in now.items() if value != before[name]}
+    if {*"MNK"} <= {*changed} and len({changed[size] for size in "MNK"}) == 1:
+        del changed["N"], changed["K"]
+    return ", ".join(f"{name} {before[name]} → {value}" for name, value in changed.items())
 
 
 def rate(low: float, high: float | None = None) -> str:
@@ -98,13 +110,14 @@ def compared(found: Comparison | None, against: Against) -> str:
     if found.ratio is None:
         return ""
     low, _, high = found.ratio
-    if found.shown and high < 1:
-        return _said(f"Slower: {between(low, high)} × {against.name}")
     if found.shown:
-        return _said(f"Faster: {between(low, high)} × {against.name}")
-    if low > 1 / LEAST and high < LEAST:
-        return _said(f"As fast as {against.name}, within {100 * (LEAST - 1):.0f} %")
-    return _said(f"No difference from {against.name} can be shown.")
+        word = "Slower" if high < 1 else "Faster"
+        words = f"{word}: {between(low, high)} × {against.name}"
+    elif low > 1 / LEAST and high < LEAST:
+        words = f"As fast as {against.name}, within {100 * (LEAST - 1):.0f} %"
+    else:
+        words = f"Cannot be told from {against.name}"
+    return _said(words, against.moved)
 
 
 def noise(found: Comparison | None) -> str:
@@ -192,8 +205,10 @@ def _head(sign: str, words: str, colour: str) -> str:
     )
 
 
-def _said(words: str) -> str:
-    return f'<div class="gemmlab-compared gemmlab-said">{escape(words)}</div>'
+def _said(words: str, dim: str = "") -> str:
+    more = f' <span class="gemmlab-dim">{escape(dim)}</span>' if dim else ""
+    about = f'class="gemmlab-compared gemmlab-said" title="{escape(f"{words} {dim}".strip())}"'
+    return f"<div {about}>{escape(words)}{more}</div>"
 
 
 def _figure(name: str, colour: str, figure: str, words: str, bar: str) -> str:

@@ -113,7 +113,7 @@ def _seen(arguments: dict[str, Any], measured: Any, on_step: Step) -> dict[str, 
         # a mistake between work-groups shows in several tiles only
         if seen is None and not measured.ok:
             seen = look(**where, source=source, tiles=2)
-    return seen and asdict(seen)
+    return asdict(seen) if seen else None
 
 
 JOBS = {

@@ -407,9 +407,9 @@ def test_the_share_of_the_peak_arrives_later(explorer, desk):
 def test_the_ceiling_is_worked_out_while_nobody_waits(explorer, desk, known):
     (job,) = [job for job in desk.idle.plans[explorer._client] if job.job == "ceiling"]
     assert job.arguments["gflops"] > 1000 and "allows" not in explorer._recorded.value
-    ceiling = {"gflops": 13_400.0, "resource": "local memory"}
+    ceiling = {"gflops": 26_800.0, "resource": "local memory"}
     job.done(Outcome({}, ceiling) if known else Outcome({}, problem="no", kind="ValueError"))
-    assert soon(lambda: ("local memory allows 20 %" in explorer._recorded.value) == known)
+    assert soon(lambda: ("local memory allows 40 %" in explorer._recorded.value) == known)
     explorer._plan()
     assert "ceiling" not in [job.job for plan in desk.idle.plans.values() for job in plan]
 
