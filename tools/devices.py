@@ -157,10 +157,17 @@ class Target:
         np.lib.format.open_memmap(file, "w+", np.float32, self.shape)
 
     def __setitem__(self, part, block) -> None:
-        start, mapped = time.perf_counter(), np.load(self.file, mmap_mode="r+")[part]
-        rows = [slice(at, at + 512) for at in range(0, len(block), 512)]
-        with ThreadPoolExecutor(8) as threads:
-            list(threads.map(lambda r: np.copyto(mapped[r], block[r]), rows))
+        start, whole = time.perf_counter(), np.load(self.file, mmap_mode="r+")
+        mapped = whole[part]
+        first = whole.offset + mapped.ctypes.data - whole.ctypes.data
+        with open(self.file, "r+b") as file, ThreadPoolExecutor(8) as threads:
+
+            def write(rows: range) -> None:
+                for i in rows:
+                    os.pwrite(file.fileno(), block[i], first + i * mapped.strides[0])
+
+            starts = range(0, len(block), 512)
+            list(threads.map(lambda at: write(range(at, min(at + 512, len(block)))), starts))
         SPENT["writing"] += time.perf_counter() - start
 
 
@@ -324,10 +331,14 @@ def main() -> None:
             addresses = list(distributed.survey(client))
             client.run(watch)
             record.part("one call", lambda: client.submit(one_call, block).result())
-            for side, depth in ((size // 2, block // 4), (size // 4, block // 4)):
+            for rows, columns, depth in (
+                (size // 2, size // 4, block),
+                (size // 2, size // 2, block // 2),
+                (size // 2, size // 8, block // 2),
+            ):
                 record.part(
-                    f"from files, blocks of {side} x {side}",
-                    lambda c=(side, side, depth): from_files(client, given, folder, c),
+                    f"from files, blocks of {rows} x {columns}, steps of {depth}",
+                    lambda c=(rows, columns, depth): from_files(client, given, folder, c),
                 )
             record.part("in place", lambda: blocks_in_place(client, given, addresses, True))
             record.part("b spread", lambda: blocks_in_place(client, half, addresses, False))
@@ -340,8 +351,12 @@ def main() -> None:
             half.devices = one.devices
             for name in "ab":
                 write_file(folder, name, half)
-            chunks = (half.size, half.size // 2, half.block // 2)
-            record.part("one device, from files", lambda: from_files(client, half, folder, chunks))
+            for share in (2, 4):
+                chunks = (half.size, half.size // share, half.block)
+                record.part(
+                    f"one device, from files, blocks of {chunks[0]} x {chunks[1]}",
+                    lambda c=chunks: from_files(client, half, folder, c),
+                )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
