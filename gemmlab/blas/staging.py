@@ -61,8 +61,6 @@ class Stored(NamedTuple):
         return cls(y, spec, allocate(x.nbytes))
 
 
-#: Copies the second array to the first one, which has no gaps.
-Fill = Callable[[np.ndarray, np.ndarray], object]
 #: Launches the product of two matrices, into a buffer; returns the last event.
 Multiply = Callable[[Stored, Stored, Any], cl.Event]
 
@@ -153,11 +151,10 @@ class Lane:
         for _ in range(buffers):
             self._ring.put(Pinned(self.queue, piece))
 
-    def upload(self, x: np.ndarray, buffer: Any, fill: Fill = np.copyto) -> list[Future]:
+    def upload(self, x: np.ndarray, buffer: Any) -> list[Future]:
         """Begin to copy a matrix, row by row; each piece yields its event once it is enqueued."""
         return [
-            self._threads.submit(self._up, part, buffer, at, fill)
-            for at, part in pieces(x, self._piece)
+            self._threads.submit(self._up, part, buffer, at) for at, part in pieces(x, self._piece)
         ]
 
     def download(self, buffer: Any, out: np.ndarray, after: list[cl.Event]) -> list[Future]:
@@ -175,12 +172,12 @@ class Lane:
         self.queue.finish()
         self._threads = ThreadPoolExecutor(self._number, "gemmlab-staging")
 
-    def _up(self, x: np.ndarray, buffer: Any, at: int, fill: Fill) -> cl.Event:
+    def _up(self, x: np.ndarray, buffer: Any, at: int) -> cl.Event:
         pinned = self._ring.get()
         try:
             if pinned.sent is not None:
                 pinned.sent.wait()
-            fill(pinned.like(x), x)
+            np.copyto(pinned.like(x), x)
             pinned.sent = cl.enqueue_copy(
                 self.queue, buffer, pinned.like(x), dst_offset=at, is_blocking=False
             )
@@ -249,16 +246,11 @@ class Staging:
         if host is not None:
             out[...] = host
 
-    def send(self, x: np.ndarray, buffer: Any, fill: Fill = np.copyto) -> list[Future]:
+    def send(self, x: np.ndarray, buffer: Any) -> list[Future]:
         """Begin to copy a matrix to a buffer, row by row; each piece yields the event of its
         transfer. Neither may be used for anything else before.
-
-        Args:
-            x: the matrix.
-            buffer: as large.
-            fill: copies a piece of x to an array of the same shape without gaps.
         """
-        return self._up.upload(x, buffer, fill)
+        return self._up.upload(x, buffer)
 
     def give_up(self) -> None:
         """Drop what `send` has not begun, and wait for the rest."""

@@ -19,9 +19,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -35,7 +33,7 @@ from dask.array.core import normalize_chunks
 
 from ..blas.plan import pool_of
 from ..blas.products import matmul as multiply
-from ..blas.staging import Fill, Staging, Stored, staging_of
+from ..blas.staging import Staging, Stored, staging_of
 from ..caches import cached
 from ..opencl.devices import Device, default_device
 from . import blocks
@@ -68,60 +66,34 @@ class Mapped:
         )
         self.offset = whole.offset + x.ctypes.data - whole.ctypes.data
 
+    def view(self, part) -> np.ndarray:
+        """This part of the file, mapped: touching it reads the file.
+
+        Raises:
+            OSError: if there is no such file.
+            TypeError: if the file has become too short.
+        """
+        found = os.stat(self.file)
+        whole: Any = _mapping(self.file, found.st_ino, found.st_size)
+        return np.ndarray(self.shape, self.dtype, whole, self.offset, self.strides)[part]
+
     def __getitem__(self, part) -> np.ndarray:
         """A copy of this part."""
-        with Opened(self) as opened:
-            x = opened.view(part)
-            copy = np.empty(x.shape, x.dtype)
-            rows = range(0, len(x), max(1, -(-len(x) // COPYING)))
-            parts = [slice(at, at + rows.step) for at in rows]
-            with ThreadPoolExecutor(COPYING) as threads:
-                list(threads.map(lambda some: opened.fill(copy[some], x[some]), parts))
+        x = self.view(part)
+        copy = np.empty(x.shape, x.dtype)
+        rows = range(0, len(x), max(1, -(-len(x) // COPYING)))
+        parts = [slice(at, at + rows.step) for at in rows]
+        with ThreadPoolExecutor(COPYING) as threads:
+            list(threads.map(lambda some: np.copyto(copy[some], x[some]), parts))
         return copy
 
 
-class Opened:
-    """A mapped array whose file is open.
-
-    Its rows are read from the file, which is several times as fast as touching mapped memory for
-    the first time. The mapping only says where they are.
-
-    Args:
-        mapped: the array.
-
-    Raises:
-        OSError: if there is no such file.
-        TypeError: if the file has become too short.
+@cached(4)
+def _mapping(file: str, inode: int, size: int) -> np.memmap:
+    """All bytes of a file; remembered, because the first touch of each page takes as long as
+    copying it.
     """
-
-    def __init__(self, mapped: Mapped):
-        self._file = open(mapped.file, "rb", buffering=0)  # noqa: SIM115
-        whole = np.memmap(self._file, np.uint8, "r")
-        self._first = whole.ctypes.data
-        self._x: np.ndarray = np.ndarray(
-            mapped.shape, mapped.dtype, whole, mapped.offset, mapped.strides
-        )
-
-    def __enter__(self) -> Opened:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def view(self, part) -> np.ndarray:
-        """A part of the array, to be given to `fill`."""
-        return self._x[part]
-
-    def fill(self, to: np.ndarray, part: np.ndarray) -> None:
-        """Copy a part of a view to memory without gaps."""
-        if part.strides[-1] != part.itemsize or not hasattr(os, "preadv"):
-            np.copyto(to, part)
-            return
-        at = part.ctypes.data - self._first
-        for row in to:
-            if os.preadv(self._file.fileno(), [row], at) != row.nbytes:
-                raise OSError(f"the file ends before byte {at + row.nbytes:,}")
-            at += part.strides[0]
+    return np.memmap(file, np.uint8, "r")
 
 
 def is_stored(x) -> bool:
@@ -294,10 +266,8 @@ def _on_device(task: Task) -> tuple[cla.Array, cl.Event]:
     rows_bytes, columns_bytes = (task.a.dtype.itemsize * depth * side for side in shape)
     rooms = _rooms(device, (rows_bytes, columns_bytes))
     sum_, part = (cla.empty(queue, shape, task.a.dtype, allocator=allocate) for _ in range(2))
-    with ExitStack() as stack:
-        sources = [task.attempt(partial(_opened, x, stack), 0) for x in (task.a, task.b)]
-        reader = stack.enter_context(ThreadPoolExecutor(1))
-        send = partial(reader.submit, _send, task, sources, rooms, staging)
+    with ThreadPoolExecutor(1) as reader:
+        send = partial(reader.submit, _send, task, rooms, staging)
         ahead = send(task.steps[0])
         try:
             for step, following in enumerate([*task.steps[1:], None]):
@@ -321,25 +291,16 @@ def _on_device(task: Task) -> tuple[cla.Array, cl.Event]:
     return sum_, done
 
 
-#: Gives a part of a matrix, and copies pieces of it.
-Source = tuple[Callable[[Any], np.ndarray], Fill]
-
-
-def _opened(x: Any, stack: ExitStack) -> Source:
-    """How a matrix is read; a mapped one is open until the stack is left."""
-    if not isinstance(x, Mapped):
-        return lambda part: np.asarray(x[part]), np.copyto
-    opened = stack.enter_context(Opened(x))
-    return opened.view, opened.fill
-
-
-def _send(task: Task, sources: list[Source], rooms: Rooms, staging: Staging, step: slice) -> Pair:
+def _send(task: Task, rooms: Rooms, staging: Staging, step: slice) -> Pair:
     """Begin to copy a pair of blocks from the files to the device."""
     parts = (task.rows, step), (step, task.columns)
-    read = [view(part) for (view, _), part in zip(sources, parts, strict=True)]
+    read = [
+        x.view(part) if isinstance(x, Mapped) else np.asarray(x[part])
+        for x, part in zip((task.a, task.b), parts, strict=True)
+    ]
     queue, arrays, sent = default_device().queue, [], []
-    for x, (_, fill), buffer in zip(read, sources, rooms.free(), strict=True):
+    for x, buffer in zip(read, rooms.free(), strict=True):
         stored = Stored.of(x, lambda _, buffer=buffer: buffer)
         arrays.append(cla.Array(queue, x.shape, x.dtype, data=buffer, strides=stored.spec.strides))
-        sent += staging.send(stored.matrix, buffer, fill)
+        sent += staging.send(stored.matrix, buffer)
     return Pair(*arrays, sent)
