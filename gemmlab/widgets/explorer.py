@@ -13,12 +13,12 @@ import ipywidgets as w
 from IPython import get_ipython
 from pyopencl.characterize import has_src_build_cache
 
-from ..catalog import Key, find
+from ..catalog import Key, find, sources
 from ..catalog.spec import positive
 from ..draw.landscape import Cell
 from ..draw.picture import Picture
 from ..measurement.comparison import BUDGET
-from ..measurement.landscape import fingerprint, fingerprint_of
+from ..measurement.landscape import fingerprint_of
 from ..opencl.devices import find_device
 from ..worker import client
 from ..worker.idle import Job
@@ -86,7 +86,7 @@ class Explorer(Shell):
             )
         self.spec, self.device = find(kernel), find_device(device)
         self.source, self._hole, self._goal = source, hole, goal
-        self._edited = source is not None and fingerprint_of(source) != fingerprint(self.spec.file)
+        self._edited = source is not None and _edited(source, self.spec.file)
         client.worker().warm()
         _leave_cells_alone()
         self.name = f"explorer of kernel {self.spec.number} ({self.spec.name})"
@@ -463,6 +463,12 @@ class Explorer(Shell):
         if picture is not None:
             return picture
         return f'<div style="max-width:860px">{self.panel.value}{self._recorded.value}</div>'
+
+
+def _edited(source: str, file: str) -> bool:
+    """Whether a text does something else than the kernel's file."""
+    one, other = (fingerprint_of(sources.code(text)) for text in (source, sources.read(file)))
+    return one != other
 
 
 def _values(outcome: client.Outcome) -> dict[str, int]:

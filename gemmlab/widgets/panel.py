@@ -180,7 +180,8 @@ def changes(spec: KernelSpec, source: str) -> str:
     """How a learner's text differs from the kernel's: removed lines are marked with -, added ones
     with +.
     """
-    lines = sources.diff(sources.read(spec.file), source, context=0).splitlines()
+    original = sources.code(sources.read(spec.file))
+    lines = sources.diff(original, sources.code(source), context=0).splitlines()
     shown = [line for line in lines if line[:1] in "+-"][:30]
     if not shown:
         return ""

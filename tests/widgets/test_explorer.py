@@ -287,9 +287,11 @@ def test_nothing_is_compared_with_itself(explorer, desk):
     assert desk.asked[-1][0]["reference"] is None
 
 
-def test_an_untouched_text_is_not_compared_with_the_original(desk):
-    """Comments and blanks are no difference."""
-    source = "// mine\n" + TEXT.replace("float acc", "float  acc")
+@pytest.mark.parametrize(
+    "source", ["// mine\n" + TEXT.replace("float acc", "float  acc"), sources.code(TEXT)]
+)
+def test_an_untouched_text_is_not_compared_with_the_original(desk, source):
+    """Comments, blanks, parameters and rules are no difference."""
     made = explorer_module.Explorer(3, m=64, source=source)
     made.set(START)
     assert desk.asked[-1][0]["reference"] is None
