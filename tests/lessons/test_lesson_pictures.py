@@ -6,7 +6,7 @@ import pytest
 
 from gemmlab import model, simulate
 from gemmlab.generate import split, tiles
-from gemmlab.measurement import explained, records
+from gemmlab.measurement import records
 from lessons import (
     cluster,
     comparison,
@@ -78,9 +78,6 @@ PICTURES = {
         {"first": 5000.0, "second": 30000.0, "third": 20000.0},
         {"second": "local memory: 20 % to 80 %"},
         {"a library": 25000.0},
-    ),
-    "under ceilings": lambda: waterfall.under_ceilings(
-        [explained.rung(2), explained.rung(3)], {"a library": 51_000}
     ),
 }
 
