@@ -1,4 +1,4 @@
-"""What an H200 reached with each idea and without it, and the whole ladder in two pictures."""
+"""What an H200 reached with each idea and without it, and the whole ladder in one picture."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from gemmlab.draw.picture import (
 )
 from gemmlab.measurement import explained, landscape
 from gemmlab.opencl.build import HIDDEN
+
 
 @dataclass(frozen=True)
 class Variant:
