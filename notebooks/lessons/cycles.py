@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from gemmlab import model
 from gemmlab.catalog import Key
 from gemmlab.draw.picture import (
     BLUE,
@@ -73,6 +74,18 @@ def counted(kernel: Key, change: str = "") -> Counted:
         shares[name] = per_warp * sum(waits.pop(reason, 0.0) for reason in reasons)
     shares["other waiting"] = per_warp * sum(waits.values())
     return Counted(row["opencl_gflops"], shares, row)
+
+
+def turns(kernel: Key, change: str = "") -> float:
+    """Turns of local memory or the L1 cache for a warp's multiply-add, as the H200 counted them.
+
+    Args:
+        kernel, change: as of `counted`.
+    """
+    row = counted(kernel, change).row
+    # active cycles are those of a multiprocessor's four schedulers, which share the path
+    cycles = row["active_cycles"] / model.H200.issued
+    return row["local_pipe"] / 100 * cycles / row["multiply_adds"]
 
 
 def draw(*kernels: Key | tuple[Key, str]) -> Picture:
