@@ -18,6 +18,7 @@ from typing import Any
 
 import pyopencl as cl
 
+from gemmlab import files
 from gemmlab.measurement import records
 from gemmlab.opencl.devices import Device
 
@@ -82,7 +83,7 @@ def save(path: Path, data: dict[str, Any], rows: tuple[str, ...] = ()) -> None:
         data: what to write.
         rows: the names of lists of which each entry takes one line.
     """
-    records.write_text(path, one_line_per_row(data, rows) + "\n")
+    files.replace(path, one_line_per_row(data, rows) + "\n")
 
 
 def one_line_per_row(data: dict[str, Any], rows: tuple[str, ...]) -> str:

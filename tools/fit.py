@@ -22,11 +22,11 @@ import common
 import numpy as np
 from record_candidates import PROMISED, SQUARES, THIN
 
+from gemmlab import files
 from gemmlab.catalog import find
 from gemmlab.generate.candidates import KERNELS
 from gemmlab.generate.ranking import Chip, Constants, Shared, Work, seconds, sharing, text_of, work
 from gemmlab.generate.selection import Choice, kind_of
-from gemmlab.measurement import records
 
 #: Where the common fit begins, in seconds: to start, per tile, per step of the loop, per step of k,
 #: per operation of a compute unit, to cut a tile, per part and element of the tile; per launch, per
@@ -286,7 +286,7 @@ def main(arguments: list[str] | None = None) -> None:
         f'"{kind}": {common.one_line_per_row(entry, ("texts", "timed"))}'
         for kind, entry in table.items()
     ]
-    records.write_text(given.table, "{\n" + ",\n".join(entries) + "\n}\n")
+    files.replace(given.table, "{\n" + ",\n".join(entries) + "\n}\n")
     print(f"wrote {given.table}; at shapes that were left out of the fit: {found['held_out']}")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import warnings
@@ -20,10 +21,10 @@ from itertools import combinations, islice, product
 from pathlib import Path
 from typing import Any
 
+from .. import files
 from ..caches import cached
 from ..catalog import KernelSpec, Key, find, in_order, key, sources
 from ..catalog.spec import Limits
-from . import records
 from .explained import CHIPS
 
 #: What a row holds behind the values of the parameters.
@@ -84,8 +85,16 @@ class Landscape:
 
     @classmethod
     def load(cls, path: str | Path) -> Landscape:
-        """Read a file that `save` wrote."""
-        head = json.loads(Path(path).read_text(encoding="utf-8"))
+        """Read a file that `save` wrote, perhaps on another machine.
+
+        Raises:
+            ValueError: if the file holds anything else.
+        """
+        head = files.load_json(path, dict)
+        try:
+            _check(head)
+        except (TypeError, KeyError, AttributeError) as error:
+            raise ValueError(f"{type(error).__name__}: {error}") from None
         return cls(head, {key(text): found for text, found in head.pop("kernels").items()})
 
     def save(self, path: str | Path) -> None:
@@ -97,7 +106,7 @@ class Landscape:
             f'  "{name}": {_kernel_text(self.kernels[name])}' for name in in_order(self.kernels)
         )
         head = json.dumps(self.head, indent=1).removesuffix("\n}")
-        records.write_text(path, f'{head},\n "kernels": {{\n{kernels}\n }}\n}}\n')
+        files.replace(path, f'{head},\n "kernels": {{\n{kernels}\n }}\n}}\n')
 
     @property
     def title(self) -> str:
@@ -263,6 +272,35 @@ def _near(spec: KernelSpec, limits: Limits | None, moved: int) -> Iterator[dict[
                 yield setting
 
 
+def _check(found: dict[str, Any]) -> None:
+    """Refuse a file whose entries are not of the types that `Landscape` documents: whoever reads it
+    need not doubt it.
+    """
+    kinds: dict[str, Any] = {"title": str, "size": int, "peak": (int, float)}
+    kinds |= {"limits": dict, "kernels": dict}
+    for name, kind in kinds.items():
+        if not isinstance(found.get(name), kind):
+            raise ValueError(f"it has no valid {name!r}, but {found.get(name)!r:.60}")
+    if not (found["size"] > 0 and 0 < found["peak"] < math.inf):
+        raise ValueError(f"a size of {found['size']!r} or a peak of {found['peak']!r} cannot be")
+    Limits(**found["limits"])
+    for name, kernel in found["kernels"].items():
+        columns = len(kernel["columns"])
+        parameters = columns - len(MEASURED)
+        for row in [*kernel["settings"], [*map(int, kernel["sizes"]), *kernel["sizes"].values()]]:
+            if not all(entry is None or _is_number(entry) for entry in row):
+                raise ValueError(f"kernel {name} has a setting that is no list of numbers: {row!r}")
+        if not all(len(row) == columns for row in kernel["settings"]):
+            raise ValueError(f"kernel {name} has settings that are not {columns} numbers long")
+        for *values, why in kernel["refused"]:
+            if len(values) != parameters or not isinstance(why, str):
+                raise ValueError(f"kernel {name} has a refused setting without a reason: {why!r}")
+
+
+def _is_number(entry: Any) -> bool:
+    return isinstance(entry, (int, float)) and math.isfinite(entry)
+
+
 def home() -> Path:
     """Where a new landscape goes: ``results/`` in a checkout, `sources.own_folder` if the package
     is installed.
@@ -287,7 +325,7 @@ def recorded() -> tuple[Landscape, ...]:
     for path in (path for folder in folders for path in sorted(folder.glob("landscape_*.json"))):
         try:
             found.append(Landscape.load(path))
-        except (OSError, ValueError, KeyError) as error:  # an explorer works without it
+        except (OSError, ValueError) as error:  # an explorer works without it
             warnings.warn(f"{path} is no landscape: {type(error).__name__}: {error}", stacklevel=2)
     return tuple(sorted(found, key=lambda landscape: -landscape.peak))
 

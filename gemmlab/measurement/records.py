@@ -6,6 +6,7 @@ import contextlib
 import json
 import platform
 import statistics
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
@@ -14,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pyopencl as cl
 
-from .. import model
+from .. import files, model
 from ..caches import cached
 from ..catalog import Key, catalog, sources
 from ..version import __version__
@@ -167,14 +168,7 @@ def origin(command: str) -> dict:
 
 def write(path: str | Path, data: dict) -> None:
     """Write a record as JSON."""
-    write_text(path, json.dumps(data, indent=1) + "\n")
-
-
-def write_text(path: str | Path, text: str) -> None:
-    """Write a file atomically: an interrupt leaves the old one."""
-    unfinished = Path(path).with_suffix(".part")
-    unfinished.write_text(text, encoding="utf-8")
-    unfinished.replace(path)
+    files.replace(path, json.dumps(data, indent=1) + "\n")
 
 
 def save(path: str | Path, results: list[Result], command: str, **more) -> None:
@@ -190,9 +184,12 @@ def recorded() -> list[dict]:
     found = []
     with contextlib.suppress(FileNotFoundError):
         for path in sorted(sources.folder("results").glob("*.json")):
-            # these are large, and `landscape` reads them
-            if not path.name.startswith("landscape_"):
-                found.append({"file": path.name, **json.loads(path.read_text(encoding="utf-8"))})
+            if path.name.startswith("landscape_"):
+                continue
+            try:
+                found.append({"file": path.name, **files.load_json(path, dict)})
+            except (OSError, files.DamagedError) as error:  # the others are records all the same
+                warnings.warn(str(error), stacklevel=2)
     return [file for file in found if "results" in file]  # auto.json is not a record of results
 
 
