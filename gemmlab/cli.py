@@ -277,10 +277,10 @@ def run_bench(given: Arguments) -> int:
 
 def _measured(given: Arguments, device, kernel, size):
     """The result of a kernel at a size; of "auto" that of the kernel that it chooses."""
-    from .generate import choice, selection
+    from .generate import choice, table
     from .measurement import timing
 
-    sizes = selection.dimensions(size)
+    sizes = table.dimensions(size)
     if kernel == "auto":
         kernel, found = choice.choose(
             device, sizes, given.edges or "auto", given.precision or "float32"

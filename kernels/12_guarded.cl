@@ -39,9 +39,9 @@ void gemm(const int M, const int N, const int K,
     const int m0 = get_group_id(0)*TS;       // first row of the tile of C
     const int n0 = get_group_id(1)*TS;       // first column of the tile of C
 
-    // local memory
-    __local float Atile[TS][TS];             // [k][m]
-    __local float Btile[TS][TS];             // [n][k]
+    // local memory, aligned to 16 bytes: the compiler may then load four floats at once
+    __local float Atile[TS][TS] __attribute__((aligned(16))); // [k][m]
+    __local float Btile[TS][TS] __attribute__((aligned(16))); // [n][k]
 
     // accumulators
     float acc[WPT];

@@ -2,9 +2,10 @@
 
 from dataclasses import asdict
 
+import record_landscape
+
 from gemmlab import catalog, model
 from gemmlab.catalog.spec import Limits
-from gemmlab.measurement import landscape
 from gemmlab.measurement.landscape import Landscape
 
 H200 = Limits("NVIDIA H200", 1024, (1024, 1024, 64), 49152)
@@ -33,7 +34,7 @@ def made_up(
     }
     found = Landscape({**head, "size": 4096, "peak": peak, "limits": asdict(limits)})
     for kernel in kernels:
-        settings = landscape.choice(catalog[kernel], limits)
+        settings = record_landscape.settings(catalog[kernel], limits)
         for place, params in enumerate(settings):
             found.add(
                 kernel,

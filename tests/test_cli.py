@@ -125,6 +125,7 @@ def test_a_refusal_ends_the_process_without_a_traceback(tmp_path):
     assert done.returncode == 2 and "--title" in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.system
 def test_verify_passes(monkeypatch, capsys, any_device):
     """With three kernels; all of them are tested in tests/kernels."""
     monkeypatch.setattr(verify, "catalog", {number: catalog[number] for number in (1, 6, 13)})
@@ -171,6 +172,6 @@ def test_model_prints_the_recorded_ladder_and_one_kernel(capsys):
     ] == [str(n) for n in range(1, 11)]
     assert cli.main(["model", "--kernel", "2"]) == 0
     said = capsys.readouterr().out
-    assert "local memory allows" in said and "Instruction issue allows" in said
+    assert "local memory" in said and "Instruction issue allows" in said
     assert cli.main(["model", "--kernel", "tensor_cores"]) == 2
     assert "kernel tensor_cores is not recorded" in capsys.readouterr().err

@@ -91,6 +91,7 @@ def test_every_public_name_is_there():
         _ = gemmlab.matmull
 
 
+@pytest.mark.system
 def test_the_readme_s_tables_are_those_of_the_records_and_texts():
     command = [sys.executable, str(ROOT / "tools" / "tables.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True)

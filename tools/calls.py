@@ -1,8 +1,8 @@
 """Whole calls of `matmul` alternating with those of PyTorch (on a GPU) or NumPy (on a CPU).
 
-What slows the machine for a while then slows both. A round takes from before its first call until
-the last result is there. In device time, calls are queued behind long products: the device never
-waits for the host, and what counts is the time from the end of those products to the last result.
+Whatever slows the machine for a while then slows both. A round lasts from before its first call to
+the last result. In device time, calls are queued behind long products: the device never waits for
+the host, and what counts is the time from the end of those products to the last result.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import pyopencl.array as cla
 
 from gemmlab import matmul
 from gemmlab.generate import choice
+from gemmlab.measurement import clock
 from gemmlab.measurement.tuned import compile_ahead
 from gemmlab.opencl.devices import Device
 
@@ -26,21 +27,19 @@ from gemmlab.opencl.devices import Device
 ROUNDS = 5
 #: Seconds of a round, as far as `CALLS` allows.
 ROUND_SECONDS = 0.05
-#: Calls of a round at most.
-CALLS = 50
-#: Calls of a round in device time at most: a driver does not queue any number.
-QUEUED = 50
-#: Rounds at most where precisions are compared, which often launch the same kernel.
+#: Calls of a round at most: a driver does not queue any number.
+CALLS = clock.MOST_CALLS
+#: Rounds where precisions are compared, which often launch the same kernel.
 MOST_ROUNDS = 25
 #: Seconds after which the threads of OpenBLAS, which wait busily after a product, are asleep.
 PAUSE = 0.2
 #: Side of the products that keep a device busy while calls are queued.
 BUSY = 4096
-#: Side of a random product at most.
+#: The longest side of a random product.
 LONGEST = 16384
-#: Operations of a random product at most: it takes less than a second.
+#: The most operations of a random product: it takes less than a second.
 MOST_FLOPS = {"GPU": 2e12, "CPU": 1e10}
-#: Operations from which on the device decides how long a call takes, not the host.
+#: With at least so many operations the device, not the host, decides how long a call takes.
 LARGE = {"GPU": 1e9, "CPU": 1e8}
 
 Shape = tuple[int, int, int]
@@ -48,18 +47,50 @@ Shape = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Contender:
-    """A way to multiply two given matrices.
+    """One of several ways to multiply two given matrices.
 
     Attributes:
-        call: multiplies; it may return before the result is there.
+        call: multiplies; it may return before the result is complete.
         wait: waits for all results.
         occupy: begins so many long products, behind which calls are queued. It returns a function
-            that says whether they are done, and one that waits for them.
+            that tells whether they are complete, and one that waits for them.
     """
 
     call: Callable[[], object]
     wait: Callable[[], object]
     occupy: Callable[[int], tuple[Callable[[], bool], Callable[[], object]]] | None = None
+
+    def wall_seconds(self, calls: int) -> float:
+        """Wall-clock seconds per call, until all results are complete."""
+        return clock.wall_seconds(self.call, self.wait, calls)
+
+    def device_seconds(self, calls: int) -> float:
+        """Seconds per call of a device that never waits for the host.
+
+        The calls are queued behind long products; if these finish before all calls are queued, it
+        tries again with more products and fewer calls.
+
+        Raises:
+            RuntimeError: if not even one call could be queued in time: it must have waited for the
+                device.
+        """
+        assert self.occupy is not None, "calls of NumPy arrays wait for the device"
+        products, left = 1, calls
+        while left:
+            self.wait()
+            complete, wait = self.occupy(products)
+            for _ in range(left):
+                self.call()
+            late = complete()
+            wait()
+            start = time.perf_counter()
+            self.wait()
+            if not late:
+                return (time.perf_counter() - start) / left
+            products, left = 2 * products, left // 2
+        raise RuntimeError(
+            f"even one of {calls} calls returned only after {products // 2} long products"
+        )
 
 
 class Row(NamedTuple):
@@ -157,14 +188,10 @@ def compare(
     for m, n, k in shapes:
         a, b = operands(m, n, k, dtype)
         if precisions:
-            rivals = in_precisions(a, b, device, precisions)
-            seconds = alternating(rivals, MOST_ROUNDS)
-        elif device_time:
-            seconds = alternating(
-                contenders(a, b, device, numpy), calls=QUEUED, timed=device_seconds
-            )
+            seconds = alternating(in_precisions(a, b, device, precisions), MOST_ROUNDS)
         else:
-            seconds = alternating(contenders(a, b, device, numpy))
+            how = Contender.device_seconds if device_time else Contender.wall_seconds
+            seconds = alternating(contenders(a, b, device, numpy), seconds_of=how)
         rows.append(Row(m, n, k, seconds, dtype))
         print(rows[-1], flush=True)
     return rows
@@ -214,18 +241,15 @@ def in_precisions(
 
 def contenders(a: np.ndarray, b: np.ndarray, device: Device, numpy: bool) -> dict[str, Contender]:
     """`matmul`, then the other library, by name."""
-    found: dict[str, Contender] = {}
     if numpy:
         call = partial(matmul, a, b, device=device)
-        found["matmul of NumPy arrays"] = Contender(call, lambda: None)
+        ours = {"matmul of NumPy arrays": Contender(call, lambda: None)}
     else:
         u, v = (cla.to_device(device.queue, x) for x in (a, b))
-        found["matmul"] = on_queue(device.queue, partial(matmul, u, v))
+        ours = {"matmul": on_queue(device.queue, partial(matmul, u, v))}
     if device.kind == "GPU":
-        found["PyTorch"] = pytorch(a, b, numpy)
-    else:
-        found["NumPy"] = Contender(lambda: a @ b, lambda: None)
-    return found
+        return {**ours, "PyTorch": pytorch(a, b, numpy)}
+    return {**ours, "NumPy": Contender(lambda: a @ b, lambda: None)}
 
 
 def pytorch(a: np.ndarray, b: np.ndarray, numpy: bool) -> Contender:
@@ -250,70 +274,23 @@ def pytorch(a: np.ndarray, b: np.ndarray, numpy: bool) -> Contender:
 def alternating(
     contenders: Mapping[str, Contender],
     rounds: int = ROUNDS,
-    calls: int = CALLS,
-    timed: Callable[[Contender, int], float] | None = None,
+    seconds_of: Callable[[Contender, int], float] = Contender.wall_seconds,
 ) -> dict[str, list[float]]:
-    """Seconds per call of each round, by contender. All make the same number of calls.
-
-    Args:
-        contenders: by name.
-        rounds: how many.
-        calls: of a round at most.
-        timed: times so many calls; `wall_seconds` by default.
-    """
-    timed = timed or wall_seconds
+    """Seconds per call of each round, by contender. All make the same number of calls."""
     for contender in contenders.values():
-        wall_seconds(contender, 1)  # compiles
-    slowest = max(wall_seconds(contender, 1) for contender in contenders.values())
-    count = int(np.clip(ROUND_SECONDS / slowest, 1, calls))
-    found: dict[str, list[float]] = {name: [] for name in contenders}
-    for _ in range(rounds):
-        for name, contender in contenders.items():
-            if "NumPy" in contenders:
-                time.sleep(PAUSE)
-            else:
-                wall_seconds(
-                    contender, 1
-                )  # a GPU's first call after another library's takes longer
-            found[name].append(timed(contender, count))
-    return found
+        contender.wall_seconds(1)  # compiles
+    slowest = max(contender.wall_seconds(1) for contender in contenders.values())
+    count = int(np.clip(ROUND_SECONDS / slowest, 1, CALLS))
 
+    def one_round(contender: Contender) -> float:
+        if "NumPy" in contenders:
+            time.sleep(PAUSE)
+        else:
+            contender.wall_seconds(1)  # a GPU's first call after another library's takes longer
+        return seconds_of(contender, count)
 
-def wall_seconds(contender: Contender, calls: int) -> float:
-    """Seconds per call, from before the first one until all results are there."""
-    contender.wait()
-    start = time.perf_counter()
-    for _ in range(calls):
-        contender.call()
-    contender.wait()
-    return (time.perf_counter() - start) / calls
-
-
-def device_seconds(contender: Contender, calls: int) -> float:
-    """Seconds per call of a device that never waits for the host.
-
-    The calls are queued behind long products; if these are done before all calls are queued, it
-    tries again with more products and fewer calls.
-
-    Raises:
-        RuntimeError: if not even one call could be queued in time: it must have waited for the
-            device.
-    """
-    assert contender.occupy is not None, "calls of NumPy arrays wait for the device"
-    count, left = 1, calls
-    while left:
-        contender.wait()
-        done, wait = contender.occupy(count)
-        for _ in range(left):
-            contender.call()
-        late = done()
-        wait()
-        start = time.perf_counter()
-        contender.wait()
-        if not late:
-            return (time.perf_counter() - start) / left
-        count, left = 2 * count, left // 2
-    raise RuntimeError(f"even one of {calls} calls returned only after {count // 2} long products")
+    rivals = {name: partial(one_round, contender) for name, contender in contenders.items()}
+    return clock.alternating(rivals, rounds)
 
 
 def summary(rows: list[Row]) -> dict[str, dict[str, float]]:

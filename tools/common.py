@@ -1,4 +1,4 @@
-"""What the tools share: options, files that are written atomically, and child processes."""
+"""What the tools share: options, provenance, tables, and child processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from typing import Any
 
 import pyopencl as cl
 
-from gemmlab import files
 from gemmlab.measurement import records
 from gemmlab.opencl.devices import Device
 
@@ -75,35 +74,17 @@ def head(device: Device, title: str | None = None) -> dict[str, Any]:
 # Files
 
 
-def save(path: Path, data: dict[str, Any], rows: tuple[str, ...] = ()) -> None:
-    """Write JSON atomically: an interrupt leaves the old file.
-
-    Args:
-        path: the file.
-        data: what to write.
-        rows: the names of lists of which each entry takes one line.
-    """
-    files.replace(path, one_line_per_row(data, rows) + "\n")
-
-
-def one_line_per_row(data: dict[str, Any], rows: tuple[str, ...]) -> str:
-    text = json.dumps({name: value for name, value in data.items() if name not in rows}, indent=1)
-    for name in rows:
-        if name in data:
-            lines = ",\n".join("  " + json.dumps(row) for row in data[name])
-            text = text.removesuffix("\n}") + f',\n "{name}": [\n{lines}\n ]\n}}'
-    return text
-
-
 def load_table(path: Path) -> dict[str, Any]:
-    """A table such as results/auto.json, empty without a file; ValueError for anything else."""
+    """The table of choices, empty without a file; ValueError for anything else."""
     if not path.exists():
         return {}
     with suppress(ValueError):
         found = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(found, dict):
             return found
-    raise ValueError(f"{path} exists but is not a table like results/auto.json; name another file")
+    raise ValueError(
+        f"{path} exists but is not a table like results/choice.json; name another file"
+    )
 
 
 # Processes

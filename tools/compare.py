@@ -32,7 +32,7 @@ from gemmlab.blas.plan import Builder, Matrix, Plan, Product
 from gemmlab.blas.problem import Layout, Problem
 from gemmlab.blas.request import Request
 from gemmlab.cli import amount, count, size_list
-from gemmlab.generate import choice, selection
+from gemmlab.generate import choice, table
 from gemmlab.measurement import peaks, records, timing
 from gemmlab.opencl.devices import Device, find_device
 
@@ -55,8 +55,8 @@ def gflops(sizes: calls.Shape, contender: calls.Contender) -> list[float]:
 
     The queue must not be a profiling one: on NVIDIA's devices profiling costs 6 us per launch.
     """
-    calls.wall_seconds(contender, PRODUCTS)
-    return [model.gflops(*sizes, calls.wall_seconds(contender, PRODUCTS)) for _ in range(ROUNDS)]
+    seconds = [contender.wall_seconds(PRODUCTS) for _ in range(ROUNDS + 1)][1:]
+    return [model.gflops(*sizes, each) for each in seconds]
 
 
 def normal_buffers(queue: cl.CommandQueue, *shapes: tuple[int, int]) -> list[Any]:
@@ -75,9 +75,10 @@ def ours(sizes: calls.Shape, device: Device, precision: str = "float32") -> list
     out = cla.empty(queue, (n, m), np.float32).base_data
     problem, builder = Problem.compact(m, n, k), Builder(queue, device)
     request = Request.of("auto", None, "auto", precision)
-    route = routes.choose(request, np.dtype(np.float32), problem, None, device, device.context)
+    query = routes.Query(request, np.dtype(np.float32), problem, None, device)
+    route = routes.choose(query)
     target = Matrix(out, Layout.compact(m, n))
-    route.emit(builder, Product(problem, a, b, 1.0, 0.0, None, target), None)
+    route.emit(builder, Product(problem, a, b, 1.0, 0.0, None, target))
     plan = builder.plan(otherwise=lambda: Plan(()))  # as a call would wait for the answer
     return gflops(sizes, calls.Contender(lambda: plan(queue), queue.finish))
 
@@ -91,35 +92,6 @@ def cublas(sizes: calls.Shape) -> list[float]:
     a, b = torch.randn(n, k, device="cuda"), torch.randn(k, m, device="cuda")
     call = partial(torch.matmul, a, b)
     return gflops(sizes, calls.Contender(call, torch.cuda.synchronize))
-
-
-def cublas_device_seconds(m: int, n: int, k: int, runs: int = 3) -> list[float]:
-    """Seconds of cuBLAS SGEMM on the device, without TF32, for a row-major product.
-
-    Many products are captured in a CUDA graph: launching them takes the host no time.
-    """
-    import torch
-
-    torch.backends.cuda.matmul.allow_tf32 = False
-    a, b = torch.randn(m, k, device="cuda"), torch.randn(k, n, device="cuda")
-    out = torch.empty(m, n, device="cuda")
-    number = int(np.clip(1e10 / (m * n * k), 1, 20))
-    side, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
-    with torch.cuda.stream(side):
-        torch.matmul(a, b, out=out)
-    torch.cuda.synchronize()
-    with torch.cuda.graph(graph):
-        for _ in range(number):
-            torch.matmul(a, b, out=out)
-    seconds = []
-    for _ in range(runs + 1):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        graph.replay()
-        end.record()
-        torch.cuda.synchronize()
-        seconds.append(begin.elapsed_time(end) * 1e-3 / number)
-    return seconds[1:]
 
 
 def clblast(sizes: calls.Shape, device: Device, library: str) -> list[float]:
@@ -174,7 +146,7 @@ def side_by_side(sizes: list, device: Device, library: str, torch: bool) -> list
         torch: whether to measure cuBLAS.
     """
     found = []
-    for m, n, k in map(selection.dimensions, sizes):
+    for m, n, k in map(table.dimensions, sizes):
         kernel, params = choice.choose(device, (m, n, k))
         one: dict[str, Any] = {"m": m, "n": n, "k": k, "kernel": kernel, "params": dict(params)}
         if torch:
@@ -241,7 +213,7 @@ def run_calls(given: argparse.Namespace) -> None:
     device = find_device(given.device)
     if given.title and not given.json:
         raise ValueError("--title is for the record; give --json FILE, too")
-    shapes = [selection.dimensions(size) for size in given.sizes]
+    shapes = [table.dimensions(size) for size in given.sizes]
     if given.random:
         most = given.most_flops or calls.MOST_FLOPS.get(device.kind, calls.MOST_FLOPS["CPU"])
         print(f"random shapes of at most {most:.0e} operations (--most-flops)")
@@ -260,7 +232,7 @@ def run_calls(given: argparse.Namespace) -> None:
             "summary": calls.summary(rows),
             "large": large,
         }
-        common.save(given.json, {**common.head(device, given.title), **found})
+        records.write(given.json, {**common.head(device, given.title), **found})
         print(f"wrote {given.json}")
 
 
@@ -286,7 +258,7 @@ def run_launches(given: argparse.Namespace) -> None:
         )
         for one in found
     ]
-    common.save(
+    records.write(
         given.json,
         {
             **common.head(device, given.title),
@@ -319,7 +291,7 @@ def run_join(given: argparse.Namespace) -> None:
     ]
     shared = {name: sets[0][name] for name in ("device", "date", "versions")}
     head = {"title": given.title, "command": common.command(), **shared, "note": note}
-    common.save(given.file, {**head, "sets": joined})
+    records.write(given.file, {**head, "sets": joined})
 
 
 def rounded(call: dict) -> dict:

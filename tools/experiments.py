@@ -1,21 +1,21 @@
-"""Experiments behind chapters 15 to 19 and docs/generate.md: what each part of an idea is worth.
+"""Experiments behind the chapters and docs/model.md: what each part of an idea is worth.
 
     python tools/experiments.py waterfall results/nvidia_h200_waterfall.json   kernels 10 to 19
     python tools/experiments.py beyond results/nvidia_h200_beyond.json         kernels 15 to 17
     python tools/experiments.py tensors results/nvidia_h200_warpgroups.json    kernels 18 and 19
-    python tools/experiments.py forms results/nvidia_h200_forms.json           transposed, beta
+    python tools/experiments.py loads results/nvidia_h200_ceilings.json        what compilers merge
+    python tools/experiments.py parts results/nvidia_h200_experiments.json     loading, computing
 
-The first three compare variants of kernels: other parameters, or a text in which one thing is
-changed. All are compiled, checked at a smaller size, and timed in alternating rounds, as is cuBLAS
-if PyTorch is
-installed: a chip that gets warm is then the same for all. Rates are those of the device's clock.
+Each compares variants of kernels: other parameters, or a text in which one thing is changed. All
+are compiled, checked at a smaller size, and timed in alternating rounds on the device's clock, as
+is cuBLAS if PyTorch is installed: a chip that warms up then does so for all.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
+import re
 import statistics
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -23,45 +23,42 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import calls
 import common
 import numpy as np
 import pyopencl as cl
-import pyopencl.array as cla
 
 import gemmlab
-from gemmlab import check, gemm, model
+from gemmlab import check, model
 from gemmlab.catalog import sources
 from gemmlab.cli import count
-from gemmlab.measurement import timing
+from gemmlab.measurement import clock, records, timing
 from gemmlab.opencl import launch, ptx
 from gemmlab.opencl.build import HIDDEN, build
 from gemmlab.opencl.devices import Device, find_device
 
 #: Size of the products that are compared with a reference.
 CHECKED = 512
-#: Launches of a variant in a round; one if it takes more than `SLOW` seconds.
+#: Launches of a variant in a round, after one to warm up; the median counts.
 LAUNCHES = 3
-SLOW = 0.02
 
 
 class Variant(NamedTuple):
-    """A kernel with parameters; `changes` are parts of its text and what replaces them."""
+    """A kernel with parameters, timed at M = N = K = size; `source` replaces its own text."""
 
     kernel: int
     params: Mapping[str, int]
     size: int = 4096
-    changes: tuple[tuple[str, str], ...] = ()
+    source: str | None = None
 
-    @property
-    def source(self) -> str | None:
-        """The changed text, or None for the kernel's own."""
-        text = sources.read(gemmlab.catalog[self.kernel].file)
-        for old, new in self.changes:
-            if old not in text:
-                raise ValueError(f"kernel {self.kernel} has no {old!r}")
-            text = text.replace(old, new)
-        return text if self.changes else None
+
+def edited(kernel: int, *changes: tuple[str, str]) -> str:
+    """A kernel's text with parts replaced. Raises ValueError if it does not have one of them."""
+    text = sources.read(gemmlab.catalog[kernel].file)
+    for old, new in changes:
+        if old not in text:
+            raise ValueError(f"kernel {kernel} has no {old!r}")
+        text = text.replace(old, new)
+    return text
 
 
 # Changes of texts
@@ -127,6 +124,29 @@ KEPT = (
 WAITING = (("            END();\n#else", "            END();\n            FINISH();\n#else"),)
 
 
+#: The compiler may merge loads of kernel 3 from aligned arrays only.
+ALIGNED = ("__local float ", "__local __attribute__((aligned(16))) float ")
+#: Without unrolling, there is nothing to merge.
+LOOP = "for (int k = 0; k < TS; k++) {"
+ROLLED = (LOOP, f"#pragma unroll 1\n        {LOOP}")
+
+
+def parts_of(kernel: int) -> dict[str, str]:
+    """A kernel's text, with tiles loaded only once, and with each computed twice: C is wrong."""
+    text = edited(kernel)
+    loading = re.search(r"( *// load: .*?)(?=\n\n *// barrier: the tiles are complete)", text, re.S)
+    computing = re.search(r"( *// compute\n)(.*?)(?=\n\n *// barrier: nobody needs)", text, re.S)
+    if loading is None or computing is None:
+        raise ValueError(f"kernel {kernel} has other phases")
+    once = f"if (k0 == 0) {{\n{loading[1]}\n}}"
+    twice = f"#pragma unroll 1\nfor (int again = 0; again < 2; again++) {{\n{computing[2]}\n}}"
+    return {
+        "as it is": text,
+        "loaded once": edited(kernel, (loading[1], once)),
+        "computed twice": edited(kernel, (computing[2], twice)),
+    }
+
+
 # Variants by title
 
 LARGE = {"TSM": 256, "TSN": 128, "TSK": 8, "WPTM": 16}
@@ -171,7 +191,7 @@ BEYOND: dict[str, dict[str, Variant]] = {
         "kernel 15": Variant(15, {}),
         "kernel 15, UNROLL=16": Variant(15, {"UNROLL": 16}),
         "kernel 15, UNROLL=16, through registers": Variant(
-            15, {"UNROLL": 16}, changes=THROUGH_REGISTERS
+            15, {"UNROLL": 16}, source=edited(15, *THROUGH_REGISTERS)
         ),
         **{
             f"{side} x 8, ASYNC={on}, STAGES={stages}": Variant(
@@ -183,7 +203,7 @@ BEYOND: dict[str, dict[str, Variant]] = {
         },
         **{
             f"{side} x 8, ASYNC={on}, fragments not ahead": Variant(
-                16, {**tile, "ASYNC": on}, changes=NOT_AHEAD
+                16, {**tile, "ASYNC": on}, source=edited(16, *NOT_AHEAD)
             )
             for side, tile in ((16, {}), (8, SMALL))
             for on in (0, 1)
@@ -203,76 +223,81 @@ BEYOND: dict[str, dict[str, Variant]] = {
 TENSORS = {
     "18": Variant(18, {}),
     "18 PARTS=1": Variant(18, {"PARTS": 1}),
-    "18 sums kept": Variant(18, {}, changes=KEPT),
+    "18 sums kept": Variant(18, {}, source=edited(18, *KEPT)),
     "18 STAGES=2": Variant(18, {"STAGES": 2}),
     "18 TSK=16": Variant(18, {"TSK": 16, "STAGES": 2}),
     "19": Variant(19, {}),
     "19 PARTS=1": Variant(19, {"PARTS": 1}),
-    "19 waiting": Variant(19, {}, changes=WAITING),
-    "19 waiting PARTS=1": Variant(19, {"PARTS": 1}, changes=WAITING),
+    "19 waiting": Variant(19, {}, source=edited(19, *WAITING)),
+    "19 waiting PARTS=1": Variant(19, {"PARTS": 1}, source=edited(19, *WAITING)),
     "19 TSM=128": Variant(19, {"TSM": 128}),
     "19 TSK=8": Variant(19, {"TSK": 8}),
+}
+MERGING = {
+    "as it is": Variant(3, {}),
+    "aligned(16)": Variant(3, {}, source=edited(3, ALIGNED)),
+    "unroll 1": Variant(3, {}, source=edited(3, ROLLED)),
+}
+PARTS = {
+    f"kernel {kernel}": {
+        title: Variant(kernel, {}, source=text) for title, text in parts_of(kernel).items()
+    }
+    for kernel in (3, 4, 6, 7)
 }
 
 
 # Checking and timing variants
 
 
-def run(
-    variants: Mapping[str, Variant], rounds: int, device: Device, with_errors: bool = False
-) -> dict[str, dict]:
+def run(variants: Mapping[str, Variant], rounds: int, device: Device) -> dict[str, dict]:
     """Check and time all variants, and cuBLAS at each of their sizes.
 
     Returns:
         By title "kernel", "params", "size", "path", "changed"; "registers" and "spilled" bytes
         where the compiler reports them; "ok" and "verdict" of the check; "gflops" of the median
-        launch, "least" and "most"; and `with_errors` "errors" by K. Or "problem", if it does not
+        round, "least" and "most"; and on tensor cores "errors" by K. Or "problem", if it does not
         compile.
     """
-    # a text is compiled once for all sizes
-    texts = {title: repr(variant._replace(size=0)) for title, variant in variants.items()}
-    unique = {text: variants[title] for title, text in texts.items()}
+    found: dict[str, dict] = {}
+    timed: dict[str, Callable[[], float]] = {}
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        compiled = pool.map(lambda variant: prepared(variant, device), unique.values())
-        made = dict(zip(unique, compiled, strict=True))
-    for text, (kernel, facts) in made.items():
-        if kernel is not None:
-            facts |= checked(unique[text], kernel, device)
-            if with_errors:
-                facts["errors"] = {str(k): error(kernel, k, device) for k in (512, 1024, 4096)}
-    found = {title: made[text][1] | {"size": variants[title].size} for title, text in texts.items()}
-    launches: dict[str, tuple[int, Callable[[], float]]] = {}
-    for title, text in texts.items():
-        if (kernel := made[text][0]) is not None:
-            size = variants[title].size
-            launches[title] = size, partial(seconds_of, kernel, size, device)
-    sizes = {size for size, _ in launches.values()}
-    for size in sorted(sizes):
+        kernels = list(pool.map(lambda variant: compiled(variant, device), variants.values()))
+    for (title, variant), kernel in zip(variants.items(), kernels, strict=True):
+        found[title] = {"kernel": variant.kernel, "size": variant.size}
+        if isinstance(kernel, str):
+            found[title]["problem"] = kernel
+            continue
+        found[title] |= facts(variant, kernel, device)
+        if kernel.spec.tensor:
+            found[title]["errors"] = {str(k): error(kernel, k, device) for k in (512, 1024, 4096)}
+        timed[title] = partial(round_seconds, kernel, variant.size, device)
+    sizes = sorted({variant.size for variant in variants.values()})
+    for size in sizes:
         for name, call in cublas(size).items():
             title = name if len(sizes) == 1 else f"{name}, {size}"
-            launches[title], found[title] = (size, call), {"size": size}
-    for title, rates in alternating(launches, rounds).items():
-        found[title] |= rates
+            timed[title], found[title] = call, {"size": size}
+    for title, seconds in clock.alternating(timed, rounds).items():
+        sides = (found[title]["size"],) * 3
+        three = statistics.median(seconds), max(seconds), min(seconds)
+        rates = [model.gflops(*sides, each) for each in three]
+        found[title] |= dict(zip(("gflops", "least", "most"), rates, strict=True))
     print_table(found)
     return found
 
 
-def prepared(variant: Variant, device: Device) -> tuple[launch.Kernel | None, dict]:
-    """The kernel of a variant, None if it does not compile; and its facts."""
+def compiled(variant: Variant, device: Device) -> launch.Kernel | str:
+    """The kernel of a variant, or why it does not compile."""
     spec = gemmlab.catalog[variant.kernel]
+    params = spec.complete(dict(variant.params))
     try:
-        params = spec.complete(dict(variant.params))
-        kernel = launch.Kernel(spec, params, device, device.context, variant.source)
-        # of a kernel with hidden instructions the compiler would not report what is revealed later
-        used = ptx.registers(kernel) if HIDDEN not in kernel.source else None
+        return launch.Kernel(spec, params, device, device.context, variant.source)
     except (gemmlab.ParameterError, launch.BuildError) as problem:
-        return None, {"kernel": variant.kernel, "problem": str(problem)}
-    facts = {"kernel": variant.kernel, "params": kernel.params, "path": kernel.path}
-    facts["changed"] = bool(variant.changes)
-    return kernel, facts | ({"registers": used[0], "spilled": used[1]} if used else {})
+        return str(problem)
 
 
-def checked(variant: Variant, kernel: launch.Kernel, device: Device) -> dict[str, Any]:
+def facts(variant: Variant, kernel: launch.Kernel, device: Device) -> dict[str, Any]:
+    """What the compiler reports, and the verdict of a checked product."""
+    changed = variant.source is not None
     result = timing.measure(
         variant.kernel,
         CHECKED,
@@ -281,34 +306,11 @@ def checked(variant: Variant, kernel: launch.Kernel, device: Device) -> dict[str
         repeats=1,
         source=variant.source,
     )
-    return {"ok": result.ok, "verdict": result.verdict}
-
-
-def alternating(
-    launches: Mapping[str, tuple[int, Callable[[], float]]], rounds: int
-) -> dict[str, dict[str, float]]:
-    """GFLOPS of the median launch, with "least" and "most".
-
-    Args:
-        launches: by title the size of a product, and a function that multiplies once and returns
-            the seconds that it took.
-        rounds: how many, after one to warm up.
-    """
-    times: dict[str, list[float]] = {title: [] for title in launches}
-    for turn in range(rounds + 1):
-        for title, (_, call) in launches.items():
-            taken = [call()]
-            while taken[0] < SLOW and len(taken) < LAUNCHES:
-                taken.append(call())
-            if turn:
-                times[title] += taken
-    found = {}
-    for title, seconds in times.items():
-        size = launches[title][0]
-        three = statistics.median(seconds), max(seconds), min(seconds)
-        rates = [model.gflops(size, size, size, each) for each in three]
-        found[title] = dict(zip(("gflops", "least", "most"), rates, strict=True))
-    return found
+    found = {"params": kernel.params, "path": kernel.path, "changed": changed}
+    # for hidden instructions the compiler would not report what is revealed later
+    if HIDDEN not in kernel.source and (used := ptx.registers(kernel)):
+        found |= {"registers": used[0], "spilled": used[1]}
+    return found | {"ok": result.ok, "verdict": result.verdict}
 
 
 @cache
@@ -319,12 +321,15 @@ def operands(size: int, device: Device) -> list[cl.Buffer]:
     return [timing.upload(device, matrix) for matrix in matrices]
 
 
-def seconds_of(kernel: launch.Kernel, size: int, device: Device) -> float:
-    """Multiply once, operands as the kernel wants them; the seconds of all launches."""
-    a, b, c = operands(size, device)
-    passes = kernel.passes(size, size, size, a, b, c, queue=device.timed_queue)
-    passes[-1][1].wait()
-    return 1e-9 * sum(event.profile.end - event.profile.start for _, event in passes)
+def round_seconds(kernel: launch.Kernel, size: int, device: Device) -> float:
+    """The median seconds of a product, operands as the kernel wants them, in some launches."""
+
+    def once() -> float:
+        a, b, c = operands(size, device)
+        passes = kernel.passes(size, size, size, a, b, c, device.timed_queue)
+        return clock.device_seconds(*(event for _, event in passes))
+
+    return statistics.median([once() for _ in range(LAUNCHES + 1)][1:])
 
 
 def cublas(size: int) -> dict[str, Callable[[], float]]:
@@ -346,7 +351,10 @@ def cublas(size: int) -> dict[str, Callable[[], float]]:
         end.synchronize()
         return start.elapsed_time(end) * 1e-3
 
-    return {"cuBLAS SGEMM": lambda: once(False), "cuBLAS in TF32": lambda: once(True)}
+    def median(tf32: bool) -> float:
+        return statistics.median([once(tf32) for _ in range(LAUNCHES + 1)][1:])
+
+    return {"cuBLAS SGEMM": partial(median, False), "cuBLAS in TF32": partial(median, True)}
 
 
 def error(kernel: launch.Kernel, k: int, device: Device) -> float:
@@ -426,121 +434,70 @@ def loop(name: str, chains: int, device: Device) -> dict[str, float]:
     built = build(device, device.context, name, head + text, {"CHAINS": chains}, "loop")
     groups, rounds = device.units * 16, 2048
     out = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * items * groups)
-    seconds = []
-    for _ in range(6):
-        event = built(device.timed_queue, (items * groups,), (items,), rounds, 1.0, out)
-        event.wait()
-        seconds.append((event.profile.end - event.profile.start) * 1e-9)
+    arguments = (items * groups,), (items,), rounds, 1.0, out
+    seconds = clock.launch_seconds(lambda: built(device.timed_queue, *arguments), 5)
     value = np.zeros(1, np.float32)
     cl.enqueue_copy(device.timed_queue, value, out)
     done = 2.0 * work * (items // 32) * groups * chains * rounds
     return {"gflops": done / min(seconds) * 1e-9, "sum": float(value[0])}
 
 
-# Forms of `gemm`
-
-
-def forms(dtype: str) -> dict[str, dict[str, Any]]:
-    """Arguments of `gemm` by the form's name; the plain product comes first."""
-    pairs = [("N", "N"), ("N", "T"), ("T", "N"), ("T", "T")]
-    if dtype.startswith("complex"):
-        pairs += [("N", "C"), ("C", "N"), ("C", "C")]
-    found: dict[str, dict[str, Any]] = {f"{a}, {b}": {"trans_a": a, "trans_b": b} for a, b in pairs}
-    return found | {"beta = 1": {"beta": 1}}
-
-
-def contender(device: Device, form: dict, a: np.ndarray, b: np.ndarray) -> calls.Contender:
-    """op(a) op(b), or that plus C, written over C as in BLAS."""
-    queue = cl.CommandQueue(device.context, device.cl)
-    stored = []
-    for name, matrix in (("trans_a", a), ("trans_b", b)):
-        forms_of = {"N": matrix, "T": matrix.T, "C": matrix.conj().T}
-        stored.append(cla.to_device(queue, np.ascontiguousarray(forms_of[form.get(name, "N")])))
-    c = cla.zeros(queue, (len(a), b.shape[1]), a.dtype) if "beta" in form else None
-    options: dict[str, Any] = {"c": c, "overwrite_c": True, **form}
-    return calls.Contender(partial(gemm, 1, stored[0], stored[1], **options), queue.finish)
-
-
-def is_exact(device: Device, form: dict, dtype: str) -> bool:
-    """Whether the product is exact, and with beta the sum with one product more."""
-    a, b = check.exact_inputs(300, 200, 260, dtype=np.dtype(dtype))
-    product: Any = contender(device, form, a, b)
-    results = [product.call().get() for _ in range(2 if "beta" in form else 1)]
-    return all(np.array_equal(c, times * (a @ b)) for times, c in enumerate(results, 1))
-
-
-def measured_forms(device: Device, dtype: str, size: int) -> dict[str, Any]:
-    """Seconds per call of each round by form, and rates relative to the plain product."""
-    wrong = [name for name, form in forms(dtype).items() if not is_exact(device, form, dtype)]
-    a, b = calls.operands(size, size, size, dtype)
-    seconds = calls.alternating(
-        {name: contender(device, form, a, b) for name, form in forms(dtype).items()}
-    )
-    plain, *others = seconds
-    ratios = {name: float(np.median(np.array(seconds[plain]) / seconds[name])) for name in others}
-    print(f"{dtype}, {size}: {ratios}; wrong: {wrong}", flush=True)
-    row = {"dtype": dtype, "size": size, "seconds": seconds}
-    return {**row, "beside_plain": ratios, "wrong": wrong}
-
-
 # Commands
 
 
-def sized(variants: Mapping[str, Variant], size: int | None) -> dict[str, Variant]:
-    """The variants at another size, for a trial."""
-    return {
-        title: variant._replace(size=size or variant.size) for title, variant in variants.items()
-    }
+#: Times variants as `run` does.
+Run = Callable[[Mapping[str, Variant]], dict[str, dict]]
 
 
-def run_waterfall(given: argparse.Namespace, device: Device) -> None:
-    found = run(sized(WATERFALL, given.size), given.rounds, device)
-    head = common.head(device)
+def waterfall(timed: Run, device: Device) -> dict[str, Any]:
+    """The steps from kernel 10 on, and as results those with default parameters."""
+    found, today = timed(WATERFALL), records.origin("")["date"]
     results = [
-        {**one, **dict.fromkeys("mnk", one["size"]), "when": head["date"]}
+        {**one, **dict.fromkeys("mnk", one["size"]), "when": today}
         for one in found.values()
         if one.get("kernel", 0) > 13
         and one.get("params") == gemmlab.catalog[one["kernel"]].defaults
     ]
-    common.save(given.file, {**head, "size": given.size or 4096, "ways": found, "results": results})
+    return {"ways": found, "results": results}
 
 
-def run_beyond(given: argparse.Namespace, device: Device) -> None:
-    found: dict[str, dict] = {}
-    if given.file.exists():
-        found = json.loads(given.file.read_text(encoding="utf-8"))["experiments"]
-    for name, variants in BEYOND.items():
-        print(f"{name}:")
-        found[name] = run(sized(variants, given.size), given.rounds, device)
-        common.save(given.file, {**common.head(device), "experiments": found})
+def beyond(timed: Run, device: Device) -> dict[str, Any]:
+    """Kernels 15 to 17 at many settings."""
+    return {"experiments": {name: timed(variants) for name, variants in BEYOND.items()}}
 
 
-def run_tensors(given: argparse.Namespace, device: Device) -> None:
-    found = run(sized(TENSORS, given.size), given.rounds, device, with_errors=True)
-    record = {**common.head(device), "size": given.size or 4096, "ways": found}
-    common.save(given.file, record)
-    loops: dict[str, dict] = {}
+def tensors(timed: Run, device: Device) -> dict[str, Any]:
+    """Kernels 18 and 19 with parts switched off, and their instructions alone."""
+    loops = {}
     for name in LOOPS if "tensor" in device.features else ():
         for chains in (4, 8, 16):
             loops[f"{name}, {chains} per round"] = loop(name, chains, device)
-    print(loops)
-    common.save(given.file, {**record, "loops": loops})
+    return {"ways": timed(TENSORS), "loops": loops}
 
 
-def run_forms(given: argparse.Namespace, device: Device) -> None:
-    sizes = (given.size,) if given.size else (2048, 4096)
-    found = [
-        measured_forms(device, dtype, size) for dtype in ("float32", "complex64") for size in sizes
-    ]
-    common.save(given.file, {**common.head(device), "forms": found})
+def loads(timed: Run, device: Device) -> dict[str, Any]:
+    """Kernel 3 where compilers can merge loads of neighbours, and where they cannot."""
+    found = {"kernel 3 in OpenCL": timed(MERGING)}
+    if "nvidia" in device.features:
+        cuda, rolled = common.lesson("cuda"), edited(3, ROLLED)
+        found["through CUDA"] = {
+            "kernel 3": cuda.measure(3, 4096),
+            "kernel 3, unroll 1": cuda.measure(3, 4096, source=rolled),
+        }
+    return found
 
 
-EXPERIMENTS = {
-    "waterfall": run_waterfall,
-    "beyond": run_beyond,
-    "tensors": run_tensors,
-    "forms": run_forms,
-}
+def parts(timed: Run, device: Device) -> dict[str, Any]:
+    """GFLOPS with tiles loaded once, with each computed twice, and of computing alone."""
+    found = {}
+    for kernel, variants in PARTS.items():
+        rates = {title: one["gflops"] for title, one in timed(variants).items() if "kernel" in one}
+        alone = 1 / (1 / rates["computed twice"] - 1 / rates["as it is"])
+        found[kernel] = {**rates, "computing alone": alone}
+    return {"parts of a kernel: GFLOPS": found}
+
+
+EXPERIMENTS = {one.__name__: one for one in (waterfall, beyond, tensors, loads, parts)}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -552,7 +509,17 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--size", type=count, help="a multiple of all tiles, for a trial")
     common.add_device(parser)
     given = parser.parse_args(arguments)
-    EXPERIMENTS[given.experiment](given, find_device(given.device))
+    device = find_device(given.device)
+
+    def timed(variants: Mapping[str, Variant]) -> dict[str, dict]:
+        resized = {
+            title: variant._replace(size=given.size or variant.size)
+            for title, variant in variants.items()
+        }
+        return run(resized, given.rounds, device)
+
+    found = EXPERIMENTS[given.experiment](timed, device)
+    records.write(given.file, {**common.head(device), "size": given.size or 4096, **found})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Fit the constants of `gemmlab.generate.ranking` to a record of candidates, and judge them.
+"""Fit the constants of `gemmlab.generate.cost` to a record of candidates, and judge them.
 
     python tools/fit.py results/nvidia_h200_candidates.json results/choice.json
 
@@ -16,17 +16,17 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from math import log
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any, NamedTuple
 
 import common
 import numpy as np
-from record_candidates import PROMISED, SQUARES, THIN
+from record_candidates import PROMISED, SQUARES, THIN, groups_of
 
-from gemmlab import files
 from gemmlab.catalog import find
-from gemmlab.generate.candidates import KERNELS
-from gemmlab.generate.ranking import Chip, Constants, Shared, Work, seconds, sharing, text_of, work
-from gemmlab.generate.selection import Choice, kind_of
+from gemmlab.generate.cost import Chip, Constants, Shared, Work, seconds, sharing, text_of, work
+from gemmlab.generate.table import Choice, Sizes, kind_of
+from gemmlab.measurement import records
 
 #: Where the common fit begins, in seconds: to start, per tile, per step of the loop, per step of k,
 #: per operation of a compute unit, to cut a tile, per part and element of the tile; per launch, per
@@ -54,7 +54,7 @@ class Timed(NamedTuple):
     """A candidate that was timed; `best` are the seconds of the best candidate at that shape."""
 
     choice: Choice
-    sizes: tuple[int, int, int]
+    sizes: Sizes
     work: Work
     seconds: float
     best: float
@@ -70,15 +70,15 @@ class Timed(NamedTuple):
 
 def timed(record: dict[str, Any], shapes: Iterable[int] | None = None) -> list[Timed]:
     """All candidates of a record, or those of some of its shapes."""
-    choices = [(KERNELS[name], tuple(params.items())) for name, params in record["kernels"]]
+    choices = [(name, tuple(params.items())) for name, params in record["kernels"]]
     found = []
     for i in range(len(record["shapes"])) if shapes is None else shapes:
         shape = record["shapes"][i]
         m, n, k = shape["sizes"]
         for precision in ("float32", "tf32", "tf32x3"):
             runs = shape.get(precision, {}).get("runs", [])
-            best = 1e-6 * min((least for _, least, _, _ in runs), default=0.0)
-            for number, least, _, _ in runs:
+            best = 1e-6 * min((least for _, least, *_ in runs), default=0.0)
+            for number, least, *_ in runs:
                 does = work(choices[number], (m, n, k))
                 found.append(Timed(choices[number], (m, n, k), does, 1e-6 * least, best))
     return found
@@ -183,7 +183,6 @@ def constants(record: dict[str, Any]) -> dict[str, Any]:
     """What is written of a device, in nanoseconds."""
     chip, texts = fit(timed(record), record["device"]["units"])
     ways = precompiled(record)
-    names = {key: name for name, key in KERNELS.items()}
     usual = sorted({(n, m, k) for m, n, k in (*PROMISED, *SQUARES, *THIN)})
     return {
         **record["device"],
@@ -195,16 +194,17 @@ def constants(record: dict[str, Any]) -> dict[str, Any]:
         "check": range_check(record),
         "texts": [
             [
-                names[text[0]],
+                text[0],
                 dict(text[1]),
                 [*map(nanoseconds, own)],
                 [*map(list, sorted(ways[text]))],
+                [*groups_of(text)],
             ]
             for text, own in texts.items()
             if text in ways
         ],
         "timed": [
-            [*sizes, names[best.choice[0]], dict(best.choice[1])]
+            [*sizes, best.choice[0], dict(best.choice[1])]
             for sizes in usual
             for best in quickest(record, sizes, chip)
         ],
@@ -221,7 +221,7 @@ def range_check(record: dict[str, Any]) -> list[float]:
     return [nanoseconds(1e-9 * value) for value in (start, element, host)]
 
 
-def quickest(record: dict[str, Any], sizes: tuple[int, int, int], chip: Chip) -> list[Timed]:
+def quickest(record: dict[str, Any], sizes: Sizes, chip: Chip) -> list[Timed]:
     """The quickest float32 candidate at M, N, K, launches included; none if not recorded."""
     at = [i for i, shape in enumerate(record["shapes"]) if tuple(shape["sizes"]) == sizes]
     rows = [row for row in timed(record, at) if not find(row.choice[0]).tensor]
@@ -236,13 +236,12 @@ def judged(record: dict[str, Any], folds: int = 4) -> dict[str, float]:
     """How good the choice is at shapes that were left out of the fit, one part after another.
 
     Returns:
-        Over all shapes in float32, the best recorded time over that of the chosen candidate: its
-        geometric "mean", the "share" above 0.9 and the "least"; and the "mean_cublas", cuBLAS's
-        time over that of the choice.
+        Over all shapes in float32, the best recorded time divided by that of the chosen candidate:
+        its geometric "mean", the "share" above 0.9 and the "least".
     """
     order = np.random.default_rng(0).permutation(len(record["shapes"]))
     units = record["device"]["units"]
-    ratios, cublas = [], []
+    ratios = []
     for fold in range(folds):
         others = np.concatenate([order[i::folds] for i in range(folds) if i != fold])
         (chip, texts), ways = fit(timed(record, others), units), precompiled(record, others)
@@ -258,18 +257,9 @@ def judged(record: dict[str, Any], folds: int = 4) -> dict[str, float]:
             predicted = [seconds(row.work, texts[text_of(row.choice)], chip) for row in offered]
             chosen = offered[int(np.argmin(predicted))]
             ratios.append(chosen.best / chosen.seconds)
-            if "cublas_us" in record["shapes"][i]:
-                cublas.append(1e-6 * record["shapes"][i]["cublas_us"][0] / chosen.seconds)
-    share = float(np.mean(np.array(ratios) > 0.9))
-    found = {"shapes": len(ratios), "mean": mean(ratios), "share": share, "least": min(ratios)}
-    if cublas:
-        found["mean_cublas"] = mean(cublas)
+    mean, share = geometric_mean(ratios), float(np.mean(np.array(ratios) > 0.9))
+    found = {"shapes": len(ratios), "mean": mean, "share": share, "least": min(ratios)}
     return {name: round(value, 3) for name, value in found.items()}
-
-
-def mean(ratios: list[float]) -> float:
-    """The geometric mean."""
-    return float(np.exp(np.log(ratios).mean()))
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -281,12 +271,8 @@ def main(arguments: list[str] | None = None) -> None:
     table = common.load_table(given.table)
     record = json.loads(given.record.read_text(encoding="utf-8"))
     found = constants(record) | {"held_out": judged(record)}
-    table[kind_of(record["device"]["platform"])] = found
-    entries = [
-        f'"{kind}": {common.one_line_per_row(entry, ("texts", "timed"))}'
-        for kind, entry in table.items()
-    ]
-    files.replace(given.table, "{\n" + ",\n".join(entries) + "\n}\n")
+    table.setdefault(kind_of(record["device"]["platform"]), {})["model"] = found
+    records.write(given.table, table)
     print(f"wrote {given.table}; at shapes that were left out of the fit: {found['held_out']}")
 
 

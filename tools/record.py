@@ -12,7 +12,6 @@ the kernels themselves.
 from __future__ import annotations
 
 import argparse
-import time
 from contextlib import suppress
 from math import inf
 from pathlib import Path
@@ -28,8 +27,9 @@ from gemmlab import catalog, check, matmul, model
 from gemmlab.blas.problem import Problem, plan
 from gemmlab.catalog import Key
 from gemmlab.cli import count, kernel_numbers, size_list
-from gemmlab.generate import choice, selection
-from gemmlab.measurement import landscape, sweeps, timing
+from gemmlab.generate import choice, table
+from gemmlab.measurement import clock, records, sweeps, timing
+from gemmlab.measurement.landscape import Landscape
 from gemmlab.opencl import launch, ptx
 from gemmlab.opencl.devices import Device, find_device
 
@@ -38,6 +38,36 @@ SWITCHES = {"plain": (0, 0), "read-only": (1, 0), "shuffles": (0, 1), "both": (1
 #: The kernels of the ladder that CUDA can run; kernel 4 adds vectors, which it cannot.
 IN_CUDA = (1, 2, 3, 5, 6, 7, 8, 9, 10)
 STRATEGIES = ("pad", "guard", "shift", "auto")
+#: The sweeps that the chapters show: kernel, the parameter that varies, its values, fixed
+#: parameters. "WPTM WPTN" varies both together.
+CURVES: dict[str, tuple[Key, str, tuple[int, ...], dict[str, int]]] = {
+    "02 TS": (2, "TS", (4, 8, 16, 32), {}),
+    "03 WPT": (3, "WPT", (1, 2, 4, 8, 16), {"TS": 32}),
+    "04 WIDTH": (4, "WIDTH", (1, 2, 4, 8), {"TS": 32}),
+    "05 PAD": (5, "PAD", (0, 1, 2), {"TS": 32, "TSK": 16, "WPT": 8}),
+    "05 TSK": (5, "TSK", (8, 16, 32), {"TS": 32, "WPT": 8, "PAD": 1}),
+    "06 block": (6, "WPTM WPTN", (2, 4, 8), {"TSM": 64, "TSN": 64, "TSK": 16}),
+    "06 tile": (6, "TSM TSN", (32, 64, 128), {"WPTM": 4, "WPTN": 4, "TSK": 16}),
+    "07 WIDTH": (7, "WIDTH", (1, 2, 4, 8), {}),
+    "09 TSK, kernel 7": (7, "TSK", (8, 16, 32), {}),
+    "09 TSK, kernel 9": (9, "TSK", (8, 16, 32), {}),
+    "10 size": (10, "size", (1000, 1016, 1023, 1024, 1025, 1032, 1088, 1151, 1152, 1153), {}),
+    "10 large sizes": (10, "size", (500, 1000, 2000, 4000), {}),
+    "warp_tiling ASYNC": ("warp_tiling", "ASYNC", (0, 1), {}),
+    "warp_tiling STAGES": ("warp_tiling", "STAGES", (2, 3, 4), {}),
+    "warp_tiling block": ("warp_tiling", "WPTM WPTN", (4, 8), {"TSM": 64, "TSN": 64}),
+    "warp_tiling WARPM": ("warp_tiling", "WARPM", (4, 8, 16), {}),
+    "warp_tiling BATCHES": (
+        "warp_tiling",
+        "BATCHES",
+        (1, 3, 6, 15),
+        {"TRANSPOSED": 0, "STAGES": 3},
+    ),
+    "warp_tiling ORDER": ("warp_tiling", "ORDER", (1, 4, 8, 32), {}),
+    "tensor_cores PARTS": ("tensor_cores", "PARTS", (1, 2), {}),
+    "tensor_cores EVERY": ("tensor_cores", "EVERY", (0, 1, 2, 8), {"WN": 32}),
+    "tensor_cores PAD": ("tensor_cores", "PAD", (0, 4, 8), {}),
+}
 
 
 # The sweeps of the chapters
@@ -54,7 +84,7 @@ def curves(device: Device, size: int, kernels: list[Key]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "size": size, "curves": {}, "passes": {}, "registers": {}, "errors": {}
     }  # fmt: skip
-    for title, (kernel, name, values, params) in sweeps.CURVES.items():
+    for title, (kernel, name, values, params) in CURVES.items():
         if kernel not in kernels:
             continue
         results = sweeps.sweep(kernel, name, values, size, params, device, repeats=5)
@@ -81,7 +111,7 @@ def curves(device: Device, size: int, kernels: list[Key]) -> dict[str, Any]:
 def everything(device: Device, size: int) -> dict[str, Any]:
     """All that the chapters show of a recorded device; `size` is that of the square matrices."""
     found = curves(device, size, list(catalog)) | {"instructions": {}, "switches": {}}
-    for wpt in sweeps.CURVES["03 WPT"][2]:
+    for wpt in CURVES["03 WPT"][2]:
         if text := ptx.ptx(launch.kernel(3, {"TS": 32, "WPT": wpt}, device)):
             found["instructions"][str(wpt)] = ptx.instructions(text)
     found["transposing"] = {
@@ -142,7 +172,7 @@ def edges(sizes: list[int], device: Device, repeats: int | None) -> dict[str, An
 def splitting(size: int, device: Device, repeats: int = 5) -> dict[str, Any]:
     """A product as up to four: one of whole tiles, and those of the edge strips."""
     a, b = check.exact_inputs(size, size, size)
-    kernel, params = selection.choose(device, (size, size, size), "pad")
+    kernel, params = table.nearest(device, (size, size, size), "pad")
     columns, rows, _ = catalog[kernel].tiles(dict(params))  # swapped: the product is row-major
     u, v = (cla.to_device(device.queue, x) for x in (a, b))
     parts = [
@@ -152,16 +182,15 @@ def splitting(size: int, device: Device, repeats: int = 5) -> dict[str, Any]:
         (slice(size // rows * rows, size), slice(size // columns * columns, size), "guard"),
     ]
     parts = [part for part in parts if u[part[0]].size and v[:, part[1]].size]
-    times = []
-    for _ in range(repeats + 1):
-        start = time.perf_counter()
-        results = [matmul(u[down], v[:, across], edges=name) for down, across, name in parts]
-        device.queue.finish()
-        times.append(time.perf_counter() - start)
+
+    def products() -> list[cla.Array]:
+        return [matmul(u[down], v[:, across], edges=name) for down, across, name in parts]
+
     c = np.empty((size, size), np.float32)
-    for (down, across, _), result in zip(parts, results, strict=True):
+    for (down, across, _), result in zip(parts, products(), strict=True):
         c[down, across] = result.get()
-    gflops = model.gflops(size, size, size, float(np.median(times[1:])))
+    seconds = [clock.wall_seconds(products, device.queue.finish) for _ in range(repeats)]
+    gflops = model.gflops(size, size, size, float(np.median(seconds)))
     return {"kernel": kernel, "ok": check.exact(c, a, b).ok, "gflops": gflops}
 
 
@@ -170,39 +199,28 @@ def splitting(size: int, device: Device, repeats: int = 5) -> dict[str, Any]:
 
 def run_landscape(given: argparse.Namespace) -> None:
     device = find_device(given.device)
-    path = given.out or landscape.file_of(device.name)
+    path = given.out or record_landscape.file_of(device.name)
     with suppress(KeyboardInterrupt):
         record_landscape.record(device, given.kernels, given.size, path, given.seconds)
-    found = landscape.Landscape.load(path)
-    for kernel in found.kernels:
-        best = found.best(kernel)
-        rate = (
-            f"at best {best.gflops:,.0f} GFLOPS with {best.params}"
-            if best
-            else "none of them right"
-        )
-        print(f"kernel {kernel}: {len(found.rows(kernel)):,} settings, {rate}")
+    recorded = Landscape.load(path)
+    for kernel in recorded.kernels:
+        best = recorded.best(kernel)
+        rate = f"at best {best.gflops:,.0f} GFLOPS with {best.params}" if best else "none is right"
+        print(f"kernel {kernel}: {len(recorded.rows(kernel)):,} settings, {rate}")
     print(f"wrote {path}; the same command continues it")
 
 
 def run_candidates(given: argparse.Namespace) -> None:
-    record_candidates.record(
-        find_device(given.device),
-        given.file,
-        given.seconds,
-        given.compiling,
-        given.random,
-        given.again,
-    )
+    record_candidates.record(find_device(given.device), given.file, given.seconds, given.random)
 
 
 def run_chapters(given: argparse.Namespace) -> None:
     device = find_device(given.device)
     head = common.head(device, given.title)
     if given.kernels:
-        common.save(given.file, head | curves(device, given.size, given.kernels))
+        records.write(given.file, head | curves(device, given.size, given.kernels))
     else:
-        common.save(given.file, head | everything(device, given.size))
+        records.write(given.file, head | everything(device, given.size))
 
 
 def run_edges(given: argparse.Namespace) -> None:
@@ -211,7 +229,7 @@ def run_edges(given: argparse.Namespace) -> None:
         raise ValueError(f"--sizes must be of square matrices, not {oblong[0]}")
     device = find_device(given.device)
     found = edges(given.sizes, device, given.repeats)
-    common.save(given.file, common.head(device, given.title) | {"strategies": found})
+    records.write(given.file, common.head(device, given.title) | {"strategies": found})
 
 
 def parser() -> argparse.ArgumentParser:
@@ -230,13 +248,10 @@ def parser() -> argparse.ArgumentParser:
     explorers.add_argument("--out", type=Path, metavar="FILE", help=words)
     candidates = commands.add_parser("candidates", help="every kernel that matmul may choose")
     candidates.set_defaults(run=run_candidates)
-    candidates.add_argument("--seconds", type=float, default=inf, help="begin no more shapes after")
-    candidates.add_argument("--compiling", type=float, default=inf, help="compile no more after")
+    words = "compile for at most half of that time, begin no more shapes after it"
+    candidates.add_argument("--seconds", type=float, default=inf, help=words)
     words = "so many random shapes (default: 240)"
     candidates.add_argument("--random", type=count, default=240, metavar="N", help=words)
-    kernels = list(record_candidates.candidates.KERNELS)
-    words = "time this kernel again, whose text has changed"
-    candidates.add_argument("--again", default="", choices=kernels, help=words)
     chapters = commands.add_parser("chapters", help="the sweeps that the chapters show")
     chapters.set_defaults(run=run_chapters)
     chapters.add_argument("--size", type=count, default=4096, help="M = N = K (default: 4096)")

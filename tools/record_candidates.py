@@ -10,16 +10,16 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
+from itertools import product
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import calls
 import common
-import compare
 import numpy as np
 import pyopencl as cl
 from pyopencl.clrandom import PhiloxGenerator
@@ -30,8 +30,10 @@ from gemmlab.blas.plan import Builder, Matrix
 from gemmlab.blas.problem import Layout, Problem
 from gemmlab.catalog import find
 from gemmlab.catalog.spec import tiles_over
-from gemmlab.generate import candidates
-from gemmlab.generate.selection import Choice
+from gemmlab.generate import choice
+from gemmlab.generate.cost import text_of
+from gemmlab.generate.table import PRECISIONS, Choice, Sizes, implied
+from gemmlab.measurement import records, timing
 from gemmlab.measurement.peaks import peaks
 from gemmlab.opencl.devices import Device, find_device
 from gemmlab.opencl.launch import Kernel
@@ -68,6 +70,83 @@ LEAST_RUNS, MOST_RUNS = 2, 5
 #: A candidate that could at best take so many times as long as the best one so far is skipped.
 HOPELESS = 3.0
 
+#: The kernels with candidates.
+KERNELS = ("warp_tiling", "tensor_cores", "warpgroups", "narrow")
+#: Tiles of warp tiling: TSM, TSN, TSK, WPTM, WPTN, WARPM, STAGES, BATCHES; and the work-groups per
+#: compute unit that may share all tiles.
+WARP_TILES: tuple[tuple[tuple[int, ...], tuple[float, ...]], ...] = (
+    ((256, 128, 8, 16, 8, 4, 3, 7), (1,)),
+    ((128, 256, 8, 8, 16, 8, 3, 7), (1,)),
+    ((128, 128, 8, 8, 8, 4, 3, 7), (1, 2)),
+    ((128, 64, 16, 8, 8, 4, 3, 10), (1, 2, 4)),
+    ((64, 128, 16, 8, 8, 4, 3, 10), (1, 2, 4)),
+    ((128, 32, 16, 8, 4, 8, 3, 6), (1, 2, 4)),
+    ((32, 128, 16, 4, 8, 8, 3, 6), (1, 2, 4)),
+    ((64, 64, 16, 8, 4, 8, 3, 10), (1 / 2, 1, 2, 4)),
+    ((64, 64, 8, 8, 4, 8, 3, 7), ()),
+    ((64, 32, 32, 4, 4, 8, 3, 6), (1 / 4, 1 / 2, 1, 2, 4)),
+    ((32, 64, 32, 4, 4, 8, 3, 6), (1 / 4, 1 / 2, 1, 2, 4)),
+    ((32, 32, 32, 4, 4, 8, 3, 6), (1 / 4, 1 / 2, 1, 2, 4)),
+    ((128, 16, 32, 4, 4, 8, 2, 6), (1 / 2, 1, 2)),
+    ((64, 16, 32, 4, 4, 8, 3, 6), (1 / 4, 1 / 2, 1, 2)),
+    ((32, 16, 32, 4, 4, 8, 3, 6), (1 / 4, 1 / 2, 1, 2, 4)),
+    ((16, 128, 32, 4, 4, 4, 2, 6), (1 / 2, 1, 2)),
+    ((16, 64, 32, 4, 4, 4, 3, 6), (1 / 4, 1 / 2, 1, 2)),
+    ((16, 32, 32, 4, 4, 4, 3, 6), (1 / 4, 1 / 2, 1, 2, 4)),
+)
+WARP_NAMES = ("TSM", "TSN", "TSK", "WPTM", "WPTN", "WARPM", "STAGES", "BATCHES")
+#: Work-groups per compute unit for narrow products.
+NARROW_GROUPS = (1 / 4, 1 / 2, 1, 2, 4, 8)
+#: Steps of k in a tile of narrow products: by ROWS, for up to 4 lines and for more.
+NARROW_DEPTHS = {0: ((64, 256, 1024), (64, 256)), 1: ((128, 512, 1024), (128, 256))}
+#: Tiles for tensor cores.
+TENSOR_TILES: dict[str, tuple[dict[str, int], ...]] = {
+    "tensor_cores": (
+        {"TSM": 128, "TSN": 128, "TSK": 8, "WM": 64, "WN": 64},
+        {"TSM": 128, "TSN": 64, "TSK": 16, "WM": 64, "WN": 32},
+        {"TSM": 64, "TSN": 64, "TSK": 16, "WM": 32, "WN": 32},
+        {"TSM": 64, "TSN": 32, "TSK": 32, "WM": 32, "WN": 32},
+        {"TSM": 32, "TSN": 32, "TSK": 32, "WM": 32, "WN": 32},
+    ),
+    "warpgroups": ({"TSK": 16, "STAGES": 3},),
+}
+
+
+def texts(precision: str) -> Iterator[tuple[str, dict[str, int], tuple[float, ...]]]:
+    """Kernels with parameters, and the work-groups per compute unit among which to share."""
+    if precision != "float32":
+        for kernel, tiles in TENSOR_TILES.items():
+            yield from ((kernel, {**tile, **implied(precision, kernel)}, ()) for tile in tiles)
+        return
+    for (values, groups), width in product(WARP_TILES, (4, 1)):
+        tile = dict(zip(WARP_NAMES, values, strict=True))
+        yield "warp_tiling", {**tile, "WIDTH": width, "TRANSPOSED": 0}, groups
+    for rows, lines, width in product((0, 1), choice.LINES, (4, 1)):
+        for wpt, depth in product((1, 4) if rows else (1,), NARROW_DEPTHS[rows][lines > 4]):
+            tile = {"LINES": lines, "ROWS": rows, "TSK": depth, "WPT": wpt, "WIDTH": width}
+            yield "narrow", tile, NARROW_GROUPS
+
+
+def groups_of(text: Choice) -> tuple[float, ...]:
+    """The work-groups per compute unit among which a text's work may be shared."""
+    kernel, params = text[0], dict(text[1])
+    for precision in PRECISIONS:
+        for name, tile, groups in texts(precision):
+            if name == kernel and tile.items() <= params.items():
+                return groups
+    return ()
+
+
+def candidates(device: Device, sizes: Sizes, precision: str = "float32") -> list[Choice]:
+    """The kernels to time at M, N, K of a column-major product."""
+    found: list[Choice] = []
+    for kernel, tile, groups in texts(precision):
+        full = find(kernel).complete(tile)
+        if not find(kernel).problems(full, device.limits):
+            text = text_of((kernel, tuple(full.items())))
+            found += choice.settings(text, groups, sizes, device.units)
+    return found
+
 
 class Job(NamedTuple):
     """A candidate at M, N, K of a column-major product."""
@@ -85,8 +164,7 @@ class Job(NamedTuple):
     @property
     def entry(self) -> list:
         """The candidate as it is recorded."""
-        names = {key: name for name, key in candidates.KERNELS.items()}
-        return [names[self.choice[0]], dict(self.choice[1])]
+        return [self.choice[0], dict(self.choice[1])]
 
 
 def shapes(random: int = RANDOM) -> list[tuple[int, int, int]]:
@@ -99,49 +177,33 @@ def shapes(random: int = RANDOM) -> list[tuple[int, int, int]]:
 
 def jobs(device: Device, random: int) -> list[list[Job]]:
     """The candidates of each shape, in the precisions that the device has."""
-    found = []
+    groups = []
     for number, (rows, columns, k) in enumerate(shapes(random)):
-        sizes = (
-            columns,
-            rows,
-            k,
-        )  # a row-major product is the column-major one of the swapped operands
+        sizes = columns, rows, k  # as the column-major product of the swapped operands
         precisions = ["float32"]
         if "tensor" in device.features and number % (1 + random // TENSOR_SHAPES) == 0:
             precisions += ["tf32", "tf32x3"]
-        found.append(
-            [
-                Job(choice, sizes, precision)
-                for precision in precisions
-                for choice in candidates.candidates(device, sizes, precision)
-            ]
-        )
-    return found
+        groups.append([
+            Job(one, sizes, precision)
+            for precision in precisions
+            for one in candidates(device, sizes, precision)
+        ])  # fmt: skip
+    return groups
 
 
-def record(
-    device: Device,
-    path: Path,
-    seconds: float = inf,
-    compiling: float = inf,
-    random: int = RANDOM,
-    again: str = "",
-) -> None:
+def record(device: Device, path: Path, seconds: float = inf, random: int = RANDOM) -> None:
     """Time the candidates that the file lacks; candidates that no longer exist are removed from it.
 
     Args:
         device: a GPU.
         path: the file to write or to continue; it is up to date even after an interrupt.
-        seconds: begin no more shapes after that time, which includes compiling.
-        compiling: compile no more after that time; what is not compiled is left out.
+        seconds: compile for at most half of that time, and begin no more shapes after it.
         random: how many random shapes.
-        again: the name of a kernel (see `candidates.KERNELS`) whose text has changed; it is timed
-            again.
 
     Raises:
         ValueError: for a device without candidates, such as a CPU, and a file of another device.
     """
-    end, compiled_by = time.monotonic() + seconds, min(seconds, compiling)
+    end = time.monotonic() + seconds
     groups = jobs(device, random)
     if not all(groups):
         raise ValueError(f"{device} has no candidates to time; they are for GPUs")
@@ -150,10 +212,10 @@ def record(
     missing = []
     for group in groups:
         shape = recorded.get(group[0].sizes, {})
-        forget(shape, group, data["kernels"], again)
+        forget(shape, group, data["kernels"])
         missing.append([job for job in group if not has(shape, job, data["kernels"])])
     missing = [group for group in missing if group]
-    ready = compiled(device, missing, compiled_by)
+    ready = compiled(device, missing, seconds / 2)
     bench = Bench(device)
     if "tensor" in device.features and "range_call_us" not in data:
         data["range_us"] = [bench.range_check(side) for side in RANGE_SIDES]
@@ -168,10 +230,10 @@ def record(
                 data["shapes"].append(recorded[group[0].sizes])
             bench.shape(recorded[group[0].sizes], [job for job in group if job.text in ready], data)
             if time.monotonic() > saved + common.SAVE_EVERY:
-                common.save(path, data, ("kernels", "shapes"))
+                records.write(path, data)
                 saved = time.monotonic()
     finally:
-        common.save(path, data, ("kernels", "shapes"))
+        records.write(path, data)
 
 
 def begin(path: Path, device: Device) -> dict[str, Any]:
@@ -183,7 +245,7 @@ def begin(path: Path, device: Device) -> dict[str, Any]:
                 "name another file"
             )
         return data
-    note = "runs: number in kernels, least and median microseconds of all launches, launches"
+    note = "runs: number in kernels, least and median microseconds of all launches"
     peak = round(peaks(device).gflops)
     return {**common.head(device), "gflops": peak, "note": note, "kernels": [], "shapes": []}
 
@@ -192,21 +254,21 @@ def has(shape: dict[str, Any], job: Job, kernels: list) -> bool:
     """Whether a job was timed, skipped, or failed."""
     if job.precision not in shape or job.entry not in kernels:
         return False
-    number, found = kernels.index(job.entry), shape[job.precision]
-    runs = found["runs"] + found["failed"]
-    return number in found["skipped"] or any(number == row[0] for row in runs)
+    number, times = kernels.index(job.entry), shape[job.precision]
+    rows = times["runs"] + times["failed"]
+    return number in times["skipped"] or any(number == row[0] for row in rows)
 
 
-def forget(shape: dict[str, Any], group: list[Job], kernels: list, again: str) -> None:
-    """Remove from a recorded shape what is no longer a candidate, and the kernel to time again."""
+def forget(shape: dict[str, Any], group: list[Job], kernels: list) -> None:
+    """Remove from a recorded shape what is no longer a candidate."""
     for precision in {job.precision for job in group} & shape.keys():
         offered = [job.entry for job in group if job.precision == precision]
-        kept = {i for i, entry in enumerate(kernels) if entry in offered and entry[0] != again}
-        found = shape[precision]
+        kept = {i for i, entry in enumerate(kernels) if entry in offered}
+        times = shape[precision]
         shape[precision] = {
-            "runs": [run for run in found["runs"] if run[0] in kept],
-            "skipped": [number for number in found["skipped"] if number in kept],
-            "failed": [row for row in found.get("failed", []) if row[0] in kept],
+            "runs": [run for run in times["runs"] if run[0] in kept],
+            "skipped": [number for number in times["skipped"] if number in kept],
+            "failed": [row for row in times["failed"] if row[0] in kept],
         }
 
 
@@ -248,8 +310,6 @@ class Bench:
 
     def __init__(self, device: Device):
         self.device = device
-        flags = cl.command_queue_properties.PROFILING_ENABLE
-        self.queue = cl.CommandQueue(device.context, device.cl, flags)
         self._generator = PhiloxGenerator(device.context, seed=0)
         self._peak = peaks(device).gflops * 1e9
         self._kernels: dict[Choice, Kernel] = {}
@@ -262,13 +322,6 @@ class Bench:
             some = [job for job in group if job.precision == precision]
             times = found.setdefault(precision, {"runs": [], "skipped": [], "failed": []})
             self._times(times, some, operands, data["kernels"])
-        if "cublas_us" not in found:
-            with suppress(ImportError):
-                seconds = compare.cublas_device_seconds(n, m, k)
-                found["cublas_us"] = [
-                    short(1e6 * min(seconds)),
-                    short(1e6 * float(np.median(seconds))),
-                ]
 
     def range_check(self, side: int) -> list[float]:
         """Elements of two square matrices, and microseconds of the device to check their range."""
@@ -279,26 +332,22 @@ class Bench:
         builder = Builder(queue, self.device)
         builder.look_for_unsplittable(*matrices)
         plan = builder.plan()
-
-        def look() -> None:
-            plan(queue)
-
-        look()  # compiles
-        busy = calls.on_queue(queue, look)
-        return [2 * side**2, short(1e6 * min(calls.device_seconds(busy, 20) for _ in range(3)))]
+        check = calls.on_queue(queue, lambda: plan(queue))
+        check.call()  # compiles
+        return [2 * side**2, short(1e6 * min(check.device_seconds(20) for _ in range(3)))]
 
     def call_with_range_check(self) -> float:
         """Microseconds of a call in TF32 so small that the host decides, nothing aligned."""
         queue = cl.CommandQueue(self.device.context, self.device.cl)
         x = self._generator.normal(queue, (RANGE_CALL_SIDE, RANGE_CALL_SIDE), np.float32)
-        kernel = candidates.TENSOR_CORES
-        call = calls.Contender(partial(matmul, x, x, kernel=kernel, precision="tf32"), queue.finish)
-        call.call()  # compiles
-        return short(1e6 * min(calls.wall_seconds(call, calls.CALLS) for _ in range(3)))
+        call = partial(matmul, x, x, kernel="tensor_cores", precision="tf32")
+        contender = calls.Contender(call, queue.finish)
+        call()  # compiles
+        return short(1e6 * min(contender.wall_seconds(calls.CALLS) for _ in range(3)))
 
     def _random(self, elements: int) -> cl.Buffer:
         """So many standard normal numbers on the device."""
-        return self._generator.normal(self.queue, elements, np.float32).base_data
+        return self._generator.normal(self.device.queue, elements, np.float32).base_data
 
     def _times(self, found: dict[str, list], group: list[Job], operands, kernels: list) -> None:
         best = min((1e-6 * run[1] for run in found["runs"]), default=inf)
@@ -310,13 +359,13 @@ class Bench:
                 found["skipped"].append(number)
                 continue
             try:
-                seconds, launches = self._seconds(job, operands, best)
+                seconds = self._seconds(job, operands, best)
             except (RuntimeError, ValueError, MemoryError, cl.Error) as error:
                 found["failed"].append([number, str(error).splitlines()[0][:120]])
                 continue
             best = min(best, *seconds)
             median = float(np.median(seconds))
-            found["runs"].append([number, short(1e6 * min(seconds)), short(1e6 * median), launches])
+            found["runs"].append([number, short(1e6 * min(seconds)), short(1e6 * median)])
 
     def _least_seconds(self, job: Job) -> float:
         """A bound: no compute unit exceeds its part of the peak, zeros around C included."""
@@ -328,30 +377,17 @@ class Bench:
         rate = self._peak * (1 if job.precision == "float32" else 4)
         return waves * 2 * rows * columns * job.sizes[2] * units / rate
 
-    def _seconds(self, job: Job, operands, best: float) -> tuple[list[float], int]:
-        """Seconds of each run after the first one, and how many launches a run has."""
+    def _seconds(self, job: Job, operands, best: float) -> list[float]:
+        """Seconds on the device of each run after the first one."""
         if job.choice not in self._kernels:
             self._kernels[job.choice] = build(self.device, job)
-        run = self._runner(self._kernels[job.choice], job.sizes, operands)
-        first, launches = run()
+        kernel, problem = self._kernels[job.choice], Problem.compact(*job.sizes)
+        product = timing.Product(kernel, self.device, problem, *operands)
+        first = 1e-3 * sum(product.run().values())
         if first > HOPELESS * best and first > 1e-4:
-            return [first], launches
+            return [first]
         count = int(np.clip(PAIR_SECONDS / first, LEAST_RUNS, MOST_RUNS))
-        return [run()[0] for _ in range(count)], launches
-
-    def _runner(self, kernel: Kernel, sizes, operands) -> Callable[[], tuple[float, int]]:
-        builder = Builder(self.queue, self.device)
-        out = builder.new(Layout.compact(*sizes[:2]))
-        builder.multiply(kernel, Problem.compact(*sizes), operands[0], operands[1], out)
-        plan = builder.plan()
-
-        def run() -> tuple[float, int]:
-            events = plan(self.queue)
-            self.queue.finish()
-            times = [event.profile.end - event.profile.start for _, event in events]
-            return 1e-9 * sum(times), len(times)
-
-        return run
+        return [1e-3 * sum(product.run().values()) for _ in range(count)]
 
 
 def short(value: float) -> float:

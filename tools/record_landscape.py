@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 import queue
+import re
 import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import asdict
+from itertools import combinations, islice, product
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,9 +27,9 @@ from tqdm import tqdm
 
 from gemmlab import check, model
 from gemmlab.blas.problem import Problem
-from gemmlab.catalog import KernelSpec, Key, find
+from gemmlab.catalog import KernelSpec, Key, Limits, find, sources
 from gemmlab.measurement import peaks, records, timing
-from gemmlab.measurement.landscape import Landscape, choice
+from gemmlab.measurement.landscape import Landscape
 from gemmlab.opencl import launch, ptx
 from gemmlab.opencl.devices import Device, find_device
 
@@ -47,6 +49,10 @@ AGREE = 1.01
 MOST_CHILDREN = 16
 #: Seconds that settings under way have to finish when the time is over.
 GRACE = 5.0
+
+
+#: A kernel with more legal settings than this is recorded at `SOME` of them.
+MOST, SOME = 3000, 500
 
 
 class Job(NamedTuple):
@@ -91,6 +97,44 @@ def record(
     return landscape
 
 
+def file_of(device: str) -> Path:
+    """Where a device's landscape goes: "NVIDIA H200" has ``landscape_nvidia_h200.json``.
+
+    In a checkout that is in ``results/``, with an installed package in the user's own folder.
+    """
+    folder = sources.folder("results")
+    if (folder.parent / "__init__.py").exists() or not os.access(folder, os.W_OK):
+        folder = sources.own_folder()
+    return folder / f"landscape_{re.sub('[^a-z0-9]+', '_', device.lower()).strip('_')}.json"
+
+
+def settings(spec: KernelSpec, limits: Limits) -> list[dict[str, int]]:
+    """The settings of a kernel to record on a device with `limits`, none twice, defaults first.
+
+    These are all legal combinations of the values that an explorer offers. Where there are more
+    than `MOST`, they are those in which at most two parameters differ from the defaults, so that
+    every picture over two parameters is whole around the defaults, and a sample, up to `SOME`.
+    """
+    chosen = [spec.fit(limits)]
+    every = list(islice(spec.search_space(limits), MOST + 1))
+    if len(every) <= MOST:
+        chosen += every
+    else:
+        chosen += [*variations(spec, limits, 1), *variations(spec, limits, 2)]
+        chosen += spec.sample(limits, max(0, SOME - len(chosen)))
+    return list({tuple(setting.values()): setting for setting in chosen}.values())
+
+
+def variations(spec: KernelSpec, limits: Limits, moved: int) -> Iterator[dict[str, int]]:
+    """The legal settings in which exactly `moved` parameters differ from the defaults."""
+    start = spec.fit(limits)
+    for params in combinations(spec.params, moved):
+        for values in product(*([v for v in p.choices if v != start[p.name]] for p in params)):
+            setting = {**start, **{p.name: value for p, value in zip(params, values, strict=True)}}
+            if not spec.problems(setting, limits):
+                yield setting
+
+
 def begin(path: Path, device: Device, size: int) -> Landscape:
     """The landscape in a file if it can be continued, or an empty one."""
     origin = records.origin(common.command())
@@ -110,8 +154,9 @@ def begin(path: Path, device: Device, size: int) -> Landscape:
             raise ValueError(
                 f"{path} was recorded with {what} {before}, not {now}; name another file with --out"
             )
-    for kernel in landscape.forget_old():
+    for kernel in [kernel for kernel in landscape.kernels if not landscape.current(kernel)]:
         print(f"kernel {kernel}: its text has changed since it was recorded; it is recorded again")
+        landscape.forget(kernel)
     landscape.head |= origin
     return landscape
 
@@ -124,8 +169,8 @@ def missing(landscape: Landscape, device: Device, kernels: list[Key]) -> list[li
     batches: list[list[list[Job]]] = []
     for kernel in kernels:
         recorded = landscape.rows(kernel)
-        settings = choice(find(kernel), device.limits)
-        new = [setting for setting in settings if tuple(setting.values()) not in recorded]
+        wanted = settings(find(kernel), device.limits)
+        new = [setting for setting in wanted if tuple(setting.values()) not in recorded]
         batches.append([[Job(kernel, setting, landscape.size)] for setting in new])
     over_sizes = [
         Job(kernel, find(kernel).fit(device.limits), size)
@@ -312,7 +357,7 @@ class Bench:
         return timing.Product(self._kernel, self.device, self._inputs.problem, *operands)
 
     def _milliseconds(self, product: timing.Product) -> float:
-        return dict(product.run())["gemm"]
+        return product.run()["gemm"]
 
     def check(self) -> dict[str, Any]:
         """Whether the product of the exact matrices was right; only reading it needs the device."""

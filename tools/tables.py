@@ -28,7 +28,7 @@ def chapters() -> str:
     for path in sorted((ROOT / "notebooks" / "text").glob("[0-9]*.md")):
         text = path.read_text(encoding="utf-8")
         title = re.search(r"^# \d+ ([^:\n]+)", text, re.M)
-        question = re.search(r"\*\*The question of this chapter: (.+?)\*\*", text, re.S)
+        question = re.search(r"\*\*The question(?: of this chapter)?: (.+?)\*\*", text, re.S)
         if not title or not question:
             raise SystemExit(
                 f"{path.name} has no title, or no line with the question of the chapter"

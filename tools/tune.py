@@ -1,11 +1,11 @@
 """Search for the kernels and tiles that `matmul` and `gemm` should choose; add them to a table.
 
-    python tools/tune.py kernels results/auto.json --sizes 1024,4096
-    python tools/tune.py tiles results/family.json --letter d --sizes 1000,2048
-    python tools/tune.py paces results/family.json --letter d
+    python tools/tune.py kernels results/choice.json --sizes 1024,4096
+    python tools/tune.py tiles results/choice.json --letter d --sizes 1000,2048
+    python tools/tune.py constants results/choice.json --letter d
 
 `kernels` searches the ladder and the production kernels, by strategy for edges or precision.
-`paces` measures how fast the generator's tiles of warps are.
+`constants` measures those of the generator's tiles of warps.
 
 `tiles` is AutoGEMM's profiler (D. Tanner, AutoGEMM, documentation of clBLAS, 2015, sections III and
 IV): at each size every tile is timed where it divides the sizes, which ranks it, and at the size
@@ -36,16 +36,17 @@ from tqdm import tqdm
 from gemmlab import check, matmul, trial
 from gemmlab.catalog import KernelSpec, Key, ParameterError, catalog
 from gemmlab.cli import count, kernel_numbers, size_list
-from gemmlab.generate import selection
-from gemmlab.generate.pace import Pace, beginning
+from gemmlab.generate import table as choices
+from gemmlab.generate.cost import Constants
 from gemmlab.generate.precision import PRECISIONS
 from gemmlab.generate.schedule import UNITS
+from gemmlab.generate.table import Sizes
 from gemmlab.generate.tiles import OperandLayout, by_rule, complete_tile, configure
 from gemmlab.generate.written import written
+from gemmlab.measurement import clock, records
 from gemmlab.measurement.tuned import compile_ahead
 from gemmlab.opencl.devices import Device, find_device
 
-Sizes = tuple[int, int, int]
 Tile = dict[str, int]
 #: A kernel's number and all of its parameters.
 Setting = tuple[Key, dict[str, int]]
@@ -93,8 +94,8 @@ class Search:
         """The list of the table that a row of this size belongs to."""
         if self.precision != "float32":
             return self.precision
-        whole = all(side % 4 == 0 for side in selection.dimensions(size))
-        return selection.WHOLE if self.edges == "auto" and whole else selection.EDGES[self.edges]
+        whole = all(side % 4 == 0 for side in choices.dimensions(size))
+        return choices.WHOLE if self.edges == "auto" and whole else choices.EDGES[self.edges]
 
     def specs(self) -> list[KernelSpec]:
         """The kernels to try."""
@@ -116,8 +117,8 @@ def best_row(search: Search, size: int | Sizes, rate: Rater) -> dict[str, Any]:
         size: M = N = K, or M, N and K of the column-major product.
         rate: rates a setting.
     """
-    device, sizes = search.device, selection.dimensions(size)
-    kernel, params = selection.choose(device, sizes, search.edges, search.precision)
+    device, sizes = search.device, choices.dimensions(size)
+    kernel, params = choices.nearest(device, sizes, search.edges, search.precision)
     rated: dict[tuple, float] = {}
 
     def best(settings: list[Setting]) -> Setting:
@@ -147,13 +148,15 @@ def best_row(search: Search, size: int | Sizes, rate: Rater) -> dict[str, Any]:
 def samples(search: Search, sizes: Sizes) -> list[Setting]:
     """Some settings of every kernel, and all that the tables have."""
     limits, smallest = search.device.limits, min(sizes)
-    rows = [row for lists in selection.table().values() for each in lists.values() for row in each]
+    lists = (*choices.EDGES.values(), choices.WHOLE, *choices.PRECISIONS)
+    known = itertools.product(choices.table(), lists)
+    rows = [row for kind, each in known for row in choices.kernel_rows(kind, each)]
     found = []
     for spec in search.specs():
         offers = [spec.fit(limits), *spec.sample(limits, search.tries, seed=smallest)]
         offers += [row["params"] for row in rows if row["kernel"] == spec.number]
         for offer in offers:
-            params = {**offer, **selection.implied(search.precision, spec.number)}
+            params = {**offer, **choices.implied(search.precision, spec.number)}
             large = max(spec.minimum_sizes(params)[:2]) > 8 * smallest
             if not large and not spec.problems(params, limits):
                 found.append((spec.number, params))
@@ -164,7 +167,7 @@ def neighbours(search: Search, setting: Setting) -> list[Setting]:
     """Legal settings one step of one parameter away; rules may move other parameters, too."""
     kernel, params = setting
     spec, limits = catalog[kernel], search.device.limits
-    fixed = selection.implied(search.precision, kernel)
+    fixed = choices.implied(search.precision, kernel)
     found = []
     for p in spec.params:
         below = [value for value in p.choices if value < params[p.name]][-1:]
@@ -192,8 +195,8 @@ CPU_SPACE = (
     ((1, 4), (1, 6), (1, 8), (1, 12), (2, 4), (2, 6)),
     (4, 8, 16),
 )
-#: Tiles of warps: the fastest on an H200 at some size, or that `pace` finds the quickest for some
-#: random shapes: TSM, TSN, WPTM, WPTN, TSK, STAGES. Those of float64 and complex128 are for tensor
+#: Tiles of warps: the fastest on an H200 at some size, or on paper for some random
+#: shapes: TSM, TSN, WPTM, WPTN, TSK, STAGES. Those of float64 and complex128 are for tensor
 #: cores.
 WARPS: dict[str, tuple[tuple[int, ...], ...]] = {
     "s": (),
@@ -222,10 +225,20 @@ REGISTERS = range(32, 129)
 KEPT = 4
 #: A tile's sides along M, N and K.
 SIDES = ("TSM", "TSN", "TSK")
-#: Steps of k of the products that show a tile's pace.
+#: Steps of k of the products that show a tile's constants.
 STEPS = (1024, 4096)
 #: Work-groups per compute unit where many share it.
 MANY = 16
+#: Seconds of a launch with its first loads. These five were measured on an H200.
+START = 2.5e-6
+#: Seconds to store 1024 bytes of a tile of C.
+STORE = 4e-8
+#: Seconds to share a tile.
+CUT = 1e-6
+#: Seconds for each work-group that shares it.
+PART = 1.5e-7
+#: Seconds to add 1024 bytes of each of them.
+ADD = 9e-9
 
 
 def candidates(device: Device, letter: str) -> list[Tile]:
@@ -298,10 +311,7 @@ def call_rate(device: Device, letter: str, sizes: Sizes, seconds: float, **optio
         options: of `matmul`.
     """
     queue, a, b = device_operands(device, letter, sizes)
-    contender = calls.Contender(partial(matmul, a, b, **options), queue.finish)
-    calls.wall_seconds(contender, 1)  # compiles
-    number = int(np.clip(seconds / 3 / calls.wall_seconds(contender, 1), 1, calls.CALLS))
-    spent = float(np.median([calls.wall_seconds(contender, number) for _ in range(3)]))
+    spent = clock.call_seconds(partial(matmul, a, b, **options), queue.finish, seconds)
     return (8 if PRECISIONS[letter].components == 2 else 2) * prod(sizes) / spent * 1e-9
 
 
@@ -338,13 +348,13 @@ def profile(path: Path, sizes: list, device: Device, letter: str, tiles: list[Ti
     known = common.load_table(partial_path)
     progress = tqdm(total=len(sizes) * len(tiles), unit="tile", disable=None)
     for size in sizes:
-        whole, rated = selection.dimensions(size), []
+        whole, rated = choices.dimensions(size), []
         compile_tiles(device, letter, whole, tiles)
         for tile in tiles:
             key = " ".join(map(str, (device, letter, size, tile)))
             if key not in known:
                 known[key] = rates(device, letter, tile, whole)
-                common.save(partial_path, known)
+                records.write(partial_path, known)
             fast, split, problem = known[key]
             if problem:
                 tqdm.write(f"  {letter} {tile} does not count: {problem}")
@@ -381,7 +391,7 @@ def add_tiles(
     Not every device of a kind can run what is fastest: the fastest tile without warps is always
         kept.
     """
-    table, entry = open_entry(path, device)
+    table, entry = open_section(path, device, "tiles")
     given = size if isinstance(size, int) else list(size)
     simple = [pair for pair in rated if not complete_tile(pair[1])["UNIT"]][:1]
     kept = rated[:KEPT]
@@ -389,32 +399,38 @@ def add_tiles(
         kept = [*rated[: KEPT - 1], *simple]
     row = {"size": given, "tiles": [tile for _, tile in kept], "fallback": fallback}
     row["gflops"] = [round(gflops, 1) for gflops, _ in kept]
-    put_row(entry, letter, row)
-    common.save(path, table)
+    put_row(entry.setdefault("rules", {}), letter, row)
+    records.write(path, table)
 
 
-def pace(device: Device, letter: str, tile: Tile) -> Pace:
-    """The pace of a tile: with about a work-group for each compute unit, and with many of them."""
+def constants(device: Device, letter: str, tile: Tile) -> Constants:
+    """The constants of a tile, in seconds: of a step with about a work-group for each compute unit,
+    and with many of them. The others follow from the bytes of a tile of C.
+    """
     down = isqrt(device.units)
-    across, begin = device.units // down, beginning(tile, PRECISIONS[letter].size)
+    across = device.units // down
+    kilobytes = tile["TSM"] * tile["TSN"] * PRECISIONS[letter].size / 1024
+    start = START + STORE * kilobytes
 
-    def microseconds(groups: int, steps: int) -> float:
+    def spent(groups: int, steps: int) -> float:
         sizes = groups * down * tile["TSM"], across * tile["TSN"], steps
         operations = (8 if PRECISIONS[letter].components == 2 else 2) * prod(sizes)
         rate = call_rate(device, letter, sizes, 0.05, kernel="family", params=tile)
-        return 1e-3 * operations / rate - begin
+        return 1e-9 * operations / rate - start
 
-    alone = sum(microseconds(1, steps) for steps in STEPS) / (sum(STEPS) / tile["TSK"])
-    return Pace(tile, alone, microseconds(MANY, STEPS[0]) / (MANY * STEPS[0] / tile["TSK"]))
+    alone = sum(spent(1, steps) for steps in STEPS) / (sum(STEPS) / tile["TSK"])
+    shared = spent(MANY, STEPS[0]) / (MANY * STEPS[0] / tile["TSK"])
+    part = PART + ADD * kilobytes
+    return Constants(start, 0.0, alone, shared, CUT + part, part)
 
 
 # Tables
 
 
-def open_entry(path: Path, device: Device) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A table, and its entry for the device's kind, which now names device and command."""
+def open_section(path: Path, device: Device, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The table, and a section for the device's kind, which now names device and command."""
     table = common.load_table(path)
-    entry = table.setdefault(selection.kind(device), {})
+    entry = table.setdefault(choices.kind(device), {}).setdefault(name, {})
     entry |= device.facts() | {"date": date.today().isoformat()}
     others = [line for line in entry.get("commands", []) if line != common.command()]
     entry["commands"] = [*others, common.command()]
@@ -435,11 +451,11 @@ def run_kernels(given: argparse.Namespace) -> None:
     device = find_device(given.device)
     search = Search(device, given.edges, given.precision, given.kernels, given.tries, given.steps)
     for size in given.sizes:
-        print(f"{' x '.join(map(str, selection.dimensions(size)))} on {device}:")
+        print(f"{' x '.join(map(str, choices.dimensions(size)))} on {device}:")
         row = best_row(search, size, partial(by_trial, device=device))
-        table, entry = open_entry(given.file, device)
+        table, entry = open_section(given.file, device, "kernels")
         put_row(entry, search.table_list(size), row)
-        common.save(given.file, table)
+        records.write(given.file, table)
 
 
 def run_tiles(given: argparse.Namespace) -> None:
@@ -447,7 +463,7 @@ def run_tiles(given: argparse.Namespace) -> None:
     profile(given.file, given.sizes, device, given.letter, candidates(device, given.letter))
 
 
-def run_paces(given: argparse.Namespace) -> None:
+def run_constants(given: argparse.Namespace) -> None:
     device = find_device(given.device)
     tiles = [tile for tile in warp_tiles(given.letter) if is_legal(device, given.letter, tile)]
     if not tiles:
@@ -455,20 +471,20 @@ def run_paces(given: argparse.Namespace) -> None:
     sizes = 1000, 1000, 1000
     compile_tiles(device, given.letter, sizes, tiles)
     exact = [tile for tile in tiles if is_exact(device, given.letter, tile, sizes)]
-    paces = [pace(device, given.letter, tile) for tile in exact]
-    table, entry = open_entry(given.file, device)
-    entry.setdefault("paces", {})[given.letter] = [
-        {"tile": tile, "alone": round(alone, 4), "shared": round(shared, 4)}
-        for tile, alone, shared in paces
+    rows = [
+        [tile, [float(f"{1e9 * value:.5g}") for value in constants(device, given.letter, tile)]]
+        for tile in exact
     ]
-    common.save(given.file, table)
+    table, entry = open_section(given.file, device, "tiles")
+    entry.setdefault("constants", {})[given.letter] = rows
+    records.write(given.file, table)
 
 
 def parser() -> argparse.ArgumentParser:
     raw = argparse.RawDescriptionHelpFormatter
     top = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     commands = top.add_subparsers(required=True)
-    kernels = commands.add_parser("kernels", help="rows of results/auto.json")
+    kernels = commands.add_parser("kernels", help="rows of results/choice.json")
     kernels.set_defaults(run=run_kernels)
     words = "only these, such as 7,warp_tiling (default: all)"
     kernels.add_argument("--kernels", type=kernel_numbers, default=[], help=words)
@@ -481,17 +497,17 @@ def parser() -> argparse.ArgumentParser:
     kernels.add_argument("--tries", type=count, default=6, help=words)
     words = "how often at most the best move on to a neighbour (default: 100)"
     kernels.add_argument("--steps", type=int, default=100, help=words)
-    tiles = commands.add_parser("tiles", help="rows of results/family.json")
+    tiles = commands.add_parser("tiles", help="rows of results/choice.json")
     tiles.set_defaults(run=run_tiles)
-    paces = commands.add_parser("paces", help="paces of tiles of warps in results/family.json")
-    paces.set_defaults(run=run_paces)
+    own = commands.add_parser("constants", help="constants of tiles of warps")
+    own.set_defaults(run=run_constants)
     for command in (kernels, tiles):
         words = "such as 512,64x8192x1024: M x N x K of column-major products"
         command.add_argument("--sizes", type=size_list, required=True, help=words)
-    for command in (tiles, paces):
+    for command in (tiles, own):
         words = "the precision: float32, float64, complex64 or complex128"
         command.add_argument("--letter", choices=list(PRECISIONS), required=True, help=words)
-    for command in (kernels, tiles, paces):
+    for command in (kernels, tiles, own):
         command.add_argument("file", type=Path, help="the table to add to")
         common.add_device(command)
     return top

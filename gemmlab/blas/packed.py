@@ -10,11 +10,9 @@ import numpy as np
 
 from ..catalog import sources
 from ..catalog.spec import round_up, tiles_over
-from ..generate.written import View
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
-from .plan import Builder
-from .problem import Problem
+from .plan import Builder, Product, view
 
 FILE = "production/packed.cl"
 #: Relaxations that the compiler may make: a*b + c in one instruction, rounded once. `fma` would ask
@@ -88,25 +86,16 @@ class Blocks(NamedTuple):
         return rows, round_up(tiles_over(n, items_per_row), COLUMNS)
 
 
-def gemm(
-    builder: Builder,
-    problem: Problem,
-    a: View,
-    b: View,
-    factors: tuple[complex, complex],
-    before: View | None,
-    out: View,
-) -> None:
-    """C = alpha A B + beta C0, column-major, of any layout.
+def gemm(builder: Builder, product: Product) -> None:
+    """C = alpha A B + beta C0, column-major; A, B and C0 of any layout, C compact.
 
     Args:
         builder: of the type of the elements, float32 or float64.
-        problem: the sizes, all positive.
-        a, b, out: the matrices; of A rows or steps of k are adjacent.
-        factors: alpha and beta.
-        before: C0, or None where beta is 0. C0 may be C itself.
+        product: all sizes positive; C0 may be C itself.
     """
-    (m, n, k), (alpha, beta) = problem[:3], factors
+    problem, before = product.problem, view(*product.before) if product.before else None
+    m, n, k = problem[:3]
+    a, b = view(product.a, problem.a), view(product.b, problem.b)
     blocks = Blocks.of(builder.device, builder.dtype)
     pack, multiply = (
         blocks.kernel(builder, "pack"),
@@ -122,7 +111,8 @@ def gemm(
         size = height // blocks.rows, tiles_over(steps, blocks.depth)
         from_a = a.buffer, a.offset + k0 * a.across, a.down, a.across
         from_b = b.buffer, b.offset + k0 * b.down, b.across, b.down
-        added = (beta, *before) if before is not None else ()
+        added = (product.beta, *before) if before is not None else ()
         builder.launch("pack", Bound(pack, size, (1, 1), (m, steps, *from_a, panels)))
-        arguments = m, n, steps, rows, columns, alpha, panels, *from_b, *added, int(k0 == 0), *out
+        sizes = m, n, steps, rows, columns
+        arguments = *sizes, product.alpha, panels, *from_b, *added, int(k0 == 0), product.out.buffer
         builder.launch("gemm", Bound(multiply, groups, (1, 1), arguments))

@@ -21,8 +21,8 @@ from pyopencl.tools import ImmediateAllocator, MemoryPool
 
 from ..caches import cached
 from ..catalog import sources
-from ..catalog.spec import round_up, tiles_over
-from ..generate import Schedule, tiles
+from ..catalog.spec import Params, round_up, tiles_over
+from ..generate import Schedule, split, tiles
 from ..generate.precision import letter_of
 from ..generate.tiles import OperandLayout
 from ..generate.written import Gemm, View, written
@@ -431,9 +431,9 @@ class Builder:
             scratch: where the kernel writes whole tiles if C does not consist of them; new memory
                 by default.
         """
-        passes = planned(kernel, problem)
         if kernel.turned:
             problem, a, b = problem.turned, b, a
+        passes = plan(kernel.spec, kernel.params, problem, self.device.features)
         sizes = whole(problem.m, problem.n, problem.k, kernel.multiples)
         now = {"A": placed(a, problem.a), "B": placed(b, problem.b, kernel.b_transposed), "C": out}
         for step in passes:
@@ -454,54 +454,66 @@ class Builder:
                 self.unpad(now["C"], out)
         return out
 
-    def gemm(self, product: Product, params=None, batch: Batch | None = None) -> None:
+    def gemm(self, product: Product, tile: Params, batch: Batch | None = None) -> None:
         """Launch a generated kernel, which computes the product in one launch.
 
         Args:
             product: of the builder's type; A and B are not read where K is 0.
-            params: all parameters of the tile (see `gemmlab.generate.tiles`); those that suit the
-                sizes by default.
-            batch: several products instead of one; their results follow each other in `out`.
+            tile: all parameters of the tile (see `gemmlab.generate.tiles`).
+            batch: several products instead of one; their results are adjacent in `out`.
         """
-        problem = product.problem
-        sizes, layouts = problem[:3], (problem.a.layout, problem.b.layout)
-        letter, given = letter_of(self.dtype), None if params is None else tuple(params.items())
-        number = batch.number * len(batch.starts) if batch else 0
-        aligned = batch.aligned(*layouts) if batch else layouts
-        added = view(*product.before) if product.before else None
-        schedule = _configured(
-            self.device, letter, given, sizes, aligned, added is not None, number
+        problem, before = product.problem, view(*product.before) if product.before else None
+        a, b = problem.a.layout, problem.b.layout
+        aligned = batch.aligned(a, b) if batch else (a, b)
+        schedule = tiles.configure(
+            letter_of(self.dtype),
+            tile,
+            problem[:3],
+            *aligned,
+            before is not None,
+            batch is not None,
         )
-        kernel = written(schedule, self.device, self.queue.context)
-        workspace = kernel.workspace(sizes, self.queue)
         starts: Any = batch.launches() if batch else [((0, 0), None)]
         for (at_a, at_b), pairs in starts:
-            a = View(product.a, layouts[0].offset + at_a, 1, layouts[0].ld)
-            b = View(product.b, layouts[1].offset + at_b, 1, layouts[1].ld)
-            out = product.out.buffer
-            gemm = Gemm(sizes, product.alpha, a, b, product.beta, added, out, pairs)
-            self.launch("gemm", kernel.bound(gemm, workspace))
+            left = View(product.a, a.offset + at_a, 1, a.ld)
+            right = View(product.b, b.offset + at_b, 1, b.ld)
+            factors = product.alpha, left, right, product.beta
+            gemm = Gemm(problem[:3], *factors, before, product.out.buffer, pairs)
+            self._generated("gemm", schedule, gemm)
+
+    def gemm_part(self, product: Product, part: split.Launch) -> None:
+        """Launch a generated kernel that computes a rectangle of C."""
+        problem, before = product.problem, view(*product.before) if product.before else None
+        a = _moved(problem.a.layout, "TC", part.row)
+        b = _moved(problem.b.layout, "NR", part.column)
+        out = View(product.out.buffer, part.row + part.column * problem.m, 1, problem.m)
+        if before is not None:
+            first = before.offset + part.row * before.down + part.column * before.across
+            before = before._replace(offset=first)
+        sizes = part.rows, part.columns, problem.k
+        schedule = tiles.configure(
+            letter_of(self.dtype), part.tile, sizes, a, b, before is not None, submatrix=True
+        )
+        left, right = View(product.a, a.offset, 1, a.ld), View(product.b, b.offset, 1, b.ld)
+        factors = product.alpha, left, right, product.beta
+        self._generated(part.edges, schedule, Gemm(sizes, *factors, before, out))
+
+    def _generated(self, name: str, schedule: Schedule, gemm: Gemm) -> None:
+        kernel = written(schedule, self.device, self.queue.context)
+        self.launch(name, kernel.bound(gemm, kernel.workspace(gemm.sizes, self.queue)))
 
 
 def view(buffer: Memory, operand: Operand) -> View:
-    """A matrix with its distances, whether it is row-major or column-major."""
+    """A matrix with its strides, whether it is row-major or column-major."""
     operation, offset, ld = operand.layout
     return View(buffer, offset, 1, ld) if operation in "NR" else View(buffer, offset, ld, 1)
 
 
-@cached(1024)
-def _configured(
-    device: Device,
-    letter: str,
-    params: tuple | None,
-    sizes: tuple[int, int, int],
-    layouts: tuple[OperandLayout, OperandLayout],
-    beta: bool,
-    number: int,
-) -> Schedule:
-    """The schedule for a problem, or for a batch of this number."""
-    tile = tiles.choose(device, letter, sizes, max(1, number)) if params is None else dict(params)
-    return tiles.configure(letter, tile, sizes, *layouts, beta, number > 0)
+def _moved(x: OperandLayout, by_ld: str, by: int) -> OperandLayout:
+    """An operand from a row (of A) or a column (of B) on, which for these operations follow each
+    other at its leading dimension.
+    """
+    return x._replace(offset=x.offset + by * (x.ld if x.operation in by_ld else 1))
 
 
 def placed(buffer: Memory, operand: Operand, transposed: bool = False) -> Matrix:
@@ -518,16 +530,6 @@ def placed(buffer: Memory, operand: Operand, transposed: bool = False) -> Matrix
 def _made(step: Pass) -> Layout:
     assert step.out is not None
     return step.out
-
-
-def planned(kernel: Kernel, problem: Problem) -> list[Pass]:
-    """`problem.plan` for a compiled kernel."""
-    return plan(
-        kernel.spec,
-        kernel.params,
-        problem.turned if kernel.turned else problem,
-        kernel.device.features,
-    )
 
 
 def check_memory(

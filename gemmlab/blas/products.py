@@ -18,7 +18,9 @@ import pyopencl as cl
 import pyopencl.array as cla
 
 from ..caches import cached
-from ..generate import choice
+from ..catalog import find
+from ..generate import tiles
+from ..generate.precision import letter_of
 from ..opencl.devices import Device
 from . import staging
 from .arrays import (
@@ -48,13 +50,12 @@ from .plan import (
     Plan,
     Product,
     check_memory,
-    planned,
     pool_of,
     wait_for_others,
 )
-from .problem import Batch, Layout, Operand, Problem, footprint
+from .problem import Batch, Layout, Operand, Problem, footprint, plan
 from .request import Request
-from .routes import Ladder, choose
+from .routes import Ladder, Query, choose
 
 
 class Operation(NamedTuple):
@@ -104,10 +105,6 @@ class Call(NamedTuple):
     ta: str
     tb: str
     in_place: bool
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.specs.a.dtype
 
 
 class Planned(NamedTuple):
@@ -212,7 +209,7 @@ def plan_for(call: Call) -> Planned:
     for name, spec in call.specs._asdict().items():
         if spec is not None:
             check_inside(name, spec)
-    call.request.check_for(call.dtype, call.device)
+    call.request.check_for(a.dtype, call.device)
     vectors = len(a.shape) == 1, len(b.shape) == 1
     a = a.with_axis(0) if vectors[0] else a
     b = b.with_axis(1) if vectors[1] else b
@@ -227,12 +224,12 @@ def plan_for(call: Call) -> Planned:
         m, batch_shape, batch = prod(a.shape[:-1]), (), None
         a = a.matrix._replace(shape=(m, k))
     elements = prod(shape)
-    itemsize = call.dtype.itemsize
+    itemsize = a.dtype.itemsize
     whole = {"a": prod(a.shape), "b": prod(b.shape), "the result": elements}
     check_memory(call.device, whole if call.alpha else {"the result": elements}, True, itemsize)
     if not elements:
         return Planned(shape, None)
-    builder = Builder(call.queue, call.device, call.dtype)
+    builder = Builder(call.queue, call.device, a.dtype)
     memory = builder.memory(elements) if gaps else OUT
     if k and call.alpha:
         _emit_products(
@@ -251,9 +248,6 @@ def plan_for(call: Call) -> Planned:
             )
     exact = call._replace(request=Request())
     return Planned(shape, builder.plan(otherwise=lambda: _plan_of(plan_for(exact))))
-
-
-choice.on_new_winner(plan_for.cache_clear)  # type: ignore[attr-defined]
 
 
 def _plan_of(worked_out: Planned) -> Plan:
@@ -291,10 +285,11 @@ def _emit_products(
     """Append one product, or all of a batch; the results are adjacent in `memory`."""
     if batch is not None and not by_columns:
         batch = batch.swapped
-    route = choose(call.request, call.dtype, problem, batch, call.device, call.queue.context)
+    route = choose(Query(call.request, builder.dtype, problem, batch, call.device))
     if isinstance(route, Ladder):
-        sizes = footprint(problem, planned(route.kernel, problem))
-        check_memory(call.device, sizes, route.kernel.spec.wide, call.dtype.itemsize)
+        spec, laid_out = find(route.kernel), problem.turned if route.turned else problem
+        sizes = footprint(problem, plan(spec, route.params, laid_out, call.device.features))
+        check_memory(call.device, sizes, spec.wide, builder.dtype.itemsize)
     before = None
     if call.beta and call.specs.c is not None:
         before = (OUT if call.in_place else C0, swapped("c", call.specs.c))
@@ -319,7 +314,8 @@ def _emit_scaled(builder: Builder, call: Call, m: int, n: int, memory: Any) -> N
     before = (OUT if call.in_place else C0, swapped("c", call.specs.c))
     out = Matrix(memory, Layout.compact(n, m))
     problem = Problem.compact(n, m, 0)
-    builder.gemm(Product(problem, memory, memory, 0.0, call.beta, before, out))
+    tile = tiles.choose(call.device, letter_of(builder.dtype), problem[:3]).tile
+    builder.gemm(Product(problem, memory, memory, 0.0, call.beta, before, out), tile)
 
 
 def multiply(request: Request, op: Operation, out: Any = None, device: Any = None) -> Any:
@@ -462,7 +458,7 @@ def _by_strips(
 
     def multiply(x: staging.Stored, y: staging.Stored, memory: Any) -> cl.Event:
         strip = (
-            uploaded_spec(np.empty((y.spec.shape[1], x.spec.shape[0]), call.dtype).T)
+            uploaded_spec(np.empty((y.spec.shape[1], x.spec.shape[0]), a.dtype).T)
             if columns
             else None
         )

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from ..catalog import KernelSpec, Key, catalog, find
-from ..generate import selection, tiles
+from ..generate import table, tiles
 from ..generate.precision import check_double, letter_of
 from ..opencl.devices import Device
 
 #: Words for `kernel` that do not name a kernel of the catalog.
 AUTO, FAMILY, PACKED = "auto", "family", "packed"
 #: Values of `edges`: those of the ladder, and "split", which only generated kernels have.
-EDGES = (*selection.EDGES, "split")
+EDGES = (*table.EDGES, "split")
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class Request:
         """
         words = params is None and type(kernel) is type(edges) is type(precision) is str
         if words and (kernel, edges, precision) == (AUTO, "auto", "float32"):
-            return _PLAIN
+            return PLAIN
         _check_word("edges", edges, EDGES)
-        _check_word("precision", precision, tuple(selection.PRECISIONS))
+        _check_word("precision", precision, tuple(table.PRECISIONS))
         if params is not None and not isinstance(params, Mapping):
             raise TypeError(
                 f"params must be a dictionary of parameters, not {type(params).__name__}: "
@@ -159,7 +159,7 @@ def _with_precision(
     """The caller's parameters and those that a precision implies; ValueError where they contradict
     each other.
     """
-    implied = selection.implied(precision, spec.number)
+    implied = table.implied(precision, spec.number)
     # that one is free
     required = {name: value for name, value in implied.items() if name != "EVERY"}
     given = {**implied, **(params or {})}
@@ -176,7 +176,7 @@ def check_precision(precision: Any, device: Device) -> None:
     """Refuse what is no precision of float32 products, and TF32 where a device has no tensor
     cores.
     """
-    _check_word("precision", precision, tuple(selection.PRECISIONS))
+    _check_word("precision", precision, tuple(table.PRECISIONS))
     if precision != "float32" and "tensor" not in device.features:
         raise ValueError(
             f"precision={precision!r} needs tensor cores that take TF32 (NVIDIA's, compute "
@@ -184,4 +184,5 @@ def check_precision(precision: Any, device: Device) -> None:
         )
 
 
-_PLAIN = Request()
+#: Everything is left to gemmlab, for ordinary arithmetic.
+PLAIN = Request()

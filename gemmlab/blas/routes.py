@@ -1,20 +1,18 @@
-"""The ways to multiply, and the one that a product takes.
+"""The routes of a product, and the choice among them.
 
-A `Route` says what it appends to a plan. `choose` returns the first route that the request and the
-device allow:
-
-- `Packed`: on CPUs, float32 and float64;
-- `Ladder`: a kernel of the catalog, float32 and TF32; for a batch in one launch if the matrices
-  allow it;
-- `Split`: generated kernels, up to four launches, one for each edge;
-- `Generated`: a generated kernel, one launch, any type, any layout, batches.
+A route is a way to multiply: `Packed` (panels of A, on CPUs), `Ladder` (a kernel of the catalog),
+`Split` (generated kernels, one for each edge) or `Generated` (one generated kernel). Each says
+whether it supports a product, or why not; if it does, it has the fastest kernel of its kind, with
+the seconds that `generate.cost` predicts, and appends the launches to a plan. `choose` takes the
+first route that supports the product.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from math import inf, prod
+from typing import NamedTuple
 
 import numpy as np
 import pyopencl as cl
@@ -22,109 +20,149 @@ import pyopencl as cl
 from ..caches import cached
 from ..catalog import KernelSpec, Key, find
 from ..catalog.spec import Params
-from ..generate import choice
-from ..generate.written import View
+from ..generate import choice, split, tiles
+from ..generate.precision import letter_of
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel
-from . import packed, split, trials
-from .plan import Builder, Product, placed, view
+from . import packed
+from .plan import Builder, Product, placed
 from .problem import MAX_BATCH, Batch, Problem, plan
-from .request import AUTO, FAMILY, PACKED, Request
+from .request import AUTO, FAMILY, PACKED, PLAIN, Request
 
-#: Multiply-adds from which a float32 product of a batch is worth separate launches, by kernels of
-#: the ladder, if they cannot multiply all of it in one launch: on an H200, 512 cubed is not and
-#: 1024 cubed just is.
-ALONE_GPU = 2**30
+#: Multiply-adds that make each float32 product of a batch worth a launch on a GPU: on an H200, 512
+#: cubed is not and 1024 cubed just is.
+WORTH_A_LAUNCH_GPU = 2**30
 #: The same on a CPU, whose generated kernels are much slower than the packed one.
-ALONE_CPU = 2**20
-#: Tiles of the kernel with warp tiles for batches of matrices that are smaller than the tile that
-#: was chosen.
-_WARP_TILE = {"TSK": 16, "WPTM": 8, "WPTN": 8, "WARPM": 4, "BATCHES": 10, "SPLIT": 0, "DOWN": 1}
-_SMALLER_TILES = ({"TSM": 128, "TSN": 64, **_WARP_TILE}, {"TSM": 64, "TSN": 64, **_WARP_TILE})
+WORTH_A_LAUNCH_CPU = 2**20
 
 
-class Route(Protocol):
+class Query(NamedTuple):
+    """What a route is chosen for.
+
+    Attributes:
+        request: what the caller chose; `Request.check_for` has passed.
+        dtype: of the elements.
+        problem: sizes and layouts, column-major, K positive; of a batch those of the first product.
+        batch: the products, if there are several.
+        device: where they are computed.
+    """
+
+    request: Request
+    dtype: np.dtype
+    problem: Problem
+    batch: Batch | None
+    device: Device
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the products of a batch are too small for separate launches."""
+        least = WORTH_A_LAUNCH_GPU if self.device.kind == "GPU" else WORTH_A_LAUNCH_CPU
+        return prod(self.problem[:3]) < least
+
+
+@dataclass(frozen=True)
+class Route:
     """A way to multiply.
 
     Attributes:
+        kernel: what to pass as `kernel=`.
+        params: parameters of the kernel.
+        seconds: how long it takes, on paper; inf if that is not known.
         whole_batch: whether `emit` multiplies all products of a batch.
     """
 
-    @property
-    def whole_batch(self) -> bool:
-        """See above."""
-
-    def emit(self, builder: Builder, product: Product, batch: Batch | None) -> None:
-        """Append what multiplies to the builder's plan."""
-
-
-@dataclass(frozen=True)
-class Packed:
-    """Operands are packed first: see `packed`."""
-
-    whole_batch: ClassVar[bool] = False
-
-    def emit(self, builder: Builder, product: Product, batch: Batch | None) -> None:
-        a, b = view(product.a, product.problem.a), view(product.b, product.problem.b)
-        before = view(*product.before) if product.before else None
-        out = View(product.out.buffer, product.out.layout.offset, 1, product.out.layout.ld)
-        packed.gemm(builder, product.problem, a, b, (product.alpha, product.beta), before, out)
-
-
-@dataclass(frozen=True)
-class Generated:
-    """A kernel that is generated for the problem.
-
-    Attributes:
-        tile: all parameters of the tile, or None for those that suit the sizes.
-    """
-
-    tile: dict[str, int] | None
-    whole_batch: ClassVar[bool] = True
-
-    def emit(self, builder: Builder, product: Product, batch: Batch | None) -> None:
-        builder.gemm(product, self.tile, batch)
-
-
-@dataclass(frozen=True)
-class Split:
-    """Generated kernels for whole tiles and for each edge: see `split`."""
-
-    tile: dict[str, int] | None
-    whole_batch: ClassVar[bool] = False
-
-    def emit(self, builder: Builder, product: Product, batch: Batch | None) -> None:
-        split.gemm(builder, product, self.tile)
-
-
-@dataclass(frozen=True)
-class Ladder:
-    """A kernel of the catalog; where it is not one of a whole batch, with passes before and after
-    it.
-
-    Attributes:
-        kernel: the kernel that multiplies.
-        whole_batch: whether one launch multiplies all products of a batch.
-    """
-
-    kernel: Kernel
+    kernel: Key
+    params: dict[str, int]
+    seconds: float = inf
     whole_batch: bool = False
 
-    def emit(self, builder: Builder, product: Product, batch: Batch | None) -> None:
+    @classmethod
+    def of(cls, query: Query) -> Route | str:
+        """The route for a product, or the reason why it does not support it."""
+        raise NotImplementedError
+
+    def emit(self, builder: Builder, product: Product, batch: Batch | None = None) -> None:
+        """Append what multiplies to the builder's plan."""
+        raise NotImplementedError
+
+
+class Packed(Route):
+    """A is packed into panels first: see `packed`."""
+
+    @classmethod
+    def of(cls, query: Query) -> Route | str:
+        request, device = query.request, query.device
+        if request.kernel != PACKED:
+            if request != PLAIN:
+                return f"{request} asks for another kernel"
+            if device.kind != "CPU":
+                return "it is for CPUs"
+            if query.dtype.kind != "f":
+                return f"it multiplies float32 and float64, not {query.dtype}"
+            if query.batch and query.is_small:
+                return "the products of the batch are too small for a launch each"
+        blocks = packed.Blocks.of(device, query.dtype)
+        return cls(PACKED, {"WIDTH": blocks.width, "KC": blocks.depth})
+
+    def emit(self, builder: Builder, product: Product, batch: Batch | None = None) -> None:
+        packed.gemm(builder, product)
+
+
+@dataclass(frozen=True)
+class Ladder(Route):
+    """A kernel of the catalog, with passes before and after it where it needs them.
+
+    Attributes:
+        turned: whether it multiplies the transposes in the opposite order, and stores the transpose
+            of what it computes.
+    """
+
+    turned: bool = False
+
+    @classmethod
+    def of(cls, query: Query) -> Route | str:
+        request, device, problem = query.request, query.device, query.problem
+        if request.kernel in (FAMILY, PACKED) or request.edges == "split":
+            return f"{request} asks for another kernel"
+        if query.dtype != np.float32:
+            return f"kernels of the catalog multiply float32, not {query.dtype}"
+        if request.kernel != AUTO:
+            spec, params = find(request.kernel), request.params
+            found = (spec.number, spec.fit(device.limits) if params is None else dict(params))
+            return cls(*found, inf, fits_batch(spec, found[1], query))
+        if request == PLAIN and device.kind == "CPU":
+            return "on CPUs the packed kernel is faster"
+        if request == PLAIN and query.batch is not None:
+            for key, settings, seconds in _for_batch(query, query.batch):
+                if fits_batch(find(key), settings, query):
+                    return cls(key, settings, seconds, True)
+            if query.is_small:
+                return "none multiplies the batch in one launch, and its products are too small"
+        if request == PLAIN and not problem.a.plain and not problem.b.plain:
+            number, pairs = choice.choose(device, problem.turned[:3])
+            spec = find(number)
+            if spec.turns and not spec.needs_fixup(dict(pairs), device.features):
+                return cls(number, dict(pairs), turned=True)
+        number, pairs = choice.choose(device, problem[:3], request.edges, request.precision)
+        return cls(number, dict(pairs), inf, fits_batch(find(number), dict(pairs), query))
+
+    def emit(self, builder: Builder, product: Product, batch: Batch | None = None) -> None:
         problem, a, b, alpha, beta, before, out = product
+        params, context = tuple(self.params.items()), builder.queue.context
+        kernel = _compiled(self.kernel, params, builder.device, context, self.turned)
         if batch is not None and self.whole_batch:
             shared = batch.shared(problem)
             assert shared is not None, "see `fits_batch`"
-            builder.launch(
-                "gemm", self.kernel.batch(*problem[:3], batch.number, shared, (a, b, out.buffer))
-            )
+            buffers = a, b, out.buffer
+            bound = kernel.batch(*problem[:3], batch.number, shared, buffers)
+            builder.launch("gemm", bound)
             return
         target = out
         if before and before[0] is out.buffer:  # C may only be overwritten once it has been read
             target = builder.new(out.layout)
-        if self.kernel.spec.tensor:
+        if kernel.spec.tensor:
             builder.look_for_unsplittable(placed(a, problem.a), placed(b, problem.b))
-        builder.multiply(self.kernel, problem, a, b, target)
+        builder.multiply(kernel, problem, a, b, target)
         if alpha != 1 or before:
             y = target
             if before:
@@ -133,140 +171,97 @@ class Ladder:
             builder.axpby(alpha, target, beta, y, out)
 
 
-def choose(
-    request: Request,
-    dtype: np.dtype,
-    problem: Problem,
-    batch: Batch | None,
-    device: Device,
-    context: cl.Context,
-) -> Route:
-    """The route of a product; `request.check_for` has passed.
+@dataclass(frozen=True)
+class Split(Route):
+    """Generated kernels for the whole tiles and for each edge.
 
-    Args:
-        problem: sizes and layouts, column-major; of a batch those of the first product. K may be 0.
-        batch: the products, if there are several.
+    Attributes:
+        launches: the rectangles of C.
     """
-    multiply_adds = problem.m * problem.n * problem.k
-    plain = request.kernel == AUTO and (request.edges, request.precision) == ("auto", "float32")
-    packs = (
-        plain
-        and device.kind == "CPU"
-        and dtype.kind == "f"
-        and (batch is None or multiply_adds >= ALONE_CPU)
-    )
-    if packs or request.kernel == PACKED:
-        return Packed()
-    tile = None if request.params is None else dict(request.params)
-    if request.edges == "split":
-        return Split(tile)
-    if request.kernel == FAMILY or dtype != np.float32:
-        return Generated(tile)
-    if plain and batch is not None:
-        route = _for_batch(problem, batch, device, context)
-        if route or multiply_adds < ALONE_GPU:
-            return route or Generated(None)
-    kernel = _of_the_ladder(request, problem, plain, device, context)
-    fits = (
-        batch is not None
-        and not kernel.turned
-        and fits_batch(kernel.spec, kernel.params, device, problem, batch)
-    )
-    return Ladder(kernel, whole_batch=fits)
+
+    launches: tuple[split.Launch, ...] = ()
+
+    @classmethod
+    def of(cls, query: Query) -> Route | str:
+        if query.request.edges != "split":
+            return "it is for edges='split'"
+        sizes, params = query.problem[:3], query.request.params
+        if params is not None:
+            found = split.cut(sizes, dict(params))
+        else:
+            found = split.launches(sizes, split.rules_for(query.device, letter_of(query.dtype)))
+        return cls(FAMILY, dict(found[0].tile), launches=tuple(found))
+
+    def emit(self, builder: Builder, product: Product, batch: Batch | None = None) -> None:
+        for launch in self.launches:
+            builder.gemm_part(product, launch)
 
 
-def _of_the_ladder(
-    request: Request, problem: Problem, plain: bool, device: Device, context: cl.Context
-) -> Kernel:
-    """The kernel of the catalog that is requested, or the best one that is known."""
-    if request.kernel != AUTO:
-        return _kernel(request.kernel, request.params, device, context)
-    if plain:
-        without = _without_transposing(problem, device, context)
-        if without:
-            return without
-    if request.edges == "auto" and trials.are_enabled():
-        trials.try_out(device, problem[:3], request.precision)
-    return _kernel(
-        *choice.choose(device, problem[:3], request.edges, request.precision), device, context
-    )
+class Generated(Route):
+    """A kernel that is generated for the problem, in one launch: any type, any layout, batches."""
+
+    @classmethod
+    def of(cls, query: Query) -> Route | str:
+        request, batch = query.request, query.batch
+        if request.kernel not in (AUTO, FAMILY) or request.edges == "split":
+            return f"{request} asks for another kernel"
+        may_replace = request == PLAIN and batch is not None and query.is_small
+        if request.kernel == AUTO and query.dtype == np.float32 and not may_replace:
+            return "for float32 the catalog has faster kernels"
+        if request.params is not None:
+            return cls(FAMILY, dict(request.params), whole_batch=True)
+        number = batch.number * len(batch.starts) if batch else 1
+        found = tiles.choose(query.device, letter_of(query.dtype), query.problem[:3], number)
+        return cls(FAMILY, *found, whole_batch=True)
+
+    def emit(self, builder: Builder, product: Product, batch: Batch | None = None) -> None:
+        builder.gemm(product, self.params, batch)
 
 
-def _without_transposing(problem: Problem, device: Device, context: cl.Context) -> Kernel | None:
-    """For two operands that can be read as their transposes alone: a kernel that multiplies these
-    in the opposite order and stores the transpose of what it computes, which needs no pass. None if
-    there is none, or for other operands.
+#: In the order of preference.
+ROUTES = (Packed, Ladder, Split, Generated)
+
+
+def choose(query: Query) -> Route:
+    """The first route that supports the product.
+
+    Raises:
+        ValueError: if no kernel for `edges` or `precision` supports the sizes or the device.
     """
-    if not problem.k or problem.a.plain or problem.b.plain:
-        return None
-    number, params = choice.choose(device, problem.turned[:3])
-    spec = find(number)
-    if not spec.turns or spec.needs_fixup(dict(params), device.features):
-        return None
-    return _kernel(number, params, device, context, True)
+    return next(found for kind in ROUTES if isinstance(found := kind.of(query), Route))
 
 
-def _for_batch(
-    problem: Problem, batch: Batch, device: Device, context: cl.Context
-) -> Ladder | None:
-    """The quickest kernel of the ladder for a batch in one launch, or None where none fits."""
-    if not problem.k or device.kind != "GPU":
-        return None
-    for spec, params in _batch_candidates(problem, batch, device):
-        rows, columns, _ = spec.tiles(params)
-        fits = (
-            rows <= problem.m and columns <= problem.n and not spec.problems(params, device.limits)
-        )
-        if fits and fits_batch(spec, params, device, problem, batch):
-            return Ladder(
-                _kernel(spec.number, tuple(params.items()), device, context), whole_batch=True
-            )
-    return None
+def refusals(query: Query) -> dict[str, str]:
+    """Why routes do not support the product, by their names."""
+    answers = {kind.__name__: kind.of(query) for kind in ROUTES}
+    return {name: words for name, words in answers.items() if isinstance(words, str)}
 
 
-def _batch_candidates(
-    problem: Problem, batch: Batch, device: Device
-) -> Iterator[tuple[KernelSpec, dict[str, int]]]:
-    """Settings for a batch, the quickest first; with single floats where vectors do not divide the
-    sizes.
+def _for_batch(query: Query, batch: Batch) -> Iterator[tuple[Key, dict[str, int], float]]:
+    """Kernels for a batch in one launch, fastest first; with single loads where vectors do not
+    divide the sizes.
     """
-    order = choice.ranked_for_batch(device, problem[:3], batch.number)
-    number, first = order[0]
-    if "WARPM" in dict(first):
-        order = [
-            *order,
-            *((number, tuple({**dict(first), **tile}.items())) for tile in _SMALLER_TILES),
-        ]
-    for number, pairs in order:
-        params = dict(pairs)
+    sizes = query.problem[:3]
+    for (key, pairs), seconds in choice.ranked_for_batch(query.device, sizes, batch.number):
+        spec, params = find(key), dict(pairs)
         if "GROUPS" in params:
             params["GROUPS"] = 0  # a work-group per tile
-        yield find(number), params
-        if "WIDTH" in params:
-            yield find(number), {**params, "WIDTH": 1}
+        for settings in (params, params | {"WIDTH": 1} if "WIDTH" in params else params):
+            rows, columns, _ = spec.tiles(settings)
+            covered = rows <= sizes[0] and columns <= sizes[1]
+            if covered and not spec.problems(settings, query.device.limits):
+                yield key, settings, seconds
 
 
-def fits_batch(
-    spec: KernelSpec, params: Params, device: Device, problem: Problem, batch: Batch
-) -> bool:
-    """Whether a kernel of the ladder can multiply all products in one launch: as they lie, without
-    any other pass.
-    """
-    if not problem.k or spec.tensor or spec.workspace(params) or batch.shared(problem) is None:
+def fits_batch(spec: KernelSpec, params: Params, query: Query) -> bool:
+    """Whether a kernel of the catalog can multiply all products in one launch, without passes."""
+    batch, problem = query.batch, query.problem
+    if batch is None or spec.tensor or spec.workspace(params) or batch.shared(problem) is None:
         return False
-    (only, *more) = plan(spec, params, problem, device.features)
+    (only, *more) = plan(spec, params, problem, query.device.features)
     return batch.number <= MAX_BATCH and not more and only.out is None
 
 
 @cached(256)
-def _kernel(
-    number: Key, params: tuple | None, device: Device, context: cl.Context, turned=False
-) -> Kernel:
-    spec = find(number)
-    return Kernel(
-        spec,
-        spec.fit(device.limits) if params is None else dict(params),
-        device,
-        context,
-        turned=turned,
-    )
+def _compiled(key: Key, params: tuple, device: Device, context: cl.Context, turned: bool) -> Kernel:
+    return Kernel(find(key), dict(params), device, context, turned=turned)

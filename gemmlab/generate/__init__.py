@@ -5,8 +5,9 @@
 
 `schedule` (what can be generated), `text` (templates of C), `writer` (the parts of a text),
 `items`, `direct` and `warps` (three ways to compute a tile), `epilogue`, `split_k`; `written`
-(compile and launch). `tiles` chooses a tile for a problem, `split` cuts C into up to four launches,
-`selection` chooses among the kernels of the ladder. Neither a schedule nor its text needs a device.
+(compile and launch). `choice` chooses a kernel of the catalog and `tiles` a tile, by the model in
+`cost` and the `table`; `split` cuts C into up to four launches. Neither a schedule nor its text
+needs a device.
 """
 
 from .schedule import Schedule

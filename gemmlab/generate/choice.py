@@ -1,71 +1,99 @@
-"""Which kernel `kernel="auto"` takes for a product in float32 or TF32, and why.
+"""Which kernel of the catalog `kernel="auto"` runs for a product in float32 or TF32.
 
-Where constants of a kind of device are known (``results/choice.json``), `ranking` says how long
-each of the `candidates` would take, and the quickest is taken, unless others were timed here and
-were quicker (`record_winner`). All other devices, and `edges` other than "auto", take the nearest
-row of the table (`selection`).
+Where the table has a model of the device, `cost` predicts how long each candidate takes, and the
+fastest one runs, unless measurements of such sizes are at hand: those of `gemmlab.tune`, or of the
+table. Other devices, and values of `edges` other than "auto", use the table's nearest row.
+
+A candidate is a text of the table with a way to share its work. Texts much larger than C, or far
+too small, are left out.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import suppress
+from itertools import product
 from math import inf, log2
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..caches import Notes, cached
-from ..catalog import find, sources
-from ..catalog.spec import round_up
+from ..catalog import find
+from ..catalog.spec import Params, round_up, tiles_over
 from ..opencl.devices import Device
 from ..version import __version__
-from . import selection
-from .candidates import KERNELS, candidates
-from .ranking import Chip, Constants, Shared, Work, seconds, sharing, text_of, work
-from .selection import Choice, kind
+from . import table
+from .cost import Chip, Constants, Shared, Work, described, seconds, sharing, text_of, work
+from .table import Choice, Sizes
 
-Sizes = tuple[int, int, int]
+#: How much faster than its rivals a candidate must be predicted to be if they are safer: float32
+#: instead of TF32, or a way to share work that is compiled already. The model is wrong by a fifth.
+CLEARLY = 1.2
+#: Rows or columns that edge strips sum, at most.
+STRIP = 8
+#: Elements of a tile that makes strips worthwhile.
+LARGE_TILE = 8192
+#: Tiles per compute unit that make a tile too small.
+MANY_TILES = 64
+#: Tiles per compute unit that need no sharing.
+ENOUGH_TILES = 24
+#: Parts of a tile that are added up, at most.
+MOST_PARTS = 128
+#: Parts of a tile that a separate launch (LAST = 0) may add up faster.
+PARALLEL_PARTS = 8
+#: How many times as long a step of the separate loop for the last steps of k (TAIL) takes.
+TAIL_STEP = 1.5
+#: The part of all steps that this loop must save: it is one more text to compile.
+TAIL_SAVES = 0.1
+#: Elements of A that make it worthwhile to copy A with aligned columns.
+COPY_ELEMENTS = 2**16
+#: Steps of k for the deepest tiles of narrow products.
+LONG = 2048
+#: Rows or columns of C that a narrow kernel may have.
+LINES = (1, 2, 4, 8, 16)
 
-#: The model is wrong by a fifth at times. TF32 has to be so much quicker than float32 to multiply
-#: instead, and so has a way to share work that is not on the menu (`Known.ways`), which has to be
-#: compiled first.
-_CLEARLY = 1.2
-
-#: Winners of trials on the device at hand (see `record_winner`), by device, driver, version,
-#: precision and class of shapes.
+#: Winners of trials on this machine, by device, driver, version, precision and class of shapes.
 winners = Notes("choices.json")
-_on_winner: list[Callable[[], None]] = []
 
 
-class Known(NamedTuple):
-    """The constants of a kind of device.
+class KnownText(NamedTuple):
+    """What the table has of a text.
 
     Attributes:
-        device, units: on which they were found: its name and its compute units.
+        choice: the kernel, and its parameters except those of sharing.
+        constants: of the model.
+        usual: the usual ways to share its work. A few of them serve nearly all shapes; with more,
+            nearly every shape would wait for the compiler.
+        groups: the work-groups per compute unit among which its work may be shared.
+    """
+
+    choice: Choice
+    constants: Constants
+    usual: frozenset[Shared]
+    groups: tuple[float, ...]
+
+
+class Model(NamedTuple):
+    """The table's model of a kind of device.
+
+    Attributes:
+        device, units: the device that was measured.
         chip: what all texts share.
-        texts: those of each text (`ranking.text_of`).
-        ways: how the work of each text is mostly shared (`ranking.sharing`). A few texts and ways
-            serve nearly all shapes; with more of them, nearly every shape would have to wait for
-            the compiler.
-        timed: the quickest candidate of the record at usual sizes in float32, by M, N, K.
-        check: seconds of the device to see whether TF32 suits the operands, further ones per
-            element, and those of the host until the next call can look; nothing where there are no
-            tensor cores.
+        texts: those for each precision.
+        timed: the fastest candidate at common sizes, in float32.
+        check: of the range check for TF32: seconds of the device, seconds per element, and the
+            host's seconds until the next call can check; empty without tensor cores.
     """
 
     device: str
     units: int
     chip: Chip
-    texts: dict[tuple, Constants]
-    ways: dict[tuple, frozenset[Shared]]
+    texts: dict[str, list[KnownText]]
     timed: dict[Sizes, Choice]
     check: tuple[float, ...]
 
 
-class Ranked(NamedTuple):
-    """A candidate, and how long it would take: the seconds of its launches, and of a look at the
-    operands for TF32.
-    """
+class Candidate(NamedTuple):
+    """A kernel that may be chosen, with its predicted seconds, including TF32's range check."""
 
     choice: Choice
     seconds: float
@@ -73,99 +101,159 @@ class Ranked(NamedTuple):
 
 
 @cached(16)
-def known(device: Device) -> Known | None:
-    """The constants for a device: those of its kind, with its own compute units; None if there are
-    none.
-    """
-    file = sources.folder("results") / "choice.json"
-    found = (
-        json.loads(file.read_text(encoding="utf-8")).get(kind(device)) if file.exists() else None
-    )
+def model(device: Device) -> Model | None:
+    """The model of the device's kind, with the device's own compute units; None without one."""
+    found = table.table().get(table.kind(device), {}).get("model")
     if not found:
         return None
-    texts, ways = {}, {}
-    for name, params, constants, shared in found["texts"]:
-        text = KERNELS[name], tuple(params.items())
-        texts[text] = Constants(*(1e-9 * c for c in constants))
-        ways[text] = frozenset((share, strip, last) for share, strip, last in shared)
+    texts: dict[str, list[KnownText]] = {precision: [] for precision in table.PRECISIONS}
+    for name, params, constants, usual, groups in found["texts"]:
+        spec = find(name)
+        if spec.problems(spec.complete(params), device.limits):
+            continue
+        parts = params["PARTS"] if spec.tensor else 0
+        own = Constants(*(1e-9 * value for value in constants))
+        shared = frozenset((share, strip, last) for share, strip, last in usual)
+        text = KnownText((name, tuple(params.items())), own, shared, tuple(groups))
+        texts[("float32", "tf32", "tf32x3")[parts]].append(text)
     timed = {
-        (m, n, k): (KERNELS[name], tuple(find(KERNELS[name]).complete(params).items()))
+        (m, n, k): (name, tuple(find(name).complete(params).items()))
         for m, n, k, name, params in found.get("timed", ())
     }
     chip = Chip(**{name: 1e-9 * value for name, value in found["chip"].items()}, units=device.units)
     check = tuple(1e-9 * value for value in found["check"])
-    return Known(found["device"], found["units"], chip, texts, ways, timed, check)
+    return Model(found["device"], found["units"], chip, texts, timed, check)
 
 
-def ranked(device: Device, sizes: Sizes, precision: str = "float32") -> list[Ranked]:
-    """The candidates for M, N, K of a column-major product, quickest first; none without constants.
+# Candidates
 
-    For "tf32" and "tf32x3" those in float32 are among them: they are more accurate, and at small
-    sizes quicker.
+
+def settings(text: Choice, groups: tuple[float, ...], sizes: Sizes, units: int) -> Iterator[Choice]:
+    """A text with each way to share its work at M, N, K; none if its tiles do not suit C.
+
+    Args:
+        text: the kernel, and its parameters except those of sharing.
+        groups: work-groups per compute unit among which the work may be shared.
+        sizes: M, N, K of a column-major product.
+        units: compute units of the device.
     """
-    facts = known(device)
-    if facts is None:
+    kernel, p = text[0], dict(text[1])
+    if kernel == "warp_tiling":
+        found = _warp_tiling(p, groups, sizes, units)
+    elif kernel == "narrow":
+        found = _narrow(p, groups, sizes, units)
+    else:
+        tile = described(text)
+        found = iter([p] if _suits(tile.rows, tile.cols, sizes, units) else [])
+    defaults = find(kernel).defaults
+    for params in found:
+        yield kernel, tuple((defaults | params).items())
+
+
+def _warp_tiling(p: Params, per_unit, sizes: Sizes, units: int) -> Iterator[dict[str, int]]:
+    m, n, k = sizes
+    if not _suits(p["TSM"], p["TSN"], sizes, units):
+        return
+    may_copy = p["WIDTH"] == 1 or (m * k >= COPY_ELEMENTS and n >= 64)
+    if (p["WIDTH"] == 1) if m % 4 == 0 else not may_copy:
+        return
+    tiles, steps = tiles_over(m, p["TSM"]) * tiles_over(n, p["TSN"]), tiles_over(k, p["TSK"])
+    large = p["TSM"] * p["TSN"] >= LARGE_TILE and k <= 2 * min(m, n)
+    strip = large and (_leaves_strip(m, p["TSM"]) or _leaves_strip(n, p["TSN"]))
+    rest = k % p["TSK"]
+    tail = tiles >= units and rest > 0 and p["TSK"] - TAIL_STEP * rest >= TAIL_SAVES * k
+    for groups, split in product(_groups(per_unit, units, tiles, steps), (0, STRIP)[: 1 + strip]):
+        order = 16 if groups == units else 8
+        ways = {"ORDER": order, "GROUPS": groups, "SPLIT": split, "TAIL": int(tail)}
+        yield {**p, **ways}
+        if groups >= PARALLEL_PARTS * tiles and p["WPTM"] * p["WPTN"] > 32:
+            yield {**p, **ways, "LAST": 0}
+
+
+def _narrow(p: Params, per_unit, sizes: Sizes, units: int) -> Iterator[dict[str, int]]:
+    """Few columns (ROWS = 0), whose long operand is A, or few rows, whose long operand is B."""
+    m, n, k = sizes
+    few, side, contiguous = (m, n, k) if p["ROWS"] else (n, m, m)
+    lines = next((count for count in LINES if count >= few), None)
+    if lines != p["LINES"] or (few > 4 and side < few):
+        return
+    if p["WIDTH"] != (4 if contiguous % 4 == 0 else 1):
+        return
+    if p["TSK"] > 128 and k <= p["TSK"] // 2 or p["TSK"] == 1024 and k < LONG:
+        return
+    rows, columns = find("narrow").tile_grid(m, n, p)
+    for groups in _groups(per_unit, units, rows * columns, tiles_over(k, p["TSK"])):
+        yield {**p, "GROUPS": groups}
+
+
+def _leaves_strip(size: int, side: int) -> bool:
+    """Whether the last tiles have a few rows or columns only, among many."""
+    return size > 4 * side and 0 < size % side <= STRIP
+
+
+def _suits(rows: int, cols: int, sizes: Sizes, units: int) -> bool:
+    """Whether a tile is neither much larger than C, nor so small that there are too many."""
+    m, n, _ = sizes
+    few = tiles_over(m, rows) * tiles_over(n, cols) <= MANY_TILES * units
+    return few and (rows < 2 * m or rows <= 32) and (cols < 2 * n or cols <= 32)
+
+
+def _groups(per_unit: tuple[float, ...], units: int, tiles: int, steps: int) -> list[int]:
+    """How many work-groups may share so many tiles of so many steps; 0 for one per tile."""
+    offered = {max(1, round(share * units)) for share in per_unit}
+    if tiles > ENOUGH_TILES * units:
+        offered = set()
+    most = tiles * min(steps, MOST_PARTS)
+    return [0, *sorted(groups for groups in offered if groups <= most and 8 * groups >= tiles)]
+
+
+# The choice
+
+
+def ranked(device: Device, sizes: Sizes, precision: str = "float32") -> list[Candidate]:
+    """The candidates for M, N, K of a column-major product, fastest first; none without a model.
+
+    For "tf32" and "tf32x3" those in float32 are among them: more accurate, and often faster. A way
+    to share work that is not usual has to be clearly faster than all that are.
+    """
+    known = model(device)
+    if known is None:
         return []
-    found: list[Ranked] = []
+    found: list[Candidate] = []
     for way in dict.fromkeys((precision, "float32")):
-        able: list[Ranked] = []
-        for choice in candidates(device, sizes, way):
-            if text_of(choice) in facts.texts:
+        usual: list[Candidate] = []
+        others: list[Candidate] = []
+        for text in known.texts[way]:
+            for choice in settings(text.choice, text.groups, sizes, device.units):
                 does = work(choice, sizes)
-                takes = seconds(does, facts.texts[text_of(choice)], facts.chip)
-                able.append(
-                    Ranked(
-                        choice, takes if way == "float32" else _checked(takes, sizes, facts), does
-                    )
-                )
-        found += _on_the_menu(able, facts, device.units)
+                predicted = seconds(does, text.constants, known.chip)
+                if way != "float32":
+                    predicted = with_check(predicted, sizes, known)
+                is_usual = sharing(choice, device.units) in text.usual
+                (usual if is_usual else others).append(Candidate(choice, predicted, does))
+        least = min((one.seconds for one in usual), default=inf)
+        found += usual + [one for one in others if CLEARLY * one.seconds < least]
     return sorted(found, key=lambda one: one.seconds)
 
 
-def ranked_for_batch(device: Device, sizes: Sizes, number: int) -> list[Choice]:
-    """Kernels in float32 for so many products of M, N, K in one launch, quickest first: those of
-    `ranked`, with a work-group for each tile. Where there are none, the one for a single product
-    with as many elements.
+def with_check(seconds: float, sizes: Sizes, known: Model) -> float:
+    """Seconds per call of a product in TF32, if calls follow each other.
 
-    To the model a batch is one product, whose rows of tiles are those of all products.
+    The device checks the operands' range and multiplies, while the host prepares the next call.
     """
-    (m, n, k), facts, found = sizes, known(device), {}
-    for one in ranked(device, (number * m, n, k)) if facts else ():
-        kernel, params = one.choice
-        choice = (
-            kernel,
-            tuple({**dict(params), "GROUPS": 0}.items()) if "GROUPS" in dict(params) else params,
-        )
-        if facts and text_of(choice) in facts.texts:
-            rows = find(kernel).tiles(dict(choice[1]))[0]
-            does = work(choice, (number * round_up(m, rows), n, k))
-            found[choice] = seconds(does, facts.texts[text_of(choice)], facts.chip)
-    side = number**0.5
-    return sorted(found, key=found.__getitem__) or [
-        choose(device, (round(m * side), round(n * side), k))
-    ]
+    (m, n, k), (start, element, host) = sizes, known.check
+    return start + element * (m * k + k * n) + max(seconds, host)
 
 
-def _on_the_menu(able: list[Ranked], facts: Known, units: int) -> list[Ranked]:
-    """Those that share work as the menu has it, and others that are clearly quicker than all of
-    these.
-    """
-    usual = [sharing(one.choice, units) in facts.ways[text_of(one.choice)] for one in able]
-    best = min((one.seconds for one, on_it in zip(able, usual, strict=True) if on_it), default=inf)
-    return [
-        one
-        for one, on_it in zip(able, usual, strict=True)
-        if on_it or _CLEARLY * one.seconds < best
-    ]
+def best(order: list[Candidate]) -> Candidate:
+    """The fastest candidate, but one in TF32 only if it is clearly faster than all in float32."""
+    plain = fastest(order, tensor=False) or order[0]
+    return plain if CLEARLY * order[0].seconds > plain.seconds else order[0]
 
 
-def _checked(takes: float, sizes: Sizes, facts: Known) -> float:
-    """Seconds per call of a product in TF32, if calls follow each other: the device looks at the
-    operands, and then it multiplies while the host comes back and works the next call out, if that
-    takes no longer.
-    """
-    (m, n, k), (start, element, host) = sizes, facts.check
-    return start + element * (m * k + k * n) + max(takes, host)
+def fastest(order: list[Candidate], tensor: bool) -> Candidate | None:
+    """The fastest candidate with tensor cores, or without."""
+    return next((one for one in order if find(one.choice[0]).tensor == tensor), None)
 
 
 @cached(4096)
@@ -173,76 +261,68 @@ def choose(device: Device, sizes: Sizes, edges: str = "auto", precision: str = "
     """The kernel and its parameters for M, N, K of a column-major product.
 
     Raises:
-        ValueError: if no kernel of that strategy serves these sizes; the message names one that
-            does.
+        ValueError: if no kernel of that strategy supports these sizes.
     """
-    if edges == "auto":
-        timed = recorded_winner(device, sizes, precision) or _recorded(device, sizes, precision)
-        if timed:
-            return timed
-        order = ranked(device, sizes, precision)
+    if edges == "auto" and model(device) is not None:
+        found = winner(device, sizes, precision) or recorded(device, sizes, precision)
+        order = [] if found else ranked(device, sizes, precision)
         if order:
-            best = _best(order).choice
-            # in float32 also by trials and records, as without any precision
-            return best if precision == "float32" or find(best[0]).tensor else choose(device, sizes)
-    return selection.choose(device, sizes, edges, precision)
+            found = best(order).choice
+            if precision != "float32" and not find(found[0]).tensor:
+                return choose(device, sizes)
+        if found:
+            return found
+    return table.nearest(device, sizes, edges, precision)
 
 
-def _best(order: list[Ranked]) -> Ranked:
-    """The quickest candidate, but one in TF32 only if it is clearly quicker than those in
-    float32.
+def ranked_for_batch(device: Device, sizes: Sizes, number: int) -> list[tuple[Choice, float]]:
+    """Float32 kernels for so many products in one launch, each with its seconds, fastest first.
+
+    The model sees a batch as one product, whose rows of tiles are those of all products. Without a
+    model or a candidate: the kernel for a square product with as many elements.
     """
-    plain = _quickest(order, tensor=False) or order[0]
-    return plain if _CLEARLY * order[0].seconds > plain.seconds else order[0]
+    (m, n, k), known, found = sizes, model(device), {}
+    for one in ranked(device, (number * m, n, k)):
+        kernel, params = one.choice
+        if "GROUPS" in dict(params):
+            params = tuple((dict(params) | {"GROUPS": 0}).items())  # a work-group per tile
+        text = text_of((kernel, params))
+        does = work((kernel, params), (number * round_up(m, described(text).rows), n, k))
+        assert known is not None
+        own = next(each.constants for each in known.texts["float32"] if each.choice == text)
+        found[kernel, params] = seconds(does, own, known.chip)
+    if found:
+        return sorted(found.items(), key=lambda pair: pair[1])
+    side = number**0.5
+    return [(choose(device, (round(m * side), round(n * side), k)), inf)]
 
 
-def _quickest(order: list[Ranked], tensor: bool) -> Ranked | None:
-    return next((one for one in order if find(one.choice[0]).tensor == tensor), None)
+# Measured choices
 
 
-def recorded_winner(device: Device, sizes: Sizes, precision: str) -> Choice | None:
-    """The winner of the trials of such shapes on this device, if there were any."""
-    found = _winners().get(_place(device, sizes, precision))
-    if found is None:
+def recorded(device: Device, sizes: Sizes, precision: str) -> Choice | None:
+    """The table's fastest candidate at exactly these sizes, on the device that was measured."""
+    known = model(device)
+    if known is None or (known.device, known.units) != (device.name, device.units):
         return None
-    with suppress(ValueError, TypeError, KeyError):  # what cannot be read is forgotten
+    found = known.timed.get(sizes) if precision == "float32" else None
+    return found if found and not find(found[0]).problems(dict(found[1]), device.limits) else None
+
+
+def winner(device: Device, sizes: Sizes, precision: str) -> Choice | None:
+    """The winner of the trials of such shapes on this device, if there were any."""
+    found: Any = _winners().get(_key(device, sizes, precision))
+    with suppress(ValueError, TypeError, KeyError):  # what cannot be read is ignored
         name, params = found
-        return KERNELS[name], tuple(find(KERNELS[name]).validate(params, device.limits).items())
+        return name, tuple(find(name).validate(params, device.limits).items())
     return None
 
 
-def _recorded(device: Device, sizes: Sizes, precision: str) -> Choice | None:
-    """The quickest candidate of the record, if these very sizes were recorded on a device like this
-    one.
-    """
-    facts = known(device)
-    if (
-        facts is None
-        or precision != "float32"
-        or (facts.device, facts.units) != (device.name, device.units)
-    ):
-        return None
-    taken = facts.timed.get(sizes)
-    return taken if taken and not find(taken[0]).problems(dict(taken[1]), device.limits) else None
-
-
 def record_winner(device: Device, sizes: Sizes, precision: str, choice: Choice) -> None:
-    """Take this kernel from now on, also in later sessions, for all shapes of the class of M, N,
-    K.
-    """
-    name = next(name for name, key in KERNELS.items() if key == choice[0])
-    winners.write(_place(device, sizes, precision), [name, dict(choice[1])])
+    """Choose this kernel from now on, also in later sessions, for the class of M, N, K."""
+    winners.write(_key(device, sizes, precision), [choice[0], dict(choice[1])])
     _winners.cache_clear()  # type: ignore[attr-defined]
     choose.cache_clear()  # type: ignore[attr-defined]
-    for forget in _on_winner:
-        forget()
-
-
-def on_new_winner(forget: Callable[[], None]) -> None:
-    """Have `forget` called when a winner is remembered: what was worked out for its shapes before
-    is out of date.
-    """
-    _on_winner.append(forget)
 
 
 @cached(1)
@@ -250,124 +330,10 @@ def _winners() -> dict[str, list]:
     return winners.read()
 
 
-def _place(device: Device, sizes: Sizes, precision: str) -> str:
-    words = (device.name, device.platform, device.version, device.driver, __version__, precision)
-    return " | ".join((*words, shape_class(sizes)))
-
-
-def shape_class(sizes: Sizes) -> str:
-    """What M, N, K have in common with the shapes that one winner serves: each size to half a
-    doubling, and whether A's columns and B's are aligned to vectors of 4.
+def _key(device: Device, sizes: Sizes, precision: str) -> str:
+    """What shapes with the same winner have in common: device, driver, version, precision, each
+    size to half a doubling, and whether the columns of A and of B are aligned to vectors of 4.
     """
+    facts = device.name, device.platform, device.version, device.driver, __version__, precision
     halves = " ".join(str(round(2 * log2(max(1, size)))) for size in sizes)
-    return halves + " aligned" * (sizes[0] % 4 == 0) + " even" * (sizes[2] % 4 == 0)
-
-
-# In words.
-
-
-class Explanation(NamedTuple):
-    """What "auto" takes for a product, and why; `str` says it in words.
-
-    Attributes:
-        m, n, k: of the row-major product.
-        precision: as asked for.
-        kernel: the kernel's key, or "packed" (see `gemmlab.blas.packed`).
-        params: all its parameters; of "packed" none.
-        why: sentences.
-    """
-
-    m: int
-    n: int
-    k: int
-    precision: str
-    kernel: int | str
-    params: dict[str, int]
-    why: str
-
-    def __str__(self) -> str:
-        words = ", ".join(f"{name}={value}" for name, value in self.params.items())
-        taken = f"kernel {self.kernel} with {words}" if words else f"kernel {self.kernel!r}"
-        asked = "" if self.precision == "float32" else f" in {self.precision}"
-        return f"{self.m} x {self.n} x {self.k}{asked}: {taken}. {self.why}"
-
-
-def explain(device: Device, m: int, n: int, k: int, precision: str = "float32") -> Explanation:
-    """What `choose` takes for a row-major product of such sizes, and why."""
-    sizes = n, m, k  # the column-major product is that of the swapped operands
-    kernel, pairs = choose(device, sizes, "auto", precision)
-    return Explanation(
-        m, n, k, precision, kernel, dict(pairs), _why(device, sizes, precision, (kernel, pairs))
-    )
-
-
-def _why(device: Device, sizes: Sizes, precision: str, taken: Choice) -> str:
-    if recorded_winner(device, sizes, precision) == taken:
-        return f"It was the quickest of those that were timed on {device} at such sizes."
-    if _recorded(device, sizes, precision) == taken:
-        return f"It was the quickest of all that were recorded on {device} at exactly these sizes."
-    order = ranked(device, sizes, precision)
-    if not order:
-        return (
-            f"No constants are known for {device}: it is the row of the table that is nearest to "
-            "these sizes."
-        )
-    facts, best = known(device), _best(order)
-    assert facts is not None
-    rivals = order if best is order[0] else [one for one in order if not find(one.choice[0]).tensor]
-    which = "" if rivals is order else " in float32"
-    source = "" if facts.device in device.name else f", by the constants of {facts.device}"
-    sentences = [
-        f"Of {len(rivals)} candidates{which} it should be the quickest, with "
-        f"{_microseconds(best.seconds)} on {device}{source}.",
-        _shape_of(best, sizes, device),
-    ]
-    if precision != "float32":
-        sentences.append(_beside_float32(order, precision))
-    others = [one for one in rivals[1:] if text_of(one.choice) != text_of(taken)]
-    if others:
-        sentences.append(
-            f"Next comes {_in_words(others[0], sizes)} with {_microseconds(others[0].seconds)}."
-        )
-    return " ".join(sentences)
-
-
-def _shape_of(one: Ranked, sizes: Sizes, device: Device) -> str:
-    groups, resident, steps, _, parts, *_ = one.work
-    words = f"{groups:,} work-groups on {device.units} compute units do {steps:,} steps of k each"
-    if parts > 1:
-        words += f", and the sums of a tile that up to {parts} of them share are added up"
-    return (
-        f"It computes {_tiles(one.choice, sizes)}: "
-        f"{words}{', after copies of operands' * (one.work.copied > 0)}."
-    )
-
-
-def _tiles(choice: Choice, sizes: Sizes) -> str:
-    """The tiles of the row-major result."""
-    rows, cols, _ = find(choice[0]).tiles(dict(choice[1]))
-    return f"tiles of {cols} x {rows} of the {sizes[1]} x {sizes[0]} result"
-
-
-def _in_words(one: Ranked, sizes: Sizes) -> str:
-    return f"kernel {one.choice[0]} in {_tiles(one.choice, sizes)}"
-
-
-def _beside_float32(order: list[Ranked], precision: str) -> str:
-    tensor, plain = (_quickest(order, tensor) for tensor in (True, False))
-    if tensor is None or plain is None:
-        return ""
-    if _best(order) is tensor:
-        which = "tensor cores are quicker"
-    elif tensor.seconds < plain.seconds:
-        which = "that is too close to be sure, so that float32 multiplies"
-    else:
-        which = "float32 is quicker here, so that it multiplies"
-    return (
-        f"In {precision} it would take {_microseconds(tensor.seconds)}, a look at the operands "
-        f"included, and in float32 {_microseconds(plain.seconds)}: {which}."
-    )
-
-
-def _microseconds(seconds: float) -> str:
-    return f"{1e6 * seconds:,.1f} microseconds"
+    return " | ".join((*facts, halves, str(sizes[0] % 4 == 0), str(sizes[2] % 4 == 0)))

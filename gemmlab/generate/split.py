@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 
 from ..catalog.spec import Params
 from ..opencl.devices import Device
-from .selection import dimensions
-from .tiles import by_rule, complete_tile, divides, fits, rows_for
+from . import table
+from .table import Sizes, dimensions
+from .tiles import by_rule, complete_tile, divides, fits
 
 #: For strips narrower than a micro-tile of a kernel without local memory, which cannot guard them.
 NARROW = complete_tile({"TSM": 16, "TSN": 16, "TSK": 8, "WPTM": 2, "WPTN": 2})
@@ -41,23 +42,32 @@ class Launch(NamedTuple):
 Rule = dict[str, Any]
 
 
+def rules(kind: str, precision: str) -> list[Rule]:
+    """The rules of the table for a kind of device, such as "nvidia"; complete tiles."""
+    known = table.table().get(kind, {}).get("tiles", {}).get("rules", {}).get(precision, [])
+    found = []
+    for rule in known:
+        tiles = [complete_tile(tile) for tile in rule["tiles"]]
+        fallback = complete_tile(rule["fallback"]) if "fallback" in rule else tiles[0]
+        found.append({"size": rule["size"], "tiles": tiles, "fallback": fallback})
+    return found
+
+
 def rules_for(device: Device, precision: str) -> list[Rule]:
-    """The rules of ``results/family.json`` for a device, with the tiles that it supports.
+    """The rules of the table for a device, with the tiles that it supports.
 
     Without any, a single rule with the tile that `by_rule` gives.
     """
-    rules = []
-    for row in rows_for(device, precision):
-        tiles = [tile for tile in row["tiles"] if fits(precision, tile, device)]
+    kind, found = table.kind(device), []
+    for rule in rules(kind, precision) or rules(table.FALLBACK[kind], precision):
+        tiles = [tile for tile in rule["tiles"] if fits(precision, tile, device)]
         if tiles:
-            fallback = row.get("fallback")
-            if not fallback or not fits(precision, fallback, device):
-                fallback = tiles[0]
-            rules.append({"size": row["size"], "tiles": tiles, "fallback": fallback})
-    return rules or [{"size": 1, "tiles": [by_rule(device, precision, (4096, 4096, 4096))]}]
+            fallback = rule["fallback"] if fits(precision, rule["fallback"], device) else tiles[0]
+            found.append({"size": rule["size"], "tiles": tiles, "fallback": fallback})
+    return found or [{"size": 1, "tiles": [by_rule(device, precision, (4096, 4096, 4096))]}]
 
 
-def rule_at(sizes: tuple[int, int, int], rules: Sequence[Rule]) -> Rule:
+def rule_at(sizes: Sizes, rules: Sequence[Rule]) -> Rule:
     """The rule of the largest area with area <= M N, or that of the smallest area.
 
     Args:
@@ -72,7 +82,7 @@ def rule_at(sizes: tuple[int, int, int], rules: Sequence[Rule]) -> Rule:
     return max(reached, key=area) if reached else min(rules, key=area)
 
 
-def launches(sizes: tuple[int, int, int], rules: Sequence[Rule]) -> list[Launch]:
+def launches(sizes: Sizes, rules: Sequence[Rule]) -> list[Launch]:
     """What multiplies M x K by K x N: one launch if a tile divides the sizes, else up to four.
 
     Args:
@@ -92,13 +102,13 @@ def launches(sizes: tuple[int, int, int], rules: Sequence[Rule]) -> list[Launch]
     return cut(sizes, complete_tile(rule.get("fallback") or rule["tiles"][0]))
 
 
-def counts(shapes: Iterable[tuple[int, int, int]], rules: Sequence[Rule]) -> dict[int, int]:
+def counts(shapes: Iterable[Sizes], rules: Sequence[Rule]) -> dict[int, int]:
     """How many of the shapes (M, N and K from 1 on) take one launch, two, and four."""
     found = Counter(len(launches(sizes, rules)) for sizes in shapes)
     return {number: found[number] for number in (1, 2, 4)}
 
 
-def cut(sizes: tuple[int, int, int], tile: Params) -> list[Launch]:
+def cut(sizes: Sizes, tile: Params) -> list[Launch]:
     """C as whole tiles, the row edge, the column edge and the corner, without empty ones."""
     m, n, _ = sizes
     whole_m, whole_n = m // tile["TSM"] * tile["TSM"], n // tile["TSN"] * tile["TSN"]

@@ -1,33 +1,29 @@
-"""Which tile the family takes for a problem, and the schedule that follows from it.
+"""Which tile a generated kernel has for a problem, and the schedule that follows from it.
 
-What was measured comes first: ``results/family.json`` has, by kind of device and precision, the
-pace of some tiles, from which follows which is the quickest for a product (see `pace`). Without it,
-there are rows of a size and its tiles, the fastest first. As in AutoGEMM the first tile that
-divides M, N and K is taken; where none does, AutoGEMM launches up to four kernels, and we launch
-the fastest tile with guards. Devices without rows follow a rule.
+Where the table has constants of tiles for the kind of device, `cost` predicts how long each takes,
+and the fastest one is chosen. Other devices have the tile of a rule.
 """
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from math import prod
-from typing import NamedTuple
+from math import inf
+from typing import Any, NamedTuple
 
 from ..caches import cached
-from ..catalog import ParameterError, sources
+from ..catalog import ParameterError
 from ..catalog.spec import Params, complete, tiles_over
 from ..opencl.devices import Device
-from .pace import Pace, quickest
+from . import table
+from .cost import Chip, Constants, generated_work, seconds
 from .precision import PRECISIONS, widest_vector
 from .schedule import UNITS, Operand, Schedule
-from .selection import FALLBACK, dimensions, distance, kind
+from .table import Sizes
 
-#: The parameters of a tile by the ladder's names, and beside them WIDTH, the most elements in a
-#: load from global memory; STAGES, the buffers in local memory; and UNIT, who computes a block of
-#: C: 0 for a work-item, 1 for a warp, 2 for a warp with tensor cores (see `UNITS`). With STAGES =
-#: 0, TSK and UNROLL are 1; for warps UNROLL is TSK, and SHARES work-groups may share a tile, which
-#: those of a batch never do.
+#: The parameters of a tile, with the names of the ladder; WIDTH are the elements of a load at most,
+#: STAGES the buffers in local memory, UNIT what computes a block of C (see `UNITS`), and SHARES the
+#: work-groups that share a tile.
 DEFAULTS = {
     "TSM": 64,
     "TSN": 64,
@@ -40,32 +36,26 @@ DEFAULTS = {
     "UNIT": 0,
     "SHARES": 1,
 }
-
-#: Registers of 32 bits that the rule for GPUs spends on a work-item's accumulators. Of the 255 that
-#: a work-item may have, as many again hold operands and addresses; and two work-groups of 256 still
-#: share a multiprocessor.
-_ACCUMULATORS = 64
-_LOAD_BYTES = 16  # the widest load of a GPU
-# the widest vector of a processor, which takes several instructions where it has smaller ones
-_VECTOR_BYTES = 64
-
-
-#: Features of a device for which kernels of warps are written: asynchronous copies came with the
-#: tensor cores for TF32, larger instructions for float64 with warpgroups.
-_NEEDS = {"warps": "tensor", "tensor": "warpgroups"}
-
-#: Doublings of M, N and K together up to which a row serves smaller products: a quarter of each,
-#: say.
-_NEAR = 6
-
-#: Steps of k that a share has at least, since keeping sums and adding them up costs time; shares at
-#: most, which one work-group has to add up; and work-items that keep a compute unit busy. All
-#: measured on an H200.
-_SHARE, _MOST_SHARES, _ITEMS = 128, 16, 256
+#: Registers of 32 bits for a work-item's accumulators, by the rule for GPUs: of 255, as many again
+#: hold operands and addresses, and two work-groups of 256 still share a multiprocessor.
+ACCUMULATORS = 64
+#: Bytes of a GPU's widest load.
+LOAD_BYTES = 16
+#: Bytes of the widest vector of a CPU, which uses several instructions where it has smaller ones.
+VECTOR_BYTES = 64
+#: Work-groups that share a tile, at most.
+MOST_SHARES = 64
+#: Steps of k of each of them, at least.
+LEAST_STEPS = 64
+#: Work-groups per compute unit that leave no need to share: a share costs memory and its time.
+ENOUGH_GROUPS = 8
+#: The feature of a device that makes kernels of warps fast: asynchronous copies came with tensor
+#: cores for TF32, larger instructions for float64 with warpgroups.
+NEEDS = {"warps": "tensor", "tensor": "warpgroups"}
 
 
 class OperandLayout(NamedTuple):
-    """How an operand lies in memory.
+    """How a generated kernel reads an operand.
 
     Attributes:
         operation: "N", "T", "C" or "R": what is done to the matrix in memory.
@@ -78,27 +68,32 @@ class OperandLayout(NamedTuple):
     ld: int
 
 
+class RankedTile(NamedTuple):
+    """A tile, and the seconds that a product takes with it; inf if they are not known."""
+
+    tile: dict[str, int]
+    seconds: float
+
+
 def configure(  # noqa: PLR0913
     precision: str,
     params: Params,
-    sizes: tuple[int, int, int],
+    sizes: Sizes,
     a: OperandLayout,
     b: OperandLayout,
     beta: bool,
     batch: bool = False,
-    part: bool = False,
+    submatrix: bool = False,
 ) -> Schedule:
-    """The schedule of a tile for a problem: guards where M, N, K leave tiles, and loads as wide as
-    they may be.
+    """The schedule of a tile for a problem, with guards only where M, N, K need them, and loads as
+    wide as memory allows.
 
     Args:
         precision: "s", "d", "c" or "z".
         params: all of `DEFAULTS`.
         sizes: M, N and K of the column-major product.
         a, b: the operands.
-        beta: whether beta C0 is added.
-        batch: whether it is for many pairs of matrices.
-        part: whether C is a part of a larger matrix.
+        beta, batch, submatrix: as in `Schedule`.
 
     Raises:
         ParameterError: if the parameters contradict each other.
@@ -108,10 +103,10 @@ def configure(  # noqa: PLR0913
     direct = params["STAGES"] == 0
     if params["UNIT"] not in range(len(UNITS)):
         raise ParameterError(f"UNIT must be 0, 1 or 2, not {params['UNIT']}")
-    if direct and (rows and m < params["WPTM"] or columns and n < params["WPTN"]):
+    if direct and not _covers(params, sizes):
         raise ParameterError(
             f"STAGES=0 moves the last micro-tiles back into the result, which at {n} x {m} is "
-            f"smaller than one of {params['WPTN']} x {params['WPTM']}; STAGES=1 serves any size"
+            f"smaller than one of {params['WPTN']} x {params['WPTM']}; STAGES=1 supports any size"
         )
     plain = Schedule(
         precision,
@@ -127,7 +122,7 @@ def configure(  # noqa: PLR0913
         edges=("both" if columns else "rows") if rows else ("columns" if columns else "none"),
         tail=not direct and (k % params["TSK"] > 0 or k == 0),
         batch=batch,
-        submatrix=part,
+        submatrix=submatrix,
         unit=UNITS[params["UNIT"]],
         split_k=1 if batch else params["SHARES"],
     )
@@ -137,14 +132,12 @@ def configure(  # noqa: PLR0913
         _widest(plain, plain.a, a, k if plain.a.k_contiguous else m, params["WIDTH"]),
         _widest(plain, plain.b, b, k if plain.b.k_contiguous else n, params["WIDTH"]),
     )
-    together = plain.unit == "warps" and m % plain.fragment == 0 and not (beta or part)
+    together = plain.unit == "warps" and m % plain.fragment == 0 and not (beta or submatrix)
     return replace(plain, load_widths=widths, store_width=plain.fragment if together else 1)
 
 
 def _widest(plain: Schedule, operand: Operand, layout: OperandLayout, run: int, most: int) -> int:
-    """The widest load, a power of two, that divides all that it must: no load may leave the matrix
-    or lie askew.
-    """
+    """The widest load, a power of two, that stays inside the matrix and aligned."""
     width = 1
     while (
         2 * width <= most
@@ -162,200 +155,138 @@ def complete_tile(params: Params | None) -> dict[str, int]:
     return complete("the family", DEFAULTS, params)
 
 
-@cached(1)
-def table() -> dict[str, dict[str, list[dict]]]:
-    """``results/family.json``: by kind and precision, rows with "size" and "tiles", the fastest
-    first; {} without it.
-
-    A size is that of a cube, or M, N and K of the column-major product.
-    """
-    return {
-        kind: {
-            letter: [_complete_row(row) for row in entry.get(letter, [])] for letter in PRECISIONS
-        }
-        for kind, entry in _file().items()
-    }
-
-
-@cached(1)
-def _file() -> dict[str, dict]:
-    file = sources.folder("results") / "family.json"
-    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-
-
-def _complete_row(row: dict) -> dict:
-    """A row whose tiles have all parameters."""
-    fallback = {"fallback": complete_tile(row["fallback"])} if "fallback" in row else {}
-    return {**row, "tiles": [complete_tile(tile) for tile in row["tiles"]], **fallback}
-
-
-def rows_for(device: Device, precision: str) -> list[dict]:
-    """The table's rows for a kind of device and a precision; those of a similar kind, where it has
-    none.
-    """
-    known = table().get(kind(device)) or table().get(FALLBACK[kind(device)]) or {}
-    return known.get(precision, [])
-
-
-@cached(8)
-def paces(device: Device, precision: str) -> list[Pace]:
-    """The tiles whose pace is known for this kind of device, if the device takes them."""
+def constants(kind: str, precision: str) -> list[tuple[dict[str, int], Constants]]:
+    """The tiles whose constants the table has for a kind of device, such as "nvidia"."""
+    known = table.table().get(kind, {}).get("tiles", {}).get("constants", {})
     return [
-        pace for pace in known_paces(kind(device), precision) if fits(precision, pace.tile, device)
+        (complete_tile(tile), Constants(*(1e-9 * value for value in own)))
+        for tile, own in known.get(precision, [])
     ]
 
 
-def known_paces(kind: str, precision: str) -> list[Pace]:
-    """The tiles whose pace the table has for a kind of device, such as "nvidia"."""
-    found = _file().get(kind, {}).get("paces", {}).get(precision, [])
-    return [Pace(complete_tile(pace["tile"]), pace["alone"], pace["shared"]) for pace in found]
+def ranked(
+    known: Iterable[tuple[Params, Constants]], sizes: Sizes, units: int, number: int = 1
+) -> list[RankedTile]:
+    """Tiles, each with every number of work-groups that may share it, the fastest first.
+
+    Args:
+        known: tiles with their constants.
+        sizes: M, N and K of the column-major product.
+        units: compute units of the device.
+        number: products of a batch, which share no tiles.
+    """
+    chip = Chip(0.0, 0.0, 0.0, 0.0, units)
+    found = []
+    for tile, own in known:
+        most = min(
+            MOST_SHARES, sizes[2] // LEAST_STEPS, ENOUGH_GROUPS * units // _count(tile, sizes)
+        )
+        for shares in range(1, 1 + (max(1, most) if number == 1 else 1)):
+            shared = {**tile, "SHARES": shares}
+            spent = seconds(generated_work(shared, sizes, number), own, chip)
+            found.append(RankedTile(shared, spent))
+    return sorted(found, key=lambda one: one.seconds)
+
+
+@cached(8)
+def _supported(device: Device, precision: str) -> list[tuple[dict[str, int], Constants]]:
+    known = constants(table.kind(device), precision)
+    return [(tile, own) for tile, own in known if fits(precision, tile, device)]
 
 
 @cached(4096)
-def choose(
-    device: Device, precision: str, sizes: tuple[int, int, int], number: int = 1
-) -> dict[str, int]:
-    """The tile for a precision and M, N, K of the column-major product: by paces, of the nearest
-    row, or by the rule.
-
-    Args:
-        number: products of a batch.
+def choose(device: Device, precision: str, sizes: Sizes, number: int = 1) -> RankedTile:
+    """The tile for a precision and M, N, K of the column-major product, or for a batch of products.
 
     Raises:
-        ParameterError: if the device can take no tile at all.
+        ParameterError: if the device supports no tile at all.
     """
-    if paces(device, precision):
-        return quickest(
-            paces(device, precision), PRECISIONS[precision].size, sizes, device.units, number
-        )
-    rows = sorted(rows_for(device, precision), key=lambda row: distance(row["size"], sizes))
-    for row in rows:
-        if distance(row["size"], sizes) > _NEAR and prod(sizes) < prod(dimensions(row["size"])):
-            break  # a large product's tiles would leave most of the device idle
-        tiles = [
-            tile for tile in row["tiles"] if fits(precision, tile, device) and _covers(tile, sizes)
-        ]
-        if tiles:
-            tile = next((tile for tile in tiles if divides(tile, sizes)), tiles[0])
-            return (
-                tile
-                if tile["SHARES"] > 1 or number > 1
-                else {**tile, "SHARES": shares(tile, sizes, device)}
-            )
-    return by_rule(device, precision, sizes, number)
+    known = _supported(device, precision)
+    if known:
+        return ranked(known, sizes, device.units, number)[0]
+    return RankedTile(by_rule(device, precision, sizes, number), inf)
 
 
-def shares(tile: Params, sizes: tuple[int, int, int], device: Device) -> int:
-    """How many work-groups share each tile: as many as run at the same time, if each still has
-    enough to do.
-    """
-    if not tile["UNIT"]:
-        return 1
-    items = tile["TSM"] // tile["WPTM"] * (tile["TSN"] // tile["WPTN"])
-    at_once = device.units * max(1, _ITEMS // items)
-    return max(1, min(at_once // _tiles(tile, sizes), sizes[2] // _SHARE, _MOST_SHARES))
-
-
-def divides(tile: Params, sizes: tuple[int, int, int]) -> bool:
+def divides(tile: Params, sizes: Sizes) -> bool:
     """Whether M, N and K consist of whole tiles and steps."""
-    return all(
-        size % tile[name] == 0 for size, name in zip(sizes, ("TSM", "TSN", "TSK"), strict=True)
-    )
+    sides = (tile["TSM"], tile["TSN"], tile["TSK"])
+    return all(size % side == 0 for size, side in zip(sizes, sides, strict=True))
 
 
-def _covers(tile: Params, sizes: tuple[int, int, int]) -> bool:
+def _covers(tile: Params, sizes: Sizes) -> bool:
     """Whether the product is as large as a micro-tile, if the tile needs that."""
     return tile["STAGES"] > 0 or (sizes[0] >= tile["WPTM"] and sizes[1] >= tile["WPTN"])
 
 
 def fits(precision: str, tile: Params, device: Device) -> bool:
-    """Whether the device takes it in its most demanding form: both operands filled along k, as wide
-    as may be.
-
-    Kernels of warps run everywhere, but are only fast where the device has what they are written
-    for.
+    """Whether the device supports the tile in its most demanding form: both operands contiguous
+    along k, loads as wide as may be; and for kernels of warps, whether they are fast there.
     """
-    if tile["UNIT"] and _NEEDS[UNITS[tile["UNIT"]]] not in device.features:
+    if tile["UNIT"] and NEEDS[UNITS[tile["UNIT"]]] not in device.features:
         return False
     whole = tile["TSM"], tile["TSN"], tile["TSK"]
-    askew = configure(
-        precision, tile, whole, OperandLayout("T", 0, 16), OperandLayout("N", 0, 16), beta=True
-    )
-    return not askew.problems(device.limits)
+    a, b = OperandLayout("T", 0, 16), OperandLayout("N", 0, 16)
+    return not configure(precision, tile, whole, a, b, beta=True).problems(device.limits)
 
 
-def by_rule(
-    device: Device, precision: str, sizes: tuple[int, int, int], number: int = 1
-) -> dict[str, int]:
-    """A tile for a device of which nothing is known.
+def by_rule(device: Device, precision: str, sizes: Sizes, number: int = 1) -> dict[str, int]:
+    """A tile for a device that was not measured.
 
-    On a GPU 16 x 16 work-items share a work-group, or 8 x 8 if it takes no more; a micro-tile is as
-    large as 64 registers hold, and is halved until every compute unit has a tile (of one of a
-    batch's products), the tiles fit into local memory, and no more than half of what they cover
-    lies outside of the result. A processor's local memory is ordinary memory: there a work-item
-    takes a vector of rows, as wide as the compiler allows, and 8 columns (4 of complex numbers,
-    which need two sums). Products smaller than this have a tile as on a GPU.
+    On a CPU, whose local memory is ordinary memory, a work-item computes a vector of rows and 8
+    columns (4 of complex numbers, which need two sums). On a GPU, and for products smaller than
+    that, see `_staged`: micro-tiles are halved until every compute unit has a tile, the tiles fit
+    into local memory, and at least half of what they cover is inside the result.
 
     Raises:
-        ParameterError: if the device can take no tile at all.
+        ParameterError: if the device supports no tile at all.
     """
-    if device.kind != "GPU":
-        tile = _for_a_processor(precision, device)
-        if _covers(tile, sizes):
+    direct = _direct(precision, device)
+    if device.kind != "GPU" and _covers(direct, sizes):
+        return direct
+    for tile in _staged(precision, device):
+        if not fits(precision, tile, device):
+            continue
+        count = _count(tile, sizes)
+        mostly_inside = count * tile["TSM"] * tile["TSN"] <= 2 * sizes[0] * sizes[1]
+        if tile["WPTM"] * tile["WPTN"] == 1 or count * number >= device.units and mostly_inside:
             return tile
-    size = PRECISIONS[precision].size
-    micro = (8, 8) if device.kind == "GPU" else (4, 4)
-    while micro[0] * micro[1] * size // 4 > _ACCUMULATORS:
-        micro = _halved(micro)
-    while True:
-        tile = _for_a_gpu(micro, precision, device)
-        takes = fits(precision, tile, device)
-        covered = _tiles(tile, sizes) * tile["TSM"] * tile["TSN"]
-        if takes and (
-            micro == (1, 1)
-            or _tiles(tile, sizes) * number >= device.units
-            and covered <= 2 * sizes[0] * sizes[1]
-        ):
-            return tile
-        if micro == (1, 1):
-            raise ParameterError(
-                f"the family has no tile for {device}: its limits are {device.limits}"
-            )
-        micro = _halved(micro)
+    raise ParameterError(f"the family has no tile for {device}: its limits are {device.limits}")
 
 
-def _for_a_processor(precision: str, device: Device) -> dict[str, int]:
-    size, components = PRECISIONS[precision].size, PRECISIONS[precision].components
-    width = (
-        min(widest_vector(precision, device.limits), _VECTOR_BYTES * components // size)
-        // components
+def _direct(precision: str, device: Device) -> dict[str, int]:
+    element = PRECISIONS[precision]
+    numbers = min(
+        widest_vector(precision, device.limits), VECTOR_BYTES * element.components // element.size
     )
-    columns = 8 // components
-    tile = {"TSM": 4 * width, "TSN": columns, "WPTM": width, "WPTN": columns}
-    return tile | {"TSK": 1, "UNROLL": 1, "WIDTH": width, "STAGES": 0, "UNIT": 0, "SHARES": 1}
+    width, columns = numbers // element.components, 8 // element.components
+    tile: dict[str, Any] = {"TSM": 4 * width, "TSN": columns, "TSK": 1, "WPTM": width}
+    return DEFAULTS | tile | {"WPTN": columns, "UNROLL": 1, "WIDTH": width, "STAGES": 0}
 
 
-def _halved(micro: tuple[int, int]) -> tuple[int, int]:
-    rows, columns = micro
-    return (rows // 2, columns) if rows > columns else (rows, columns // 2)
+def _staged(precision: str, device: Device) -> Iterator[dict[str, int]]:
+    """Tiles of 16 x 16 work-items, or 8 x 8, with ever smaller micro-tiles."""
+    size, is_gpu = PRECISIONS[precision].size, device.kind == "GPU"
+    side = 16 if is_gpu and device.limits.work_group >= 256 else 8
+    rows = columns = 8 if is_gpu else 4
+    while True:
+        if rows * columns * size // 4 <= ACCUMULATORS:
+            yield DEFAULTS | {
+                "TSM": side * rows,
+                "TSN": side * columns,
+                "TSK": 16 if size == 4 or columns == 1 else 8,
+                "WPTM": rows,
+                "WPTN": columns,
+                "WIDTH": max(1, LOAD_BYTES // size) if is_gpu else 1,
+                "STAGES": 2 if is_gpu else 1,
+            }
+        if rows == columns == 1:
+            return
+        if rows > columns:
+            rows //= 2
+        else:
+            columns //= 2
 
 
-def _tiles(tile: Params, sizes: tuple[int, int, int]) -> int:
+def _count(tile: Params, sizes: Sizes) -> int:
+    """Tiles that cover C."""
     return tiles_over(sizes[0], tile["TSM"]) * tiles_over(sizes[1], tile["TSN"])
-
-
-def _for_a_gpu(micro: tuple[int, int], precision: str, device: Device) -> dict[str, int]:
-    size = PRECISIONS[precision].size
-    side = 16 if device.kind == "GPU" and device.limits.work_group >= 256 else 8
-    return {
-        "TSM": side * micro[0],
-        "TSN": side * micro[1],
-        "TSK": 16 if size == 4 or 1 in micro else 8,
-        "WPTM": micro[0],
-        "WPTN": micro[1],
-        "UNROLL": 4,
-        "WIDTH": max(1, _LOAD_BYTES // size) if device.kind == "GPU" else 1,
-        "STAGES": 2 if device.kind == "GPU" else 1,
-        "UNIT": 0,
-        "SHARES": 1,
-    }

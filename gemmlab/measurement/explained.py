@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .. import model
 from ..caches import cached
-from ..catalog import Key, find, in_order, sources
+from ..catalog import Key, find, in_order
 from ..opencl.devices import Device, find_device
+from . import records
 from .peaks import peaks as peaks_of
-from .records import recorded
 
 CHIPS = {"H200": model.H200, "K40m": model.K40M}
 
@@ -165,17 +164,15 @@ def parts(kernel: int) -> dict[str, float]:
     Raises:
         KeyError: if this kernel is not among those recorded, 3, 4, 6 and 7.
     """
-    return _experiments("nvidia_h200_experiments.json")["parts of a kernel: GFLOPS"][
-        f"kernel {kernel}"
-    ]
+    return records.read("nvidia_h200_experiments")["parts of a kernel: GFLOPS"][f"kernel {kernel}"]
 
 
 def merged_loads() -> dict[str, float]:
     """GFLOPS of kernel 3 on an H200 where its compiler could merge loads of neighbours, and where
     it could not.
     """
-    found = _experiments("nvidia_h200_ceilings.json")
-    opencl, cuda = found["kernel 3 in OpenCL"], found["through CUDA"]
+    record = records.read("nvidia_h200_ceilings")
+    opencl, cuda = record["kernel 3 in OpenCL"], record["through CUDA"]
     return {
         "OpenCL, as it is": opencl["as it is"]["gflops"],
         "OpenCL, tiles declared as aligned(16)": opencl["aligned(16)"]["gflops"],
@@ -184,18 +181,12 @@ def merged_loads() -> dict[str, float]:
     }
 
 
-@cached(2)
-def _experiments(file: str) -> dict:
-    """What `tools/ceilings.py` measured, from ``results/``."""
-    return json.loads((sources.folder("results") / file).read_text(encoding="utf-8"))
-
-
 def _results(chip: str, size: int) -> dict[Key, dict]:
     """The first recorded result of each kernel."""
     if chip not in CHIPS:
         raise ValueError(f"chip must be one of {', '.join(CHIPS)}, not {chip!r}")
     found: dict[Key, dict] = {}
-    for file in recorded():
+    for file in records.recorded():
         for r in [*file["results"], *file.get("auto", [])] if chip in file["title"] else ():
             if (r["m"], r["n"], r["k"]) == (size,) * 3 and not find(r["kernel"]).tensor:
                 found.setdefault(r["kernel"], r)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import platform
 import statistics
@@ -11,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyopencl as cl
@@ -167,8 +167,22 @@ def origin(command: str) -> dict:
 
 
 def write(path: str | Path, data: dict) -> None:
-    """Write a record as JSON."""
-    files.replace(path, json.dumps(data, indent=1) + "\n")
+    """Write JSON, with a line for each row of a table, so that versions can be compared.
+
+    The file is replaced when the new one is complete: an interrupt leaves the old one.
+    """
+    files.replace(path, _json(data) + "\n")
+
+
+def _json(value: Any, margin: str = "") -> str:
+    inner = margin + " "
+    if isinstance(value, dict) and value:
+        lines = [f"{inner}{json.dumps(str(key))}: {_json(x, inner)}" for key, x in value.items()]
+        return "{\n" + ",\n".join(lines) + f"\n{margin}}}"
+    if isinstance(value, list) and any(isinstance(row, dict | list) for row in value):
+        lines = [inner + json.dumps(row, separators=(",", ":")) for row in value]
+        return "[\n" + ",\n".join(lines) + f"\n{margin}]"
+    return json.dumps(value)
 
 
 def save(path: str | Path, results: list[Result], command: str, **more) -> None:
@@ -176,21 +190,27 @@ def save(path: str | Path, results: list[Result], command: str, **more) -> None:
     write(path, {**origin(command), **more, "results": [entry(r) for r in results]})
 
 
+@cached(32)
+def read(name: str) -> dict[str, Any]:
+    """A file of ``results/`` by its name without the suffix, such as "nvidia_h200_chapters"."""
+    return json.loads((sources.folder("results") / f"{name}.json").read_text(encoding="utf-8"))
+
+
 @cached(1)
 def recorded() -> list[dict]:
-    """The records in ``results/``: dicts with at least ``title``, ``results`` and the name of the
-    ``file``.
+    """The records of kernels in ``results/``: with ``title``, ``results`` and the ``file``'s name.
+
+    Landscapes, which are large, and tables of choices are not among them.
     """
     found = []
-    with contextlib.suppress(FileNotFoundError):
-        for path in sorted(sources.folder("results").glob("*.json")):
-            if path.name.startswith("landscape_"):
-                continue
-            try:
-                found.append({"file": path.name, **files.load_json(path, dict)})
-            except (OSError, files.DamagedError) as error:  # the others are records all the same
-                warnings.warn(str(error), stacklevel=2)
-    return [file for file in found if "results" in file]  # auto.json is not a record of results
+    for path in sorted(sources.folder("results").glob("*.json")):
+        if path.name.startswith("landscape_"):
+            continue
+        try:
+            found.append({"file": path.name, **files.load_json(path, dict)})
+        except (OSError, files.DamagedError) as error:  # the others are records all the same
+            warnings.warn(str(error), stacklevel=2)
+    return [file for file in found if "results" in file]
 
 
 def ladders(kernels=tuple(catalog), only: tuple[str, ...] = ("",)) -> dict[str, dict[Key, float]]:

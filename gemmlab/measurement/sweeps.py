@@ -1,13 +1,9 @@
-"""Sweeps: one parameter varies, the others stay. The chapters run them here, and show recorded
-ones.
-"""
+"""Sweeps: one parameter varies, the others stay. Chapters run sweeps, and show recorded ones."""
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Iterable
-from pathlib import Path
 
 import numpy as np
 import pyopencl as cl
@@ -17,39 +13,8 @@ from ..catalog import Key, ParameterError, find, sources
 from ..catalog.spec import positive, round_up
 from ..opencl.build import build
 from ..opencl.devices import Device, find_device
-from . import timing
+from . import clock, records, timing
 from .records import Result, pooled
-
-#: The sweeps that the chapters show: kernel, the parameter that varies, its values, fixed
-#: parameters. "WPTM WPTN" varies both together.
-CURVES: dict[str, tuple[Key, str, tuple[int, ...], dict[str, int]]] = {
-    "02 TS": (2, "TS", (4, 8, 16, 32), {}),
-    "03 WPT": (3, "WPT", (1, 2, 4, 8, 16), {"TS": 32}),
-    "04 WIDTH": (4, "WIDTH", (1, 2, 4, 8), {"TS": 32}),
-    "05 PAD": (5, "PAD", (0, 1, 2), {"TS": 32, "TSK": 16, "WPT": 8}),
-    "05 TSK": (5, "TSK", (8, 16, 32), {"TS": 32, "WPT": 8, "PAD": 1}),
-    "06 block": (6, "WPTM WPTN", (2, 4, 8), {"TSM": 64, "TSN": 64, "TSK": 16}),
-    "06 tile": (6, "TSM TSN", (32, 64, 128), {"WPTM": 4, "WPTN": 4, "TSK": 16}),
-    "07 WIDTH": (7, "WIDTH", (1, 2, 4, 8), {}),
-    "09 TSK, kernel 7": (7, "TSK", (8, 16, 32), {}),
-    "09 TSK, kernel 9": (9, "TSK", (8, 16, 32), {}),
-    "10 size": (10, "size", (1000, 1016, 1023, 1024, 1025, 1032, 1088, 1151, 1152, 1153), {}),
-    "10 large sizes": (10, "size", (500, 1000, 2000, 4000), {}),
-    "warp_tiling ASYNC": ("warp_tiling", "ASYNC", (0, 1), {}),
-    "warp_tiling STAGES": ("warp_tiling", "STAGES", (2, 3, 4), {}),
-    "warp_tiling block": ("warp_tiling", "WPTM WPTN", (4, 8), {"TSM": 64, "TSN": 64}),
-    "warp_tiling WARPM": ("warp_tiling", "WARPM", (4, 8, 16), {}),
-    "warp_tiling BATCHES": (
-        "warp_tiling",
-        "BATCHES",
-        (1, 3, 6, 15),
-        {"TRANSPOSED": 0, "STAGES": 3},
-    ),
-    "warp_tiling ORDER": ("warp_tiling", "ORDER", (1, 4, 8, 32), {}),
-    "tensor_cores PARTS": ("tensor_cores", "PARTS", (1, 2), {}),
-    "tensor_cores EVERY": ("tensor_cores", "EVERY", (0, 1, 2, 8), {"WN": 32}),
-    "tensor_cores PAD": ("tensor_cores", "PAD", (0, 4, 8), {}),
-}
 
 
 def sweep(  # noqa: PLR0913
@@ -111,55 +76,32 @@ def transposing(
     Raises:
         RuntimeError: if the result is wrong.
     """
-    device = find_device(device)
-    size = round_up(size, 32)
-    file, name = (
-        ("transpose.cl", "transpose") if coalesced else ("transpose_naive.cl", "transpose_naive")
-    )
-    built = build(device, device.context, file, sources.read(f"support/{file}"), {}, name)
+    device, size = find_device(device), round_up(size, 32)
+    name = "transpose" if coalesced else "transpose_naive"
+    text = sources.read(f"support/{name}.cl")
+    built = build(device, device.context, f"{name}.cl", text, {}, name)
     x = np.random.default_rng(0).random((size, size), np.float32)
     flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
     source = cl.Buffer(device.context, flags, hostbuf=x)
     target = cl.Buffer(device.context, cl.mem_flags.WRITE_ONLY, x.nbytes)
-    events = []
-    for _ in range(12):
-        if coalesced:
-            event = built(
-                device.timed_queue,
-                (size, size // 4),
-                (32, 8),
-                size,
-                size,
-                size,
-                0,
-                source,
-                size,
-                target,
-            )
-        else:
-            event = built(device.timed_queue, (size, size), (16, 16), size, size, source, target)
-        events.append(event)
+    arguments: tuple = (size, size), (16, 16), size, size, source, target
+    if coalesced:
+        arguments = (size, size // 4), (32, 8), size, size, size, 0, source, size, target
+    seconds = clock.launch_seconds(lambda: built(device.timed_queue, *arguments))
     y = np.empty_like(x)
     cl.enqueue_copy(device.timed_queue, y, target)
     if not (y == x.T).all():
-        raise RuntimeError(f"{file} gives a wrong result on {device}")
-    seconds = statistics.median(e.profile.end - e.profile.start for e in events[2:]) * 1e-9
-    return 2 * x.nbytes / seconds * 1e-9
+        raise RuntimeError(f"{name}.cl gives a wrong result on {device}")
+    return 2 * x.nbytes / statistics.median(seconds) * 1e-9
 
 
 @cached(1)
 def recorded() -> dict:
-    """What ``tools/record.py chapters`` measured on an NVIDIA H200; curves by title, with numbers
-    as keys.
-    """
-    text = (Path(sources.folder("results")) / "nvidia_h200_chapters.json").read_text(
-        encoding="utf-8"
-    )
-    found = json.loads(text)
+    """What ``tools/record.py chapters`` measured on an NVIDIA H200, with numbers as keys."""
+    found = dict(records.read("nvidia_h200_chapters"))
     for part in ("curves", "registers", "errors"):
-        found[part] = {
-            title: {int(v): x for v, x in curve.items()} for title, curve in found[part].items()
-        }
+        curves = found[part].items()
+        found[part] = {title: {int(v): x for v, x in curve.items()} for title, curve in curves}
     for part in ("passes", "instructions"):
         found[part] = {int(v): x for v, x in found[part].items()}
     return found

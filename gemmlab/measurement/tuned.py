@@ -1,5 +1,7 @@
-"""Tune ahead: trials of the candidates for shapes that you will multiply, so that no call has to
-make them.
+"""Tune ahead: time candidates for shapes that you will multiply, so that `matmul` runs the winners.
+
+A model knows the device that it was fitted to; trials know yours. ISAAC (Tillet and Cox, 2017)
+times the best candidates of a predictor in this way.
 """
 
 from __future__ import annotations
@@ -8,21 +10,29 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from math import inf
 
 import numpy as np
+import pyopencl as cl
 from numpy.typing import DTypeLike
 from tqdm import tqdm
 
-from ..blas import packed, trials
+from ..blas import products
+from ..blas.arrays import DTYPES
+from ..blas.explain import Explanation, explain
 from ..blas.request import check_precision
+from ..catalog import find
 from ..catalog.spec import positive
-from ..generate import choice, tiles
+from ..generate import choice
 from ..generate.precision import check_double, letter_of
-from ..generate.selection import Choice
+from ..generate.table import Choice, Sizes
 from ..opencl import launch
+from ..opencl.build import BuildError
 from ..opencl.devices import Device, find_device
+from .timing import measure
 
 #: M, N, K of row-major products that most people meet: squares, and those with one narrow side.
 USUAL = (
@@ -36,17 +46,21 @@ USUAL = (
     (4096, 4096, 64),
     (64, 64, 4096),
 )
+#: Candidates that a trial times.
+BEST = 8
+#: Of these, candidates of the same text, which differ in how work is shared.
+OF_A_TEXT = 3
 
 
 def tune(
     shapes: Iterable[tuple[int, int, int]] = USUAL,
     device: Device | int | str | None = None,
     precision: str = "float32",
-) -> list[choice.Explanation]:
-    """Time the best candidates for some shapes on this device; from then on `matmul` takes the
-    winners.
+) -> list[Explanation]:
+    """Time the best candidates for some shapes on this device; `matmul` runs the winners from now
+    on.
 
-    A winner serves all shapes of its class, whose sizes are about the same. It is remembered in the
+    A winner is for all shapes of its class, whose sizes are about the same. It is remembered in the
     user's cache folder, for this device, driver and version, until `gemmlab.clear_caches` is
     called. A shape takes seconds at first, most of which the compiler needs.
 
@@ -56,32 +70,62 @@ def tune(
         precision: "float32", "tf32" or "tf32x3".
 
     Returns:
-        What `matmul` takes for each shape, with the reason (see `gemmlab.auto`).
+        What `matmul` runs for each shape, with the reason (see `gemmlab.auto`).
 
     Raises:
         ValueError: for shapes that are not three whole numbers from 1 on, a precision that the
-            device does not have, and a device of which no constants are recorded, so that there are
-            no candidates to begin with.
+            device does not have, and a device without candidates, such as a CPU.
     """
     device, shapes = find_device(device), [_sizes(*_three(shape)) for shape in shapes]
     check_precision(precision, device)
-    if choice.known(device) is None:
+    if choice.model(device) is None:
         raise ValueError(
             f"no constants are recorded for {device}: there are no candidates to time. On a CPU "
             "there is one kernel; for a GPU 'python tools/record.py candidates' and "
             "'tools/fit.py' make the constants"
         )
-    compile_ahead(
-        device,
-        [
-            one.choice
-            for m, n, k in shapes
-            for one in trials.contenders(device, (n, m, k), precision)
-        ],
-    )
-    for m, n, k in tqdm(shapes, unit="shape", disable=None):
-        trials.try_out(device, (n, m, k), precision)
-    return [choice.explain(device, *shape, precision) for shape in shapes]
+    contested = [contenders(device, (n, m, k), precision) for m, n, k in shapes]
+    compile_ahead(device, [one for some in contested for one in some])
+    for (m, n, k), some in tqdm(list(zip(shapes, contested, strict=True)), disable=None):
+        try_out(device, (n, m, k), precision, some)
+    products.plan_for.cache_clear()  # type: ignore[attr-defined]
+    return [explain(device, *shape, precision) for shape in shapes]
+
+
+def contenders(device: Device, sizes: Sizes, precision: str = "float32") -> list[Choice]:
+    """The candidates that a trial times, those first that the model finds fastest; none if there
+    was a trial already.
+    """
+    found: list[Choice] = []
+    alike: Counter[Choice] = Counter()
+    if choice.winner(device, sizes, precision) is None:
+        for one in choice.ranked(device, sizes, precision):
+            text = choice.text_of(one.choice)
+            if len(found) < BEST and alike[text] < OF_A_TEXT:
+                found.append(one.choice)
+                alike[text] += 1
+    return found
+
+
+def try_out(device: Device, sizes: Sizes, precision: str, some: Iterable[Choice]) -> None:
+    """Time candidates for M, N, K of a column-major product, and remember the fastest one."""
+    times = {one: seconds(device, sizes, one) for one in some}
+    winner = min(times, key=lambda one: times[one], default=None)
+    if winner is not None and times[winner] < inf:
+        choice.record_winner(device, sizes, precision, winner)
+
+
+def seconds(device: Device, sizes: Sizes, one: Choice) -> float:
+    """Seconds of a product on the device, in TF32 with the range check; inf if it fails."""
+    kernel, params = one
+    with suppress(cl.Error, BuildError, ValueError, MemoryError):
+        result = measure(kernel, *sizes, params=dict(params), device=device)
+        known = choice.model(device)
+        if result.ok and find(kernel).tensor and known is not None:
+            return choice.with_check(1e-3 * result.pipeline_ms[0], sizes, known)
+        if result.ok:
+            return 1e-3 * result.pipeline_ms[0]
+    return inf
 
 
 def compile_ahead(device: Device, choices: Iterable[Choice]) -> None:
@@ -126,52 +170,34 @@ def auto(
     device: Device | int | str | None = None,
     precision: str = "float32",
     dtype: DTypeLike = np.float32,
-) -> choice.Explanation:
-    """Which kernel `matmul` takes for an m x k by k x n product of matrices without gaps, and why;
-    print it.
+) -> Explanation:
+    """What `matmul` runs for an m x k by k x n product of matrices without gaps, and why; print it.
 
     Args:
         m, n, k: sizes of the row-major product.
         device: a Device, an index or part of a name; the preferred device by default.
         precision: "float32", "tf32" or "tf32x3".
-        dtype: of the elements: float32 or float64.
+        dtype: of the elements: float32, float64, complex64 or complex128.
 
     Raises:
         ValueError: for sizes that are no whole numbers from 1 on, another dtype, a precision that
-            the device does not have, or one other than "float32" for float64.
+            the device does not have, or one other than "float32" for another dtype.
     """
     (m, n, k), device, dtype = _sizes(m, n, k), find_device(device), np.dtype(dtype)
     check_precision(precision, device)
-    if dtype not in (np.float32, np.float64):
-        raise ValueError(f"dtype must be float32 or float64, not {dtype}")
-    if device.kind == "CPU":
-        return _on_a_cpu(device, m, n, k, dtype)
-    if dtype == np.float32:
-        return choice.explain(device, m, n, k, precision)
-    if precision != "float32":
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype must be one of {', '.join(map(str, DTYPES))}, not {dtype}")
+    if precision != "float32" and dtype != np.float32:
         raise ValueError(f"precision={precision!r} is for float32, not for {dtype}")
-    tile = tiles.choose(device, letter_of(dtype), (n, m, k))
-    why = "It is the family's tile for these sizes; for float64 no other kernels are ranked."
-    return choice.Explanation(m, n, k, dtype.name, "family", tile, why)
-
-
-def _on_a_cpu(device: Device, m: int, n: int, k: int, dtype: np.dtype) -> choice.Explanation:
     check_double(letter_of(dtype), device)
-    blocks = packed.Blocks.of(device, dtype)
-    why = (
-        f"{blocks.rows} x {packed.COLUMNS} elements of C fit this CPU's vector registers; A is "
-        "packed into panels."
-    )
-    return choice.Explanation(
-        m, n, k, dtype.name, "packed", {"WIDTH": blocks.width, "KC": blocks.depth}, why
-    )
+    return explain(device, m, n, k, precision, dtype)
 
 
-def _sizes(m: int, n: int, k: int) -> tuple[int, int, int]:
+def _sizes(m: int, n: int, k: int) -> Sizes:
     return positive("m", m), positive("n", n), positive("k", k)
 
 
-def _three(shape) -> tuple[int, int, int]:
+def _three(shape) -> Sizes:
     if not isinstance(shape, Sequence) or isinstance(shape, str) or len(shape) != 3:
         raise ValueError(
             f"shapes must hold m, n and k of each product, such as (300, 5000, 128), not {shape!r}"

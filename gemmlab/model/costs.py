@@ -204,9 +204,9 @@ def local_turns(accessed: np.ndarray, size: int, bank_bytes: int = 4) -> int:
 
     Single floats are served for the whole warp. Wider ones are served for half a warp; but if each
     lane wants the same as its neighbour (lane 0 as 1, 2 as 3 ...; or 0 as 2, 1 as 3 ...), again for
-    the whole warp. So it was measured on an H200, with 8 patterns of lanes and 3 widths
-    (`tools/ceilings.py`, "loads"). Banks of 8 bytes, as the K40m has them, are counted
-    as its documents describe (`simt.count.turns`).
+    the whole warp. This was measured on an H200, with 8 patterns of lanes and 3 widths ("loads" in
+    `results/nvidia_h200_ceilings.json`). Banks of 8 bytes, as the K40m has them, are counted as its
+    documents describe (`simt.count.turns`).
 
     Args:
         accessed: the first byte of each lane (-1: none), a row per warp.
@@ -227,7 +227,7 @@ def line_turns(accessed: np.ndarray, size: int, parts: int, aligned: bool) -> in
 
     Four lines are served in one turn if the lanes' words in them are in different banks; words of
     one bank follow each other. On an H200 2, 4, 8 lines took 1.1, 1.4, 2.4 times as long as one,
-    but in one bank as many times as there were lines (`tools/ceilings.py`, "lines").
+    but in one bank as many times as there were lines (`results/nvidia_h200_experiments.json`).
 
     Args:
         accessed, size: as in `local_turns`.

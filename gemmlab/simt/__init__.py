@@ -17,9 +17,28 @@ here without NumPy), `translate` with `expressions` and `calls` (a Python functi
 what pictures and chapters ask of a run.
 """
 
-from .api import EVENT, Empty, ProductRun, Run, run, shrunk, simulate
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from .text import TextError, UnknownError
-from .watch import Entry, Finding, WorkItem
+
+if TYPE_CHECKING:
+    from .api import EVENT, Empty, ProductRun, Run, run, shrunk, simulate
+    from .watch import Entry, Finding, WorkItem
+
+#: Where the names are that need NumPy: the front end alone does without it.
+_HOME = {
+    "EVENT": "api",
+    "Empty": "api",
+    "ProductRun": "api",
+    "Run": "api",
+    "run": "api",
+    "shrunk": "api",
+    "simulate": "api",
+    "Entry": "watch",
+    "Finding": "watch",
+    "WorkItem": "watch",
+}
 
 __all__ = [
     "EVENT",
@@ -35,3 +54,11 @@ __all__ = [
     "shrunk",
     "simulate",
 ]
+
+
+def __getattr__(name: str):
+    if name not in _HOME:
+        raise AttributeError(f"module 'gemmlab.simt' has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value
+    return value

@@ -19,6 +19,7 @@ from ..check import exact_inputs
 from . import count
 from .machine import Machine
 from .memory import Memory
+from .reasons import reasons
 from .text import Clock, TextError, limited, no_limit
 from .translate import Program, compile_kernel
 from .tree import Declaration
@@ -102,6 +103,7 @@ class Run:
             machine.global_size,
             machine.local_size[: len(machine.global_size)],
         )
+        self._notes = machine.notes
         self.shapes = {a.name: _rows(a.type) for a in machine.program.locals}
 
     @property
@@ -215,6 +217,8 @@ class ProductRun(Run):
         self.b_shape = (self.n, self.k) if self.transposed else (self.k, self.n)
         names = [one.name for one in args if isinstance(one, Memory)]
         self.pieces = names[3] if spec.workspace(params) else ""
+        self.names = dict(zip("ABC", names, strict=False))
+        self.lda = spec.leading_dimensions(self.m, self.n, self.k, params)[0]
         self.tile = spec.tiles(params)[:2]
         self.c = self.arrays[memory.name].reshape(self.n, self.m).T
         self.expected = (a.astype(np.float64) @ b.astype(np.float64)).astype(self.c.dtype)
@@ -228,7 +232,10 @@ class ProductRun(Run):
             many = int((~self._stored).sum())
             more = f" and {many - 1:,} more elements are" if many > 1 else " is"
             message = f"{memory.name}({row}, {column}){more} never stored"
-            self.findings.append(Finding("never written", message, count=many))
+            stores = (e.site for e in self.log if e.memory is memory and e.site.stores)
+            site = next(stores, None)
+            where = (site.line, site.column) if site else (0, 0)
+            self.findings.append(Finding("never written", message, *where, count=many))
         if not self.ok:
             self.findings = [*self._redefined(), *self.findings]
 
@@ -244,6 +251,10 @@ class ProductRun(Run):
                 )
                 found.append(Finding("redefined", message, macro.line, 1))
         return found
+
+    def notes(self, kind: str) -> Iterator[Finding]:
+        """What matters only if the product is wrong: divisions by 0, and of whole numbers."""
+        return (note for note in self._notes if note.kind == kind)
 
     @property
     def ok(self) -> bool:
@@ -514,25 +525,36 @@ def simulate(  # noqa: PLR0913
     names = [p.name for p in program.params]
     inputs = exact_inputs(m, n, k, seed)
     a, b = (x.astype(types[name].dtype) for x, name in zip(inputs, names[3:5], strict=True))
-    c = Memory(names[5], "global", types[names[5]], (m * n,))
-    args: list[object] = [m, n, k]
-    # one row of this array is one column in memory
-    lies = b if spec.wants_transposed(full) else b.T
-    for matrix, distance, name in zip(
-        (a.T, lies), spec.leading_dimensions(m, n, k, full), names[3:5], strict=True
-    ):
-        data = np.pad(matrix, ((0, 0), (0, distance - matrix.shape[1])))
-        args.append(Memory(name, "global", types[name], (data.size,), data=data.ravel()))
-    args.append(c)
-    if spec.takes_workspace:
-        args.append(_pieces(spec, full, names[6]))
+
+    def arguments(a: np.ndarray, b: np.ndarray) -> list[object]:
+        args: list[object] = [m, n, k]
+        # one row of this array is one column in memory
+        rows = b if spec.wants_transposed(full) else b.T
+        for matrix, distance, name in zip(
+            (a.T, rows), spec.leading_dimensions(m, n, k, full), names[3:5], strict=True
+        ):
+            data = np.pad(matrix, ((0, 0), (0, distance - matrix.shape[1])))
+            args.append(Memory(name, "global", types[name], (data.size,), data=data.ravel()))
+        args.append(Memory(names[5], "global", types[names[5]], (m * n,)))
+        if spec.takes_workspace:
+            args.append(_pieces(spec, full, names[6]))
+        return args
+
     rounds = limit or max(512, 2 * max(m * n, m * k, n * k))
-    machine = _launch(program, args, launch, local, order, seed, groups, rounds, clock)
-    if spec.needs_fixup(full, frozenset()) and not machine.stop and groups is None:
-        fixed = _fixup(spec, full, (m, n, k), args)
-        machine.findings += [*fixed.findings, *races(fixed.log)]
-        machine.stop = fixed.stop
-    return ProductRun(machine, args, spec, full, a, b, every=groups is None)
+
+    def launched(args: Sequence[object]) -> Machine:
+        machine = _launch(program, args, launch, local, order, seed, groups, rounds, clock)
+        if spec.needs_fixup(full, frozenset()) and not machine.stop and groups is None:
+            fixed = _fixup(spec, full, (m, n, k), args)
+            machine.findings += [*fixed.findings, *races(fixed.log)]
+            machine.stop = fixed.stop
+        return machine
+
+    args = arguments(a, b)
+    run = ProductRun(launched(args), args, spec, full, a, b, every=groups is None)
+    if groups is None and not run.exact and {f.kind for f in run.findings} <= {"redefined"}:
+        run.findings += reasons(run, lambda a, b: launched(arguments(a, b)))
+    return run
 
 
 def _as_a_product(program: Program, spec: KernelSpec, local: tuple[int, int]) -> None:
@@ -580,7 +602,7 @@ def _pieces(spec: KernelSpec, params: dict[str, int], name: str) -> Memory:
 
 
 def _fixup(
-    spec: KernelSpec, params: dict[str, int], sizes: tuple[int, int, int], args: list[object]
+    spec: KernelSpec, params: dict[str, int], sizes: tuple[int, int, int], args: Sequence[object]
 ) -> Machine:
     """The second launch of Stream-K: fixup.cl adds up the pieces of the tiles that the first has
     cut.

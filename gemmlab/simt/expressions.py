@@ -192,14 +192,16 @@ class Expressions(Writer):
             return self.expression(node.operand)
         if isinstance(node.operand.type, Array) and isinstance(node.type, Pointer):
             return Value(self.pointer_to(self.place(node.operand), node).code, node.type)
+        return self._cast(node)
+
+    def _cast(self, node: tree.Cast | tree.Convert) -> Value:
         if node.type is BOOL:
             return self.truth(node.operand)
+        if scalar_of(node.operand.type).whole and not scalar_of(node.type).whole:
+            self.becomes_float = plain(node.operand)
         return self.converted_value(self.expression(node.operand), node.type, node.operand)
 
-    def _cast(self, node: tree.Cast) -> Value:
-        if node.type is BOOL:
-            return self.truth(node.operand)
-        return self.converted_value(self.expression(node.operand), node.type, node.operand)
+    becomes_float: Node | None = None  # a whole number that is converted to a float
 
     # ---- places
     def place(self, node: Expr) -> Place:
@@ -513,6 +515,10 @@ class Expressions(Writer):
         if isinstance(left.type, Pointer) or isinstance(right.type, Pointer):
             return self.pointer_operation(op, left, right, to)
         scalar = scalar_of(left.type)
+        if op == "/" and node is self.becomes_float:
+            site = self.site("whole division", node.spot, written(node))
+            left, right = self.named(left), self.named(right)
+            self.emit(f"wave.drops({left.code}, {right.code}, mask, {site})")
         known = self.folded(op, left, right, to)
         if known is not None:
             return known
@@ -524,7 +530,10 @@ class Expressions(Writer):
                 isinstance(x, tree.Binary) and x.op == "*" for x in map(plain, sides)
             ):
                 self.multiply_add(node, to)
-            return Value(f"ratio({a}, {b})" if op == "/" else f"({a} {op} {b})", to)
+            if op == "/":
+                site = self.site("ratio", node.spot, written(node))
+                return Value(f"wave.ratio({a}, {b}, mask, {site})", to)
+            return Value(f"({a} {op} {b})", to)
         if op in ("/", "%"):
             return self.divided(op, a, b, right, node, to)
         if op in (

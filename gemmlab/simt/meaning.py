@@ -286,13 +286,14 @@ class Meaning:
             return inner.type.space
         return self.space(inner) if inner is not node else "private"
 
-    def value(self, node: Expr) -> Expr:
+    def value(self, node: Expr, spot: Spot | None = None) -> Expr:
         """As an operand of arithmetic: a number, at least an int, or a vector."""
         node = self.decayed(node)
         if isinstance(node.type, Scalar):
             return self.convert(node, promoted(node.type))
         if not isinstance(node.type, Vector):
-            self.fail(f"{written(node)} is of type {node.type}: that is no number", node.spot)
+            message = f"{written(node)} is of type {node.type}: that is no number"
+            self.fail(message, spot or node.spot)
         return node
 
     def whole(self, node: Expr, what: str) -> Expr:
@@ -317,7 +318,7 @@ class Meaning:
         if op == "!" and isinstance(node.type, Pointer):
             return tree.Unary(spot, op, node, type=INT)
         if op != "!":
-            node = self.value(node)
+            node = self.value(node, spot)
         elif not isinstance(node.type, (Scalar, Vector)):
             self.fail(f"{written(node)} is of type {node.type}: that is no number", node.spot)
         of = scalar_of(node.type)

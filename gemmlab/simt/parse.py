@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import NoReturn
 
 from . import builtins, tree
 from .meaning import Meaning, as_number, constant, known
@@ -121,7 +122,7 @@ class Specified:
     type: Type
     space: str = ""
     const: bool = False
-    kernel: bool = False
+    kernel: Spot | None = None  # where it says __kernel
     storage: str = ""
     attributes: dict[str, list[Node]] = field(default_factory=dict)
 
@@ -141,9 +142,10 @@ class Declarator:
 class Parser(Meaning):
     """Reads a list of tokens from its beginning to its end."""
 
-    def __init__(self, tokens: list[Token], clock: Clock = no_limit):
+    def __init__(self, tokens: list[Token], clock: Clock = no_limit, end: Spot | None = None):
         self.clock = clock
-        self.tokens = [*tokens, Token("end", "", tokens[-1].spot if tokens else Spot(1))]
+        end = end or (tokens[-1].spot if tokens else Spot(1))
+        self.tokens = [*tokens, Token("end", "", end)]
         self.at = 0
         self.scopes: list[dict[str, Variable | Type | int]] = [
             {}
@@ -171,7 +173,7 @@ class Parser(Meaning):
     def at_end(self) -> bool:
         return self.token.kind == "end"
 
-    def here(self, message: str):
+    def here(self, message: str) -> NoReturn:
         self.fail(message, self.token.spot)
 
     def found(self) -> str:
@@ -191,13 +193,14 @@ class Parser(Meaning):
     def expect(self, text: str, after: str = "") -> Token:
         if self.token.text == text:
             return self.next()
-        message = f"expected {text!r}{' ' + after if after else ''}"
+        self.missing(f"expected {text!r}{' ' + after if after else ''}", text == ";")
+
+    def missing(self, message: str, at_end_of_line: bool) -> NoReturn:
+        """Something is missing in front of the token; a ';' at the end of the line before."""
         before = self.tokens[self.at - 1] if self.at else self.token
-        if text in ";)]}" and (self.at_end or before.spot.line != self.token.spot.line):
-            # where it is missing, and not at the beginning of the next line
+        if at_end_of_line and (self.at_end or before.spot.line != self.token.spot.line):
             self.fail(message, replace(before.spot, column=before.spot.column + len(before.text)))
         self.here(f"{message}, {self.found()}")
-        raise AssertionError
 
     def name(self, of: str) -> Token:
         if self.token.kind != "name" or self.text in KEYWORDS:
@@ -245,12 +248,12 @@ class Parser(Meaning):
         return isinstance(found, (Scalar, Vector, Pointer, Array, Struct, Void, Opaque)) or (
             found is None and named(word) is not None)  # fmt: skip
 
-    def specifiers(self) -> Specified:  # noqa: C901
+    def specifiers(self) -> Specified:  # noqa: C901, PLR0912
         """Qualifiers and one type, in any order."""
         found = Specified(VOID)
         of: Type | None = None
         words: list[str] = []
-        start = self.token
+        start, restrict = self.token, None
         while self.token.kind == "name":
             word = self.text
             if word in SPACES:
@@ -259,7 +262,9 @@ class Parser(Meaning):
                 found.space = SPACES[word]
             elif word in QUALIFIERS:
                 found.const |= word in ("const", "__const")
-                found.kernel |= word in ("__kernel", "kernel")
+                if word in ("__kernel", "kernel"):
+                    found.kernel = self.token.spot
+                restrict = self.token.spot if "restrict" in word else restrict
                 found.storage = (
                     word if word in ("static", "extern", "register", "auto") else found.storage
                 )
@@ -287,7 +292,9 @@ class Parser(Meaning):
                 self.fail(f"'{' '.join(words)}' is no type", start.spot)
         if of is None:
             self.here(f"expected a type, {self.found()}")
-        found.type = of  # type: ignore[assignment]
+        if restrict and not isinstance(of, Pointer):
+            self.fail(f"restrict is for pointers, not for {an(of)}", restrict)
+        found.type = of
         return found
 
     def tagged(self) -> Type:
@@ -396,12 +403,16 @@ class Parser(Meaning):
                 found[name] = []
                 if name in ("reqd_work_group_size", "aligned") and self.accept("("):
                     found[name] = list(self.arguments(name))
+                    for size in found[name]:
+                        if constant(size) < 1:
+                            self.fail(f"{name} must be more than 0", size.spot)
                 elif self.text == "(":
                     self.skip("(", ")")
                 if not self.accept(","):
                     break
-            self.expect(")", "after the name of an attribute")
-            self.expect(")", "of this __attribute__")
+            for _ in range(2):
+                if not self.accept(")"):
+                    self.missing("expected ')' at the end of __attribute__((...))", True)
         return found
 
     def skip(self, opening: str, closing: str) -> None:
@@ -460,6 +471,8 @@ class Parser(Meaning):
         while self.text == "[":
             spot = self.next().spot
             while self.text in QUALIFIERS:
+                if len(self.scopes) > 1:
+                    self.here(f"{self.text!r} stands in the size of a parameter only")
                 self.at += 1
             if self.accept("]"):
                 if sizes:
@@ -572,18 +585,8 @@ class Parser(Meaning):
         if self.text == "{":
             return self.postfix(self.compound(spot, to))
         if isinstance(to, Vector) and self.accept("("):
-            parts = [self.expression()] if self.text != ")" else []
-            parts = self.listed(parts[0]) if parts else []
-            self.expect(")", f"after the arguments of this {to}")
-            return self.postfix(self.vector(spot, to, parts))
+            return self.postfix(self.vector(spot, to, self.arguments(f"this {to}")))
         return self.cast(spot, to, self.prefix())
-
-    @staticmethod
-    def listed(node: Expr) -> list[Expr]:
-        """What stands between the commas of an expression."""
-        if isinstance(node, tree.Binary) and node.op == ",":
-            return [*Parser.listed(node.left), node.right]
-        return [node]
 
     def compound(self, spot: Spot, of: Type) -> Expr:
         """(float4){1, 2, 3, 4}, (int[]){1, 2}"""
@@ -678,6 +681,9 @@ class Parser(Meaning):
             elif token.text in ("++", "--"):
                 self.at += 1
                 left = self.step(token.spot, token.text, left, before=False)
+            elif self.accept("("):
+                self.arguments(tree.written(left))
+                self.fail(f"{tree.written(left)} is no function", left.spot)
             else:
                 return left
 
@@ -687,7 +693,7 @@ class Parser(Meaning):
         body: list[Node] = []
         while self.text != "}":
             if self.at_end:
-                self.fail("this block has no '}'", spot)
+                self.here(f"expected '}}': the block that begins in line {spot.line} has no end")
             body.append(self.statement())
         self.at += 1
         return tree.Block(spot, body)
@@ -867,23 +873,33 @@ class Parser(Meaning):
     def declaration(self) -> tree.Declarations:
         """One or more variables of a type, or a typedef."""
         spot = self.token.spot
+        is_name, specified = self.declared_type()
+        first = None
+        if self.text != ";":
+            first = self.declarator(specified.type, specified.space, specified.const)
+        return self.declared(spot, specified, is_name, first)
+
+    def declared_type(self) -> tuple[bool, Specified]:
+        """What stands before the first name of a declaration; whether it is a typedef."""
         is_name = self.accept("typedef")
         specified = self.specifiers()
-        if not is_name and self.text == "typedef":
-            is_name = self.accept("typedef")
-            specified = self.specifiers()
+        if not is_name and self.accept("typedef"):
+            return True, self.specifiers()
+        return is_name, specified
+
+    def declared(
+        self, spot: Spot, specified: Specified, is_name: bool, one: Declarator | None
+    ) -> tree.Declarations:
+        """The rest of a declaration, from behind its first declarator."""
         items: list[tree.Declaration] = []
-        more_names = self.text != ";"
-        while more_names:
-            one = self.declarator(specified.type, specified.space, specified.const)
+        while one is not None:
             if one.name is None:
                 self.here(f"expected the name of a variable, {self.found()}")
             assert one.name is not None
             const = self.const
             more = self.attributes()
             if is_name:
-                of = one.type
-                self.declare(one.name, of)
+                self.declare(one.name, one.type)
             elif (
                 self.text == "("
                 and len(self.scopes) > 1
@@ -892,7 +908,11 @@ class Parser(Meaning):
                 raise UnknownError("a function that is declared inside another", one.name.spot)
             else:
                 items.append(self.variable(specified, one, const, more))
-            more_names = self.accept(",")
+            one, comma = None, self.token
+            if self.accept(","):
+                if self.token.first and self.token.text in KEYWORDS:
+                    self.fail("expected ';' in place of this ','", comma.spot)
+                one = self.declarator(specified.type, specified.space, specified.const)
         self.expect(";", "after this declaration")
         return tree.Declarations(spot, items)
 
@@ -936,6 +956,7 @@ class Parser(Meaning):
 
     def allowed(self, specified: Specified, space: str, name: Token, outside: bool) -> None:
         """Whether a variable may be declared here."""
+        self.no_kernel(specified)
         if outside:
             if space != "constant":
                 self.fail(
@@ -955,6 +976,10 @@ class Parser(Meaning):
                     "block of a kernel",
                     name.spot,
                 )
+
+    def no_kernel(self, specified: Specified) -> None:
+        if specified.kernel:
+            self.fail("__kernel is for functions", specified.kernel)
 
     def initial(self) -> Expr:
         """What stands behind the = of a declaration, or one of the values between its { and }."""
@@ -1011,34 +1036,19 @@ class Parser(Meaning):
         while not self.at_end:
             if self.accept(";"):
                 continue
-            start = self.at
-            if self.text != "typedef":
-                specified = self.specifiers()
-                if self.text == ";":
-                    continue  # a structure alone
-                one = self.declarator(specified.type, specified.space, specified.const)
-                if one.params is not None:
-                    specified.attributes |= self.attributes()
-                    self.read_function(specified, one)
-                    continue
-                if one.name is None:
-                    self.name("a function")
-                self.at = start
-                self.forget(start)
-            constants += self.declaration().items
+            spot = self.token.spot
+            is_name, specified = self.declared_type()
+            if self.text == ";":
+                continue  # a structure alone
+            one = self.declarator(specified.type, specified.space, specified.const)
+            if one.params is not None and not is_name:
+                specified.attributes |= self.attributes()
+                self.read_function(specified, one)
+                continue
+            if one.name is None:
+                self.name("a function")
+            constants += self.declared(spot, specified, is_name, one).items
         return self.by_key(), constants
-
-    def forget(self, start: int) -> None:
-        """Read what was defined from here on (a structure, an enum) once more."""
-        if any(t.text in TAGS for t in self.tokens[start : self.at + 1]):
-            word = self.tokens[start]
-            tag = self.tokens[start + 1].text if word.text in TAGS else ""
-            self.tags[-1].pop(tag, None)
-        for token in self.tokens[start:]:
-            if token.text in (";", "="):
-                break
-            if isinstance(self.scopes[-1].get(token.text), int):
-                del self.scopes[-1][token.text]
 
     def by_key(self) -> dict[str, tree.Function]:
         return {f.key: f for choices in self.functions.values() for f in choices}
@@ -1048,13 +1058,15 @@ class Parser(Meaning):
         name, params = one.name, one.params
         assert name is not None and params is not None
         of = one.type
-        found = tree.Function(name.spot, name.text, of, params, None, specified.kernel)
+        found = tree.Function(name.spot, name.text, of, params, None, bool(specified.kernel))
         found.overloadable = "overloadable" in specified.attributes
         found.size = specified.attributes.get("reqd_work_group_size", [])  # type: ignore[assignment]
         if name.text in self.scopes[0]:
             self.fail(f"{name.text!r} is declared twice", name.spot)
         if found.kernel:
             self.kernel_rules(found)
+        elif found.size:
+            self.fail(f"{name.text!r} is no kernel: reqd_work_group_size is for these", name.spot)
         mine = self.listed_function(found)
         if self.accept(";"):
             return
@@ -1065,7 +1077,7 @@ class Parser(Meaning):
         self.function, self.labels, self.gotos, self.nesting = mine, set(), [], 0
         start = self.at
         if self.text != "{":
-            self.expect("{", f"or ';' after {name.text}(...)")
+            self.missing(f"expected '{{' or ';' after {name.text}(...)", self.is_type())
         self.scopes.append({})
         self.tags.append({})
         depth = len(self.scopes)
@@ -1148,6 +1160,7 @@ class Parser(Meaning):
             first = self.at
             specified = self.specifiers()
             words = {t.text for t in self.tokens[first : self.at]}
+            self.no_kernel(specified)
             one = self.declarator(specified.type, specified.space, specified.const)
             name, kind, const = one.name, one.type, self.const
             if isinstance(kind, Array):  # an array is handed over as a pointer to its first element

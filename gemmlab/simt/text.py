@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import difflib
 import re
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from time import thread_time
+
+#: Seconds of the present thread; WebAssembly has no such clock.
+thread_time = getattr(time, "thread_time", time.perf_counter)
 
 
 @dataclass(frozen=True)
@@ -205,6 +208,7 @@ class Preprocessor:
         self.macros: dict[str, Macro] = {}
         self.expanded = 0
         self.out: list[Token] = []  # what `run` has made so far
+        self.at = self.end = Spot(1)  # where it has come to, and where the text ends
         for name, value in {**_PREDEFINED, **(defines or {})}.items():
             self.macros[name] = (
                 value if isinstance(value, Macro) else Macro(name, None, tokens_of(str(value)), 0)
@@ -215,6 +219,8 @@ class Preprocessor:
         reached.
         """
         out = self.out = []
+        last = text.count("\n") + (not text.endswith("\n"))
+        self.end = Spot(max(1, last), len(text.split("\n")[last - 1]) + 1)
         pending: list[
             Token
         ] = []  # since the last line with #: a macro's arguments may go over several lines
@@ -225,16 +231,20 @@ class Preprocessor:
             return []
         for start, end in zip(starts, [*starts[1:], len(tokens)], strict=True):
             if tokens[start].text == "#":
-                out += self.expand(pending)
+                self.at = tokens[start].spot
+                is_pragma = [t.text for t in tokens[start + 1 : start + 2]] == ["pragma"]
+                out += self.expand(pending, self.at if is_pragma else None)
                 pending = []
                 self._directive(tokens[start], tokens[start + 1 : end], conditions)
             elif all(c.counts for c in conditions):
                 pending += tokens[start:end]
+        self.at = replace(self.end, line=self.end.line + 1)
         if conditions:
             raise TextError("this #if has no #endif", conditions[-1].spot)
         out += self.expand(pending)
         for token in out:
             if token.kind == "other":
+                self.at = token.spot
                 raise TextError(f"the character {token.text!r} has no meaning here", token.spot)
         return out
 
@@ -269,7 +279,7 @@ class Preprocessor:
             raise TextError(f"#error: {text}", mark.spot)
         elif word == "include":
             raise TextError("#include is not possible here: a kernel is one text", mark.spot)
-        elif rest[0].kind != "number":
+        elif rest[0].kind != "number" or (args and args[0].kind != "string"):
             raise TextError(f"#{word} is not known", mark.spot)
 
     def _define(self, mark: Token, args: list[Token]) -> None:
@@ -349,8 +359,10 @@ class Preprocessor:
                 raise TextError(f"{token.text} cannot stand in a condition of #if", token.spot)
         return bool(constant(Parser(expanded).whole_expression()))
 
-    def expand(self, tokens: Iterable[Token]) -> list[Token]:
-        """Replace macros by what they stand for, again and again until there are none."""
+    def expand(self, tokens: Iterable[Token], end: Spot | None = None) -> list[Token]:
+        """Replace macros by what they stand for, again and again until there are none; a line with
+        # ends the tokens at `end`.
+        """
         left, out = list(tokens)[::-1], []
         while left:
             token = left.pop()
@@ -359,12 +371,14 @@ class Preprocessor:
                 if token.kind == "name" and token.text in _OF_THE_PLACE:
                     token = _OF_THE_PLACE[token.text](token)
                 if token.text == "_Pragma":
-                    while left and left.pop().text != ")":
-                        pass
+                    given = [left.pop() for _ in range(min(3, len(left)))]
+                    if [t.kind for t in given] != ["mark", "string", "mark"]:
+                        raise TextError("_Pragma needs a string in brackets", token.spot)
                 else:
                     out.append(token)
             elif macro.params is None or (left and left[-1].text == "("):
-                args = {} if macro.params is None else self._arguments(macro, token, left)
+                where = end or token.spot
+                args = {} if macro.params is None else self._arguments(macro, where, left)
                 means = self._replaced(macro, args, token)
                 self.clock()
                 self.expanded += len(means)
@@ -378,15 +392,16 @@ class Preprocessor:
                 out.append(token)
         return out
 
-    def _arguments(self, macro: Macro, use: Token, left: list[Token]) -> dict[str, list[Token]]:
+    def _arguments(self, macro: Macro, end: Spot, left: list[Token]) -> dict[str, list[Token]]:
         """Take a macro's arguments, with their brackets, from the end of `left`."""
+        spot = left[-1].spot
         left.pop()
         params = macro.params or []
         args: list[list[Token]] = [[]]
         depth = 0
         while True:
             if not left:
-                raise TextError(f"the arguments of the macro {macro.name} have no ')'", use.spot)
+                raise TextError(f"the arguments of the macro {macro.name} have no ')'", end)
             token = left.pop()
             if token.text == ")" and depth == 0:
                 break
@@ -406,7 +421,7 @@ class Preprocessor:
         if len(args) != len(params):
             least = "at least " * macro.variadic
             count = f"{least}{len(params) - macro.variadic} argument{'s' * (len(params) != 1)}"
-            raise TextError(f"the macro {macro.name} takes {count}, not {len(args)}", use.spot)
+            raise TextError(f"the macro {macro.name} takes {count}, not {len(args)}", spot)
         return dict(zip(params, args, strict=True))
 
     def _replaced(self, macro: Macro, args: dict[str, list[Token]], use: Token) -> list[Token]:

@@ -116,14 +116,16 @@ def parsed(
     first mistake.
     """
     try:
-        parser = Parser(preprocessor.run(text), clock)
-    except TextError as late:
-        try:  # is there a mistake before the line with # at which the preprocessor stopped?
-            Parser(preprocessor.out, clock).file()
+        tokens = preprocessor.run(text)
+    except TextError as late:  # is there a mistake before what the preprocessor had reached?
+        before = Parser(preprocessor.out, clock)
+        try:
+            before.file()
         except TextError as early:
-            if early.known and early.line < late.line and early.spot != preprocessor.out[-1].spot:
+            if early.known and early.line < preprocessor.at.line and not before.at_end:
                 raise early from None
-        raise
+        raise late
+    parser = Parser(tokens, clock, preprocessor.end)
     parser.macros = preprocessor.macros
     return parser.file()
 

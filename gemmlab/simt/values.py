@@ -125,7 +125,8 @@ def unsigned(x):
 
 def floating(x, of: Scalar):
     """A number as float, half or double: the nearest there is."""
-    return x.astype(of.dtype) if x.__class__ is array else of.dtype.type(x)
+    # an array without lanes, such as np.where makes of two numbers, is a number
+    return x.astype(of.dtype)[()] if x.__class__ is array else of.dtype.type(x)
 
 
 def converted(x, of: Scalar, to: Scalar):
@@ -318,11 +319,6 @@ def least(a, b):
 
 def greatest(a, b):
     return np.maximum(a, b) if a.__class__ is array or b.__class__ is array else max(a, b)
-
-
-def ratio(a, b):
-    """a / b of floats."""
-    return np.true_divide(a, b)
 
 
 def dot(a, b):

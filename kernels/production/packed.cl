@@ -20,7 +20,7 @@
 //                     [ KC steps ]           Offsets and strides count elements. "apart" is the
 //                     [ in L1    ]           stride of rows (of A) or columns (of B), "step" that
 //   panel of A        [          ]           of steps of k; "down" and "across" are the strides of
-//   [ MR x KC, L2 ]   [ MR x 6: registers ]  rows and columns of C.
+//   [ MR x KC, L2 ]   [ MR x 6: registers ]  rows and columns of C0. C is contiguous.
 
 #ifndef REAL
 #define REAL float // or double
@@ -111,7 +111,7 @@ void gemm(const int M, const int N, const int K, const int rows, const int colum
 #if BETA
           const REAL beta, const __global REAL* C0, const long offset_c0, const long down_c0, const long across_c0,
 #endif
-          const int first, __global REAL* C, const long offset_c, const long down_c, const long across_c)
+          const int first, __global REAL* C)
 {
     // identifiers: this work-item's block of C
     const int m0 = get_group_id(0)*rows;
@@ -146,15 +146,9 @@ void gemm(const int M, const int N, const int K, const int rows, const int colum
                 const int height = min(MR, M - m);
                 for (int j = 0; j < min(NR, N - n); j++) {
                     const REAL* sum = (const REAL*)sums[j];
-                    __global REAL* to = C + offset_c + m*down_c + (n + j)*across_c;
-                    if (down_c == 1) {
-                        for (int i = 0; i < height; i++) { // adjacent rows: vectors
-                            to[i] = BEFORE(to[i], m + i, n + j) + alpha*sum[i];
-                        }
-                    } else {
-                        for (int i = 0; i < height; i++) {
-                            to[i*down_c] = BEFORE(to[i*down_c], m + i, n + j) + alpha*sum[i];
-                        }
+                    __global REAL* to = C + (n + j)*(long)M + m;
+                    for (int i = 0; i < height; i++) { // adjacent rows: vectors
+                        to[i] = BEFORE(to[i], m + i, n + j) + alpha*sum[i];
                     }
                 }
             }

@@ -26,8 +26,8 @@ TRANSLATION = """\
 KERNELS = (1, 2, 3, 5, 6, 7, 8, 9, 10)
 
 
-def translate(kernel: int, params: dict[str, int] | None = None) -> str:
-    """The CUDA C++ text of a kernel with its parameters.
+def translate(kernel: int, params: dict[str, int] | None = None, source: str | None = None) -> str:
+    """The CUDA C++ text of a kernel with its parameters; `source` replaces its own text.
 
     Raises:
         ValueError: if kernel is not in `KERNELS`, and for WIDTH=8, which CUDA does not have.
@@ -40,13 +40,13 @@ def translate(kernel: int, params: dict[str, int] | None = None) -> str:
     if full.get("WIDTH", 1) > 4:
         raise ValueError(f"WIDTH={full['WIDTH']}: the vectors of CUDA have at most 4 floats")
     # in CUDA a pointer into local memory needs no qualifier
-    text = sources.read(spec.file).replace("const __local float*", "const float*")
+    text = (source or sources.read(spec.file)).replace("const __local float*", "const float*")
     defines = "".join(f"#define {name} {value}\n" for name, value in full.items())
     return TRANSLATION + defines + text
 
 
 def measure(
-    kernel: int, size: int, params: dict[str, int] | None = None, repeats: int = 10
+    kernel: int, size: int, params: dict[str, int] | None = None, source: str | None = None
 ) -> dict[str, Any]:
     """Compile a kernel with NVRTC, check it exactly on 2 x 2 tiles, and time it by CUDA events.
 
@@ -54,7 +54,7 @@ def measure(
         kernel: one of `KERNELS`.
         size: M = N = K of the timed product; must be a whole number of tiles.
         params: the kernel's parameters.
-        repeats: timed runs.
+        source: another text to translate in the kernel's place.
 
     Returns:
         "kernel", "params", "size"; "ok", whether it was right; "gflops" from the median time; and
@@ -64,11 +64,11 @@ def measure(
 
     spec = find(kernel)
     full = spec.validate(params)
-    code = cupy.RawKernel(translate(kernel, full), "gemm", options=("--std=c++14",))
+    code = cupy.RawKernel(translate(kernel, full, source), "gemm", options=("--std=c++14",))
     ok = _is_right(code, spec, full)
     a, b, c = (cupy.random.rand(size, size, dtype=cupy.float32) for _ in range(3))
     seconds = []
-    for _ in range(repeats + 2):
+    for _ in range(12):
         start, end = cupy.cuda.Event(), cupy.cuda.Event()
         start.record()
         _launch(code, spec, full, (size, size, size), (a, b, c))

@@ -9,16 +9,17 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+import numpy as np
 import pyopencl.array as cla
 
 from gemmlab import check
 from gemmlab.blas import products
-from gemmlab.blas import split as split_up
 from gemmlab.blas.plan import Builder, Product
 from gemmlab.blas.problem import Layout, Problem, plan
+from gemmlab.blas.request import Request
+from gemmlab.blas.routes import Query, Split
 from gemmlab.catalog import Key, catalog, sources
 from gemmlab.generate.split import Launch
-from gemmlab.generate.tiles import complete_tile
 from gemmlab.opencl.devices import Device, find_device
 
 #: The strategies that one call of `matmul` has.
@@ -163,19 +164,19 @@ def launch_times(
         ParameterError: for parameters that the family does not have or the device cannot take.
     """
     device = find_device(device)
-    tile = None if params is None else complete_tile(params)
     builder = Builder(device.timed_queue, device)
     a, b = (cla.to_device(device.timed_queue, x.T) for x in check.exact_inputs(*sizes))
     out = builder.new(Layout.compact(*sizes[:2]))
     problem = Problem.compact(*sizes)
     product = Product(problem, a.base_data, b.base_data, 1.0, 0.0, None, out)
-    split_up.gemm(builder, product, tile)
+    request = Request.of("family", params and dict(params), "split", "float32")
+    route = Split.of(Query(request, np.dtype(np.float32), problem, None, device))
+    assert isinstance(route, Split)
+    route.emit(builder, product)
     plan_of_launches, spent = builder.plan(), defaultdict(list)
     for _ in range(repeats + 1):
         events = plan_of_launches(device.timed_queue)
         device.timed_queue.finish()
         for edges, event in events:
             spent[edges].append((event.profile.end - event.profile.start) * 1e-6)
-    items = None if tile is None else tuple(tile.items())
-    launches = split_up.selected(device, "s", sizes, items)
-    return launches, {edges: median(times[1:]) for edges, times in spent.items()}
+    return list(route.launches), {edges: median(times[1:]) for edges, times in spent.items()}

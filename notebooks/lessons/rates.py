@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import statistics
-import time
+from functools import partial
 
 import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 
 from gemmlab import check, matmul, model
+from gemmlab.measurement import clock
 from gemmlab.opencl.devices import Device
 
 
@@ -27,14 +27,5 @@ def rate(sizes: tuple[int, int, int], device: Device, seconds: float = 0.1, **op
     numbers = check.random_inputs(256, 1, 256, kind="normal")[0]
     a, b = (cla.to_device(queue, np.resize(numbers, shape)) for shape in ((n, k), (k, m)))
 
-    def spent(times: int) -> float:
-        queue.finish()
-        start = time.perf_counter()
-        for _ in range(times):
-            matmul(a, b, **options)
-        queue.finish()
-        return (time.perf_counter() - start) / times
-
-    spent(1)  # compiles
-    times = max(1, min(50, int(seconds / 3 / spent(1))))
-    return model.gflops(m, n, k, statistics.median(spent(times) for _ in range(3)))
+    spent = clock.call_seconds(partial(matmul, a, b, **options), queue.finish, seconds)
+    return model.gflops(m, n, k, spent)

@@ -19,6 +19,8 @@ from texts import SMALL
 
 import gemmlab
 
+pytestmark = pytest.mark.optimised(False)
+
 EXAMPLES = 3000 if FULL else 600 if NO_SKIP else 300
 TYPES = ("float32", "float32", "float64", "complex64", "complex128")
 NAMED = {"float32": "sgemm", "float64": "dgemm", "complex64": "cgemm", "complex128": "zgemm"}
@@ -241,6 +243,7 @@ def test_a_call_is_exact_or_refused_by_name(device, capsys):
     )
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("dtype, unit", [("float64", 2), ("complex64", 1)])
 @pytest.mark.parametrize("shares", [1, 3])
 def test_kernels_of_warps_serve_batches_parts_and_factors(dtype, unit, shares, any_device):

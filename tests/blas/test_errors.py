@@ -19,6 +19,8 @@ from gemmlab.blas import plan
 from gemmlab.opencl import launch
 from gemmlab.opencl.devices import find_device
 
+pytestmark = pytest.mark.optimised(False)
+
 F32 = np.float32
 SQUARE = np.ones((4, 4), F32)
 STEPS = plan.Launch, plan.Fill, plan.Copy
@@ -272,6 +274,7 @@ def breaks(*args, **kwargs):
     raise Broken("on purpose")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(sys.platform != "linux", reason="memory in use is read from Linux's /proc")
 @pytest.mark.optimised  # large enough for a leak to show
 @pytest.mark.parametrize(

@@ -17,10 +17,9 @@ from layouts import whole
 
 from gemmlab import check, matmul, simt
 from gemmlab.blas import packed
-from gemmlab.blas.plan import Builder
-from gemmlab.blas.problem import Problem
+from gemmlab.blas.plan import Builder, Matrix, Product
+from gemmlab.blas.problem import Layout, Operand, Problem
 from gemmlab.catalog import Limits, sources
-from gemmlab.generate.written import View
 
 TEXT = sources.read(packed.FILE)
 #: What follows the loop over adjacent rows of whole panels.
@@ -79,30 +78,43 @@ def is_right(  # noqa: PLR0913
         strided(x, bool(rng.integers(2)), int(rng.integers(3)), int(rng.integers(1, 9)), np.nan)
         for x in (a, b, c0)
     ]
-    out, *at = strided(
-        np.full((m, n), np.nan, dtype), bool(rng.integers(2)), int(rng.integers(3)), frame, 7
-    )
+    # C has no gaps, between two frames
+    out = np.full(2 * frame + m * n, 7, dtype)
+    view = out[frame : frame + m * n].reshape(n, m).T
     in_place = bool(beta) and bool(rng.integers(2))
-    view = np.lib.stride_tricks.as_strided(
-        out[frame:], (m, n), [s * dtype.itemsize for s in at[1:]]
-    )
-    if in_place:
-        view[...] = c0
+    view[...] = c0 if in_place else np.nan
     memory = on_device(device, out)
-    x, y, before = (View(on_device(device, values), *place) for values, *place in places)
-    target = View(memory, *at)
+    target = memory.get_sub_region(FRAME_BYTES, m * n * dtype.itemsize)
+    operands = [(on_device(device, values), *place) for values, *place in places]
+    product = Product(
+        Problem(m, n, k, placed_at("a", (m, k), operands[0]), placed_at("b", (k, n), operands[1])),
+        operands[0][0],
+        operands[1][0],
+        alpha,
+        beta,
+        None,
+        Matrix(target, Layout.compact(m, n)),
+    )
+    if beta:
+        where = (target, 0, 1, m) if in_place else operands[2]
+        product = product._replace(before=(where[0], placed_at("c", (m, n), where)))
     builder = Builder(device.queue, device, dtype)
     with monkeypatch.context() as patch:
         patch.setattr(packed.Blocks, "of", classmethod(lambda *_: blocks))
-        added = (target if in_place else before) if beta else None
-        packed.gemm(builder, Problem.compact(m, n, k), x, y, (alpha, beta), added, target)
+        packed.gemm(builder, product)
     builder.plan()(device.queue)
     expected = out.copy()
-    np.lib.stride_tricks.as_strided(expected[frame:], (m, n), view.strides)[...] = (
-        alpha * (a @ b) + beta * c0
-    )
+    expected[frame : frame + m * n].reshape(n, m).T[...] = alpha * (a @ b) + beta * c0
     cl.enqueue_copy(device.queue, out, memory)
     return np.array_equal(out, expected)
+
+
+def placed_at(name: str, shape: tuple[int, int], place: tuple) -> Operand:
+    """A matrix as an operand: with adjacent rows or adjacent columns."""
+    (rows, cols), (_, offset, down, across) = shape, place
+    if down == 1:
+        return Operand(name, Layout(rows, cols, across, offset, 0), None)
+    return Operand(name, None, Layout(cols, rows, down, offset, 0))
 
 
 @st.composite
@@ -157,6 +169,7 @@ def test_large_products_with_the_blocks_of_the_device(cpu, monkeypatch):
             assert is_right(cpu, blocks, sizes, -3, turn % 3, turn, monkeypatch), (dtype, sizes)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("mistake", WRONG)
 def test_a_wrong_packed_text_is_caught(mistake, cpu, monkeypatch):
     old, new = WRONG[mistake]
@@ -187,24 +200,8 @@ def test_packed_in_the_microscope(which):
     height, depth = -(-m // blocks.rows) * blocks.rows, -(-k // blocks.depth)
     arguments = [m, k, np.ravel(a, "F"), 0, 1, m, simt.Empty(height * k)]
     pack = simt.run(text, "pack", (height // blocks.rows, depth), (1, 1), arguments, macros)
-    arguments = [
-        m,
-        n,
-        k,
-        height,
-        12,
-        1.0,
-        pack.arrays["panels"],
-        np.ravel(b, "F"),
-        0,
-        k,
-        1,
-        1,
-        simt.Empty(m * n),
-        0,
-        1,
-        m,
-    ]
+    operands = pack.arrays["panels"], np.ravel(b, "F"), 0, k, 1
+    arguments = [m, n, k, height, 12, 1.0, *operands, 1, simt.Empty(m * n)]
     run = simt.run(text, "gemm", (1, 1), (1, 1), arguments, macros)
     right = np.array_equal(run.arrays["C"].reshape(n, m).T, a @ b)
     assert (pack.ok and run.ok and right) == (which == "right"), (pack.verdict, run.verdict)

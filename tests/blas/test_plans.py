@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import random
-from types import SimpleNamespace
 
 import numpy as np
 import pyopencl.array as cla
@@ -16,12 +15,12 @@ from texts import SMALL
 import gemmlab
 from gemmlab import catalog, gemm, matmul
 from gemmlab.blas import plan as plans
-from gemmlab.blas import routes
 from gemmlab.blas.arrays import spec_of, swapped
 from gemmlab.blas.problem import Batch, Layout, Operand, Problem, footprint, plan
-from gemmlab.blas.request import Request
-from gemmlab.catalog import Limits
+from gemmlab.generate import choice
 from gemmlab.opencl.launch import Kernel
+
+pytestmark = pytest.mark.optimised(False)
 
 KERNELS = [number for number, spec in catalog.items() if not spec.tensor]
 FAMILY = {"kernel": "family", "params": SMALL_TILE}
@@ -40,6 +39,7 @@ def launched(monkeypatch) -> list[str]:
     return names
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("number", KERNELS)
 def test_the_plan_is_what_is_launched(number, some_device):
     """For random sizes and layouts."""
@@ -64,7 +64,7 @@ def test_the_plan_is_what_is_launched(number, some_device):
             x.base_data,
             plans.Matrix(out.base_data, Layout.compact(n, m)),
         )
-        made, passes = builder.plan(), plans.planned(kernel, problem)
+        made, passes = builder.plan(), plan(spec, kernel.params, problem, some_device.features)
         assert [step.name for step in made.steps] == [step.kind for step in passes]
         counted = footprint(problem, passes)
         operands = m * k + k * n + m * n
@@ -146,7 +146,7 @@ def test_two_transposed_operands_need_no_pass(m, n, k, params, some_device, monk
     """On a GPU "auto" multiplies them in the opposite order, and stores the transpose."""
     small = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "TRANSPOSED": 0, **params}
     chosen = "warp_tiling", tuple(catalog["warp_tiling"].complete(small).items())
-    monkeypatch.setattr(routes.choice, "choose", lambda *call: chosen)
+    monkeypatch.setattr(choice, "choose", lambda *call: chosen)
     gpu = dataclasses.replace(some_device, kind="GPU")
     a, b, c = whole((m, k)), whole((k, n), 1), np.ones((m, n), np.float32)
     for x, y in itertools.product("CF", repeat=2):
@@ -204,6 +204,7 @@ def test_a_batch_of_whole_tiles_is_one_launch_of_the_ladder(number, some_device,
         assert launched == ["gemm"], (left, right)
 
 
+@pytest.mark.system
 def test_a_batch_of_warp_tiles(any_device, launched):
     """It takes any sizes whose rows its vectors divide; others are padded, one by one."""
     params = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "TRANSPOSED": 0, "ASYNC": 0}
@@ -214,58 +215,6 @@ def test_a_batch_of_warp_tiles(any_device, launched):
             x, y = (cla.to_device(any_device.queue, z) for z in (a, b))
             assert np.array_equal(matmul(x, y, kernel="warp_tiling", params=params).get(), a @ b)
             assert launched.count("gemm") == launches
-
-
-def test_the_route_of_a_product(any_device, monkeypatch):
-    """On paper, on a CPU and on a GPU: what multiplies a product, or a batch as a whole."""
-    limits = Limits("a GPU", 1024, (1024, 1024, 64), 48 * 1024)
-    facts = {"kind": "GPU", "platform": "NVIDIA CUDA", "limits": limits, "units": 132}
-    gpu, cpu = dataclasses.replace(any_device, **facts), dataclasses.replace(any_device, kind="CPU")
-    monkeypatch.setattr(routes, "Kernel", lambda spec, params, *_, **more: SimpleNamespace(
-        spec=spec, params=params, turned=more["turned"]))  # fmt: skip
-    routes._kernel.cache_clear()
-
-    def taken(device, sizes, dtype="f4", number=0, **options):
-        (m, n, k), request = sizes, Request.of(*{**REQUEST, **options}.values())
-        batch = Batch(number, (m * k, k * n), ((0, 0),)) if number else None
-        return routes.choose(
-            request, np.dtype(dtype), Problem.compact(*sizes), batch, device, any_device.context
-        )
-
-    for sizes in ((1, 1, 1), (300, 7, 5000), (2000, 2000, 2000)):
-        for dtype, kind in (
-            ("f4", routes.Ladder),
-            ("f8", routes.Generated),
-            ("c8", routes.Generated),
-        ):
-            assert isinstance(taken(gpu, sizes, dtype), kind)
-            assert isinstance(
-                taken(cpu, sizes, dtype), routes.Generated if dtype == "c8" else routes.Packed
-            )
-        for device in (cpu, gpu):
-            assert taken(device, sizes, kernel=3).kernel.spec is catalog[3]
-            assert isinstance(taken(device, sizes, kernel="family"), routes.Generated)
-            assert isinstance(taken(device, sizes, edges="split"), routes.Split)
-            assert taken(device, sizes, edges="pad").kernel.spec.edges == "pad"
-    for number, sizes in itertools.product(
-        (2, 64, 1000), ((64, 64, 64), (250, 64, 33), (256, 512, 128), (2048,) * 3)
-    ):
-        route = taken(gpu, sizes, number=number)
-        if isinstance(route, routes.Generated):
-            assert sizes != (2048, 2048, 2048)
-            continue
-        spec, params = route.kernel.spec, route.kernel.params
-        assert route.whole_batch and all(
-            t <= size for t, size in zip(spec.tiles(params)[:2], sizes, strict=False)
-        )
-        assert not spec.workspace(params) and spec.problems(params, limits) == []
-    assert isinstance(taken(gpu, (8, 8, 64), number=1000), routes.Generated)
-    assert isinstance(taken(cpu, (256, 256, 256), number=64), routes.Packed)
-    assert isinstance(taken(cpu, (8, 8, 8), number=64), routes.Generated)
-    routes._kernel.cache_clear()
-
-
-REQUEST = {"kernel": "auto", "params": None, "edges": "auto", "precision": "float32"}
 
 
 def test_vectors_and_tall_batches_are_one_product(some_device, launched):

@@ -9,6 +9,8 @@ from lab import browser_path, opened
 
 from gemmlab import widgets
 
+pytestmark = pytest.mark.system
+
 SCRIPT = (Path(widgets.__file__).parent / "bridge.js").read_text(encoding="utf-8")
 #: A widget that is made before it is on the page, and whose slider comes last of all.
 PAGE = """

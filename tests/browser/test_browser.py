@@ -9,6 +9,8 @@ from conftest import FULL
 from lab import LOOK, notebook
 from start import started
 
+pytestmark = pytest.mark.system
+
 # The cells of the notebook that most tests share, by their place in it.
 EXPLORER, STEPPER, ACCESS, OTHER, SLOW, QUICK, LONGER, ENDLESS, BARE = range(1, 10)
 CELLS = (

@@ -10,6 +10,8 @@ from conftest import FULL, browser_device
 from lab import LOOK
 from start import started
 
+pytestmark = pytest.mark.system
+
 CHAPTERS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("[0-9]*.ipynb"))
 #: By file: the runtime on which a chapter runs here.
 DEVICE_OF = {path.name: browser_device(path.stem) for path in CHAPTERS}

@@ -8,6 +8,8 @@ from start import started
 
 from gemmlab.catalog import sources
 
+pytestmark = pytest.mark.system
+
 EXPLORER, GEMM, ENDLESS, QUICK = range(1, 5)
 TEXT = sources.read("03_work_per_thread.cl")
 FOREVER = TEXT.replace("    // store", "    for (;;) {}\n\n    // store")

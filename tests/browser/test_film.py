@@ -10,6 +10,8 @@ from start import started
 
 from gemmlab.catalog import sources
 
+pytestmark = pytest.mark.system
+
 FILM, CELL = 1, 2
 BROKEN = sources.read("02_tiled.cl").replace("barrier(CLK_LOCAL_MEM_FENCE);", "", 1)
 CELLS = (

@@ -12,6 +12,8 @@ from lab import browser_path, opened
 from gemmlab import widgets
 from gemmlab.draw.landscape import Cell, landscape, name_of
 
+pytestmark = pytest.mark.system
+
 SCRIPT = (Path(widgets.__file__).parent / "landscape.js").read_text(encoding="utf-8")
 #: A stand-in for anywidget's model: it keeps what is sent, and lets the test change the picture.
 PAGE = """

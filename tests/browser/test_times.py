@@ -18,6 +18,8 @@ from lab import PATIENCE, browser_path, notebook, opened
 from start import started
 from usage import Usage
 
+pytestmark = pytest.mark.system
+
 FIRST_CHAPTER = next((Path(__file__).resolve().parents[2] / "notebooks").glob("00_*.ipynb"))
 #: By kernel: moves to settings that nobody has compiled yet, as a slider and a key.
 NEW = {

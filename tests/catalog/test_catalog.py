@@ -128,6 +128,7 @@ def test_a_file_compiles_on_its_own(number, device):
     assert program.num_kernels == 1 and cl.Kernel(program, "gemm").function_name == "gemm"
 
 
+@pytest.mark.sampled(3)
 @EVERY_KERNEL
 def test_a_file_refuses_what_breaks_a_rule(number, some_device):
     """The #error of each rule fires where the catalog refuses the setting."""

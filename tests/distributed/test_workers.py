@@ -59,6 +59,7 @@ def test_two_workers(device, tmp_path):
         assert check.exact(np.asarray(zarr.open(str(tmp_path / "c.zarr"), mode="r")), a, b).ok
 
 
+@pytest.mark.system
 def test_system_a_worker_of_another_machine(device):
     """`python -m gemmlab worker` takes part in a scheduler that somebody else has started, and ends
     with it.
@@ -93,6 +94,7 @@ def test_system_a_worker_of_another_machine(device):
 # A cluster takes seconds to start, so that what needs the same one shares it.
 
 
+@pytest.mark.system
 def test_system_two_workers_and_one_without_a_device(device, tmp_path):
     with distributed.cluster([device] * 2, dashboard=False) as client:
         memory_does_not_depend_on_the_size_of_matrices_in_files(client, tmp_path)
@@ -100,6 +102,7 @@ def test_system_two_workers_and_one_without_a_device(device, tmp_path):
         a_product_stays_with_the_workers_that_have_a_device(client)
 
 
+@pytest.mark.system
 def test_system_four_workers(device):
     with distributed.cluster([device] * 4) as client:
         random_products()

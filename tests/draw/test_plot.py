@@ -3,6 +3,7 @@
 from xml.etree import ElementTree
 
 import pytest
+from record import CURVES
 
 from gemmlab import model
 from gemmlab.catalog import catalog
@@ -31,9 +32,9 @@ def test_lines_say_their_values():
     assert plot.lines(series, "TS", title="a sweep").alt == f"GFLOPS by TS. {said}"
 
 
-@pytest.mark.parametrize("title", sweeps.CURVES)
+@pytest.mark.parametrize("title", CURVES)
 def test_the_recorded_sweeps_are_drawn_as_they_are(title):
-    picture = plot.lines(sweeps.curve(title), sweeps.CURVES[title][1])
+    picture = plot.lines(sweeps.curve(title), CURVES[title][1])
     (line,) = picture.axes[0].lines
     assert list(line.get_ydata()) == list(sweeps.recorded()["curves"][title].values())
 
@@ -127,6 +128,7 @@ PICTURES = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_can_be_shown(name):
     assert_can_be_shown(PICTURES[name]())

@@ -1,284 +1,164 @@
-"""kernel="auto" on a device with constants: a legal kernel at any shape, the quickest by the model,
-in words.
-"""
+"""kernel="auto" for float32 and TF32: legal at any shape, the fastest by the model or on record."""
 
 import dataclasses
 import json
+import random
 
-import numpy as np
 import pytest
 from calls import random_shapes
 
 import gemmlab
-from gemmlab import check
-from gemmlab.blas import routes, trials
-from gemmlab.blas.problem import Problem
-from gemmlab.blas.request import Request
+from gemmlab import catalog, check, matmul
 from gemmlab.caches import Notes
-from gemmlab.catalog import NARROW, Limits, find
-from gemmlab.generate import choice, ranking, selection
-from gemmlab.generate.candidates import KERNELS, candidates
+from gemmlab.catalog import Limits, find
+from gemmlab.generate import choice, cost, table
 from gemmlab.measurement import tuned
 
 LIMITS = Limits("a GPU", 1024, (1024, 1024, 64), 48 * 1024)
-SHAPES = [
-    (1, 1, 1),
-    (1, 5000, 700),
-    (5000, 1, 700),
-    (10, 246, 10685),
-    (64, 64, 64),
-    (1000, 1000, 1000),
-    (4097,) * 3,
-]
+ROOMY = Limits("a roomy device", 8192, (8192,) * 3, 2**20)
+SHAPES = [(1, 1, 1), (1, 5000, 700), (5000, 1, 700), (10, 246, 10685), (64, 64, 64), (4097,) * 3]
 
 
 @pytest.fixture
 def gpu(any_device):
     """A device as the constants know it."""
+    facts = {"name": "NVIDIA H200", "platform": "NVIDIA CUDA", "kind": "GPU", "units": 132}
     features = frozenset({"nvidia", "tensor", "warpgroups"})
-    facts = {
-        "name": "NVIDIA H200",
-        "platform": "NVIDIA CUDA",
-        "kind": "GPU",
-        "units": 132,
-        "limits": LIMITS,
-    }
-    return dataclasses.replace(any_device, features=features, **facts)
+    return dataclasses.replace(any_device, features=features, limits=LIMITS, **facts)
 
 
 @pytest.fixture(autouse=True)
 def own_notes(tmp_path, monkeypatch):
     monkeypatch.setattr(choice, "winners", Notes(str(tmp_path / "choices.json")))
-    choice._winners.cache_clear()
-    choice.choose.cache_clear()
+    gemmlab.clear_caches()
     yield
-    choice._winners.cache_clear()
-    choice.choose.cache_clear()
+    gemmlab.clear_caches()
 
 
-@pytest.mark.parametrize("precision", selection.PRECISIONS)
+# By the model
+
+
+@pytest.mark.parametrize("precision", table.PRECISIONS)
 @pytest.mark.parametrize("sizes", [*SHAPES, *random_shapes(20, 5, 2e12)], ids=str)
-def test_every_shape_has_a_legal_kernel(gpu, sizes, precision):
-    offered = candidates(gpu, sizes, precision)
-    for kernel, params in offered:
-        assert find(kernel).problems(dict(params), LIMITS) == [] and kernel in KERNELS.values()
-        assert ranking.work((kernel, params), sizes).groups >= 1
-    assert len(set(offered)) == len(offered)
+def test_every_shape_has_legal_candidates_and_the_best_is_chosen(gpu, sizes, precision):
     order = choice.ranked(gpu, sizes, precision)
-    assert order and all(one.seconds > 0 for one in order)
+    assert order and len({one.choice for one in order}) == len(order)
+    for (kernel, params), seconds, work in order:
+        assert find(kernel).problems(dict(params), LIMITS) == []
+        assert seconds > 0 and work.groups >= 1
     assert [one.seconds for one in order] == sorted(one.seconds for one in order)
-    best = choice._best(order).choice
-    plain = best if find(best[0]).tensor else choice.known(gpu).timed.get(sizes, best)
-    assert choice.choose(gpu, sizes, precision=precision) == plain
-    assert {one.choice for one in order} <= {*offered, *candidates(gpu, sizes)}
+    best = choice.best(order).choice
+    expected = best if find(best[0]).tensor else choice.model(gpu).timed.get(sizes, best)
+    assert choice.choose(gpu, sizes, precision=precision) == expected
 
 
-def test_sizes_that_were_recorded_take_the_quickest_of_the_record(gpu):
-    """On a device of the same name; the constants alone serve others."""
-    facts = choice.known(gpu)
-    assert facts.timed and (1024, 1024, 1024) in facts.timed
-    for sizes, taken in facts.timed.items():
-        assert (
-            choice.choose(gpu, sizes) == taken
-            and find(taken[0]).problems(dict(taken[1]), LIMITS) == []
-        )
-        assert "exactly these sizes" in choice.explain(gpu, sizes[1], sizes[0], sizes[2]).why
+def test_twice_the_work_takes_twice_the_time_and_half_the_units_take_longer(gpu):
+    known = choice.model(gpu)
+    kernel, params = choice.choose(gpu, (4096, 4096, 4096))
+    taken = kernel, tuple((dict(params) | {"GROUPS": 0}).items())
+    text = cost.text_of(taken)
+    own = next(each.constants for each in known.texts["float32"] if each.choice == text)
+
+    def seconds(k, chip=known.chip):
+        return cost.seconds(cost.work(taken, (4096, 4096, k)), own, chip)
+
+    assert 1.8 < seconds(8192) / seconds(4096) < 2.2
+    assert seconds(4096, known.chip._replace(units=66)) > 1.5 * seconds(4096)
+
+
+def test_sizes_on_record_take_their_fastest_kernel_on_the_same_device(gpu):
     other = dataclasses.replace(gpu, name="NVIDIA Another", units=66)
-    for sizes in facts.timed:
+    timed = choice.model(gpu).timed
+    assert (1024, 1024, 1024) in timed
+    for sizes, taken in timed.items():
+        assert choice.choose(gpu, sizes) == taken
         assert choice.choose(other, sizes) == choice.ranked(other, sizes)[0].choice
-
-
-def test_the_model_knows_what_costs_time(gpu):
-    """Twice the work takes about twice the time, and half the compute units take longer."""
-    known = choice.known(gpu)
-    taken = choice.choose(gpu, (4096, 4096, 4096))
-    times = [
-        ranking.seconds(
-            ranking.work(taken, (4096, 4096, k)), known.texts[ranking.text_of(taken)], known.chip
-        )
-        for k in (4096, 8192)
-    ]
-    assert 1.8 < times[1] / times[0] < 2.2
-    half = known.chip._replace(units=66)
-    work = ranking.work(
-        (taken[0], tuple((dict(taken[1]) | {"GROUPS": 0}).items())), (4096, 4096, 4096)
-    )
-    slow, fast = (
-        ranking.seconds(work, known.texts[ranking.text_of(taken)], chip)
-        for chip in (half, known.chip)
-    )
-    assert slow > 1.5 * fast
+        assert "exactly these sizes" in gemmlab.auto(sizes[1], sizes[0], sizes[2], gpu).why
 
 
 def test_narrow_results_and_large_ones_take_different_kernels(gpu):
-    assert choice.choose(gpu, (1, 4000, 4000))[0] == NARROW.number
-    assert choice.choose(gpu, (4000, 4000, 4000))[0] == KERNELS["warp_tiling"]
+    assert choice.choose(gpu, (1, 4000, 4000))[0] == "narrow"
+    assert choice.choose(gpu, (4000, 4000, 4000))[0] == "warp_tiling"
 
 
-def test_small_products_in_tf32_are_multiplied_in_float32(gpu):
-    """Tensor cores save less there than a look at the operands takes; large products keep them."""
+def test_tf32_has_to_be_clearly_faster_than_float32(gpu):
+    """With the range check and the host's time between two checks."""
+    start, element, host = choice.model(gpu).check
     for precision in ("tf32", "tf32x3"):
-        assert choice.choose(gpu, (300, 300, 300), precision=precision) == choice.choose(
-            gpu, (300, 300, 300)
-        )
-        assert find(choice.choose(gpu, (4096, 4096, 4096), precision=precision)[0]).tensor
-        assert "float32" in str(choice.explain(gpu, 300, 300, 300, precision))
+        small, large = (300, 300, 300), (4096, 4096, 4096)
+        assert choice.choose(gpu, small, precision=precision) == choice.choose(gpu, small)
+        assert find(choice.choose(gpu, large, precision=precision)[0]).tensor
+        for m, n, k in (small, large):
+            look = start + element * (m + n) * k
+            order = choice.ranked(gpu, (m, n, k), precision)
+            assert all(x.seconds >= look + host for x in order if find(x.choice[0]).tensor)
+    close = 4939, 627, 760
+    order = choice.ranked(gpu, close, "tf32")
+    assert find(order[0].choice[0]).tensor
+    assert choice.choose(gpu, close, precision="tf32") == choice.ranked(gpu, close)[0].choice
+    assert "too close" in gemmlab.auto(627, 4939, 760, gpu, "tf32").why
 
 
-def test_no_product_in_tf32_takes_less_than_the_look_and_the_host(gpu):
-    start, element, host = choice.known(gpu).check
-    for m, n, k in ((300, 300, 300), (4096, 4096, 4096)):
-        look = start + element * (m + n) * k
-        order = choice.ranked(gpu, (m, n, k), "tf32x3")
-        assert all(one.seconds >= look + host for one in order if find(one.choice[0]).tensor)
-        assert order[0].seconds > 2 * look or not find(order[0].choice[0]).tensor
+def test_work_is_shared_in_usual_ways_unless_that_is_clearly_slower(gpu):
+    usual = {text.choice: text.usual for text in choice.model(gpu).texts["float32"]}
 
+    def is_usual(one):
+        return cost.sharing(one.choice, gpu.units) in usual[cost.text_of(one.choice)]
 
-def test_tf32_has_to_be_clearly_quicker(gpu):
-    """At these sizes the model says by how much, and a call on an H200 was slower."""
-    order = choice.ranked(gpu, (4939, 627, 760), "tf32")
-    plain = choice.ranked(gpu, (4939, 627, 760))[0]
-    assert find(order[0].choice[0]).tensor and order[0].seconds < plain.seconds
-    assert choice.choose(gpu, (4939, 627, 760), precision="tf32") == plain.choice
-    assert "too close" in choice.explain(gpu, 627, 4939, 760, "tf32").why
-
-
-def test_work_is_shared_as_the_menu_has_it_unless_that_is_clearly_slower(gpu):
-    known = choice.known(gpu)
-
-    def on_the_menu(one):
-        return ranking.sharing(one.choice, gpu.units) in known.ways[ranking.text_of(one.choice)]
-
-    few, long = choice.ranked(gpu, (1000, 1000, 1001)), choice.ranked(gpu, (27, 1, 1742))
-    assert all(map(on_the_menu, few)) and not on_the_menu(long[0])
-    assert long[0].seconds < 0.5 * min(one.seconds for one in long if on_the_menu(one))
-
-
-def test_where_float32_is_quicker_a_precision_changes_nothing(gpu, monkeypatch):
-    """Trials and records of float32 count there, too."""
-    sizes = (512, 512, 512)
-    assert (
-        choice.known(gpu).timed[sizes]
-        == choice.choose(gpu, sizes, precision="tf32x3")
-        == choice.choose(gpu, sizes)
-    )
-    winner = choice.ranked(gpu, sizes)[1].choice
-    choice.record_winner(gpu, sizes, "float32", winner)
-    assert choice.choose(gpu, sizes, precision="tf32x3") == choice.choose(gpu, sizes) == winner
+    square, long = choice.ranked(gpu, (1000, 1000, 1001)), choice.ranked(gpu, (27, 1, 1742))
+    assert all(map(is_usual, square)) and not is_usual(long[0])
+    assert long[0].seconds < 0.5 * min(one.seconds for one in long if is_usual(one))
 
 
 def test_a_batch_takes_tiles_that_fill_the_units(gpu, any_device):
-    """64 products of 256 x 256 are 128 tiles of 256 x 128: one for nearly each of 132 units, with
-    none left over.
-    """
-    (_, params), *others = choice.ranked_for_batch(gpu, (256, 256, 256), 64)
+    """64 products of 256 x 256 are 128 tiles of 256 x 128, for 132 units."""
+    ((_, params), _), *others = choice.ranked_for_batch(gpu, (256, 256, 256), 64)
     tile = dict(params)
     assert (tile["TSM"], tile["TSN"], tile["GROUPS"]) == (256, 128, 0) and len(others) > 3
-    (_, params), *_ = choice.ranked_for_batch(gpu, (32, 32, 32), 1000)
+    ((_, params), _), *_ = choice.ranked_for_batch(gpu, (32, 32, 32), 1000)
     assert dict(params)["TSM"] * dict(params)["TSN"] <= 32 * 32
-    assert choice.ranked_for_batch(any_device, (30, 40, 50), 9) == [
-        choice.choose(any_device, (90, 120, 50))
-    ]
+    for device, sizes, number in ((any_device, (30, 40, 50), 9), (gpu, (512, 512, 512), 1225)):
+        (taken, _), *more = choice.ranked_for_batch(device, sizes, number)
+        side = round(number**0.5)
+        assert taken == choice.choose(device, (sizes[0] * side, sizes[1] * side, sizes[2]))
+        assert not more
 
 
-def test_devices_without_constants_take_the_table(any_device):
-    for sizes in SHAPES:
-        assert choice.ranked(any_device, sizes) == []
-        assert choice.choose(any_device, sizes) == selection.choose(any_device, sizes)
-    told = choice.explain(any_device, 100, 200, 300)
-    assert (told.kernel, tuple(told.params.items())) == selection.choose(
-        any_device, (200, 100, 300)
-    )
-    assert "100 x 200 x 300" in str(told) and str(any_device) in told.why
-    with pytest.raises(ValueError, match="no constants"):
-        gemmlab.tune([(8, 8, 8)], device=any_device)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ((8, 8, 0), "k must be a positive whole number, not 0"),
-        ((8, 8.5, 8), "n must be a positive whole number, not 8.5"),
-        (("8", 8, 8), "m must be a positive whole number, not '8'"),
-        ((8, 8, 8, None, "tf16"), "precision must be one of"),
-        ((8, 8, 8, None, "tf32"), "tensor cores"),
-    ],
-)
-def test_what_cannot_be_chosen_or_tuned(arguments, said, any_device):
-    m, n, k, device, precision = (*arguments, None, "float32")[:5]
-    if precision == "tf32":
-        any_device = dataclasses.replace(any_device, features=any_device.features - {"tensor"})
-    with pytest.raises(ValueError, match=said):
-        gemmlab.auto(m, n, k, any_device, precision)
-    with pytest.raises(ValueError, match=said):
-        gemmlab.tune([(m, n, k)], any_device, precision)
-
-
-@pytest.mark.parametrize("shape", [(4, 5), 4, "abc", (4, 5, 6, 7)])
-def test_what_is_no_shape(shape, any_device):
-    with pytest.raises(ValueError, match="shapes must hold m, n and k"):
-        gemmlab.tune([shape], any_device)
+# By trials
 
 
 def test_the_winner_of_a_trial_is_remembered(gpu, monkeypatch):
-    """For shapes of its class, in later sessions too, and until the caches are cleared."""
-    sizes, asked = (1000, 1004, 1008), []
+    """For shapes of its class, in later sessions, in every precision where float32 multiplies."""
+    sizes, timed = (1000, 1004, 1008), []
 
-    def seconds(device, sizes, taken):
-        asked.append(taken)
-        return -len(asked)  # the last one wins
+    def seconds(device, sizes, one):
+        timed.append(one)
+        return 1 / len(timed)  # the last one wins
 
-    monkeypatch.setattr(trials, "seconds", seconds)
+    monkeypatch.setattr(tuned, "seconds", seconds)
+    monkeypatch.setattr(tuned, "compile_ahead", lambda device, choices: None)
     before = choice.choose(gpu, sizes)
-    winner = trials.try_out(gpu, sizes)
-    assert 1 < len(asked) <= trials.BEST and asked[0] == before and asked[-1] == winner != before
-    assert trials.try_out(gpu, sizes) == winner and len(asked) <= trials.BEST, (
-        "it was not tried again"
-    )
+    (told,) = gemmlab.tune([(1004, 1000, 1008)], gpu)
+    winner = timed[-1]
+    assert 1 < len(timed) <= tuned.BEST and timed[0] == before != winner
+    assert (told.kernel, told.params) == (winner[0], dict(winner[1])) and "timed" in told.why
+    gemmlab.tune([(1004, 1000, 1008), (1003, 1004, 1008)], gpu)
+    assert len(timed) <= 2 * tuned.BEST, "what was tried is not tried again"
     choice._winners.cache_clear()  # the next session
     assert choice.choose(gpu, sizes) == choice.choose(gpu, (1004, 1000, 1012)) == winner
-    assert (
-        choice.choose(gpu, (500, 1000, 1000)) != winner
-        and choice.choose(gpu, (1001, 1004, 1008)) != winner
-    )
-    assert "timed" in choice.explain(gpu, 1004, 1000, 1008).why
-    choice.winners.write(next(iter(choice.winners.read())), ["warp_tiling", {"TSM": 7}])
+    assert choice.choose(gpu, (300, 1004, 1008), precision="tf32x3") != winner
+    assert winner not in (choice.choose(gpu, (500, 1000, 1000)), choice.choose(gpu, (1001, 9, 8)))
+    key = next(key for key, entry in choice.winners.read().items() if entry[1] == dict(winner[1]))
+    choice.winners.write(key, ["warp_tiling", {"TSM": 7}])
     choice._winners.cache_clear()
     choice.choose.cache_clear()
     assert choice.choose(gpu, sizes) == before, "what is not legal is no winner"
-    choice.winners.forget()
-    assert choice.winners.read() == {}
-
-
-def test_tuning_ahead_tries_each_class_once(gpu, monkeypatch):
-    asked = []
-    monkeypatch.setattr(trials, "seconds", lambda device, sizes, taken: asked.append(sizes) or 1.0)
-    monkeypatch.setattr(tuned, "compile_ahead", lambda device, choices: asked.append(len(choices)))
-    monkeypatch.setattr(tuned, "find_device", lambda device: gpu)
-    told = gemmlab.tune([(100, 200, 300), (101, 201, 301), (1000, 1000, 1000)], device=gpu)
-    assert asked[0] > 1 and {*asked[1:]} == {(200, 100, 300), (201, 101, 301), (1000, 1000, 1000)}
-    assert [(one.m, one.n, one.k) for one in told] == [
-        (100, 200, 300),
-        (101, 201, 301),
-        (1000, 1000, 1000),
-    ]
-
-
-def test_matmul_tries_only_if_it_is_asked_to(any_device, monkeypatch):
-    tried = []
-    monkeypatch.setattr(trials, "try_out", lambda *arguments: tried.append(arguments))
-    gpu = dataclasses.replace(any_device, kind="GPU")  # CPUs have one packed kernel
-    for value, count in (("", 0), ("0", 0), ("1", 1)):
-        monkeypatch.setenv("GEMMLAB_TUNE", value)
-        routes.choose(
-            Request(), np.dtype("f4"), Problem.compact(64, 64, 64), None, gpu, any_device.context
-        )
-        assert len(tried) == count
 
 
 def test_a_trial_times_a_candidate(any_device):
     params = find(1).validate({"TS": 4})
-    assert 0 < trials.seconds(any_device, (16, 12, 8), (1, tuple(params.items()))) < 60
+    assert 0 < tuned.seconds(any_device, (16, 12, 8), (1, tuple(params.items()))) < 60
+    assert tuned.seconds(any_device, (16, 12, 8), (1, (("TS", 10**6),))) == float("inf")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "null"])
@@ -289,6 +169,105 @@ def test_notes_that_cannot_be_read_are_none(text):
     assert json.loads(choice.winners.file.read_text()) == {"a": 1}
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((8, 8, 0), "k must be a positive whole number, not 0"),
+        ((8, 8.5, 8), "n must be a positive whole number, not 8.5"),
+        (("8", 8, 8), "m must be a positive whole number, not '8'"),
+        ((8, 8, 8, "tf16"), "precision must be one of"),
+        ((8, 8, 8, "tf32"), "tensor cores"),
+    ],
+)
+def test_what_cannot_be_chosen_or_tuned(arguments, words, any_device):
+    m, n, k, precision = (*arguments, "float32")[:4]
+    device = dataclasses.replace(any_device, features=any_device.features - {"tensor"})
+    with pytest.raises(ValueError, match=words):
+        gemmlab.auto(m, n, k, device, precision)
+    with pytest.raises(ValueError, match=words):
+        gemmlab.tune([(m, n, k)], device, precision)
+
+
+@pytest.mark.parametrize("shape", [(4, 5), 4, "abc", (4, 5, 6, 7)])
+def test_what_is_no_shape(shape, any_device):
+    with pytest.raises(ValueError, match="shapes must hold m, n and k"):
+        gemmlab.tune([shape], any_device)
+
+
+# By the nearest row
+
+
+@pytest.mark.parametrize("kind", [k for k, entry in table.table().items() if "kernels" in entry])
+def test_rows_of_the_table_are_legal_and_the_nearest_is_taken(kind, any_device):
+    """Each stands in a list that its kernel belongs to; GROUPS scale with the compute units."""
+    assert kind in table.FALLBACK
+    for name in (*table.EDGES.values(), table.WHOLE, *table.PRECISIONS):
+        for row in table.kernel_rows(kind, name):
+            spec = catalog[row["kernel"]]
+            assert spec.problems(row["params"], ROOMY) == [] and row["gflops"] > 0
+            if spec.tensor:
+                assert table.implied(name, spec.number).items() <= row["params"].items()
+            else:
+                assert name in (table.EDGES[spec.edges], "ragged", table.WHOLE)
+    nvidia = {"kind": "GPU", "platform": "NVIDIA CUDA", "limits": ROOMY}
+    for edges, name in (*table.EDGES.items(), ("auto", table.WHOLE)):
+        for row in table.kernel_rows("nvidia", name):
+            sizes = table.dimensions(row["size"])
+            for units, part in ((132, 1), (33, 4)):
+                device = dataclasses.replace(any_device, units=units, **nvidia)
+                kernel, params = table.nearest(device, sizes, edges)
+                groups = row["params"].get("GROUPS") and row["params"]["GROUPS"] // part
+                expected = row["params"] | ({"GROUPS": groups} if groups else {})
+                assert (kernel, dict(params)) == (row["kernel"], expected)
+
+
+def test_devices_without_a_model_take_the_table(any_device):
+    for sizes in SHAPES:
+        assert choice.ranked(any_device, sizes) == []
+        assert choice.choose(any_device, sizes) == table.nearest(any_device, sizes)
+    with pytest.raises(ValueError, match="no constants"):
+        gemmlab.tune([(8, 8, 8)], device=any_device)
+    tiny = Limits("a tiny device", 16, (16, 16, 16), 1024, 1)
+    tiny = dataclasses.replace(any_device, kind="GPU", platform="AMD", limits=tiny)
+    for edges, expected in (("pad", 3), ("guard", 12), ("auto", 3)):
+        number, params = table.nearest(tiny, (512, 512, 512), edges)
+        assert number == expected and catalog[number].problems(dict(params), tiny.limits) == []
+
+
+def test_distance_counts_doublings():
+    rng = random.Random(1)
+    assert table.distance(1024, (2048, 512, 1024)) == 2
+    assert table.distance([64, 8192, 1], (128, 1024, 8)) == 1 + 3 + 3
+    assert table.distance(1024, (0, 1024, 1024)) == 10  # an empty product has a kernel, too
+    for _ in range(20):
+        x, y = (tuple(rng.randint(1, 5000) for _ in range(3)) for _ in "xy")
+        assert table.distance(list(x), y) == pytest.approx(table.distance(list(y), x))
+
+
+@pytest.mark.parametrize(
+    ("kind", "platform", "name"),
+    [("GPU", "NVIDIA CUDA", "nvidia"), ("GPU", "AMD", "gpu"), ("CPU", "Intel(R) OpenCL", "intel"),
+     ("CPU", "Portable Computing Language", "pocl"), ("CPU", "Else", "cpu")],
+)  # fmt: skip
+def test_kinds_of_devices(any_device, kind, platform, name):
+    device = dataclasses.replace(any_device, kind=kind, platform=platform, version="", name="x")
+    assert table.kind(device) == name
+    on_amd = dataclasses.replace(device, version="PoCL 3.1", name="cpu-AMD EPYC")
+    assert table.kind(on_amd) == (f"{name} on AMD" if name in ("intel", "pocl") else name)
+    if name == "pocl":
+        assert table.kind(dataclasses.replace(device, version="PoCL 3.0-rc2")) == "pocl 3.0"
+
+
+def test_a_strategy_that_does_not_support_a_size_names_one_that_does(device):
+    a, b = check.exact_inputs(3, 200, 50)
+    with pytest.raises(ValueError, match="3 rows of a and 200 columns.*edges='pad'"):
+        matmul(a, b, edges="shift", device=device)
+    with pytest.raises(ValueError, match="M=200 is less|N=3 is less"):
+        matmul(a, b, kernel=13, device=device)
+    with pytest.raises(ValueError, match="edges='shift', but kernel 12.*kernel=13 fits"):
+        matmul(a, b, kernel=12, edges="shift", device=device)
+
+
 @pytest.mark.parametrize("rows", [0, 1])
 def test_a_narrow_product_is_exact(first_device, rows):
     """With tiles shared by work-groups, and at sizes that fill none."""
@@ -296,15 +275,11 @@ def test_a_narrow_product_is_exact(first_device, rows):
     for few, side, k in ((1, 1, 1), (2, 33, 100), (3, 70, 65)):
         m, n = (side, few) if rows else (few, side)
         a, b = check.exact_inputs(m, n, k)
-        c = gemmlab.matmul(a, b, kernel="narrow", params=params, device=first_device)
+        c = matmul(a, b, kernel="narrow", params=params, device=first_device)
         assert check.exact(c, a, b).ok, (m, n, k)
 
 
-def test_what_narrow_refuses_it_refuses_in_words():
-    for params, words in (
-        ({"WIDTH": 2}, "WIDTH"),
-        ({"TSK": 100, "ROWS": 1}, "TSK"),
-        ({"LINES": 33}, "LINES"),
-    ):
-        with pytest.raises(gemmlab.ParameterError, match=words):
-            NARROW.validate(params)
+@pytest.mark.parametrize("params", [{"WIDTH": 2}, {"TSK": 100, "ROWS": 1}, {"LINES": 33}], ids=str)
+def test_what_narrow_refuses_it_refuses_by_name(params):
+    with pytest.raises(gemmlab.ParameterError, match=next(iter(params))):
+        find("narrow").validate(params)

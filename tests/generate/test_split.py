@@ -6,7 +6,7 @@ import pytest
 from gemmlab.generate import split
 from gemmlab.generate.schedule import EDGES
 from gemmlab.generate.split import Launch, launches, rule_at
-from gemmlab.generate.tiles import complete_tile, table
+from gemmlab.generate.tiles import complete_tile
 
 LARGE = {
     "size": 1000,
@@ -75,10 +75,10 @@ def test_launches_are_counted():
 def test_nearly_all_random_shapes_take_four_launches():
     """With the float64 table of the H200 a side has a chance of 1 in 64 or 128 to fit the tiles."""
     shapes = np.random.default_rng(19).integers(1, 4097, (200, 3)).tolist()
-    found = split.counts(shapes, table()["nvidia"]["d"])
+    found = split.counts(shapes, split.rules("nvidia", "d"))
     assert sum(found.values()) == 200 and found[4] > 180
     whole = [(128 * m, 128 * n, 128 * k) for m, n, k in shapes]
-    assert split.counts(whole, table()["nvidia"]["d"])[1] == 200
+    assert split.counts(whole, split.rules("nvidia", "d"))[1] == 200
 
 
 def test_strips_narrower_than_a_micro_tile_get_a_kernel_that_can_guard_them():
@@ -97,4 +97,3 @@ def test_rules_of_the_table_are_legal_on_the_device(any_device):
         for rule in split.rules_for(any_device, letter):
             for sizes in ((64, 64, 64), (1000, 1001, 37)):
                 assert launches(sizes, [rule])
-    assert table()

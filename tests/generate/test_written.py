@@ -137,6 +137,8 @@ def test_a_submatrix(s, any_device):
     assert np.isnan(c).sum() == c.size - m * n
 
 
+@pytest.mark.optimised(False)
+@pytest.mark.system
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_every_combination_of_three(precision, first_device):
     """Every three values that occur together; in full runs all schedules."""

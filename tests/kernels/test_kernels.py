@@ -193,6 +193,7 @@ def test_there_is_a_device():
     assert CASES
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "number", "params"), CASES, ids=_id)
 def test_a_kernel_is_right_by_both_checks(name, number, params):
     rng = random.Random(f"{number} {params}")
@@ -208,6 +209,8 @@ def test_a_kernel_is_right_by_both_checks(name, number, params):
         assert 0 <= result.error <= result.bound and result.params == params
 
 
+@pytest.mark.sampled(4)
+@pytest.mark.optimised(False)
 @pytest.mark.parametrize(
     ("number", "what"),
     [pytest.param(number, what, marks=production(number)) for number, what in WRONG],
@@ -226,6 +229,8 @@ def test_a_wrong_kernel_is_caught(number, what, some_device):
         assert "the first is C[" in result.verdict and "outside" not in result.verdict
 
 
+@pytest.mark.sampled(4)
+@pytest.mark.optimised(False)
 @pytest.mark.parametrize("where", OUTSIDE)
 @pytest.mark.parametrize("number", STORE)
 def test_a_store_outside_c_is_caught(number, where, some_device):
@@ -242,6 +247,7 @@ def test_a_store_outside_c_is_caught(number, where, some_device):
         assert "inside C, right" in outcome.result.verdict
 
 
+@pytest.mark.optimised(False)
 @pytest.mark.parametrize("number", STORE)
 def test_a_store_into_the_last_element_of_c_is_not_outside(number, device):
     """The frame begins exactly behind C: the same statement, one element earlier, is only a wrong
@@ -285,6 +291,7 @@ def test_a_missing_barrier_is_caught(number, which):
         assert not result.ok, result
 
 
+@pytest.mark.optimised(False)
 def test_the_untouched_text_passes_as_a_source(device):
     """What the controls above change is what makes them fail."""
     for number in STORE:
@@ -298,6 +305,8 @@ def test_the_untouched_text_passes_as_a_source(device):
 # A kernel to take away
 
 
+@pytest.mark.sampled(3)
+@pytest.mark.optimised(False)
 @pytest.mark.parametrize("number", catalog)
 def test_a_kernel_to_take_away(number, some_device):
     # it leaves no partial tiles

@@ -21,6 +21,8 @@ from texts import BARRIER, OUTSIDE, SMALL, and_store, edited, without_barrier
 from gemmlab import catalog, simulate
 from gemmlab.catalog import Limits
 
+pytestmark = pytest.mark.system
+
 #: What Oclgrind simulates, unless it is told otherwise.
 OCLGRIND = Limits("Oclgrind", 1024, (1024, 1024, 1024), 32768)
 CHILD = Path(__file__).with_name("sanitiser_child.py")

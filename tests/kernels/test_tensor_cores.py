@@ -16,7 +16,7 @@ from gemmlab.blas.arrays import spec_of, swapped
 from gemmlab.blas.plan import Builder, Matrix, Plan, placed
 from gemmlab.blas.problem import Layout, Problem
 from gemmlab.catalog import Limits, sources
-from gemmlab.generate import selection
+from gemmlab.generate import table
 from gemmlab.opencl import build, launch
 
 
@@ -71,6 +71,7 @@ def test_bad_requests_name_what_came_and_what_was_expected(able):
         refused(words, device=able, **options)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kernel", (*TENSOR, "auto"))
 @pytest.mark.parametrize("precision", ("tf32", "tf32x3"))
 def test_products_are_as_near_as_promised(kernel, precision, able):
@@ -123,6 +124,7 @@ def test_numbers_that_do_not_split_are_found(value, device):
             )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kernel", TENSOR)
 @pytest.mark.parametrize("value", STRANGE)
 def test_numbers_that_do_not_split_go_the_ordinary_way(value, kernel, able):
@@ -170,6 +172,8 @@ LOST = {
 }
 
 
+@pytest.mark.optimised(False)
+@pytest.mark.system
 @pytest.mark.parametrize("kernel", LOST)
 def test_a_lost_product_of_parts_is_inaccurate_and_nothing_else(kernel, device):
     """The exact check cannot see it: its numbers fit one part."""
@@ -183,6 +187,8 @@ def test_a_lost_product_of_parts_is_inaccurate_and_nothing_else(kernel, device):
     assert gemmlab.measure(kernel, 60, 70, 200, params=SMALL[kernel], device=device, repeats=1).ok
 
 
+@pytest.mark.optimised(False)
+@pytest.mark.system
 def test_moving_the_sum_more_or_less_often_is_right(device):
     for every in (0, 1, 2, 3, 8):
         params = SMALL["tensor_cores"] | {"EVERY": every}
@@ -242,15 +248,15 @@ def test_auto_takes_a_kernel_that_the_device_has(any_device):
     hopper = Limits("roomy", 1024, (1024, 1024, 64), 49152)
     gpu = dataclasses.replace(any_device, kind="GPU", platform="NVIDIA CUDA", limits=hopper)
     for precision in ("tf32", "tf32x3"):
-        for row in selection.table()["nvidia"][precision]:
-            sizes = selection.dimensions(row["size"])
-            assert selection.choose(gpu, sizes, precision=precision) == (
+        for row in table.kernel_rows("nvidia", precision):
+            sizes = table.dimensions(row["size"])
+            assert table.nearest(gpu, sizes, precision=precision) == (
                 row["kernel"],
                 tuple(row["params"].items()),
             )
-    assert selection.choose(gpu, (4096, 4096, 4096), precision="tf32x3")[0] == "warpgroups"
+    assert table.nearest(gpu, (4096, 4096, 4096), precision="tf32x3")[0] == "warpgroups"
     older = dataclasses.replace(gpu, limits=dataclasses.replace(hopper, warpgroups=False))
-    assert selection.choose(older, (4096, 4096, 4096), precision="tf32x3")[0] == "tensor_cores"
+    assert table.nearest(older, (4096, 4096, 4096), precision="tf32x3")[0] == "tensor_cores"
 
 
 # Instructions that OpenCL's compiler does not know

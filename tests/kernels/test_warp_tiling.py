@@ -21,6 +21,8 @@ from gemmlab.opencl import launch
 from gemmlab.opencl.launch import BuildError, Kernel
 from lessons import edges, schedules
 
+pytestmark = [pytest.mark.system, pytest.mark.optimised(False)]
+
 SPEC = catalog["warp_tiling"]
 TINY = SPEC.complete(SMALL["warp_tiling"])
 

@@ -6,7 +6,7 @@ import pytest
 
 import gemmlab
 from gemmlab import check
-from gemmlab.generate import selection
+from gemmlab.generate import table
 from lessons import edges
 
 DIRECT = {"RX": 4, "RY": 2, "RK": 1, "WIDTH": 4, "GX": 2, "GY": 4}
@@ -14,6 +14,8 @@ WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WIDTH": 1}
 BLOCKS = {"TSM": 16, "TSN": 8, "TSK": 8, "WPTM": 4, "WPTN": 2, "WIDTH": 2}
 
 
+@pytest.mark.sampled(2)
+@pytest.mark.optimised(False)
 @pytest.mark.parametrize(
     ("kernel", "params", "sizes"),
     [
@@ -69,7 +71,7 @@ def test_padding_was_recorded_with_the_tiles_of_the_table():
     """Chapter 13 counts work-groups by the table's tiles; the record has the memory that these
     take.
     """
-    row = next(row for row in selection.table()["nvidia"]["pad"] if row["size"] == 1024)
+    row = next(row for row in table.kernel_rows("nvidia", "pad") if row["size"] == 1024)
     for size in (1021, 1028):
         found = edges.recorded()["NVIDIA H200"]["pad"][size]
         memory = edges.cost(row["kernel"], row["params"], size, size, size)[1]

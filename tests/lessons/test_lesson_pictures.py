@@ -85,6 +85,7 @@ PICTURES = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_can_be_shown(name):
     assert_can_be_shown(PICTURES[name]())

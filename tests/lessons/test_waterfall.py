@@ -36,6 +36,7 @@ def test_registers_of_hidden_instructions_are_not_told():
     assert all(variant.registers is None for variant in found if variant.kernel == 19)
 
 
+@pytest.mark.system
 def test_rungs_are_the_numbered_kernels_with_what_they_cost():
     rungs = waterfall.rungs()
     assert set(rungs) == {number for number in catalog if isinstance(number, int)}

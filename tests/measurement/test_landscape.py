@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import record_landscape
 from landscapes import FACTS, H200, PEAK, made_up
 
 from gemmlab import catalog, clear_caches, model
@@ -31,7 +32,9 @@ def own(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("number", WHOLE)
 def test_every_legal_setting_that_an_explorer_offers_is_chosen_once(number):
-    chosen = [tuple(setting.items()) for setting in landscape.choice(catalog[number], H200)]
+    chosen = [
+        tuple(setting.items()) for setting in record_landscape.settings(catalog[number], H200)
+    ]
     assert sorted(chosen) == sorted(tuple(s.items()) for s in catalog[number].search_space(H200))
     assert dict(chosen[0]) == catalog[number].fit(H200)
 
@@ -39,9 +42,11 @@ def test_every_legal_setting_that_an_explorer_offers_is_chosen_once(number):
 @pytest.mark.parametrize("number", PART)
 def test_of_too_many_settings_those_near_the_defaults_are_chosen_and_a_sample(number):
     spec = catalog[number]
-    chosen = landscape.choice(spec, H200)
-    assert chosen == landscape.choice(spec, H200) and chosen[0] == spec.fit(H200)
-    assert len({tuple(setting.values()) for setting in chosen}) == len(chosen) <= landscape.SOME
+    chosen = record_landscape.settings(spec, H200)
+    assert chosen == record_landscape.settings(spec, H200) and chosen[0] == spec.fit(H200)
+    assert (
+        len({tuple(setting.values()) for setting in chosen}) == len(chosen) <= record_landscape.SOME
+    )
     assert all(not spec.problems(setting, H200) for setting in chosen)
     for one in spec.params:
         for other in spec.params:
@@ -74,7 +79,7 @@ def test_a_rate_is_that_of_exactly_these_settings(own):
     made = made_up(3, 6)
     made.save(own / "landscape_nvidia_h200.json")
     spec = catalog[3]
-    for place, params in enumerate(landscape.choice(spec, H200)):
+    for place, params in enumerate(record_landscape.settings(spec, H200)):
         found = landscape.rate(3, {**params, "M": 300, "N": 16, "K": 1})
         assert found.params == params and (found.kernel, found.size) == (3, 4096)
         assert found.gflops == round(PEAK * (place + 1) / 31) and found.share == found.gflops / PEAK
@@ -88,7 +93,7 @@ def test_a_rate_is_that_of_exactly_these_settings(own):
     best = landscape.find_landscape("h200").best(3)
     assert best.gflops == max(
         row[0] for row in made.rows(3).values()
-    ) and best.params in landscape.choice(spec, H200)
+    ) and best.params in record_landscape.settings(spec, H200)
 
 
 def test_the_peak_of_a_known_chip_is_the_one_of_all_charts():
@@ -175,11 +180,8 @@ def test_a_record_of_an_older_text_is_known_to_be_old(own, monkeypatch):
     assert made.current(3) and made.rate(3, catalog[3].defaults).current
     read_as("other")
     assert made.current(2) and not made.current(3) and not made.rate(3, catalog[3].defaults).current
-    assert (
-        made.forget_old() == [3]
-        and list(made.kernels) == [2]
-        and made.rate(3, catalog[3].defaults) is None
-    )
+    made.forget(3)
+    assert list(made.kernels) == [2] and made.rate(3, catalog[3].defaults) is None
 
 
 def test_hidden_instructions_count_as_code(monkeypatch):
@@ -195,14 +197,14 @@ def test_hidden_instructions_count_as_code(monkeypatch):
 
 
 def test_a_new_landscape_goes_to_the_checkout_or_to_the_users_folder(tmp_path, monkeypatch):
-    assert landscape.file_of("NVIDIA H200").name == "landscape_nvidia_h200.json"
-    assert landscape.file_of(" GeForce (TM) 4090").name == "landscape_geforce_tm_4090.json"
-    assert landscape.home() == sources.folder("results")
+    assert record_landscape.file_of("NVIDIA H200").name == "landscape_nvidia_h200.json"
+    assert record_landscape.file_of(" GeForce (TM) 4090").name == "landscape_geforce_tm_4090.json"
+    assert record_landscape.file_of("x").parent == sources.folder("results")
     installed = tmp_path / "gemmlab" / "results"
     installed.mkdir(parents=True)
     (installed.parent / "__init__.py").touch()
     monkeypatch.setattr(sources, "folder", lambda name: installed)
-    assert landscape.home() == sources.own_folder()
+    assert record_landscape.file_of("x").parent == sources.own_folder()
 
 
 def test_what_is_recorded_is_legal_current_and_below_the_peak():

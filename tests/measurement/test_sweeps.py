@@ -7,6 +7,7 @@ from pathlib import PurePath
 
 import numpy as np
 import pytest
+from record import CURVES
 
 from gemmlab import catalog, model
 from gemmlab.catalog import sources
@@ -79,9 +80,9 @@ def test_instructions_are_counted_once_a_float():
     assert ptx.instructions("") == dict.fromkeys(ptx.KINDS, 0)
 
 
-@pytest.mark.parametrize("title", sweeps.CURVES)
+@pytest.mark.parametrize("title", CURVES)
 def test_every_sweep_is_recorded(title):
-    number, name, values, params = sweeps.CURVES[title]
+    number, name, values, params = CURVES[title]
     ((series, recorded),) = sweeps.curve(title).items()
     assert "NVIDIA H200" in series and ("4096" in series) == (name != "size")
     assert (
@@ -99,9 +100,7 @@ def test_every_sweep_is_recorded(title):
 
 def test_the_rest_of_the_record_fits_its_sweeps():
     found = sweeps.recorded()
-    sizes = {
-        value for _, name, values, _ in sweeps.CURVES.values() if name == "size" for value in values
-    }
+    sizes = {value for _, name, values, _ in CURVES.values() if name == "size" for value in values}
     assert set(found["passes"]) == sizes
     for size, passes in found["passes"].items():
         assert min(passes.values()) > 0 and ("pad" in passes) == ("unpad" in passes)
@@ -118,7 +117,7 @@ def test_the_rest_of_the_record_fits_its_sweeps():
     assert min(found["opencl"].values()) > 0
 
 
-@pytest.mark.parametrize("wpt", sweeps.CURVES["03 WPT"][2])
+@pytest.mark.parametrize("wpt", CURVES["03 WPT"][2])
 def test_a_compiler_loads_what_the_formula_says(wpt):
     """The recorded PTX of kernel 3: loads of local memory a multiply-add are 1 + 1/WPT, exactly."""
     counts = sweeps.recorded()["instructions"][wpt]

@@ -44,6 +44,6 @@ def test_a_smaller_product_takes_the_same_passes(number, data):
 def test_what_is_padded_is_padded_in_the_smaller_product_too():
     """A tile of 160 rows: 256 rows are padded to 320, and the smaller product to one tile."""
     params = find(10).complete({"TSM": 160, "TSN": 32, "WPTM": 10, "WPTN": 4})
-    assert timing.smaller(find(10), params, (256, 256, 256), 128) == [159, 128, 128]
-    assert timing.smaller(find(10), params, (320, 256, 256), 128) == [160, 128, 128]
-    assert timing.smaller(find(10), params, (20, 100, 250), 128) == [20, 100, 127]
+    assert timing.smaller(find(10), params, (256, 256, 256), 128) == (159, 128, 128)
+    assert timing.smaller(find(10), params, (320, 256, 256), 128) == (160, 128, 128)
+    assert timing.smaller(find(10), params, (20, 100, 250), 128) == (20, 100, 127)

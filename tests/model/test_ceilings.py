@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 import pytest
+from record import CURVES
 
 from gemmlab import ParameterError, catalog, model
 from gemmlab.catalog import sources
@@ -228,7 +229,7 @@ def recorded_rates():
                     params = r.get("params") or explained.PUBLISHED.get(r["kernel"])
                     yield chip, r["kernel"], params, (r["m"], r["n"], r["k"]), r["gflops"], name
     chapters = sweeps.recorded()
-    for title, (kernel, name, _, base) in sweeps.CURVES.items():
+    for title, (kernel, name, _, base) in CURVES.items():
         if isinstance(kernel, str) or name == "size" or title not in chapters["curves"]:
             continue
         for value, rate in chapters["curves"][title].items():
@@ -238,6 +239,7 @@ def recorded_rates():
         yield model.H200, r["kernel"], r["params"], (r["size"],) * 3, r["gflops"], "CUDA"
 
 
+@pytest.mark.system
 def test_no_recorded_rate_is_above_its_ceiling():
     """With neighbouring loads merged none is; with the text as it is only where a compiler is known
     to merge them.
@@ -250,7 +252,8 @@ def test_no_recorded_rate_is_above_its_ceiling():
         if found.fewest:
             above.add((where, kernel))
     assert compared > 70
-    assert above == {("CUDA", 2), ("CUDA", 3), ("CUDA", 5), ("K40m", 5)}
+    # CUDA's compiler merges them by itself, OpenCL's where the text aligns the tiles
+    assert {kernel for _, kernel in above} == {2, 3, 5, 12}
 
 
 #: Settings of kernel 11 whose work-items read floats that lie several lines apart in one column.
@@ -263,6 +266,7 @@ APART = [
 ]
 
 
+@pytest.mark.system
 def test_no_recorded_rate_is_above_its_ceiling_in_the_landscape():
     """Every setting of kernel 1, and some of each other kernel of the ladder by a seed."""
     found, drawn = landscape.find_landscape("H200"), random.Random(18)
@@ -283,6 +287,7 @@ def test_no_recorded_rate_is_above_its_ceiling_in_the_landscape():
             assert told.share <= told.roof.share, str(told)
 
 
+@pytest.mark.system
 def test_every_large_gap_says_what_is_known_or_that_it_is_unknown():
     for chip in explained.CHIPS:
         for rung in explained.ladder(chip):
@@ -290,16 +295,14 @@ def test_every_large_gap_says_what_is_known_or_that_it_is_unknown():
             assert rung.gap < 0.5 or rung.why, str(rung)
 
 
-def test_local_memory_is_the_roof_of_kernels_2_3_and_5_on_the_h200():
-    """What chapter 03 says: not the mix of instructions, which would allow at least twice as
-    much.
-    """
-    for rung in explained.ladder("H200"):
-        if rung.kernel in (2, 3, 5):
-            assert rung.roof.resource == "local memory" and rung.gap < 0.15
-            assert (
-                ceiling("instruction issue", rung.kernel, rung.params).share > 2 * rung.roof.share
-            )
+def test_local_memory_is_the_roof_of_kernels_2_3_5_and_12_on_the_h200():
+    """By the model; and the chip's own counters find its path busy nearly all the time."""
+    roofs = {rung.kernel: rung.roof.resource for rung in explained.ladder("H200")}
+    rows = records.read("nvidia_h200_counters")["rows"]
+    busy = {row["kernel"]: row["local_pipe"] for row in rows if not row["change"]}
+    for kernel in (2, 3, 5, 12):
+        assert roofs[kernel] == "local memory" and busy[kernel] > 85
+    assert busy[6] < 60
 
 
 def test_a_ladder_of_nothing_is_refused():

@@ -15,6 +15,16 @@ from tempfile import mkdtemp
 
 from clang import cindex
 
+from gemmlab.simt import tree
+from gemmlab.simt.text import Preprocessor, TextError
+from gemmlab.simt.translate import parsed
+
+#: What the simulator refuses on purpose although clang takes it, as an extension or with a warning.
+STRICTER = re.compile(
+    "division by zero|not known to this simulator|cannot have 0 elements|too many values|"
+    "one value is expected|has no element|not one character|that is no number|is no number|#include|twice|expected '{', "  # noqa: E501
+    "found 'case'|takes a pointer to int|no '}'"
+)
 _NUMBERS = ["char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double"]
 _UNSIGNED = {
     "uchar": "unsigned char",
@@ -167,3 +177,83 @@ def _outer(of: cindex.Type) -> str:
     while of.kind.name == "CONSTANTARRAY":
         of = of.element_type
     return of.spelling.rpartition("*")[2] if "*" in of.spelling else of.spelling
+
+
+def ours(text: str, defines=None) -> tuple[int, str, dict[str, tree.Function]]:
+    """The line of the first mistake (0: none), what it is, and the functions."""
+    try:
+        functions, _ = parsed(text, Preprocessor(defines))
+        problem = next((f.problem for f in functions.values() if f.problem), None)
+        if problem:
+            raise problem
+        return 0, "", functions
+    except TextError as error:
+        return error.line, error.message, {}
+
+
+def start(node: tree.Expr) -> tree.Expr:
+    """The expression that begins where this one does."""
+    parts = {
+        "Binary": "left",
+        "Index": "array",
+        "Assign": "target",
+        "Choice": "condition",
+        "Member": "vector",
+        "Convert": "operand",
+    }
+    while type(node).__name__ in parts or (isinstance(node, tree.Step) and not node.before):
+        node = getattr(node, parts.get(type(node).__name__, "target"))
+    return node
+
+
+def differences(text: str, defines=None) -> tuple[list[str], int]:
+    """Expressions whose type is not clang's, and how many are compared."""
+    verdict = judged(text, defines, types=True)
+    line, message, functions = ours(text, defines)
+    assert verdict is not None
+    assert (line, verdict.line) == (0, 0), (message, verdict.message)
+    lines, wrong, count = text.split("\n"), [], 0
+    for node in (n for f in functions.values() if f.body for n in f.body.walk()):
+        if not isinstance(node, tree.Expr) or isinstance(
+            node, (tree.Convert, tree.Braces, tree.Text, tree.Part)
+        ):
+            continue
+        first = start(node)
+        before = lines[first.spot.line - 1][: first.spot.column - 1].rstrip()
+        theirs = verdict.types.get((first.spot.line, first.spot.column))
+        bracket = first is not node and before.endswith("(")
+        shown = str(node.type)
+        if (
+            node.spot.macro
+            or first.spot.macro
+            or theirs is None
+            or bracket
+            or "struct" in shown
+            or "union" in shown
+        ):
+            continue
+        count += 1
+        if "(*)" in shown:  # libclang does not say in which memory the array is
+            shown = re.sub("^(local|global|constant) | (?=[(])", "", shown)
+        if shown not in theirs:
+            wrong.append(
+                f"{node.spot.line}:{node.spot.column} {tree.written(node)}: {shown}, not {theirs}"
+            )
+    return wrong, count
+
+
+def agree(text: str, defines=None) -> bool:
+    """Both accept a text, or both refuse it; whether in the same line."""
+    verdict = judged(text, defines)
+    if verdict is None:
+        return True
+    line, message, _ = ours(text, defines)
+    if stricter(message):
+        return True
+    assert (line > 0) == (verdict.line > 0), f"{text}\nclang: {verdict}\nours: {line} {message}"
+    return line == verdict.line
+
+
+def stricter(message: str) -> bool:
+    """Whether the simulator refuses this on purpose although clang takes it."""
+    return bool(STRICTER.search(message))

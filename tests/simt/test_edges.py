@@ -29,6 +29,7 @@ def test_the_triples_cover():
         assert sorted(sizes) == list(range(1, 131))
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("number", SMALL)
 def test_every_size_from_1_to_130_is_right_and_nothing_around_c_is_touched(number, device):
     """`measure` puts C into a frame of exactly its size, and looks at the memory around it."""

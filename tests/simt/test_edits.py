@@ -123,6 +123,7 @@ def found(number: int, edit: Edit) -> bool:
     return False
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "number", [pytest.param(n, marks=pytest.mark.system) if n in LARGE else n for n in SETTINGS]
 )

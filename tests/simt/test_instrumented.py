@@ -23,6 +23,8 @@ from gemmlab.opencl.devices import NoDeviceError, find_device
 from gemmlab.simt.api import program_of
 from gemmlab.simt.types import Scalar
 
+pytestmark = pytest.mark.optimised(False)
+
 CASES = [(number, SMALL[number], (16, 32, 16)) for number in SMALL]
 CASES += [
     (12, SMALL[12], (11, 13, 9)),
@@ -104,6 +106,7 @@ def assert_same_counts(run: simt.Run, loads: Counts, stores: Counts) -> None:
     assert stores == {name: count for name, count in run.counts.stores.items() if count}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("number", "params", "sizes"), CASES)
 def test_loads_and_stores_are_those_of_a_device(number, params, sizes):
     run, spec = simt.simulate(number, *sizes, params), find(number)

@@ -5,111 +5,21 @@ expressions.
 from __future__ import annotations
 
 import random
-import re
 
 import pytest
 from conftest import FULL, NO_SKIP
-from simt.cases import SMALL
 from simt.constructs import CONSTRUCTS
+from simt.fuzz import SETTINGS, edit
 from simt.generator import kernel
 from simt.snippets import SNIPPETS
 from simt.test_language import REFUSED, written
-from simt.test_random import edit
 
 from gemmlab import catalog
 from gemmlab.catalog.sources import read
-from gemmlab.simt import tree
-from gemmlab.simt.text import Preprocessor, TextError
-from gemmlab.simt.translate import parsed
 
 if not NO_SKIP:
     pytest.importorskip("clang.cindex")
-from simt.judge import judged
-
-#: What the simulator refuses on purpose although clang takes it, as an extension or with a warning.
-STRICTER = re.compile(
-    "not known to this simulator|cannot have 0 elements|too many values|one value is expected|has "
-    "no element|not one character|that is no number|is no number|#include|twice|expected '{', "
-    "found 'case'|takes a pointer to int|no '}'"
-)
-#: Settings under which each kernel is read.
-SETTINGS = {
-    name: catalog[name].complete(SMALL.get(name) or catalog[name].defaults) for name in catalog
-}
-
-
-def ours(text: str, defines=None) -> tuple[int, str, dict[str, tree.Function]]:
-    """The line of the first mistake (0: none), what it is, and the functions."""
-    try:
-        functions, _ = parsed(text, Preprocessor(defines))
-        problem = next((f.problem for f in functions.values() if f.problem), None)
-        if problem:
-            raise problem
-        return 0, "", functions
-    except TextError as error:
-        return error.line, error.message, {}
-
-
-def start(node: tree.Expr) -> tree.Expr:
-    """The expression that begins where this one does."""
-    parts = {
-        "Binary": "left",
-        "Index": "array",
-        "Assign": "target",
-        "Choice": "condition",
-        "Member": "vector",
-        "Convert": "operand",
-    }
-    while type(node).__name__ in parts or (isinstance(node, tree.Step) and not node.before):
-        node = getattr(node, parts.get(type(node).__name__, "target"))
-    return node
-
-
-def differences(text: str, defines=None) -> tuple[list[str], int]:
-    """Expressions whose type is not clang's, and how many are compared."""
-    verdict = judged(text, defines, types=True)
-    line, message, functions = ours(text, defines)
-    assert verdict is not None
-    assert (line, verdict.line) == (0, 0), (message, verdict.message)
-    lines, wrong, count = text.split("\n"), [], 0
-    for node in (n for f in functions.values() if f.body for n in f.body.walk()):
-        if not isinstance(node, tree.Expr) or isinstance(
-            node, (tree.Convert, tree.Braces, tree.Text, tree.Part)
-        ):
-            continue
-        first = start(node)
-        before = lines[first.spot.line - 1][: first.spot.column - 1].rstrip()
-        theirs = verdict.types.get((first.spot.line, first.spot.column))
-        bracket = first is not node and before.endswith("(")
-        shown = str(node.type)
-        if (
-            node.spot.macro
-            or first.spot.macro
-            or theirs is None
-            or bracket
-            or "struct" in shown
-            or "union" in shown
-        ):
-            continue
-        count += 1
-        if "(*)" in shown:  # libclang does not say in which memory the array is
-            shown = re.sub("^(local|global|constant) | (?=[(])", "", shown)
-        if shown not in theirs:
-            wrong.append(
-                f"{node.spot.line}:{node.spot.column} {tree.written(node)}: {shown}, not {theirs}"
-            )
-    return wrong, count
-
-
-def agree(text: str, defines=None) -> bool:
-    """Both accept a text, or both refuse it; whether in the same line."""
-    verdict = judged(text, defines)
-    if verdict is None:
-        return True
-    line, message, _ = ours(text, defines)
-    if not STRICTER.search(message):
-        assert (line > 0) == (verdict.line > 0), f"{text}\nclang: {verdict}\nours: {line} {message}"
-    return line == verdict.line
+from simt.judge import agree, differences, ours, stricter
 
 
 def test_constructs():
@@ -138,7 +48,7 @@ def test_snippets_are_accepted_and_refused_as_by_clang(before, body):
     if "half" in body:  # which the simulator knows, as devices with cl_khr_fp16 do
         return
     text = written(("int", before, body))
-    assert agree(text) or STRICTER.search(ours(text)[1])
+    assert agree(text) or stricter(ours(text)[1])
 
 
 @pytest.mark.parametrize("seed", range(200 if FULL else 10))
@@ -152,4 +62,4 @@ def test_single_token_edits(name):
     rng = random.Random(str(name))
     texts = [edit(read(catalog[name].file), rng) for _ in range(250 if FULL else 15)]
     same = [agree(text, SETTINGS[name]) for text in texts]
-    assert sum(same) >= 0.8 * len(same)
+    assert sum(same) >= len(same) - 1 - len(same) // 50

@@ -12,6 +12,7 @@ from gemmlab import simt
 from gemmlab.simt import views
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", in_part(SMALL, 3))
 @pytest.mark.parametrize("order", ["lockstep", "warps"])
 def test_the_steps_of_all_groups_are_the_whole_run(number, order):

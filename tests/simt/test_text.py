@@ -106,9 +106,11 @@ def test_an_error_travels_to_another_process():
     assert (str(copy), copy.line) == (str(error), error.line)
 
 
-def test_a_block_without_end_points_to_its_begin():
+def test_a_block_without_end_names_its_begin():
     source = product(BODY).rstrip().removesuffix("}")
-    assert refused(source).message == "this block has no '}'"
+    error = refused(source)
+    assert error.message == "expected '}': the block that begins in line 5 has no end"
+    assert error.line == source.count("\n")
 
 
 def test_a_mistake_in_a_macro_names_the_macro():
@@ -142,7 +144,10 @@ def test_rules_of_the_kernel_speak_for_themselves():
             "gemm requires work-groups of 8 x 4 x 1, but is launched with 8 x 8",
         ),
         (("gemm", "gem"), "there is no __kernel 'gemm' in this text, but gem"),
-        (("__kernel", ""), "there is no __kernel function in this text"),
+        (
+            ("__kernel __attribute__((reqd_work_group_size(8, 8, 1)))", ""),
+            "there is no __kernel function in this text",
+        ),
     ],
 )
 def test_a_kernel_that_is_no_product(change, message):

@@ -2,70 +2,48 @@
 
 import json
 
-import ceilings
 import experiments
 import pytest
 
 from gemmlab import catalog
 from gemmlab.catalog import sources
 
-SMALL = {"TS": 16, "WPT": 4}
-VARIANTS = [
-    variant
-    for variants in (experiments.WATERFALL, experiments.TENSORS, *experiments.BEYOND.values())
-    for variant in variants.values()
-]
+GROUPS = (
+    *(experiments.WATERFALL, experiments.TENSORS, experiments.MERGING),
+    *experiments.BEYOND.values(),
+    *experiments.PARTS.values(),
+)
 
 
 def test_changes_fit_the_texts_and_parameters_are_legal():
-    for variant in VARIANTS:
+    for variant in (variant for variants in GROUPS for variant in variants.values()):
         spec = catalog[variant.kernel]
         assert not spec.problems(spec.complete(dict(variant.params))), variant
-        text = sources.read(spec.file)
-        assert variant.source != text if variant.changes else variant.source is None
+    for variants in experiments.PARTS.values():
+        assert len({variant.source for variant in variants.values()}) == 3
+    assert experiments.edited(3, experiments.ROLLED) != sources.read(catalog[3].file)
     with pytest.raises(ValueError, match="has no 'nothing'"):
-        _ = experiments.Variant(3, {}, changes=(("nothing", ""),)).source
-    assert len(set(ceilings.variants().values())) == len(ceilings.variants())
-    for number in (3, 4, 6, 7):
-        assert len(set(ceilings.parts_of(sources.read(catalog[number].file)).values())) == 3
+        experiments.edited(3, ("nothing", ""))
 
 
-def test_variants_are_checked_and_timed(any_device, monkeypatch, capsys):
+def test_variants_are_checked_timed_and_recorded(any_device, monkeypatch, tmp_path):
     monkeypatch.setattr(experiments, "CHECKED", 64)
-    wrong = (("acc[j] +=", "acc[j] -="),)
-    variants = {
-        "plain": experiments.Variant(3, SMALL, 64),
-        "larger": experiments.Variant(3, SMALL, 128),
-        "wrong": experiments.Variant(3, SMALL, 64, wrong),
-        "broken": experiments.Variant(3, SMALL, 64, (("acc[j] +=", "acc[j] ++ +="),)),
+    params = {"TS": 16, "WPT": 4}
+    wrong = experiments.edited(3, ("acc[j] +=", "acc[j] -="))
+    broken = experiments.edited(3, ("acc[j] +=", "acc[j] ++ +="))
+    some = {
+        "plain": experiments.Variant(3, params, 64),
+        "larger": experiments.Variant(3, params, 128),
+        "wrong": experiments.Variant(3, params, 64, wrong),
+        "broken": experiments.Variant(3, params, 64, broken),
     }
-    found = experiments.run(variants, 1, any_device, with_errors=True)
+    found = experiments.run(some, 1, any_device)
     assert found["plain"]["ok"] and found["larger"]["ok"] and not found["wrong"]["ok"]
     assert "gflops" not in found["broken"] and found["broken"]["problem"]
     for one in (found["plain"], found["larger"]):
         assert 0 < one["least"] <= one["gflops"] <= one["most"]
-        assert all(error < 1e-5 for error in one["errors"].values())
-    assert found["wrong"]["errors"]["512"] > 1
-    assert "plain" in capsys.readouterr().out
-
-
-@pytest.mark.system
-def test_forms_are_recorded(any_device, tmp_path):
-    file, device = tmp_path / "forms.json", ["--device", str(any_device.index)]
-    experiments.main(["forms", str(file), "--size", "24", *device])
-    found = json.loads(file.read_text())
-    assert [row["dtype"] for row in found["forms"]] == ["float32", "complex64"]
-    assert all(row["wrong"] == [] for row in found["forms"])
-    assert len(found["forms"][1]["beside_plain"]) == 7
-
-
-@pytest.mark.system
-def test_ceilings_are_recorded(any_device, tmp_path, monkeypatch):
-    monkeypatch.setattr(ceilings, "ROUNDS", 8)
-    file, device = tmp_path / "ceilings.json", ["--device", str(any_device.index)]
-    ceilings.main([str(file), "--only", "lines", "--size", "128", *device])
-    found = json.loads(file.read_text())
-    part, _ = ceilings.EXPERIMENTS["lines"]
-    assert found["command"] and min(found[part].values()) > 0
-    with pytest.raises(ValueError, match="'line'"):
-        ceilings.main([str(file), "--only", "line"])
+    monkeypatch.setattr(experiments, "WATERFALL", some)
+    file, device = tmp_path / "waterfall.json", ["--device", str(any_device.index)]
+    experiments.main(["waterfall", str(file), "--rounds", "1", "--size", "64", *device])
+    record = json.loads(file.read_text())
+    assert set(record["ways"]) == set(some) and {"device", "date", "command"} <= set(record)

@@ -5,14 +5,12 @@ import json
 import pytest
 import record
 
-from gemmlab.measurement import sweeps
-
 
 @pytest.mark.system
 def test_chapters_of_some_kernels(tmp_path, any_device, monkeypatch):
     """Only their sweeps, and of these what the chapters show."""
     some = {"01 TS": (1, "TS", (4, 8), {}), "03 WPT": (3, "WPT", (2, 4), {"TS": 32})}
-    monkeypatch.setattr(sweeps, "CURVES", some)
+    monkeypatch.setattr(record, "CURVES", some)
     file = tmp_path / "chapters.json"
     record.main(["chapters", str(file), "--kernels", "3", "--size", "64"])
     found = json.loads(file.read_text())
@@ -41,7 +39,6 @@ def test_edges_are_recorded(tmp_path, any_device):
         (["landscape", "--kernels", "99"], "kernel 99"),
         (["landscape", "--seconds", "soon"], "--seconds"),
         (["landscape", "--size", "0"], "--size"),
-        (["candidates", "x.json", "--again", "naive"], "--again"),
     ],
 )
 def test_what_makes_no_sense_is_refused(arguments, words, tmp_path, monkeypatch, capsys):

@@ -17,7 +17,7 @@ from texts import edited
 
 from gemmlab import catalog
 from gemmlab.catalog import sources
-from gemmlab.measurement import landscape, peaks
+from gemmlab.measurement import peaks
 from gemmlab.measurement.landscape import Landscape
 from gemmlab.model import Peaks
 
@@ -37,7 +37,7 @@ def test_all_settings_are_recorded_and_continued(any_device, tmp_path, monkeypat
     arguments = ["landscape", "--kernels", "2", "--size", str(SIZE), "--out", str(path), *device]
     record.main(arguments)
     found, spec = Landscape.load(path), catalog[2]
-    settings = landscape.choice(spec, any_device.limits)
+    settings = record_landscape.settings(spec, any_device.limits)
     assert set(found.rows(2)) == {tuple(setting.values()) for setting in settings}
     assert f"kernel 2: {len(settings)} settings, at best" in capsys.readouterr().out
     for params in settings:
@@ -142,11 +142,12 @@ def test_a_wrong_kernel_does_not_count(edit, problem, any_device, monkeypatch):
     assert problem in found["problem"] if problem else found == {}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("size", (SIZE, 100))
 @pytest.mark.parametrize("number", (3, 10, 13, "warp_tiling"))
 def test_a_right_kernel_counts(number, size, any_device):
     bench, spec = record_landscape.Bench(any_device.index), catalog[number]
-    settings = landscape.choice(spec, any_device.limits)
+    settings = record_landscape.settings(spec, any_device.limits)
     if spec.edges == "shift":
         settings = [setting for setting in settings if max(spec.minimum_sizes(setting)) <= size]
     bench.compile(number, settings[-1], size)
@@ -165,7 +166,7 @@ def test_a_right_kernel_counts(number, size, any_device):
 def test_runs_that_disagree_are_repeated(runs, kept, any_device, monkeypatch):
     bench, left = record_landscape.Bench(any_device.index), iter(runs)
     bench._inputs = types.SimpleNamespace(exact=(), random=())
-    product = types.SimpleNamespace(run=lambda: [("gemm", next(left))])
+    product = types.SimpleNamespace(run=lambda: {"gemm": next(left)})
     monkeypatch.setattr(bench, "_prepared", lambda operands: product)
     assert bench.time() == {"ms": kept} and list(left) == []
 

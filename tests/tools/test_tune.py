@@ -8,8 +8,8 @@ import pytest
 import tune
 
 from gemmlab.catalog import Limits, catalog
-from gemmlab.generate import selection, split
-from gemmlab.generate.pace import Pace, microseconds
+from gemmlab.generate import split, table
+from gemmlab.generate.cost import Chip, Constants, generated_work, seconds
 from gemmlab.generate.precision import PRECISIONS
 from gemmlab.generate.tiles import DEFAULTS, by_rule, complete_tile
 
@@ -42,7 +42,7 @@ def test_the_search_finds_the_fastest_and_never_a_wrong_one(any_device):
 
 def test_what_the_table_has_stays_unless_something_is_faster(any_device):
     sizes = 512, 512, 512
-    known = selection.choose(any_device, sizes, "pad")
+    known = table.nearest(any_device, sizes, "pad")
     other = next(kernel for kernel in (3, 6) if kernel != known[0])
     search = tune.Search(any_device, kernels=[other], tries=2)
 
@@ -83,16 +83,16 @@ def test_the_list_that_a_row_belongs_to(size, edges, precision, name, any_device
 
 def test_kernels_go_into_their_list_and_the_rest_stays(tmp_path, any_device, monkeypatch):
     monkeypatch.setattr(tune, "best_row", lambda search, size, rate: {"size": size, "new": 1})
-    file, kind = tmp_path / "auto.json", selection.kind(any_device)
+    file, kind = tmp_path / "choice.json", table.kind(any_device)
     kept = [{"size": 101, "kernel": 1}, {"size": 1002, "kernel": 1}]
-    known = {kind: {"ragged": kept, "commands": ["before"]}, "other": {"rows": []}}
+    known = {kind: {"kernels": {"ragged": kept, "commands": ["before"]}}, "other": {"rows": []}}
     file.write_text(json.dumps(known))
     options = ["--edges", "auto", "--device", str(any_device.index)]
     tune.main(["kernels", str(file), "--sizes", "1002,512", *options])
     found = json.loads(file.read_text())
-    assert [row["size"] for row in found[kind]["whole"]] == [512]
-    assert found[kind]["ragged"] == [kept[0], {"size": 1002, "new": 1}]
-    assert found["other"] == {"rows": []} and len(found[kind]["commands"]) == 2
+    assert [row["size"] for row in found[kind]["kernels"]["whole"]] == [512]
+    assert found[kind]["kernels"]["ragged"] == [kept[0], {"size": 1002, "new": 1}]
+    assert found["other"] == {"rows": []} and len(found[kind]["kernels"]["commands"]) == 2
 
 
 @pytest.mark.system
@@ -124,13 +124,14 @@ def test_candidates_are_legal_and_the_rule_s_own_comes_first(letter, any_device)
 @pytest.mark.system
 def test_tiles_are_profiled(any_device, tmp_path, monkeypatch):
     """A tile that is not legal does not count; what is written is a rule for the selection."""
-    file = tmp_path / "family.json"
+    file = tmp_path / "choice.json"
     monkeypatch.setattr(tune, "candidates", lambda device, letter: [SMALL, ILLEGAL])
     device = ["--device", str(any_device.index)]
     tune.main(["tiles", str(file), "--letter", "s", "--sizes", "32", *device])
     (entry,) = json.loads(file.read_text()).values()
+    entry = entry["tiles"]
     assert len(entry["commands"]) == 1 and entry["device"] == any_device.name
-    (rule,) = entry["s"]
+    (rule,) = entry["rules"]["s"]
     assert rule["size"] == 32 and rule["tiles"] == [SMALL] and rule["fallback"] == SMALL
     assert len(split.launches((64, 64, 64), [rule])) == 1
     assert len(split.launches((63, 63, 63), [rule])) == 4
@@ -138,7 +139,7 @@ def test_tiles_are_profiled(any_device, tmp_path, monkeypatch):
 
 
 def test_a_profile_ranks_tiles_and_continues(any_device, tmp_path, monkeypatch):
-    file, rated = tmp_path / "family.json", []
+    file, rated = tmp_path / "choice.json", []
 
     def rates(device, letter, tile, sizes):
         rated.append((sizes, tile["TSM"]))
@@ -154,28 +155,30 @@ def test_a_profile_ranks_tiles_and_continues(any_device, tmp_path, monkeypatch):
     tune.profile(file, sizes, any_device, "d", [LONG, SMALL])
     assert len(rated) == 5 and len(set(rated)) == 4, "only what was interrupted is done again"
     (entry,) = json.loads(file.read_text()).values()
-    assert [rule["size"] for rule in entry["d"]] == [32, [64, 48, 16]]
-    for rule in entry["d"]:
+    assert [rule["size"] for rule in entry["tiles"]["rules"]["d"]] == [32, [64, 48, 16]]
+    for rule in entry["tiles"]["rules"]["d"]:
         assert rule["tiles"] == [SMALL, LONG] and rule["fallback"] == LONG
 
 
-def test_a_pace_follows_from_whole_products(any_device, monkeypatch, tmp_path):
-    """Products that take as long as the model says give back the model's numbers."""
+def test_constants_follow_from_whole_products(any_device, monkeypatch, tmp_path):
+    """Products that take as long as the model says give back the model's constants."""
     tile = complete_tile({"TSM": 64, "TSN": 32})
-    known, device = Pace(tile, 2.0, 0.5), dataclasses.replace(any_device, units=132)
+    known = Constants(2.5e-6 + 16 * 4e-8, 0.0, 2e-6, 0.5e-6, 1.294e-6, 2.94e-7)
+    device = dataclasses.replace(any_device, units=132)
 
-    def call_rate(device, letter, sizes, seconds, **options):
-        return 1e-3 * 2 * prod(sizes) / microseconds(known, 8, sizes, device.units)
+    def call_rate(device, letter, sizes, spent, **options):
+        work, chip = generated_work(tile, sizes), Chip(0.0, 0.0, 0.0, 0.0, device.units)
+        return 1e-9 * 2 * prod(sizes) / seconds(work, known, chip)
 
     monkeypatch.setattr(tune, "call_rate", call_rate)
     monkeypatch.setattr(tune, "find_device", lambda index: device)
     monkeypatch.setattr(tune, "warp_tiles", lambda letter: [complete_tile({"TSM": 32}), tile])
     monkeypatch.setattr(tune, "is_legal", lambda device, letter, tile: True)
     monkeypatch.setattr(tune, "is_exact", lambda device, letter, tile, sizes: tile["TSM"] == 64)
-    file = tmp_path / "family.json"
-    tune.main(["paces", str(file), "--letter", "d"])
+    file = tmp_path / "choice.json"
+    tune.main(["constants", str(file), "--letter", "d"])
     (entry,) = json.loads(file.read_text()).values()
-    assert entry["paces"] == {"d": [{"tile": tile, "alone": 2.0, "shared": 0.5}]}
+    assert entry["tiles"]["constants"] == {"d": [[tile, pytest.approx([1e9 * x for x in known])]]}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]"])

@@ -128,6 +128,7 @@ def test_changes_are_marked(shell):
     assert "-    float acc = 0.0f;" in shown and "+    float acc = 1.0f - 1.0f;" in shown
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("what", HOSTILE)
 def test_hostile_kernels_are_explained_and_the_next_cell_runs(shell, what):
     source, states, words = HOSTILE[what]

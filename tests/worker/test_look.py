@@ -17,6 +17,7 @@ from gemmlab.worker.look import Seen, look
 RACE = without_barrier(2, 1)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("number", catalog)
 def test_the_kernels_own_texts_are_clean(number):
     assert (

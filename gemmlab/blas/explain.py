@@ -1,0 +1,135 @@
+"""What `matmul` runs for a product, and why: the list that `gemmlab.auto` prints."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from ..catalog import find
+from ..catalog.spec import Params
+from ..generate import choice
+from ..opencl.devices import Device
+from . import packed
+from .problem import Problem
+from .request import Request
+from .routes import Generated, Ladder, Packed, Query, Route, choose, refusals
+
+#: Candidates that are listed.
+LISTED = 5
+
+
+class Explanation(NamedTuple):
+    """What a product runs, and why; `str` says it in words.
+
+    Attributes:
+        m, n, k: of the row-major product.
+        precision: "float32", "tf32" or "tf32x3"; or the type of the elements, if it is another one.
+        kernel: as in `matmul`: the name of a kernel, "packed" or "family".
+        params: its parameters.
+        why: sentences.
+        seconds: how long it takes, on paper; inf if that is not known.
+        candidates: other kernels with their seconds, fastest first.
+        refused: why routes do not support the product, by their names.
+    """
+
+    m: int
+    n: int
+    k: int
+    precision: str
+    kernel: int | str
+    params: dict[str, int]
+    why: str
+    seconds: float
+    candidates: tuple[choice.Candidate, ...]
+    refused: dict[str, str]
+
+    def __str__(self) -> str:
+        words = ", ".join(f"{name}={value}" for name, value in self.params.items())
+        what = "" if self.precision == "float32" else f" in {self.precision}"
+        head = f"{self.m} x {self.n} x {self.k}{what}: kernel {self.kernel!r} with {words}."
+        lines = [f"{head} {self.why}"]
+        lines += [
+            f"{microseconds(one.seconds):>24}  {one.choice[0]}, {_tiles(one.choice)}, "
+            f"{one.work.groups:,} work-groups of {one.work.steps:,} steps"
+            for one in self.candidates[:LISTED]
+        ]
+        return "\n".join([*lines, *(f"{name}: {why}" for name, why in self.refused.items())])
+
+
+def explain(
+    device: Device, m: int, n: int, k: int, precision: str = "float32", dtype=np.float32
+) -> Explanation:
+    """What an m x k by k x n product of matrices without gaps runs on a device, and why."""
+    sizes = n, m, k  # the column-major product is that of the swapped operands
+    request = Request(precision=precision)
+    query = Query(request, np.dtype(dtype), Problem.compact(*sizes), None, device)
+    taken = choose(query)
+    order: list[choice.Candidate] = []
+    seconds = taken.seconds
+    if isinstance(taken, Ladder):
+        order = choice.ranked(device, sizes, precision)
+        own = taken.kernel, tuple(taken.params.items())
+        seconds = next((one.seconds for one in order if one.choice == own), inf)
+    why = _why(taken, query, order)
+    named = precision if query.dtype == np.float32 else query.dtype.name
+    facts = taken.kernel, taken.params, why, seconds, tuple(order), refusals(query)
+    return Explanation(m, n, k, named, *facts)
+
+
+def _why(taken: Route, query: Query, order: list[choice.Candidate]) -> str:
+    device, sizes, precision = query.device, query.problem[:3], query.request.precision
+    if isinstance(taken, Packed):
+        rows = packed.Blocks.of(device, query.dtype).rows
+        return (
+            f"{rows} x {packed.COLUMNS} elements of C fit this CPU's vector registers; A is packed "
+            "into panels."
+        )
+    if isinstance(taken, Generated):
+        if taken.seconds == inf:
+            return f"{device} was not measured: its tile follows from a rule."
+        return f"Of the measured tiles it is the fastest, with {microseconds(taken.seconds)}."
+    own = taken.kernel, tuple(taken.params.items())
+    if choice.winner(device, sizes, precision) == own:
+        return f"It was the fastest of those that were timed on {device} at such sizes."
+    if choice.recorded(device, sizes, precision) == own:
+        return f"It was the fastest of all that were recorded on {device} at exactly these sizes."
+    if not order:
+        return (
+            f"No constants are known for {device}: it is the row of the table that is nearest to "
+            "these sizes."
+        )
+    known, best = choice.model(device), choice.best(order)
+    assert known is not None
+    source = "" if known.device in device.name else f", by the constants of {known.device}"
+    words = f"It is predicted to be the fastest, with {microseconds(best.seconds)}{source}."
+    return f"{words} {_compared(order, precision)}".strip()
+
+
+def _compared(order: list[choice.Candidate], precision: str) -> str:
+    """TF32 compared with float32."""
+    tensor, plain = choice.fastest(order, True), choice.fastest(order, False)
+    if precision == "float32" or tensor is None or plain is None:
+        return ""
+    if choice.best(order) is tensor:
+        verdict = "tensor cores are faster"
+    elif tensor.seconds < plain.seconds:
+        verdict = "that is too close to be sure, and float32 multiplies"
+    else:
+        verdict = "float32 is faster here, and multiplies"
+    return (
+        f"In {precision} it takes {microseconds(tensor.seconds)} with the range check, and in "
+        f"float32 {microseconds(plain.seconds)}: {verdict}."
+    )
+
+
+def _tiles(taken: choice.Choice) -> str:
+    """The tiles of the row-major result."""
+    params: Params = dict(taken[1])
+    rows, columns, _ = find(taken[0]).tiles(params)
+    return f"tiles of {columns} x {rows}"
+
+
+def microseconds(seconds: float) -> str:
+    return f"{1e6 * seconds:,.1f} microseconds"

@@ -1,0 +1,59 @@
+"""Clocks: the device's own, through events of a profiling queue, and wall-clock time."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import pyopencl as cl
+
+#: Calls that `call_seconds` makes in a row at most.
+MOST_CALLS = 50
+
+_Name = TypeVar("_Name")
+
+
+def device_seconds(*events: cl.Event) -> float:
+    """Wait for events of a profiling queue; the sum of their times on the device."""
+    cl.wait_for_events(list(events))
+    return 1e-9 * sum(event.profile.end - event.profile.start for event in events)
+
+
+def launch_seconds(launch: Callable[[], cl.Event], runs: int = 10) -> list[float]:
+    """The seconds of some launches on the device, after one to warm up."""
+    return [device_seconds(launch()) for _ in range(runs + 1)][1:]
+
+
+def wall_seconds(call: Callable[[], object], wait: Callable[[], object], calls: int = 1) -> float:
+    """Wall-clock seconds per call, from before the first until `wait` returns after the last."""
+    wait()
+    start = time.perf_counter()
+    for _ in range(calls):
+        call()
+    wait()
+    return (time.perf_counter() - start) / calls
+
+
+def call_seconds(
+    call: Callable[[], object], wait: Callable[[], object], seconds: float = 0.1
+) -> float:
+    """The median of three rounds of about so many seconds in all, after a call that compiles."""
+    wall_seconds(call, wait)
+    calls = max(1, min(MOST_CALLS, int(seconds / 3 / wall_seconds(call, wait))))
+    return statistics.median(wall_seconds(call, wait, calls) for _ in range(3))
+
+
+def alternating(
+    timed: Mapping[_Name, Callable[[], float]], rounds: int
+) -> dict[_Name, list[float]]:
+    """Call each function once per round and collect what it returns, such as seconds, by name.
+
+    Whatever slows the machine for a while then slows all of them alike.
+    """
+    found: dict[_Name, list[float]] = {name: [] for name in timed}
+    for _ in range(rounds):
+        for name, run in timed.items():
+            found[name].append(run())
+    return found

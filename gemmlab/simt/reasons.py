@@ -1,0 +1,228 @@
+"""Why a product is wrong although no single step of the kernel is: a wrong index, a wrong layout, a
+sum that lacks products.
+
+Each question has an experiment of its own. Is C what comes out if a matrix is taken row by row?
+Which products along K does C sum (weights that are solved for)? Does a work-item use other rows of
+A, or columns of B, than those of its elements of C? For that the kernel runs once more on matrices
+whose entries are all different, and these are followed through local memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .machine import Machine
+from .watch import Entry, Finding, found_at
+from .writer import Site
+
+if TYPE_CHECKING:
+    from .api import ProductRun
+
+LAYOUTS = {"A": "A(m, k) is element k*M + m", "B": "B(k, n) is element n*K + k",
+           "C": "C(m, n) is element n*M + m"}  # fmt: skip
+
+
+def reasons(run: ProductRun, again: Callable[[np.ndarray, np.ndarray], Machine]) -> list[Finding]:
+    """Why the product is wrong, as far as can be seen; `again` runs the kernel on other inputs."""
+    if not np.isfinite(run.c).all():
+        return list(run.notes("ratio"))
+    return _row_by_row(run) or _wrong_index(run, again) or _weights(run)
+
+
+def _line(run: ProductRun, kind: str, *names: str) -> Site | None:
+    """Where the kernel first loads from an array, or stores to it."""
+    sites = (e.site for e in run.log if e.memory is not None and e.memory.name in names)
+    return next((site for site in sites if site.kind == kind), None)
+
+
+def _finding(site: Site | None, message: str) -> Finding:
+    if site is None:
+        return Finding("wrong product", message)
+    return found_at(site, "wrong product", f"{site.text}: {message}" if site.text else message, ())
+
+
+def _row_by_row(run: ProductRun) -> list[Finding]:
+    """Matrices that are taken to lie row by row."""
+
+    def turned(x: np.ndarray) -> np.ndarray:
+        """What a matrix is to somebody who takes its columns, one behind the other, for rows."""
+        return x.T.reshape(x.shape)
+
+    given = {"A": run.a, "B": run.b, "C": run.c}
+    names = "AC" if run.transposed else "ABC"
+    for count in range(1, len(names) + 1):
+        for which in combinations(names, count):
+            a, b, c = (turned(x) if name in which else x for name, x in given.items())
+            if np.array_equal(a.astype(np.float64) @ b, c):
+                return [
+                    _finding(
+                        _line(run, "store" if name == "C" else "load", run.names[name]),
+                        f"this takes {name} row by row, but it lies column by column: "
+                        f"{LAYOUTS[name]}",
+                    )
+                    for name in which
+                ]
+    return []
+
+
+# ---- which products are summed
+def _weights(run: ProductRun) -> list[Finding]:
+    """C as a sum of the products along K, each with a weight, and of a number."""
+    k = run.k
+    if run.c.size < 2 * (k + 1):
+        return []
+    terms = np.ones((k + 1, run.c.size))
+    for i in range(k):
+        terms[i] = np.outer(run.a[:, i], run.b[i]).ravel()
+    solved = np.linalg.lstsq(terms.T, run.c.ravel().astype(np.float64), rcond=None)[0]
+    found = np.asarray(solved).round(4)
+    if np.abs(found @ terms - run.c.ravel()).max() > 0.01:
+        return []
+    weights, more = found[:-1], float(found[-1])
+    missing = [i for i in range(k) if weights[i] == 0]
+    divided = list(run.notes("whole division"))
+    if missing:
+        columns = _columns_read(run)
+        unread = [i for i in missing if columns is not None and i not in columns]
+        if unread:
+            site = _line(run, "load", run.names["A"])
+            text = (
+                f"nobody loads {_listed(unread, 'column')} of A, but C sums products with k = 0 "
+                f"to {k - 1}"
+            )
+            return [_finding(site, text)]
+        left = [i for i in range(k) if weights[i]]
+        text = f"C sums only the products with {_listed(left, 'k =')}" if left else "C sums nothing"
+        text += f", not k = 0 to {k - 1}; the rest is overwritten or never added"
+        return [_finding(_last_load(run), text)]
+    store = _line(run, "store", run.names["C"])
+    if len(set(weights)) > 1:
+        twice = [i for i in range(k) if weights[i] != 1]
+        text = f"the products with {_listed(twice, 'k =')} are summed {weights[twice[0]]:g} times"
+        return [*divided, _finding(_last_load(run), text)]
+    scale = f"{weights[0]:g} times the product" if weights[0] != 1 else "the product"
+    sign = f" {'plus' if more > 0 else 'minus'} {abs(more):g}" if more else ""
+    return divided or [_finding(store, f"each element of C is {scale}{sign}")]
+
+
+def _last_load(run: ProductRun) -> Site | None:
+    """Where the numbers that are multiplied come from."""
+    names = {run.names["A"], run.names["B"]}
+    loads = [e for e in run.log if e.memory is not None and e.site.kind == "load"]
+    shared = [e.site for e in loads if e.memory.space == "local"]  # type: ignore[union-attr]
+    return shared[-1] if shared else next((e.site for e in reversed(loads) if e.memory and
+                                           e.memory.name in names), None)  # fmt: skip
+
+
+def _columns_read(run: ProductRun) -> set[int] | None:
+    """The columns of A that are loaded at all."""
+    mine = [e for e in run.log if e.memory is not None and e.memory.name == run.names["A"]]
+    if not mine:
+        return None
+    return set(np.unique(np.concatenate([_elements(e).ravel() for e in mine]) // run.lda).tolist())
+
+
+def _listed(numbers: Iterable[int], what: str) -> str:
+    """k = 0 to 3, 8"""
+    parts: list[list[int]] = []
+    for i in numbers:
+        if parts and i == parts[-1][-1] + 1:
+            parts[-1].append(i)
+        else:
+            parts.append([i])
+    shown = [f"{p[0]} to {p[-1]}" if len(p) > 2 else ", ".join(map(str, p)) for p in parts[:4]]
+    text = ", ".join(shown) + (" ..." if len(parts) > 4 else "")
+    if what == "k =":
+        return f"k = {text}"
+    return f"{what}{'s' * (len(parts) > 1 or len(parts[0]) > 1)} {text}"
+
+
+# ---- which rows and columns are used
+def _elements(e: Entry) -> np.ndarray:
+    """The numbers of an array that an entry touches: a row for each lane that takes part."""
+    assert e.memory is not None
+    first = e.of(e.at + e.memory.begin(e.site.scalar.size))
+    return first[:, None] + np.arange(e.site.width)
+
+
+def _wrong_index(run: ProductRun, again: Callable) -> list[Finding]:
+    """A work-item that uses a row of A, or a column of B, of no element of C that it stores."""
+    (m, k), n = run.a.shape, run.n
+    if run.a.dtype.itemsize < 4 or m * k + k * n > 2**24:
+        return []
+    codes = np.arange(1, m * k + k * n + 1).astype(run.a.dtype)
+    a, b = codes[: m * k].reshape(k, m).T, codes[m * k :].reshape(n, k).T
+    machine = again(a, b.astype(run.b.dtype))
+    log = [e for e in machine.log if e.memory is not None and e.site.scalar.size == a.itemsize]
+    items = int(np.prod(machine.num_groups)) * machine.work_items
+    own = {"A": np.zeros((items, m), bool), "B": np.zeros((items, n), bool)}
+    for e in log:
+        if e.site.kind == "store" and e.memory.name == run.names["C"]:
+            at, who = _elements(e), e.of(e.wave.number)[:, None]
+            own["A"][who, at % m] = True
+            own["B"][who, at // m] = True
+    shared = any(e.memory.space == "local" for e in log)
+    groups = {
+        name: np.repeat(x.reshape(-1, machine.work_items, x.shape[1]).any(1), machine.work_items, 0)
+        for name, x in own.items()
+    }
+    for e, values in _followed(log, {run.names["A"], run.names["B"]}):
+        in_group = shared and e.memory.space == "global"  # type: ignore[union-attr]
+        found = _foreign(e, values, groups if in_group else own, (m, k, n), machine, in_group)
+        if found:
+            return [found]
+    return []
+
+
+def _followed(log: list[Entry], names: set[str]) -> Iterator[tuple[Entry, np.ndarray]]:
+    """Each load of A, of B, or of what has been copied from them, and the values that it gets."""
+    held: dict[int, np.ndarray] = {}
+    for e in log:
+        memory = e.memory
+        assert memory is not None
+        at = _elements(e)
+        if memory.space == "global" and memory.name in names:
+            yield e, memory.view(e.site.scalar)[at]
+        elif memory.space == "local":
+            size = memory.size_bytes * memory.copies // e.site.scalar.size
+            now = held.setdefault(id(memory), np.zeros(size))
+            if e.site.kind == "store":
+                now[at] = e.of(np.asarray(e.value, np.float64)).T.reshape(len(at), -1)
+            else:
+                yield e, now[at]
+
+
+def _foreign(
+    e: Entry, values: np.ndarray, own: dict[str, np.ndarray], sizes: tuple[int, int, int],
+    machine: Machine, in_group: bool
+) -> Finding | None:  # fmt: skip
+    m, k, n = sizes
+    who = e.of(e.wave.number)[:, None]
+    code = np.where(values == np.floor(values), values, 0).astype(np.int64) - 1
+    of_a = (code >= 0) & (code < m * k)
+    of_b = (code >= m * k) & (code < m * k + k * n)
+    column = np.where(of_b, (code - m * k) // k, 0)
+    bad_a = of_a & ~own["A"][who, np.where(of_a, code % m, 0)]
+    bad_b = of_b & ~own["B"][who, column]
+    bad = (bad_a | bad_b) & own["A"][who].any(-1)
+    if not bad.any():
+        return None
+    lane, at = np.argwhere(bad)[0]
+    item, number = int(who[lane, 0]), int(code[lane, at])
+    if bad_a[lane, at]:
+        what, of = f"A({number % m}, {number // m})", "row"
+        mine = np.flatnonzero(own["A"][item])
+    else:
+        number -= m * k
+        what, of = f"B({number % k}, {number // k})", "column"
+        mine = np.flatnonzero(own["B"][item])
+    doer = "its group" if in_group else "it"
+    text = (
+        f"{e.site.text}: {machine.item(item)} reads {what}, but {doer} stores only "
+        f"{_listed(mine.tolist(), of)} of C"
+    )
+    return found_at(e.site, "wrong product", text, (machine.item(item),), int(bad.any(1).sum()))

@@ -1,0 +1,78 @@
+"""What a page has to launch for a product with a kernel: shader, sizes, work-groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from ..catalog import ParameterError, catalog
+from ..catalog.spec import Limits
+from .shader import TINT, Shader, translate
+from .statements import Style
+
+
+@dataclass(frozen=True)
+class Job:
+    """A product C = A B with a kernel, ready for runner.js.
+
+    Attributes:
+        kernel: its number; params: complete.
+        m, n, k: the sizes; the kernel runs unpadded.
+        transposed: whether B is stored as N x K.
+        groups: work-groups to launch.
+    """
+
+    kernel: int
+    params: dict[str, int]
+    m: int
+    n: int
+    k: int
+    transposed: bool
+    groups: tuple[int, int, int]
+    shader: Shader
+
+    def as_dict(self) -> dict:
+        return asdict(self)
+
+
+def job(  # noqa: PLR0913
+    kernel: int,
+    m: int,
+    n: int,
+    k: int,
+    params: Mapping[str, int] | None = None,
+    *,
+    text: str | None = None,
+    style: Style = TINT,
+    limits: Limits | None = None,
+) -> Job:
+    """Plan a product with a kernel of the catalog, or with an edited `text` of it.
+
+    Raises:
+        ParameterError: the parameters are illegal, or the kernel cannot run these sizes unpadded.
+        TextError: the text is no OpenCL C, or WGSL cannot say it.
+    """
+    spec = catalog[kernel]
+    full = spec.validate(params, limits)
+    if not spec.runs_unpadded(m, n, k, full) or any(
+        size < least for size, least in zip((m, n, k), spec.minimum_sizes(full), strict=True)
+    ):
+        units = " x ".join(map(str, spec.units(full)))
+        raise ParameterError(f"kernel {kernel}: {m} x {n} x {k} are no multiples of {units}")
+    source = spec.text(full) if text is None else text
+    shader = translate(source, "gemm", spec.macros(m, n, full), style)
+    across, down = spec.global_size(m, n, full)
+    groups = (across // shader.size[0], down // shader.size[1], 1)
+    return Job(kernel, full, m, n, k, spec.wants_transposed(full), groups, shader)
+
+
+def limits(gpu: Mapping[str, int], name: str = "this GPU") -> Limits:
+    """What a GPU allows, from the limits that its adapter reports to the page."""
+    return Limits(
+        name=name,
+        work_group=gpu["maxComputeInvocationsPerWorkgroup"],
+        per_dimension=(gpu["maxComputeWorkgroupSizeX"], gpu["maxComputeWorkgroupSizeY"]),
+        local_memory=gpu["maxComputeWorkgroupStorageSize"],
+        asynchronous=False,
+        warpgroups=False,
+    )

@@ -1,0 +1,109 @@
+"""Where the cycles of a kernel go on an H200, as the chip counted them (`tools/counters.py`)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gemmlab.catalog import Key
+from gemmlab.draw.picture import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    MAGENTA,
+    ORANGE,
+    Picture,
+    faint,
+    label_rows,
+    legend_above,
+)
+from gemmlab.measurement import records
+
+#: What warps wait for, by the reasons that Nsight Compute distinguishes; all others are "other".
+WAITS = {
+    "local memory": ("short_scoreboard", "mio_throttle"),
+    "global memory, L1": ("long_scoreboard", "lg_throttle"),
+    "barriers": ("barrier",),
+}
+#: Neither of these is waiting: a warp that was issued, and one that could have been.
+READY = ("selected", "not_selected")
+COLOURS = {
+    "multiply-adds": GREEN,
+    "other instructions": BLUE,
+    "local memory": ORANGE,
+    "global memory, L1": MAGENTA,
+    "barriers": INK,
+    "other waiting": GREY,
+}
+
+
+class Counted(NamedTuple):
+    """What an H200 counted for a kernel at 4096 x 4096 x 4096.
+
+    Attributes:
+        gflops: the rate, by OpenCL's clock.
+        shares: per cent of all cycles in which a multiply-add was issued, another instruction was,
+            or none was because all warps waited, by what they waited for.
+        row: the record.
+    """
+
+    gflops: float
+    shares: dict[str, float]
+    row: dict[str, Any]
+
+
+def counted(kernel: Key, change: str = "") -> Counted:
+    """What the H200 counted for a kernel, or for one with a change of its text.
+
+    Cycles without an instruction are divided among the reasons in proportion to the warps that
+    waited for each.
+
+    Raises:
+        KeyError: if there is no record.
+    """
+    rows = records.read("nvidia_h200_counters")["rows"]
+    row = next((row for row in rows if (row["kernel"], row["change"]) == (kernel, change)), None)
+    if row is None:
+        raise KeyError(f"the H200's counters of kernel {kernel} {change!r} are not recorded")
+    adds = row["issue"] * row["multiply_adds"] / row["instructions"]
+    shares = {"multiply-adds": adds, "other instructions": row["issue"] - adds}
+    waits = {reason: warps for reason, warps in row["stalls"].items() if reason not in READY}
+    per_warp = (100 - row["issue"]) / sum(waits.values())
+    for name, reasons in WAITS.items():
+        shares[name] = per_warp * sum(waits.pop(reason, 0.0) for reason in reasons)
+    shares["other waiting"] = per_warp * sum(waits.values())
+    return Counted(row["opencl_gflops"], shares, row)
+
+
+def draw(*kernels: Key | tuple[Key, str]) -> Picture:
+    """Where the cycles of these kernels go, one bar each.
+
+    Args:
+        kernels: numbers, or pairs of a number and the name of a change.
+    """
+    pairs = [kernel if isinstance(kernel, tuple) else (kernel, "") for kernel in kernels]
+    found = [counted(*pair) for pair in pairs]
+    names = [f"{number}, {change}" if change else f"{number}" for number, change in pairs]
+    alt = "; ".join(
+        f"kernel {name}: {one.gflops / 1000:.1f} TFLOPS, "
+        + ", ".join(f"{what} {share:.0f} %" for what, share in one.shares.items())
+        for name, one in zip(names, found, strict=True)
+    )
+    picture = Picture(8, 1.1 + 0.36 * len(found), f"Where the cycles go on an H200. {alt}")
+    ax = picture.axes_plain()
+    for row, one in enumerate(found):
+        left = 0.0
+        for what, share in one.shares.items():
+            colour = COLOURS[what] if what == "multiply-adds" else faint(COLOURS[what], 0.55)
+            label = what if row == 0 else None
+            ax.barh(-row, share, 0.66, left=left, color=colour, label=label)
+            if share >= 6:
+                ax.text(left + share / 2, -row, f"{share:.0f}", ha="center", va="center",
+                        color="white", fontsize=9)  # fmt: skip
+            left += share
+        rate = f"{one.gflops / 1000:.1f} TFLOPS"
+        ax.text(101, -row, rate, va="center", color=INK, fontsize=9)
+    label_rows(ax, [f"kernel {name}" for name in names])
+    ax.set(xlim=(0, 100), ylim=(-len(found) + 0.5, 0.5), xlabel="% of all cycles")
+    legend_above(ax, 6, columnspacing=0.8, handlelength=1)
+    return picture

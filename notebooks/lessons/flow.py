@@ -1,0 +1,225 @@
+"""A product as a flow of floats: from DRAM through the caches and registers to the multiply-adders.
+
+Each pipe shows what the kernel's text demands per multiply-add, as the simulator counts it, and how
+much of that the chip can deliver. The fill is how busy the pipe is at the measured rate. The pipe
+with the least room glows: it is the lowest of these ceilings.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gemmlab import catalog, model
+from gemmlab.catalog import Key
+from gemmlab.measurement import explained
+
+BOXES = (
+    ("DRAM", ""),
+    ("L2", "cache"),
+    ("L1 / local", "memory"),
+    ("registers", ""),
+    ("multiply-", "adders"),
+)
+WIDTH, ROW, BOX, PIPE = 880, 134, 76, 116
+SLATE, EMPTY, BLUE, TIGHT, WHITE = "#3d4a5c", "#6b7686", "#2566a8", "#c2410c", "#ffffff"
+SECONDS = 1.6  # of the animation
+SIZE = 4096  # M = N = K of the records
+
+
+@dataclass(frozen=True)
+class Pipe:
+    """One step of the way to the multiply-adders.
+
+    Attributes:
+        need: floats (on the last step, instructions) per multiply-add.
+        width: as many as the chip delivers in the time of a multiply-add.
+        unit: "floats" or "instr.".
+    """
+
+    need: float
+    width: float
+    unit: str = "floats"
+
+    @property
+    def allows(self) -> float:
+        """The share of the arithmetic peak that this pipe allows, at most 1."""
+        return min(1.0, self.width / self.need) if self.need else 1.0
+
+    def busy(self, share: float) -> float:
+        """How full the pipe is at this share of the peak, at most 1."""
+        return min(1.0, share * self.need / self.width)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A kernel's four pipes, from DRAM to the multiply-adders.
+
+    Attributes:
+        title: such as "kernel 3".
+        share: the measured rate as a share of the chip's peak.
+    """
+
+    title: str
+    pipes: tuple[Pipe, ...]
+    share: float
+
+    @property
+    def tight(self) -> int:
+        """The number of the pipe with the least room."""
+        return max(range(len(self.pipes)), key=lambda i: self.pipes[i].need / self.pipes[i].width)
+
+    def __str__(self) -> str:
+        steps = "; ".join(
+            f"{''.join(BOXES[i][0])} delivers {short(p.need)} {p.unit} per multiply-add, where the "
+            f"chip has room for {short(p.width)}"
+            for i, p in enumerate(self.pipes)
+        )
+        pipe = self.pipes[self.tight]
+        return (
+            f"{self.title}: {steps}. The tightest pipe begins at {BOXES[self.tight][0]} and allows "
+            f"{model.percent(pipe.allows)} of the peak; measured {model.percent(self.share)}."
+        )
+
+
+def of(kernel: Key | model.Explanation, title: str = "") -> Flow:
+    """The flow of a kernel as an H200 was recorded at 4096, or of any rate that was explained.
+
+    Args:
+        kernel: its number, or what `gemmlab.model.explain` returned.
+        title: instead of the kernel's number.
+
+    Raises:
+        ValueError: if the kernel is not recorded, or runs on tensor cores.
+    """
+    rung = kernel if isinstance(kernel, model.Explanation) else explained.rung(kernel)
+    found = {ceiling.resource: ceiling.inputs for ceiling in rung.ceilings}
+    chip, all_terms = rung.chip, SIZE**3
+    per_cycle = chip.units * chip.lanes  # multiply-adds of the whole chip
+    # a turn of the banks delivers 32 floats to 32 multiply-adds
+    turns = found.get("local memory") or found["L1 cache"]
+    pipes = (
+        Pipe(found["global memory"]["least bytes"] / 4 / all_terms,
+             chip.bandwidth / chip.ghz / 4 / per_cycle),
+        Pipe(found["L2 cache"]["least bytes"] / 4 / all_terms, chip.l2_bytes / 4 / per_cycle),
+        Pipe(turns["turns"], turns["turns that the chip has"]),
+        Pipe(1 + found["instruction issue"]["loads and stores per multiply-add"],
+             chip.issued / (chip.lanes / chip.warp), "instr."),
+    )  # fmt: skip
+    return Flow(title or f"kernel {rung.kernel}", pipes, rung.share)
+
+
+def step(kernel: Key, before: Key | None = None) -> Picture:
+    """The flow of the kernel that this one starts from, and of this one, on an H200.
+
+    Args:
+        kernel: its number.
+        before: the kernel to start from; by default the one that its header names.
+    """
+    before = before if before is not None else catalog[kernel].before
+    return Picture([of(before)] * bool(before) + [of(kernel)])
+
+
+class Picture:
+    """Flows below each other as SVG; each pipe begins at the fill of the one above it, and moves.
+
+    All text is white on dark shapes, and so legible on light and dark pages.
+    """
+
+    def __init__(self, flows: Sequence[Flow]):
+        self.flows = tuple(flows)
+        self.alt = " ".join(map(str, self.flows))
+
+    def svg(self) -> str:
+        """An <svg> element that shrinks with the page."""
+        parts = []
+        for row, flow in enumerate(self.flows):
+            start = self.flows[row - 1] if row else None
+            parts.append(f'<g transform="translate(0 {row * ROW})">{_row(flow, start)}</g>')
+        height = ROW * len(self.flows)
+        alt = self.alt.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+        glow = (
+            '<filter id="glow" x="-20%" y="-40%" width="140%" height="180%">'
+            f'<feDropShadow dx="0" dy="0" stdDeviation="5" flood-color="{TIGHT}"/></filter>'
+        )
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+            f'width="{WIDTH}" height="{height}" style="max-width:100%;height:auto" role="img" '
+            f'aria-label="{alt}" font-family="system-ui, sans-serif"><title>{alt}</title>'
+            f"<defs>{glow}</defs>{''.join(parts)}</svg>"
+        )
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"image/svg+xml": self.svg(), "text/plain": f"[picture: {self.alt}]"}
+
+
+def short(value: float) -> str:
+    """Two or three digits without an exponent: "1.25", "0.036"."""
+    if not value:
+        return "0"
+    digits = max(0, (2 if value >= 0.1 else 1) - math.floor(math.log10(value)))
+    text = f"{value:.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _row(flow: Flow, start: Flow | None) -> str:
+    """A heading, five boxes, and the four pipes between them."""
+    pipe = flow.pipes[flow.tight]
+    reached, allowed = model.percent(flow.share), model.percent(pipe.allows)
+    head = f"{flow.title}: {reached} of the peak. The tightest pipe allows {allowed}."
+    parts = [_text(WIDTH / 2, 16, head, 15, bold=True, plain=True)]
+    for i, lines in enumerate(BOXES):
+        x = i * (BOX + PIPE) + 10
+        parts.append(f'<rect x="{x}" y="30" width="{BOX}" height="84" rx="6" fill="{SLATE}"/>')
+        for number, line in enumerate(filter(None, lines)):
+            y = 76 + 16 * number - (8 if lines[1] else 0)
+            parts.append(_text(x + BOX / 2, y, line, 12.5, bold=not number or i == 4))
+    for i, each in enumerate(flow.pipes):
+        was = start.pipes[i].busy(start.share) if start else None
+        parts.append(_pipe(i, each, flow.share, i == flow.tight, was))
+    return "".join(parts)
+
+
+def _pipe(i: int, pipe: Pipe, share: float, tight: bool, was: float | None) -> str:
+    """An arrow from box i to the next, filled from below as far as it is busy."""
+    x, top, bottom, point = i * (BOX + PIPE) + 10 + BOX, 36, 108, 14
+    end, middle = x + PIPE, (top + bottom) / 2
+    shape = f"M{x + 2} {top}H{end - point}L{end - 1} {middle}L{end - point} {bottom}H{x + 2}Z"
+    busy = pipe.busy(share)
+    height = bottom - top
+    move = ""
+    if was is not None and abs(was - busy) > 0.005:
+        move = "".join(
+            f'<animate attributeName="{name}" from="{old:.1f}" to="{new:.1f}" dur="{SECONDS}s" '
+            'begin="0.6s" calcMode="spline" keyTimes="0;1" keySplines="0.4 0 0.2 1"/>'
+            for name, old, new in (
+                ("y", bottom - was * height, bottom - busy * height),
+                ("height", was * height, busy * height),
+            )
+        )
+    colour = TIGHT if tight else BLUE
+    name = f"clip{i}{'t' if tight else ''}"
+    glow = ' filter="url(#glow)"' if tight else ""
+    centre = x + (PIPE - point) / 2 + 2
+    return (
+        f'<clipPath id="{name}"><path d="{shape}"/></clipPath>'
+        f'<path d="{shape}" fill="{EMPTY}"{glow}/><g clip-path="url(#{name})">'
+        f'<rect x="{x}" y="{bottom - busy * height:.1f}" width="{PIPE}" '
+        f'height="{busy * height:.1f}" fill="{colour}">{move}</rect></g>'
+        + _text(centre, 58, f"{short(pipe.need)} {pipe.unit}", 14, bold=True)
+        + _text(centre, 78, f"room for {short(pipe.width)}", 12.5)
+        + _text(centre, 97, f"{100 * busy:.0f} % busy", 12.5)
+    )
+
+
+def _text(
+    x: float, y: float, words: str, size: float, bold: bool = False, plain: bool = False
+) -> str:
+    """Centred text; `plain` stands on the page itself, in a grey for both themes."""
+    colour = "#808080" if plain else WHITE
+    weight = ' font-weight="600"' if bold else ""
+    return (
+        f'<text x="{x:.0f}" y="{y}" text-anchor="middle" font-size="{size}" '
+        f'fill="{colour}"{weight}>{words}</text>'
+    )

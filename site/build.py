@@ -1,0 +1,193 @@
+"""Build the site into site/dist: `make site`, or `site/build.py [--pyodide FOLDER] [--out FOLDER]`.
+
+It is static, has no server, and works from a folder: scripts are plain files, data is in them.
+What a kernel offers is translated beforehand; edited texts need the translator in the page, which
+runs on Pyodide. `--pyodide` copies that from a folder (npm's package `pyodide`), so that the page
+loads it from its own host; otherwise it comes from a CDN once the reader runs an edited text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import gzip
+import json
+import re
+import shutil
+import statistics
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "notebooks")]
+
+from gemmlab import web  # noqa: E402
+from gemmlab.catalog import catalog, sources  # noqa: E402
+from lessons.puzzles import PUZZLES  # noqa: E402
+
+PYODIDE = "https://cdn.jsdelivr.net/npm/pyodide@314.0.7/"
+#: Files of Pyodide that a page loads; the rest of its package is for other uses.
+PYODIDE_FILES = (
+    "pyodide.js",
+    "pyodide.asm.mjs",
+    "pyodide.asm.wasm",
+    "python_stdlib.zip",
+    "pyodide-lock.json",
+)
+#: What the translator consists of.
+MODULES = [
+    *(
+        f"simt/{n}.py"
+        for n in ("__init__", "text", "tree", "types", "builtins", "meaning", "parse")
+    ),
+    *(f"web/{n}.py" for n in ("places", "expressions", "statements", "shader")),
+]
+#: The rungs that the page offers, with what their sliders offer. Powers of two: sizes are, too.
+SLIDERS: dict[int, dict[str, tuple[int, ...]]] = {
+    1: {"TS": (8, 16, 32)},
+    2: {"TS": (8, 16, 32)},
+    3: {"TS": (16, 32, 64), "WPT": (2, 4, 8, 16)},
+    6: {"TSM": (32, 64, 128), "WPTM": (2, 4, 8), "WPTN": (2, 4, 8)},
+    7: {"TSM": (32, 64, 128), "WPTM": (2, 4, 8), "WPTN": (2, 4, 8), "WIDTH": (2, 4)},
+}
+STORIES = {
+    1: "One work-item computes one element of C, and reads a row of A and a column of B for it.",
+    2: "A work-group loads a tile of A and B into local memory once, and all work-items use it.",
+    3: "A work-item computes several elements: what it has in a register serves all of them.",
+    6: "A block in both directions: 8 numbers of A meet 8 of B, and that makes 64 multiply-adds.",
+    7: "The same, and the tiles come from memory as vectors of four.",
+}
+HERO = """\
+__kernel __attribute__((reqd_work_group_size(16, 16, 1)))
+void gemm(int M, int N, int K, const __global float* A, const __global float* B, __global float* C)
+{
+    int m = get_global_id(0), n = get_global_id(1);   // one work-item per element of C
+    float sum = 0.0f;
+    for (int k = 0; k < K; k++) sum += A[k*M + m] * B[n*K + k];
+    C[n*M + m] = sum;
+}
+"""
+
+
+def translated(text: str, kernel: str | None, defines: dict[str, int]) -> dict:
+    """A text in the styles that a page tries, and as it is watched."""
+    styles = {**web.STYLES, "watched": web.Style(watched=True)}
+    return {
+        label: web.translate(text, kernel, defines, style).as_dict()
+        for label, style in styles.items()
+    }
+
+
+def settings(kernel: int) -> list[dict[str, int]]:
+    """All legal settings that the sliders reach."""
+    spec, found = catalog[kernel], [{}]
+    for name, choices in SLIDERS[kernel].items():
+        found = [{**one, name: choice} for one in found for choice in choices]
+    if kernel > 3:
+        found = [{**one, "TSN": one["TSM"]} for one in found]  # these fill both tiles with one loop
+    full = [spec.complete(one) for one in found]
+    return [one for one in full if not spec.problems(one)]
+
+
+def rung(kernel: int) -> dict:
+    spec = catalog[kernel]
+    jobs = []
+    for params in settings(kernel):
+        text = spec.text(params)
+        jobs.append(
+            {
+                "params": params,
+                "tile": spec.tiles(params)[:2],
+                "shaders": translated(text, "gemm", params),
+            }
+        )
+    shown = {p.name: p for p in spec.params}
+    return {
+        "kernel": kernel,
+        "name": spec.name,
+        "story": STORIES[kernel],
+        "text": spec.text(spec.complete({})),
+        "transposed": spec.wants_transposed(spec.complete({})),
+        "sliders": [
+            {
+                "name": name,
+                "meaning": shown[name].meaning,
+                "choices": choices,
+                "default": shown[name].default,
+            }
+            for name, choices in SLIDERS[kernel].items()
+        ],
+        "jobs": jobs,
+    }
+
+
+def recorded() -> dict[int, float]:
+    """GFLOPS of the ladder on the H200, by OpenCL, 4096 cubed."""
+    rows = json.loads((sources.folder("results") / "nvidia_h200.json").read_text())["results"]
+    return {
+        row["kernel"]: 2e-6 * row["m"] ** 3 / statistics.median(row["kernel_ms"])
+        for row in rows
+        if row["m"] == 4096 and row["kernel"] in SLIDERS
+    }
+
+
+def puzzle(one) -> dict:
+    known = [
+        {"text": text, "shaders": translated(text, None, {})} for text in (one.text, one.solution)
+    ]
+    return {**asdict(one), "solution": one.solution, "known": known}
+
+
+def packed(value) -> str:
+    """JSON, compressed, as text: pages in a folder may load scripts and nothing else."""
+    data = json.dumps(value, separators=(",", ":")).encode()
+    return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode()
+
+
+def translator() -> dict[str, str]:
+    """The translator's modules; the package itself would load the catalog."""
+    files = {f"gemmlab/{name}": (ROOT / "gemmlab" / name).read_text() for name in MODULES}
+    return files | {"gemmlab/__init__.py": "", "gemmlab/web/__init__.py": ""}
+
+
+def script(*names: Path) -> str:
+    """Modules as one plain script: `import` of a file is forbidden to pages in a folder."""
+    text = "\n".join(name.read_text() for name in names)
+    text = re.sub(r"^export ", "", text, flags=re.MULTILINE)
+    return f'"use strict";\n(() => {{\n{text}\n}})();\n'
+
+
+def build(out: Path, pyodide: Path | None) -> dict[str, int]:
+    """Write the site; returns the bytes of each file."""
+    out.mkdir(parents=True, exist_ok=True)
+    data = {
+        "hero": {"text": HERO, "shaders": translated(HERO, None, {})},
+        "rungs": [rung(kernel) for kernel in SLIDERS],
+        "h200": recorded(),
+        "puzzles": [puzzle(one) for one in PUZZLES],
+    }
+    place = {"pyodide": PYODIDE, "local": "pyodide/" if pyodide else ""}
+    for name in ("index.html", "style.css"):
+        shutil.copy(HERE / name, out / name)
+    (out / "app.js").write_text(script(ROOT / "gemmlab/web/runner.js", HERE / "app.js"))
+    (out / "data.js").write_text(
+        f"globalThis.GEMMLAB_DATA = {json.dumps(packed(data))};\n"
+        f"globalThis.GEMMLAB_PLACE = {json.dumps(place)};\n"
+    )
+    (out / "translator.js").write_text(f'globalThis.GEMMLAB_PYTHON = "{packed(translator())}";\n')
+    if pyodide:
+        (out / "pyodide").mkdir(exist_ok=True)
+        for name in PYODIDE_FILES:
+            shutil.copy(pyodide / name, out / "pyodide" / name)
+    return {path.name: path.stat().st_size for path in sorted(out.iterdir()) if path.is_file()}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--out", type=Path, default=HERE / "dist")
+    parser.add_argument("--pyodide", type=Path, help="a folder with npm's package pyodide")
+    args = parser.parse_args()
+    for name, size in build(args.out, args.pyodide).items():
+        print(f"{size / 1000:8.1f} kB  {name}")

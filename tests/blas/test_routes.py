@@ -1,0 +1,137 @@
+"""Which route a product takes: choices are those on record, and every choice multiplies right."""
+
+import dataclasses
+import hashlib
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from layouts import whole
+
+import gemmlab
+from gemmlab.blas import routes
+from gemmlab.blas.problem import Batch, Layout, Operand, Problem
+from gemmlab.blas.request import Request
+from gemmlab.catalog import Limits, find
+
+#: Hashes of the choices for 500 random products on three devices: see `recorded_choices`.
+FILE = Path(__file__).with_name("choices.json")
+GPU = Limits("an H200", 1024, (1024, 1024, 64), 48 * 1024)
+H200 = {"name": "NVIDIA H200", "platform": "NVIDIA CUDA", "kind": "GPU", "units": 132}
+H200 |= {"limits": GPU, "features": frozenset({"nvidia", "tensor", "warpgroups", "double"})}
+CPU = {"kind": "CPU", "units": 2, "features": frozenset({"double"})}
+POCL = {**CPU, "name": "cpu-znver4", "platform": "Portable Computing Language"}
+POCL |= {"version": "PoCL 6.0", "limits": Limits("a CPU", 4096, (4096,) * 3, 2**19, unroll=4)}
+INTEL = {**CPU, "name": "Intel(R) Xeon(R)", "platform": "Intel(R) OpenCL", "version": ""}
+INTEL |= {"limits": Limits("a CPU", 8192, (8192,) * 3, 2**18)}
+DEVICES = {"H200": H200, "PoCL": POCL, "Intel": INTEL}
+
+
+def cases(number: int = 500, seed: int = 33) -> list[dict]:
+    """Random products: sizes, types, transposed operands, batches and options."""
+    rng, found = random.Random(seed), []
+    for _ in range(number):
+        sizes = [max(1, int(2 ** rng.uniform(0, rng.choice((7, 10, 13))))) for _ in "mnk"]
+        grain = rng.choice((1, 1, 1, 4, 16, 64))
+        sizes = [-(-size // grain) * grain for size in sizes]
+        if rng.random() < 0.1:
+            sizes = [rng.choice((64, 128, 256, 512, 1000, 1024, 2048, 4096, 4097, 8192))] * 3
+        dtype = rng.choice(("float32",) * 4 + ("float64", "complex64", "complex128"))
+        transposed = rng.random() < 0.3, rng.random() < 0.3
+        case = {"sizes": sizes, "dtype": dtype, "transposed": transposed, "batch": None}
+        options, kind = {}, rng.random()
+        if kind < 0.2:
+            case["batch"] = int(2 ** rng.uniform(1, 11)), rng.random() < 0.3
+        elif kind < 0.35:
+            case["dtype"], options = "float32", {"precision": rng.choice(("tf32", "tf32x3"))}
+        elif kind < 0.45:
+            options = {"edges": rng.choice(("pad", "guard", "shift", "split"))}
+        elif kind < 0.5:
+            options = {"kernel": "family"}
+        found.append({**case, "options": options})
+    return found
+
+
+def operand(name: str, rows: int, cols: int, transposed: bool) -> Operand:
+    plain, turned = Layout.compact(rows, cols), Layout.compact(cols, rows)
+    if rows == 1 or cols == 1:
+        return Operand(name, plain, turned)
+    return Operand(name, None, turned) if transposed else Operand(name, plain, None)
+
+
+def chosen(device, case: dict) -> routes.Route | None:
+    """The route of a product; None if it is refused."""
+    (m, n, k), (ta, tb) = case["sizes"], case["transposed"]
+    problem = Problem(m, n, k, operand("a", m, k, ta), operand("b", k, n, tb))
+    request, dtype, batch = Request(**case["options"]), np.dtype(case["dtype"]), None
+    if case["batch"]:
+        number, is_shared = case["batch"]
+        batch = Batch(number, (m * k, 0 if is_shared else k * n), ((0, 0),))
+    try:
+        request.check_for(dtype, device)
+        return routes.choose(routes.Query(request, dtype, problem, batch, device))
+    except ValueError:
+        return None
+
+
+def described(route: routes.Route | None) -> str:
+    """What a route launches; the packed kernel depends on the CPU at hand."""
+    if route is None or isinstance(route, routes.Packed):
+        return str(route and route.kernel)
+    words = [type(route).__name__, route.kernel, sorted(route.params.items()), route.whole_batch]
+    words += [getattr(route, "turned", None), getattr(route, "launches", None)]
+    return repr(words)
+
+
+def recorded_choices(any_device) -> dict[str, str]:
+    """What `choices.json` holds. To record choices that changed on purpose, write this there."""
+    return {
+        name: " ".join(
+            hashlib.sha256(
+                described(chosen(dataclasses.replace(any_device, **facts), case)).encode()
+            ).hexdigest()[:6]
+            for case in cases()
+        )
+        for name, facts in DEVICES.items()
+    }
+
+
+def test_choices_are_those_on_record(any_device):
+    recorded = json.loads(FILE.read_text(encoding="utf-8"))
+    found = recorded_choices(any_device)
+    assert found.keys() == recorded.keys()
+    for name, facts in DEVICES.items():
+        device = dataclasses.replace(any_device, **facts)
+        pairs = zip(cases(), found[name].split(), recorded[name].split(), strict=True)
+        changed = [
+            (case, described(chosen(device, case))) for case, new, old in pairs if new != old
+        ]
+        assert not changed, name
+
+
+def test_a_choice_supports_the_product_and_the_device(any_device):
+    gpu = dataclasses.replace(any_device, **H200)
+    for case in cases(300, 5):
+        route = chosen(gpu, case)
+        if isinstance(route, routes.Ladder):
+            spec = find(route.kernel)
+            assert spec.problems(route.params, GPU) == []
+            assert not route.turned or all(case["transposed"]) or 1 in case["sizes"]
+            assert not route.whole_batch or (case["batch"] and not spec.workspace(route.params))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_a_choice_can_be_named(some_device, dtype):
+    """The kernel and parameters that `auto` reports give the same result when they are named."""
+    if dtype in ("float64", "complex128") and "double" not in some_device.features:
+        pytest.skip("no double precision")
+    for m, n, k in ((24, 40, 16), (90, 2, 50), (33, 47, 65)):
+        told = gemmlab.auto(m, n, k, device=some_device, dtype=dtype)
+        a, b = whole((m, k), 0, dtype), whole((k, n), 1, dtype)
+        params = None if told.kernel == "packed" else told.params
+        named = gemmlab.matmul(a, b, kernel=told.kernel, params=params, device=some_device)
+        assert np.array_equal(named, a @ b) and str(told.kernel) in str(told)
+        assert np.array_equal(gemmlab.matmul(a, b, device=some_device), named)
+        assert told.refused.keys() < {"Packed", "Ladder", "Split", "Generated"}

@@ -1,0 +1,44 @@
+"""The puzzles: as given they are unsolved, and say why; their solutions pass; so on a GPU."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from gemmlab import web
+from lessons.puzzles import PUZZLES, check
+
+
+@pytest.mark.parametrize("number", range(1, len(PUZZLES) + 1))
+def test_a_puzzle_is_unsolved_until_it_is_solved(number):
+    puzzle = PUZZLES[number - 1]
+    assert puzzle.text.count(puzzle.gap) == 1
+    assert 1 <= puzzle.fill.count("\n") <= 5
+    words = check(number, puzzle.text)
+    assert words != "solved" and len(words) > 15
+    assert check(number, puzzle.solution) == "solved"
+
+
+def test_a_check_says_what_is_wrong():
+    def wrong(number, line):
+        return check(number, PUZZLES[number - 1].text.replace(PUZZLES[number - 1].gap, line))
+
+    assert re.fullmatch(
+        r"y\[0\] is -?\d+; it should be -?\d+", wrong(1, "    y[i] = 3.0f + x[i];\n")
+    )
+    assert "Y" in wrong(1, "    Y[i] = x[i];\n") and "5:" in wrong(1, "    Y[i] = x[i];\n")
+    assert "50" in wrong(2, "    y[i] = x[i] + 1.0f;\n")
+    assert "barrier" in wrong(6, "") or "tile" in wrong(6, "")
+    assert "line" in wrong(1, "    while (1) {}\n") or "loop" in wrong(1, "    while (1) {}\n")
+
+
+@pytest.mark.parametrize("number", range(1, len(PUZZLES) + 1))
+def test_what_the_site_checks_is_in_the_translation(number):
+    """The site has no simulator: it compares arrays, and looks for what `needs` says."""
+    puzzle = PUZZLES[number - 1]
+    solved, given = web.translate(puzzle.solution).code, web.translate(puzzle.text).code
+    assert all(re.search(pattern, solved) for pattern, _ in puzzle.needs)
+    assert not all(re.search(pattern, given) for pattern, _ in puzzle.needs) or not puzzle.needs
+    assert all(np.isfinite(values).all() for values in puzzle.expected.values())
