@@ -16,7 +16,7 @@ JOBS_ALL ?= $(shell $(PYTHON) -c "import os; \
 export PYTHONDONTWRITEBYTECODE :=
 comma := ,
 
-.PHONY: lab test test-all lint notebooks pictures tables bench clean
+.PHONY: lab test test-all lint notebooks pictures tables bench site clean
 
 # As root (in a container, say) Jupyter asks to be told that this is wanted.
 lab: $(VENV)/lab.done
@@ -46,6 +46,10 @@ tables: $(VENV)/test.done
 pictures: $(VENV)/test.done
 	$(BIN)/python tests/browser/screenshot.py --readme notebooks/pictures/explorer.png
 	$(BIN)/python tools/tables.py --pictures notebooks/pictures
+
+# A static page in site/dist. PYODIDE=folder of npm's package pyodide: the page loads it from its own host.
+site: $(VENV)/lab.done
+	$(BIN)/python site/build.py $(if $(PYODIDE),--pyodide $(PYODIDE))
 
 bench: $(VENV)/lab.done
 	$(BIN)/python -m gemmlab bench

@@ -67,7 +67,7 @@ def texts(names: list[str]) -> list[Path]:
     """The texts of the chapters that begin with these names, or all."""
     found = [
         path
-        for path in sorted(TEXTS.glob("[0-9]*.md"))
+        for path in sorted(TEXTS.glob("*.md"))
         if not names or path.stem.startswith(tuple(names))
     ]
     if not found:

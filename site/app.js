@@ -60,7 +60,7 @@ function editor(text, label, changed) {
 const WORKER = `
 let translate;
 async function start({ base, files }) {
-  importScripts(base + "pyodide.js");
+  const { loadPyodide } = await import(base + "pyodide.mjs");
   const python = await loadPyodide({ indexURL: base });
   for (const [name, text] of Object.entries(files)) {
     python.FS.mkdirTree("/site/" + name.replace(/[^/]*$/, ""));
@@ -105,7 +105,7 @@ const translator = {
         make("script", { src: "translator.js", onload: done, onerror: () => fail(new Error("translator.js is missing")) })));
     }
     const files = await unpacked(GEMMLAB_PYTHON);
-    const worker = new Worker(URL.createObjectURL(new Blob([WORKER], { type: "text/javascript" })));
+    const worker = new Worker(URL.createObjectURL(new Blob([WORKER], { type: "text/javascript" })), { type: "module" });
     await new Promise((done, fail) => {
       worker.onmessage = ({ data }) => (data.ready ? done() : fail(new Error(data.failed)));
       worker.onerror = (event) => fail(new Error(event.message));
@@ -242,7 +242,7 @@ function drawChart(data) {
   const mine = Math.max(0, ...measured.values()), theirs = Math.max(...Object.values(data.h200));
   const bar = (value, most, kind) => {
     const node = make("div", { className: `bar ${kind} ${value ? "" : "none"}` });
-    if (value) node.append(Object.assign(make("i"), { style: `width: calc(${(0.68 * 100 * value) / most}%)` }));
+    if (value) node.append(Object.assign(make("i"), { style: `width: calc(var(--most) * ${value / most})` }));
     node.append(make("span", { textContent: value ? rateWords(value) : kind === "mine" ? "not run yet" : "" }));
     return node;
   };
@@ -282,7 +282,11 @@ function jobFor(rung, values) {
 
 function showRung(data, rung) {
   const values = Object.fromEntries(rung.sliders.map((s) => [s.name, s.default]));
-  if (!jobFor(rung, values)) Object.assign(values, rung.jobs[0].params);
+  const fits = ({ shaders }) => !gpu || !beyond(gpu, shaders.even);
+  if (!jobFor(rung, values) || !fits(jobFor(rung, values))) {
+    const likely = [...rung.jobs].reverse().find(fits) ?? rung.jobs[0];
+    for (const name of Object.keys(values)) values[name] = likely.params[name];
+  }
   const sliders = make("div", { className: "sliders" });
   const inputs = new Map();
   for (const { name, choices, meaning } of rung.sliders) {
@@ -424,7 +428,6 @@ async function start() {
   });
   const rungs = tabs($("rungs"), $("rung"), data.rungs.map((r) => ({ label: `${r.kernel}  ${r.name}` })), (i) => { shown = showRung(data, data.rungs[i]); });
   let shown = null;
-  rungs.choose(0);
   drawChart(data);
   $("climb").addEventListener("click", () => climb(data, (i) => { rungs.choose(i); return shown; }));
   const solved = solvedPuzzles();
@@ -434,6 +437,7 @@ async function start() {
   dots.choose(0);
   mark();
   await openedGPU();
+  rungs.choose(0); // only now it is known which settings this GPU allows
   drawChart(data);
 }
 

@@ -1,4 +1,4 @@
-"""Build the site into site/dist: `make site`, or `site/build.py [--pyodide FOLDER] [--out FOLDER]`.
+"""Build the site into site/dist: `make site`, or `python site/build.py [--pyodide FOLDER]`.
 
 It is static, has no server, and works from a folder: scripts are plain files, data is in them.
 What a kernel offers is translated beforehand; edited texts need the translator in the page, which
@@ -30,7 +30,7 @@ from lessons.puzzles import PUZZLES  # noqa: E402
 PYODIDE = "https://cdn.jsdelivr.net/npm/pyodide@314.0.7/"
 #: Files of Pyodide that a page loads; the rest of its package is for other uses.
 PYODIDE_FILES = (
-    "pyodide.js",
+    "pyodide.mjs",
     "pyodide.asm.mjs",
     "pyodide.asm.wasm",
     "python_stdlib.zip",
@@ -54,21 +54,20 @@ SLIDERS: dict[int, dict[str, tuple[int, ...]]] = {
 }
 STORIES = {
     1: "One work-item computes one element of C, and reads a row of A and a column of B for it.",
-    2: "A work-group loads a tile of A and B into local memory once, and all work-items use it.",
+    2: "A work-group loads a tile of A and B into local memory, once, for all its work-items.",
     3: "A work-item computes several elements: what it has in a register serves all of them.",
     6: "A block in both directions: 8 numbers of A meet 8 of B, and that makes 64 multiply-adds.",
     7: "The same, and the tiles come from memory as vectors of four.",
 }
 HERO = """\
 __kernel __attribute__((reqd_work_group_size(16, 16, 1)))
-void gemm(int M, int N, int K, const __global float* A, const __global float* B, __global float* C)
+void gemm(int M, int N, int K, __global float* A, __global float* B, __global float* C)
 {
     int m = get_global_id(0), n = get_global_id(1);   // one work-item per element of C
     float sum = 0.0f;
     for (int k = 0; k < K; k++) sum += A[k*M + m] * B[n*K + k];
     C[n*M + m] = sum;
-}
-"""
+}"""
 
 
 def translated(text: str, kernel: str | None, defines: dict[str, int]) -> dict:

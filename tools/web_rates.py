@@ -1,7 +1,7 @@
-"""Record how fast kernels run through WebGPU: tint or naga, with the checks that browsers make.
+"""Record how fast the kernels run through WebGPU, with the checks that a browser makes.
 
-    python tools/web_rates.py --json results/nvidia_h200_webgpu.json   # with PyPI's wgpudawn (tint)
-    python tools/web_rates.py --backend wgpu --size 256                 # with PyPI's wgpu (naga)
+    python tools/web_rates.py --json results/nvidia_h200_webgpu.json  # PyPI's wgpudawn (tint)
+    python tools/web_rates.py --backend wgpu --size 256               # PyPI's wgpu (naga)
 
 Every product is checked: inputs are small integers, C starts as NaN and has a frame of NaN.
 """
@@ -269,9 +269,15 @@ def main() -> None:
                 args.backend: host.wgpu.__version__,
                 "python": platform.python_version(),
             },
-            "driver": host.adapter.info.get("description", ""),
+            "device": {
+                "device": host.adapter.info["device"],
+                "platform": "Vulkan",
+                "version": compiler,
+                "driver": host.adapter.info.get("description", ""),
+                "kind": "GPU",
+            },
             "limits": host.limits,
-            "results": rows,
+            "rates": rows,
         }
         args.json.write_text(json.dumps(found, indent=1) + "\n")
 

@@ -15,8 +15,8 @@ REASONS: dict[str, tuple[tuple[tuple[int, ...], str], ...]] = {
     H200.name: (
         (
             (4,),
-            "The chip's counters show 1.3 turns of local memory per multiply-add, more than this "
-            "model counts, and its path 99 % busy: local memory is the limit, at 19 % of the peak.",
+            "The chip's counters show 1.4 turns of local memory per multiply-add, more than this "
+            "model counts, and its path 99 % busy: local memory is the limit, at 18 % of the peak.",
         ),
         (
             (11,),

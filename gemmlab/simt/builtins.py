@@ -33,6 +33,7 @@ from .types import (
     as_unsigned,
     scalar_of,
     with_size,
+    words,
 )
 
 Signature = tuple[Type, tuple[Type, ...]]
@@ -141,46 +142,20 @@ for _kind, _signature, _names in _TABLE:
 IDENTIFIERS = {name for name in FUNCTIONS if name.startswith("get_")}
 FENCES = {"mem_fence", "read_mem_fence", "write_mem_fence"}
 BARRIERS = {"barrier", "work_group_barrier"}
-ATOMIC = {
-    "add": 2,
-    "sub": 2,
-    "xchg": 2,
-    "inc": 1,
-    "dec": 1,
-    "cmpxchg": 3,
-    "min": 2,
-    "max": 2,
-    "and": 2,
-    "or": 2,
-    "xor": 2,
-}
+ATOMIC = {"inc": 1, "dec": 1, "cmpxchg": 3} | dict.fromkeys(
+    words("add sub xchg min max and or xor"), 2
+)
 #: Functions whose types depend on more than a general type; see `meaning`.
-SPECIAL = {
-    "printf",
-    "shuffle",
-    "shuffle2",
-    "vec_step",
-    "async_work_group_copy",
-    "async_work_group_strided_copy",
-    "wait_group_events",
-    "prefetch",
-}
+SPECIAL = words(
+    "printf shuffle shuffle2 vec_step async_work_group_copy async_work_group_strided_copy "
+    "wait_group_events prefetch"
+)
 #: Functions of the language that this simulator does not know.
-UNKNOWN = {
-    "read_imagef",
-    "read_imagei",
-    "read_imageui",
-    "write_imagef",
-    "write_imagei",
-    "write_imageui",
-    "get_image_width",
-    "get_image_height",
-    "get_image_depth",
-    "get_image_dim",
-    "get_image_array_size",
-    "get_image_channel_data_type",
-    "get_image_channel_order",
-}
+UNKNOWN = words(
+    "read_imagef read_imagei read_imageui write_imagef write_imagei write_imageui get_image_width "
+    "get_image_height get_image_depth get_image_dim get_image_array_size "
+    "get_image_channel_data_type get_image_channel_order"
+)
 WIDER = {CHAR: SHORT, UCHAR: USHORT, SHORT: INT, USHORT: UINT, INT: LONG, UINT: ULONG}
 
 

@@ -707,14 +707,8 @@ class Meaning:
                 return build(self, spot, name, args, match)
         if name in builtins.UNKNOWN or name.startswith("__builtin_"):
             raise UnknownError(f"the function {name!r}", spot)
-        every = [
-            *self.functions,
-            *builtins.FUNCTIONS,
-            *builtins.SPECIAL,
-            "vload4",
-            "vstore4",
-            "atomic_add",
-        ]
+        every = [*self.functions, *builtins.FUNCTIONS, *builtins.SPECIAL]
+        every += ["vload4", "vstore4", "atomic_add"]
         self.fail(f"the function {name!r} is not known{near(name, every)}", spot)
 
     def takes(self, spot: Spot, name: str, args: list[Expr], *counts: int) -> None:
@@ -817,31 +811,24 @@ class Meaning:
         self.takes(spot, name, args, 2)
         return tree.Call(spot, name, args, type=VOID)
 
+    def numbers(self, spot: Spot, name: str, args: list[Expr], to: Type | None) -> Type:
+        """The type to which as_... and convert_... lead; from one number or vector to another."""
+        self.takes(spot, name, args, 1)
+        both = isinstance(to, (Scalar, Vector)) and isinstance(args[0].type, (Scalar, Vector))
+        if to is None or to is BOOL or not both:
+            self.undecided(spot, name, args, [])
+        return to
+
     def reinterpreted(self, spot: Spot, name: str, args: list[Expr], match: re.Match) -> Expr:
         """as_float(x): the same bytes as another type."""
-        to = named(match[1])
-        self.takes(spot, name, args, 1)
-        of = args[0].type
-        if (
-            not isinstance(to, (Scalar, Vector))
-            or to is BOOL
-            or not isinstance(of, (Scalar, Vector))
-        ):
-            self.undecided(spot, name, args, [])
-        if stride(of) != stride(to):
-            self.fail(f"{name} of {an(of)}: the sizes differ", spot)
+        to = self.numbers(spot, name, args, named(match[1]))
+        if stride(args[0].type) != stride(to):
+            self.fail(f"{name} of {an(args[0].type)}: the sizes differ", spot)
         return tree.Call(spot, name, args, type=to)
 
     def converted(self, spot: Spot, name: str, args: list[Expr], match: re.Match) -> Expr:
-        to = named(match[1])
-        self.takes(spot, name, args, 1)
+        to = self.numbers(spot, name, args, named(match[1]))
         of = args[0].type
-        if (
-            not isinstance(to, (Scalar, Vector))
-            or to is BOOL
-            or not isinstance(of, (Scalar, Vector))
-        ):
-            self.undecided(spot, name, args, [])
         if length(to) != length(of):
             self.fail(
                 f"{name} of {an(of)}: one has {length(to)} numbers, the other {length(of)}", spot

@@ -40,6 +40,7 @@ from .types import (
     leaf_of,
     named,
     stride,
+    words,
 )
 
 __all__ = ["Parser", "constant", "known", "number"]
@@ -48,71 +49,22 @@ SPACES = {
     "__global": "global", "global": "global", "__constant": "constant", "constant": "constant",
     "__local": "local", "local": "local", "__private": "private", "private": "private",
 }  # fmt: skip
-QUALIFIERS = {
-    "const",
-    "volatile",
-    "restrict",
-    "__restrict",
-    "__restrict__",
-    "static",
-    "inline",
-    "__inline",
-    "__inline__",
-    "extern",
-    "register",
-    "auto",
-    "__kernel",
-    "kernel",
-    "__const",
-    "__volatile__",
-    "__read_only",
-    "read_only",
-    "__write_only",
-    "write_only",
-    "__read_write",
-    "read_write",
-}
+QUALIFIERS = words(
+    "const volatile restrict __restrict __restrict__ static inline __inline __inline__ extern "
+    "register auto __kernel kernel __const __volatile__ __read_only read_only __write_only "
+    "write_only __read_write read_write"
+)
 TYPE_WORDS = {word for words in WORDS for word in words.split()}
 TAGS = ("struct", "union", "enum")
 UNKNOWN = {"asm", "__asm__", "__asm"}
 JUMPS = ("break", "continue", "return", "goto")
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
-KEYWORDS = {
-    *QUALIFIERS,
-    *SPACES,
-    *TYPE_WORDS,
-    *TAGS,
-    *UNKNOWN,
-    *JUMPS,
-    "if",
-    "else",
-    "for",
-    "while",
-    "do",
-    "switch",
-    "case",
-    "default",
-    "sizeof",
-    "typedef",
-    "__attribute__",
-    "half",
-    "bool",
-    "void",
-}
+KEYWORDS = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, *UNKNOWN, *JUMPS} | words(
+    "if else for while do switch case default sizeof typedef __attribute__ half bool void"
+)
 #: Operators by how tightly they bind, the loosest first.
-LEVELS = [
-    ["||"],
-    ["&&"],
-    ["|"],
-    ["^"],
-    ["&"],
-    ["==", "!="],
-    ["<", ">", "<=", ">="],
-    ["<<", ">>"],
-    ["+", "-"],
-    ["*", "/", "%"],
-]
-LEVEL = {op: level for level, ops in enumerate(LEVELS) for op in ops}
+LEVELS = ["||", "&&", "|", "^", "&", "== !=", "< > <= >=", "<< >>", "+ -", "* / %"]
+LEVEL = {op: level for level, ops in enumerate(LEVELS) for op in ops.split()}
 
 
 @dataclass

@@ -5,22 +5,14 @@ from __future__ import annotations
 import re
 
 from .parse import unescaped
+from .types import NUMBERS
 
 _PART = re.compile(
     r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>\.\d*)?(?P<vector>v(?:2|3|4|8|16))?"
     r"(?P<length>hh|hl|h|l)?(?P<kind>[diouxXfFeEgGaAcsp%])"
 )
 MOST_WIDE = 10_000
-_BITS = {
-    "char": 8,
-    "uchar": 8,
-    "short": 16,
-    "ushort": 16,
-    "int": 32,
-    "uint": 32,
-    "long": 64,
-    "ulong": 64,
-}
+_BITS = {s.name: s.bits for s in NUMBERS if s.whole}
 
 
 def parsed(form: str) -> list[str | re.Match[str]]:

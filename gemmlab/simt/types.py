@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+def words(text: str) -> frozenset[str]:
+    """The words of a text, such as the names in a table."""
+    return frozenset(text.split())
+
+
 @dataclass(frozen=True, eq=False)
 class Scalar:
     """A type of numbers: its bytes, its kind ("bool", "int", "uint" or "float"), and which of two
@@ -193,16 +198,10 @@ WORDS: dict[str, Scalar] = {
     "float": FLOAT, "double": DOUBLE,
 }  # fmt: skip
 WORDS |= {words.replace("long", "long long"): of for words, of in WORDS.items() if "long" in words}
-OPAQUE = {
-    "event_t",
-    "sampler_t",
-    "image1d_t",
-    "image1d_array_t",
-    "image1d_buffer_t",
-    "image2d_t",
-    "image2d_array_t",
-    "image3d_t",
-}
+OPAQUE = words(
+    "event_t sampler_t image1d_t image1d_array_t image1d_buffer_t image2d_t image2d_array_t "
+    "image3d_t"
+)
 _VECTOR = re.compile(r"([a-z]+)(2|3|4|8|16)")
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from .meaning import quotient_of, remainder_of  # noqa: F401  (the Python text calls them)
 from .types import Scalar
 
 array = np.ndarray
@@ -282,17 +283,6 @@ def changed_at(old, at, new, n, of: Scalar):
 
 
 # ---- arithmetic
-def quotient_of(a, b):
-    """a / b of whole numbers, rounded towards zero as in C; no b is 0."""
-    down = a // b
-    return down + ((down < 0) & (down * b != a))
-
-
-def remainder_of(a, b):
-    """What is left of a, with the sign of a."""
-    return a - b * quotient_of(a, b)
-
-
 def mad(a, b, c):
     """a*b + c in double, which holds the product of two floats exactly."""
     return np.multiply(a, b, dtype=np.float64) + c

@@ -21,7 +21,6 @@ from ..simt.types import (
     Vector,
     leaf_of,
     length,
-    named,
     scalar_of,
 )
 from .places import (
@@ -113,9 +112,9 @@ class Expressions(Places):
 
     def condition(self, node: tree.Node) -> Value:
         """An expression as a bool of WGSL."""
-        value = known(node)
-        if value is not None:
-            return self.literal(bool(value), BOOL, node)
+        decided = known(node)
+        if decided is not None:
+            return self.literal(bool(decided), BOOL, node)
         inner = plain(node)
         if isinstance(inner, tree.Binary) and not isinstance(inner.type, Vector):
             if inner.op in ("&&", "||"):
@@ -238,9 +237,9 @@ class Expressions(Places):
                 return simple
         level = LEVELS.get(op, LOOSE)
         lefts, rights = a.at_least(level or UNARY), b.at_least(level + 1 if level else UNARY)
-        parts = [f"{x} {op} {y}" for x, y in zip(lefts, rights, strict=True)]
+        codes = [f"{x} {op} {y}" for x, y in zip(lefts, rights, strict=True)]
         span = combined(op, a.range, b.range) or masked(op, a, b)
-        return Value(parts, to, level, range=span, loads=loads)
+        return Value(codes, to, level, range=span, loads=loads)
 
     @staticmethod
     def simplified(op: str, a: Value, b: Value) -> Value | None:
@@ -451,9 +450,11 @@ class Expressions(Places):
     def assign(self, node) -> Ref | None:
         target = node.target
         if isinstance(target.type, Pointer):
-            return self.move(node)
+            self.move(node)
+            return None
         if isinstance(target, tree.Member):
-            return self.assign_member(node)
+            self.assign_member(node)
+            return None
         ref = self.place_of(target)
         value = self.expression(node.value)
         op = node.op
@@ -654,7 +655,8 @@ class Expressions(Places):
     call_mad24 = call_mul24
 
     def call_native_divide(self, node) -> Value:
-        return self.operation("/", *(self.expression(arg) for arg in node.args), node)
+        a, b = (self.expression(arg) for arg in node.args)
+        return self.operation("/", a, b, node)
 
     call_half_divide = call_native_divide
 
@@ -710,7 +712,7 @@ class Expressions(Places):
 
     def call_as(self, node) -> Value:
         value = self.expression(node.args[0])
-        to = named(node.name.removeprefix("as_"))
+        to = node.type
         if length(to) != length(value.type):
             raise refuse(f"{node.name} of {value.type} is not translated", node)
         kind = self.part_type(to, node)

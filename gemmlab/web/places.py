@@ -308,16 +308,16 @@ class Places:
         """The WGSL names of the numbers of `ref`, each with how many numbers it has."""
         memory, n, width = ref.memory, length(ref.type), ref.memory.width
         base = memory.name
-        for value, size in zip(ref.indices, memory.shape, strict=False):
-            proved = value.range is not None and value.range[0] >= 0 and value.range[1] < size
-            base += f"[{self.index(value.code, str(size), proved)}]"
+        for value, most in zip(ref.indices, memory.shape, strict=False):
+            proved = value.range is not None and value.range[0] >= 0 and value.range[1] < most
+            base += f"[{self.index(value.code, str(most), proved)}]"
         if memory.kept and memory.kept == len(memory.shape):
             return [(base, n)]
         whole, unit, span = self.sum(ref.terms, width if n >= width else 1)
         if memory.shape:
+            size = str(memory.shape[-1])
             numbers = memory.shape[-1] * width
             proved = span is not None and span[0] >= 0 and span[1] + n <= numbers
-            size = str(memory.shape[-1])
         else:
             proved, size = False, f"i32(arrayLength(&{memory.name}))"
         if not proved and memory.kept and memory.variable is not None and ref.terms:
@@ -388,8 +388,7 @@ class Places:
 
 
 #: Words that WGSL keeps for itself, its types and built-in functions, and names that we give.
-RESERVED = frozenset(
-    """
+_RESERVED = """
 NULL Self abstract active alignas alignof as asm asm_fragment async attribute auto await become
 cast catch class co_await co_return co_yield coherent column_major common compile compile_fragment
 concept const_cast consteval constexpr constinit crate debugger decltype delete demote
@@ -407,5 +406,5 @@ else enable false fn for if let loop override requires return struct switch true
 array atomic bool f16 f32 i32 u32 ptr sampler vec2 vec3 vec4 bitcast select min max clamp fma dot
 abs arrayLength workgroupBarrier storageBarrier
 args lid wid gid nwg lane inside turns watch bits
-""".split()  # noqa: SIM905
-)
+"""
+RESERVED = frozenset(_RESERVED.split())

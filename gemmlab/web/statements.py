@@ -17,9 +17,7 @@ from ..simt.types import (
     Pointer,
     Scalar,
     Type,
-    Vector,
     leaf_of,
-    length,
     scalar_of,
     stride,
 )
@@ -75,6 +73,9 @@ def changes(node: tree.Node, variable: tree.Variable) -> bool:
 
 
 class Statements(Expressions):
+    constants: list[tree.Variable]
+    local_bytes: int
+
     def __init__(self, style: Style, flat: set[tree.Variable]):
         super().__init__(style.watched)
         self.style = style
@@ -281,8 +282,10 @@ class Statements(Expressions):
 
     # ---- loops
     def do_loop(self, node: tree.Loop) -> None:
+        if self.lay_out(node):
+            return  # its statements are now those of the block around it, and so are its names
         self.scopes.append(set())
-        if not self.lay_out(node) and not self.plain_for(node):
+        if not self.plain_for(node):
             self.any_loop(node)
         self.scopes.pop()
 
@@ -311,6 +314,7 @@ class Statements(Expressions):
         down = step.op in ("-", "--")
         if step.op not in ("+", "++", "-", "--") or not by or by < 0:
             return None
+        assert found.value is not None
         first, last = known(found.value), known(test.right)
         if first is None or last is None or down != (test.op in (">", ">=")):
             return None
@@ -358,7 +362,9 @@ class Statements(Expressions):
         if found is None:
             return False
         variable, spare = found.variable, list(self.scopes[-1])
-        lines, start = self.captured(lambda: self.expression(found.value))
+        assert found.value is not None
+        begin = found.value
+        lines, start = self.captured(lambda: self.expression(begin))
         if lines:
             self.scopes[-1] = set(spare)
             return False
@@ -373,7 +379,7 @@ class Statements(Expressions):
         lines, test = self.captured(
             lambda: self.condition(node.condition) if node.condition is not None else None
         )
-        step_lines, _ = self.captured(lambda: node.step is not None and self.effect(node.step))
+        step_lines, _ = self.captured(lambda: self.effects(node.step))
         if lines or len(step_lines) > 1:
             self.scopes[-1] = set(spare)
             return False
@@ -385,6 +391,10 @@ class Statements(Expressions):
         self.block(node.body)
         self.emit("}")
         return True
+
+    def effects(self, node: tree.Node | None) -> None:
+        if node is not None:
+            self.effect(node)
 
     def even_for(self, node: tree.Loop, found: tree.Declaration, turns: range) -> None:
         """A loop in larger steps, counted in steps of one."""
@@ -485,7 +495,7 @@ class Statements(Expressions):
         line, loops = self.line, self.loops
         self.lines, self.depth, self.scopes = [], 1, [self.scopes[0], set()]
         self.begin(function)
-        heads = []
+        heads: list[str] = []
         for param in function.params:
             if isinstance(param.type, Pointer):
                 heads += self.pointer_parameter(param, *pointers[param.name])
@@ -522,7 +532,7 @@ class Statements(Expressions):
             )
         )
 
-    def pointer_parameter(self, param, memory: Memory, unit: int, rows: int) -> Iterator[str]:
+    def pointer_parameter(self, param, memory: Memory, unit: int, rows: int) -> list[str]:
         of = param.type.to
         if scalar_of(leaf_of(of)[0]) is not memory.scalar:
             raise refuse(f"memory of {memory.scalar} read as {of} is not translated", param)
@@ -545,6 +555,3 @@ def decaying(node: tree.Node) -> Iterator[tuple[tree.Variable, int]]:
         inner, depth = inner.array, depth + 1
     if isinstance(inner, tree.Name) and isinstance(inner.variable.type, Array):
         yield inner.variable, max(depth, 0)
-
-
-__all__ = ["Statements", "Style", "length", "Vector"]

@@ -145,7 +145,7 @@ class Picture:
         )
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
-            f'width="{WIDTH}" height="{height}" style="max-width:100%;height:auto" role="img" '
+            f'width="100%" style="max-width:{WIDTH}px;height:auto" role="img" '
             f'aria-label="{alt}" font-family="system-ui, sans-serif"><title>{alt}</title>'
             f"<defs>{glow}</defs>{''.join(parts)}</svg>"
         )
@@ -155,10 +155,11 @@ class Picture:
 
 
 def short(value: float) -> str:
-    """Two or three digits without an exponent: "1.25", "0.036"."""
+    """One to three digits without an exponent: "1.25", "0.036", "0.0007"."""
     if not value:
         return "0"
-    digits = max(0, (2 if value >= 0.1 else 1) - math.floor(math.log10(value)))
+    more = 2 if value >= 0.1 else 1 if value >= 0.001 else 0
+    digits = max(0, more - math.floor(math.log10(value)))
     text = f"{value:.{digits}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 

@@ -59,8 +59,8 @@ def _map() -> Puzzle:
     gap = "    // your line: double element i\n"
     return Puzzle(
         "One work-item, one element",
-        "64 work-items run this kernel, and each has its number i. Let each of them store twice its "  # noqa: E501
-        "element of x in y.",
+        "64 work-items run this kernel, and each has its number i. Let each of them store twice "
+        "its element of x in y.",
         "An array is indexed as in C: y[i] = ...",
         ITEMS.format(16) + "void twice(const __global float* x, __global float* y)\n{\n"
         "    const int i = get_global_id(0);   // 0, 1, 2 ... 63\n" + gap + "}\n",
@@ -148,8 +148,8 @@ def _coalesce() -> Puzzle:
     return Puzzle(
         "Neighbours read neighbours",
         "One work-group of 16 copies 64 elements in 4 steps, and signs each with its number. Here "
-        "a work-item takes 4 in a row, so neighbours are 4 apart: four times the memory traffic. In "  # noqa: E501
-        "every step, let work-items 0, 1, 2 ... touch elements that are neighbours.",
+        "a work-item takes 4 in a row, so neighbours are 4 apart: four times the memory traffic. "
+        "In every step, let work-items 0, 1, 2 ... touch elements that are neighbours.",
         "In step 0 they copy elements 0 to 15, in step 1 elements 16 to 31.",
         ITEMS.format(16) + "void copy(const __global float* x, __global float* y,\n"
         "          __global float* who)\n{\n    const int l = get_local_id(0);\n"
@@ -173,7 +173,7 @@ def _barrier() -> Puzzle:
         "Wait for the others",
         "Each work-group of 32 reverses its 32 elements through local memory, which its work-items "
         "share. Nobody may read before everybody has written.",
-        "barrier(CLK_LOCAL_MEM_FENCE) lets no work-item pass before all of its work-group have come.",  # noqa: E501
+        "barrier(CLK_LOCAL_MEM_FENCE) lets no work-item pass before all of its group have come.",
         ITEMS.format(32) + "void reverse(const __global float* x, __global float* y)\n{\n"
         "    __local float tile[32];\n    const int l = get_local_id(0);\n"
         "    const int first = get_group_id(0)*32;\n    tile[l] = x[first + l];\n"
@@ -250,7 +250,8 @@ def _tile() -> Puzzle:
         "    for (int k0 = 0; k0 < K; k0 += 8) {\n"
         + gap
         + "        barrier(CLK_LOCAL_MEM_FENCE);\n"
-        "        for (int k = 0; k < 8; k++) {\n            sum += At[k][tm] * Bt[tn][k];\n        }\n"  # noqa: E501
+        "        for (int k = 0; k < 8; k++) {\n"
+        "            sum += At[k][tm] * Bt[tn][k];\n        }\n"
         "        barrier(CLK_LOCAL_MEM_FENCE);\n    }\n    C[n*M + m] = sum;\n}\n",
         gap,
         "        At[tn][tm] = A[(k0 + tn)*M + m];\n        Bt[tn][tm] = B[n*K + k0 + tm];\n",
@@ -309,7 +310,8 @@ def _block() -> Puzzle:
         + "    const int m = get_global_id(0), n0 = get_global_id(1)*4;\n"
         "    float acc[4] = {0.0f, 0.0f, 0.0f, 0.0f};\n    for (int k = 0; k < K; k++) {\n"
         + gap
-        + "    }\n    for (int j = 0; j < 4; j++) {\n        C[(n0 + j)*M + m] = acc[j];\n    }\n}\n",  # noqa: E501
+        + "    }\n    for (int j = 0; j < 4; j++) {\n"
+        "        C[(n0 + j)*M + m] = acc[j];\n    }\n}\n",
         gap,
         "        const float a = A[k*M + m];\n        for (int j = 0; j < 4; j++) {\n"
         "            acc[j] += a * B[(n0 + j)*K + k];\n        }\n",
@@ -330,7 +332,8 @@ def _block() -> Puzzle:
 PUZZLES = [
     make()
     for make in (
-        _map, _guard, _column_major, _dot, _coalesce, _barrier, _second_barrier, _pad, _tile, _block,  # noqa: E501
+        _map, _guard, _column_major, _dot, _coalesce, _barrier, _second_barrier, _pad, _tile,
+        _block,
     )
 ]  # fmt: skip
 
@@ -341,7 +344,7 @@ def check(number: int, text: str) -> str:
 
     from gemmlab import simt, web
 
-    puzzle = PUZZLES[number - 1]
+    puzzle, text = PUZZLES[number - 1], text.removeprefix("\n")
     arrays = {name: np.array(v, np.float32) for name, v in puzzle.arrays.items()}
     sizes = tuple(g * i for g, i in zip(puzzle.groups, puzzle.items, strict=True))
     given = {**arrays, **puzzle.values}
@@ -359,7 +362,7 @@ def check(number: int, text: str) -> str:
     for name, want in puzzle.expected.items():
         got = run.arrays[name]
         for i, (x, y) in enumerate(zip(got, want, strict=True)):
-            if not x == y:  # noqa: SIM201
+            if x != y:  # NaN, too
                 return f"{name}[{i}] is {x:g}; it should be {y:g}"
     for pattern, words in puzzle.needs:
         if not re.search(pattern, program.code):

@@ -243,4 +243,5 @@ def test_two_thousand_small_products_leave_nothing_behind(cpu):
         return (pages[1] - pages[0]) * os.sysconf("SC_PAGE_SIZE")
 
     grown(2000)  # what is kept once
-    assert min(grown(2000) for _ in range(3)) < 2000 * 64
+    # the least of several, as threads of other tests may allocate meanwhile
+    assert min(grown(2000) for _ in range(8)) < 2000 * 64

@@ -22,8 +22,8 @@ from gemmlab.simt.translate import parsed
 #: What the simulator refuses on purpose although clang takes it, as an extension or with a warning.
 STRICTER = re.compile(
     "division by zero|not known to this simulator|cannot have 0 elements|too many values|"
-    "one value is expected|has no element|not one character|that is no number|is no number|#include|twice|expected '{', "  # noqa: E501
-    "found 'case'|takes a pointer to int|no '}'"
+    "one value is expected|has no element|not one character|that is no number|is no number|"
+    "#include|twice|expected '{', found 'case'|takes a pointer to int|no '}'"
 )
 _NUMBERS = ["char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double"]
 _UNSIGNED = {

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from conftest import FULL, lacking
-from web.texts import ITEMS, text
+from web.small_kernels import ITEMS, text
 from web_rates import Host, integers
 
 from gemmlab import simt, web

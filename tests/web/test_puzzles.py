@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -42,3 +43,10 @@ def test_what_the_site_checks_is_in_the_translation(number):
     assert all(re.search(pattern, solved) for pattern, _ in puzzle.needs)
     assert not all(re.search(pattern, given) for pattern, _ in puzzle.needs) or not puzzle.needs
     assert all(np.isfinite(values).all() for values in puzzle.expected.values())
+
+
+def test_the_notebook_has_each_puzzle_as_it_is():
+    text = (Path(__file__).resolve().parents[2] / "notebooks/text/puzzles.md").read_text()
+    for number, puzzle in enumerate(PUZZLES, 1):
+        assert f"## {number}. {puzzle.title}\n" in text and puzzle.task in text
+        assert f'puzzles.check({number}, r"""\n{puzzle.text}""")' in text

@@ -13,7 +13,10 @@ from gemmlab import web
 from gemmlab.catalog import catalog
 from gemmlab.simt import TextError
 
-HEAD = "__kernel __attribute__((reqd_work_group_size(8, 1, 1)))\nvoid k(__global float* x, const int n)\n"  # noqa: E501
+HEAD = (
+    "__kernel __attribute__((reqd_work_group_size(8, 1, 1)))\n"
+    "void k(__global float* x, const int n)\n"
+)
 
 
 def code(body: str, **style) -> str:
@@ -138,8 +141,21 @@ def test_loops_over_private_arrays_are_laid_out_for_naga():
     assert "for (var k: i32 = 0; k < 16; k++)" in ladder(6, web.NAGA).code
 
 
+def test_names_of_loops_that_are_laid_out_stay_distinct():
+    text = code(
+        "float a[2][2]; int q = n; for (int i = 0; i < 2; i++) for (int j = 0; j < 2; j++)"
+        " { x[q++] = a[i][j]; } for (int j = 0; j < 2; j++) x[q++] = a[j][0];",
+        laid_out=100,
+    )
+    names = re.findall(r"    let (\w+) =", text)
+    assert len(names) == len(set(names)) == 6
+
+
 def test_integers_of_64_bits_become_32_with_a_note():
-    text = "__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void k(__global float* x, long n) { x[n] = 1.0f; }"  # noqa: E501
+    text = (
+        "__kernel __attribute__((reqd_work_group_size(1, 1, 1)))\n"
+        "void k(__global float* x, long n) { x[n] = 1.0f; }"
+    )
     shader = web.translate(text)
     assert ("n", "i32") in shader.scalars and "32-bit" in shader.notes[0]
 

@@ -34,7 +34,6 @@ class Random:
 
     def __init__(self, seed: int):
         self.rng = random.Random(seed)
-        self.count = 0
 
     def number(self, depth: int = 2) -> str:
         """An int expression of a modest size."""
@@ -67,12 +66,11 @@ class Random:
         a, b = self.floating(depth - 1), self.floating(depth - 1)
         return rng.choice(
             [f"({a} + {b})", f"({a} - {b})", f"({a} * {rng.randint(-2, 2)}.0f)", f"fmax({a}, {b})",
-             f"({self.number(1)} & 1 ? {a} : {b})", f"-{a}", f"fabs({a})", f"fmin({a}, {b})"]
+             f"({self.number(1)} & 1 ? {a} : {b})", f"-({a})", f"fabs({a})", f"fmin({a}, {b})"]
         )  # fmt: skip
 
     def statement(self) -> str:
-        self.count += 1
-        c, rng = self.count, self.rng  # noqa: F841
+        rng = self.rng
         small = f"(({self.number()}) & 15)"
         choices = [
             f"f = {self.floating()};",
@@ -85,16 +83,20 @@ class Random:
             f"grid[l & 1][{rng.randint(0, 2)}] = ({self.number(1)}) & 63;",
             f"if ({self.number(1)} > 2) {{ f = {self.floating(1)}; }} else n++;",
             f"for (int j = 0; j < {rng.randint(2, 9)}; j += {rng.randint(1, 3)}) "
-            f"{{ n = (n + j*{rng.randint(1, 5)}) & 127; if (n == 5) continue; part[j & 3] += 1.0f; }}",  # noqa: E501
-            f"for (int j = {rng.randint(3, 8)}; j > 0; j--) {{ if ((n ^ j) == 3) break; n = (n + j) & 63; }}",  # noqa: E501
+            f"{{ n = (n + j*{rng.randint(1, 5)}) & 127; if (n == 5) continue; "
+            "part[j & 3] += 1.0f; }",
+            f"for (int j = {rng.randint(3, 8)}; j > 0; j--) "
+            "{ if ((n ^ j) == 3) break; n = (n + j) & 63; }",
             f"{{ int j = {small}; while (j > 0) {{ j -= 2; n ^= j & 7; }} }}",
             f"{{ int j = 0; do {{ n = (n + 1) & 31; j++; }} while (j < {rng.randint(1, 4)}); }}",
-            "switch (n & 3) { case 0: f = 1.0f; break; case 1: case 2: n = 2; break; default: f = 0.5f; }",  # noqa: E501
-            f"{{ const __global float* p = x + l; f = *p + p[{rng.randint(0, 8)}]; p += 4; f += *p++; f -= *p; }}",  # noqa: E501
+            "switch (n & 3) { case 0: f = 1.0f; break; case 1: case 2: n = 2; break; "
+            "default: f = 0.5f; }",
+            f"{{ const __global float* p = x + l; f = *p + p[{rng.randint(0, 8)}]; p += 4; "
+            "f += *p++; f -= *p; }",
             f"{{ float* p = part; p[{rng.randint(0, 3)}] = f; p++; *p = 2.0f; }}",
             f"tile[l] = {self.floating(1)}; barrier(CLK_LOCAL_MEM_FENCE); f = tile[15 - l]; "
             "barrier(CLK_LOCAL_MEM_FENCE);",
-            "n = y[l++ & 15] + l; --l;".replace("l++", "n++").replace("+ l; --l", "+ l"),
+            "n = y[n++ & 15] + l;",
             "{ float4 w = vload4(l & 3, x); v += w; vstore4(w, 0, part); }",
             f"{{ int t = n; t += {self.number(1)}; n = t & 255; f += (float)(t > 3); }}",
         ]

@@ -1,0 +1,74 @@
+"""The panel of JupyterLab in a page of Chromium, with a model as anywidget gives it."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+from conftest import lacking
+
+from gemmlab import web
+
+pytestmark = pytest.mark.system
+
+PAGE = """<!doctype html><div id="el"></div><script type="module">
+const ESM = %s;
+const file = new Blob([ESM], { type: "text/javascript" });
+const panel = (await import(URL.createObjectURL(file))).default;
+const state = { request: {}, gpu: {}, result: {} }, listeners = {};
+const model = {
+  get: (name) => state[name], save_changes() {}, off() {},
+  set: (name, value) => { state[name] = value; },
+  on: (event, call) => { listeners[event] = call; },
+};
+window.state = state;
+window.ask = (request) => { state.request = request; listeners["change:request"](); };
+window.close_ = await panel.render({ model, el: document.getElementById("el") });
+</script>"""
+
+ENDLESS = """\
+__kernel __attribute__((reqd_work_group_size(8, 8, 1)))
+void gemm(const int M, const int N, const int K, const __global float* A, const __global float* B,
+          __global float* C)
+{
+    for (int k = 0; k < K; k += 0) C[get_global_id(0)] = A[k] * B[k];
+}
+"""
+
+
+@pytest.fixture
+def page(tmp_path):
+    sync = pytest.importorskip("playwright.sync_api")
+    if not os.path.exists("/usr/bin/chromium"):
+        lacking("no Chromium")
+    (tmp_path / "page.html").write_text(PAGE % json.dumps(str(web.BrowserGPU._esm)))
+    flags = ["--no-sandbox", "--enable-unsafe-webgpu"]
+    with sync.sync_playwright() as p:
+        chromium = p.chromium.launch(executable_path="/usr/bin/chromium", args=flags)
+        page = chromium.new_page()
+        page.goto((tmp_path / "page.html").as_uri())
+        page.wait_for_function("() => window.state?.gpu.name")
+        yield page
+        chromium.close()
+
+
+def answer(page, request):
+    page.evaluate("(request) => ask(request)", request)
+    page.wait_for_function("(id) => state.result.id === id", arg=request["id"], timeout=60_000)
+    return page.evaluate("state.result")
+
+
+def test_a_product_an_endless_loop_and_a_wrong_edit(page):
+    panel = web.BrowserGPU(gpu=page.evaluate("state.gpu"))
+    panel.product(3, 128)
+    first = answer(page, panel.request)
+    assert first["ok"] and first["gflops"] > 0 and first["style"] in web.STYLES
+    assert "every element exact" in page.inner_text("#el")
+
+    watched = web.job(1, 64, 64, 64, {"TS": 8}, text=ENDLESS, style=web.Style(watched=True))
+    request = {"id": 2, "label": "edit", "watched": watched.as_dict(), "jobs": {}}
+    assert answer(page, request)["error"] == "line 5: this loop did not end"
+
+    wrong = web.job(1, 64, 64, 64, {"TS": 8}, text=ENDLESS.replace("k += 0", "k++")).as_dict()
+    assert "C[row" in answer(page, {"id": 3, "label": "edit", "jobs": {"even": wrong}})["verdict"]
