@@ -42,7 +42,7 @@ def clear_caches() -> None:
         action()
 
 
-#: No file, a damaged one, or no home for it (platformdirs finds none for a user without a name).
+#: A file is missing or damaged, or there is no home folder (platformdirs raises RuntimeError).
 _NO_FILE = (OSError, ValueError, RuntimeError)
 
 

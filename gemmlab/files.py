@@ -1,4 +1,4 @@
-"""Files that matter: replaced as a whole, changed by one process at a time, and never trusted to be
+"""Files that matter: replaced as a whole, changed by one process at a time, and never assumed to be
 intact.
 """
 
@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
+import shutil
 import tempfile
 import time
 import warnings
@@ -19,81 +21,79 @@ PATIENCE = 10.0
 
 
 class DamagedError(ValueError):
-    """A file that is not what it should be."""
+    """A file does not contain what it should."""
 
 
 def replace(path: str | Path, text: str) -> None:
-    """Write a file in one step: readers, an interrupt, and a full disk find the old one or the new
-    one, whole.
+    """Write a file in one step: after an interrupt or on a full disk, the old file is complete.
 
     Raises:
         OSError: if it cannot be written; the old file is still there.
     """
-    path = Path(path)
-    handle, made = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    path = _regular(path)
+    new = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        with open(new, "x", encoding="utf-8") as stream:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(made, _mode(path))
-        os.replace(made, path)
+        if path.exists():
+            shutil.copymode(path, new)
+        os.replace(new, path)
     finally:
-        Path(made).unlink(missing_ok=True)  # what a full disk, or an interrupt, left of it
+        new.unlink(missing_ok=True)
 
 
-def _mode(path: Path) -> int:
-    """Of the old file, or of any new file of this user."""
-    if path.exists():
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
-def writable(path: str | Path) -> None:
-    """Make sure that a file can be written, before hours of work go into its contents.
+def check_writable(path: str | Path) -> None:
+    """Check that a file can be written, before its contents are computed.
 
     Raises:
         OSError: naming the file, if it cannot.
     """
-    path = Path(path)
+    path = _regular(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path} cannot be written: there is no folder {path.parent}")
     try:
-        if path.is_dir():
-            raise IsADirectoryError(f"{path} is a folder; name a file")
         with tempfile.TemporaryFile(dir=path.parent):
             pass
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            f"{path} cannot be written: there is no folder {path.parent}"
-        ) from None
-    except PermissionError as error:
-        raise PermissionError(f"{path} cannot be written: {error.strerror}") from None
+    except OSError as error:
+        raise type(error)(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _regular(path: str | Path) -> Path:
+    """The file itself, if a link leads to it. Devices such as /dev/null must not be replaced."""
+    path = Path(path).resolve()
+    if path.exists() and not path.is_file():
+        raise OSError(f"{path} cannot be written: it is not a regular file")
+    return path
 
 
 def load_json(path: str | Path, kind: type) -> Any:
-    """The value in a file of JSON, which is of this type; an empty one if there is no file.
+    """The contents of a JSON file; an empty `kind` if there is no file.
+
+    Args:
+        path: the file.
+        kind: the type that it must contain, dict or list.
 
     Raises:
-        DamagedError: if the file holds something else.
+        DamagedError: if it contains anything else.
         OSError: if it cannot be read.
     """
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        value = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return kind()
     except (ValueError, RecursionError) as error:
         raise DamagedError(f"{path} is damaged: {error}") from None
-    if not isinstance(found, kind):
-        raise DamagedError(f"{path} is damaged: it holds no {kind.__name__}")
-    return found
+    if not isinstance(value, kind):
+        raise DamagedError(f"{path} is damaged: it contains no {kind.__name__}")
+    return value
 
 
 def change_json(path: str | Path, kind: type, change: Callable[[Any], Any]) -> None:
-    """Read a file of JSON, and replace it with what `change` makes of its value, while no other
-    process does.
+    """Replace the value in a JSON file by ``change(value)``; meanwhile other processes wait.
 
-    A damaged file is renamed to ``NAME.damaged``, which a warning says, and taken for an empty one.
+    A damaged file is renamed to ``NAME.damaged``, with a warning, and counts as empty.
 
     Raises:
         OSError: if that is impossible; the old file is still there.
@@ -102,20 +102,20 @@ def change_json(path: str | Path, kind: type, change: Callable[[Any], Any]) -> N
     path.parent.mkdir(parents=True, exist_ok=True)
     with locked(path):
         try:
-            found = load_json(path, kind)
+            value = load_json(path, kind)
         except DamagedError as error:
-            kept = path.with_name(f"{path.name}.damaged")
-            os.replace(path, kept)
-            warnings.warn(f"{error}. It is now {kept.name}, and a new one begins", stacklevel=3)
-            found = kind()
-        replace(path, json.dumps(change(found), indent=1, ensure_ascii=False) + "\n")
+            damaged = path.with_name(f"{path.name}.damaged")
+            os.replace(path, damaged)
+            warnings.warn(f"{error}; it was renamed to {damaged.name}", stacklevel=3)
+            value = kind()
+        replace(path, json.dumps(change(value), indent=1, ensure_ascii=False) + "\n")
 
 
 @contextmanager
 def locked(path: str | Path) -> Iterator[None]:
-    """Hold a file's lock, ``.NAME.lock`` beside it, which the system releases if the process dies.
+    """Hold the lock of a file: ``.NAME.lock`` in the same folder.
 
-    Where the file system knows no locks there is none.
+    The system releases it if the process dies. A file system without locks is not an error.
 
     Raises:
         TimeoutError: if another process holds it for longer than `PATIENCE`.
@@ -131,7 +131,7 @@ def locked(path: str | Path) -> Iterator[None]:
 
 
 def _try_lock(stream: IO[bytes]) -> bool:
-    """Whether the lock is ours now, or there are none here."""
+    """Lock a file, if the file system has locks; whether no other process holds the lock."""
     try:
         if os.name == "nt":
             import msvcrt
@@ -141,7 +141,7 @@ def _try_lock(stream: IO[bytes]) -> bool:
             import fcntl
 
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
+    except (BlockingIOError, PermissionError):  # the latter on Windows
         return False
     except OSError:
         return True

@@ -84,7 +84,7 @@ class Landscape:
         """Read a file that `save` wrote, perhaps on another machine.
 
         Raises:
-            ValueError: if the file holds anything else.
+            ValueError: if the file contains anything else.
         """
         head = files.load_json(path, dict)
         try:
@@ -198,33 +198,35 @@ def fingerprint(file: str) -> str:
     return hashlib.sha256(" ".join(code.split()).encode()).hexdigest()[:12]
 
 
-def _check(found: dict[str, Any]) -> None:
-    """Refuse a file whose entries are not of the types that `Landscape` documents: whoever reads it
-    need not doubt it.
+def _check(head: dict[str, Any]) -> None:
+    """Raise an error unless all entries have the types that `Landscape` documents, which excludes
+    HTML in the place of numbers.
     """
-    kinds: dict[str, Any] = {"title": str, "size": int, "peak": (int, float)}
-    kinds |= {"limits": dict, "kernels": dict}
-    for name, kind in kinds.items():
-        if not isinstance(found.get(name), kind):
-            raise ValueError(f"it has no valid {name!r}, but {found.get(name)!r:.60}")
-    if not (found["size"] > 0 and 0 < found["peak"] < math.inf):
-        raise ValueError(f"a size of {found['size']!r} or a peak of {found['peak']!r} cannot be")
-    Limits(**found["limits"])
-    for name, kernel in found["kernels"].items():
+    types: dict[str, Any] = {"title": str, "size": int, "peak": (int, float)}
+    types |= {"limits": dict, "kernels": dict}
+    for name, expected in types.items():
+        if not isinstance(head.get(name), expected):
+            raise ValueError(f"it has no valid {name!r}, but {head.get(name)!r:.60}")
+    if not (head["size"] > 0 and 0 < head["peak"] < math.inf):
+        raise ValueError(f"size={head['size']!r} and peak={head['peak']!r} must be positive")
+    limits = {name: value for name, value in head["limits"].items() if name != "name"}
+    _check_numbers("limits", [*limits.pop("per_dimension"), *limits.values()])
+    Limits(**head["limits"])
+    for name, kernel in head["kernels"].items():
         columns = len(kernel["columns"])
-        parameters = columns - len(MEASURED)
-        for row in [*kernel["settings"], [*map(int, kernel["sizes"]), *kernel["sizes"].values()]]:
-            if not all(entry is None or _is_number(entry) for entry in row):
-                raise ValueError(f"kernel {name} has a setting that is no list of numbers: {row!r}")
-        if not all(len(row) == columns for row in kernel["settings"]):
-            raise ValueError(f"kernel {name} has settings that are not {columns} numbers long")
+        _check_numbers(name, [*map(int, kernel["sizes"]), *kernel["sizes"].values()])
+        for row in kernel["settings"]:
+            _check_numbers(name, row, columns)
         for *values, why in kernel["refused"]:
-            if len(values) != parameters or not isinstance(why, str):
+            _check_numbers(name, values, columns - len(MEASURED))
+            if not isinstance(why, str):
                 raise ValueError(f"kernel {name} has a refused setting without a reason: {why!r}")
 
 
-def _is_number(entry: Any) -> bool:
-    return isinstance(entry, (int, float)) and math.isfinite(entry)
+def _check_numbers(name: str, row: list, length: int | None = None) -> None:
+    numbers = (isinstance(x, (int, float)) and math.isfinite(x) for x in row if x is not None)
+    if not all(numbers) or len(row) != (len(row) if length is None else length):
+        raise ValueError(f"{name} has a row that is not {length or 'a list of'} numbers: {row!r}")
 
 
 @cached(1)

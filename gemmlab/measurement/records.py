@@ -208,7 +208,7 @@ def recorded() -> list[dict]:
             continue
         try:
             found.append({"file": path.name, **files.load_json(path, dict)})
-        except (OSError, files.DamagedError) as error:  # the others are records all the same
+        except (OSError, files.DamagedError) as error:  # the other records can be used
             warnings.warn(str(error), stacklevel=2)
     return [file for file in found if "results" in file]
 

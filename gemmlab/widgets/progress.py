@@ -38,7 +38,7 @@ def chapters(folder: str | Path = ".") -> list[Chapter]:
     """
     found = []
     for path in sorted(Path(folder).glob("[0-9][0-9]_*.ipynb")):
-        # readers keep notebooks of their own beside the chapters, and some are odd
+        # readers' own notebooks in the same folder may be no chapters, or damaged
         try:
             cells = files.load_json(path, dict)["cells"]
             texts = ["".join(cell["source"]) for cell in cells]

@@ -140,6 +140,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_read(own):
         {"peak": float("inf")},
         {"size": 0},
         {"limits": {"name": "x"}},
+        {"limits": {"name": "x", "work_group": "many", "per_dimension": [1], "local_memory": 1}},
         {"kernels": []},
         {"kernels": {"1": 5}},
         {"kernels": {"99": {}}},
