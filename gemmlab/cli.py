@@ -5,7 +5,6 @@ tools/.
 from __future__ import annotations
 
 import argparse
-import platform
 import signal
 import sys
 from contextlib import suppress
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from . import environment
 from .catalog import catalog, key
 from .version import __version__
 
@@ -34,7 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return given.run(given)
     except ModuleNotFoundError as error:
-        message = f"this needs {error.name}, which is not installed: pip install {error.name}"
+        missing = error.name or "a package"
+        message = f"this needs {missing}, which is not installed: {environment.install(missing)}"
     except (ImportError, ValueError, TypeError, MemoryError, RuntimeError, OSError) as error:
         message = str(error)
     print(f"{parser.prog}: {message}", file=sys.stderr)
@@ -206,39 +207,13 @@ def _worker_options(parser) -> None:
 
 def run_doctor(given: Arguments) -> int:
     """Say which devices there are, try each of them, and explain what is missing, with the command
-    to type.
+    to type. The exit status is 3 if another CPU runtime would help.
     """
-    import pyopencl as cl
+    from .opencl.doctor import another_cpu_runtime, doctor
 
-    from . import check
-    from .blas.products import matmul
-    from .opencl import devices, doctor
-
-    print(f"gemmlab {__version__}, pyopencl {cl.VERSION_TEXT}, Python {platform.python_version()}")
-    works = 0
-    for d in devices.devices():
-        a, b = check.exact_inputs(65, 33, 129)
-        try:
-            verdict = str(check.exact(matmul(a, b, device=d), a, b))
-        except Exception as error:  # a device that fails must not hide the others
-            verdict = f"{type(error).__name__}: {error}"
-        works += verdict.startswith("right")
-        print(
-            f"device {d.index}: {d}, {d.units} compute units, {d.version}\n  a 65 x 33 x 129 "
-            f"product: {verdict}"
-        )
-    for listed in devices.listed():
-        if devices.trouble(listed):
-            print(f"not used: {listed.name.strip()}: {devices.trouble(listed)}")
-    for finding in doctor.findings():
-        print(f"\n{finding}")
-    if works:
-        print(
-            f"The default is {devices.default_device()}; GEMMLAB_DEVICE or device= chooses another."
-        )
+    if doctor():
         return 0
-    print(doctor.NO_DEVICE)
-    return 1
+    return 3 if another_cpu_runtime() else 1
 
 
 def run_bench(given: Arguments) -> int:
