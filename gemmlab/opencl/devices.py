@@ -9,7 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from importlib import metadata
 from numbers import Integral
@@ -73,6 +73,11 @@ class Device:
         microseconds.
         """
         return CommandQueue(self.context, properties=command_queue_properties.PROFILING_ENABLE)
+
+    @lru_cache(maxsize=8)  # noqa: B019 (devices live as long as the process)
+    def limited(self, work_group: int) -> Device:
+        """The same device, for kernels with work-groups of at most so many work-items."""
+        return replace(self, limits=replace(self.limits, work_group=work_group))
 
     def facts(self) -> dict[str, str | int]:
         """What a record of a measurement says about this device."""

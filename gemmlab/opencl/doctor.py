@@ -314,9 +314,9 @@ def old_rusticl() -> str:
         version = re.match(r"\d+", d.driver_version)
         if "rusticl" in d.platform.name.lower() and version and int(version[0]) < 23:
             return (
-                f"Mesa {d.driver_version} is too old for {d.name.strip()}: its limits of "
-                "work-groups and its clock are wrong, so many kernels are refused and rates mean "
-                "nothing. Install Mesa 23 or later."
+                f"Mesa {d.driver_version} is too old for {d.name.strip()}: it reports wrong limits "
+                "of work-groups and wrong times. Products are right, but kernels get small "
+                "work-groups, and rates are those of wall-clock times. Install Mesa 23 or later."
             )
     return ""
 
