@@ -17,7 +17,7 @@ export const WORDS = {
     + "(NVIDIA), or the flag chrome://flags/#enable-unsafe-webgpu; a virtual machine has no GPU.",
   silent: "The browser's GPU process does not answer. Restarting the browser helps.",
   device: "The browser refused to open its GPU",
-  lost: "The GPU was taken away while it worked: it was reset, or went to sleep.",
+  lost: "The GPU was lost: it was reset, went to sleep, or was taken away by the browser.",
   cpu: "This browser has no GPU at hand: its CPU plays one. Results are real, rates are not.",
 };
 
@@ -43,7 +43,7 @@ export async function openGPU() {
     const cpu = Boolean(isFallbackAdapter) || /swiftshader|llvmpipe/i.test(`${architecture} ${description}`);
     const name = description || [vendor, architecture].filter(Boolean).join(" ") || "GPU";
     const gpu = { device, name, cpu, limits: requiredLimits, features: requiredFeatures, lost: "" };
-    device.lost.then((info) => { gpu.lost = info.reason === "destroyed" ? "destroyed" : WORDS.lost; });
+    device.lost.then(() => { gpu.lost = WORDS.lost; });
     return gpu;
   } catch (error) {
     if (error.message === "silent") return { reason: "silent", words: WORDS.silent };
