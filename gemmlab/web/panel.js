@@ -37,9 +37,9 @@ export default {
 
     async function open() {
       gpu = await openGPU();
-      const { name, cpu, limits, features, reason, words } = gpu;
+      const { name, cpu, limits, reason, words } = gpu;
       line.textContent = words ?? `This browser's GPU: ${name}${cpu ? " (its CPU plays it)" : ""}`;
-      send("gpu", words ? { reason, words } : { name, cpu, limits, features });
+      send("gpu", words ? { reason, words } : { name, cpu, limits });
       gpu.device?.lost.then(() => {
         if (closed) return;
         line.textContent = `${WORDS.lost} The next product opens it again.`;

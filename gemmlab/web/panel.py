@@ -31,8 +31,8 @@ class BrowserGPU(anywidget.AnyWidget):
     """Runs products on the GPU of the browser that shows it.
 
     Attributes:
-        gpu: name, limits and features once the page has opened it, or `reason` and `words` why
-            there is none.
+        gpu: name and limits once the page has opened it, or `reason` and `words` why there is
+            none.
         result: of the last request: `id`, `label`, `ok`, `verdict`, `gflops`, `ms` and `style`, or
             `error` in words, with the `line` of the kernel where one is to blame. `note` is there
             where the GPU was lost before and had to be opened again.

@@ -4,7 +4,6 @@
 const WANTED = ["maxComputeInvocationsPerWorkgroup", "maxComputeWorkgroupSizeX",
   "maxComputeWorkgroupSizeY", "maxComputeWorkgroupStorageSize", "maxStorageBufferBindingSize",
   "maxBufferSize"];
-const FEATURES = ["timestamp-query", "subgroups", "shader-f16"];
 export const BUDGET = 0.2; // seconds of work in one submission; systems reset a GPU after about 2
 const FRAME = 64; // floats of NaN behind C that no kernel may touch
 
@@ -37,12 +36,13 @@ export async function openGPU() {
     const adapter = await within(asked, 10);
     if (!adapter) return { reason: "adapter", words: WORDS.adapter };
     const requiredLimits = Object.fromEntries(WANTED.map((name) => [name, adapter.limits[name]]));
-    const requiredFeatures = FEATURES.filter((name) => adapter.features.has(name));
+    const timed = adapter.features.has("timestamp-query");
+    const requiredFeatures = timed ? ["timestamp-query"] : [];
     const device = await within(adapter.requestDevice({ requiredLimits, requiredFeatures }), 10);
     const { vendor, architecture, description, isFallbackAdapter } = adapter.info ?? {};
     const cpu = Boolean(isFallbackAdapter) || /swiftshader|llvmpipe/i.test(`${architecture} ${description}`);
     const name = description || [vendor, architecture].filter(Boolean).join(" ") || "GPU";
-    const gpu = { device, name, cpu, limits: requiredLimits, features: requiredFeatures, lost: "" };
+    const gpu = { device, name, cpu, limits: requiredLimits, timed, lost: "" };
     device.lost.then(() => { gpu.lost = WORDS.lost; });
     return gpu;
   } catch (error) {
@@ -60,8 +60,7 @@ export function beyond(gpu, shader) {
   if (shader.local_bytes > local) {
     return `${shader.local_bytes} bytes of local memory per work-group; this GPU has ${local}`;
   }
-  const lacking = shader.features.filter((name) => !gpu.features.includes(name));
-  return lacking.length ? `this GPU lacks ${lacking.join(", ")}` : "";
+  return "";
 }
 
 // Small integers, the same in every run: products of them have no rounding error.
@@ -161,7 +160,7 @@ function uniform(device, shader, values) {
 
 // A kernel with its buffers, ready to be launched; `free` gives its memory back.
 export async function prepare(gpu, shader, arrays, values) {
-  const { device } = gpu;
+  const { device, timed } = gpu;
   const { pipeline, layout } = await build(gpu, shader);
   const buffers = Object.fromEntries(shader.buffers.map(({ name }) => [name, storage(device, arrays[name])]));
   const all = Object.values(buffers);
@@ -169,7 +168,6 @@ export async function prepare(gpu, shader, arrays, values) {
   if (shader.watched) all.push(buffers.watch = storage(device, new Int32Array(4)));
   const entries = all.map((buffer, binding) => ({ binding, resource: { buffer } }));
   const group = device.createBindGroup({ layout, entries });
-  const timed = gpu.features.includes("timestamp-query");
   const stamps = timed && device.createQuerySet({ type: "timestamp", count: 2 });
   const usage = GPUBufferUsage.QUERY_RESOLVE | GPUBufferUsage.COPY_SRC;
   const ticks = timed && device.createBuffer({ size: 16, usage });

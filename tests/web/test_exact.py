@@ -12,7 +12,7 @@ from web_rates import Host, integers
 from gemmlab import simt, web
 from gemmlab.catalog import sources
 
-STYLES = {**web.STYLES, "watched": web.Style(watched=True), "plain": web.Style(0, False, False)}
+STYLES = {**web.STYLES, "watched": web.Style(watched=True)}
 
 
 @pytest.fixture(scope="module")

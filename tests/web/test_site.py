@@ -163,7 +163,8 @@ def test_a_page_is_accessible(site, browser, scheme):
 #: What a visitor types: a puzzle's number, a wrong line with what the page says, and a right one.
 SOLVED = [
     (1, "    y[i] = 3.0f * x[i];\n", "it should be", "    y[i] = x[i] + x[i];\n"),
-    (2, "    if (i <= n) y[i] = x[i] + 1.0f;\n", "element 50", "    if (i < n) y[i] = x[i] + 1.0f;\n"),
+    (2, "    if (i <= n) y[i] = x[i] + 1.0f;\n", "element 50",
+     "    if (i < n) y[i] = x[i] + 1.0f;\n"),
     (3, "    const int at = m*M + n;\n", "element", "    const int at = m + n*M;\n"),
 ]  # fmt: skip
 
