@@ -48,6 +48,7 @@ def measure(  # noqa: PLR0913
     source: str | None = None,
     most_seconds: float | None = None,
     on_step: Callable[[str], None] = lambda step: None,
+    runs: Callable[[Product], list[dict[str, float]]] | None = None,
 ) -> Result:
     """Build a kernel, check it, then time it.
 
@@ -63,6 +64,7 @@ def measure(  # noqa: PLR0913
             take longer.
         on_step: called with "compile", "predict", "check" and "time" before each step; it may raise
             Superseded to abandon the measurement.
+        runs: runs the product as often as it wants, instead of `repeats` (see `comparison`).
 
     Raises:
         ValueError: for sizes or repeats that are not positive whole numbers, and for a limit that
@@ -92,7 +94,8 @@ def measure(  # noqa: PLR0913
     data = _data(m, n, k)
     exact, accurate, framed = bench.check(data)
     on_step("time")
-    runs = bench.time(data, repeats)
+    product = bench.product(data.u, data.v)
+    times = runs(product) if runs else bench.time(product, repeats)
     verdict = str(exact) if framed else f"wrong: it writes outside C; inside C, {exact}"
     if exact.ok and not accurate.ok:
         verdict += f", but inaccurate: {accurate}"
@@ -106,10 +109,10 @@ def measure(  # noqa: PLR0913
         verdict=verdict,
         error=accurate.error,
         bound=accurate.bound,
-        kernel_ms=_spread([run["gemm"] for run in runs]),
-        pipeline_ms=_spread([sum(run.values()) for run in runs]),
-        passes_ms={name: statistics.median(run[name] for run in runs) for name in runs[0]},
-        repeats=len(runs),
+        kernel_ms=_spread([run["gemm"] for run in times]),
+        pipeline_ms=_spread([sum(run.values()) for run in times]),
+        passes_ms={name: statistics.median(run[name] for run in times) for name in times[0]},
+        repeats=len(times),
         build_seconds=bench.kernel.build_seconds + bench.first_launch,
         path=bench.kernel.path,
         device=device.facts(),
@@ -214,9 +217,9 @@ class _Bench:
         error = self.kernel.spec.product_error(self.kernel.params)
         return exact, data.accurate(product.result(), error), framed
 
-    def time(self, data: _Data, repeats: int | None) -> list[dict[str, float]]:
+    @staticmethod
+    def time(product: Product, repeats: int | None) -> list[dict[str, float]]:
         """Run `repeats` times, after one to warm up; the milliseconds of each pass, by run."""
-        product = self.product(data.u, data.v)
         warm_up = sum(product.run().values())
         if repeats is None:
             repeats = int(min(50, max(3, 80 / max(warm_up, 1e-3))))
@@ -250,6 +253,12 @@ class _Bench:
             side *= 2
 
 
+def prepare(kernel: Kernel, device: Device, sizes: tuple[int, int, int]) -> Product:
+    """A product of random matrices, ready to run."""
+    data = _data(*sizes)
+    return _Bench(kernel, device, sizes).product(data.u, data.v)
+
+
 def upload(device: Device, x: np.ndarray) -> cl.Buffer:
     """A copy of a column-major matrix on the device."""
     flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
@@ -264,12 +273,16 @@ class Product:
         device: where.
         problem: the sizes.
         a, b: the buffers of A (M x K) and B (K x N).
+
+    Attributes:
+        problem: the sizes.
     """
 
     def __init__(
         self, kernel: Kernel, device: Device, problem: Problem, a: cl.Buffer, b: cl.Buffer
     ):
-        self._device, self._shape = device, (problem.m, problem.n)
+        self._device, self.problem = device, problem
+        self._shape = problem.m, problem.n
         rows, cols, _ = whole(*self._shape, problem.k, kernel.multiples)
         self.frame = _Frame(device, rows, cols)
         layout = Layout.compact(*self._shape)

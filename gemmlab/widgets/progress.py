@@ -74,29 +74,51 @@ class Progress:
     @property
     def entries(self) -> dict[str, bool]:
         """Whether it was right, by the number of an exercise ("03.1") or the question of a
-        prediction.
+        prediction whose answer was seen.
 
         Empty if there is no file, or one that cannot be read.
         """
+        return {
+            name: bool(entry["right"])
+            for name, entry in self._read().items()
+            if entry["right"] is not None
+        }
+
+    @property
+    def choices(self) -> dict[str, str]:
+        """What was predicted, by the question."""
+        return {n: str(e["choice"]) for n, e in self._read().items() if e.get("choice")}
+
+    def note(self, name: str, right: bool | None, choice: str | None = None) -> None:
+        """Keep an entry; what was right once stays so. Where nothing can be written, that is said
+        and nothing fails.
+
+        Args:
+            name: the number of an exercise, or a question.
+            right: None as long as a prediction has no answer.
+            choice: what was predicted.
+        """
+        known = self._read()
+        before = known.get(name, {"right": None})
+        entry: dict[str, bool | str | None] = {"right": right or before["right"] or right}
+        if choice is not None:
+            entry["choice"] = choice
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            text = json.dumps({**known, name: entry}, indent=1, ensure_ascii=False)
+            self.path.write_text(text + "\n", encoding="utf-8")
+        except OSError as error:
+            print(f"Your progress cannot be kept: {error}")
+
+    def _read(self) -> dict[str, dict]:
+        """All entries; a file of an older version has only whether each was right."""
         with suppress(OSError, ValueError):
             found = json.loads(self.path.read_text(encoding="utf-8"))
             if isinstance(found, dict):
-                return {str(name): bool(right) for name, right in found.items()}
+                old = {n: {"right": bool(e)} for n, e in found.items() if not isinstance(e, dict)}
+                new = {n: e for n, e in found.items() if isinstance(e, dict) and "right" in e}
+                return {**old, **new}
         return {}
-
-    def note(self, name: str, right: bool) -> None:
-        """Keep an entry; what was right once stays so. Where nothing can be written, that is said
-        and nothing fails.
-        """
-        known = self.entries
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            kept = json.dumps(
-                {**known, name: right or known.get(name, False)}, indent=1, ensure_ascii=False
-            )
-            self.path.write_text(kept + "\n", encoding="utf-8")
-        except OSError as error:
-            print(f"Your progress cannot be kept: {error}")
 
     def reset(self) -> None:
         """Forget everything, and begin anew."""

@@ -24,6 +24,7 @@ from numbers import Integral
 from typing import Any
 
 from ..catalog import Key
+from ..measurement.comparison import Comparison, revive
 from ..measurement.records import Result
 from ..opencl.devices import Device
 from .idle import Idle
@@ -52,7 +53,7 @@ class Outcome:
     "stopped", or the name of an error).
 
     `seen` is what the simulator found in a text of the reader's own, or why it could not look; None
-    if all is well.
+    if all is well. `compared` holds the interval of a measured rate.
     """
 
     arguments: dict
@@ -60,6 +61,7 @@ class Outcome:
     problem: str = ""
     kind: str = ""
     seen: Seen | None = None
+    compared: Comparison | None = None
 
     @property
     def ok(self) -> bool:
@@ -169,8 +171,8 @@ class Worker:
             done: called with the Outcome, from another thread.
             step: called with "compile", "predict", "check", "time", "look" as the job goes on,
                 likewise.
-            job: "measure"; "compile" (`timing.compile_ahead`); "peaks" of a `device`; "ceiling"
-                (`explained.allowed`).
+            job: "measure"; "compare" (`comparison.compare`); "compile" (`timing.compile_ahead`);
+                "peaks" of a `device`; "ceiling" (`explained.allowed`).
 
         Raises:
             TypeError: if another process cannot be sent the arguments.
@@ -377,7 +379,10 @@ def _answered(request: _Request, answer: dict[str, Any]) -> Outcome:
     if request.epitaph:
         return replace(request.epitaph, seen=seen)
     if "result" in answer:
-        return Outcome(request.arguments, _revived(answer["result"]), seen=seen)
+        compared = answer.get("compared")
+        compared = revive(compared) if compared else None
+        result = _revived(answer["result"])
+        return Outcome(request.arguments, result, seen=seen, compared=compared)
     return Outcome(request.arguments, problem=answer["error"], kind=answer["kind"])
 
 
@@ -388,7 +393,7 @@ def _explained(request: _Request, outcome: Outcome) -> _Request | None:
     names = ("kernel", "m", "n", "k", "params", "source")
     sent = request.message["arguments"]
     arguments = {name: sent[name] for name in names if name in sent}
-    if request.message["job"] != "measure" or arguments.get("source") is None:
+    if request.message["job"] not in ("measure", "compare") or arguments.get("source") is None:
         return None
     message = {"id": request.message["id"], "job": "look", "arguments": arguments}
     return replace(request, message=message, epitaph=outcome)

@@ -227,7 +227,8 @@ def time_move(book, report: Report, what: str, name: str, key: str, cell: int = 
     ms, shown = book.time(cell, name, key)
     used = Usage.now() - before
     assert shown["state"] == "ok", shown
-    compiled = re.search(r"compiled in ([\d.]+) s", shown["text"])[1]
+    facts = book.box(cell).locator(".gemmlab-facts").text_content()
+    compiled = re.search(r"compiled in ([\d.]+) s", facts)[1]
     print(
         f"\n{what}: {ms:.0f} ms, of which the compiler took {compiled} s, for {shown['key']}; "
         f"{used}"
@@ -240,16 +241,15 @@ def needle_ms(book) -> float:
     """Milliseconds from a key to the recorded rate of the new settings."""
     book.control(0, book.names(0)[0]).focus()
     book.page.evaluate("""() => {
-        const box = document.querySelector(".gemmlab-recorded"), old = box.querySelector("[data-share]").parentElement;
-        const before = old.innerHTML;
+        const said = () => document.querySelector("[data-share]").innerHTML, before = said();
         window.needle = new Promise(done => {
             let pressed;
             addEventListener("keydown", () => pressed = performance.now(), { capture: true, once: true });
             new MutationObserver((changes, me) => {
-                if (box.querySelector("[data-share]").parentElement.innerHTML === before) return;
+                if (said() === before) return;
                 me.disconnect();
                 done(performance.now() - pressed);
-            }).observe(box, { subtree: true, childList: true });
+            }).observe(document.querySelector(".gemmlab"), { subtree: true, childList: true });
         });
     }""")
     book.page.keyboard.press("ArrowLeft")
