@@ -18,8 +18,8 @@ import traitlets
 
 from ..catalog import catalog
 from ..catalog.spec import Limits
-from .plan import job, limits
-from .shader import STYLES, TINT, translate
+from .plan import Job, job, jobs, limits
+from .shader import TINT, translate
 from .statements import Style
 
 FOLDER = Path(__file__).parent
@@ -33,7 +33,9 @@ class BrowserGPU(anywidget.AnyWidget):
     Attributes:
         gpu: name and limits once the page has opened it, or `reason` and `words` why there is
             none.
-        result: of the last request: `id`, `label`, `ok`, `verdict`, `gflops`, `ms` and `style`, or
+        brief: whether it says only which GPU there is, as others show the results.
+        result: of the last request: `id`, `label`, `ok`, `verdict`, `gflops`, `ms`, `style`, the
+            seconds of `all` runs and of those of the `other`, the reference; or
             `error` in words, with the `line` of the kernel where one is to blame. `note` is there
             where the GPU was lost before and had to be opened again.
     """
@@ -41,6 +43,7 @@ class BrowserGPU(anywidget.AnyWidget):
     _esm = "\n".join(
         (FOLDER / name).read_text(encoding="utf-8") for name in ("runner.js", "panel.js")
     )
+    brief = traitlets.Bool(False).tag(sync=True)
     gpu = traitlets.Dict().tag(sync=True)
     request = traitlets.Dict().tag(sync=True)
     result = traitlets.Dict().tag(sync=True)
@@ -75,22 +78,39 @@ class BrowserGPU(anywidget.AnyWidget):
             params = spec.fit(allowed or LEAST)
         full = spec.validate(params, allowed)
         watched = None if text is None else self._watched(kernel, full, text)
-        jobs = {
-            label: job(kernel, m, n, k, full, text=text, style=style).as_dict()
-            for label, style in STYLES.items()
-        }
+        return self.ask(jobs(kernel, m, n, k, full, text=text), watched=watched)
+
+    def ask(
+        self,
+        jobs: Mapping[str, Job],
+        *,
+        watched: Job | None = None,
+        reference: Mapping[str, Job] | None = None,
+        most_seconds: float = 10.0,
+    ) -> int:
+        """Ask the page for a product; returns the id that `result` will have.
+
+        Args:
+            jobs: the product in each of `STYLES`.
+            watched: a small product with every access checked, which must go well before.
+            reference: a product whose runs alternate with those of the first.
+            most_seconds: a launch that is predicted to take longer is refused.
+        """
+        first = next(iter(jobs.values()))
         identifier = self.request.get("id", 0) + 1
         self.request = {
             "id": identifier,
-            "kernel": kernel,
-            "label": f"kernel {kernel}, {m} x {n} x {k}",
-            "watched": watched,
-            "jobs": jobs,
+            "kernel": first.kernel,
+            "label": f"kernel {first.kernel}, {first.m} x {first.n} x {first.k}",
+            "watched": watched and watched.as_dict(),
+            "jobs": _plain(jobs),
+            "reference": reference and _plain(reference),
+            "most": most_seconds,
         }
         return identifier
 
     @staticmethod
-    def _watched(kernel: int, params: dict[str, int], text: str) -> dict:
+    def _watched(kernel: int, params: dict[str, int], text: str) -> Job:
         """A small product with every access checked; the simulator has run it to its end."""
         from ..simt import simulate
 
@@ -99,11 +119,15 @@ class BrowserGPU(anywidget.AnyWidget):
         small = simulate(kernel, m, n, k, params, text)
         if not small.ok:
             raise ValueError(small.verdict)
-        return job(kernel, m, n, k, params, text=text, style=Style(watched=True)).as_dict()
+        return job(kernel, m, n, k, params, text=text, style=Style(watched=True))
 
     def on_result(self, function: Callable[[dict], None]) -> None:
         """Call a function with each result that arrives."""
         self.observe(lambda change: function(change["new"]), "result")
+
+
+def _plain(jobs: Mapping[str, Job]) -> dict[str, dict]:
+    return {label: one.as_dict() for label, one in jobs.items()}
 
 
 def run(kernel: int, m: int, n: int | None = None, k: int | None = None, **options) -> BrowserGPU:
