@@ -166,7 +166,7 @@ def test_the_wheel_holds_all_that_the_package_needs(wheel):
     wanted |= {f"gemmlab/{path.relative_to(package).as_posix()}" for path in package.rglob("*.py")}
     wanted |= {
         f"gemmlab/widgets/{path.name}" for path in (package / "widgets").glob("*.[jc]s*")
-    } | {"gemmlab/py.typed", "gemmlab/web/runner.js"}
+    } | {"gemmlab/py.typed", "gemmlab/web/runner.js", "gemmlab/web/panel.js"}
     assert len(wanted) > 25 and wanted <= held, wanted - held
     rest = {name for name in held - wanted if ".dist-info/" not in name}
     assert rest == set(), f"nobody asked for {rest}"

@@ -52,10 +52,10 @@ def browser_path() -> str | None:
 
 
 @contextlib.contextmanager
-def opened() -> Iterator[Browser]:
-    """A browser, from `with` to its end."""
+def opened(*flags: str) -> Iterator[Browser]:
+    """A browser, from `with` to its end, with more flags than `CHROMIUM`."""
     with sync_playwright() as player:
-        browser = player.chromium.launch(executable_path=browser_path(), args=CHROMIUM)
+        browser = player.chromium.launch(executable_path=browser_path(), args=(*CHROMIUM, *flags))
         yield browser
         browser.close()
 
