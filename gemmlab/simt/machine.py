@@ -507,6 +507,10 @@ class Machine:
         self.local_arrays: list[Memory] = []
         self.stop: Finding | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A run can be sent to another process, but the Python functions that it called cannot."""
+        return {**vars(self), "program": None, "clock": no_limit}
+
     def room(self, size: int) -> None:
         """Refuse what needs more memory than a simulation may take."""
         self.used += size

@@ -13,7 +13,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 
 from ..catalog import Key, find, key, sources
 from ..simt import views
-from ..worker.look import closely
+from ..worker.client import simulated
 from .explorer import Explorer
 from .shell import escape, free
 from .shell import inside as widgets_in
@@ -76,7 +76,7 @@ def _fold(explorer: Explorer) -> w.VBox:
     def fill() -> None:
         params = {p.name: explorer.values[p.name] for p in explorer.spec.params}
         try:
-            run = closely(explorer.spec.number, params, explorer.source)
+            run = simulated(explorer.spec.number, params, explorer.source)
             lines = [step.line for step in views.steps(run)]
             wrong = next((lines.index(f.line) + 1 for f in run.findings if f.line in lines), 1)
             stepper = Stepper(run, start={"step": wrong, "group": 0})
