@@ -19,7 +19,7 @@ from ..check import exact_inputs
 from . import count
 from .machine import Machine
 from .memory import Memory
-from .reasons import reasons
+from .reasons import reasons, slips
 from .text import Clock, TextError, limited, no_limit
 from .translate import Program, compile_kernel
 from .tree import Declaration
@@ -221,10 +221,15 @@ class ProductRun(Run):
             many = int((~self._stored).sum())
             more = f" and {many - 1:,} more elements are" if many > 1 else " is"
             message = f"{memory.name}({row}, {column}){more} never stored"
-            stores = (e.site for e in self.log if e.memory is memory and e.site.stores)
-            site = next(stores, None)
+            site = next((e.site for e in self.log if e.memory is memory and e.site.stores), None)
+            if site is None:
+                sites = (s for s in machine.program.sites if s.kind == "store")
+                site = next((s for s in sites if s.text.startswith(f"{memory.name}[")), None)
+                message += ": no work-item comes here" if site else ""
             where = (site.line, site.column) if site else (0, 0)
             self.findings.append(Finding("never written", message, *where, count=many))
+        if not self.exact or not self._stored.all() and every:
+            self.findings = [*slips(machine.program.functions), *self.findings]
         if not self.ok:
             self.findings = [*self._redefined(), *self.findings]
 
@@ -541,7 +546,7 @@ def simulate(  # noqa: PLR0913
 
     args = arguments(a, b)
     run = ProductRun(launched(args), args, spec, full, a, b, every=groups is None)
-    if groups is None and not run.exact and {f.kind for f in run.findings} <= {"redefined"}:
+    if groups is None and not run.exact and {f.kind for f in run.findings} <= {"redefined", "slip"}:
         run.findings += reasons(run, lambda a, b: launched(arguments(a, b)))
     return run
 

@@ -113,6 +113,8 @@ def _parse(line: str) -> tuple[Key, dict[str, int], dict[str, str]]:
     settings, named = {}, {}
     for word in words[1:]:
         name, equals, value = word.partition("=")
+        if name in settings or name in named:
+            raise ValueError(f"{name} is given twice")
         if name in ("device", "part") and equals:
             named[name] = value
         elif equals and value.isdigit():

@@ -399,7 +399,7 @@ def _explained(request: _Request, outcome: Outcome) -> _Request | None:
 
 
 def _revived(found: Any) -> Any:
-    """What the child found, as it was there: a `Result`, or what other jobs find, as JSON holds it."""
+    """What the child found, as it was there: a `Result`, or what other jobs find."""
     if not isinstance(found, dict) or "kernel_ms" not in found:
         return found
     return Result(**{**found, **{key: tuple(found[key]) for key in ("kernel_ms", "pipeline_ms")}})
@@ -440,7 +440,7 @@ def trial(
 
 
 def simulated(kernel: Key, params: dict[str, int], source: str | None = None) -> ProductRun:
-    """`look.closely` in the child process, where a text cannot take more time or memory than it may.
+    """`look.closely` in the child process, where a text has limits of time and memory.
 
     Raises RuntimeError with the reason if there is no run.
     """

@@ -63,7 +63,7 @@ def test_each_index_of_a_local_array_is_looked_at_by_itself():
     finding = found(product(body), "out of bounds")
     assert "T[tn/2][tm + 1]: work-item (7, 0)" in finding.message
     assert (
-        "reads T[8][8] with 8 as its second index, which must be 0 to 7 (and 7 more work-items)"
+        "reads T with 8 as its second index, which must be 0 to 7 (and 7 more work-items)"
         in finding.message
     )
 

@@ -9,8 +9,8 @@ from texts import SMALL, edited, without_barrier
 
 import gemmlab
 from gemmlab import catalog
-from gemmlab.draw.replay import Replay
 from gemmlab.catalog import sources
+from gemmlab.draw.replay import Replay
 from gemmlab.simt.machine import Machine
 from gemmlab.worker import look as module
 from gemmlab.worker.client import simulated, worker
