@@ -125,8 +125,8 @@ def _weights(run: ProductRun) -> list[Finding]:
 
 
 def _solved(run: ProductRun, pairs: list[tuple[int, int]]) -> np.ndarray | None:
-    """C as a sum of columns of A times rows of B, by their numbers: the weight of each pair, and the
-    number that is added. None if C is no such sum, or too small to tell.
+    """C as a sum of columns of A times rows of B, by their numbers: the weight of each pair, and
+    the number that is added. None if C is no such sum, or too small to tell.
     """
     if run.c.size < 2 * (len(pairs) + 1):
         return None
@@ -144,9 +144,8 @@ def _crossed(run: ProductRun) -> list[Finding]:
         pairs = [(i, j) for i in range(run.k) for j in range(run.k) if abs(i - j) in (0, far)]
         found = _solved(run, pairs)
         if found is not None:
-            crossed = [
-                p for p, weight in zip(pairs, found, strict=False) if weight and p[0] != p[1]
-            ]
+            used = [pair for pair, weight in zip(pairs, found, strict=False) if weight]
+            crossed = [(i, j) for i, j in used if i != j]
             text = ", ".join(f"A(m, {i}) * B({j}, n)" for i, j in crossed[:2])
             more = " ..." if len(crossed) > 2 else ""
             adds = (e.site for e in reversed(run.log) if e.site.kind == "multiply-add")
