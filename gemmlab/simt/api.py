@@ -231,20 +231,7 @@ class ProductRun(Run):
         if not self.exact or not self._stored.all() and every:
             self.findings = [*slips(machine.program.functions), *self.findings]
         if not self.ok:
-            self.findings = [*self._redefined(), *self.findings]
-
-    def _redefined(self) -> list[Finding]:
-        """Parameters that the text sets itself: a reason for much that is wrong."""
-        found = []
-        for name, value in self.params.items():
-            macro = self.macros.get(name)
-            text = "".join(t.text for t in macro.body) if macro else ""
-            if macro and macro.line and text != str(value):
-                message = (
-                    f"the text sets {name} to {text} itself, but is launched for {name}={value}"
-                )
-                found.append(Finding("redefined", message, macro.line, 1))
-        return found
+            self.findings = [*_redefined(machine.program, params), *self.findings]
 
     def notes(self, kind: str) -> Iterator[Finding]:
         """What matters only if the product is wrong: divisions by 0, and of whole numbers."""
@@ -514,7 +501,7 @@ def simulate(  # noqa: PLR0913
     name = None if source is None else "gemm"
     program = program_of(read(spec.file) if source is None else source, name, full, clock)
     local, launch = spec.local_size(full), spec.global_size(m, n, full)
-    _as_a_product(program, spec, local)
+    _as_a_product(program, spec, full, local)
     types = {p.name: scalar_of(p.type.to) for p in program.params if isinstance(p.type, Pointer)}
     names = [p.name for p in program.params]
     inputs = exact_inputs(m, n, k, seed)
@@ -551,7 +538,19 @@ def simulate(  # noqa: PLR0913
     return run
 
 
-def _as_a_product(program: Program, spec: KernelSpec, local: tuple[int, int]) -> None:
+def _redefined(program: Program, params: Mapping[str, int]) -> Iterator[Finding]:
+    """Parameters that the text sets itself: a reason for much that is wrong."""
+    for name, value in params.items():
+        macro = program.macros.get(name)
+        text = "".join(t.text for t in macro.body) if macro else ""
+        if macro and macro.line and text != str(value):
+            message = f"the text sets {name} to {text} itself, but is launched for {name}={value}"
+            yield Finding("redefined", message, macro.line, 1)
+
+
+def _as_a_product(
+    program: Program, spec: KernelSpec, params: dict[str, int], local: tuple[int, int]
+) -> None:
     """A product's kernel has a product's parameters, and the work-groups that it is launched
     with.
     """
@@ -577,7 +576,7 @@ def _as_a_product(program: Program, spec: KernelSpec, local: tuple[int, int]) ->
         size = " x ".join(map(str, program.size))
         problems.append(
             f"{program.name} requires work-groups of {size}, but is launched with {local[0]} x "
-            f"{local[1]}"
+            f"{local[1]}{''.join(f'; {f.message}' for f in _redefined(program, params))}"
         )
     if problems:
         error = TextError(problems[0], program.spot)

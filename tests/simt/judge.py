@@ -23,7 +23,8 @@ from gemmlab.simt.translate import parsed
 STRICTER = re.compile(
     "division by zero|not known to this simulator|cannot have 0 elements|too many values|"
     "one value is expected|has no element|not one character|that is no number|is no number|"
-    "#include|twice|a declaration stands in a block of its own|expected '{', found 'case'|takes a pointer to int|no '}'"
+    "#include|twice|a declaration stands in a block of its own|expected '{', found 'case'|"
+    "takes a pointer to int|no '}'"
 )
 _NUMBERS = ["char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double"]
 _UNSIGNED = {

@@ -137,10 +137,13 @@ def test_what_the_simulator_could_not_read_is_never_called_free_of_races(any_dev
 
 
 def test_a_mistake_between_work_groups_is_explained(any_device):
-    """One tile of C does not show it."""
+    """One tile of C does not show it, and a square of them not that groups are exchanged."""
     wrong = edited(2, ("get_group_id(0)", "get_group_id(1)"))
-    outcome = gemmlab.trial(2, 64, 32, 32, params={"TS": 8}, source=wrong, repeats=1)
-    assert not outcome.ok and outcome.seen and not outcome.seen.unread, outcome.verdict
+    both = edited(2, ("m0 = get_group_id(0)", "m0 = get_group_id(1)"),
+                  ("n0 = get_group_id(1)", "n0 = get_group_id(0)"))  # fmt: skip
+    for source in (wrong, both):
+        outcome = gemmlab.trial(2, 64, 32, 32, params={"TS": 8}, source=source, repeats=1)
+        assert not outcome.ok and outcome.seen and not outcome.seen.unread, outcome.verdict
 
 
 def test_a_right_text_is_right(any_device):
