@@ -21,8 +21,8 @@ class Multiprocessor:
 
     def __init__(self, chip: model.Chip):
         self.chip = chip
-        self.lanes = chip.lanes // SCHEDULERS
-        self.warps = chip.work_items // chip.warp // SCHEDULERS
+        self.lanes = int(chip.lanes) // SCHEDULERS
+        self.warps = int(chip.work_items // chip.warp) // SCHEDULERS
         self.from_l1 = chip.warp * chip.turns
         self.from_l2 = chip.l2_bytes / FLOAT_BYTES / chip.units
         self.from_dram = chip.bandwidth / chip.ghz / FLOAT_BYTES / chip.units
