@@ -10,14 +10,18 @@ notebook.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import jupytext
 import nbformat
 from nbclient import NotebookClient
+
+from gemmlab.catalog import find, sources
 
 HERE = Path(__file__).resolve().parent
 TEXTS = HERE / "text"
@@ -33,14 +37,35 @@ def from_text(path: Path) -> nbformat.NotebookNode:
     book.metadata = nbformat.from_dict(METADATA)
     book.nbformat, book.nbformat_minor = 4, 5
     for number, cell in enumerate(book.cells):
+        declared = cell.metadata.get("gemmlab", {})
+        if declared.get("whole"):  # the text has the first line only
+            text = kernel_text(declared["kernel"], declared.get("changes", ()))
+            cell.source = f"{cell.source}\n{text}"
         # the same at every build, so that differences are those of the chapter
         cell["id"] = f"cell-{number:02d}"
     return book
 
 
+def kernel_text(kernel: int, changes: Iterable[tuple[str, str]] = ()) -> str:
+    """A kernel's text without its header, parameters and rules, which a `%%gemm` cell does not need.
+
+    Args:
+        kernel: its number.
+        changes: pairs of a string and what replaces it.
+    """
+    text = sources.without_rules(sources.body(sources.read(find(kernel).file)))
+    text = re.sub(r"^#define \w+ \d+ // .*\n", "", text, flags=re.MULTILINE).strip()
+    for old, new in changes:
+        text = text.replace(old, new)
+    return text
+
+
 def to_text(path: Path) -> str:
     """The text of a notebook: for one that was edited in JupyterLab."""
     book = nbformat.read(path, 4)
+    for cell in book.cells:
+        if cell.metadata.get("gemmlab", {}).get("whole"):
+            cell.source = cell.source.split("\n", 1)[0]
     # without the header, which names versions
     return jupytext.writes(book, fmt="md").split("---\n", 2)[2].lstrip()
 
