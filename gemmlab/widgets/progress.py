@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from .. import files
 from ..catalog import sources
 from .shell import escape
 
@@ -38,12 +38,16 @@ def chapters(folder: str | Path = ".") -> list[Chapter]:
     """
     found = []
     for path in sorted(Path(folder).glob("[0-9][0-9]_*.ipynb")):
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        texts = ["".join(cell["source"]) for cell in cells]
-        tags = [tag for cell in cells for tag in cell["metadata"].get("tags", [])]
-        title = next(
-            re.findall(r"^# ([^:\n]+)", text)[0] for text in texts if text.startswith("# ")
-        )
+        # readers' own notebooks in the same folder may be no chapters, or damaged
+        try:
+            cells = files.load_json(path, dict)["cells"]
+            texts = ["".join(cell["source"]) for cell in cells]
+            tags = [tag for cell in cells for tag in cell["metadata"].get("tags", [])]
+            title = next(
+                re.findall(r"^# ([^:\n]+)", text)[0] for text in texts if text.startswith("# ")
+            )
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, StopIteration):
+            continue
         questions = re.findall(r'gemmlab\.Prediction\(\s*"([^"]+)"', "\n".join(texts))
         exercises = (
             tag.removeprefix("exercise-").replace("-", ".")
@@ -79,22 +83,20 @@ class Progress:
         Empty if there is no file, or one that cannot be read.
         """
         with suppress(OSError, ValueError):
-            found = json.loads(self.path.read_text(encoding="utf-8"))
-            if isinstance(found, dict):
-                return {str(name): bool(right) for name, right in found.items()}
+            found = files.load_json(self.path, dict)
+            return {str(name): bool(right) for name, right in found.items()}
         return {}
 
     def note(self, name: str, right: bool) -> None:
         """Keep an entry; what was right once stays so. Where nothing can be written, that is said
         and nothing fails.
         """
-        known = self.entries
+
+        def with_entry(known: dict[str, bool]) -> dict[str, bool]:
+            return {**known, name: right or bool(known.get(name))}
+
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            kept = json.dumps(
-                {**known, name: right or known.get(name, False)}, indent=1, ensure_ascii=False
-            )
-            self.path.write_text(kept + "\n", encoding="utf-8")
+            files.change_json(self.path, dict, with_entry)
         except OSError as error:
             print(f"Your progress cannot be kept: {error}")
 
@@ -134,7 +136,7 @@ class Progress:
             yield (
                 chapter,
                 f"{guesses} {boxes}",
-                f"  ← {following} is next" if following in chapter.exercises else "",
+                f"  ← {escape(following)} is next" if following in chapter.exercises else "",
             )
 
     def _summary(self, there: list[Chapter]) -> str:
