@@ -166,7 +166,7 @@ def test_the_wheel_holds_all_that_the_package_needs(wheel):
     notebooks = ROOT / "notebooks"
     wanted |= {
         f"gemmlab/notebooks/{path.relative_to(notebooks).as_posix()}"
-        for pattern in ("*.ipynb", "checks.py", "lessons/*.py", "solutions/*.*")
+        for pattern in ("*.ipynb", "README.md", "checks.py", "lessons/*.py", "solutions/*.*")
         for path in notebooks.glob(pattern)
     }
     assert len(wanted) > 25 and wanted <= held, wanted - held
