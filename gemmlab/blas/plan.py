@@ -383,6 +383,11 @@ class Builder:
     ) -> Matrix:
         """out = alpha x + beta y, all compact."""
         (group, each), elements = _AXPBY, out.layout.room
+        if elements >= INDEX_LIMIT:
+            raise ValueError(
+                f"the result has {elements:,} elements; with alpha or beta this kernel indexes "
+                f"with 32 bits, below {INDEX_LIMIT:,}"
+            )
         size = (tiles_over(elements, group * each) * group,)
         self._support(
             "axpby.cl",
