@@ -113,6 +113,8 @@ class Launch:
             (index, x.number) for index, x in enumerate(bound.args) if isinstance(x, Slot)
         ]
         for index, (value, kind) in enumerate(zip(bound.args, bound.built.types, strict=True)):
+            if value is None:  # no buffer; PyOpenCL 2025.1 takes no None
+                value = np.uintp(0)
             if not isinstance(value, Slot):
                 self._kernel.set_arg(index, value if kind is None else kind(value))
 

@@ -198,8 +198,12 @@ def _blocks(m: int, n: int, k: int, dtype: np.dtype) -> Blocks:
     except ValueError:
         return choose_blocks(m, n, k, dtype)
     workers = client.scheduler_info(n_workers=-1)["workers"]
+    try:
+        found = client.run(_memory)
+    except OSError as error:  # a worker was ended, because it took more than its limit
+        raise ValueError(f"a worker ended ({error}): start workers with more memory") from None
     room = []
-    for address, (on_device, own) in client.run(_memory).items():
+    for address, (on_device, own) in found.items():
         limit = workers[address]["memory_limit"]
         if limit and limit <= own:
             raise ValueError(
