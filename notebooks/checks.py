@@ -39,8 +39,8 @@ def _exercise(check) -> str:
 
 
 def _safely(check):
-    """An answer that raises is a wrong answer, and its error is the hint; what is solved is noted
-    in `Progress`.
+    """Make a check that never raises: an answer that raises is wrong, and its error is the hint.
+    What is solved goes into `Progress`.
     """
 
     def checked(answer):
@@ -188,11 +188,11 @@ def _close(given, wanted) -> bool:
 def _kernel(
     number: int | str, sizes, wanted: list, because: str, params=None, seen=None, beside=None
 ):
-    """The check of a changed kernel: `wanted` are (pattern, hint) that its code must hold; then it
-    must be right.
+    """The check of a changed kernel: its code must match each pattern of `wanted`, (pattern, hint),
+    and it must be right.
 
-    `seen` are hints by words of the verdict on a wrong one. What is right is timed beside the
-    kernel `beside`.
+    `seen` are hints by words of the verdict on a wrong kernel. A right one is timed, alternating
+    with the kernel `beside`.
     """
 
     @_safely
@@ -229,7 +229,7 @@ def _grade(source: str, number: int, sizes, must: list, typical: list, because: 
         source: the kernel's text.
         number, sizes, params: the kernel, the sizes at which it must be right, and its parameters.
         must: (pattern, hint): what the text has to contain, whatever it computes.
-        typical: (pattern, hint) for texts that are wrong: the first pattern that is found says why.
+        typical: (pattern, hint) for texts that are wrong: the first pattern that matches says why.
         because: what a right text shows.
     """
     code = re.sub(r"//.*", "", source)
@@ -246,7 +246,7 @@ def _grade(source: str, number: int, sizes, must: list, typical: list, because: 
 def _beside(
     number: int | str, source: str, params: dict | None, other: int | str | None = None
 ) -> str:
-    """How fast a right text is beside the kernel as it was, or beside another one, in a
+    """How fast a right text is, compared with the original kernel or with another one, as a
     sentence.
     """
     size = 256 if gemmlab.default_device().kind == "CPU" else 2048
@@ -256,7 +256,7 @@ def _beside(
         f"kernel {other}": {"kernel": other, "params": params if other == number else None},
     }
     runs: dict[str, list] = {name: [] for name in texts}
-    for _ in range(3):  # in turns, so that whatever else the machine does hits both
+    for _ in range(3):  # alternating: whatever else the machine does hits both
         for name, text in texts.items():
             runs[name].append(gemmlab.trial(m=size, repeats=5, **text).result)
     if not all(all(found) for found in runs.values()):

@@ -20,7 +20,7 @@ from gemmlab.draw.picture import (
     lines,
 )
 
-#: Colour of a shifted tile by whether it moves (up, left), and how the description says it.
+#: Colour of a shifted tile by whether it moves (up, left), and the words of the description.
 _SHIFTS = {
     (False, False): (BLUE, ""),
     (True, False): (ORANGE, "up"),
@@ -60,7 +60,7 @@ def banks(indices: Iterable[int], bank_bytes: int = 4, title: str = "") -> Pictu
         ax.text(left + width / 2, -turn - 0.55, str(lane), ha="center", va="center", color="w",
                 fontsize=8.5 * width**0.5)  # fmt: skip
     lines(ax, [[(x, -needed), (x, 0.1)] for x in range(33)], linewidth=0.5, alpha=0.7)
-    shown = max(needed, 16)  # one scale, so that fewer turns look like fewer
+    shown = max(needed, 16)  # one scale: fewer turns must look like fewer
     ax.set(xlim=(-0.2, 32.2), ylim=(-shown - 0.2, 0.3), ylabel="turn")
     ax.set_xlabel(f"bank ({bank_bytes} bytes wide)")
     ax.set_xticks([i + 0.5 for i in range(0, 32, 4)], [str(i) for i in range(0, 32, 4)])

@@ -137,7 +137,7 @@ def _draw(ax: Axes, boxes: Sequence[Box], rows: Sequence[str], end: float, title
 
 
 def _time_line(boxes: Sequence[Box], rows: Sequence[str], alt: str) -> Picture:
-    """A picture whose time axis ends at 20, 40, 80 ..., so that two of them can be compared."""
+    """A picture whose time axis ends at 20, 40, 80 ...: two of them can be compared."""
     end = max(box.start + box.length for box in boxes)
     picture = Picture(7.5, 0.9 + 0.3 * len(rows), alt)
     ax = picture.axes_plain()

@@ -124,12 +124,7 @@ def test_offered_settings_are_right_and_nothing_around_c_is_touched(shared, devi
             assert ("fix-up" in result.passes_ms) == shared
 
 
-# The line of all steps, in words of this test's own
-
-
-def cut(line: int, groups: int) -> list[range]:
-    """The steps of each group."""
-    return [range(line * g // groups, line * (g + 1) // groups) for g in range(groups)]
+# Equal shares of the line of all steps
 
 
 def stored(tiles: int, steps: int, groups: int) -> dict[int, tuple[int, int]]:
@@ -137,16 +132,10 @@ def stored(tiles: int, steps: int, groups: int) -> dict[int, tuple[int, int]]:
     steps.
     """
     found = {}
-    for group, share in enumerate(cut(tiles * steps, groups)):
-        parts = [
-            (t, len(range(max(share.start, t * steps), min(share.stop, (t + 1) * steps))))
-            for t in range(share.start // steps, -(-share.stop // steps) if share else 0)
-        ]
-        pieces = [(t, count) for t, count in parts if count < steps]
-        assert len(pieces) <= 2
-        for number, piece in enumerate(pieces):
-            assert 2 * group + number not in found
-            found[2 * group + number] = piece
+    for group, parts in enumerate(schedules.pieces(tiles, steps, groups)):
+        cut = [(tile, number) for tile, _, number in parts if number < steps]
+        assert len(cut) <= 2
+        found |= {2 * group + slot: piece for slot, piece in enumerate(cut)}
     return found
 
 
@@ -154,11 +143,8 @@ def read(tile: int, tiles: int, steps: int, groups: int) -> list[int]:
     """The slots that fixup.cl adds up for a tile, as its text goes about it."""
     line, begin, end = tiles * steps, tile * steps, (tile + 1) * steps
     first, last = (((step + 1) * groups - 1) // line for step in (begin, end - 1))
-    at_cuts = [
-        g
-        for g in range(groups - 1)
-        if line * (g + 1) // groups // steps == tile and g == first != last
-    ]
+    cuts = [g for g in range(groups - 1) if line * (g + 1) // groups // steps == tile]
+    at_cuts = [g for g in cuts if g == first != last]
     assert len(at_cuts) == (first != last)  # going by cuts, one finds the tile, and no other
     slots = []
     for group in range(first, last + 1) if first != last else ():
@@ -171,17 +157,11 @@ def read(tile: int, tiles: int, steps: int, groups: int) -> list[int]:
 @settings(max_examples=2000 if FULL else 400, deadline=None, derandomize=True)
 @given(st.integers(1, 60), st.integers(1, 40), st.integers(1, 300))
 def test_what_is_cut_is_added_up(tiles, steps, groups):
-    shares = cut(tiles * steps, groups)
-    # each step in one group
-    assert [step for share in shares for step in share] == list(range(tiles * steps))
-    assert max(map(len, shares)) - min(map(len, shares)) <= 1
     pieces = stored(tiles, steps, groups)
     for tile in range(tiles):
         slots = read(tile, tiles, steps, groups)
         assert slots == [slot for slot, (of, _) in pieces.items() if of == tile]
         assert sum(pieces[slot][1] for slot in slots) in (0, steps)
-        alone = [s for s in shares if s.start <= tile * steps and (tile + 1) * steps <= s.stop]
-        assert bool(slots) == (not alone)
 
 
 @pytest.mark.parametrize("groups", GROUPS)
@@ -193,15 +173,13 @@ def test_the_kernel_stores_the_pieces_of_the_model(groups, some_device):
         tm, tn, tk = SPEC.tiles(TINY)
         rows, cols, steps = -(-m // tm), -(-n // tn), -(-k // tk)
         a, b = check.exact_inputs(m, n, k)
-        on_device = [cla.to_device(queue, np.ascontiguousarray(x)) for x in (a.T, b)]
-        c = cla.empty(queue, (n, m), np.float32)
+        *operands, c = on_device(queue, a, b)
         memory = cla.empty(queue, built.workspace, np.float32)
+        memory.fill(np.float32(np.nan))
         pieces = memory[: 2 * groups * tn * tm].reshape(2 * groups, tn, tm)
-        for x in (c, memory):
-            x.fill(np.float32(np.nan))
         assert built.workspace == pieces.size + groups  # and the counters
-        built._built(queue, built.global_size(m, n, k), built.local_size, m, n, k,
-                     *(x.data for x in (*on_device, c, memory)))  # fmt: skip
+        buffers = (x.data for x in (*operands, c, memory))
+        built._built(queue, built.global_size(m, n, k), built.local_size, m, n, k, *buffers)
         expected = stored(rows * cols, steps, groups)
         filled = ~np.isnan(pieces.get())
         assert {slot for slot in range(2 * groups) if filled[slot].all()} == set(expected)
@@ -213,10 +191,8 @@ def test_the_kernel_stores_the_pieces_of_the_model(groups, some_device):
         for row in range(rows):
             for col in range(cols):
                 place = slice(row * tm, (row + 1) * tm), slice(col * tn, (col + 1) * tn)
-                if (row, col) in cut_tiles:
-                    assert np.isnan(got[place]).all()
-                else:
-                    assert (got[place] == right[place]).all()
+                cut = (row, col) in cut_tiles
+                assert (np.isnan(got[place]) if cut else got[place] == right[place]).all()
 
 
 # Wrong on purpose
@@ -225,24 +201,18 @@ _SECOND = "const int second = from < begin && from%steps != 0;"
 WRONG_JOINS = {
     "forgets the second piece": (_SECOND, "const int second = 0;"),
     "takes every one before as second": (_SECOND, "const int second = from < begin;"),
-    "leaves out the group after the first": (
-        "for (int group = first + 1;",
-        "for (int group = first + 2;",
-    ),
+    "leaves out the group after the first": ("for (int group = first + 1;",
+        "for (int group = first + 2;"),
     "leaves out the last group": ("group <= last; group++", "group < last; group++"),
-    "reads what no group has stored": (
-        "if (share > 0 || START(group) < START(group + 1))",
-        "if (1)",
-    ),
+    "reads what no group has stored": ("if (share > 0 || START(group) < START(group + 1))",
+        "if (1)"),
     "forgets the rest of the division": (" + rest*(uint)(group)/(uint)groups)", ")"),
     "takes a tile for cut that one did alone": ("first == last || (", "("),
     "takes numbers of tiles for those of cuts": ("by_tile ? number :", "!by_tile ? number :"),
-    "goes straight down": (
-        "const int rows = min(ORDER, tiles_m - band);",
-        "const int rows = tiles_m;",
-    ),
+    "goes straight down": ("const int rows = min(ORDER, tiles_m - band);",
+        "const int rows = tiles_m;"),
     "takes what its neighbour should": ("(2*group)*PIECE + id];", "(2*group)*PIECE + (id ^ 4)];"),
-}
+}  # fmt: skip
 #: Groups and sizes: pieces cut on both sides, after a whole tile, without any; more groups than
 #: steps; two bands. fixup.cl goes by tiles in the first and fourth, else by cuts.
 DIVISIONS = (
@@ -393,9 +363,8 @@ def test_work_groups_that_add_up(transposed, any_device):
     for m, n in ((33, 64), (64, 35), (34, 33), (37, 300), (300, 65), (64, 64), (40, 40)):
         below, beside = (size % 32 if 0 < size % 32 <= 5 else 0 for size in (m, n))
         assert SPEC.edge_strips(m, n, built.params) == (below, beside)
-        groups = len(range(0, n, 4 * across)) * bool(below) + len(
-            range(0, m - below, 4 * 8)
-        ) * bool(beside)
+        groups = len(range(0, n, 4 * across)) if below else 0
+        groups += len(range(0, m - below, 4 * 8)) if beside else 0
         tiles = -(-(m - below) // 32) * -(-(n - beside) // 32)
         assert built.launch(m, n, 40).global_size == (64 * (tiles + groups), 1)
         assert edges.cost("warp_tiling", built.params, m, n, 40)[0] == 1 + transposed
@@ -484,13 +453,11 @@ WRONG_LASTS = {
     "the counter left": ("*come = 0;", ""),
     "the first part left out": ("for (int from = first;", "for (int from = first + 1;"),
     "the last part left out": ("from <= last;", "from < last;"),
-    "parts nobody stored": (
-        "if (groups <= line || line*from/groups < line*(from + 1)/groups) {",
-        "{",
-    ),
+    "parts nobody stored": ("if (groups <= line || line*from/groups < line*(from + 1)/groups) {",
+        "{"),
     "the wrong one of two": ("2*from + (from == first ? second : 0);", "2*from;"),
     "added to what is there": (_CLEARED.format("="), _CLEARED.format("+=")),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", WRONG_LASTS)
@@ -511,14 +478,10 @@ def test_a_wrong_last_is_caught(what, first_device):
 def test_join_runs_where_the_kernel_cannot_do_without():
     nvidia = frozenset({"nvidia"})
     for groups, last, features, joins in (
-        (0, 1, nvidia, 0),
-        (3, 1, nvidia, 0),
-        (3, 0, nvidia, 1),
-        (3, 1, (), 1),
-    ):
-        assert SPEC.needs_fixup(
-            SPEC.complete({"GROUPS": groups, "LAST": last}), frozenset(features)
-        ) == bool(joins)
+        (0, 1, nvidia, False), (3, 1, nvidia, False), (3, 0, nvidia, True), (3, 1, (), True)
+    ):  # fmt: skip
+        params = SPEC.complete({"GROUPS": groups, "LAST": last})
+        assert SPEC.needs_fixup(params, frozenset(features)) == joins
     assert not catalog["tensor_cores"].needs_fixup(catalog["tensor_cores"].defaults, nvidia)
 
 
@@ -547,23 +510,13 @@ def test_the_passes_have_names_and_the_call_returns_the_last(device):
 
 
 def test_a_kernel_of_the_wrong_number_of_arguments_is_refused(device):
-    six = edited(
-        "warp_tiling",
-        (",\n          __global float* restrict pieces)", ")"),
-        (" pieces[((size_t)", " C[((size_t)"),
-    )
+    no_pieces = (",\n          __global float* restrict pieces)", ")")
+    six = edited("warp_tiling", no_pieces, (" pieces[((size_t)", " C[((size_t)"))
+    said = "gemm has 6 arguments instead of 7: M, N, K, A, B, C, pieces"
     for groups in (0, 4):
-        with pytest.raises(
-            BuildError, match="gemm has 6 arguments instead of 7: M, N, K, A, B, C, pieces"
-        ):
+        with pytest.raises(BuildError, match=said):
             Kernel(SPEC, TINY | {"GROUPS": groups}, device, device.context, six)
-    seven = edited(
-        1,
-        (
-            "__global float* restrict C)",
-            "__global float* restrict C,\n          __global float* D)",
-        ),
-    )
+    seven = edited(1, ("restrict C)", "restrict C,\n          __global float* D)"))
     with pytest.raises(BuildError, match="gemm has 7 arguments instead of 6: M, N, K, A, B, C"):
         Kernel(catalog[1], {"TS": 4}, device, device.context, seven)
 

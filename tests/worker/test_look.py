@@ -14,7 +14,7 @@ from gemmlab.draw.replay import Replay
 from gemmlab.simt.machine import Machine
 from gemmlab.worker import look as module
 from gemmlab.worker.client import simulated, worker
-from gemmlab.worker.look import Seen, closely, look
+from gemmlab.worker.look import closely, look
 
 RACE = without_barrier(2, 1)
 
@@ -22,10 +22,8 @@ RACE = without_barrier(2, 1)
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("number", catalog)
 def test_the_kernels_own_texts_are_clean(number):
-    assert (
-        look(number, 100, params=SMALL.get(number), source=sources.read(catalog[number].file))
-        is None
-    )
+    text = sources.read(catalog[number].file)
+    assert look(number, 100, params=SMALL.get(number), source=text) is None
 
 
 @pytest.mark.parametrize(
@@ -47,19 +45,11 @@ def test_the_line_is_that_of_the_text():
     assert moved.why.startswith(f"line {number + 1}: ")
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "float f(float x) { return x; }",
-        "__kernel void gemm(",
-        "",
-        "%%",
-        "__kernel void gemm(int a) { a.b(); }",
-    ],
-)
-def test_of_a_text_that_cannot_be_read_that_is_said(source):
-    seen = look(1, 64, source=source)
-    assert seen.unread and str(seen).startswith("the simulator did not look for races: ")
+def test_of_a_text_that_cannot_be_read_that_is_said():
+    calls = "__kernel void gemm(int a) { a.b(); }"
+    for source in ("float f(float x) { return x; }", "__kernel void gemm(", "", "%%", calls):
+        seen = look(1, 64, source=source)
+        assert seen.unread and str(seen).startswith("the simulator did not look for races: ")
 
 
 def test_an_error_inside_the_simulator_never_hurts(monkeypatch):
@@ -91,16 +81,14 @@ def test_what_else_the_machine_does_hides_no_race(monkeypatch):
     assert seen is not None and "no barrier between" in seen.why
 
 
-def test_a_guard_that_is_missing_is_seen_where_sizes_ask_for_it():
-    source = edited(12, ("m0 + tm < M && n0 + tn + j*RTS < N", "n0 + tn + j*RTS < N"))
-    assert look(12, 64, params={"TS": 8, "WPT": 4}, source=source) is None
-    assert look(12, 61, params={"TS": 8, "WPT": 4}, source=source) is not None
-
-
-def test_a_text_is_not_blamed_for_what_its_size_does_not_ask():
-    """With one tile along k there is no next one that could overwrite it: the second barrier
-    protects nothing.
+def test_a_text_is_blamed_only_where_its_size_shows_a_mistake():
+    """A guard matters between multiples of the tile. With one tile along k there is no next one
+    that could overwrite it: the second barrier protects nothing.
     """
+    unguarded = edited(12, ("m0 + tm < M && n0 + tn + j*RTS < N", "n0 + tn + j*RTS < N"))
+    for size, found in ((64, False), (61, True)):
+        seen = look(12, size, params={"TS": 8, "WPT": 4}, source=unguarded)
+        assert (seen is not None) == found
     for k, found in ((8, False), (5, False), (16, True)):
         seen = look(2, 64, 64, k, params={"TS": 8}, source=without_barrier(2, 2))
         assert (seen is not None) == found
@@ -116,11 +104,26 @@ def test_a_trial_tells_a_race(any_device):
     assert outcome.verdict in str(outcome)
 
 
-def test_a_wrong_kernel_is_explained(any_device):
-    source = edited(2, ("k < TS; k++", "k <= TS; k++"))
-    outcome = gemmlab.trial(2, 64, params={"TS": 8}, source=source, repeats=1)
-    assert not outcome.ok
-    assert "must be 0 to 7" in outcome.verdict and "line " in outcome.verdict
+OTHER_ROW = ("m0 = get_group_id(0)", "m0 = get_group_id(1)")
+OTHER_COLUMN = ("n0 = get_group_id(1)", "n0 = get_group_id(0)")
+
+
+@pytest.mark.parametrize(
+    ("edits", "sizes", "words"),
+    [
+        ((("k < TS; k++", "k <= TS; k++"),), (64, 64, 64), "must be 0 to 7"),
+        # one tile of C does not show it, and a square of them not that groups are exchanged
+        ((OTHER_ROW,), (64, 32, 32), ""),
+        ((OTHER_ROW, OTHER_COLUMN), (64, 32, 32), ""),
+    ],
+)
+def test_a_wrong_kernel_is_explained(edits, sizes, words, any_device):
+    options = {"params": {"TS": 8}, "repeats": 1}
+    outcome = gemmlab.trial(2, *sizes, **options, source=edited(2, *edits))
+    assert not outcome.ok and outcome.seen and not outcome.seen.unread, outcome.verdict
+    assert words in outcome.verdict and (not words or "line " in outcome.verdict)
+    outcome = gemmlab.trial(2, *sizes, **options, source=edited(2))
+    assert outcome.ok and outcome.seen is None and outcome.verdict == "right: every element exact"
 
 
 #: Valid, unknown to the simulator, and in a text with a race.
@@ -134,26 +137,6 @@ def test_what_the_simulator_could_not_read_is_never_called_free_of_races(any_dev
     assert outcome.seen.unread and not outcome.by_luck
     assert "the simulator did not look for races: line " in outcome.verdict
     assert "not known to this simulator" in outcome.verdict
-
-
-def test_a_mistake_between_work_groups_is_explained(any_device):
-    """One tile of C does not show it, and a square of them not that groups are exchanged."""
-    wrong = edited(2, ("get_group_id(0)", "get_group_id(1)"))
-    both = edited(2, ("m0 = get_group_id(0)", "m0 = get_group_id(1)"),
-                  ("n0 = get_group_id(1)", "n0 = get_group_id(0)"))  # fmt: skip
-    for source in (wrong, both):
-        outcome = gemmlab.trial(2, 64, 32, 32, params={"TS": 8}, source=source, repeats=1)
-        assert not outcome.ok and outcome.seen and not outcome.seen.unread, outcome.verdict
-
-
-def test_a_right_text_is_right(any_device):
-    outcome = gemmlab.trial(2, 64, params={"TS": 8}, source=sources.read("02_tiled.cl"), repeats=1)
-    assert outcome.ok and outcome.seen is None and outcome.verdict == "right: every element exact"
-
-
-def test_several_findings_are_counted():
-    assert str(Seen("line 3: a race", 1)) == "line 3: a race"
-    assert str(Seen("line 3: a race", 3)) == "line 3: a race (and 2 more findings)"
 
 
 @pytest.mark.parametrize("number", [2, 9, 19])
