@@ -24,30 +24,7 @@ from gemmlab.opencl.devices import devices
 from lessons import schedules, tf32
 
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
-CHAPTERS = [
-    "00_start_here.ipynb",
-    "01_naive.ipynb",
-    "02_tiled.ipynb",
-    "03_work_per_thread.ipynb",
-    "04_vector_types.ipynb",
-    "05_rectangular_tiles.ipynb",
-    "06_register_blocking.ipynb",
-    "07_wide_loads.ipynb",
-    "08_vendor_features.ipynb",
-    "09_prefetch.ipynb",
-    "10_any_size.ipynb",
-    "11_register_only.ipynb",
-    "12_guarded.ipynb",
-    "13_shifted.ipynb",
-    "14_family.ipynb",
-    "15_warp_tiles.ipynb",
-    "16_async_copies.ipynb",
-    "17_stream_k.ipynb",
-    "18_tensor_cores.ipynb",
-    "19_warpgroups.ipynb",
-    "20_more_than_one_device.ipynb",
-    "21_the_whole_ladder.ipynb",
-]
+CHAPTERS = sorted(path.name for path in FOLDER.glob("[0-9]*.ipynb"))
 #: Notebooks that are no chapters.
 BESIDE = ["puzzles.ipynb", "the_ladder.ipynb"]
 #: Chapters that have no kernel of their own.
@@ -127,6 +104,7 @@ def needs_a_device():
 
 
 def test_all_chapters_are_found():
+    assert [name[:2] for name in CHAPTERS] == [f"{number:02}" for number in range(22)]
     assert sorted(p.name for p in FOLDER.glob("*.ipynb")) == [*CHAPTERS, *BESIDE]
 
 
@@ -372,16 +350,33 @@ for (int j = 0; j < WPTN; j++) {{
 NEXT = "load: the next"
 
 
+def every_setting(rate, choices):
+    """Exercise 04.3 with more measurements than are allowed."""
+    values = itertools.product(*choices.values())
+    return max((dict(zip(choices, setting, strict=True)) for setting in values), key=rate)
+
+
 def rounded_up(group, groups, tiles, steps):
-    """Equal shares, but for the last group's: every length is rounded up."""
+    """Exercise 17.1 with every length rounded up: equal shares, but for the last group's."""
     length = -(-tiles * steps // groups)
-    line = [(step // steps, step % steps) for step in range(tiles * steps)][
-        group * length : (group + 1) * length
-    ]
+    line = [(step // steps, step % steps) for step in range(tiles * steps)]
+    line = line[group * length : (group + 1) * length]
     return [
         (t, min(s for u, s in line if u == t), sum(u == t for u, _ in line))
         for t in sorted({t for t, _ in line})
     ]
+
+
+def uncut(group, groups, tiles, steps):
+    """A group's share as if it were all of one tile."""
+    first, end = (tiles * steps * g // groups for g in (group, group + 1))
+    return [(first // steps, first % steps, end - first)]
+
+
+def with_ends(group, groups, tiles, steps):
+    """The last step of each piece where its length should be."""
+    pieces = schedules.pieces(tiles, steps, groups)[group]
+    return [(tile, first, first + number) for tile, first, number in pieces]
 
 
 #: Exercise 01.2: four sums, and the terms that are left.
@@ -400,11 +395,14 @@ def four_sums(*changes: tuple[str, str]) -> str:
 
 #: Exercise 02.2 line by line: the tile of B as [k][n].
 HEART = (("Btile[tn][tm] = B", "Btile[tm][tn] = B"), ("Btile[tn][k]", "Btile[k][tn]"))
+MULTIPLY = "acc += Atile[k][tm] * Btile[k][tn];"
 #: Exercise 03.2 line by line: neighbouring columns.
 NEIGHBOURS = (
     ("Btile[tn + j*RTS][k]", "Btile[tn*WPT + j][k]"),
     ("n0 + tn + j*RTS", "n0 + tn*WPT + j"),
 )
+#: In exercise 16.2: the wait in the last step of a tile, by its indentation.
+WAIT = " " * 16 + "AWAIT(STAGES - 2); barrier"
 #: The line of exercise 04.2.
 FUSED = "acc = fma(Atile[k*WIDTH + w][tm], (floatX)(LANE(b, w)), acc);"
 
@@ -420,42 +418,20 @@ WRONG |= {
     "01_3": [
         body(1),
         body(1, ("const int m = get_global_id(0);", "const int m = get_global_id(1);")),
-        body(
-            1, ("    // accumulators\n", "    __local float shared[TS];\n\n    // accumulators\n")
-        ),
+        body(1, ("// accumulators\n", "__local float shared[TS];\n\n    // accumulators\n")),
         "no kernel at all",
     ],
     "02_1": [524288, 16384, 8192, 131072, "many"],
     "02_2": [
-        body(
-            2,
-            *HEART,
-            ("Btile[tm][tn] = B[(n0 + tn)*K + k0 + tm];", ""),
-            ("acc += Atile[k][tm] * Btile[k][tn];", ""),
-        ),
+        body(2, *HEART, ("Btile[tm][tn] = B[(n0 + tn)*K + k0 + tm];", ""), (MULTIPLY, "")),
         body(2),
         body(2, ("Btile[tn][k]", "Btile[k][tn]")),
-        body(
-            2,
-            *HEART,
-            (
-                "        // barrier: the tiles are complete\n        "
-                "barrier(CLK_LOCAL_MEM_FENCE);\n",
-                "",
-            ),
-        ),
-        body(2, *HEART, ("            acc += Atile[k][tm] * Btile[k][tn];\n", "")),
+        body(2, *HEART, ("complete\n        barrier(CLK_LOCAL_MEM_FENCE);\n", "complete\n")),
+        body(2, *HEART, (f"            {MULTIPLY}\n", "")),
     ],
     "02_3": [
         body(2),
-        body(
-            2,
-            (
-                "        // barrier: nobody needs the tiles any more\n        "
-                "barrier(CLK_LOCAL_MEM_FENCE);\n",
-                "",
-            ),
-        ),
+        body(2, ("any more\n        barrier(CLK_LOCAL_MEM_FENCE);\n", "any more\n")),
         "no kernel",
     ],
     "03_1": [
@@ -482,13 +458,7 @@ WRONG |= {
     ],
     "04_3": [
         lambda rate, choices: {name: values[0] for name, values in choices.items()},
-        lambda rate, choices: max(
-            (
-                dict(zip(choices, values, strict=True))
-                for values in itertools.product(*choices.values())
-            ),
-            key=rate,
-        ),
+        every_setting,
         lambda rate, choices: [32, 4],
         lambda rate, choices: ...,
     ],
@@ -546,11 +516,7 @@ WRONG |= {
         body(7, EMPTY_LOAD),
         body(7, ("Btile[j][i] = B", "// Btile")),
         body(7, ("e0 < TSK*TSM/WIDTH;", "e0 < TSK*TSM;")),
-        body(
-            7,
-            ("(e0 + tid) % (TSM/WIDTH)", "(e0 + tid) % TSM"),
-            ("(e0 + tid) / (TSM/WIDTH)", "(e0 + tid) / TSM"),
-        ),
+        body(7, *((f"(e0 + tid) {op} (TSM/WIDTH)", f"(e0 + tid) {op} TSM") for op in "%/")),
         body(7, ("m0/WIDTH + i", "m0 + i"), ("n0/WIDTH + i", "n0 + i")),
         body(7, ("(M/WIDTH)", "M"), ("(N/WIDTH)", "N")),
         body(7, ("(N/WIDTH)", "(M/WIDTH)")),
@@ -594,11 +560,7 @@ WRONG |= {
     ],
     "09_2": [
         body(9, EMPTY_NEXT),
-        body(
-            9,
-            ("Atile[next][j][i] =", "Atile[now][j][i] ="),
-            ("Btile[next][j][i] =", "Btile[now][j][i] ="),
-        ),
+        body(9, *((f"{x}tile[next][j][i] =", f"{x}tile[now][j][i] =") for x in "AB")),
         body(9, ("(k1 + j)", "(k0 + j)")),
         body(9, ("if (k1 < K) {", "{")),
         body(9, ("if (k1 < K) {", "if (k1 <= K) {")),
@@ -724,20 +686,10 @@ WRONG |= {
     ],
     "16_2": [
         body(16, ("            FRAGMENT((k + 1)%TSK, (k + 1)%2)\n", "")),
-        body(
-            16, ("            FRAGMENT((k + 1)%TSK, (k + 1)%2)\n", "            FRAGMENT(k, k%2)\n")
-        ),
-        body(16, ("                AWAIT(STAGES - 2); barrier", "                barrier")),
-        body(
-            16, ("                AWAIT(STAGES - 2); barrier", "                AWAIT(0); barrier")
-        ),
-        body(
-            16,
-            (
-                "                AWAIT(STAGES - 2); barrier",
-                "                AWAIT(STAGES - 2); // barrier",
-            ),
-        ),
+        body(16, ("  FRAGMENT((k + 1)%TSK, (k + 1)%2)\n", "  FRAGMENT(k, k%2)\n")),
+        body(16, (WAIT, "barrier")),
+        body(16, (WAIT, "AWAIT(0); barrier")),
+        body(16, (WAIT, "AWAIT(STAGES - 2); // barrier")),
         body(16, ("now = !BEYOND && left == TSK ? now : now + 1 < STAGES ? now + 1 : 0;", "")),
     ],
     "16_3": [
@@ -751,17 +703,8 @@ WRONG |= {
         lambda g, groups, tiles, steps: [
             (t, 0, steps) for t in range(tiles * g // groups, tiles * (g + 1) // groups)
         ],
-        lambda g, groups, tiles, steps: [
-            (
-                tiles * steps * g // groups // steps,
-                tiles * steps * g // groups % steps,
-                tiles * steps * (g + 1) // groups - tiles * steps * g // groups,
-            )
-        ],
-        lambda g, groups, tiles, steps: [
-            (tile, first, first + number)
-            for tile, first, number in schedules.pieces(tiles, steps, groups)[g]
-        ],
+        uncut,
+        with_ends,
         rounded_up,
         lambda g, groups, tiles, steps: g,
     ],
