@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from . import builtins, tree
 from .text import Spot, TextError, UnknownError, near
-from .tree import Expr, plain, written
+from .tree import Expr, owner, plain, written
 from .types import (
     BOOL,
     DOUBLE,
@@ -172,41 +172,23 @@ def is_zero(node: Expr) -> bool:
 
 def read_only(node: Expr) -> bool:
     """Whether what an expression names can only be read."""
-    if isinstance(node, tree.Text):
-        return True
+    node = owner(node)
     if isinstance(node, tree.Name):
         return node.variable.const or node.variable.space == "constant"
-    if isinstance(node, (tree.Member, tree.Part)):
-        return read_only(node.vector if isinstance(node, tree.Member) else node.of)
-    inner = (
-        node.array
-        if isinstance(node, tree.Index)
-        else node.operand
-        if isinstance(node, tree.Unary)
-        else None
-    )
-    if inner is None:
-        return False
-    if isinstance(inner.type, Pointer):
-        decayed = plain(inner)
-        return (
-            inner.type.const
-            or inner.type.space == "constant"
-            or (
-                isinstance(decayed, Expr) and isinstance(decayed.type, Array) and read_only(decayed)
-            )
-        )
-    return read_only(inner)
+    if not isinstance(node, (tree.Index, tree.Unary)):
+        return isinstance(node, tree.Text)
+    pointer = node.array if isinstance(node, tree.Index) else node.operand
+    if isinstance(pointer.type, Pointer) and (
+        pointer.type.const or pointer.type.space == "constant"
+    ):
+        return True
+    array = plain(pointer)
+    return isinstance(array, Expr) and isinstance(array.type, Array) and read_only(array)
 
 
 def has_place(node: Expr) -> bool:
     """Whether an expression names something that lies somewhere."""
-    if isinstance(node, tree.Member):
-        return has_place(node.vector)
-    if isinstance(node, tree.Part):
-        return has_place(node.of)
-    if isinstance(node, tree.Index) and isinstance(node.array.type, Vector):
-        return has_place(node.array)
+    node = owner(node)
     return isinstance(node, (tree.Name, tree.Index, tree.Compound)) or (
         isinstance(node, tree.Unary) and node.op == "*")  # fmt: skip
 
@@ -265,26 +247,15 @@ class Meaning:
 
     def space(self, node: Expr) -> str:
         """In which memory something lies."""
+        node = owner(node)
         if isinstance(node, tree.Name):
             return node.variable.space
         if isinstance(node, tree.Text):
             return "constant"
-        if isinstance(node, tree.Compound):
+        if not isinstance(node, (tree.Index, tree.Unary)):
             return "private"
-        if isinstance(node, tree.Member):
-            return self.space(node.vector)
-        if isinstance(node, tree.Part):
-            return self.space(node.of)
-        inner = (
-            node.array
-            if isinstance(node, tree.Index)
-            else node.operand
-            if isinstance(node, tree.Unary)
-            else node
-        )
-        if isinstance(inner.type, Pointer):
-            return inner.type.space
-        return self.space(inner) if inner is not node else "private"
+        pointer = node.array if isinstance(node, tree.Index) else node.operand
+        return pointer.type.space if isinstance(pointer.type, Pointer) else self.space(pointer)
 
     def value(self, node: Expr, spot: Spot | None = None) -> Expr:
         """As an operand of arithmetic: a number, at least an int, or a vector."""
@@ -345,9 +316,7 @@ class Meaning:
             self.fail("an element of a vector has no address", spot)
         if not has_place(node):
             self.fail(f"{written(node)} has no address", spot)
-        root = node
-        while isinstance(root, tree.Part):
-            root = root.of
+        root = owner(node)
         if isinstance(root, tree.Name):
             root.variable.addressed = True
         return tree.Unary(
@@ -513,17 +482,7 @@ class Meaning:
             if isinstance(node, tree.Name):
                 self.fail(f"{node.name!r} is const and cannot be changed", node.spot)
             self.fail(f"{written(node)} is const and cannot be changed", node.spot)
-        root = node
-        while isinstance(root, (tree.Member, tree.Part)) or (
-            isinstance(root, tree.Index) and isinstance(root.array.type, Vector)
-        ):
-            root = (
-                root.vector
-                if isinstance(root, tree.Member)
-                else root.of
-                if isinstance(root, tree.Part)
-                else root.array
-            )
+        root = owner(node)
         if isinstance(root, tree.Name):
             root.variable.assigned = True
         return node
