@@ -10,7 +10,6 @@ notebook.
 from __future__ import annotations
 
 import os
-import re
 import sys
 import tempfile
 import time
@@ -47,14 +46,13 @@ def from_text(path: Path) -> nbformat.NotebookNode:
 
 
 def kernel_text(kernel: int, changes: Iterable[tuple[str, str]] = ()) -> str:
-    """A kernel's text without its header, parameters and rules, which a `%%gemm` cell does not need.
+    """The text of a kernel in a `%%gemm` cell (see `sources.code`).
 
     Args:
         kernel: its number.
         changes: pairs of a string and what replaces it.
     """
-    text = sources.without_rules(sources.body(sources.read(find(kernel).file)))
-    text = re.sub(r"^#define \w+ \d+ // .*\n", "", text, flags=re.MULTILINE).strip()
+    text = sources.code(sources.read(find(kernel).file))
     for old, new in changes:
         text = text.replace(old, new)
     return text
@@ -79,6 +77,8 @@ def rebuild(text: Path) -> None:
         client.execute(env={**os.environ, "GEMMLAB_DATA": empty})
     for cell in book.cells:
         cell.metadata.pop("execution", None)
+        if ".reveal(" in cell.source:  # it holds the answer of a prediction
+            cell.metadata.setdefault("jupyter", {})["source_hidden"] = True
     book.metadata = nbformat.from_dict(METADATA)
     path = HERE / f"{text.stem}.ipynb"
     nbformat.write(book, path)

@@ -161,7 +161,7 @@ def test_the_wheel_holds_all_that_the_package_needs(wheel):
     wanted |= {f"gemmlab/{path.relative_to(package).as_posix()}" for path in package.rglob("*.py")}
     wanted |= {
         f"gemmlab/widgets/{path.name}" for path in (package / "widgets").glob("*.[jc]s*")
-    } | {"gemmlab/py.typed", "gemmlab/web/runner.js"}
+    } | {"gemmlab/py.typed", "gemmlab/web/runner.js", "gemmlab/web/panel.js"}
     wanted |= {f"gemmlab/docs/{path.name}" for path in (ROOT / "docs").iterdir()}
     notebooks = ROOT / "notebooks"
     wanted |= {
