@@ -98,7 +98,10 @@ class Progress:
         try:
             files.change_json(self.path, dict, with_entry)
         except OSError as error:
-            print(f"Your progress cannot be kept: {error}")
+            print(
+                f"Your progress cannot be kept: {error}. The environment variable GEMMLAB_DATA "
+                "names another folder."
+            )
 
     def reset(self) -> None:
         """Forget everything, and begin anew."""
