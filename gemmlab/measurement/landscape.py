@@ -194,7 +194,12 @@ def fingerprint(file: str) -> str:
 
     Lines that begin with ``//@`` are instructions (see `opencl.build.HIDDEN`) and count.
     """
-    code = re.sub(r"//(?!@ ).*", "", sources.read(file))
+    return fingerprint_of(sources.read(file))
+
+
+def fingerprint_of(text: str) -> str:
+    """The same of a text."""
+    code = re.sub(r"//(?!@ ).*", "", text)
     return hashlib.sha256(" ".join(code.split()).encode()).hexdigest()[:12]
 
 

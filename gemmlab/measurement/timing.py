@@ -18,6 +18,7 @@ from ..blas.problem import Layout, Problem, footprint, plan
 from ..caches import cached
 from ..catalog import Key, find
 from ..catalog.spec import KernelSpec, positive, round_up
+from ..model import gflops
 from ..opencl.build import WorkGroupError
 from ..opencl.devices import Device, find_device
 from ..opencl.launch import Kernel, whole
@@ -49,6 +50,7 @@ def measure(  # noqa: PLR0913
     source: str | None = None,
     most_seconds: float | None = None,
     on_step: Callable[[str], None] = lambda step: None,
+    runs: Callable[[Product], Runs] | None = None,
 ) -> Result:
     """Build a kernel, check it, then time it.
 
@@ -64,6 +66,7 @@ def measure(  # noqa: PLR0913
             take longer.
         on_step: called with "compile", "predict", "check" and "time" before each step; it may raise
             Superseded to abandon the measurement.
+        runs: runs the product as often as it wants, instead of `repeats` (see `comparison`).
 
     Raises:
         ValueError: for sizes or repeats that are not positive whole numbers, and for a limit that
@@ -93,11 +96,13 @@ def measure(  # noqa: PLR0913
     data = _data(m, n, k)
     exact, accurate, framed = bench.check(data)
     on_step("time")
-    runs, credible = bench.time(data, repeats)
+    product = bench.product(data.u, data.v)
+    timed = runs(product) if runs else repeated(product, repeats)
+    times = timed.milliseconds
     verdict = str(exact) if framed else f"wrong: it writes outside C; inside C, {exact}"
     if exact.ok and not accurate.ok:
         verdict += f", but inaccurate: {accurate}"
-    if not credible:
+    if not timed.credible:
         verdict += "; wall-clock times, because this driver's clock contradicts them"
     result = Result(
         kernel=spec.number,
@@ -109,10 +114,10 @@ def measure(  # noqa: PLR0913
         verdict=verdict,
         error=accurate.error,
         bound=accurate.bound,
-        kernel_ms=_spread([run["gemm"] for run in runs]),
-        pipeline_ms=_spread([sum(run.values()) for run in runs]),
-        passes_ms={name: statistics.median(run[name] for run in runs) for name in runs[0]},
-        repeats=len(runs),
+        kernel_ms=_spread([run["gemm"] for run in times]),
+        pipeline_ms=_spread([sum(run.values()) for run in times]),
+        passes_ms={name: statistics.median(run[name] for run in times) for name in times[0]},
+        repeats=len(times),
         build_seconds=bench.kernel.build_seconds + bench.first_launch,
         path=bench.kernel.path,
         device=device.facts(),
@@ -168,6 +173,8 @@ def compile_ahead(  # noqa: PLR0913
     return time.perf_counter() - start
 
 
+#: Wall-clock seconds of runs to warm up, after which there are no more of them.
+WARM_UP = 0.05
 #: Runs that a prediction counts: two checks, a warm-up, and at least three timed runs.
 RUNS = 6
 
@@ -233,28 +240,6 @@ class _Bench:
         error = self.kernel.spec.product_error(self.kernel.params)
         return exact, data.accurate(product.result(), error), framed
 
-    def time(self, data: _Data, repeats: int | None) -> tuple[list[dict[str, float]], bool]:
-        """Run `repeats` times, after one to warm up.
-
-        Returns:
-            The milliseconds of each pass, by run; and whether they are the device's. If its clock
-            is not credible, the kernel is said to take all wall-clock time, passes included.
-        """
-        product = self.product(data.u, data.v)
-        warm_up = max(sum(product.run().values()), 1e3 * clock.LEAST)
-        if repeats is None:
-            repeats = int(min(50, max(3, 80 / warm_up)))
-        runs, times = [], []
-        for _ in range(repeats):
-            start = time.perf_counter()
-            runs.append(product.run())
-            wall = time.perf_counter() - start
-            times.append((1e-3 * sum(runs[-1].values()), wall))
-        if clock.credible(times):
-            return runs, True
-        none = dict.fromkeys(runs[0], 0.0)
-        return [none | {"gemm": 1e3 * wall} for _, wall in times], False
-
     def refuse_slow(self, most: float) -> None:
         """Raise TooSlow if smaller runs predict more than `most` seconds for check and timing.
 
@@ -283,6 +268,12 @@ class _Bench:
             side *= 2
 
 
+def prepare(kernel: Kernel, device: Device, sizes: tuple[int, int, int]) -> Product:
+    """A product of random matrices, ready to run."""
+    data = _data(*sizes)
+    return _Bench(kernel, device, sizes).product(data.u, data.v)
+
+
 def upload(device: Device, x: np.ndarray) -> cl.Buffer:
     """A copy of a column-major matrix on the device."""
     flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
@@ -297,12 +288,16 @@ class Product:
         device: where.
         problem: the sizes.
         a, b: the buffers of A (M x K) and B (K x N).
+
+    Attributes:
+        problem: the sizes.
     """
 
     def __init__(
         self, kernel: Kernel, device: Device, problem: Problem, a: cl.Buffer, b: cl.Buffer
     ):
-        self._device, self._shape = device, (problem.m, problem.n)
+        self._device, self.problem = device, problem
+        self._shape = problem.m, problem.n
         rows, cols, _ = whole(*self._shape, problem.k, kernel.multiples)
         self.frame = _Frame(device, rows, cols)
         layout = Layout.compact(*self._shape)
@@ -363,6 +358,49 @@ _last_data = cached(1)(_Data)
 def _data(m: int, n: int, k: int) -> _Data:
     """The last ones are kept: at 4096 they take seconds, and 256 MB. Larger ones are not."""
     return (_last_data if m * n * k <= 2**36 else _Data)(m, n, k)
+
+
+class Runs:
+    """Runs of one product, after up to three to warm up.
+
+    Attributes:
+        credible: whether the device's clock is, by the runs to warm up. Otherwise the kernel is
+            said to take all wall-clock time, passes included.
+        seconds: of the last run to warm up.
+        milliseconds: of each pass, by run.
+    """
+
+    def __init__(self, product: Product):
+        self._product = product
+        seconds = list[tuple[float, float]]()
+        while not seconds or (len(seconds) < 3 and sum(wall for _, wall in seconds) < WARM_UP):
+            passes, wall = self._run()
+            seconds.append((1e-3 * sum(passes.values()), wall))
+        self.credible = clock.credible(seconds)
+        self.seconds = max(seconds[-1][0 if self.credible else 1], clock.LEAST)
+        self.milliseconds: list[dict[str, float]] = []
+
+    def once(self) -> float:
+        """Run; the kernel's GFLOPS."""
+        passes, wall = self._run()
+        if not self.credible:
+            passes = dict.fromkeys(passes, 0.0) | {"gemm": 1e3 * wall}
+        self.milliseconds.append(passes)
+        problem = self._product.problem
+        return gflops(problem.m, problem.n, problem.k, 1e-3 * passes["gemm"])
+
+    def _run(self) -> tuple[dict[str, float], float]:
+        """The milliseconds of each pass on the device, and wall-clock seconds."""
+        start = time.perf_counter()
+        return self._product.run(), time.perf_counter() - start
+
+
+def repeated(product: Product, repeats: int | None) -> Runs:
+    """So many runs; by default as many as fit into 80 ms, from 3 to 50."""
+    runs = Runs(product)
+    for _ in range(repeats or int(min(50, max(3, 0.08 / runs.seconds)))):
+        runs.once()
+    return runs
 
 
 class _Frame:

@@ -114,6 +114,9 @@ class Kernel:
                 " x ".join(map(str, shape)) for shape in (required[:2], self.local_size)
             )
             said = f"gemm requires work-groups of {wanted_size}, but is launched with {size_here}"
+            if self.params:
+                shown = ", ".join(f"{name}={value}" for name, value in self.params.items())
+                said += f", for {shown}; does the text set one of these itself?"
             raise BuildError(self._title, said, self.source)
         limit = self._built.work_group_limit
         if prod(self.local_size) > limit:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from .. import files
 from ..catalog import sources
@@ -78,22 +79,36 @@ class Progress:
     @property
     def entries(self) -> dict[str, bool]:
         """Whether it was right, by the number of an exercise ("03.1") or the question of a
-        prediction.
+        prediction whose answer was seen.
 
         Empty if there is no file, or one that cannot be read.
         """
-        with suppress(OSError, ValueError):
-            found = files.load_json(self.path, dict)
-            return {str(name): bool(right) for name, right in found.items()}
-        return {}
+        return {
+            name: bool(entry["right"])
+            for name, entry in self._read().items()
+            if entry["right"] is not None
+        }
 
-    def note(self, name: str, right: bool) -> None:
+    @property
+    def choices(self) -> dict[str, str]:
+        """What was predicted, by the question."""
+        return {n: str(e["choice"]) for n, e in self._read().items() if e.get("choice")}
+
+    def note(self, name: str, right: bool | None, choice: str | None = None) -> None:
         """Keep an entry; what was right once stays so. Where nothing can be written, that is said
         and nothing fails.
+
+        Args:
+            name: the number of an exercise, or a question.
+            right: None as long as a prediction has no answer.
+            choice: what was predicted.
         """
 
-        def with_entry(known: dict[str, bool]) -> dict[str, bool]:
-            return {**known, name: right or bool(known.get(name))}
+        def with_entry(known: dict) -> dict:
+            before = _entry(known.get(name))
+            kept = {"right": right or before["right"] or right}
+            chosen = {} if choice is None else {"choice": choice}
+            return {**known, name: before | kept | chosen}
 
         try:
             files.change_json(self.path, dict, with_entry)
@@ -102,6 +117,12 @@ class Progress:
                 f"Your progress cannot be kept: {error}. The environment variable GEMMLAB_DATA "
                 "names another folder."
             )
+
+    def _read(self) -> dict[str, dict]:
+        """All entries; none if there is no file, or one that cannot be read."""
+        with suppress(OSError, ValueError):
+            return {n: _entry(e) for n, e in files.load_json(self.path, dict).items()}
+        return {}
 
     def reset(self) -> None:
         """Forget everything, and begin anew."""
@@ -148,3 +169,10 @@ class Progress:
             return f"There are no chapters in {self.folder.resolve()}."
         solved = sum(self.entries.get(number, False) for number in numbers)
         return f"{solved} of {len(numbers)} exercises are solved.\n{LEGEND}."
+
+
+def _entry(found: Any) -> dict[str, Any]:
+    """An entry; a file of an older version has only whether it was right."""
+    if isinstance(found, dict):
+        return {"right": None, **found}
+    return {"right": None if found is None else bool(found)}
