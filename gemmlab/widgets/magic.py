@@ -13,8 +13,9 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 
 from ..catalog import Key, find, key, sources
 from ..simt import views
-from ..worker.look import closely
+from ..worker.client import simulated
 from .explorer import Explorer
+from .panel import HOLE
 from .shell import escape, free
 from .shell import inside as widgets_in
 from .stepper import Stepper
@@ -30,7 +31,8 @@ class GemmMagics(Magics):
     def gemm(self, line: str, cell: str | None = None):
         """Show an explorer for the kernel in this cell.
 
-        %%gemm NUMBER [NAME=VALUE ...]   NAME: a parameter of the kernel, M, N, K, or device
+        %%gemm NUMBER [NAME=VALUE ...]   NAME: a parameter of the kernel, M, N, K, device, or
+                                         goal, the TFLOPS that an H200 could reach when solved
         %%gemm NUMBER part=WORD ...      the cell is only the part of the kernel below the comment
                                          that begins with WORD (or part="load: the next")
         %%gemm NUMBER part=ONE-TWO ...   the same, from the part ONE to the part TWO
@@ -44,15 +46,23 @@ class GemmMagics(Magics):
                 shell.set_next_input(f"%%gemm {line.strip()}\n{text}")
                 return None
             sizes = {name.lower(): settings.pop(name) for name in "MNK" if name in settings}
+            goal = float(words["goal"]) * 1000 if "goal" in words else None
             source = f"\n{cell}"  # the blank line makes line 2 of the cell line 2 for the compiler
             if "part" in words:
                 text = sources.read(find(number).file)
                 source = text.replace(sources.part(text, words["part"]), cell.rstrip("\n"))
             # without the line that is no line of the cell
             shell.user_ns["gemm_source"] = source.split("\n", 1)[1]
-            options = {"device": words.get("device"), "source": source, "hole": "part" in words}
-            explorer = Explorer(number, **sizes, params=settings or None, **options)
-            explorer.box.children += (_fold(explorer),)
+            explorer = Explorer(
+                number,
+                **sizes,
+                params=settings or None,
+                device=words.get("device"),
+                source=source,
+                hole=HOLE in cell,
+                goal=goal,
+            )
+            _add_stepper(explorer)
             return explorer
         except (ValueError, TypeError, RuntimeError) as error:
             # a typing error in the first line deserves a sentence and not a traceback
@@ -60,23 +70,21 @@ class GemmMagics(Magics):
             return None
 
 
-def _fold(explorer: Explorer) -> w.VBox:
-    """A button below an explorer, and behind it what the text in its cell does, line by line.
+def _add_stepper(explorer: Explorer) -> None:
+    """A button beside the verdict, and behind it what the text in its cell does, line by line.
 
     It is simulated when the button is pressed, with the explorer's settings, so that it delays
     nothing.
     """
     button = w.ToggleButton(
-        False,
-        description="Step through this kernel",
-        layout=w.Layout(width="auto", align_self="flex-start"),
+        False, description="Step through it", button_style="primary", icon="step-forward"
     )
     inside = w.VBox()
 
     def fill() -> None:
         params = {p.name: explorer.values[p.name] for p in explorer.spec.params}
         try:
-            run = closely(explorer.spec.number, params, explorer.source)
+            run = simulated(explorer.spec.number, params, explorer.source)
             lines = [step.line for step in views.steps(run)]
             wrong = next((lines.index(f.line) + 1 for f in run.findings if f.line in lines), 1)
             stepper = Stepper(run, start={"step": wrong, "group": 0})
@@ -100,12 +108,13 @@ def _fold(explorer: Explorer) -> w.VBox:
             threading.Thread(target=fill, daemon=True).start()
 
     button.observe(pressed, names="value")
-    return w.VBox([button, inside])
+    explorer.buttons.children = (button, *explorer.buttons.children)
+    explorer.box.children += (inside,)
 
 
 def _parse(line: str) -> tuple[Key, dict[str, int], dict[str, str]]:
-    """The kernel, numbers by the name of what they set, and the words that part and device are set
-    to.
+    """The kernel, numbers by the name of what they set, and the words that part, device and goal
+    are set to.
     """
     words = shlex.split(line)
     if not words or "=" in words[0]:
@@ -113,7 +122,9 @@ def _parse(line: str) -> tuple[Key, dict[str, int], dict[str, str]]:
     settings, named = {}, {}
     for word in words[1:]:
         name, equals, value = word.partition("=")
-        if name in ("device", "part") and equals:
+        if name in settings or name in named:
+            raise ValueError(f"{name} is given twice")
+        if name in ("device", "part", "goal") and equals:
             named[name] = value
         elif equals and value.isdigit():
             settings[name] = int(value)

@@ -20,7 +20,7 @@ from ..draw.picture import Picture
 from ..draw.replay import Replay
 from ..simt import ProductRun
 from .listing import HEAT, listing
-from .shell import Newest, Shell, escape, on_any_thread, slider
+from .shell import Newest, Shell, choice, escape, grid, line, on_any_thread, slider
 
 
 class Follow(anywidget.AnyWidget):
@@ -70,6 +70,7 @@ class Stepper(Shell):
                 else "a simulated run, or a function that returns one"
             )
             raise TypeError(f"show must be {wanted}, not {type(show).__name__}")
+        super().__init__()
         self._what: Callable[..., Any] = show if callable(show) else lambda: show
         self._sliders = {name: _in_order(name, values) for name, values in choices.items()}
         self._choices = list(choices)
@@ -91,9 +92,8 @@ class Stepper(Shell):
                 f"start is for simulated runs, and {type(first).__name__} is none: {start}"
             )
         self.name = "picture to step through, by " + ", ".join(self._sliders)
-        super().__init__(list(self._sliders.values()), buttons=buttons)
-        if self._film:
-            self.box.children += (Follow(),)
+        follow = [Follow()] if self._film else []
+        self.compose(grid([*self._sliders.values()]), line(*buttons), self.panel, *follow)
         self._start = self.values
         self._show(self.values)
         self._newest = Newest(self._show)
@@ -227,9 +227,9 @@ def _player(control: w.SelectionSlider) -> w.Play:
     return play
 
 
-def _in_order(name: str, values) -> w.SelectionSlider:
-    """A slider over these values that starts at the first; numbers are put in order, words stay in
-    theirs.
+def _in_order(name: str, values) -> w.SelectionSlider | w.ToggleButtons:
+    """A slider over these numbers, or buttons for these words, that starts at the first. Numbers
+    are put in order.
 
     A value that comes twice has one place.
     """
@@ -237,4 +237,4 @@ def _in_order(name: str, values) -> w.SelectionSlider:
         raise ValueError(f"{name} must be some values to choose from, not {values!r}")
     values = [value for place, value in enumerate(given) if value not in given[:place]]
     ordered = sorted(values) if all(isinstance(value, Number) for value in values) else values
-    return slider(name, ordered, values[0])
+    return choice(name, ordered, values[0])

@@ -45,7 +45,7 @@ COLOURS = {
     "other instructions": BLUE,
     "local memory": ORANGE,
     "global memory, L1": MAGENTA,
-    "barriers": INK,
+    "barriers": "#7a3e9d",
     "other waiting": GREY,
 }
 
