@@ -213,10 +213,6 @@ class Declaration(Node):
     def space(self) -> str:
         return self.variable.space
 
-    @property
-    def const(self) -> bool:
-        return self.variable.const
-
 
 @dataclass(slots=True)
 class Declarations(Node):
