@@ -36,8 +36,7 @@ def chapters() -> str:
             )
         words = " ".join(question[1].split())
         rows.append(
-            f"| {path.stem[:2]} | [{title[1]}]({path.stem}.ipynb) "
-            f"| {words[0].upper()}{words[1:]} |"
+            f"| {path.stem[:2]} | [{title[1]}]({path.stem}.ipynb) | {words[0].upper()}{words[1:]} |"
         )
     return "\n".join(rows)
 

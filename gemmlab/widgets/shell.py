@@ -263,6 +263,10 @@ class Shell:
         ends with it.
         """
 
+    def words(self) -> str:
+        """What the picture should say to readers who see no pictures."""
+        return ""
+
     def still(self) -> Picture | str:
         """What readers without a running kernel see: a picture, or HTML."""
         raise NotImplementedError
@@ -281,7 +285,7 @@ class Shell:
             bundle = {"text/html": still}
         else:
             bundle, size = still._repr_mimebundle_()
-        plain = f"[static picture of {self.name}]"
+        plain = f"[static picture of {self.name}]\n{self.words()}".strip()
         display({**bundle, "text/plain": plain}, metadata=size, raw=True)
         self._free()
 
