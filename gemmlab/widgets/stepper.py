@@ -133,7 +133,7 @@ class Stepper(Shell):
             layout=w.Layout(width="260px"),
             tooltip="What the bars beside the lines count, over the whole run",
         )
-        self._sliders["step"].layout.grid_column = "1 / -1"  # it has hundreds of positions
+        self._sliders["step"].add_class("gemmlab-scrubber")  # it has hundreds of positions
         buttons, self._play = _film_buttons(self._sliders["step"])
         return [buttons, self._heat]
 
