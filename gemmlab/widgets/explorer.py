@@ -299,7 +299,7 @@ class Explorer(Shell):
         if self._edited:
             return Against("the original"), self._arguments(values, None)
         if values == self._start:
-            return Against("the original, unchanged" if self.source else "your start", True), None
+            return Against("the original text" if self.source else "your start", True), None
         if not self._begun:
             return Against(), None
         moved = panel.moved(self._start, values)

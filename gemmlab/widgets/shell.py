@@ -117,9 +117,9 @@ class Control:
         """Add a position to a slider, if it does not have it."""
         if value not in self.values:
             kept = self.widget.value
-            # this moves the slider to the first
-            self.widget.options = [(str(v), v) for v in sorted([*self.values, value])]
-            self.widget.value = kept
+            with self.widget.hold_sync():  # new options move the slider to the first
+                self.widget.options = [(str(v), v) for v in sorted([*self.values, value])]
+                self.widget.value = kept
 
     def gave_way(self, why: str = "") -> None:
         """Mark the control as one that another has moved, with the reason; without a reason the
