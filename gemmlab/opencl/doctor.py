@@ -347,7 +347,7 @@ def unusable_cache() -> str:
 
 
 def _full() -> str:
-    """Why a megabyte cannot be written to PoCL's cache: a full quota shows only then."""
+    """Why PoCL's cache has no room: a full quota shows only when one writes."""
     folder = environment.pocl_folder()
     nearest = folder and next(
         path for path in (folder, *folder.absolute().parents) if path.exists()
