@@ -49,6 +49,14 @@ STEPS = {
     "look": "running your text in the simulator",
 }
 
+#: Why a try has no rate, by the kind of its outcome; other kinds are refusals.
+PROBLEMS = {
+    "hang": "stopped",
+    "stopped": "stopped",
+    "crash": "crashed",
+    "BuildError": "not compiled",
+}
+
 _numbers = itertools.count(1)
 _memories: dict[str, list[Try]] = {}  # the tries with texts of the reader's own, by cell
 
@@ -291,7 +299,7 @@ class Explorer(Shell):
         if self._edited:
             return Against("the original"), self._arguments(values, None)
         if values == self._start:
-            return Against("the original, unchanged" if self.source else "your start", True), None
+            return Against("the original text" if self.source else "your start", True), None
         if not self._begun:
             return Against(), None
         moved = panel.moved(self._start, values)
@@ -341,7 +349,8 @@ class Explorer(Shell):
     def _done(self, outcome: client.Outcome, notes: list[str], against: Against) -> None:
         with self._lock:
             values, found = _values(outcome), outcome.compared
-            self._history.append(Try(values, found.rate if found else None, outcome.ok))
+            rate, problem = found.rate if found else None, PROBLEMS.get(outcome.kind, "refused")
+            self._history.append(Try(values, rate, outcome.ok, "" if found else problem))
             del self._history[:-KEPT]
             self._memory.save(self._history)
             self._count += outcome.result is not None

@@ -117,9 +117,9 @@ class Control:
         """Add a position to a slider, if it does not have it."""
         if value not in self.values:
             kept = self.widget.value
-            # this moves the slider to the first
-            self.widget.options = [(str(v), v) for v in sorted([*self.values, value])]
-            self.widget.value = kept
+            with self.widget.hold_sync():  # new options move the slider to the first
+                self.widget.options = [(str(v), v) for v in sorted([*self.values, value])]
+                self.widget.value = kept
 
     def gave_way(self, why: str = "") -> None:
         """Mark the control as one that another has moved, with the reason; without a reason the
@@ -168,18 +168,21 @@ def line(*widgets: w.Widget) -> w.HBox:
 def choice(name: str, options, value, tooltip: str = "") -> w.SelectionSlider | w.ToggleButtons:
     """A slider over numbers; buttons for words and switches."""
     numbers = all(isinstance(o, Number) and not isinstance(o, bool) for o in options)
+    width = f"{max(80, 9 * len(name))}px"
     if numbers:
-        return slider(name, options, value, tooltip)
+        made = slider(name, options, value, tooltip)
+        made.style.description_width = width
+        return made
     words = {True: "yes", False: "no"}
-    made = w.ToggleButtons(
+    buttons = w.ToggleButtons(
         options=[(words[o] if isinstance(o, bool) else str(o), o) for o in options],
         value=value,
         description=name,
         tooltips=[tooltip] * len(options),
-        style={"description_width": f"{max(56, 9 * len(name))}px", "button_width": "auto"},
+        style={"description_width": width, "button_width": "auto"},
     )
-    made.add_class("gemmlab-words")
-    return made
+    buttons.add_class("gemmlab-words")
+    return buttons
 
 
 def inside(widget: w.Widget) -> Iterator[w.Widget]:
