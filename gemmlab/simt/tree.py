@@ -251,6 +251,13 @@ class Case(Node):
 
 
 @dataclass(slots=True)
+class Cases(Node):
+    """`case 1 ... 3:` until its switch takes the cases."""
+
+    cases: list[Case]
+
+
+@dataclass(slots=True)
 class Jump(Node):
     word: str  # break, continue, return or goto
     value: Expr | None = None
