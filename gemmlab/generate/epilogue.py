@@ -28,7 +28,7 @@ def accumulators(s: Schedule) -> Lines:
     width = s.a.width if s.scheme == "direct" else 1
     number, zero = s.element.vector(width), s.element.zero(width)
     if s.unit == "tensor":
-        number, zero = "double", "0.0"
+        number, zero = s.element.real, "0.0f" if s.element.real == "float" else "0.0"
     names = accumulator_names(s)
     rows = over("WPTM", width)
     return fill(
@@ -117,15 +117,16 @@ def store_element(s: Schedule, total: str, m: str, n: str, conditions: Sequence[
     row = m.strip("()")
     element = f"C[offset_out + {n}*ldc + {row}]" if s.submatrix else f"C[{n}*M + {row}]"
     before = f"C0[offset_c + {m}*down + {n}*across]"
-    if s.element.components == 1:
+    if s.element.components == 1 and not s.element.half:
         added = f" + beta*{before}" if s.beta else ""
         return _if(conditions, [f"{element} = alpha*{total}{added};"])
     lines = []
-    value = f"product(alpha, {total})"
+    value = f"alpha*{total}" if s.element.half else f"product(alpha, {total})"
     if s.beta:
+        before = s.element.loaded_result(before)
         lines.append(f"const {s.element.vector()} before = {before};")
-        value += " + product(beta, before)"
-    return _if(conditions, [*lines, f"{element} = {value};"])
+        value += " + beta*before" if s.element.half else " + product(beta, before)"
+    return _if(conditions, [*lines, s.element.stores(value, element)])
 
 
 @writes

@@ -27,7 +27,7 @@ UNITS = ("items", "warps", "tensor")
 WARP = (8, 4)
 
 _FLAGS = (False, True)
-_COPY_BYTES = (4, 8, 16)  # sizes of an asynchronous copy
+_COPY_BYTES = (2, 4, 8, 16)  # sizes of a copy; those of 2 bytes are not asynchronous
 _WIDEST_BYTES = 16  # the widest load and store of a work-item
 
 
@@ -72,7 +72,7 @@ class Schedule:
     All matrices are column-major.
 
     Attributes:
-        precision: "s", "d", "c" or "z": float32, float64, complex64 or complex128.
+        precision: a letter of `PRECISIONS`.
         trans_a, trans_b: op of each operand (see `OPERATIONS`).
         beta: whether a matrix C0 is read, multiplied by beta and added.
         tile: rows and columns of C per work-group.
@@ -91,7 +91,8 @@ class Schedule:
         submatrix: whether C has an offset and a leading dimension, as a part of a larger matrix.
         unit: what computes a block of C. "items": each work-item, rows and columns spread over the
             tile. "warps": 32 work-items share a compact block. "tensor": they multiply it by
-            tensor-core instructions for float64. The last two copy tiles asynchronously.
+            tensor-core instructions, for float64 or float16. The last two copy tiles
+            asynchronously.
         split_k: work-groups that share a tile of C, each with part of the steps of k.
         store_width: rows of C in one store: 1, or 16 bytes for "warps", where M is a multiple.
 
@@ -178,7 +179,7 @@ class Schedule:
         """
         if self.scheme == "warps":
             return self.fragment if self.unit == "warps" else 0
-        return max(1, BANKS_BYTES // (self.element.size * self.depth))
+        return max(1, BANKS_BYTES // (self.element.sum_size * self.depth))
 
     @property
     def element(self) -> Precision:
@@ -194,7 +195,12 @@ class Schedule:
     @property
     def fragment(self) -> int:
         """Consecutive rows, or columns, of a warp's work-item: 16 bytes, or as the MMA needs."""
-        return 2 if self.unit == "tensor" else max(1, _WIDEST_BYTES // self.element.size)
+        return 2 if self.unit == "tensor" else max(1, _WIDEST_BYTES // self.element.sum_size)
+
+    @property
+    def mma_depth(self) -> int:
+        """Steps of k in an instruction of the tensor cores."""
+        return 16 if self.element.half else 4
 
     @property
     def work_items(self) -> int:
@@ -211,7 +217,8 @@ class Schedule:
     @property
     def local_memory(self) -> int:
         """Bytes of local memory of a work-group."""
-        return self.stages * self.depth * (self.a.pitch + self.b.pitch) * self.element.size
+        size = self.element.size if self.scheme == "warps" else self.element.sum_size
+        return self.stages * self.depth * (self.a.pitch + self.b.pitch) * size
 
     @property
     def name(self) -> str:
@@ -248,7 +255,7 @@ class Schedule:
             found.append(f"{self.local_memory:,} bytes of local memory exceed {most}")
         if self.scheme == "warps" and not limits.asynchronous:
             found.append("no asynchronous copies (NVIDIA, compute capability 8.0 or later)")
-        if self.unit == "tensor" and not limits.warpgroups:
+        if self.unit == "tensor" and not self.element.half and not limits.warpgroups:
             found.append("no tensor cores for float64 as in compute capability 9.0")
         numbers = max(self.load_widths) * self.element.components
         widest = widest_vector(self.precision, limits)
@@ -330,12 +337,16 @@ class Schedule:
             yield "stages=0 needs depth=1, unroll=1, a load width of 1 for B, and tail=False"
 
     def _warp_contradictions(self) -> Iterator[str]:
-        if self.unit == "tensor" and self.element.real != "double":
-            yield f"unit='tensor' needs precision 'd' or 'z', not {self.precision!r}"
-        for what, side in zip(("rows", "columns"), self.micro_tile, strict=True):
-            if side % self.fragment:
-                yield f"a micro-tile of {side} {what} is not a multiple of {self.fragment}"
-        period = 8 if self.unit == "tensor" else 2
+        if self.unit == "tensor" and self.element.real != "double" and not self.element.half:
+            yield f"unit='tensor' needs precision 'd', 'z', 'h' or 'sh', not {self.precision!r}"
+        if self.unit == "warps" and self.element.half:
+            yield f"unit='warps' copies 4 bytes or more, but precision is {self.precision!r}"
+        columns = 4 if self.element.half else self.fragment
+        axes = zip(("rows", "columns"), self.micro_tile, (self.fragment, columns), strict=True)
+        for what, side, multiple in axes:
+            if side % multiple:
+                yield f"a micro-tile of {side} {what} is not a multiple of {multiple}"
+        period = 2 * self.mma_depth if self.unit == "tensor" else 2
         if self.unit == "tensor" and self.precision == "d" and self.depth > period:
             period = 16  # the swizzle exchanges 16 steps (see `warps`)
         if self.depth % period or self.unroll != self.depth:
@@ -344,6 +355,8 @@ class Schedule:
     def load_conflicts(self, x: Operand, width: int) -> Iterator[str]:
         """Sentences that say why the work-items cannot load an operand's tile in such vectors."""
         run = self.depth if x.k_contiguous else x.side
+        if self.scheme == "warps" and self.element.half and run % 64 and run & (run - 1):
+            yield f"{run} contiguous elements of {x.name} are no power of 2 and no multiple of 64"
         if 16 % (width * self.element.components):
             yield f"load_widths: OpenCL C has no vector of {width} elements of {self.precision!r}"
         if run % width:

@@ -96,7 +96,7 @@ def header(s: Schedule) -> Lines:
     each = " for each pair of a batch" if s.batch else ""
     kind = f"complex numbers of two {s.element.real}s"
     if s.element.components == 1:
-        kind = f"{s.element.real}s"
+        kind = "halves, in sums of floats" if s.element.half else f"{s.element.real}s"
     a = "M x K" if s.trans_a in "NR" else "K x M"
     b = "K x N" if s.trans_b in "NR" else "N x K"
     first, *others = _requirements(s) or ["nothing of M, N and K"]
@@ -224,22 +224,23 @@ def multiply_add(s: Schedule) -> Lines:
 @writes
 def signature(s: Schedule) -> Lines:
     """The arguments. Offsets, strides and leading dimensions count elements."""
-    number = s.element.vector()
+    number, result = s.element.vector(), s.element.stored_result
     k = "int K" if s.split_k > 1 else "const int K"
     lines = [f"const int M, const int N, {k},", _factor(s, "alpha")]
     for x in s.operands:
         offset = f"const long offset_{x.name.lower()}"
-        lines.append(f"const __global {number}* restrict {x.name}, {offset}, const int {x.ld},")
+        pointer = f"const __global {s.element.stored}* restrict {x.name}"
+        lines.append(f"{pointer}, {offset}, const int {x.ld},")
     if s.beta:  # C0 may be C, or any view of a matrix
         strides = "const int down, const int across"
         lines.append(_factor(s, "beta"))
-        lines.append(f"const __global {number}* C0, const long offset_c, {strides},")
+        lines.append(f"const __global {result}* C0, const long offset_c, {strides},")
     if s.batch:
         lines.append("const long first, const long step_a, const long step_b,")
     if s.split_k > 1:
         lines.append(f"__global {number}* pieces, __global int* arrived,")  # the workspace
     place = ", const long offset_out, const int ldc" if s.submatrix else ""
-    lines.append(f"__global {number}* C{place})")
+    lines.append(f"__global {result}* C{place})")
     return fill(
         """
         __kernel __attribute__((reqd_work_group_size($shape, 1)))
