@@ -22,8 +22,10 @@ from ..opencl.devices import Device, find_device, of_queue
 from ..opencl.launch import in_order
 from .problem import Layout, Operand
 
-#: The types of elements that products take.
+#: The types of elements that products take: those of BLAS, and float16.
 DTYPES = tuple(np.dtype(name) for name in ("float32", "float64", "complex64", "complex128"))
+HALF = np.dtype(np.float16)
+ELEMENTS = (*DTYPES, HALF)
 
 #: What `trans_a` and `trans_b` may be: as in SciPy, or by BLAS's letters.
 TRANSPOSITIONS = {0: "N", 1: "T", 2: "C", "N": "N", "T": "T", "C": "C"}
@@ -54,8 +56,9 @@ def checked(name: str, x, dtypes: tuple[np.dtype, ...] = DTYPES[:1], least: int 
 
 def scalar(name: str, value, dtype: np.dtype = DTYPES[0]) -> float | complex:
     """A number that `dtype` can hold, rounded to it: a real one, or for complex types a complex
-    one.
+    one. Factors of float16 products are float32.
     """
+    dtype = DTYPES[0] if dtype == HALF else dtype
     if not isinstance(value, Complex if dtype.kind == "c" else Real):
         kind = "number" if dtype.kind == "c" else "real number"
         raise TypeError(f"{name} must be a {kind}, not {type(value).__name__}: {value!r}")

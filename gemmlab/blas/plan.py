@@ -131,7 +131,7 @@ class Fill(NamedTuple):
 
     def enqueue(self, queue: cl.CommandQueue, memory: Sequence[Any]) -> cl.Event:
         return cl.enqueue_fill_buffer(
-            queue, _resolved(self.buffer, memory), np.int32(0), 0, self.size_bytes
+            queue, _resolved(self.buffer, memory), np.int16(0), 0, self.size_bytes
         )
 
 
@@ -304,12 +304,14 @@ class Builder:
     Args:
         queue: where the plan will be executed; kernels that share tiles keep memory for that queue.
         device: the queue's device.
-        dtype: of the elements. The supporting kernels and the ladder's take float32 alone,
+        dtype: of the operands. The supporting kernels and the ladder's take float32 alone,
             generated kernels all types.
+        result: of the result, by default that of the operands.
     """
 
-    def __init__(self, queue: cl.CommandQueue, device: Device, dtype=np.float32):
+    def __init__(self, queue: cl.CommandQueue, device: Device, dtype=np.float32, result=None):
         self.queue, self.device, self.dtype = queue, device, np.dtype(dtype)
+        self.result = self.dtype if result is None else np.dtype(result)
         self.steps: list[Step] = []
         self._flag: Slot | None = None
         self._temporaries: list[int] = []
@@ -335,19 +337,20 @@ class Builder:
         self.launch(name, Bound(built, global_size, local_size, args))
 
     def memory(self, elements: int, itemsize: int | None = None) -> Slot:
-        """Temporary memory."""
-        self._temporaries.append(elements * (itemsize or self.dtype.itemsize))
+        """Temporary memory, by default for elements of the result."""
+        self._temporaries.append(elements * (itemsize or self.result.itemsize))
         return Slot(len(Argument) + len(self._temporaries) - 1)
 
     def new(self, layout: Layout) -> Matrix:
         return Matrix(self.memory(layout.room), layout)
 
     def zeros(self, buffer: Memory, elements: int) -> None:
-        """Fill a buffer with zeros."""
-        self.steps.append(Fill("fill", buffer, self.dtype.itemsize * elements))
+        """Fill a buffer with zeros of the result's type."""
+        self.steps.append(Fill("fill", buffer, self.result.itemsize * elements))
 
     def copy(self, x: Matrix, out: Matrix) -> None:
-        self.steps.append(Copy("copy", x, out, self.dtype.itemsize))
+        """Copy elements of the result."""
+        self.steps.append(Copy("copy", x, out, self.result.itemsize))
 
     def transpose(self, x: Matrix, out: Layout | Matrix) -> Matrix:
         made, y = out if isinstance(out, Matrix) else self.new(out), x.layout
@@ -466,7 +469,7 @@ class Builder:
         a, b = problem.a.layout, problem.b.layout
         aligned = batch.aligned(a, b) if batch else (a, b)
         schedule = tiles.configure(
-            letter_of(self.dtype),
+            letter_of(self.dtype, self.result),
             tile,
             problem[:3],
             *aligned,
@@ -491,8 +494,9 @@ class Builder:
             first = before.offset + part.row * before.down + part.column * before.across
             before = before._replace(offset=first)
         sizes = part.rows, part.columns, problem.k
+        letter = letter_of(self.dtype, self.result)
         schedule = tiles.configure(
-            letter_of(self.dtype), part.tile, sizes, a, b, before is not None, submatrix=True
+            letter, part.tile, sizes, a, b, before is not None, submatrix=True
         )
         left, right = View(product.a, a.offset, 1, a.ld), View(product.b, b.offset, 1, b.ld)
         factors = product.alpha, left, right, product.beta

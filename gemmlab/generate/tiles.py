@@ -49,9 +49,9 @@ MOST_SHARES = 64
 LEAST_STEPS = 64
 #: Work-groups per compute unit that leave no need to share: a share costs memory and its time.
 ENOUGH_GROUPS = 8
-#: The feature of a device that makes kernels of warps fast: asynchronous copies came with tensor
-#: cores for TF32, larger instructions for float64 with warpgroups.
-NEEDS = {"warps": "tensor", "tensor": "warpgroups"}
+#: The features of a device that make kernels of warps fast: asynchronous copies came with tensor
+#: cores for TF32 and float16, larger instructions for float64 with warpgroups.
+ASYNCHRONOUS, LARGE_DOUBLE = "tensor", "warpgroups"
 
 
 class OperandLayout(NamedTuple):
@@ -89,7 +89,7 @@ def configure(  # noqa: PLR0913
     wide as memory allows.
 
     Args:
-        precision: "s", "d", "c" or "z".
+        precision: a letter of `PRECISIONS`.
         params: all of `DEFAULTS`.
         sizes: M, N and K of the column-major product.
         a, b: the operands.
@@ -222,7 +222,9 @@ def fits(precision: str, tile: Params, device: Device) -> bool:
     """Whether the device supports the tile in its most demanding form: both operands contiguous
     along k, loads as wide as may be; and for kernels of warps, whether they are fast there.
     """
-    if tile["UNIT"] and NEEDS[UNITS[tile["UNIT"]]] not in device.features:
+    unit = UNITS[tile["UNIT"]]
+    double = unit == "tensor" and not PRECISIONS[precision].half
+    if unit != "items" and (LARGE_DOUBLE if double else ASYNCHRONOUS) not in device.features:
         return False
     whole = tile["TSM"], tile["TSN"], tile["TSK"]
     a, b = OperandLayout("T", 0, 16), OperandLayout("N", 0, 16)
@@ -255,9 +257,8 @@ def by_rule(device: Device, precision: str, sizes: Sizes, number: int = 1) -> di
 
 def _direct(precision: str, device: Device) -> dict[str, int]:
     element = PRECISIONS[precision]
-    numbers = min(
-        widest_vector(precision, device.limits), VECTOR_BYTES * element.components // element.size
-    )
+    most = VECTOR_BYTES * element.components // element.sum_size
+    numbers = min(widest_vector(precision, device.limits), most)
     width, columns = numbers // element.components, 8 // element.components
     tile: dict[str, Any] = {"TSM": 4 * width, "TSN": columns, "TSK": 1, "WPTM": width}
     return DEFAULTS | tile | {"WPTN": columns, "UNROLL": 1, "WIDTH": width, "STAGES": 0}
@@ -265,7 +266,7 @@ def _direct(precision: str, device: Device) -> dict[str, int]:
 
 def _staged(precision: str, device: Device) -> Iterator[dict[str, int]]:
     """Tiles of 16 x 16 work-items, or 8 x 8, with ever smaller micro-tiles."""
-    size, is_gpu = PRECISIONS[precision].size, device.kind == "GPU"
+    size, is_gpu = PRECISIONS[precision].sum_size, device.kind == "GPU"
     side = 16 if is_gpu and device.limits.work_group >= 256 else 8
     rows = columns = 8 if is_gpu else 4
     while True:

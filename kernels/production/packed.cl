@@ -23,7 +23,13 @@
 //   [ MR x KC, L2 ]   [ MR x 6: registers ]  rows and columns of C0. C is contiguous.
 
 #ifndef REAL
-#define REAL float // or double
+#define REAL float // or double: what is multiplied and added up
+#endif
+#ifndef HALF
+#define HALF 0 // 1: A and B are float16, which is converted to REAL
+#endif
+#ifndef HALF_RESULT
+#define HALF_RESULT 0 // 1: so are C and C0, and sums that are not complete are kept in a workspace
 #endif
 #ifndef WIDTH
 #define WIDTH 8 // elements of a vector register
@@ -43,12 +49,27 @@
 #define PADDED(m) (((m) + MR - 1)/MR*MR) // rows of all panels
 #define LINE 16 // steps of k copied per row and pass: a cache line of floats
 
+#if HALF
+#define ELEMENT half
+#define LOAD(x, i) vload_half(i, x)
+#else
+#define ELEMENT REAL
+#define LOAD(x, i) (x)[i]
+#endif
+#if HALF_RESULT
+#define RESULT half
+#define LOAD_RESULT(x, i) vload_half(i, x)
+#else
+#define RESULT REAL
+#define LOAD_RESULT(x, i) (x)[i]
+#endif
+
 // Copy A into panels. The order is: blocks of KC steps of k, within them panels of MR rows, within
 // them one step of k after the other. A work-item copies one panel of one block. Rows beyond the
 // last one of A are zeros.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void pack(const int M, const int K,
-          const __global REAL* restrict A, const long offset_a, const long apart_a, const long step_a,
+          const __global ELEMENT* restrict A, const long offset_a, const long apart_a, const long step_a,
           __global REAL* restrict panels)
 {
     const int m = get_group_id(0)*MR; // first row of the panel
@@ -69,20 +90,20 @@ void pack(const int M, const int K,
             const int end = min(first + LINE, depth);
             for (int i = 0; i < height; i++) {
                 for (int k = first; k < end; k++) {
-                    panels[k*MR + i] = A[i*apart_a + k];
+                    panels[k*MR + i] = LOAD(A, i*apart_a + k);
                 }
             }
         }
     } else if (height == MR) {
         for (int k = 0; k < depth; k++) {
             for (int i = 0; i < MR; i++) { // rows are adjacent, their number constant: vectors
-                panels[k*MR + i] = A[k*step_a + i];
+                panels[k*MR + i] = LOAD(A, k*step_a + i);
             }
         }
     } else {
         for (int k = 0; k < depth; k++) {
             for (int i = 0; i < height; i++) {
-                panels[k*MR + i] = A[k*step_a + i];
+                panels[k*MR + i] = LOAD(A, k*step_a + i);
             }
         }
     }
@@ -91,15 +112,23 @@ void pack(const int M, const int K,
 // What element (m, n) of C holds before this block of k is added: beta C0 at first, then the sum
 // so far.
 #if BETA
-#define BEFORE(so_far, m, n) (fresh ? beta*C0[offset_c0 + (m)*down_c0 + (n)*across_c0] : (so_far))
+#define BEFORE(so_far, m, n) \
+    (fresh ? beta*LOAD_RESULT(C0, offset_c0 + (m)*down_c0 + (n)*across_c0) : (so_far))
 #else
 #define BEFORE(so_far, m, n) (fresh ? 0 : (so_far))
 #endif
 
 // Column J of the block in registers. Beyond the last column of B the last one is read again, for
 // sums that are never stored. Each sum is a separate variable: an array would be kept in memory.
-#define COLUMN(J) const __global REAL* b##J = B + offset_b + min(n + J, N - 1)*apart_b + k0*step_b; \
-                  VECTOR c##J##_0 = 0, c##J##_1 = 0;
+#if HALF // they were converted
+#define B_COLUMN(J) const REAL* b##J = converted[J]
+#define B_STEP 1
+#else
+#define B_COLUMN(J) \
+    const __global REAL* b##J = B + offset_b + min(n + J, N - 1)*apart_b + k0*step_b
+#define B_STEP step_b
+#endif
+#define COLUMN(J) B_COLUMN(J); VECTOR c##J##_0 = 0, c##J##_1 = 0;
 #define MULTIPLY(J) c##J##_0 += a0*b##J[at]; c##J##_1 += a1*b##J[at];
 
 // C = alpha A B (+ beta C0) if first is 1, and C = C + alpha A B if it is 0. A work-item computes
@@ -107,11 +136,14 @@ void pack(const int M, const int K,
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void gemm(const int M, const int N, const int K, const int rows, const int columns, const REAL alpha,
           const __global REAL* restrict A, // in panels
-          const __global REAL* restrict B, const long offset_b, const long apart_b, const long step_b,
+          const __global ELEMENT* restrict B, const long offset_b, const long apart_b, const long step_b,
 #if BETA
-          const REAL beta, const __global REAL* C0, const long offset_c0, const long down_c0, const long across_c0,
+          const REAL beta, const __global RESULT* C0, const long offset_c0, const long down_c0, const long across_c0,
 #endif
-          const int first, __global REAL* C)
+#if HALF_RESULT
+          const int last, __global REAL* sums, // laid out as C
+#endif
+          const int first, __global RESULT* C)
 {
     // identifiers: this work-item's block of C
     const int m0 = get_group_id(0)*rows;
@@ -124,6 +156,15 @@ void gemm(const int M, const int N, const int K, const int rows, const int colum
         const int fresh = first && k0 == 0; // C has no sum yet
 
         for (int n = n0; n < n1; n += NR) {
+#if HALF
+            // convert six columns of B, which all panels of A will use
+            REAL converted[NR][KC];
+            for (int j = 0; j < NR; j++) {
+                for (int k = 0; k < depth; k++) {
+                    converted[j][k] = LOAD(B, offset_b + min(n + j, N - 1)*apart_b + (k0 + k)*step_b);
+                }
+            }
+#endif
             for (int m = m0; m < m1; m += MR) {
                 const __global VECTOR* a = (const __global VECTOR*)(A + k0*(long)PADDED(M) + m*depth);
 
@@ -136,17 +177,28 @@ void gemm(const int M, const int N, const int K, const int rows, const int colum
                     const VECTOR a0 = a[0], a1 = a[1];
                     MULTIPLY(0) MULTIPLY(1) MULTIPLY(2) MULTIPLY(3) MULTIPLY(4) MULTIPLY(5)
                     a += 2;
-                    at += step_b;
+                    at += B_STEP;
                 }
 
                 // store: the part of the block that is inside C
-                const VECTOR sums[NR][2] = {
+                const VECTOR block[NR][2] = {
                     {c0_0, c0_1}, {c1_0, c1_1}, {c2_0, c2_1}, {c3_0, c3_1}, {c4_0, c4_1}, {c5_0, c5_1},
                 };
                 const int height = min(MR, M - m);
                 for (int j = 0; j < min(NR, N - n); j++) {
-                    const REAL* sum = (const REAL*)sums[j];
+                    const REAL* sum = (const REAL*)block[j];
+#if HALF_RESULT
+                    __global REAL* to = sums + (n + j)*(long)M + m;
+                    if (last && k0 + KC >= K) {
+                        for (int i = 0; i < height; i++) {
+                            const REAL total = BEFORE(to[i], m + i, n + j) + alpha*sum[i];
+                            vstore_half(total, i, C + (n + j)*(long)M + m);
+                        }
+                        continue;
+                    }
+#else
                     __global REAL* to = C + (n + j)*(long)M + m;
+#endif
                     for (int i = 0; i < height; i++) { // adjacent rows: vectors
                         to[i] = BEFORE(to[i], m + i, n + j) + alpha*sum[i];
                     }
