@@ -152,7 +152,7 @@ def lendable(x: np.ndarray) -> tuple[np.ndarray, ArraySpec]:
     """
     compact = x.flags.aligned and (x.flags.c_contiguous or by_columns(x))
     if not (compact or _is_part_of_a_matrix(x)):
-        x = np.ascontiguousarray(x)
+        x = np.require(x, requirements=("C", "A"))
     size_bytes = x.nbytes
     if not x.flags.forc:
         size_bytes = x.itemsize + sum(
