@@ -29,7 +29,7 @@ from ..generate.written import Gemm, View, written
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
 from ..opencl.launch import INDEX_LIMIT, Kernel, whole
-from .arrays import borrowed, complete
+from .arrays import HALF, borrowed, complete
 from .problem import Batch, Layout, Operand, Pass, Problem, plan
 
 #: PX, PY and PE of pad.cl.
@@ -42,6 +42,12 @@ _AXPBY = 128, 4
 _RANGE = 64, 8
 #: Columns of work-items of range.cl at most.
 _RANGE_COLUMNS = 512
+
+#: Rows, columns and steps of a float16 product on tensor cores from which it is worthwhile to copy
+#: an operand that only loads of 2 bytes could read.
+WORTH_A_COPY = 128
+#: Elements of float16 in the widest load.
+HALVES = 8
 
 #: Bytes that a pool of device memory may keep for the next call, in addition to twice what the last
 #: call needed.
@@ -331,8 +337,9 @@ class Builder:
 
     def _support(self, file: str, name: str, global_size, local_size, *args) -> None:
         """Launch a kernel of ``kernels/support``."""
+        macros = (("ELEMENT", "ushort"),) if file == "pad.cl" and self.dtype == HALF else ()
         built = _support_kernel(
-            self.device, self.queue.context, f"support/{file}", file.removesuffix(".cl")
+            self.device, self.queue.context, f"support/{file}", file.removesuffix(".cl"), macros
         )
         self.launch(name, Bound(built, global_size, local_size, args))
 
@@ -466,7 +473,10 @@ class Builder:
             batch: several products instead of one; their results are adjacent in `out`.
         """
         problem, before = product.problem, view(*product.before) if product.before else None
-        a, b = problem.a.layout, problem.b.layout
+        (a, in_a), (b, in_b) = (
+            self._readable(x, buffer, tile, batch is None and min(problem[:3]) >= WORTH_A_COPY)
+            for x, buffer in ((problem.a, product.a), (problem.b, product.b))
+        )
         aligned = batch.aligned(a, b) if batch else (a, b)
         schedule = tiles.configure(
             letter_of(self.dtype, self.result),
@@ -478,11 +488,26 @@ class Builder:
         )
         starts: Any = batch.launches() if batch else [((0, 0), None)]
         for (at_a, at_b), pairs in starts:
-            left = View(product.a, a.offset + at_a, 1, a.ld)
-            right = View(product.b, b.offset + at_b, 1, b.ld)
+            left = View(in_a, a.offset + at_a, 1, a.ld)
+            right = View(in_b, b.offset + at_b, 1, b.ld)
             factors = product.alpha, left, right, product.beta
             gemm = Gemm(problem[:3], *factors, before, product.out.buffer, pairs)
             self._generated("gemm", schedule, gemm)
+
+    def _readable(
+        self, x: Operand, buffer: Memory, tile: Params, worthwhile: bool
+    ) -> tuple[OperandLayout, Memory]:
+        """An operand and its memory; for float16 on tensor cores, which copy by 4 bytes or more, a
+        copy with aligned columns where that is worthwhile.
+        """
+        layout, there = x.layout, placed(buffer, x)
+        rows, cols, ld, offset, _ = there.layout
+        is_aligned = not any(number % HALVES for number in (rows, ld, offset))
+        if self.dtype != HALF or not tile["UNIT"] or is_aligned or not worthwhile:
+            return layout, buffer
+        made = Layout.compact(round_up(rows, HALVES), cols)
+        room = Matrix(self.memory(made.room, self.dtype.itemsize), made)
+        return OperandLayout(layout.operation, 0, made.ld, True), self.pad(there, room).buffer
 
     def gemm_part(self, product: Product, part: split.Launch) -> None:
         """Launch a generated kernel that computes a rectangle of C."""
@@ -509,8 +534,9 @@ class Builder:
 
 def view(buffer: Memory, operand: Operand) -> View:
     """A matrix with its strides, whether it is row-major or column-major."""
-    operation, offset, ld = operand.layout
-    return View(buffer, offset, 1, ld) if operation in "NR" else View(buffer, offset, ld, 1)
+    x = operand.layout
+    down, across = (1, x.ld) if x.operation in "NR" else (x.ld, 1)
+    return View(buffer, x.offset, down, across)
 
 
 def _moved(x: OperandLayout, by_ld: str, by: int) -> OperandLayout:
@@ -581,8 +607,10 @@ def wait_for_others(queue: cl.CommandQueue, *arrays: cla.Array) -> None:
 
 
 @cached(64)
-def _support_kernel(device: Device, context: cl.Context, file: str, name: str) -> Built:
-    return build(device, context, file, sources.read(file), {}, name)
+def _support_kernel(
+    device: Device, context: cl.Context, file: str, name: str, macros: tuple[tuple[str, str], ...]
+) -> Built:
+    return build(device, context, file, sources.read(file), dict(macros), name)
 
 
 @cached(8)

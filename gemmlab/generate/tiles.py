@@ -61,11 +61,13 @@ class OperandLayout(NamedTuple):
         operation: "N", "T", "C" or "R": what is done to the matrix in memory.
         offset: elements before its first one.
         ld: elements from one column to the next.
+        padded: whether zeros fill its columns up to `ld`, and loads may reach them.
     """
 
     operation: str
     offset: int
     ld: int
+    padded: bool = False
 
 
 class RankedTile(NamedTuple):
@@ -138,7 +140,7 @@ def configure(  # noqa: PLR0913
 
 def _widest(plain: Schedule, operand: Operand, layout: OperandLayout, run: int, most: int) -> int:
     """The widest load, a power of two, that stays inside the matrix and aligned."""
-    width = 1
+    width, run = 1, layout.ld if layout.padded else run
     while (
         2 * width <= most
         and all(number % (2 * width) == 0 for number in (layout.offset, layout.ld, run))

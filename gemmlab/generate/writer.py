@@ -134,7 +134,9 @@ def _requirements(s: Schedule) -> list[str]:
     for x in s.operands:
         if x.width > 1:
             run = "K" if x.k_contiguous else x.size
-            found.append(f"offset_{x.name.lower()}, {x.ld} and {run} multiples of {x.width}")
+            what = f"offset_{x.name.lower()}, {x.ld} and {run} multiples of {x.width}"
+            zeros = f" (or zeros in {x.name} up to one)" if s.scheme == "warps" and s.element.half else ""
+            found.append(what + zeros)
     if s.store_width > 1:
         found.append(f"M a multiple of {s.store_width}")
     return found
