@@ -225,6 +225,12 @@ WARPS: dict[str, tuple[tuple[int, ...], ...]] = {
         (64, 32, 4, 4, 32, 6), (32, 32, 2, 4, 64, 4), (64, 16, 2, 4, 64, 4), (16, 64, 2, 4, 64, 4),
     ),
 }  # fmt: skip
+#: Tiles of warpgroups for float16: TSM, TSN, TSK, STAGES.
+WARPGROUPS = (
+    (128, 256, 32, 2), (128, 256, 16, 4), (128, 128, 32, 3), (128, 192, 32, 2),
+    (256, 128, 32, 2), (64, 256, 32, 2), (64, 256, 16, 4), (64, 128, 32, 4), (128, 64, 32, 4),
+    (64, 64, 64, 3), (64, 64, 32, 6),
+)  # fmt: skip
 #: Registers of 32 bits that accumulators take on a GPU: with more, none are left for anything else;
 #: with fewer, a work-item loads more than it multiplies.
 REGISTERS = range(32, 129)
@@ -286,7 +292,13 @@ def warp_tiles(letter: str) -> list[Tile]:
     unit = "tensor" if is_tensor else "warps"
     rest = {"WIDTH": 16 // PRECISIONS[letter].size, "UNIT": UNITS.index(unit)}
     tiles = [dict(zip(names, numbers, strict=True)) for numbers in WARPS[letter]]
-    return [complete_tile({**tile, "UNROLL": tile["TSK"], **rest}) for tile in tiles]
+    if letter == "h":
+        names = ("TSM", "TSN", "TSK", "STAGES")
+        for numbers in WARPGROUPS:
+            tile = dict(zip(names, numbers, strict=True))
+            tile |= {"WPTM": 2, "WPTN": tile["TSN"] // 4, "UNIT": UNITS.index("warpgroups")}
+            tiles.append(tile)
+    return [complete_tile({"UNROLL": tile["TSK"], **rest, **tile}) for tile in tiles]
 
 
 def is_legal(device: Device, letter: str, tile: Tile) -> bool:

@@ -15,7 +15,7 @@ def accumulator_names(s: Schedule) -> tuple[str, ...]:
     Tensor cores add up real and imaginary parts separately; the scheme "direct" adds up products
     with the real and with the imaginary parts of B.
     """
-    if s.element.components == 2 and s.unit == "tensor":
+    if s.element.components == 2 and s.is_tensor:
         return "re", "im"
     if s.element.components == 2 and s.scheme == "direct":
         return "acc_re", "acc_im"
@@ -27,7 +27,7 @@ def accumulators(s: Schedule) -> Lines:
     """The sums of a work-item; without local memory they are vectors of neighbouring rows."""
     width = s.a.width if s.scheme == "direct" else 1
     number, zero = s.element.vector(width), s.element.zero(width)
-    if s.unit == "tensor":
+    if s.is_tensor:
         number, zero = s.element.real, "0.0f" if s.element.real == "float" else "0.0"
     names = accumulator_names(s)
     rows = over("WPTM", width)
@@ -96,7 +96,7 @@ def _coordinates(s: Schedule) -> tuple[str, str]:
     width = s.fragment
     if s.scheme == "items":
         return "m0 + tm + i*RTSM", "n0 + tn + j*RTSN"
-    if s.unit == "tensor":
+    if s.is_tensor:
         return "m0 + wm + i*8 + g", "n0 + wn + j/2*8 + t*2 + j%2"
     if width == 1:
         return "m0 + wm + i*8 + g", "n0 + wn + j*4 + t"

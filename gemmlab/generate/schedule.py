@@ -20,8 +20,8 @@ OPERATIONS = ("N", "T", "C", "R")
 #: Which sizes of C may end inside a tile.
 EDGES = ("none", "rows", "columns", "both")
 
-#: What computes a block of C: a work-item, a warp, or a warp with tensor cores.
-UNITS = ("items", "warps", "tensor")
+#: What computes a block of C: a work-item, a warp, a warp or four of them with tensor cores.
+UNITS = ("items", "warps", "tensor", "warpgroups")
 
 #: Work-items of a warp along the rows and along the columns of its block of C.
 WARP = (8, 4)
@@ -127,8 +127,18 @@ class Schedule:
     def scheme(self) -> str:
         """Which module writes the main loop: "direct", "items" or "warps"."""
         if self.unit != "items":
-            return "warps"
+            return "warpgroups" if self.unit == "warpgroups" else "warps"
         return "items" if self.stages else "direct"
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether tensor cores multiply."""
+        return self.unit in ("tensor", "warpgroups")
+
+    @property
+    def copies(self) -> bool:
+        """Whether tiles are copied into local memory as they are, asynchronously."""
+        return self.unit != "items"
 
     @cached_property
     def a(self) -> Operand:
@@ -177,7 +187,7 @@ class Schedule:
 
         Where rows are read as vectors, one more vector suffices. Tensor-core tiles are swizzled.
         """
-        if self.scheme == "warps":
+        if self.copies:
             return self.fragment if self.unit == "warps" else 0
         return max(1, BANKS_BYTES // (self.element.sum_size * self.depth))
 
@@ -195,7 +205,7 @@ class Schedule:
     @property
     def fragment(self) -> int:
         """Consecutive rows, or columns, of a warp's work-item: 16 bytes, or as the MMA needs."""
-        return 2 if self.unit == "tensor" else max(1, _WIDEST_BYTES // self.element.sum_size)
+        return 2 if self.is_tensor else max(1, _WIDEST_BYTES // self.element.sum_size)
 
     @property
     def mma_depth(self) -> int:
@@ -210,14 +220,14 @@ class Schedule:
     @property
     def local_size(self) -> tuple[int, int]:
         """The shape of a work-group: along the rows and columns of C, or for warps one row."""
-        if self.scheme == "warps":
+        if self.copies:
             return self.work_items, 1
         return self.tile[0] // self.micro_tile[0], self.tile[1] // self.micro_tile[1]
 
     @property
     def local_memory(self) -> int:
         """Bytes of local memory of a work-group."""
-        size = self.element.size if self.scheme == "warps" else self.element.sum_size
+        size = self.element.size if self.copies else self.element.sum_size
         return self.stages * self.depth * (self.a.pitch + self.b.pitch) * size
 
     @property
@@ -253,10 +263,11 @@ class Schedule:
         if self.local_memory > limits.local_memory:
             most = f"{limits.local_memory:,}"
             found.append(f"{self.local_memory:,} bytes of local memory exceed {most}")
-        if self.scheme == "warps" and not limits.asynchronous:
+        if self.copies and not limits.asynchronous:
             found.append("no asynchronous copies (NVIDIA, compute capability 8.0 or later)")
-        if self.unit == "tensor" and not self.element.half and not limits.warpgroups:
-            found.append("no tensor cores for float64 as in compute capability 9.0")
+        is_simple = self.unit == "tensor" and self.element.half
+        if self.is_tensor and not is_simple and not limits.warpgroups:
+            found.append("no tensor cores as in compute capability 9.0")
         numbers = max(self.load_widths) * self.element.components
         widest = widest_vector(self.precision, limits)
         if numbers > widest:
@@ -298,8 +309,8 @@ class Schedule:
                 )
         if self.batch and (self.beta or self.submatrix or self.split_k > 1):
             yield "batch=True excludes beta=True, submatrix=True and split_k > 1"
-        if self.split_k > 1 and self.scheme != "warps":
-            yield f"split_k={self.split_k} needs unit='warps' or unit='tensor'"
+        if self.split_k > 1 and not self.copies:
+            yield f"split_k={self.split_k} needs another unit than 'items'"
         if self.store_width > 1 and (self.beta or self.submatrix):
             yield f"store_width={self.store_width} excludes beta=True and submatrix=True"
         if self.store_width > 1 and (self.unit, self.store_width) != ("warps", self.fragment):
@@ -313,6 +324,8 @@ class Schedule:
             yield from self._direct_contradictions()
         if self.scheme == "warps":
             yield from self._warp_contradictions()
+        if self.scheme == "warpgroups":
+            yield from self._warpgroup_contradictions()
         uneven = list(self._uneven_tile())
         yield from uneven
         if self.scheme != "direct" and not uneven:
@@ -320,7 +333,7 @@ class Schedule:
                 yield from self.load_conflicts(x, x.width)
 
     def _uneven_tile(self) -> Iterator[str]:
-        counts = WARP if self.scheme == "warps" else (1, 1)
+        counts = WARP if self.copies else (1, 1)
         axes = zip(("rows", "columns"), self.tile, self.micro_tile, counts, strict=True)
         for what, side, micro, count in axes:
             if side % (micro * count):
@@ -352,16 +365,26 @@ class Schedule:
         if self.depth % period or self.unroll != self.depth:
             yield f"depth={self.depth} must be unroll={self.unroll} and a multiple of {period}"
 
+    def _warpgroup_contradictions(self) -> Iterator[str]:
+        if not self.element.half:
+            yield f"unit='warpgroups' needs precision 'h' or 'sh', not {self.precision!r}"
+        if self.tile[0] % 64 or self.tile[1] > 256 or self.tile[1] % 16:
+            yield f"a tile of {self.tile} is none of 64 n rows, and 16 n columns up to 256"
+        if self.micro_tile != (2, self.tile[1] // 4):
+            yield f"micro_tile={self.micro_tile} must be 2 rows, and a quarter of the columns"
+        if self.depth not in (16, 32, 64) or self.unroll != self.depth:
+            yield f"depth={self.depth} must be unroll={self.unroll} and 16, 32 or 64"
+
     def load_conflicts(self, x: Operand, width: int) -> Iterator[str]:
         """Sentences that say why the work-items cannot load an operand's tile in such vectors."""
         run = self.depth if x.k_contiguous else x.side
-        if self.scheme == "warps" and self.element.half and run % 64 and run & (run - 1):
+        if self.copies and self.element.half and run % 64 and run & (run - 1):
             yield f"{run} contiguous elements of {x.name} are no power of 2 and no multiple of 64"
         if 16 % (width * self.element.components):
             yield f"load_widths: OpenCL C has no vector of {width} elements of {self.precision!r}"
         if run % width:
             yield f"load_widths: {width} does not divide {run} contiguous elements of {x.name}"
-        if self.scheme == "warps" and width * self.element.size not in _COPY_BYTES:
+        if self.copies and width * self.element.size not in _COPY_BYTES:
             yield f"load_widths: no asynchronous copy takes {width} elements of {self.precision!r}"
         if self.unit == "warps" and x.k_contiguous and width > 1:
             yield f"load_widths: {x.name} is transposed while it is copied, element by element"

@@ -50,8 +50,8 @@ LEAST_STEPS = 64
 #: Work-groups per compute unit that leave no need to share: a share costs memory and its time.
 ENOUGH_GROUPS = 8
 #: The features of a device that make kernels of warps fast: asynchronous copies came with tensor
-#: cores for TF32 and float16, larger instructions for float64 with warpgroups.
-ASYNCHRONOUS, LARGE_DOUBLE = "tensor", "warpgroups"
+#: cores for TF32 and float16, those of warpgroups and larger ones for float64 with Hopper.
+ASYNCHRONOUS, HOPPER = "tensor", "warpgroups"
 
 
 class OperandLayout(NamedTuple):
@@ -104,7 +104,7 @@ def configure(  # noqa: PLR0913
     rows, columns = m % params["TSM"] > 0, n % params["TSN"] > 0
     direct = params["STAGES"] == 0
     if params["UNIT"] not in range(len(UNITS)):
-        raise ParameterError(f"UNIT must be 0, 1 or 2, not {params['UNIT']}")
+        raise ParameterError(f"UNIT must be from 0 to 3, not {params['UNIT']}")
     if direct and not _covers(params, sizes):
         raise ParameterError(
             f"STAGES=0 moves the last micro-tiles back into the result, which at {n} x {m} is "
@@ -225,8 +225,8 @@ def fits(precision: str, tile: Params, device: Device) -> bool:
     along k, loads as wide as may be; and for kernels of warps, whether they are fast there.
     """
     unit = UNITS[tile["UNIT"]]
-    double = unit == "tensor" and not PRECISIONS[precision].half
-    if unit != "items" and (LARGE_DOUBLE if double else ASYNCHRONOUS) not in device.features:
+    is_simple = unit == "warps" or (unit == "tensor" and PRECISIONS[precision].half)
+    if unit != "items" and (ASYNCHRONOUS if is_simple else HOPPER) not in device.features:
         return False
     whole = tile["TSM"], tile["TSN"], tile["TSK"]
     a, b = OperandLayout("T", 0, 16), OperandLayout("N", 0, 16)

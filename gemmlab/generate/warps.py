@@ -80,7 +80,7 @@ def indices(s: Schedule) -> Lines:
     """Macros: the index of an element in its tile in local memory."""
     lines = ["// index of an element in its tile in local memory"]
     for x in s.operands:
-        index = _swizzled(s, x) if s.unit == "tensor" else f"(k)*{_row(x)} + ({x.index})"
+        index = _swizzled(s, x) if s.is_tensor else f"(k)*{_row(x)} + ({x.index})"
         lines.append(f"#define {x.name}_AT(k, {x.index}) ({index})")
     return lines
 
@@ -113,6 +113,8 @@ def _swizzled_half(s: Schedule, x: Operand) -> str:
     run, name = (s.depth, "TSK") if x.k_contiguous else (x.side, x.tile_side)
     row, place = (x.index, "k") if x.k_contiguous else ("k", x.index)
     apart = max(1, 64 // run)  # rows that are in different banks anyway
+    if not x.k_contiguous and run > 64:  # panels of 64 rows or columns
+        return f"(({place})/64*TSK + ({row}))*64 + (({place})%64 ^ ({row})%8u*8)"
     return f"({row})*{name} + (({place}) ^ {over(f'({row})%8u', apart)}*8)"
 
 
@@ -260,7 +262,7 @@ def identifiers(s: Schedule) -> Lines:
     Without tensor cores neighbouring lanes share a row, and lanes two apart share a column: local
     memory then serves the wide loads of a whole warp at once.
     """
-    tensor = s.unit == "tensor"
+    tensor = s.is_tensor
     return fill(
         """
         // identifiers
@@ -290,7 +292,9 @@ def local_memory(s: Schedule) -> Lines:
     lines = ["// local memory: a stage to compute from, and the others to fill"]
     for x in s.operands:
         tile = f"{x.name}tile[STAGES][TSK*{_row(x)}]"
-        lines.append(f"__local {_staged(s)} {tile} __attribute__((aligned(128)));")
+        # descriptors of warpgroups need whole patterns of the swizzle
+        line = 1024 if s.unit == "warpgroups" else 128
+        lines.append(f"__local {_staged(s)} {tile} __attribute__((aligned({line})));")
     if s.unit == "tensor":
         lines += [
             "#if !defined(__NV_CL_C_VERSION)",

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..caches import cached
-from . import direct, epilogue, items, split_k, warps
+from . import direct, epilogue, items, split_k, warpgroups, warps
 from .schedule import Schedule
 from .text import Lines, Text, fill, writes
 
@@ -118,7 +118,7 @@ def _op(name: str, trans: str) -> str:
 def _costs(s: Schedule) -> Lines:
     if s.scheme == "direct":
         return ["// Costs:    1/WPTM + 1/WPTN global loads per multiply-add"]
-    local = "1/WM + 1/WN" if s.unit == "tensor" else "1/WPTM + 1/WPTN"
+    local = "1/WM + 1/WN" if s.is_tensor else "1/WPTM + 1/WPTN"
     return [
         f"// Costs:    {s.local_memory:,} bytes of local memory; per multiply-add 1/TSM + 1/TSN",
         f"//           global loads and {local} local loads",
@@ -135,7 +135,7 @@ def _requirements(s: Schedule) -> list[str]:
         if x.width > 1:
             run = "K" if x.k_contiguous else x.size
             what = f"offset_{x.name.lower()}, {x.ld} and {run} multiples of {x.width}"
-            zeros = f" (or zeros in {x.name} up to one)" if s.scheme == "warps" and s.element.half else ""
+            zeros = f" (or zeros in {x.name} up to one)" if s.copies and s.element.half else ""
             found.append(what + zeros)
     if s.store_width > 1:
         found.append(f"M a multiple of {s.store_width}")
@@ -173,6 +173,7 @@ _MACROS = {
     "items": "TSM TSN TSK UNROLL WPTM WPTN RTSM RTSN ITEMS",
     "direct": "TSM TSN WPTM WPTN RTSM RTSN",
     "warps": "TSM TSN TSK STAGES WPTM WPTN SHARES ORDER WM WN ITEMS",
+    "warpgroups": "TSM TSN TSK STAGES WPTM WPTN SHARES ORDER WM WN ITEMS",
 }
 
 
@@ -180,6 +181,8 @@ _MACROS = {
 def arithmetic(s: Schedule) -> Lines:
     """Functions and macros before the kernel. Only `items` adds up complex numbers as such."""
     lines = warps.tools(s) if s.scheme == "warps" else []
+    if s.scheme == "warpgroups":
+        lines = warpgroups.tools(s)
     if s.element.components == 2:
         lines = [*lines, *product(s), ""]
         if s.scheme == "items":
@@ -249,7 +252,7 @@ def signature(s: Schedule) -> Lines:
         void gemm(
             $arguments
         """,
-        shape="ITEMS, 1" if s.scheme == "warps" else "RTSM, RTSN",
+        shape="ITEMS, 1" if s.copies else "RTSM, RTSN",
         arguments=lines,
     )
 
@@ -299,5 +302,10 @@ _BY_SCHEME: dict[str, dict[str, Writer]] = {
         "identifiers": warps.identifiers,
         "local_memory": warps.local_memory,
         "main_loop": warps.main_loop,
+    },
+    "warpgroups": {
+        "identifiers": warps.identifiers,
+        "local_memory": warps.local_memory,
+        "main_loop": warpgroups.main_loop,
     },
 }
