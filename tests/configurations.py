@@ -26,6 +26,7 @@ DIRECT |= {"depth": 1, "unroll": 1, "load_widths": (2, 1)}
 #: The same for warps: two warps, and two steps of the tensor cores in a tile.
 WARPS = {"tile": (16, 16), "micro_tile": (2, 2), "depth": 8, "unroll": 8}
 HALF_WARPS = {"tile": (32, 16), "micro_tile": (2, 4), "depth": 32, "unroll": 32}
+WARPGROUPS = {"tile": (64, 16), "micro_tile": (2, 4), "depth": 16, "unroll": 16}
 OTHER_WARPS = {"s": {"tile": (32, 32), "micro_tile": (4, 4)}, "h": HALF_WARPS, "sh": HALF_WARPS}
 
 
@@ -46,18 +47,20 @@ def warped() -> list[Schedule]:
     """The same for the kernels whose warps share blocks of C, with and without tensor cores."""
     found = []
     units = {"warps": ("s", "d", "c", "z"), "tensor": ("d", "z", "h", "sh")}
+    units["warpgroups"] = ("h", "sh")
     kinds = [(unit, letter) for unit, letters in units.items() for letter in letters]
     for (unit, precision), beta, edges in itertools.product(kinds, (False, True), EDGES):
         element = PRECISIONS[precision]
         operations = "NTCR" if element.components == 2 else "NT"
         shape = WARPS | OTHER_WARPS.get(precision, {})
+        shape = WARPGROUPS if unit == "warpgroups" else shape
         for turn, (a, b) in enumerate(itertools.product(operations, repeat=2), len(found)):
             s = Schedule(
                 precision, a, b, beta, edges=edges, unit=unit, **shape, stages=2 + turn % 3
             )
             widest = 16 // element.size if turn % 2 else 1
             widths = tuple(1 if any(s.load_conflicts(x, widest)) else widest for x in s.operands)
-            store = s.fragment if unit == "warps" and not beta and turn % 3 < 2 else 1
+            store = s.widest_store if not beta and turn % 3 < 2 else 1
             found.append(replace(s, tail=turn % 4 > 0, load_widths=widths, store_width=store))
     return found
 

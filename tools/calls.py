@@ -181,7 +181,7 @@ def compare(
         given = f"numpy={numpy}, precisions={tuple(precisions)}, device={device}"
         raise ValueError(f"device_time needs calls that return before a GPU is done, not {given}")
     shapes, rows = list(shapes), []
-    for precision in (*precisions, "float32"):
+    for precision in (*precisions, "float32") if dtype == "float32" else ():
         compile_ahead(
             device, [choice.choose(device, (n, m, k), "auto", precision) for m, n, k in shapes]
         )

@@ -66,6 +66,8 @@ def store(s: Schedule) -> Lines:
     total = sums[0] if len(sums) == 1 else f"({s.element.vector()})({', '.join(sums)})"
     conditions = [f"{x.index} < {x.size}" for x in s.operands if x.guarded]
     m, n = _coordinates(s)
+    if s.store_width > 1 and s.element.half:
+        return [*(split_k.fix_up(sums, total, s.split_k) if s.split_k > 1 else []), *store_tile(s)]
     element = store_element(s, total, "m", "n", conditions)
     if s.store_width > 1:
         element = store_vector(s, conditions)
@@ -138,6 +140,67 @@ def store_vector(s: Schedule, conditions: Sequence[str]) -> Lines:
     if s.element.components == 2:
         values = f"({vector})({', '.join(f'product(alpha, {each})' for each in sums)})"
     return _if(conditions, [f"*(__global {vector}*)&C[n*M + m] = {values};"])
+
+
+@writes
+def store_tile(s: Schedule) -> Lines:
+    """C = alpha sum by way of local memory, where A's tiles are no longer needed.
+
+    So 16 bytes of a column go into a store, and neighbouring work-items store neighbours. Columns
+    take turns, as many at a time as there is room for. Without the swizzle the sums of a warp would
+    be in the same banks.
+    """
+    width, result = s.store_width, s.element.stored_result
+    room = s.stages * s.depth * s.element.size // s.element.result.itemsize
+    columns = min(s.tile[1], room)
+    swizzle = f"({{}})/2%{min(8, s.tile[0] // width)}*{width}"
+    vector = "ushort8" if result == "half" else "float4"
+    m, n = (place.removeprefix(f"{x.index}0 + ") for x, place in zip(s.operands, _coordinates(s)))
+    at = f"(n - n1)*TSM + (m ^ {swizzle.format('n')})"
+    store = f"stage[{at}] = alpha*acc[j][i];"
+    if result == "half":
+        store = f"vstore_half(alpha*acc[j][i], {at}, stage);"
+    conditions = [f"{x.index} < {x.size}" for x in s.operands if x.guarded]
+    return fill(
+        """
+        // store: the sums into local memory, $columns columns of the tile at a time
+        __local $result* stage = (__local $result*)Atile;
+        #pragma unroll
+        for (int n1 = 0; n1 < TSN; n1 += $columns) {
+            // barrier: what was in this memory is no longer needed
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (int j = 0; j < WPTN; j++) {
+                for (int i = 0; i < WPTM; i++) {
+                    const int m = $m;
+                    const int n = $n;
+                    if (wn + j/2*8 >= n1 && wn + j/2*8 < n1 + $columns) {
+                        $store
+                    }
+                }
+            }
+            // barrier: these columns are complete
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (int e = get_local_id(0); e < min($columns, TSN - n1)*(TSM/$width); e += ITEMS) {
+                const int i = e%(TSM/$width)*$width, j = e/(TSM/$width); // row and column of these
+                const int m = m0 + i, n = n0 + n1 + j;
+                $copy
+            }
+        }
+        """,
+        columns=columns,
+        result=result,
+        m=m,
+        n=n,
+        store=store,
+        width=width,
+        copy=_if(
+            conditions,
+            [
+                f"*(__global {vector}*)&C[n*M + m] =",
+                f"    *(const __local {vector}*)&stage[j*TSM + (i ^ {swizzle.format('n1 + j')})];",
+            ],
+        ),
+    )
 
 
 def _if(conditions: Sequence[str], lines: Lines) -> Lines:

@@ -94,7 +94,7 @@ class Schedule:
             tensor-core instructions, for float64 or float16. The last two copy tiles
             asynchronously.
         split_k: work-groups that share a tile of C, each with part of the steps of k.
-        store_width: rows of C in one store: 1, or 16 bytes for "warps", where M is a multiple.
+        store_width: rows of C in one store: 1, or `widest_store`, where M is a multiple.
 
     Raises:
         ParameterError: (a ValueError) with a sentence for each thing that is wrong.
@@ -208,6 +208,13 @@ class Schedule:
         return 2 if self.is_tensor else max(1, _WIDEST_BYTES // self.element.sum_size)
 
     @property
+    def widest_store(self) -> int:
+        """Rows of C in 16 bytes, where a unit can store so many at once."""
+        if self.is_tensor:
+            return _WIDEST_BYTES // self.element.result.itemsize if self.element.half else 1
+        return self.fragment if self.unit == "warps" else 1
+
+    @property
     def mma_depth(self) -> int:
         """Steps of k in an instruction of the tensor cores."""
         return 16 if self.element.half else 4
@@ -313,10 +320,10 @@ class Schedule:
             yield f"split_k={self.split_k} needs another unit than 'items'"
         if self.store_width > 1 and (self.beta or self.submatrix):
             yield f"store_width={self.store_width} excludes beta=True and submatrix=True"
-        if self.store_width > 1 and (self.unit, self.store_width) != ("warps", self.fragment):
+        if self.store_width not in (1, self.widest_store):
             yield (
-                f"store_width={self.store_width} needs unit='warps' and 16 bytes, but unit is "
-                f"{self.unit!r} and precision {self.precision!r}"
+                f"store_width={self.store_width} must be 1 or {self.widest_store} for unit="
+                f"{self.unit!r} and precision={self.precision!r}"
             )
         if self.depth % self.unroll:
             yield f"depth={self.depth} is not a multiple of unroll={self.unroll}"

@@ -134,8 +134,8 @@ def configure(  # noqa: PLR0913
         _widest(plain, plain.a, a, k if plain.a.k_contiguous else m, params["WIDTH"]),
         _widest(plain, plain.b, b, k if plain.b.k_contiguous else n, params["WIDTH"]),
     )
-    together = plain.unit == "warps" and m % plain.fragment == 0 and not (beta or submatrix)
-    return replace(plain, load_widths=widths, store_width=plain.fragment if together else 1)
+    together = m % plain.widest_store == 0 and not (beta or submatrix)
+    return replace(plain, load_widths=widths, store_width=plain.widest_store if together else 1)
 
 
 def _widest(plain: Schedule, operand: Operand, layout: OperandLayout, run: int, most: int) -> int:

@@ -271,7 +271,7 @@ def identifiers(s: Schedule) -> Lines:
         const int g = $g; // row of the work-item in the warp, from 0 to 7
         const int t = $t; // its column, from 0 to 3
         const int wm = warp%(TSM/WM)*WM; // first row of the warp's block in the tile of C
-        const int wn = warp/(TSM/WM)*WN; // first column of the warp's block
+        const int wn = $wn; // first column of the warp's block
 
         // which tile: down a band of ORDER rows of tiles, then on to the next column of the band
         const int tile = get_group_id(1)*get_num_groups(0) + get_group_id(0),
@@ -281,6 +281,7 @@ def identifiers(s: Schedule) -> Lines:
         const int m0 = (band + tile%(ORDER*columns)%rows)*TSM; // first row of the tile of C
         const int n0 = tile%(ORDER*columns)/rows*TSN;          // first column of the tile of C
         """,
+        wn="0" if s.unit == "warpgroups" else "warp/(TSM/WM)*WN",
         g="lane/4" if tensor else "lane/2%8",
         t="lane%4" if tensor else "lane/16*2 + lane%2",
     )

@@ -49,19 +49,41 @@
 #define PADDED(m) (((m) + MR - 1)/MR*MR) // rows of all panels
 #define LINE 16 // steps of k copied per row and pass: a cache line of floats
 
+// Conversions from and to the bits of float16, as vectors: compilers make none of vload_half and
+// vstore_half. The exponent of a float is larger by 112; infinities and NaN have the largest one.
+float8 from_half(const ushort8 bits)
+{
+    const uint8 x = convert_uint8(bits), magnitude = (x & 0x7fffu) << 13;
+    const uint8 special = magnitude >= 0x0f800000u ? (uint8)(0x7f800000u) : (uint8)(0u);
+    const float8 scaled = as_float8(magnitude)*5192296858534827628530496329220096.0f; // 2^112
+    return as_float8(as_uint8(scaled) | special | (x & 0x8000u) << 16);
+}
+
+ushort8 to_half(const float8 x)
+{
+    const uint8 magnitude = as_uint8(x) & 0x7fffffffu;
+    const uint8 normal = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13; // to even
+    const uint8 subnormal = as_uint8(as_float8(magnitude) + 0.5f) - 0x3f000000u; // the sum is rounded
+    const uint8 special = magnitude > 0x7f800000u ? (uint8)(0x7e00u) : (uint8)(0x7c00u);
+    const uint8 finite = magnitude < 0x38800000u ? subnormal : normal;
+    const uint8 all = magnitude < 0x47800000u ? finite : special;
+    return convert_ushort8(all | (as_uint8(x) >> 16 & 0x8000u));
+}
+
 #if HALF
-#define ELEMENT half
-#define LOAD(x, i) vload_half(i, x)
+#define ELEMENT ushort
+#define LOAD(x) from_half((ushort8)(x)).s0
+#define LOAD8(to, x) vstore8(from_half(vload8(0, x)), 0, to)
 #else
 #define ELEMENT REAL
-#define LOAD(x, i) (x)[i]
+#define LOAD(x) (x)
 #endif
 #if HALF_RESULT
-#define RESULT half
-#define LOAD_RESULT(x, i) vload_half(i, x)
+#define RESULT ushort
+#define LOAD_RESULT(x) from_half((ushort8)(x)).s0
 #else
 #define RESULT REAL
-#define LOAD_RESULT(x, i) (x)[i]
+#define LOAD_RESULT(x) (x)
 #endif
 
 // Copy A into panels. The order is: blocks of KC steps of k, within them panels of MR rows, within
@@ -89,21 +111,38 @@ void pack(const int M, const int K,
         for (int first = 0; first < depth; first += LINE) {
             const int end = min(first + LINE, depth);
             for (int i = 0; i < height; i++) {
+#if HALF
+                if (end - first == LINE) {
+                    REAL line[LINE];
+                    LOAD8(line, A + i*apart_a + first);
+                    LOAD8(line + 8, A + i*apart_a + first + 8);
+                    for (int k = 0; k < LINE; k++) {
+                        panels[(first + k)*MR + i] = line[k];
+                    }
+                    continue;
+                }
+#endif
                 for (int k = first; k < end; k++) {
-                    panels[k*MR + i] = LOAD(A, i*apart_a + k);
+                    panels[k*MR + i] = LOAD(A[i*apart_a + k]);
                 }
             }
         }
     } else if (height == MR) {
         for (int k = 0; k < depth; k++) {
+#if HALF && WIDTH >= 4
+            for (int i = 0; i < MR; i += 8) {
+                LOAD8(panels + k*MR + i, A + k*step_a + i);
+            }
+            continue;
+#endif
             for (int i = 0; i < MR; i++) { // rows are adjacent, their number constant: vectors
-                panels[k*MR + i] = LOAD(A, k*step_a + i);
+                panels[k*MR + i] = LOAD(A[k*step_a + i]);
             }
         }
     } else {
         for (int k = 0; k < depth; k++) {
             for (int i = 0; i < height; i++) {
-                panels[k*MR + i] = LOAD(A, k*step_a + i);
+                panels[k*MR + i] = LOAD(A[k*step_a + i]);
             }
         }
     }
@@ -113,7 +152,7 @@ void pack(const int M, const int K,
 // so far.
 #if BETA
 #define BEFORE(so_far, m, n) \
-    (fresh ? beta*LOAD_RESULT(C0, offset_c0 + (m)*down_c0 + (n)*across_c0) : (so_far))
+    (fresh ? beta*LOAD_RESULT(C0[offset_c0 + (m)*down_c0 + (n)*across_c0]) : (so_far))
 #else
 #define BEFORE(so_far, m, n) (fresh ? 0 : (so_far))
 #endif
@@ -121,8 +160,8 @@ void pack(const int M, const int K,
 // Column J of the block in registers. Beyond the last column of B the last one is read again, for
 // sums that are never stored. Each sum is a separate variable: an array would be kept in memory.
 #if HALF // they were converted
-#define B_COLUMN(J) const REAL* b##J = converted[J]
-#define B_STEP 1
+#define B_COLUMN(J) const REAL* b##J = converted + J*apart
+#define B_STEP step
 #else
 #define B_COLUMN(J) \
     const __global REAL* b##J = B + offset_b + min(n + J, N - 1)*apart_b + k0*step_b
@@ -158,10 +197,20 @@ void gemm(const int M, const int N, const int K, const int rows, const int colum
         for (int n = n0; n < n1; n += NR) {
 #if HALF
             // convert six columns of B, which all panels of A will use
-            REAL converted[NR][KC];
-            for (int j = 0; j < NR; j++) {
-                for (int k = 0; k < depth; k++) {
-                    converted[j][k] = LOAD(B, offset_b + min(n + j, N - 1)*apart_b + (k0 + k)*step_b);
+            REAL converted[8*KC];
+            const int whole = apart_b == 1 && n + 8 <= N; // 8 neighbours in each step of k
+            const int apart = whole ? 1 : KC, step = whole ? 8 : 1;
+            for (int k = 0; whole && k < depth; k++) {
+                LOAD8(converted + 8*k, B + offset_b + n + (k0 + k)*step_b);
+            }
+            for (int j = 0; !whole && j < NR; j++) {
+                const __global ELEMENT* from = B + offset_b + min(n + j, N - 1)*apart_b + k0*step_b;
+                int k = 0;
+                for (; step_b == 1 && k + 8 <= depth; k += 8) {
+                    LOAD8(converted + j*KC + k, from + k);
+                }
+                for (; k < depth; k++) {
+                    converted[j*KC + k] = LOAD(from[k*step_b]);
                 }
             }
 #endif
@@ -190,9 +239,27 @@ void gemm(const int M, const int N, const int K, const int rows, const int colum
 #if HALF_RESULT
                     __global REAL* to = sums + (n + j)*(long)M + m;
                     if (last && k0 + KC >= K) {
+#if BETA == 0 && WIDTH >= 4
+                        if (fresh && height == MR) {
+                            for (int i = 0; i < MR; i += 8) {
+                                vstore8(to_half(alpha*vload8(0, sum + i)), 0, C + (n + j)*(long)M + m + i);
+                            }
+                            continue;
+                        }
+#endif
+                        REAL total[(MR + 7)/8*8] = {0};
                         for (int i = 0; i < height; i++) {
-                            const REAL total = BEFORE(to[i], m + i, n + j) + alpha*sum[i];
-                            vstore_half(total, i, C + (n + j)*(long)M + m);
+                            total[i] = BEFORE(to[i], m + i, n + j) + alpha*sum[i];
+                        }
+                        for (int i = 0; i < height; i += 8) {
+                            const ushort8 rounded = to_half(vload8(0, total + i));
+                            if (i + 8 <= height) {
+                                vstore8(rounded, 0, C + (n + j)*(long)M + m + i);
+                                continue;
+                            }
+                            for (int l = i; l < height; l++) {
+                                C[(n + j)*(long)M + m + l] = ((const ushort*)&rounded)[l - i];
+                            }
                         }
                         continue;
                     }

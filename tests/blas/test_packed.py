@@ -28,7 +28,7 @@ END = "\n            }\n        }\n    } else {"
 WRONG = {
     "a row too few in a panel": ("i < height; i++) {\n                for (int k",
                                  "i < height - 1; i++) {\n                for (int k"),
-    "adjacent rows shifted": (f"k*step_a + i);{END}", f"k*step_a + (i + 1) % MR);{END}"),
+    "adjacent rows shifted": (f"k*step_a + i]);{END}", f"k*step_a + (i + 1) % MR]);{END}"),
     "panels apart": ("panels += k0*(long)PADDED(M) + m*depth",
                      "panels += k0*(long)PADDED(M) + m*KC"),
     "a step of k dropped": ("k < depth; k++) {\n                    const VECTOR",
@@ -40,9 +40,10 @@ WRONG = {
     "a column not stored": ("j < min(NR, N - n)", "j < min(NR, N - n) - 1"),
     "rows behind C": ("const int height = min(MR, M - m);\n                for",
                       "const int height = MR;\n                for"),
-    "beta alone": ("beta*LOAD_RESULT(C0", "1*LOAD_RESULT(C0"),
+    "beta alone": ("beta*LOAD_RESULT(", "1*LOAD_RESULT("),
     "half sums that are not complete": ("last && k0 + KC >= K", "k0 + KC >= K"),
     "a half column converted twice": ("n + j, N - 1", "n + j/2*2, N - 1"),
+    "half neighbours behind B": ("n + 8 <= N", "n + 1 <= N"),
 }  # fmt: skip
 
 
