@@ -922,7 +922,7 @@ check_10_1 = _function(
     [
         (
             lambda m, n, k, x, y, z: _whole(m, x) * _whole(n, y) * _whole(k, z) / (m * n * k) - 1,
-            "That is padding over useful work; the share of all was asked for.",
+            "That is padding over useful work; divide by all the work instead.",
         ),
         (
             lambda m, n, k, x, y, z: m * n * k / (_whole(m, x) * _whole(n, y) * _whole(k, z)),
@@ -984,7 +984,7 @@ def check_10_3(settings):
     spec.validate(params)  # raises where a rule is broken
     sums, memory = params["WPTM"] * params["WPTN"], spec.local_memory(params)
     if sums > 100:
-        return gemmlab.verdict(False, "", f"{sums} sums per work-item; at most 100 were asked for.")
+        return gemmlab.verdict(False, "", f"{sums} sums per work-item; at most 100 are allowed.")
     if memory > 48 * 1024:
         return gemmlab.verdict(
             False, "", f"its tiles take {memory:,} bytes; there are {48 * 1024:,}."
@@ -999,7 +999,7 @@ def check_10_3(settings):
 check_11_1 = _function(
     lambda rx, ry, width: rx // width * ry + rx // width + 1,
     [(48, 8, 16), (32, 12, 16), (8, 4, 4), (16, 8, 8)],
-    "VX RY sums, VX of A, one of B. Does the search's choice for your device fit into 16 or 32?",
+    "VX RY sums, VX of A, one of B. Which blocks fit into 16 registers, and which into 32?",
     [
         (lambda rx, ry, width: rx // width * ry, "Those are the sums alone."),
         (
@@ -1048,7 +1048,7 @@ def check_11_3(settings):
     return gemmlab.verdict(
         one.share >= 0.1,
         words,
-        f"{words}. From a tenth on it counts: larger blocks, wider vectors?",
+        f"{words}. A tenth or more passes: larger blocks, wider vectors?",
     )
 
 
@@ -1087,7 +1087,7 @@ check_12_2 = _hole(
         ),
         (
             r"(?s)\A(?!.*\bM\s*-\s*1)",
-            "A load that is always made needs a place that exists: row min(m0 + tm, M - 1).",
+            "A load that is always made needs a position that exists: row min(m0 + tm, M - 1).",
         ),
         (
             r"(?s)\A(?!.*\bK\s*-\s*1)",
@@ -1364,7 +1364,7 @@ check_16_2 = _kernel(
         ),
         (
             r"for \(int k = 0; k < TSK[\s\S]*AWAIT\(",
-            "before the next stage is read, AWAIT its copies. Your processor would not notice.",
+            "before the next stage is read, AWAIT its copies. Your CPU would not notice.",
         ),
         (
             r"for \(int k = 0; k < TSK[\s\S]*AWAIT\(\s*STAGES\s*-\s*2\s*\)",

@@ -13,11 +13,14 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import jupytext
 import nbformat
 from nbclient import NotebookClient
+
+from gemmlab.catalog import find, sources
 
 HERE = Path(__file__).resolve().parent
 TEXTS = HERE / "text"
@@ -33,14 +36,34 @@ def from_text(path: Path) -> nbformat.NotebookNode:
     book.metadata = nbformat.from_dict(METADATA)
     book.nbformat, book.nbformat_minor = 4, 5
     for number, cell in enumerate(book.cells):
+        declared = cell.metadata.get("gemmlab", {})
+        if declared.get("whole"):  # the text has the first line only
+            text = kernel_text(declared["kernel"], declared.get("changes", ()))
+            cell.source = f"{cell.source}\n{text}"
         # the same at every build, so that differences are those of the chapter
         cell["id"] = f"cell-{number:02d}"
     return book
 
 
+def kernel_text(kernel: int, changes: Iterable[tuple[str, str]] = ()) -> str:
+    """The text of a kernel in a `%%gemm` cell (see `sources.code`).
+
+    Args:
+        kernel: its number.
+        changes: pairs of a string and what replaces it.
+    """
+    text = sources.code(sources.read(find(kernel).file))
+    for old, new in changes:
+        text = text.replace(old, new)
+    return text
+
+
 def to_text(path: Path) -> str:
     """The text of a notebook: for one that was edited in JupyterLab."""
     book = nbformat.read(path, 4)
+    for cell in book.cells:
+        if cell.metadata.get("gemmlab", {}).get("whole"):
+            cell.source = cell.source.split("\n", 1)[0]
     # without the header, which names versions
     return jupytext.writes(book, fmt="md").split("---\n", 2)[2].lstrip()
 
@@ -54,6 +77,8 @@ def rebuild(text: Path) -> None:
         client.execute(env={**os.environ, "GEMMLAB_DATA": empty})
     for cell in book.cells:
         cell.metadata.pop("execution", None)
+        if ".reveal(" in cell.source:  # it holds the answer of a prediction
+            cell.metadata.setdefault("jupyter", {})["source_hidden"] = True
     book.metadata = nbformat.from_dict(METADATA)
     path = HERE / f"{text.stem}.ipynb"
     nbformat.write(book, path)

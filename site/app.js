@@ -105,10 +105,14 @@ const translator = {
         make("script", { src: "translator.js", onload: done, onerror: () => fail(new Error("translator.js is missing")) })));
     }
     const files = await unpacked(GEMMLAB_PYTHON);
-    const worker = new Worker(URL.createObjectURL(new Blob([WORKER], { type: "text/javascript" })), { type: "module" });
+    // A page in a folder may start no module from a blob; from a data URL it may, but that module
+    // then belongs to no host and could not load Pyodide from the page's own.
+    const source = location.protocol === "file:" ? `data:text/javascript,${encodeURIComponent(WORKER)}`
+      : URL.createObjectURL(new Blob([WORKER], { type: "text/javascript" }));
+    const worker = new Worker(source, { type: "module" });
     await new Promise((done, fail) => {
       worker.onmessage = ({ data }) => (data.ready ? done() : fail(new Error(data.failed)));
-      worker.onerror = (event) => fail(new Error(event.message));
+      worker.onerror = (event) => fail(new Error(event.message ?? ""));
       worker.postMessage({ base: this.place, files });
     });
     worker.onmessage = ({ data }) => { this.waiting.get(data.id)?.(data); this.waiting.delete(data.id); };
@@ -125,7 +129,7 @@ const translator = {
     } catch (error) {
       this.worker = null;
       return { error: `The translator could not be loaded from ${this.host}, so edits cannot run; the `
-        + `texts that came with the page can. (${error.message})` };
+        + `texts that came with the page can. ${error.message ? `(${error.message})` : ""}` };
     }
     const id = ++this.count;
     const reply = await new Promise((done) => { this.waiting.set(id, done); worker.postMessage({ id, request }); });
@@ -221,7 +225,7 @@ function bench(holder, { label, original, requestOf, after, fallback }) {
       say(result.none && fallback ? fallback : result.error, result.none ? "" : "bad");
       edit.mark(lineOf(result.error));
     } else {
-      say(`right: all ${(result.n * result.n).toLocaleString("en")} elements exact, ${result.n} × ${result.n} × ${result.n}`, "good");
+      say(`right: all ${(result.n * result.n).toLocaleString("en")} elements exact, ${[result.n, result.n, result.n].join("\u00a0×\u00a0")}`, "good");
       rate.textContent = rateWords(result.gflops);
       code.textContent = result.shader.code; given.hidden = false;
     }

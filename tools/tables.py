@@ -1,4 +1,5 @@
-"""Fill tables and pictures of README.md and docs/model.md from the catalog, chapters and results/.
+"""Fill the tables of README.md, notebooks/README.md and docs/ from the catalog, the chapters and
+results/, and draw their pictures.
 
     python tools/tables.py [--check] [--pictures FOLDER]
 
@@ -19,7 +20,7 @@ from gemmlab import catalog
 from gemmlab.measurement import explained, records
 
 ROOT = Path(__file__).resolve().parents[1]
-README, MODEL = ROOT / "README.md", ROOT / "docs" / "model.md"
+sys.path.insert(0, str(ROOT / "notebooks"))
 
 
 def chapters() -> str:
@@ -35,8 +36,21 @@ def chapters() -> str:
             )
         words = " ".join(question[1].split())
         rows.append(
-            f"| {path.stem[:2]} | [{title[1]}](notebooks/{path.stem}.ipynb) "
-            f"| {words[0].upper()}{words[1:]} |"
+            f"| {path.stem[:2]} | [{title[1]}]({path.stem}.ipynb) | {words[0].upper()}{words[1:]} |"
+        )
+    return "\n".join(rows)
+
+
+def main_line() -> str:
+    """The kernels of the main line, from the slowest to the fastest, with cuBLAS among them."""
+    from lessons.ladder import Table
+
+    rows = ["| | kernel | the idea | TFLOPS | of cuBLAS |", "|---|---|---|---:|---:|"]
+    for row in Table().rows:
+        name = f"[{row.name}](kernels/{catalog[row.kernel].file})" if row.kernel else row.name
+        number = row.kernel or ""
+        rows.append(
+            f"| {number} | {name} | {row.idea} | {row.gflops / 1000:.1f} | {row.share:.0%} |"
         )
     return "\n".join(rows)
 
@@ -49,7 +63,7 @@ def ladder() -> str:
         idea = (spec.__doc__ or "").strip().splitlines()[0].rstrip(".")
         tflops = f"{rates[number] / 1000:.1f}" if number in rates else ""
         shown = number if isinstance(number, int) else ""
-        rows.append(f"| {shown} | [{spec.name}](kernels/{spec.file}) | {idea} | {tflops} |")
+        rows.append(f"| {shown} | [{spec.name}](../kernels/{spec.file}) | {idea} | {tflops} |")
     for name, rate in yards.items():
         rows.append(f"| | {name} | in the same run as warp tiling | {rate / 1000:.1f} |")
     return "\n".join(rows)
@@ -103,7 +117,7 @@ def calls() -> str:
     return "\n".join(rows)
 
 
-def calls_on_processors() -> str:
+def calls_on_cpus() -> str:
     """Whole calls of `matmul` on NumPy arrays and NumPy's own product, for each runtime."""
     found = json.loads((ROOT / "results" / "cpu_calls.json").read_text(encoding="utf-8"))
     rows = [
@@ -119,22 +133,26 @@ def calls_on_processors() -> str:
     return "\n".join(rows)
 
 
+#: The tables of each file, by the name in its comments.
 TABLES = {
-    "chapters": chapters,
-    "ladder": ladder,
-    "calls": calls,
-    "calls on processors": calls_on_processors,
-    "beside cublas": beside_cublas,
-}
-CEILINGS = {
-    "ceilings h200": lambda: explained.table(explained.ladder("H200")),
-    "ceilings k40m": lambda: explained.table(explained.ladder("K40m")),
+    "README.md": {"main line": main_line},
+    "notebooks/README.md": {"chapters": chapters},
+    "docs/speed.md": {
+        "ladder": ladder,
+        "calls": calls,
+        "calls on CPUs": calls_on_cpus,
+        "beside cublas": beside_cublas,
+    },
+    "docs/model.md": {
+        "ceilings h200": lambda: explained.table(explained.ladder("H200")),
+        "ceilings k40m": lambda: explained.table(explained.ladder("K40m")),
+    },
 }
 
 
-def filled(text: str, tables=TABLES, file: str = README.name) -> str:
-    """The text with every table replaced. Exits with a sentence if the place of one is missing."""
-    for name, table in tables.items():
+def filled(text: str, file: str) -> str:
+    """The text of a file with its tables replaced. Exits with a sentence if one has no place."""
+    for name, table in TABLES[file].items():
         matches = [*re.finditer(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", text, re.S)]
         if len(matches) != 1:
             raise SystemExit(f"{file} needs one place between <!-- {name} --> and <!-- /{name} -->")
@@ -145,7 +163,6 @@ def filled(text: str, tables=TABLES, file: str = README.name) -> str:
 
 def pictures(folder: Path) -> None:
     """The recorded ladder, and the precisions beside cuBLAS."""
-    sys.path.insert(0, str(ROOT / "notebooks"))
     from gemmlab.draw import plot
     from lessons import comparison
 
@@ -167,15 +184,16 @@ def main() -> int:
         "--pictures",
         type=Path,
         metavar="FOLDER",
-        help="draw the README's pictures into this folder",
+        help="draw the pictures into this folder",
     )
     given = parser.parse_args()
     if given.pictures:
         pictures(given.pictures)
     changed = False
-    for path, tables in ((README, TABLES), (MODEL, CEILINGS)):
+    for file in TABLES:
+        path = ROOT / file
         old = path.read_text(encoding="utf-8")
-        new = filled(old, tables, path.name)
+        new = filled(old, file)
         changed |= new != old
         if not given.check:
             path.write_text(new, encoding="utf-8")

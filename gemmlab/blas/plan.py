@@ -119,6 +119,8 @@ class Launch:
             (index, x.number) for index, x in enumerate(bound.args) if isinstance(x, Slot)
         ]
         for index, (value, kind) in enumerate(zip(bound.args, bound.built.types, strict=True)):
+            if value is None:  # no buffer; PyOpenCL 2025.1 takes no None
+                value = np.uintp(0)
             if not isinstance(value, Slot):
                 self._kernel.set_arg(index, value if kind is None else kind(value))
 
@@ -269,7 +271,11 @@ class Plan:
                 out.dtype,
                 is_blocking=False,  # one wait, at the end: on PoCL each takes 20 microseconds
             )
-            mapped.base.release(queue)
+            try:
+                mapped.base.release(queue)
+            except cl.LogicError:  # Mesa 22 unmaps a buffer only when it is mapped
+                queue.finish()
+                mapped.base.release(queue)
             queue.finish()
         except BaseException:
             complete(queue.finish)
@@ -389,6 +395,11 @@ class Builder:
     ) -> Matrix:
         """out = alpha x + beta y, all compact."""
         (group, each), elements = _AXPBY, out.layout.room
+        if elements >= INDEX_LIMIT:
+            raise ValueError(
+                f"the result has {elements:,} elements; with alpha or beta this kernel indexes "
+                f"with 32 bits, below {INDEX_LIMIT:,}"
+            )
         size = (tiles_over(elements, group * each) * group,)
         self._support(
             "axpby.cl",

@@ -21,6 +21,7 @@ from ..caches import cached
 from ..catalog import find
 from ..generate import tiles
 from ..generate.precision import letter_of, results_of
+from ..opencl.build import WorkGroupError
 from ..opencl.devices import Device
 from . import staging
 from .arrays import (
@@ -209,7 +210,11 @@ def _output(out: ArraySpec, vectors: tuple[bool, bool]) -> tuple[bool, tuple[Lay
 
 @cached(512)
 def plan_for(call: Call) -> Planned:
-    """The plan of a call; see `matmul` for what it raises."""
+    """The plan of a call; see `matmul` for what it raises.
+
+    A kernel that was chosen automatically may turn out to fit only smaller work-groups, when it is
+    compiled: then another one is chosen.
+    """
     a, b, c, out = call.specs
     for name, spec in call.specs._asdict().items():
         if spec is not None:
@@ -239,9 +244,13 @@ def plan_for(call: Call) -> Planned:
     builder = Builder(call.queue, call.device, a.dtype, call.result)
     memory = builder.memory(elements) if gaps else OUT
     if k and call.alpha:
-        _emit_products(
-            builder, call, _column_major(call, a, b, m, n, k, by_columns), batch, memory, by_columns
-        )
+        problem = _column_major(call, a, b, m, n, k, by_columns)
+        try:
+            _emit_products(builder, call, problem, batch, memory, by_columns)
+        except WorkGroupError as error:
+            if call.request.params is not None:
+                raise
+            return plan_for(call._replace(device=call.device.limited(error.limit)))
     elif call.beta:
         _emit_scaled(builder, call, m, n, memory)
     else:

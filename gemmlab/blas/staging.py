@@ -246,6 +246,20 @@ class Staging:
         if host is not None:
             out[...] = host
 
+    def send(self, x: np.ndarray, buffer: Any) -> list[Future]:
+        """Begin to copy a matrix to a buffer, row by row; each piece yields the event of its
+        transfer. Neither may be used for anything else before.
+        """
+        return self._up.upload(x, buffer)
+
+    def give_up(self) -> None:
+        """Drop what `send` has not begun, and wait for the rest."""
+        complete(self._up.settle)
+
+    def receive(self, buffer: Any, out: np.ndarray, after: list[cl.Event]) -> None:
+        """Copy a buffer into a matrix, row by row, once the events have happened; wait for it."""
+        _all(self._down.download(buffer, out, after))
+
     def multiply(
         self,
         queue: cl.CommandQueue,

@@ -118,6 +118,13 @@ def without_rules(text: str) -> str:
     return re.sub(r"^(#define .* // .*) \[[\d, ]+\]$", r"\1", text, flags=re.MULTILINE)
 
 
+def code(text: str) -> str:
+    """A kernel's text without its header, parameters and rules, which a `%%gemm` cell does not
+    need.
+    """
+    return re.sub(r"^#define \w+ \d+ // .*\n", "", without_rules(body(text)), flags=re.M).strip()
+
+
 def with_values(text: str, params: Params) -> str:
     """A kernel's text without its rules, and with these values in place of the defaults."""
 

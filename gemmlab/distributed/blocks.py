@@ -31,7 +31,7 @@ AHEAD = 2
 
 #: Dask's threads share the kernels of a process, and OpenCL sets a kernel's arguments one after the
 #: other.
-_one_at_a_time = threading.RLock()
+one_at_a_time = threading.RLock()
 _under_way: deque[tuple[cl.Event, tuple]] = deque()
 
 
@@ -134,7 +134,7 @@ def on_device(x: Block) -> Block:
     device = default_device()
     if not has_own_memory(device) or isinstance(x, DeviceBlock):
         return x
-    with _one_at_a_time:
+    with one_at_a_time:
         return DeviceBlock(_uploaded(x, device), stays=True)
 
 
@@ -157,7 +157,7 @@ def product(x: Block, y: Block, place: tuple[int, ...], options: dict[str, Any])
     Raises:
         BlockError: if that fails.
     """
-    with _one_at_a_time:
+    with one_at_a_time:
         return attempted(lambda: _product(x, y, options), place, x, y)
 
 
@@ -196,13 +196,13 @@ def _forget_done() -> None:
 
 def total(parts: list[Block] | Block, axis=None, keepdims=None) -> Block:
     """The sum of products; Dask's names of arguments are those of any reduction."""
-    with _one_at_a_time:
+    with one_at_a_time:
         return reduce(operator.add, parts) if isinstance(parts, list) else parts
 
 
 def finished(parts: list[Block] | Block, axis=None, keepdims=None) -> Block:
     """The last sum over k: a NumPy array again, unless the operands came from the device."""
-    with _one_at_a_time:
+    with one_at_a_time:
         sum_ = total(parts)
         if not isinstance(sum_, DeviceBlock) or sum_.stays:
             return sum_

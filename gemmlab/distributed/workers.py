@@ -1,4 +1,4 @@
-"""The processes that multiply: Dask workers, one per device, each with one thread and a resource.
+"""The processes that multiply: Dask workers, one per device, each with a resource.
 
 Dask trusts whoever can connect: a client, and every worker of a cluster, may send code to the
 others. Everything here therefore listens on loopback unless its user names another address.
@@ -25,6 +25,7 @@ from distributed.deploy.cluster import Cluster
 from distributed.system import MEMORY_LIMIT
 
 from ..opencl.devices import Device, default_device, devices, find_device
+from .blocks import has_own_memory
 
 #: What each worker has one of: ``client.compute(c, resources={RESOURCE: 1})`` keeps a product on
 #: these workers in a cluster with others. (Dask loses annotations where it fuses tasks: its issues
@@ -75,7 +76,8 @@ def options(used: Sequence[Device], memory_bytes: float | None = None) -> list[d
             environment.update(share_of_cores)
         per_device.append(
             {
-                "nthreads": 1,
+                # a GPU's worker copies a block back and writes it while it computes the next one
+                "nthreads": 2 if has_own_memory(d) else 1,
                 "silence_logs": logging.CRITICAL,
                 "resources": {RESOURCE: 1},
                 "env": environment,

@@ -18,14 +18,16 @@ from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from PIL import Image
 
+from . import style
+
 #: Text and lines: readable on white and on black. In an SVG the page's text colour replaces it.
-INK = "#808080"
+INK = style.RECORDED.any
 #: A, B, C, and what is wrong.
-BLUE, ORANGE, GREEN, RED = "#3f8ad8", "#cf7519", "#3fa26a", "#d9534f"
+BLUE, ORANGE, GREEN, RED = style.A.any, style.B.any, style.C.any, style.WRONG.any
 #: What a picture points out.
-MAGENTA = "#c542b4"
+MAGENTA = style.HERE.any
 #: Neither good nor bad; the same in an SVG.
-GREY = "#8a8a8c"
+GREY = "#7a7a7c"
 COLOURS = {"A": BLUE, "B": ORANGE, "C": GREEN}
 #: An SVG in a narrow cell keeps this share of its width: 9-point text is then 9 pixels high.
 MIN_WIDTH = 0.75
@@ -103,10 +105,12 @@ class Picture(Figure):
         text = out.getvalue()[out.getvalue().index("<svg") :]
         text = re.sub(r"<style.*?</style>|<metadata>.*?</metadata>", "", text, flags=re.S)
         text = text.replace(INK, "var(--jp-content-font-color1, #444)")
+        for colour in (style.A, style.B, style.C, style.WRONG, style.HERE):
+            text = text.replace(colour.any, colour.var)
         alt = self.alt.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
         min_width = round(96 * MIN_WIDTH * self.get_figwidth())
-        style = f"max-width:100%;min-width:{min_width}px;height:auto"
-        return text.replace("<svg ", f'<svg role="img" aria-label="{alt}" style="{style}" ', 1)
+        shape = f"max-width:100%;min-width:{min_width}px;height:auto"
+        return text.replace("<svg ", f'<svg role="img" aria-label="{alt}" style="{shape}" ', 1)
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         width, height = (round(inches * 92) for inches in self.get_size_inches())

@@ -1,10 +1,9 @@
-"""Charts of performance: roofline, ladder of kernels, sweeps, passes, an explorer's tries."""
+"""Charts of performance: roofline, ladder of kernels, sweeps, passes."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import matplotlib
 import numpy as np
@@ -12,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullLocator
 
 from .. import model
-from ..catalog import Key, catalog, in_order
+from ..catalog import Key, in_order
 from .picture import (
     BLUE,
     GREEN,
@@ -20,9 +19,7 @@ from .picture import (
     INK,
     MAGENTA,
     ORANGE,
-    RED,
     Picture,
-    faint,
     label_rows,
     legend_above,
     short,
@@ -44,8 +41,6 @@ MAX_NUMBERED_VALUES = 9
 MAX_EVEN_VALUES = 12
 #: Curves whose maxima differ by more than this factor have separate axes.
 MAX_RATIO = 8
-#: Tries that an explorer's chart shows.
-SHOWN = 20
 
 
 def roofline(
@@ -133,119 +128,6 @@ def ladder(
 def _annotate(ax: Axes, words: str, x: float, y: float, above: bool = True) -> None:
     ax.annotate(words, (x, y), (0, 6 if above else -13), textcoords="offset points", ha="center",
                 color=INK, fontsize=8)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Try:
-    """A try of an explorer: settings, GFLOPS (None if it was refused), whether it was right."""
-
-    settings: dict[str, int]
-    gflops: float | None
-    right: bool
-
-    def __str__(self) -> str:
-        outcome = "refused" if self.gflops is None else f"{short(self.gflops)} GFLOPS"
-        if self.gflops is not None and not self.right:
-            outcome += ", wrong"
-        settings = ", ".join(f"{name} {value}" for name, value in self.settings.items())
-        return f"{outcome}: {settings}"
-
-
-def tries(
-    history: Sequence[Try],
-    best: Mapping[Key, float],
-    kernel: Key,
-    original: float | None = None,
-) -> Picture:
-    """The chart of an explorer: the last tries, and the best rate of each kernel here.
-
-    Both axes are linear and begin at 0. In the SVG, try number i is a group with the id "try-i".
-
-    Args:
-        history: the tries, the latest last.
-        best: the best GFLOPS of each kernel on this device so far.
-        kernel: the explorer's kernel.
-        original: GFLOPS of the kernel's own text, where the tries are of another.
-    """
-    last = f"Try {len(history)}, {history[-1]}" if history else "There are none yet"
-    picture = Picture(7, 2.4, f"Chart of the last tries with kernel {kernel}. {last}.")
-    picture.set_layout_engine("none")  # computing a layout would take longer than drawing
-    _draw_tries(_fixed_axes(picture, 0.085), history, original)
-    _draw_best(_fixed_axes(picture, 0.57), best, kernel)
-    return picture
-
-
-def _draw_tries(ax: Axes, history: Sequence[Try], original: float | None) -> None:
-    first = max(0, len(history) - SHOWN)
-    shown = list(enumerate(history, 1))[first:]
-    rates = [attempt.gflops for attempt in history if attempt.right and attempt.gflops is not None]
-    # a wrong kernel may be very fast, and would flatten the others
-    scale = [*rates, original or 0.0] if rates or original else [t.gflops or 0.0 for t in history]
-    top = 1.25 * max(scale, default=0.0) or 1.0
-    for number, attempt in shown:
-        height = min(attempt.gflops or 0.0, 0.85 * top)
-        latest = number == len(history)
-        size, opacity = (9, 1.0) if latest else (6, 0.6)
-        marker, colour, edge = ("o", GREEN, 0) if attempt.right else ("x", RED, 2)
-        (mark,) = ax.plot(number, height, marker, color=colour, markersize=size, alpha=opacity,
-                          markeredgewidth=edge, clip_on=False)  # fmt: skip
-        mark.set_gid(f"try-{number - 1}")
-        if latest and attempt.gflops is not None:
-            _annotate(ax, short(attempt.gflops) if attempt.right else "wrong", number, height)
-        elif latest:
-            _annotate(ax, "refused", number, height)
-    title = "your tries, GFLOPS"
-    for name, rate, colour, style in (
-        ("best", max(rates, default=None), GREEN, "--"),
-        ("original", original, INK, ":"),
-    ):
-        if rate is not None:
-            ax.axhline(rate, color=colour, linewidth=1, linestyle=style, zorder=0)
-            title += f"; {name} {short(rate)} ({style})"
-    ax.set(xlim=(first + 0.4, first + max(len(shown), 8) + 0.6), ylim=(0, top))
-    _number(ax, {number: number for number, _ in shown})
-    ax.set_title(title, color=INK, fontsize=8, y=1.0, loc="left")
-
-
-def _draw_best(ax: Axes, best: Mapping[Key, float], kernel: Key) -> None:
-    kernels = [key for key in catalog if isinstance(key, int) or key == kernel]
-    rates = [best.get(key, 0.0) for key in kernels]
-    colours = [GREEN if key == kernel else faint(INK, 0.55) for key in kernels]
-    ax.bar(range(len(kernels)), rates, color=colours, width=0.7)
-    ax.set(xlim=(-0.7, len(kernels) - 0.3), ylim=(0, 1.15 * max(rates) or 1.0))
-    _number(ax, {x: key for x, key in enumerate(kernels) if isinstance(key, int)})
-    if isinstance(kernel, str):  # wider than its bar, so it is below the numbers
-        ax.text(1, -0.13, kernel.replace("_", " "), transform=ax.transAxes, ha="right", va="top",
-                color=INK, fontsize=7.5)  # fmt: skip
-    if not best:
-        ax.set_yticks([])
-        ax.text(0.5, 0.5, "not measured yet", transform=ax.transAxes, color=INK, fontsize=8,
-                ha="center")  # fmt: skip
-    ax.set_title("best of each kernel here, GFLOPS", color=INK, fontsize=8, y=1.0)
-
-
-def _number(ax: Axes, numbers: Mapping[int, int]) -> None:
-    """Numbers along the horizontal axis; Matplotlib's ticks take several times as long to draw."""
-    ax.set_xticks([])
-    for x, number in numbers.items():
-        ax.text(x, -0.035, str(number), transform=ax.get_xaxis_transform(), ha="center", va="top",
-                color=INK, fontsize=7.5)  # fmt: skip
-
-
-def _fixed_axes(picture: Picture, left: float) -> Axes:
-    """Half of an explorer's chart."""
-    ax = picture.add_axes((left, 0.14, 0.42, 0.71))
-    ax.patch.set_alpha(0)
-    ax.tick_params(colors=INK, labelsize=8)
-    ax.grid(axis="y", color=INK, alpha=0.25, linewidth=0.5)
-    ax.set_axisbelow(True)
-    ax.yaxis.set_major_formatter(
-        lambda rate, _: f"{rate:,.0f}" if 100 <= rate < 1e6 else f"{rate:.3g}"
-    )
-    for side, spine in ax.spines.items():
-        spine.set_visible(side == "bottom")
-        spine.set_color(INK)
-    return ax
 
 
 def lines(

@@ -9,9 +9,7 @@ from typing import Any
 from .. import model
 from ..caches import cached
 from ..catalog import Key, find, in_order
-from ..opencl.devices import Device, find_device
 from . import records
-from .peaks import peaks as peaks_of
 
 CHIPS = {"H200": model.H200, "K40m": model.K40M}
 
@@ -31,43 +29,42 @@ class Allowed:
     resource: str
 
 
-def allowed(  # noqa: PLR0913
+def allowed(
     kernel: Key,
     params: Mapping[str, int],
-    m: int,
-    n: int,
-    k: int,
-    gflops: float,
     *,
-    chip: str = "",
+    chip: str = "H200",
+    size: int = 4096,
+    gflops: float | None = None,
     registers: int | None = None,
-    device: Device | int | str | None = None,
-    peaks: Mapping[str, Any] | None = None,
+    source: str | None = None,
 ) -> Allowed:
-    """What the model allows for a rate that was measured.
+    """What the model allows a kernel, or a text in its place, on a chip.
 
     Args:
-        kernel, params, m, n, k: what ran. gflops: how fast it was.
-        chip: the title of a recorded device; without it the model describes a device that is at
-            hand.
+        kernel, params: which kernel, with which parameters.
+        chip: the title of a recorded device.
+        size: M = N = K.
+        gflops: how fast it was there. A rate above the ceiling shows that the compiler merged
+            loads (see `model.explain`); without a rate it is assumed, since no text may be denied
+            what it could reach.
         registers: that the compiler gave each work-item, where that was recorded.
-        device: the device at hand. peaks: the fields of its `Peaks` with caches; None to measure
-            them.
+        source: another text to count in the kernel's place.
 
     Raises:
-        ValueError: if the model knows no chip of this title, and where `model.explain` raises it.
+        ValueError: if the model knows no chip of this title, and where `model.ceilings` raises it.
     """
-    if chip:
-        known = next((known for part, known in CHIPS.items() if part in chip), None)
-        if known is None:
-            raise ValueError(
-                f"chip must be the title of a device with {' or '.join(CHIPS)} in it, not {chip!r}"
-            )
+    described = next((known for part, known in CHIPS.items() if part in chip), None)
+    if described is None:
+        raise ValueError(
+            f"chip must be the title of a device with {' or '.join(CHIPS)} in it, not {chip!r}"
+        )
+    options: dict[str, Any] = {"registers": registers, "source": source}
+    if gflops:
+        roof = model.explain(kernel, params, described, gflops, size, **options).roof
     else:
-        here = find_device(device)
-        known = model.measured(here, model.Peaks(**peaks) if peaks else peaks_of(here, caches=True))
-    roof = model.explain(kernel, params, known, gflops, (m, n, k), registers=registers).roof
-    return Allowed(roof.share * known.gflops, roof.resource)
+        roof = model.ceilings(kernel, params, described, size, fewest=True, **options)[0]
+    return Allowed(roof.share * described.gflops, roof.resource)
 
 
 def ladder(chip: str = "H200", size: int = 4096) -> list[model.Explanation]:

@@ -18,6 +18,8 @@ from ..blas.problem import Layout, Problem, footprint, plan
 from ..caches import cached
 from ..catalog import Key, find
 from ..catalog.spec import KernelSpec, positive, round_up
+from ..model import gflops
+from ..opencl.build import WorkGroupError
 from ..opencl.devices import Device, find_device
 from ..opencl.launch import Kernel, whole
 from . import clock, peaks
@@ -48,6 +50,7 @@ def measure(  # noqa: PLR0913
     source: str | None = None,
     most_seconds: float | None = None,
     on_step: Callable[[str], None] = lambda step: None,
+    runs: Callable[[Product], Runs] | None = None,
 ) -> Result:
     """Build a kernel, check it, then time it.
 
@@ -63,6 +66,7 @@ def measure(  # noqa: PLR0913
             take longer.
         on_step: called with "compile", "predict", "check" and "time" before each step; it may raise
             Superseded to abandon the measurement.
+        runs: runs the product as often as it wants, instead of `repeats` (see `comparison`).
 
     Raises:
         ValueError: for sizes or repeats that are not positive whole numbers, and for a limit that
@@ -78,13 +82,13 @@ def measure(  # noqa: PLR0913
         repeats = positive("repeats", repeats)
     if most_seconds is not None and (not isinstance(most_seconds, Real) or not most_seconds > 0):
         raise ValueError(f"most_seconds must be a positive number, not {most_seconds!r}")
-    device, spec = find_device(device), find(kernel)
+    device, spec, chosen = find_device(device), find(kernel), params is not None
     params = spec.validate(params, device.limits) if params is not None else spec.fit(device.limits)
     problem = Problem.compact(m, n, k)
     passes = plan(spec, params, problem, device.features)
     check_memory(device, footprint(problem, passes), spec.wide)
     on_step("compile")
-    bench = _Bench(Kernel(spec, params, device, device.context, source), device, sizes)
+    bench = _Bench(_compiled(spec, params if chosen else None, device, source), device, sizes)
     if most_seconds is not None:
         on_step("predict")
         bench.refuse_slow(most_seconds)
@@ -92,10 +96,14 @@ def measure(  # noqa: PLR0913
     data = _data(m, n, k)
     exact, accurate, framed = bench.check(data)
     on_step("time")
-    runs = bench.time(data, repeats)
+    product = bench.product(data.u, data.v)
+    timed = runs(product) if runs else repeated(product, repeats)
+    times = timed.milliseconds
     verdict = str(exact) if framed else f"wrong: it writes outside C; inside C, {exact}"
     if exact.ok and not accurate.ok:
         verdict += f", but inaccurate: {accurate}"
+    if not timed.credible:
+        verdict += "; wall-clock times, because this driver's clock contradicts them"
     result = Result(
         kernel=spec.number,
         params=bench.kernel.params,
@@ -106,16 +114,32 @@ def measure(  # noqa: PLR0913
         verdict=verdict,
         error=accurate.error,
         bound=accurate.bound,
-        kernel_ms=_spread([run["gemm"] for run in runs]),
-        pipeline_ms=_spread([sum(run.values()) for run in runs]),
-        passes_ms={name: statistics.median(run[name] for run in runs) for name in runs[0]},
-        repeats=len(runs),
+        kernel_ms=_spread([run["gemm"] for run in times]),
+        pipeline_ms=_spread([sum(run.values()) for run in times]),
+        passes_ms={name: statistics.median(run[name] for run in times) for name in times[0]},
+        repeats=len(times),
         build_seconds=bench.kernel.build_seconds + bench.first_launch,
         path=bench.kernel.path,
         device=device.facts(),
     )
     peaks.note(device, result)
     return result
+
+
+def _compiled(
+    spec: KernelSpec, params: dict[str, int] | None, device: Device, source: str | None
+) -> Kernel:
+    """The kernel with these parameters; without any, with those nearest to its defaults that the
+    device allows, also as compiled.
+    """
+    try:
+        fitting = spec.fit(device.limits) if params is None else params
+        return Kernel(spec, fitting, device, device.context, source)
+    except WorkGroupError as error:
+        if params is not None:
+            raise
+        fitting = spec.fit(device.limited(error.limit).limits)
+        return Kernel(spec, fitting, device, device.context, source)
 
 
 def compile_ahead(  # noqa: PLR0913
@@ -149,6 +173,8 @@ def compile_ahead(  # noqa: PLR0913
     return time.perf_counter() - start
 
 
+#: Wall-clock seconds of runs to warm up, after which a device's clock is not credible.
+WARM_UP = 0.3
 #: Runs that a prediction counts: two checks, a warm-up, and at least three timed runs.
 RUNS = 6
 
@@ -214,14 +240,6 @@ class _Bench:
         error = self.kernel.spec.product_error(self.kernel.params)
         return exact, data.accurate(product.result(), error), framed
 
-    def time(self, data: _Data, repeats: int | None) -> list[dict[str, float]]:
-        """Run `repeats` times, after one to warm up; the milliseconds of each pass, by run."""
-        product = self.product(data.u, data.v)
-        warm_up = sum(product.run().values())
-        if repeats is None:
-            repeats = int(min(50, max(3, 80 / max(warm_up, 1e-3))))
-        return [product.run() for _ in range(repeats)]
-
     def refuse_slow(self, most: float) -> None:
         """Raise TooSlow if smaller runs predict more than `most` seconds for check and timing.
 
@@ -250,6 +268,12 @@ class _Bench:
             side *= 2
 
 
+def prepare(kernel: Kernel, device: Device, sizes: tuple[int, int, int]) -> Product:
+    """A product of random matrices, ready to run."""
+    data = _data(*sizes)
+    return _Bench(kernel, device, sizes).product(data.u, data.v)
+
+
 def upload(device: Device, x: np.ndarray) -> cl.Buffer:
     """A copy of a column-major matrix on the device."""
     flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
@@ -264,12 +288,16 @@ class Product:
         device: where.
         problem: the sizes.
         a, b: the buffers of A (M x K) and B (K x N).
+
+    Attributes:
+        problem: the sizes.
     """
 
     def __init__(
         self, kernel: Kernel, device: Device, problem: Problem, a: cl.Buffer, b: cl.Buffer
     ):
-        self._device, self._shape = device, (problem.m, problem.n)
+        self._device, self.problem = device, problem
+        self._shape = problem.m, problem.n
         rows, cols, _ = whole(*self._shape, problem.k, kernel.multiples)
         self.frame = _Frame(device, rows, cols)
         layout = Layout.compact(*self._shape)
@@ -330,6 +358,51 @@ _last_data = cached(1)(_Data)
 def _data(m: int, n: int, k: int) -> _Data:
     """The last ones are kept: at 4096 they take seconds, and 256 MB. Larger ones are not."""
     return (_last_data if m * n * k <= 2**36 else _Data)(m, n, k)
+
+
+class Runs:
+    """Runs of one product, after some to warm up.
+
+    Attributes:
+        credible: whether the device's clock is, by the runs to warm up. Otherwise the kernel is
+            said to take all wall-clock time, passes included.
+        seconds: of the last run to warm up.
+        milliseconds: of each pass, by run.
+    """
+
+    def __init__(self, product: Product):
+        self._product = product
+        seconds = list[tuple[float, float]]()
+        self.credible, start = False, time.perf_counter()
+        # on a busy machine some runs wait for a core far longer than they take
+        while not self.credible and (not seconds or time.perf_counter() - start < WARM_UP):
+            passes, wall = self._run()
+            seconds.append((1e-3 * sum(passes.values()), wall))
+            self.credible = clock.credible(seconds[-3:])
+        self.seconds = max(seconds[-1][0 if self.credible else 1], clock.LEAST)
+        self.milliseconds: list[dict[str, float]] = []
+
+    def once(self) -> float:
+        """Run; the kernel's GFLOPS."""
+        passes, wall = self._run()
+        if not self.credible:
+            passes = dict.fromkeys(passes, 0.0) | {"gemm": 1e3 * wall}
+        self.milliseconds.append(passes)
+        problem = self._product.problem
+        return gflops(problem.m, problem.n, problem.k, 1e-3 * passes["gemm"])
+
+    def _run(self) -> tuple[dict[str, float], float]:
+        """The milliseconds of each pass on the device, and wall-clock seconds."""
+        start = time.perf_counter()
+        return self._product.run(), time.perf_counter() - start
+
+
+def repeated(product: Product, repeats: int | None) -> Runs:
+    """So many runs; by default as many as fit into 80 ms, from 3 to 50."""
+    runs = Runs(product)
+    for _ in range(repeats or int(min(50, max(3, 0.08 / runs.seconds)))):
+        runs.once()
+    return runs
 
 
 class _Frame:

@@ -18,6 +18,7 @@ import numpy as np
 import pyopencl as cl
 
 from ..caches import cached
+from ..catalog import ParameterError
 from .devices import Device
 
 #: Build options of every kernel: plain OpenCL C 1.2, and no relaxed arithmetic.
@@ -26,6 +27,8 @@ OPTIONS = ("-cl-std=CL1.2",)
 #: waited for for a minute; and of a cached binary Intel's runtime does not know the types of
 #: arguments.
 _NO_CACHE: Any = False
+#: Characters of each line of a message: a compiler may repeat a megabyte of the source.
+LONGEST_LINE = 300
 #: Has the compiler keep the types of arguments.
 _ARGUMENT_TYPES = "-cl-kernel-arg-info"
 #: OpenCL C's scalar types.
@@ -56,6 +59,21 @@ class BuildError(RuntimeError):
 
     def __str__(self) -> str:
         return self._words
+
+
+class WorkGroupError(ParameterError):
+    """A kernel as compiled fits only smaller work-groups, for lack of registers or local memory.
+
+    Attributes:
+        limit: the most work-items that a work-group may have.
+    """
+
+    def __init__(self, message: str, limit: int):
+        super().__init__(message, limit)  # both, so that it can be sent to another process
+        self.message, self.limit = message, limit
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class Built:
@@ -136,9 +154,14 @@ def build(
     Raises:
         BuildError: with the compiler's messages beside the lines that they are about.
         TypeError: if `text` is no text.
+        ValueError: if it has characters that no file can hold.
     """
     if not isinstance(text, str):
         raise TypeError(f"source must be OpenCL C text, not {type(text).__name__}: {text!r}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"source has a character that is none: {error}") from None
     return _build(device, context, title, text, (*options(params), *flags), name)
 
 
@@ -239,4 +262,5 @@ def _explain(log: str, source: str) -> str:
             f"  {'>' if i == number else ' '} {i:4d} | {lines[i - 1]}" for i in near
         )
         shown.append(f"line {number}: {message}\n{excerpt}")
-    return "\n".join(shown[:5]) or log.strip()[:2000]
+    words = "\n".join(shown[:5]) or log.strip()[:2000]
+    return "\n".join(line[:LONGEST_LINE] for line in words.splitlines())

@@ -9,7 +9,6 @@ from ..simt.meaning import COMPARISONS, known
 from ..simt.tree import Expr, plain, written
 from ..simt.types import (
     BOOL,
-    FLOAT,
     INT,
     UINT,
     ULONG,
@@ -91,6 +90,14 @@ def masked(op: str, a: Value, b: Value) -> Range | None:
     return (0, masks[0]) if op == "&" and masks else None
 
 
+def loads(node: tree.Node) -> bool:
+    """Whether an expression reads memory, or calls what may."""
+    return any(
+        isinstance(n, (tree.Index, tree.Call)) or (isinstance(n, tree.Unary) and n.op == "*")
+        for n in node.walk()
+    )
+
+
 class Expressions(Places):
     size: tuple[int, int, int]
 
@@ -123,7 +130,7 @@ class Expressions(Places):
                 return self.comparison(inner)
         if isinstance(inner, tree.Unary) and inner.op == "!":
             value = self.condition(inner.operand)
-            return Value([f"!{value.at_least(UNARY)[0]}"], BOOL, UNARY, loads=value.loads)
+            return Value([f"!{value.at_least(UNARY)[0]}"], BOOL, UNARY)
         value = self.expression(inner)
         if value.ref is not None:
             return self.literal(True, BOOL, node)
@@ -149,15 +156,12 @@ class Expressions(Places):
 
     def _index(self, node):
         if isinstance(node.array.type, Vector):
-            vector = self.expression(node.array)
-            if len(vector.parts) > 1:
-                raise refuse("an element of a long vector by its number is not translated", node)
-            return Value([f"{vector.at_least(ATOM)[0]}[{self.whole(node.index).code}]"], node.type)
+            raise refuse("an element of a vector by its number is not translated; use .s0", node)
         return self.load(self.place(node), node)
 
     def _member(self, node):
         vector = self.expression(node.vector)
-        if vector.loads or vector.level < ATOM:
+        if vector.level < ATOM:
             vector = self.keep(vector)
         return self.picked(vector, node.at, node.type, node)
 
@@ -190,12 +194,12 @@ class Expressions(Places):
         # -(-x) is not --x
         parts = [f"{node.op}{part}" for part in value.at_least(ATOM)]
         span = combined("-", (0, 0), value.range) if node.op == "-" else None
-        return Value(parts, node.type, UNARY, range=span, loads=value.loads)
+        return Value(parts, node.type, UNARY, range=span)
 
     def truth(self, value: Value, node) -> Value:
         """A bool as the 0 or 1 that C makes of it."""
         kind = self.value_type(node.type, node)
-        return Value([f"{kind}({value.code})"], node.type, range=(0, 1), loads=value.loads)
+        return Value([f"{kind}({value.code})"], node.type, range=(0, 1))
 
     def _binary(self, node):
         if node.op == ",":
@@ -204,7 +208,7 @@ class Expressions(Places):
         if isinstance(node.type, Pointer) or isinstance(node.left.type, Pointer):
             return self.moved(node)
         if isinstance(node.type, Vector) and (node.op in COMPARISONS or node.op in ("&&", "||")):
-            return self.vector_comparison(node)
+            raise refuse(f"{node.op} of vectors is not translated", node)
         if node.op in ("&&", "||"):
             return self.truth(self.logical(node), node)
         if node.op in COMPARISONS:
@@ -223,14 +227,13 @@ class Expressions(Places):
 
     def operation(self, op: str, a: Value, b: Value, node) -> Value:
         to = node.common if isinstance(node, tree.Assign) else node.type
-        loads = a.loads or b.loads
         if op in ("<<", ">>"):
             if b.constant is not None:
                 b = self.literal(int(b.constant) & 31, UINT, node)
             else:
                 b = self.converted(b, Vector(UINT, length(to)) if length(to) > 1 else UINT, node)
             parts = zip(a.at_least(UNARY), b.at_least(UNARY), strict=True)
-            return Value([f"{x} {op} {y}" for x, y in parts], to, LOOSE, loads=loads)
+            return Value([f"{x} {op} {y}" for x, y in parts], to, LOOSE)
         if isinstance(to, Scalar) and to.whole:
             simple = self.simplified(op, a, b)
             if simple is not None:
@@ -239,7 +242,7 @@ class Expressions(Places):
         lefts, rights = a.at_least(level or UNARY), b.at_least(level + 1 if level else UNARY)
         codes = [f"{x} {op} {y}" for x, y in zip(lefts, rights, strict=True)]
         span = combined(op, a.range, b.range) or masked(op, a, b)
-        return Value(codes, to, level, range=span, loads=loads)
+        return Value(codes, to, level, range=span)
 
     @staticmethod
     def simplified(op: str, a: Value, b: Value) -> Value | None:
@@ -257,18 +260,7 @@ class Expressions(Places):
             raise refuse("pointers are not compared in WGSL; compare indices", node)
         a, b = self.both(node.left, node.right)
         code = f"{a.at_least(SUM)[0]} {node.op} {b.at_least(SUM)[0]}"
-        return Value([code], BOOL, COMPARISON, loads=a.loads or b.loads)
-
-    def vector_comparison(self, node) -> Value:
-        """Each number of the result is 0 or -1."""
-        if node.op in ("&&", "||"):
-            raise refuse(f"{node.op} of vectors is not translated", node)
-        a, b = self.both(node.left, node.right)
-        kind = self.part_type(node.type, node)
-        parts = zip(a.at_least(SUM), b.at_least(SUM), strict=True)
-        return Value(
-            [f"select({kind}(0), {kind}(-1), {x} {node.op} {y})" for x, y in parts], node.type
-        )
+        return Value([code], BOOL, COMPARISON)
 
     def logical(self, node) -> Value:
         left = self.condition(node.left)
@@ -280,13 +272,10 @@ class Expressions(Places):
             if right.constant is not None and bool(right.constant) == (node.op == "&&"):
                 return left
             code = f"{left.at_least(COMPARISON)[0]} {node.op} {right.at_least(COMPARISON)[0]}"
-            return Value([code], BOOL, LOOSE, loads=left.loads or right.loads)
-        name = self.claim("t")
-        self.emit(f"var {name} = {left.code};")
-        self.emit(f"if ({'' if node.op == '&&' else '!'}{name}) {{")
-        self.indented([*lines, (f"{'    ' * self.depth}{name} = {right.code};", self.line)])
-        self.emit("}")
-        return Value([name], BOOL, named=True)
+            return Value([code], BOOL, LOOSE)
+        decided = ([], self.literal(node.op == "||", BOOL, node))
+        sides = (decided, (lines, right)) if node.op == "||" else ((lines, right), decided)
+        return self.branched(BOOL, left, *sides, node)
 
     def indented(self, lines) -> None:
         self.lines += [("    " + code, line) for code, line in lines]
@@ -295,24 +284,24 @@ class Expressions(Places):
         if isinstance(node.type, Pointer):
             raise refuse("a pointer that is chosen at run time is not translated", node)
         if isinstance(node.condition.type, Vector):
-            return self.chosen_by_element(node)
+            raise refuse("a choice by a vector is not translated", node)
         condition = self.condition(node.condition)
         if condition.constant is not None:
             return self.expression(node.yes if condition.constant else node.no)
         yes_lines, yes = self.captured(lambda: self.expression(node.yes))
         no_lines, no = self.captured(lambda: self.expression(node.no))
-        if not (yes_lines or no_lines or yes.loads or no.loads):
+        if not (yes_lines or no_lines or loads(node.yes) or loads(node.no)):
             parts = zip(no.parts, yes.parts, strict=True)
             return Value([f"select({n}, {y}, {condition.code})" for n, y in parts], node.type)
-        return self.branched(node, condition, (yes_lines, yes), (no_lines, no))
+        return self.branched(node.type, condition, (yes_lines, yes), (no_lines, no), node)
 
-    def branched(self, node, condition, yes, no) -> Value:
-        """A choice as an if: only the side that is chosen loads."""
+    def branched(self, of: Type, condition: Value, yes, no, node) -> Value:
+        """A choice as an if: only the side that is chosen is computed."""
         names = [self.claim("t") for _ in yes[1].parts]
         default = no[1].constant is not None and not no[0]
+        kind = self.part_type(of, node)
         for name, part in zip(names, no[1].parts, strict=True):
             # with a value always: `var t: f32;` in a loop keeps that of the iteration before
-            kind = self.part_type(node.type, node)
             self.emit(f"var {name}: {kind} = {part if default else f'{kind}()'};")
         for head, (lines, value) in ((f"if ({condition.code}) {{", yes), ("} else {", no)):
             if value is no[1] and default:
@@ -322,14 +311,7 @@ class Expressions(Places):
             for name, part in zip(names, value.parts, strict=True):
                 self.emit(f"    {name} = {part};")
         self.emit("}")
-        return Value(names, node.type, named=True)
-
-    def chosen_by_element(self, node) -> Value:
-        condition = self.expression(node.condition)
-        yes, no = self.both(node.yes, node.no)
-        zero = f"{self.part_type(condition.type, node)}()"
-        parts = zip(no.parts, yes.parts, condition.at_least(SUM), strict=True)
-        return Value([f"select({n}, {y}, {c} < {zero})" for n, y, c in parts], node.type)
+        return Value(names, of, named=True)
 
     # ---- conversions
     def _convert(self, node):
@@ -365,19 +347,17 @@ class Expressions(Places):
             return self.literal(value.constant, to, node)
         if b is BOOL:
             zero = self.literal(0, a, node).code
-            return Value(
-                [f"{value.at_least(SUM)[0]} != {zero}"], BOOL, COMPARISON, loads=value.loads
-            )
+            return Value([f"{value.at_least(SUM)[0]} != {zero}"], BOOL, COMPARISON)
         if isinstance(to, Vector) and isinstance(of, Scalar):
             value = self.converted(value, b, node)
             value = self.keep(value) if length(to) > 4 else value
             kind = self.part_type(to, node)
-            return Value([f"{kind}({value.code})"] * len(parts_of(to)), to, loads=value.loads)
+            return Value([f"{kind}({value.code})"] * len(parts_of(to)), to)
         if self.scalar_type(a, node) == self.scalar_type(b, node):
             return replace(value, type=to)
         kind = self.part_type(to, node)
         span = value.range if b.whole and value.range and value.range[0] >= 0 else None
-        return Value([f"{kind}({p})" for p in value.parts], to, range=span, loads=value.loads)
+        return Value([f"{kind}({p})" for p in value.parts], to, range=span)
 
     def _vectorliteral(self, node):
         values = [self.expression(part) for part in node.parts]
@@ -473,8 +453,6 @@ class Expressions(Places):
         """Where a target lies; None for a variable that is one in WGSL, too."""
         if isinstance(target, tree.Name) and self.entries[target.variable].memory is None:
             return None
-        if isinstance(target, tree.Index) and isinstance(target.array.type, Vector):
-            return None
         return self.place(target)
 
     def read(self, ref: Ref | None, target) -> Value:
@@ -484,10 +462,6 @@ class Expressions(Places):
         if ref is not None:
             self.store(ref, value, node, op)
             return
-        if isinstance(target, tree.Index):
-            vector = self.place_of(target.array)
-            if vector is not None:
-                vector.memory.written = True
         for name, part in zip(self.expression(target).parts, value.parts, strict=True):
             self.emit(f"{name} {op}= {part};")
 
@@ -517,8 +491,7 @@ class Expressions(Places):
         unit = entry.ref.terms[0][0]
         if node.op:
             number = self.converted(self.expression(node.value), INT, node)
-            times = length(entry.ref.type) // unit
-            code = number.code if times == 1 else f"{number.at_least(PRODUCT)[0]} * {times}"
+            code, _, _ = self.sum([(length(entry.ref.type), number)], unit)
             self.emit(f"{entry.at} {node.op}= {code};")
         else:
             ref = self.expression(node.value).ref
@@ -551,31 +524,21 @@ class Expressions(Places):
         return old
 
     def step(self, node) -> None:
-        if isinstance(node.target.type, Pointer):
-            entry = self.entry_of_pointer(node.target)
-            assert entry.ref is not None
-            by = length(entry.ref.type) // entry.ref.terms[0][0]
-            self.emit(f"{entry.at} {node.op[0]}= {by};")
+        """++ and --: one more or less."""
+        target, of = node.target, node.target.type
+        named = isinstance(target, tree.Name) and self.entries[target.variable].value is not None
+        if named and isinstance(of, Scalar) and of.whole:
+            self.emit(f"{self.entries[target.variable].name}{node.op};")
             return
-        ref = self.place_of(node.target)
-        scalar = scalar_of(node.target.type)
-        names = self.expression(node.target).parts
-        if ref is not None:
-            ref.memory.written = True
-            names = [code for code, _ in self.elements(ref, node)]
-        if scalar.whole and length(node.target.type) == 1:
-            self.emit(f"{names[0]}{node.op};")
-            return
-        one = self.converted(self.literal(1, scalar, node), node.target.type, node)
-        for name, part in zip(names, one.parts, strict=True):
-            self.emit(f"{name} {node.op[0]}= {part};")
+        one = tree.Number(node.spot, 1, type=INT if isinstance(of, Pointer) else scalar_of(of))
+        self.assign(tree.Assign(node.spot, node.op[0], target, one, of, type=of))
 
     # ---- calls
     def _call(self, node):
         name = node.name
         if node.target is not None:
             return self.own_call(node)
-        if name in IDS or name in ("get_local_size", "get_global_size", "get_global_offset"):
+        if name in IDS or name in ("get_local_size", "get_global_size"):
             return self.identifier(node)
         special = getattr(self, f"call_{name}", None)
         if special is not None:
@@ -603,17 +566,7 @@ class Expressions(Places):
         if isinstance(node.type, Vector):  # clamp(v, 0.0f, 1.0f)
             values = [self.converted(value, node.type, node) for value in values]
         parts = zip(*(value.parts for value in values), strict=True)
-        span = self.bounded(function, [value.range for value in values])
-        codes = [f"{function}({', '.join(codes)})" for codes in parts]
-        return Value(codes, node.type, range=span, loads=any(v.loads for v in values))
-
-    @staticmethod
-    def bounded(function: str, ranges: list[Range | None]) -> Range | None:
-        if function not in ("min", "max") or ranges[0] is None or ranges[1] is None:
-            return None
-        choose = min if function == "min" else max
-        (a, b), (c, d) = ranges[0], ranges[1]
-        return choose(a, c), choose(b, d)
+        return Value([f"{function}({', '.join(codes)})" for codes in parts], node.type)
 
     def call_barrier(self, node) -> Value:
         flags = int(known(node.args[0]) or 0)
@@ -645,48 +598,6 @@ class Expressions(Places):
         parts = zip(a.parts, b.parts, strict=True)
         return Value([" + ".join(f"dot({x}, {y})" for x, y in parts)], node.type, SUM)
 
-    def call_mul24(self, node) -> Value:
-        a, b = (self.expression(arg) for arg in node.args[:2])
-        product = self.operation("*", a, b, node)
-        if node.name == "mul24":
-            return product
-        return self.operation("+", product, self.expression(node.args[2]), node)
-
-    call_mad24 = call_mul24
-
-    def call_native_divide(self, node) -> Value:
-        a, b = (self.expression(arg) for arg in node.args)
-        return self.operation("/", a, b, node)
-
-    call_half_divide = call_native_divide
-
-    def call_native_recip(self, node) -> Value:
-        one = self.converted(self.literal(1.0, FLOAT, node), node.type, node)
-        return self.operation("/", one, self.expression(node.args[0]), node)
-
-    call_half_recip = call_native_recip
-
-    def call_select(self, node) -> Value:
-        no, yes, which = (self.expression(arg) for arg in node.args)
-        zero = f"{self.part_type(which.type, node)}()"
-        test = "<" if isinstance(which.type, Vector) else "!="
-        parts = zip(no.parts, yes.parts, which.at_least(SUM), strict=True)
-        return Value([f"select({n}, {y}, {w} {test} {zero})" for n, y, w in parts], node.type)
-
-    def call_get_work_dim(self, node) -> Value:
-        return self.literal(3 if self.size[2] > 1 else 2 if self.size[1] > 1 else 1, UINT, node)
-
-    def call_get_sub_group_local_id(self, node) -> Value:
-        self.features.add("subgroups")
-        self.ids.add("lane")
-        return Value(["lane"], UINT, named=True)
-
-    def call_sub_group_shuffle(self, node) -> Value:
-        self.features.add("subgroups")
-        value, lane = self.expression(node.args[0]), self.expression(node.args[1])
-        lane = self.converted(lane, UINT, node)
-        return self.keep(Value([f"subgroupShuffle({value.code}, {lane.code})"], value.type))
-
     def identifier(self, node) -> Value:
         which = known(node.args[0])
         if which is None:
@@ -695,8 +606,6 @@ class Expressions(Places):
         letter = "xyz"[at]
         if node.name == "get_local_size":
             return self.literal(self.size[at], ULONG, node)
-        if node.name == "get_global_offset":
-            return self.literal(0, ULONG, node)
         if node.name == "get_global_size":
             self.ids.add("nwg")
             return Value([f"nwg.{letter} * {self.size[at]}u"], ULONG, PRODUCT)

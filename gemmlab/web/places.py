@@ -14,7 +14,6 @@ from ..simt.text import Spot, TextError
 from ..simt.types import (
     BOOL,
     FLOAT,
-    HALF,
     INT,
     LONG,
     UINT,
@@ -56,7 +55,6 @@ class Value:
     level: int = ATOM
     constant: float | None = None
     range: Range | None = None
-    loads: bool = False
     named: bool = False  # a name or a number: using it twice costs nothing
     ref: Ref | None = None
 
@@ -139,7 +137,6 @@ class Places:
         self.line = 0
         self.scopes: list[set[str]] = [set()]
         self.notes: list[str] = []
-        self.features: set[str] = set()
 
     # ---- lines and names
     def emit(self, code: str) -> None:
@@ -163,7 +160,7 @@ class Places:
         for part in value.parts:
             names.append(self.claim("t"))
             self.emit(f"let {names[-1]} = {part};")
-        return replace(value, parts=names, level=ATOM, named=True, loads=False)
+        return replace(value, parts=names, level=ATOM, named=True)
 
     def captured(self, work):
         """The lines that `work` emits, which are not emitted yet, and its result."""
@@ -182,10 +179,7 @@ class Places:
     def scalar_type(self, of: Scalar, node: tree.Node | Spot) -> str:
         if of in (LONG, ULONG):
             self.note("64-bit integers become 32-bit ones: a buffer has fewer than 2^32 bytes")
-        if of is HALF:
-            self.features.add("shader-f16")
         names = {BOOL: "bool", INT: "i32", LONG: "i32", UINT: "u32", ULONG: "u32", FLOAT: "f32"}
-        names[HALF] = "f16"
         if of not in names:
             hint = "; write float constants with an f, as in 2.0f" if of.name == "double" else ""
             raise refuse(f"WGSL has no {of}{hint}", node)
@@ -225,8 +219,8 @@ class Places:
             bits = "0x7fc00000u" if math.isnan(value) else "0x7f800000u"
             self.emit(f"var {name} = {bits};")
             return Value([f"{'-' if value < 0 else ''}bitcast<f32>({name})"], of, UNARY)
-        suffix = {"f32": "f", "f16": "h"}[self.scalar_type(of, node)]
-        code = f"{float(value)!r}{suffix}"
+        self.scalar_type(of, node)
+        code = f"{float(value)!r}f"
         return Value([code if value >= 0 else f"({code})"], of, ATOM, value, named=True)
 
     def int_literal(self, value: int) -> Value:
@@ -234,18 +228,18 @@ class Places:
 
     # ---- arrays
     def array(
-        self, name: str, of: Type, space: str, flat: int | None, node: tree.Node, scalars: bool
+        self, name: str, of: Type, space: str, flat: int | None, node: tree.Node
     ) -> tuple[Memory, str]:
         """The memory of an array, and its type in WGSL.
 
-        `flat`: how many dimensions stay the kernel's own; None for all. `scalars`: hold vectors
-        number by number.
+        `flat`: how many dimensions stay the kernel's own; None for all. Vectors in local memory
+        that are also read float by float are held so: tint proves more about them.
         """
         leaf, sizes = leaf_of(of)
         if not isinstance(leaf, (Scalar, Vector)):
             raise refuse(f"an array of {leaf} is not translated", node)
         n = length(leaf)
-        width = 1 if scalars and flat is not None else min(4, n)
+        width = 1 if space == "local" and flat is not None else min(4, n)
         if flat is None:
             kept, shape = len(sizes), sizes if n <= 4 else (*sizes, n // width)
         else:
@@ -363,7 +357,7 @@ class Places:
             whole = len(taken) == 1
             kind = self.part_type(ref.type, node, count)
             parts.append(taken[0] if whole else f"{kind}({', '.join(taken)})")
-        return Value(parts, ref.type, loads=True)
+        return Value(parts, ref.type)
 
     @staticmethod
     def decay(ref: Ref) -> Value:
@@ -405,6 +399,6 @@ writeonly yield alias break case const const_assert continue continuing default 
 else enable false fn for if let loop override requires return struct switch true var while
 array atomic bool f16 f32 i32 u32 ptr sampler vec2 vec3 vec4 bitcast select min max clamp fma dot
 abs arrayLength workgroupBarrier storageBarrier
-args lid wid gid nwg lane inside turns watch bits
+args lid wid gid nwg inside turns watch bits
 """
 RESERVED = frozenset(_RESERVED.split())

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from ..catalog import ParameterError, catalog
 from ..catalog.spec import Limits
-from .shader import TINT, Shader, translate
+from .shader import STYLES, TINT, Shader, translate
 from .statements import Style
 
 
@@ -20,6 +20,7 @@ class Job:
         m, n, k: the sizes; the kernel runs unpadded.
         transposed: whether B is stored as N x K.
         groups: work-groups to launch.
+        step: so many steps of k say how long all will take.
     """
 
     kernel: int
@@ -29,6 +30,7 @@ class Job:
     k: int
     transposed: bool
     groups: tuple[int, int, int]
+    step: int
     shader: Shader
 
     def as_dict(self) -> dict:
@@ -62,8 +64,29 @@ def job(  # noqa: PLR0913
     source = spec.text(full) if text is None else text
     shader = translate(source, "gemm", spec.macros(m, n, full), style)
     across, down = spec.global_size(m, n, full)
+    unit = spec.units(full)[2]
+    step = min(k, unit * max(1, k // (16 * unit)))
     groups = (across // shader.size[0], down // shader.size[1], 1)
-    return Job(kernel, full, m, n, k, spec.wants_transposed(full), groups, shader)
+    return Job(kernel, full, m, n, k, spec.wants_transposed(full), groups, step, shader)
+
+
+def jobs(
+    kernel: int, m: int, n: int, k: int, params: Mapping[str, int], text: str | None = None
+) -> dict[str, Job]:
+    """A product in each style that a page tries."""
+    return {
+        label: job(kernel, m, n, k, params, text=text, style=style)
+        for label, style in STYLES.items()
+    }
+
+
+def whole(kernel: int, m: int, n: int, k: int, params: Mapping[str, int]) -> tuple[int, int, int]:
+    """The least sizes from m, n and k on that a kernel runs unpadded."""
+    spec = catalog[kernel]
+    least, units = spec.minimum_sizes(params), spec.units(params)
+    bounds = zip((m, n, k), least, units, strict=True)
+    rows, cols, depth = (-(-max(size, low) // unit) * unit for size, low, unit in bounds)
+    return rows, cols, depth
 
 
 def limits(gpu: Mapping[str, int], name: str = "this GPU") -> Limits:

@@ -4,8 +4,8 @@
 const WANTED = ["maxComputeInvocationsPerWorkgroup", "maxComputeWorkgroupSizeX",
   "maxComputeWorkgroupSizeY", "maxComputeWorkgroupStorageSize", "maxStorageBufferBindingSize",
   "maxBufferSize"];
-const FEATURES = ["timestamp-query", "subgroups", "shader-f16"];
-export const BUDGET = 0.2; // seconds of work in one submission; systems reset a GPU after about 2
+const BUDGET = 0.2; // seconds of work in one submission; systems reset a GPU after about 2
+const BATCH = 0.025; // the same where timestamps are at hand: their steps are of 0.1 ms
 const FRAME = 64; // floats of NaN behind C that no kernel may touch
 
 export const WORDS = {
@@ -17,7 +17,7 @@ export const WORDS = {
     + "(NVIDIA), or the flag chrome://flags/#enable-unsafe-webgpu; a virtual machine has no GPU.",
   silent: "The browser's GPU process does not answer. Restarting the browser helps.",
   device: "The browser refused to open its GPU",
-  lost: "The GPU was taken away while it worked: it was reset, or went to sleep.",
+  lost: "The GPU was lost: it was reset, went to sleep, or was taken away by the browser.",
   cpu: "This browser has no GPU at hand: its CPU plays one. Results are real, rates are not.",
 };
 
@@ -37,13 +37,14 @@ export async function openGPU() {
     const adapter = await within(asked, 10);
     if (!adapter) return { reason: "adapter", words: WORDS.adapter };
     const requiredLimits = Object.fromEntries(WANTED.map((name) => [name, adapter.limits[name]]));
-    const requiredFeatures = FEATURES.filter((name) => adapter.features.has(name));
+    const timed = adapter.features.has("timestamp-query");
+    const requiredFeatures = timed ? ["timestamp-query"] : [];
     const device = await within(adapter.requestDevice({ requiredLimits, requiredFeatures }), 10);
     const { vendor, architecture, description, isFallbackAdapter } = adapter.info ?? {};
     const cpu = Boolean(isFallbackAdapter) || /swiftshader|llvmpipe/i.test(`${architecture} ${description}`);
     const name = description || [vendor, architecture].filter(Boolean).join(" ") || "GPU";
-    const gpu = { device, name, cpu, limits: requiredLimits, features: requiredFeatures, lost: "" };
-    device.lost.then((info) => { gpu.lost = info.reason === "destroyed" ? "destroyed" : WORDS.lost; });
+    const gpu = { device, name, cpu, limits: requiredLimits, timed, lost: "" };
+    device.lost.then(() => { gpu.lost = WORDS.lost; });
     return gpu;
   } catch (error) {
     if (error.message === "silent") return { reason: "silent", words: WORDS.silent };
@@ -60,8 +61,7 @@ export function beyond(gpu, shader) {
   if (shader.local_bytes > local) {
     return `${shader.local_bytes} bytes of local memory per work-group; this GPU has ${local}`;
   }
-  const lacking = shader.features.filter((name) => !gpu.features.includes(name));
-  return lacking.length ? `this GPU lacks ${lacking.join(", ")}` : "";
+  return "";
 }
 
 // Small integers, the same in every run: products of them have no rounding error.
@@ -147,29 +147,30 @@ export async function build({ device }, shader) {
   }
 }
 
-function uniform(device, shader, values) {
+// The arguments that are no pointers, as the bytes of a uniform buffer.
+function packed(shader, values) {
   const bytes = new DataView(new ArrayBuffer(Math.ceil(shader.scalars.length / 4) * 16));
   shader.scalars.forEach(([name, type], i) => {
     const set = { f32: "setFloat32", u32: "setUint32", i32: "setInt32" }[type];
     bytes[set](4 * i, values[name], true);
   });
-  const usage = GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST;
-  const buffer = device.createBuffer({ size: bytes.byteLength, usage });
-  device.queue.writeBuffer(buffer, 0, bytes.buffer);
-  return buffer;
+  return bytes.buffer;
 }
 
 // A kernel with its buffers, ready to be launched; `free` gives its memory back.
 export async function prepare(gpu, shader, arrays, values) {
-  const { device } = gpu;
+  const { device, timed } = gpu;
   const { pipeline, layout } = await build(gpu, shader);
   const buffers = Object.fromEntries(shader.buffers.map(({ name }) => [name, storage(device, arrays[name])]));
   const all = Object.values(buffers);
-  if (shader.scalars.length) all.push(uniform(device, shader, values));
+  const given = packed(shader, values);
+  const size = given.byteLength, uniform = GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST;
+  const scalars = size && device.createBuffer({ size, usage: uniform });
+  const set = (now) => device.queue.writeBuffer(scalars, 0, packed(shader, now));
+  if (size) all.push(scalars), set(values);
   if (shader.watched) all.push(buffers.watch = storage(device, new Int32Array(4)));
   const entries = all.map((buffer, binding) => ({ binding, resource: { buffer } }));
   const group = device.createBindGroup({ layout, entries });
-  const timed = gpu.features.includes("timestamp-query");
   const stamps = timed && device.createQuerySet({ type: "timestamp", count: 2 });
   const usage = GPUBufferUsage.QUERY_RESOLVE | GPUBufferUsage.COPY_SRC;
   const ticks = timed && device.createBuffer({ size: 16, usage });
@@ -194,7 +195,8 @@ export async function prepare(gpu, shader, arrays, values) {
     return end > begin ? Number(end - begin) / 1e9 : wall;
   }
   const free = () => { for (const x of [...all, ticks, stamps]) if (x) x.destroy(); };
-  return { launch, free, read: (name) => read(device, buffers[name]) };
+  const write = (name, data) => device.queue.writeBuffer(buffers[name], 0, data);
+  return { launch, set, write, free, read: (name) => read(device, buffers[name]) };
 }
 
 // Run a kernel once. Returns the arrays afterwards, and `watch` of a watched one.
@@ -221,24 +223,35 @@ export function mistake(watch) {
   return `line ${line}: element ${index} of an array of ${size} does not exist`;
 }
 
-function groupsFor(job, m, n) {
-  return job.groups ?? [Math.ceil(m / job.tile[0]), Math.ceil(n / job.tile[1]), 1];
-}
-
-// A product with a kernel: {exact, wrong, gflops, seconds, times} or {error}. `job` has shader, m, n, k,
-// transposed, and groups or the tile of a work-group.
-export async function product(gpu, job, { timed = true } = {}) {
+// A product on the GPU, with its inputs: `check` runs it once, `launch` so many times.
+async function load(gpu, job) {
   const { shader, m, n, k, transposed } = job;
   const missing = beyond(gpu, shader);
-  if (missing) return { error: `This setting needs ${missing}.` };
+  if (missing) throw new Error(`This setting needs ${missing}.`);
+  const names = [...shader.buffers.map((b) => b.name), ...shader.scalars.map((s) => s[0])];
+  if (names.sort().join() !== "A,B,C,K,M,N") {
+    throw new Error("the kernel's arguments must stay M, N, K, A, B and C");
+  }
   const a = integers(m * k, 12345), b = integers(k * n, 678);
-  const frame = shader.watched ? 0 : FRAME;
-  const blank = new Float32Array(m * n + frame).fill(NaN);
-  const groups = groupsFor(job, m, n);
-  let ready = null;
-  try {
-    ready = await prepare(gpu, shader, { A: a, B: b, C: blank }, { M: m, N: n, K: k });
-    let one = await ready.launch(groups);
+  const blank = new Float32Array(m * n + (shader.watched ? 0 : FRAME)).fill(NaN);
+  const groups = job.groups ?? [Math.ceil(m / job.tile[0]), Math.ceil(n / job.tile[1]), 1];
+  const values = { M: m, N: n, K: k };
+  const start = performance.now();
+  const ready = await prepare(gpu, shader, { A: a, B: b, C: blank }, values);
+  const build = (performance.now() - start) / 1000;
+
+  // Seconds that a launch will take, from one with few steps of k: what takes too long is not begun.
+  async function predicted() {
+    const few = job.step ?? k;
+    if (few >= k || shader.watched) return 0;
+    ready.set({ ...values, K: few });
+    const seconds = await ready.launch(groups);
+    ready.set(values);
+    ready.write("C", blank); // nothing of it may help the product
+    return (seconds * k) / few;
+  }
+  async function check() {
+    const seconds = await ready.launch(groups);
     if (shader.watched) {
       const words = mistake(new Int32Array(await ready.read("watch")));
       if (words) return { error: words };
@@ -246,20 +259,53 @@ export async function product(gpu, job, { timed = true } = {}) {
     const c = new Float32Array(await ready.read("C"));
     const wrong = wrongElement({ a, b, c, m, n, k, transposed });
     const untouched = c.subarray(m * n).every(Number.isNaN);
-    const result = { exact: !wrong && untouched, wrong, untouched, seconds: one, times: 1 };
-    if (timed && result.exact) {
-      one = Math.max(await ready.launch(groups), 1e-6);
-      result.times = Math.max(1, Math.min(500, Math.round(BUDGET / one)));
-      const got = [];
-      for (let i = 0; i < 3; i++) got.push(await ready.launch(groups, result.times) / result.times);
-      result.seconds = got.sort((x, y) => x - y)[1];
+    return { exact: !wrong && untouched, wrong, untouched, seconds, build };
+  }
+  return { predicted, check, launch: (times) => ready.launch(groups, times), free: ready.free };
+}
+
+// Seconds per launch of one or two products; two alternate, in random order within each pair.
+async function alternate(gpu, mine, other, budget) {
+  const batch = gpu.timed ? BATCH : BUDGET;
+  async function timer(one) {
+    const seconds = Math.max(await one.launch(1), 1e-6);
+    const times = Math.max(1, Math.min(500, Math.round(batch / seconds)));
+    return async (list) => { list.push(await one.launch(times) / times); };
+  }
+  const run = await timer(mine), compare = other && await timer(other);
+  const seconds = [], reference = [], end = performance.now() + 1000 * budget;
+  while (seconds.length < 3 || (performance.now() < end && seconds.length < (other ? 39 : 11))) {
+    const first = Math.random() < 0.5;
+    if (other && first) await compare(reference);
+    await run(seconds);
+    if (other && !first) await compare(reference);
+  }
+  return { all: seconds, reference };
+}
+
+// A product with a kernel: {exact, wrong, gflops, seconds} or {error}. `job` has shader, m, n, k,
+// transposed, and groups or the tile of a work-group. Where it is timed, `all` has the seconds of
+// each run, and `reference` those of the job that it alternates with.
+export async function product(gpu, job, { timed = true, reference = null, budget = 0.6, most = 10 } = {}) {
+  const held = [];
+  const hold = async (one) => { held.push(await load(gpu, one)); return held.at(-1); };
+  try {
+    const mine = await hold(job), guess = await mine.predicted();
+    if (guess > most) {
+      return { error: `One launch would take about ${guess.toPrecision(2)} s; ${most} s are allowed.` };
     }
-    result.gflops = (2e-9 * m * n * k) / result.seconds;
+    const result = await mine.check();
+    if (result.error) return result;
+    if (timed && result.exact) {
+      Object.assign(result, await alternate(gpu, mine, reference && await hold(reference), budget));
+      result.seconds = [...result.all].sort((x, y) => x - y)[result.all.length >> 1];
+    }
+    result.gflops = (2e-9 * job.m * job.n * job.k) / result.seconds;
     return result;
   } catch (error) {
     return { error: gpu.lost || error.message };
   } finally {
-    if (!gpu.lost) ready?.free();
+    if (!gpu.lost) held.forEach((one) => one.free());
   }
 }
 

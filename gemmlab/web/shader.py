@@ -16,7 +16,7 @@ from .statements import HEADS, Statements, Style
 
 #: For tint, the compiler of Chrome and Edge, and for naga, that of Firefox.
 TINT = Style()
-NAGA = Style(laid_out=2000)
+NAGA = Style(laid_out=True)
 #: The styles that a page tries on a GPU, once for each kernel.
 STYLES = {"even": TINT, "laid out": NAGA}
 
@@ -59,7 +59,6 @@ class Shader:
         watched: whether a storage buffer of four i32 follows: the line, index and size of an
             access outside its array, and the line of a loop without end, 0 for none.
         local_bytes: of workgroup memory.
-        features: of the device that it needs.
         notes: what it means differently from OpenCL C.
         lines: for each line of `code`, the line of the kernel's text, 0 for none.
     """
@@ -71,7 +70,6 @@ class Shader:
     scalars: tuple[tuple[str, str], ...]
     watched: bool
     local_bytes: int
-    features: tuple[str, ...]
     notes: tuple[str, ...]
     lines: tuple[int, ...]
 
@@ -176,7 +174,6 @@ class _Module(Statements):
             tuple(scalars),
             self.watched,
             self.local_bytes,
-            tuple(sorted(self.features)),
             tuple(self.notes),
             tuple(line for _, line in lines),
         )
@@ -212,8 +209,7 @@ class _Module(Statements):
     def heading(self, memories, scalars, kernel) -> list[tuple[str, int]]:
         """What stands before the functions."""
         line = kernel.spot.line
-        enabled = {"shader-f16": "f16", "subgroups": "subgroups"}
-        lines = [(f"enable {enabled[feature]};", 0) for feature in sorted(self.features)]
+        lines = []
         if scalars:
             lines.append(("struct Args {", line))
             lines += [(f"    {name}: {kind},", line) for name, kind in scalars]

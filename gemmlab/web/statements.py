@@ -26,12 +26,13 @@ from .places import Memory, Ref, Value, numbers_of, parts_of, refuse
 
 #: Iterations of all loops of a function together after which a watched kernel gives up.
 MOST_TURNS = 1 << 15
+#: Statements that a loop may become.
+MOST_LAID_OUT = 2000
 HEADS = {
     "lid": ("local_invocation_id", "vec3<u32>"),
     "wid": ("workgroup_id", "vec3<u32>"),
     "gid": ("global_invocation_id", "vec3<u32>"),
     "nwg": ("num_workgroups", "vec3<u32>"),
-    "lane": ("subgroup_invocation_id", "u32"),
 }
 
 
@@ -40,18 +41,13 @@ class Style:
     """How a kernel is written in WGSL.
 
     Attributes:
-        laid_out: loops over private arrays become as many statements, up to so many. naga, the
-            compiler of Firefox, counts the iterations of every loop, and keeps no array of such a
-            loop in registers.
-        scalars: arrays in local memory that are also read float by float hold floats.
-        even: loops in larger steps count in steps of one, which tells tint, the compiler of
-            Chrome, what range their variables have.
+        laid_out: loops over private arrays become as many statements. naga, the compiler of
+            Firefox, counts the iterations of every loop, and keeps no array of such a loop in
+            registers.
         watched: every index is checked and every loop counted; the first mistake is reported.
     """
 
-    laid_out: int = 0
-    scalars: bool = True
-    even: bool = True
+    laid_out: bool = False
     watched: bool = False
 
 
@@ -215,13 +211,13 @@ class Statements(Expressions):
         else:
             self.emit(f"var {name} = {kind}({', '.join(value.parts)});")
         parts = [name] if count == 1 else [f"{name}[{i}]" for i in range(count)]
-        self.entries[variable] = Entry(name, of, Value(parts, of, loads=True))
+        self.entries[variable] = Entry(name, of, Value(parts, of))
 
     def declare_addressed(self, node: tree.Declaration) -> None:
         """A variable that pointers point to: an array of one element."""
         value = None if node.value is None else self.expression(node.value)
         name = self.claim(node.name)
-        memory, kind = self.array(name, Array(node.type, 1), "private", 0, node, False)
+        memory, kind = self.array(name, Array(node.type, 1), "private", 0, node)
         self.emit(f"var {name} = {kind}();")
         self.entries[node.variable] = Entry(name, node.type, memory=memory)
         if value is not None:
@@ -233,9 +229,8 @@ class Statements(Expressions):
         flat = self.decays.get(node.variable)
         if flat is not None and node.variable in self.flat:
             flat = 0
-        scalars = local and self.style.scalars
         of = node.type if isinstance(node.type, Array) else Array(node.type, 1)
-        memory, kind = self.array(name, of, node.space, flat, node, scalars)
+        memory, kind = self.array(name, of, node.space, flat, node)
         memory.variable = node.variable
         self.entries[node.variable] = Entry(name, node.type, memory=memory)
         if local:
@@ -267,7 +262,7 @@ class Statements(Expressions):
         if variable.assigned:
             start, unit, _ = self.sum(ref.terms, numbers_of(ref.type))
             self.emit(f"var {name}: i32 = {start};")
-            at = Value([name], INT, loads=True)
+            at = Value([name], INT)
             ref = replace(ref, terms=((unit, at),))
             self.entries[variable] = Entry(name, variable.type, ref=ref, at=name)
             return
@@ -332,7 +327,7 @@ class Statements(Expressions):
         weight = sum(
             isinstance(n, (tree.Assign, tree.Declaration, tree.Step)) for n in node.body.walk()
         )
-        if len(turns) * max(1, weight) > self.style.laid_out:
+        if len(turns) * max(1, weight) > MOST_LAID_OUT:
             return False
         body = node.body.body if isinstance(node.body, tree.Block) else [node.body]
         declares = any(isinstance(n, tree.Declarations) for n in body)
@@ -371,9 +366,9 @@ class Statements(Expressions):
         turns = self.turns(node)
         name, kind = self.claim(found.name), self.value_type(found.type, found)
         span = (min(turns), max(turns)) if turns else None
-        value = Value([name], found.type, range=span, named=turns is not None, loads=turns is None)
+        value = Value([name], found.type, range=span, named=turns is not None)
         self.entries[variable] = Entry(name, found.type, value)
-        if turns and self.style.even and turns.step > 1:
+        if turns and turns.step > 1:
             self.even_for(node, found, turns)
             return True
         lines, test = self.captured(
@@ -397,7 +392,9 @@ class Statements(Expressions):
             self.effect(node)
 
     def even_for(self, node: tree.Loop, found: tree.Declaration, turns: range) -> None:
-        """A loop in larger steps, counted in steps of one."""
+        """A loop in larger steps, counted in steps of one: then tint, the compiler of Chrome, knows
+        what range its variable has.
+        """
         name, kind = self.entries[found.variable].name, self.value_type(found.type, found)
         turn = self.claim(f"{name}_turn")
         unsigned = "u" if kind == "u32" else ""
@@ -488,7 +485,7 @@ class Statements(Expressions):
         if function.type is VOID:
             self.emit(f"{call};")
             return Value([], VOID, named=True)
-        return self.keep(Value([call], function.type, loads=True))
+        return self.keep(Value([call], function.type))
 
     def define(self, function: tree.Function, name: str, pointers: dict) -> None:
         outer = (self.lines, self.depth, self.scopes, self.result, self.ids, self.decays)

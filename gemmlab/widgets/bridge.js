@@ -2,9 +2,8 @@
 // - the static picture in the cell's next output is hidden while the widget is alive, and a sentence says when it is not;
 // - keys pressed in a control do not reach JupyterLab's shortcuts;
 // - sliders and buttons get names that a screen reader can say, sliders one Tab stop each, and answers are spoken;
-// - Python hears whether a slider is still held, what was typed beside it, and which try of a chart was clicked;
+// - Python hears whether a slider is still held, and what was typed beside it;
 // - clocks run while Python waits, and a panel does not shrink when its picture does.
-const GONE = "No kernel runs behind this picture. To move it, run the notebook's cells from the first one on.";
 const MOVES = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End"];
 
 function render({ model, el }) {
@@ -16,29 +15,32 @@ function render({ model, el }) {
     undo.push(() => target.removeEventListener(type, action, options));
   };
 
-  // The picture, or the living widget. Restarting a kernel gives its widgets a class; shutting it down shows nowhere.
+  // The living widget, or the sentence, the button and the picture in the two outputs after it. Restarting a kernel gives
+  // its widgets a class; shutting it down shows nowhere.
   const watchKernel = (panel, output) => {
-    const gone = document.createElement("p");
-    gone.className = "gemmlab-gone";
-    gone.textContent = GONE;
-    panel.before(gone);
     const alive = () => {
       const kernel = model.widget_manager?.kernel;
       const ended = kernel === null || ["dead", "terminating"].includes(kernel?.status);
       return !ended && !panel.classList.contains("jupyter-widgets-disconnected");
     };
     const show = (living = alive()) => {
-      const still = output.nextElementSibling;
-      if (still) still.style.display = living ? "none" : "";
+      const again = output.nextElementSibling, still = again?.nextElementSibling;
+      for (const part of [again, still]) if (part) part.style.display = living ? "none" : "";
       panel.style.display = living ? "" : "none";
-      gone.style.display = living ? "none" : "";
     };
     const changes = new MutationObserver(() => show());
     changes.observe(panel, { attributeFilter: ["class"] });
     changes.observe(output.parentElement, { childList: true });
     const timer = setInterval(() => show(), 1000);
-    undo.push(() => { clearInterval(timer); changes.disconnect(); show(false); gone.remove(); });
+    undo.push(() => { clearInterval(timer); changes.disconnect(); show(false); });
     show();
+  };
+
+  // Cells of C are coloured as C: JupyterLab knows the language, and the kernel's own is Python.
+  const colourCells = () => {
+    for (const cell of model.widget_manager?.context?.model?.cells ?? []) {
+      if (cell.type === "code" && cell.sharedModel.source.startsWith("%%gemm")) cell.mimeType = "text/x-csrc";
+    }
   };
 
   const keepKeys = (panel) => listen(panel, "keydown", (event) => {
@@ -65,7 +67,8 @@ function render({ model, el }) {
     listen(panel, "pointerdown", (event) => { if (onSlider(event)) hold(true); }, { capture: true });
     listen(panel, "keydown", (event) => { if (onSlider(event) && MOVES.includes(event.key)) hold(true); },
       { capture: true });
-    for (const type of ["pointerup", "pointercancel", "keyup", "blur"]) listen(window, type, () => hold(false), true);
+    for (const type of ["pointerup", "pointercancel", "keyup"]) listen(window, type, () => hold(false), true);
+    listen(window, "blur", (event) => { if (event.target === window) hold(false); }); // and not of a control
   };
 
   // The number beside a slider can be typed into: Python takes it, or says why not.
@@ -103,11 +106,6 @@ function render({ model, el }) {
     model.on("msg:custom", refuse);
     undo.push(() => model.off("msg:custom", refuse));
   };
-
-  const watchTries = (panel) => listen(panel, "click", (event) => {
-    const mark = event.target.closest?.("[id^=try-]");
-    if (mark) model.send({ again: Number(mark.id.slice("try-".length)) });
-  });
 
   // A clock says how long its job has taken, and when its step will be stopped.
   const runClocks = (panel) => {
@@ -156,7 +154,7 @@ function render({ model, el }) {
     undo.push(() => watcher.disconnect());
   };
 
-  // A screen reader says what is new in an answer, once: the verdict and the rate, or the sentence below a picture.
+  // A screen reader says what is new in an answer, once: verdict, rates and notes, or the sentence below a picture.
   const speak = (panel) => {
     const result = panel.querySelector(".gemmlab-result");
     if (!result) return;
@@ -169,7 +167,7 @@ function render({ model, el }) {
       const { key, count = "" } = result.querySelector("[data-key]")?.dataset ?? {};
       if (key === undefined || spoken === `${key} ${count}`) return;
       spoken = `${key} ${count}`;
-      words.textContent = [...result.querySelectorAll(".gemmlab-said")].map((part) => part.textContent).join(". ");
+      words.textContent = [...panel.querySelectorAll(".gemmlab-said")].map((part) => part.textContent).filter(Boolean).join(". ");
     };
     const watcher = new MutationObserver(say);
     watcher.observe(result, { childList: true, subtree: true });
@@ -198,7 +196,8 @@ function render({ model, el }) {
     const panel = el.closest(".gemmlab");
     if (!output || !panel) return;
     watchKernel(panel, output);
-    for (const part of [keepKeys, watchHand, watchTyping, watchTries, runClocks, nameAll, speak, stayTall]) part(panel);
+    colourCells();
+    for (const part of [keepKeys, watchHand, watchTyping, runClocks, nameAll, speak, stayTall]) part(panel);
   };
 
   frame = requestAnimationFrame(() => { frame = requestAnimationFrame(attach); });

@@ -1,45 +1,44 @@
-"""Sliders for a kernel's parameters and sizes, with an immediate answer: is it still right, and how
-fast is it?
+"""Sliders for a kernel's parameters and sizes, with an immediate answer: is it still right, how
+fast is it, and is that a difference?
 """
 
 from __future__ import annotations
 
 import itertools
-import textwrap
+import os
 import threading
-import time
 from typing import Any
 
 import ipywidgets as w
 from IPython import get_ipython
 from pyopencl.characterize import has_src_build_cache
 
-from ..catalog import Key, find
+from ..catalog import Key, find, sources
 from ..catalog.spec import positive
-from ..draw import plot
-from ..draw.picture import INK, Picture
-from ..draw.plot import Try
-from ..measurement.records import Result
+from ..draw.landscape import Cell
+from ..draw.picture import Picture
+from ..measurement.comparison import BUDGET
+from ..measurement.landscape import fingerprint_of
 from ..opencl.devices import find_device
 from ..worker import client
 from ..worker.idle import Job
 from . import panel
-from .beside import Beside
-from .recorded import Measured, Recorded
+from .maps import Maps, recorded_cell
+from .panel import Against
 from .settings import MEANINGS, SIZES, Settings
-from .shell import WORDS_FIRST, Newest, Shell, escape, free, on_any_thread
+from .shell import Shell, escape, free, grid, line
+from .tries import KEPT, Memory, Try, best
+from .yardsticks import Yardsticks
 
 #: A job (check and timing) that is predicted to take longer than this many seconds is refused.
 MOST_SECONDS = 2.0
-#: Seconds after the last move of a slider in which another may follow, before the settings are
-#: measured.
+#: Seconds after the last move of a slider in which another may follow, before it is measured.
 SETTLE = 0.06
 #: Settings next to the present ones that are compiled while nobody waits; so many of them before
-#: the peak of the device is measured, which is needed once: those that the slider moved last leads
-#: to, and another one.
+#: the peak of the device is measured.
 AHEAD, FIRST = 12, 4
-#: Tries that are kept of each explorer.
-KEPT = 200
+#: "Measure longer" takes so many times as long.
+LONGER = 5
 
 STEPS = {
     "start": "waiting for the worker",
@@ -50,16 +49,20 @@ STEPS = {
     "look": "running your text in the simulator",
 }
 
-#: What the status says while nothing runs.
-AT_REST = '<div style="opacity:.75">Nothing runs now.</div>'
+#: Why a try has no rate, by the kind of its outcome; other kinds are refusals.
+PROBLEMS = {
+    "hang": "stopped",
+    "stopped": "stopped",
+    "crash": "crashed",
+    "BuildError": "not compiled",
+}
 
 _numbers = itertools.count(1)
-# the tries with texts of the reader's own, by device, kernel and cell
-_memories: dict[tuple, list[Try]] = {}
+_memories: dict[str, list[Try]] = {}  # the tries with texts of the reader's own, by cell
 
 
 class Explorer(Shell):
-    """Sliders for one kernel, and a panel with the verdict, the rate, the costs and a chart.
+    """Sliders for one kernel: verdict, rate, comparison, two maps, and what was tried.
 
     Args:
         kernel: its number.
@@ -67,8 +70,7 @@ class Explorer(Shell):
         params: initial parameters; by default those that suit the device.
         device: a Device, an index or part of a name; the preferred device by default.
         source: OpenCL C text to use instead of the kernel's own, with the same parameters.
-        hole: whether the text has a hole to fill; what the kernel has there is not shown before the
-            text is right.
+        hole: whether the text has a hole that nobody has filled yet.
     """
 
     def __init__(  # noqa: PLR0913
@@ -83,19 +85,18 @@ class Explorer(Shell):
         source=None,
         hole=False,
     ):
-        self.spec, self.device, self.source, self._hole = (
-            find(kernel),
-            find_device(device),
-            source,
-            hole,
-        )
-        client.worker().warm()
-        _leave_cells_alone()
-        self.name = f"explorer of kernel {self.spec.number} ({self.spec.name})"
+        super().__init__()
         if source is not None and not isinstance(source, str):
             raise TypeError(
                 f"source must be OpenCL C text, not {type(source).__name__}: {source!r}"
             )
+        self.spec, self.device = find(kernel), find_device(device)
+        self.source, self._hole = source, hole
+        self._original = sources.read(self.spec.file)
+        self._edited = source is not None and _edited(source, self._original)
+        client.worker().warm()
+        _leave_cells_alone()
+        self.name = f"explorer of kernel {self.spec.number} ({self.spec.name})"
         m = (256 if self.device.kind == "CPU" else 1024) if m is None else m
         given = {"m": m, "n": m if n is None else n, "k": m if k is None else k}
         sizes = {name.upper(): positive(name, size) for name, size in given.items()}
@@ -106,61 +107,92 @@ class Explorer(Shell):
         self._client = f"explorer {next(_numbers)}"
         self._asked: dict[str, Any] = {}  # the arguments of the newest request
         self._timer: threading.Timer | None = None
-        self._beside = Beside(self.device, self._redraw)
-        self._history: list[Try] = [] if source is None else _memories.setdefault(self._cell(), [])
+        self._memory = Memory(self._key())
+        self._history = self._remembered()
         self._count = 0  # measured results of this explorer
-        self._first: client.Outcome | None = None
-        self._begin: Result | None = None  # the first right one
-        self._shown: tuple[client.Outcome, list[str]] | None = None
+        self._begun = False  # whether the start was right
+        self._shown: tuple[client.Outcome, Against] | None = None
         self._arrived = threading.Event()
-        self._recorded = Recorded(
-            self.spec,
-            source,
-            lambda found, params: self._beside.allowed_on(found, self.spec.number, params),
+        self._yardsticks = Yardsticks(self.device, self._redraw)
+        self._lay_out()
+
+    # What the widget consists of.
+
+    def _lay_out(self) -> None:
+        self._recorded, self._note, self._details, self._changes = (w.HTML() for _ in range(4))
+        self._status = w.HTML(layout=w.Layout(flex="1"))
+        self._status.add_class("gemmlab-status")
+        self._reset = self._button("↺ Reset", "Return to the initial settings", self.reset)
+        self._to_best = self._button("★ Best", "The fastest settings tried here", self._to_fastest)
+        self._stop = self._button("■ Stop", "Stop what runs for this explorer", self._end)
+        self._longer = self._button(
+            "Measure longer", f"Measure {LONGER} times as long", self._measure_longer
         )
-        self._recorded.on_choose(lambda params: self.set({**self.values, **params}))
-        self._chart, self._changes = w.HTML(), w.HTML()
-        self._make_buttons()
-        controls = self.settings.controls
-        super().__init__(
-            [controls[name].box for name in chosen],
-            [controls[name].box for name in sizes],
-            buttons=[*self.settings.boxes, self._reset, self._to_best],
-            above=[
-                w.HBox(
-                    [self._stop, self._status],
-                    layout=w.Layout(align_items="center", max_width="860px"),
-                )
-            ],
-            pictures=[self._chart, *[self._changes] * (source is not None)],
-            below=[self._again, self._recorded],
-            height=390,
+        self._maps = Maps(self.spec, self.device.limits, self.source)
+        self._maps.on_msg(lambda widget, content, buffers: self._chosen(content))
+        fold = w.ToggleButton(False, description=self._fold_name(), icon="angle-right")
+        fold.add_class("gemmlab-fold")
+        controls = [] if self.source is None else self.settings.first
+        switches = line(self.settings.square, self.settings.illegal)
+        folded = w.VBox(
+            [grid([*controls, *self.settings.others]), switches, self._details, self._changes]
         )
+        folded.layout.display = "none"
+
+        def turn(change: dict[str, Any]) -> None:
+            folded.layout.display = "" if change["new"] else "none"
+            fold.icon = "angle-down" if change["new"] else "angle-right"
+
+        fold.observe(turn, names="value")
+        bottom = line(fold, self._status, self._stop)
+        if self.source is None:
+            title = w.HTML(self._title(), layout=w.Layout(flex="1"))
+            head = line(title, self._reset, self._to_best)
+            left = w.VBox(self.settings.first)
+            left.add_class("gemmlab-left")
+            order = [self.panel, self._recorded]
+            if self.device.kind == "CPU" and self._maps.recorded:
+                order.reverse()  # the recorded GPU carries the lesson
+            right = w.VBox([*order, line(self._note, self._longer)])
+            right.add_class("gemmlab-right")
+            top = w.HBox([left, right])
+            top.add_class("gemmlab-top")
+            self.box.add_class("gemmlab-instrument")
+            self.compose(head, top, self._maps, bottom, folded)
+        else:
+            self.buttons = w.VBox([line(self._reset, self._to_best, self._longer)])
+            strip = w.HBox([self.panel, self.buttons])
+            strip.add_class("gemmlab-strip")
+            self.box.add_class("gemmlab-verdict")
+            self.compose(strip, self._recorded, self._note, self._maps, bottom, folded)
         self.bridge.held = False
         self.bridge.observe(lambda change: self._wait(), "held")
-        self._draw = Newest(self._show_chart)
-        # what the chart shows
-        self._drawn: tuple[list[Try], dict[Key, float], float | None] | None = None
+        self._offer(self._longer, False)
+        self._offer(self._stop, False)
 
-    def _make_buttons(self) -> None:
-        self._reset = w.Button(description="Reset", tooltip="Return to the initial settings")
-        self._to_best = w.Button(
-            description="Best so far", tooltip="The fastest settings tried here with a right result"
-        )
-        self._stop = w.Button(
-            description="Stop", tooltip="Stop what runs for this explorer", disabled=True
-        )
-        self._again = w.Dropdown(description="tries", options=[("choose one to return to", -1)])
-        self._again.layout = w.Layout(width="auto", max_width="860px")
-        for button in (self._reset, self._to_best, self._stop):
-            button.layout = w.Layout(width="auto", flex="none")
-        # beside the button that stops what it tells of
-        self._status = w.HTML("", layout=w.Layout(flex="1"))
-        self._status.add_class("gemmlab-status")
-        self._reset.on_click(lambda button: self.reset())
-        self._to_best.on_click(lambda button: self._to_fastest())
-        self._stop.on_click(lambda button: client.worker().stop(self._client))
-        on_any_thread(self._again, lambda owner: self._return(owner.value))
+    def _button(self, name: str, tooltip: str, action) -> w.Button:
+        made = w.Button(description=name, tooltip=tooltip, layout=w.Layout(width="auto"))
+        made.on_click(lambda button: action())
+        return made
+
+    def _title(self) -> str:
+        name = escape(self.spec.name.partition("_")[2].replace("_", " ") or self.spec.name)
+        number = escape(str(self.spec.number))
+        return f'<div class="gemmlab-title">kernel {number} <span>{name}</span></div>'
+
+    def _fold_name(self) -> str:
+        others = len(self.settings.others) - 2
+        more = f"{others} more parameter{'s' * (others > 1)}, " if others else ""
+        if self.source is not None:
+            more = "sliders, "
+        return f"{more}M ≠ N ≠ K, details"
+
+    def _offer(self, button: w.Button, offered: bool) -> None:
+        """Show a button, or keep its room free."""
+        button.layout.visibility = "visible" if offered else "hidden"
+        free(button)  # so that it works while a cell runs
+
+    # What a person does.
 
     @property
     def values(self) -> dict[str, int]:
@@ -181,34 +213,62 @@ class Explorer(Shell):
             self._submit()
 
     def _to_fastest(self) -> None:
-        right = [t for t in self._history if t.right and t.gflops is not None]
-        if right:
-            self.set(max(right, key=lambda t: t.gflops or 0).settings)
+        fastest = best(self._history)
+        if fastest:
+            self.set(fastest.settings)
 
-    def _return(self, place: int) -> None:
-        """Return to the settings of a try, by its place in the history; -1 is none."""
-        if 0 <= place < len(self._history):
-            self.set(self._history[place].settings)
+    def _end(self) -> None:
+        client.worker().stop(self._client)
+
+    def _measure_longer(self) -> None:
+        with self._lock:
+            self._submit(LONGER * BUDGET)
+
+    def _chosen(self, message: dict[str, Any]) -> None:
+        """Something in the maps or among the tries."""
+        if "axis" in message:
+            self._maps.turn(message["axis"], message["name"])
+        elif "again" in message and 0 <= message["again"] < len(self._history):
+            self.set(self._history[message["again"]].settings)
+        elif "pass" in message or "choose" in message:
+            place = message.get("choose") or message["pass"]
+            setting = self._maps.setting(place)
+            limits = self.device.limits
+            problems = self.spec.problems(setting, limits)
+            self._say_note(problems=[f"Not legal: {'; '.join(problems)}"] if problems else [])
+            if problems:
+                return
+            if "choose" in message:
+                self.set({**self.values, **setting})
+            else:
+                with self._lock:
+                    self.settings.place({**self.values, **setting})
+                    self._show_place()
 
     def said(self, message: dict[str, Any]) -> None:
         if "typed" in message:
             self.settings.learn_size(message["typed"], message["text"])
-        if "again" in message:
-            self._return(message["again"])
         super().said(message)
 
-    def choices(self, control: w.SelectionSlider) -> str:
+    def possible(self, control: w.SelectionSlider) -> str:
         is_size = control.description in MEANINGS
-        return f"a whole number from 1 to {SIZES[-1]:,}" if is_size else super().choices(control)
+        return f"a whole number from 1 to {SIZES[-1]:,}" if is_size else super().possible(control)
 
     # A move: what needs no measuring is shown at once; what has settled is measured.
 
     def _moved(self) -> None:
-        self._recorded.show(self.values)
-        self.answer.add_class("gemmlab-stale")
+        self._show_place()
+        params = self.settings.params(self.values)
+        self._say_note(self.settings.notes, self.spec.problems(params, self.device.limits))
         client.worker().idle.hold("request")  # one follows in a moment
-        self._say("")
         self._wait()
+
+    def _show_place(self) -> None:
+        """Where the reader is: on the maps, and on the recorded GPU."""
+        values = self.values
+        self.reply.add_class("gemmlab-stale")
+        self._maps.show(values, self._history)
+        self._show_recorded(values)
 
     def _wait(self) -> None:
         """Measure in a moment, unless another move comes, or the slider is still held."""
@@ -226,35 +286,48 @@ class Explorer(Shell):
 
     # A request, and its answer.
 
-    def _arguments(self, values: dict[str, int]) -> dict[str, Any]:
+    def _arguments(self, values: dict[str, int], source: str | None) -> dict[str, Any]:
         return {
             "kernel": self.spec.number,
             "params": self.settings.params(values),
-            "device": self.device.index,
-            "source": self.source,
+            "source": source,
             **{size.lower(): values[size] for size in "MNK"},
         }
 
-    def _submit(self) -> None:
+    def _against(self, values: dict[str, int]) -> tuple[Against, dict[str, Any] | None]:
+        """What a measurement is compared with, and how to run that: never with itself."""
+        if self._edited:
+            return Against("the original"), self._arguments(values, None)
+        if values == self._start:
+            return Against("the original text" if self.source else "your start", True), None
+        if not self._begun:
+            return Against(), None
+        moved = panel.moved(self._start, values)
+        return Against("your start", moved=moved), self._arguments(self._start, self.source)
+
+    def _submit(self, budget: float = BUDGET) -> None:
+        values = self.settings.commit()
+        against, reference = self._against(values)
         self._asked = asked = {
-            **self._arguments(self.settings.commit()),
+            **self._arguments(values, self.source),
+            "device": self.device.index,
+            "reference": reference,
+            "budget": budget,
             "most_seconds": MOST_SECONDS,
         }
         notes = self.settings.notes
-        self._recorded.show(self.values)
-        self.answer.add_class("gemmlab-stale")
-        self._offer_stop(True)
+        self._show_place()
+        self._say_note(notes)
+        self._offer(self._longer, False)
+        self._offer(self._stop, True)
         self._say("start")
         client.worker().submit(
             self._client,
             asked,
-            lambda outcome: self._done(outcome, notes),
+            lambda outcome: self._done(outcome, notes, against),
             lambda step: self._entered(step, asked),
+            job="compare",
         )
-
-    def _offer_stop(self, offered: bool) -> None:
-        self._stop.disabled = not offered
-        free(self._stop)  # so that it works while a cell runs
 
     def _entered(self, step: str, asked: dict[str, Any]) -> None:
         with self._lock:
@@ -262,192 +335,179 @@ class Explorer(Shell):
                 self._say(step)
 
     def _say(self, step: str) -> None:
-        """Say in the status what is known of the settings without running them, and what is being
-        done.
-        """
-        values = self.values
-        known = panel.free_facts(self.spec, self.settings.params(values), self.device.limits)
-        words = escape(panel.settings(values))
-        if step:
-            limit = client.worker().limit(step, self._asked)
-            clock = (
-                f'data-job="{id(self._asked)}" data-step="{step}" data-limit="{limit:g}" '
-                'aria-hidden="true"'
-            )
-            words += (
-                f': <span class="gemmlab-spinner"></span>{STEPS[step]} … <span '
-                f'class="gemmlab-clock" {clock}></span>'
-            )
-        self._status.value = f"<div>{words}</div><div>{escape(known)}</div>"
+        """What is being done; nothing is said at rest."""
+        limit = client.worker().limit(step, self._asked)
+        clock = f'data-job="{id(self._asked)}" data-step="{step}" data-limit="{limit:g}"'
+        self._status.value = (
+            f'<span class="gemmlab-spinner"></span>{STEPS[step]} … '
+            f'<span class="gemmlab-clock" aria-hidden="true" {clock}></span>'
+        )
 
-    def _done(self, outcome: client.Outcome, notes: list[str]) -> None:
+    def _say_note(self, notes=(), problems=(), noisy: str = "") -> None:
+        self._note.value = panel.notes(notes, problems, noisy)
+
+    def _done(self, outcome: client.Outcome, notes: list[str], against: Against) -> None:
         with self._lock:
-            result = outcome.result
-            self._history.append(Try(_values(outcome), result and result.gflops, outcome.ok))
+            values, found = _values(outcome), outcome.compared
+            rate, problem = found.rate if found else None, PROBLEMS.get(outcome.kind, "refused")
+            self._history.append(Try(values, rate, outcome.ok, "" if found else problem))
             del self._history[:-KEPT]
-            self._count += result is not None
-            if outcome.ok:
-                self._begin = self._begin or result
-                if self.source is None:
-                    self._beside.note(self.spec.number, result.gflops)
-            self._first = self._first or outcome
-            self._shown = outcome, notes
-            self._redraw()
+            self._memory.save(self._history)
+            self._count += outcome.result is not None
+            self._begun = self._begun or (outcome.ok and values == self._start)
+            self._shown = outcome, against
+            self._answer(outcome, notes, against)
             if outcome.kind in ("hang", "crash", "stopped"):
                 client.worker().warm()
             self._plan()
 
-    def _redraw(self) -> None:
-        """Show the newest outcome again, with what has arrived to compare it with; draw the chart
-        if it is another.
-        """
-        with self._lock:
-            if self._shown:
-                self._show(*self._shown)
-                original = self._original()
-                chart = (
-                    list(self._history),
-                    self._beside.best(),
-                    original.gflops if original else None,
-                )
-                if chart != self._drawn:
-                    self._drawn = chart
-                    self._draw(chart)
-
-    def _show(self, outcome: client.Outcome, notes: list[str]) -> None:
+    def _answer(self, outcome: client.Outcome, notes: list[str], against: Against) -> None:
         """Say what came out."""
-        values, result = _values(outcome), outcome.result
-        yardsticks = panel.Yardsticks(self._begin, self._original(), self._beside.peak)
-        try:
-            content = panel.outcome(
-                outcome, self.spec, self.device.limits, values, notes, yardsticks
-            )
-        except Exception as error:
-            content = _in_words(error)
-        key = " ".join(f"{name}={value}" for name, value in values.items())
-        state = (
-            "ok"
-            if outcome.ok
-            else "luck"
-            if outcome.by_luck
-            else "wrong"
-            if result
-            else outcome.kind or "error"
-        )
-        data = f'data-key="{key}" data-state="{state}" data-count="{self._count}"'
-        self.panel.value = f'<div {data} style="line-height:1.5">{content}</div>'
-        if self.source is not None and (outcome.ok or not self._hole):
+        self._show_panel(outcome, against)
+        self._details.value = panel.details(outcome, self.spec, self.device.limits)
+        if self.source is not None and outcome.ok:
             self._changes.value = panel.changes(self.spec, self.source)
-        self._list_tries()
         if outcome.arguments is self._asked:
-            self._offer_stop(False)
+            self._offer(self._stop, False)
+            self._status.value = ""
             if not self.settings.touched:
-                self.answer.remove_class("gemmlab-stale")
-                self._status.value = AT_REST
-                self._recorded.show(
-                    values, self._here(values, result.gflops) if outcome.ok else None
-                )
+                self.reply.remove_class("gemmlab-stale")
+                noisy = panel.noise(outcome.compared) if outcome.ok else ""
+                self._say_note(notes, (), noisy)
+                found = outcome.compared
+                unclear = found is not None and found.ratio is not None and not found.shown
+                self._offer(self._longer, outcome.ok and (bool(noisy) or unclear))
+                self._maps.show(self.values, self._history)
+                self._show_recorded(self.values)
         self._arrived.set()
 
-    def _show_chart(self, chart: tuple[list[Try], dict[Key, float], float | None]) -> None:
-        """Draw the tries; this takes longer than all that is said, so it runs on a thread of its
-        own.
-        """
-        time.sleep(WORDS_FIRST)
-        history, best, original = chart
+    def _show_panel(self, outcome: client.Outcome, against: Against) -> None:
         try:
-            content = panel.chart(history, best, self.spec.number, original)
-        except Exception as error:
-            content = _in_words(error)
-        self._chart.value = content
+            words = panel.verdict(outcome, self._hole and not outcome.ok)
+            if outcome.ok:
+                rate = panel.here(outcome, self.device.name, self._yardsticks.peak)
+                words += panel.compared(outcome.compared, against)
+                # under a cell the verdict comes first
+                words = rate + words if self.source is None else words + rate
+            elif self.source is None and outcome.result is not None:
+                words = panel.here(outcome, self.device.name, None) + words
+        except Exception as error:  # nobody reads the log console, so the panel says it
+            words = f"<p>{escape(f'{type(error).__name__}: {error}')}</p>"
+        key = " ".join(f"{name}={value}" for name, value in _values(outcome).items())
+        data = f'data-key="{key}" data-state="{_state(outcome)}" data-count="{self._count}"'
+        self.panel.value = f"<div {data}>{words}</div>"
 
-    def _list_tries(self) -> None:
-        """Offer the tries to return to, the latest first."""
-        places = range(len(self._history))[: -plot.SHOWN - 1 : -1]
-        tries = (
-            ("choose one to return to", -1),
-            *((f"{place + 1}: {self._history[place]}", place) for place in places),
-        )
-        if tries != tuple(self._again.options):
-            self._again.options = tries  # this chooses the first
+    def _redraw(self) -> None:
+        """The peak or a ceiling has arrived."""
+        with self._lock:
+            if self._shown:
+                self._show_panel(*self._shown)
+            self._show_recorded(self.values)
 
-    def _original(self) -> Result | None:
-        """The result of the kernel's own text where a text of the reader's own was measured
-        last.
-        """
-        if self.source is None or self._shown is None:
-            return None
-        return self._beside.original(self.spec.number, _values(self._shown[0]))
-
-    def _here(self, values: dict[str, int], gflops: float) -> Measured:
-        """The rate on the reader's device, with what is known to compare it with."""
-        return Measured(
-            gflops,
-            self._beside.peak,
-            self.device.name,
-            self._beside.allowed(self.spec.number, values),
-        )
+    def _show_recorded(self, values: dict[str, int]) -> None:
+        """The recorded GPU with these settings; of an edited text, what it could reach there."""
+        params, found = self.settings.params(values), self._maps.recorded
+        allowed = self._yardsticks.allowed(self.spec, params, self.source)
+        if found is None:
+            wrong = self._shown is not None and not self._shown[0].ok
+            original = None
+            if self._edited:
+                original = self._yardsticks.allowed(self.spec, params, self._original)
+            hidden = self.spec.tensor or (self.source is not None and wrong)
+            self._recorded.value = "" if hidden else panel.reachable(allowed, original)
+            return
+        cell: Cell = recorded_cell(found, self.spec, params)
+        record = found.rate(self.spec.number, params)
+        gflops = record.gflops if record else 0.0
+        self._recorded.value = panel.recorded(found, cell, gflops, allowed)
 
     def ready(self) -> None:
-        """Run the initial settings."""
-        if self._first is None:
-            self.set(self._start)
-            try:
-                self._arrived.wait(sum(client.worker().limits.values()))
-            except KeyboardInterrupt:  # the panel says it in a sentence
-                client.worker().stop(self._client)
-                self._arrived.wait(5)
-        if self._first and self._first.result:
-            # sizes whose square product this device finishes in time at this rate: 6 runs of 2
-            # size^3 operations
-            self.settings.offer_sizes(
-                (MOST_SECONDS * self._first.result.gflops * 1e9 / 12) ** (1 / 3)
-            )
+        """Run the initial settings, so that the cell ends with an answer."""
+        if self._shown is not None:
+            return
+        self.set(self._start)
+        try:
+            self._arrived.wait(sum(client.worker().limits.values()))
+            self._await_ceilings()
+        except KeyboardInterrupt:  # the panel says it in a sentence
+            client.worker().stop(self._client)
+            self._arrived.wait(5)
 
-    def _cell(self) -> tuple:
-        """What the tries of a text of the reader's own are remembered by: its cell, so that an edit
-        keeps them.
-        """
-        shell = get_ipython()
-        parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
-        return (str(self.device), self.spec.number, parent.get("metadata", {}).get("cellId", ""))
+    def _await_ceilings(self) -> None:
+        """Work out the first ceilings now, so that they are in the cell's stored output."""
+        if self._shown is None or not self._shown[0].ok:
+            return
+        for job in self._ceilings(self.settings.params(self._start)):
+            arrived = threading.Event()
+
+            def done(outcome: client.Outcome, job=job, arrived=arrived) -> None:
+                job.done(outcome)
+                arrived.set()
+
+            client.worker().submit(f"{self._client}, ceiling", job.arguments, done, job=job.job)
+            arrived.wait(client.worker().limits["look"])
+
+    def _ceilings(self, params: dict[str, int]) -> list[Job]:
+        """The jobs for what the model allows on an H200, of the original too."""
+        jobs = self._yardsticks.work_out(self.spec, params, self.source, self._maps.recorded)
+        if self._edited:
+            jobs += self._yardsticks.work_out(self.spec, params, self._original)
+        return jobs
 
     def _plan(self) -> None:
-        """What to do while nobody waits: the original of an edited text, ceilings, next moves, the
-        peak, the chart.
-        """
-        jobs, here, near = list[Job](), list[Job](), list[Job]()
-        base, kernel = self.settings.base, self.spec.number
-        if self.source is not None and self._beside.original(kernel, base) is None:
-            jobs.append(self._beside.measure_original(self._arguments(base), base))
-        for found in self._recorded.landscapes:
-            jobs += self._beside.work_out_on(found, kernel, self.settings.params(base))
-        if self._shown and self._shown[0].ok and self._recorded.landscapes:
-            answer = self._shown[0]
-            here = self._beside.work_out(answer.arguments, _values(answer), answer.result.gflops)
+        """What to do while nobody waits: ceilings, the next moves, the peak."""
+        base, near = self.settings.base, list[Job]()
+        params = self.settings.params(base)
+        ceilings = self._ceilings(params)
         if self._shown and self._shown[0].result and has_src_build_cache(self.device.cl):
-            tried = [t.settings for t in self._history]
+            tried = [one.settings for one in self._history]
             moves = [values for values in self.settings.neighbours() if values not in tried]
-            near = [Job("compile", self._arguments(values)) for values in moves[:AHEAD]]
-        idle, sizes = client.worker().idle, {size.lower(): self._start[size] for size in "MNK"}
-        others = self._beside.measure_others(sizes, MOST_SECONDS / 2)
-        idle.plan("chart", [*here, *others])  # the latest plan comes first
-        idle.plan(f"{self._client}, later", near[FIRST:])
-        idle.plan("peaks", self._beside.measure_peaks())
-        idle.plan(self._client, [*jobs, *near[:FIRST]])
+            here = {"device": self.device.index}
+            near = [
+                Job("compile", self._arguments(values, self.source) | here)
+                for values in moves[:AHEAD]
+            ]
+        idle = client.worker().idle
+        idle.plan(f"{self._client}, later", near[FIRST:])  # the latest plan comes first
+        idle.plan("peaks", self._yardsticks.measure_peak())
+        idle.plan(self._client, [*ceilings, *near[:FIRST]])
 
-    def still(self) -> Picture:
-        first = self._first.result if self._first else None
-        history = [Try(self._start, first.gflops, self._first.ok)] if first and self._first else []
-        picture = plot.tries(history, self._beside.best(), self.spec.number)
-        settings = " ".join(
-            f"{name}={value}" for name, value in self._start.items() if name not in "MNK"
-        )
-        sizes = " x ".join(str(self._start[name]) for name in "MNK")
-        where = f"kernel {self.spec.number} on {self.device.name[:30]}, {sizes}, {settings}"
-        where = textwrap.shorten(where, 108, placeholder=" …")  # more could not be read
-        picture.suptitle(where, color=INK, fontsize=min(9, 760 / len(where)), y=0.99)
-        return picture
+    # What stays.
+
+    def _key(self) -> str:
+        """What the tries are remembered by; those of a text by its notebook and cell."""
+        name = f"kernel {self.spec.number} on {self.device}"
+        if self.source is None:
+            return name
+        shell = get_ipython()
+        parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
+        cell = parent.get("metadata", {}).get("cellId", "")
+        return f"{name}, {os.environ.get('JPY_SESSION_NAME', '')} {cell}"
+
+    def _remembered(self) -> list[Try]:
+        names = {*self._start}
+        known = [one for one in self._memory.load() if {*one.settings} == names]
+        if self.source is None:
+            return known
+        return _memories.setdefault(self._memory.name, known)
+
+    def words(self) -> str:
+        params = self.settings.params(self._start)
+        allowed = self._yardsticks.allowed(self.spec, params, self.source)
+        right = self._shown is not None and self._shown[0].ok
+        return panel.ceiling(allowed) if allowed and right else ""
+
+    def still(self) -> Picture | str:
+        picture = self._maps.still()
+        if picture is not None:
+            return picture
+        return f'<div style="max-width:860px">{self.panel.value}{self._recorded.value}</div>'
+
+
+def _edited(source: str, original: str) -> bool:
+    """Whether a text differs from the kernel's own in more than comments, blanks and parameters."""
+    one, other = (fingerprint_of(sources.code(text)) for text in (source, original))
+    return one != other
 
 
 def _values(outcome: client.Outcome) -> dict[str, int]:
@@ -458,9 +518,12 @@ def _values(outcome: client.Outcome) -> dict[str, int]:
     }
 
 
-def _in_words(error: Exception) -> str:
-    """What the panel says of an error of ours: nobody reads the log console."""
-    return f"<p>{escape(f'{type(error).__name__}: {error}')}</p>"
+def _state(outcome: client.Outcome) -> str:
+    if outcome.ok:
+        return "ok"
+    if outcome.by_luck:
+        return "luck"
+    return "wrong" if outcome.result else outcome.kind or "error"
 
 
 def _leave_cells_alone() -> None:

@@ -13,7 +13,7 @@ from ..catalog import ParameterError
 from ..draw.picture import BLUE, INK, Picture
 from ..generate import Schedule, origins, write
 from ..generate.schedule import EDGES
-from .shell import Newest, Shell, escape, on_any_thread, slider
+from .shell import Newest, Shell, choice, escape, grid, on_any_thread
 from .stepper import Follow
 
 #: The switches: the values of each, and what it means.
@@ -115,14 +115,14 @@ class Generator(Shell):
                     else "no switch"
                 )
                 raise ParameterError(f"{name}: {words}")
+        super().__init__()
         self._start = START | start
         self._text, self._listing = write(schedule(**self._start)), ""
         self._sliders = {
-            name: slider(name, values, self._start[name], meaning)
+            name: choice(name, values, self._start[name], meaning)
             for name, (values, meaning) in SWITCHES.items()
         }
-        super().__init__(list(self._sliders.values()))
-        self.box.children += (Follow(),)
+        self.compose(grid([*self._sliders.values()]), self.panel, Follow())
         self._show(self.values)
         self._newest = Newest(self._show)
         for control in self._sliders.values():

@@ -23,6 +23,7 @@ def command() -> list[str]:
         "jupyterlab",
         f"--ServerApp.root_dir={ROOT}",
         f"--LabApp.default_url=/lab/tree/{START}",
+        "--LabApp.expose_app_in_browser=True",  # for the button "Start again"
     ]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         print(

@@ -13,39 +13,65 @@ import ipywidgets as w
 from IPython.display import display
 
 from ..catalog import Key, find, in_order, sources
-from ..draw import ceilings
+from ..draw import ceilings, style
 from ..draw.picture import Picture
 from ..measurement import explained, records
 from .progress import Progress
-from .shell import escape
+from .shell import Shell, escape
 
 
-class Prediction:
-    """A multiple-choice question that is answered before a run and resolved after it, and noted in
-    `Progress`.
+class Prediction(Shell):
+    """A multiple-choice question. Choosing opens the answer below it, once there is one; the choice
+    is kept in `Progress`, and shown again the next day.
 
     Args:
         question: such as "What will happen?"
         choices: the answers to choose from.
+        right, because, tempting: the answer, if it needs no run; see `reveal`.
     """
 
-    def __init__(self, question: str, choices: list[str]):
+    name = "prediction"
+
+    def __init__(
+        self,
+        question: str,
+        choices: list[str],
+        right: str | None = None,
+        because: str = "",
+        tempting: Mapping[str, str] | None = None,
+    ):
         if isinstance(choices, str) or not choices:
             raise ValueError(f"choices must be a list of answers, not {choices!r}")
+        super().__init__()
         self.question, self.choices = question, list(choices)
-        self._buttons = w.RadioButtons(
-            options=self.choices, value=None, layout=w.Layout(width="auto")
-        )
+        kept = Progress().choices.get(question)
+        self._answer = kept if kept in self.choices else None
+        self._outcome: tuple[str, str, Mapping[str, str]] | None = None
+        self._buttons = [w.Button(description=choice) for choice in self.choices]
+        for button in self._buttons:
+            button.layout = w.Layout(width="auto", height="auto", min_height="30px")
+            button.on_click(lambda button: self.choose(button.description))
+        self.compose(w.HTML(f"<b>{escape(question)}</b>"), w.VBox(self._buttons), self.panel)
+        self.box.add_class("gemmlab-prediction")
+        if right is not None:
+            self._outcome = right, because, tempting or {}
+        self._show()
 
     @property
     def answer(self) -> str | None:
         """The answer that was chosen, or None."""
-        return self._buttons.value
+        return self._answer
+
+    def choose(self, choice: str) -> None:
+        """Choose an answer; the first choice counts."""
+        if self._answer is None and choice in self.choices:
+            self._answer = choice
+            self._show()
 
     def reveal(
         self, right: str, because: str = "", tempting: Mapping[str, str] | None = None
     ) -> None:
-        """Show the prediction beside the right answer.
+        """Say the answer, where a choice was made; otherwise it opens when one is made.
 
         Args:
             right: the right answer.
@@ -53,27 +79,47 @@ class Prediction:
             tempting: for wrong answers, a sentence on what speaks for them and where the thought
                 goes wrong.
         """
-        if self.answer is None:
-            head = "You made no prediction."
-        elif self.answer == right:
-            head = f"You predicted: {right}. That is right."
+        self._outcome = right, because, tempting or {}
+        self._show()
+        if self._answer is None:
+            _say("Make your prediction above: the answer opens there.", None)
         else:
-            head = (
-                f"You predicted: {self.answer}. That is wrong. "
-                f"{(tempting or {}).get(self.answer, '')}"
-            ).strip()
-        if self.answer is not None:
-            Progress().note(self.question, self.answer == right)
-        _say(
-            f"{head} The answer is: {right}. {because}".strip(),
-            None if self.answer is None else self.answer == right,
-        )
+            _say(self._words(), self._answer == right)
 
-    def _ipython_display_(self) -> None:
-        plain = "\n".join([f"{self.question}", *(f"  ( ) {choice}" for choice in self.choices)])
-        box = w.VBox([w.HTML(f"<b>{escape(self.question)}</b>"), self._buttons])
-        view = box._repr_mimebundle_()
-        display({**(view[0] if isinstance(view, tuple) else view), "text/plain": plain}, raw=True)
+    def _words(self) -> str:
+        assert self._outcome
+        right, because, tempting = self._outcome
+        if self._answer == right:
+            return f"You predicted: {right}. That is right. {because}".strip()
+        words = f"You predicted: {self._answer}. {tempting.get(self._answer or '', '')}".strip()
+        return f"{words} The answer is: {right}. {because}".strip()
+
+    def _show(self) -> None:
+        if self._answer is None:
+            self.panel.value = ""
+            return
+        right = self._outcome[0] if self._outcome else None
+        for button in self._buttons:
+            chosen = button.description == self._answer
+            button.disabled = not chosen
+            if right is not None:
+                sign = "check" if button.description == right else "times" if chosen else ""
+                button.icon = sign
+                button.button_style = {"check": "success", "times": "danger"}.get(sign, "")
+            elif chosen:
+                button.button_style = "info"
+        if right is None:
+            later = "Your prediction is noted. Run on: the answer comes after the measurement."
+            self.panel.value = f'<div class="gemmlab-note">{later}</div>'
+            Progress().note(self.question, None, self._answer)
+        else:
+            Progress().note(self.question, self._answer == right, self._answer)
+            said = f'<div data-key="{escape(self._answer)}" class="gemmlab-said">'
+            self.panel.value = f"{said}{_bar(self._words(), self._answer == right)}</div>"
+
+    def still(self) -> str:
+        rows = "".join(f"<li>{escape(choice)}</li>" for choice in self.choices)
+        return f"<b>{escape(self.question)}</b><ul>{rows}</ul>{self.panel.value}"
 
 
 class Difference:
@@ -102,17 +148,15 @@ class Difference:
         return self.text
 
     def _ipython_display_(self) -> None:
-        colours = {"+": "#3fa26a2e", "-": "#cf75192e"}
+        colours = {"+": f"{style.RIGHT.any}2e", "-": f"{style.B.any}2e"}
         parts = []
         for sign, lines in itertools.groupby(self.text.splitlines(), lambda line: line[:1]):
             text = "\n".join(escape("..." if sign == "@" else line) for line in lines)
-            style = (
-                f"display:block;background:{colours[sign]}" if sign in colours else "display:block"
-            )
-            parts.append(f'<span style="{style}">{text}</span>')
+            ground = f";background:{colours[sign]}" if sign in colours else ""
+            parts.append(f'<span style="display:block{ground}">{text}</span>')
         title = f"{self.old.file} → {self.new.file}"
-        style = "white-space:pre;font:12px/1.25 monospace;overflow-x:auto;max-width:860px;margin:0"
-        html = f'<pre style="{style}"><b>{title}</b>{"".join(parts)}</pre>'
+        look = "white-space:pre;font:12px/1.25 monospace;overflow-x:auto;max-width:860px;margin:0"
+        html = f'<pre style="{look}"><b>{title}</b>{"".join(parts)}</pre>'
         display({"text/plain": f"{title}\n{self.text}", "text/html": html}, raw=True)
 
 
@@ -174,8 +218,9 @@ def _say(text: str, ok: bool | None) -> None:
 
 def _bar(text: str, ok: bool | None) -> str:
     """The text beside a bar, whose colour says right, wrong, or neither."""
-    colour = {True: "#3fa26a", False: "#d9534f", None: "#808080"}[ok]
+    meaning = {True: style.RIGHT, False: style.WRONG, None: style.MODEL}[ok]
+    colour, sign = meaning.any, {True: "✔ ", False: "✘ ", None: ""}[ok]
     return (
         f'<div style="border-left:4px solid {colour};padding:2px '
-        f'10px;max-width:860px">{escape(text)}</div>'
+        f'10px;max-width:860px">{sign}{escape(text)}</div>'
     )

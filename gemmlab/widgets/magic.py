@@ -13,8 +13,9 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 
 from ..catalog import Key, find, key, sources
 from ..simt import views
-from ..worker.look import closely
+from ..worker.client import simulated
 from .explorer import Explorer
+from .panel import HOLE
 from .shell import escape, free
 from .shell import inside as widgets_in
 from .stepper import Stepper
@@ -50,9 +51,15 @@ class GemmMagics(Magics):
                 source = text.replace(sources.part(text, words["part"]), cell.rstrip("\n"))
             # without the line that is no line of the cell
             shell.user_ns["gemm_source"] = source.split("\n", 1)[1]
-            options = {"device": words.get("device"), "source": source, "hole": "part" in words}
-            explorer = Explorer(number, **sizes, params=settings or None, **options)
-            explorer.box.children += (_fold(explorer),)
+            explorer = Explorer(
+                number,
+                **sizes,
+                params=settings or None,
+                device=words.get("device"),
+                source=source,
+                hole=HOLE in cell,
+            )
+            _add_stepper(explorer)
             return explorer
         except (ValueError, TypeError, RuntimeError) as error:
             # a typing error in the first line deserves a sentence and not a traceback
@@ -60,23 +67,22 @@ class GemmMagics(Magics):
             return None
 
 
-def _fold(explorer: Explorer) -> w.VBox:
-    """A button below an explorer, and behind it what the text in its cell does, line by line.
+def _add_stepper(explorer: Explorer) -> None:
+    """A button beside the verdict, and behind it what the text in its cell does, line by line.
 
     It is simulated when the button is pressed, with the explorer's settings, so that it delays
     nothing.
     """
     button = w.ToggleButton(
-        False,
-        description="Step through this kernel",
-        layout=w.Layout(width="auto", align_self="flex-start"),
+        False, description="Step through it", button_style="primary", icon="step-forward"
     )
+    button.layout.width = "auto"
     inside = w.VBox()
 
     def fill() -> None:
         params = {p.name: explorer.values[p.name] for p in explorer.spec.params}
         try:
-            run = closely(explorer.spec.number, params, explorer.source)
+            run = simulated(explorer.spec.number, params, explorer.source)
             lines = [step.line for step in views.steps(run)]
             wrong = next((lines.index(f.line) + 1 for f in run.findings if f.line in lines), 1)
             stepper = Stepper(run, start={"step": wrong, "group": 0})
@@ -100,12 +106,13 @@ def _fold(explorer: Explorer) -> w.VBox:
             threading.Thread(target=fill, daemon=True).start()
 
     button.observe(pressed, names="value")
-    return w.VBox([button, inside])
+    explorer.buttons.children = (button, *explorer.buttons.children)
+    explorer.box.children += (inside,)
 
 
 def _parse(line: str) -> tuple[Key, dict[str, int], dict[str, str]]:
-    """The kernel, numbers by the name of what they set, and the words that part and device are set
-    to.
+    """The kernel, numbers by the name of what they set, and the words that part and device are
+    set to.
     """
     words = shlex.split(line)
     if not words or "=" in words[0]:
@@ -113,6 +120,8 @@ def _parse(line: str) -> tuple[Key, dict[str, int], dict[str, str]]:
     settings, named = {}, {}
     for word in words[1:]:
         name, equals, value = word.partition("=")
+        if name in settings or name in named:
+            raise ValueError(f"{name} is given twice")
         if name in ("device", "part") and equals:
             named[name] = value
         elif equals and value.isdigit():

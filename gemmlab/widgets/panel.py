@@ -1,39 +1,44 @@
-"""What an explorer's panel says, as HTML: the settings it is about, the verdict, one large number,
-and the details.
-"""
+"""What an explorer's panel says, as HTML: verdict, rate, comparison, the recorded GPU, details."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..catalog import KernelSpec, Key, sources
+from ..caches import cached
+from ..catalog import KernelSpec, sources
 from ..catalog.spec import Limits
-from ..draw import plot
-from ..draw.picture import GREEN, GREY, ORANGE, RED, brief, short
-from ..draw.plot import Try
-from ..measurement.records import Result, distinct
+from ..draw.landscape import Cell
+from ..draw.picture import brief
+from ..measurement import explained
+from ..measurement.comparison import LEAST, Comparison
+from ..measurement.explained import Allowed
+from ..measurement.landscape import Landscape
+from ..measurement.records import Result, yardsticks
 from ..model import gflops, percent
+from ..model.ceilings import named
+from ..model.chip import H200
 from ..worker.client import Outcome
 from .shell import escape
+from .tries import between, digits
 
-#: Said where two rates cannot be told apart (see `records.distinct`).
-WITHIN_SPREAD = "within the spread of the runs"
+#: A line of a hole, before anybody has written there.
+HOLE = "// your lines"
 
 
 @dataclass(frozen=True)
-class Yardsticks:
-    """What a rate is compared with; None where it is not known.
+class Against:
+    """What a rate was compared with.
 
     Attributes:
-        start: the first right result of the explorer.
-        original: that of the kernel's own text with the same settings, where the reader changed it.
-        peak: the measured peak of the device, in GFLOPS.
+        name: "your start" or "the original"; empty for nothing.
+        itself: whether the measured text or setting is the reference.
+        moved: how the settings differ from the reference's, such as "TS 32 → 16".
     """
 
-    start: Result | None = None
-    original: Result | None = None
-    peak: float | None = None
+    name: str = ""
+    itself: bool = False
+    moved: str = ""
 
 
 def settings(values: Mapping[str, int]) -> str:
@@ -42,125 +47,243 @@ def settings(values: Mapping[str, int]) -> str:
     return ", ".join([*params, " x ".join(str(values[size]) for size in "MNK")])
 
 
-def free_facts(spec: KernelSpec, params: Mapping[str, int], limits: Limits) -> str:
-    """What is known of settings without running anything: the problems, or work-group and local
-    memory.
-    """
-    problems = spec.problems(params, limits)
+def moved(before: Mapping[str, int], now: Mapping[str, int]) -> str:
+    """What differs between two settings: "TS 32 → 16, WPT 8 → 4"."""
+    changed = {name: value for name, value in now.items() if value != before[name]}
+    if {*"MNK"} <= {*changed} and len({changed[size] for size in "MNK"}) == 1:
+        del changed["N"], changed["K"]
+    return ", ".join(f"{name} {before[name]} → {value}" for name, value in changed.items())
+
+
+def rate(low: float, high: float | None = None) -> str:
+    """GFLOPS, or TFLOPS from 10,000 on: "12.6 TFLOPS"."""
+    high = low if high is None else high
+    unit, name = (1000, "TFLOPS") if high >= 10_000 else (1, "GFLOPS")
+    return f"{between(low / unit, high / unit)} {name}"
+
+
+def verdict(outcome: Outcome, hole: bool = False) -> str:
+    """One line: a sign and a sentence; the problem, where nothing was measured, below it."""
+    if outcome.result is None:
+        words = {"hang": "Stopped", "stopped": "Stopped", "crash": "Crashed"}
+        title = words.get(outcome.kind, "Not run")
+        problem = f'<div class="gemmlab-problem gemmlab-said">{escape(outcome.verdict)}</div>'
+        return _head("✘", title, "wrong") + problem
+    if outcome.ok:
+        return _head("✔", _sentence(outcome.verdict), "right")
+    if hole:
+        return _head("✎", "A hole: write the lines, and run the cell", "model")
+    why = "right by luck only" if outcome.by_luck else "not right"
+    note = f"It has no rate, because the result is {why}."
     return (
-        "; ".join(problems)
-        if problems
-        else ", ".join(f"{k} {v}" for k, v in _sizes(spec, params, limits).items())
+        _head("✘", _sentence(outcome.verdict), "b" if outcome.by_luck else "wrong")
+        + f'<div class="gemmlab-note">{note}</div>'
     )
 
 
-def outcome(
-    outcome: Outcome,
-    spec: KernelSpec,
-    limits: Limits,
-    values: Mapping[str, int],
-    notes: Sequence[str] = (),
-    beside: Yardsticks = Yardsticks(),
-) -> str:
-    """The whole answer to a request.
+def here(outcome: Outcome, device: str, peak: float | None) -> str:
+    """The rate on this machine: an interval, and a bar with whiskers."""
+    name = f'this machine <span class="gemmlab-dim">{escape(device)}</span>'
+    if not outcome.ok or not outcome.compared:
+        return _figure(name, "here", "–", "", "")
+    low, _, high = outcome.compared.rate
+    words = f"GFLOPS{_share(high, peak)}"
+    bar = _bar()
+    if peak:
+        least, middle, most = (v / peak for v in outcome.compared.rate)
+        bar = _bar(least, middle, most)
+    return _figure(name, "here", between(low, high), words, bar)
+
+
+def _share(rate: float, peak: float | None) -> str:
+    if not peak:
+        return ""
+    if rate > peak:
+        return f", above the measured peak of {digits(peak)}, which is too low"
+    return f", {percent(rate / peak)} of {digits(peak)}"
+
+
+def compared(found: Comparison | None, against: Against) -> str:
+    """How the rate compares; a ratio only where the difference was shown."""
+    if found is None or not against.name:
+        return ""
+    if against.itself:
+        return _said(f"This is {against.name}.")
+    if found.ratio is None:
+        return ""
+    low, _, high = found.ratio
+    if found.shown:
+        word = "Slower" if high < 1 else "Faster"
+        words = f"{word}: {between(low, high)} × {against.name}"
+    elif low > 1 / LEAST and high < LEAST:
+        words = f"As fast as {against.name}, within {100 * (LEAST - 1):.0f} %"
+    else:
+        words = f"Cannot be told from {against.name}"
+    return _said(words, against.moved)
+
+
+def noise(found: Comparison | None) -> str:
+    """One line if something else uses the machine."""
+    if found is None or not found.noisy:
+        return ""
+    return f"This machine is busy: its runs differ by {100 * found.spread:.0f} %."
+
+
+def recorded(found: Landscape, cell: Cell, gflops: float, allowed: Allowed | None) -> str:
+    """The rate of these settings on the recorded GPU, its ceiling, and the vendor's library."""
+    name = f'{escape(found.title)} <span class="gemmlab-dim">recorded at {found.size:,}</span>'
+    data = f'data-share="{cell.share:.4f}"'
+    if cell.state != "recorded":
+        empty = _figure(name, "recorded", "–", escape(cell.words), _bar(marks={}))
+        return f"<div {data}>{empty}</div>"
+    words = f"% of the peak, {rate(gflops)}"
+    figure = f"{100 * cell.share:.3g}"
+    marks = _marks(found, allowed if allowed and allowed.gflops >= gflops else None)
+    bar = _bar(cell.share, marks=marks)
+    return f"<div {data}>{_figure(name, 'recorded', figure, words, bar)}</div>"
+
+
+#: Begins a sentence that `_at_most` ends.
+REACH = "on an H200 this text could reach"
+
+
+def _at_most(allowed: Allowed) -> tuple[str, str]:
+    """The figure of a ceiling, and its unit with what sets it."""
+    value, unit = rate(allowed.gflops).rsplit(" ", 1)
+    share = percent(allowed.gflops / H200.gflops)
+    return value, f"{unit} at most: {named(allowed.resource)} allows {share} of the peak"
+
+
+def ceiling(allowed: Allowed) -> str:
+    """The same as `reachable` says, as text."""
+    return f"{_sentence(REACH)} {' '.join(_at_most(allowed))}."
+
+
+def reachable(allowed: Allowed | None, original: Allowed | None = None) -> str:
+    """What an H200 could reach with this text, at most, and the resource that sets the limit.
 
     Args:
-        outcome: the answer.
-        spec: the kernel.
-        limits: of the device.
-        values: the parameters and sizes that it is about.
-        notes: what had to move, and why.
-        beside: what to compare the rate with.
+        allowed: what the model derives from the simulated text; None as long as it is not known.
+        original: the same of the text that this one is an edit of.
     """
-    title = f'<div style="opacity:.85">{escape(settings(values))}</div>'
-    moved = "".join(f'<div class="gemmlab-said">{escape(note)}</div>' for note in notes)
-    result = outcome.result
-    if result is None:
-        words = {"hang": "Stopped", "stopped": "Stopped", "crash": "Crashed"}.get(
-            outcome.kind, "Not run"
-        )
-        problem = f'<div class="gemmlab-problem gemmlab-said">{escape(outcome.verdict)}</div>'
-        # the notes would say the same once more
-        said = "" if outcome.kind == "ParameterError" else moved
-        return f"{title}{_head(words, RED)}{problem}{said}"
-    colour = GREEN if outcome.ok else ORANGE if outcome.by_luck else RED
-    head = _head(outcome.verdict[:1].upper() + outcome.verdict[1:], colour)
+    marks = dict(_ladder())
+    if original:
+        marks["the original"] = original.gflops / H200.gflops
+    if allowed is None:
+        return _figure(REACH, "model", "–", "", _bar(marks=marks))
+    share = allowed.gflops / H200.gflops
+    said = _figure(REACH, "model", *_at_most(allowed), _bar(share, marks=marks))
+    goal = _goal(allowed, original) if original else ""
+    return f'<div data-allowed="{share:.4f}">{said}{goal}</div>'
+
+
+def _goal(allowed: Allowed, original: Allowed) -> str:
+    """How the ceiling of an edited text compares with the original's."""
+    ratio = allowed.gflops / original.gflops
+    if ratio < 1 / LEAST:
+        words = f"On an H200 it could reach less than the original's {rate(original.gflops)}"
+        return _head("○", words, "model")
+    word = "more than" if ratio > LEAST else "as much as"
+    return _head("✔", f"On an H200 it could reach {word} the original", "right")
+
+
+@cached(1)
+def _ladder() -> dict[str, float]:
+    """Kernel 1 and the vendor's library on an H200, as shares of its peak."""
+    return {"kernel 1": explained.rates()[1] / H200.gflops, **_library("H200", 4096)}
+
+
+def details(outcome: Outcome, spec: KernelSpec, limits: Limits) -> str:
+    """All that is not needed at first sight."""
+    if outcome.result is None:
+        return ""
     facts = "".join(
         f"<div><span>{name}</span> {escape(text)}</div>"
-        for name, text in _facts(result, spec, limits).items()
+        for name, text in _facts(outcome, outcome.result, spec, limits).items()
     )
-    grid = f'<div class="gemmlab-facts">{facts}</div>'
-    return f"{title}{head}{_rate(outcome, beside)}{moved}{grid}{_passes(result)}"
-
-
-def chart(
-    history: Sequence[Try], best: Mapping[Key, float], kernel: Key, original: float | None
-) -> str:
-    """The chart of tries (see `plot.tries`); each says its settings when the pointer is on it."""
-    svg = plot.tries(history, best, kernel, original).svg()
-    for place, attempt in enumerate(history):
-        svg = svg.replace(
-            f'<g id="try-{place}">', f'<g id="try-{place}"><title>{escape(str(attempt))}</title>'
-        )
-    return f'<div class="gemmlab-wide">{svg}</div>'
+    return f'<div class="gemmlab-facts">{facts}</div>'
 
 
 def changes(spec: KernelSpec, source: str) -> str:
     """How a learner's text differs from the kernel's: removed lines are marked with -, added ones
     with +.
     """
-    lines = sources.diff(sources.read(spec.file), source, context=0).splitlines()
+    original = sources.code(sources.read(spec.file))
+    lines = sources.diff(original, sources.code(source), context=0).splitlines()
     shown = [line for line in lines if line[:1] in "+-"][:30]
-    colours = {"+": GREEN, "-": ORANGE}
-    style = "border-left:3px solid {};padding-left:6px"
-    rows = "".join(f'<div style="{style.format(colours[x[0]])}">{escape(x)}</div>' for x in shown)
-    title = "changes to the original:" if shown else "the same as the original"
-    return f'<div style="opacity:.75">{title}</div><div class="gemmlab-problem">{rows}</div>'
+    if not shown:
+        return ""
+    names = {"+": "right", "-": "b"}
+    rows = "".join(
+        f'<div style="border-left:3px solid var(--gemmlab-{names[x[0]]});padding-left:6px">'
+        f"{escape(x)}</div>"
+        for x in shown
+    )
+    title = '<div class="gemmlab-dim">changes to the original:</div>'
+    return f'{title}<div class="gemmlab-problem">{rows}</div>'
 
 
-def _head(text: str, colour: str) -> str:
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def _head(sign: str, words: str, colour: str) -> str:
     return (
-        '<div class="gemmlab-head gemmlab-said" '
-        f'style="color:{colour}"><span>{escape(text)}</span></div>'
+        f'<div class="gemmlab-head gemmlab-said" style="color:var(--gemmlab-{colour})">{sign} '
+        f"<span>{escape(words)}</span></div>"
     )
 
 
-def _rate(outcome: Outcome, beside: Yardsticks) -> str:
-    """The rate in large figures, and what it is compared with; where the result is wrong, that it
-    does not count.
-    """
-    rate, others = outcome.result.gflops, []
-    if not outcome.ok:
-        why = "right by luck only" if outcome.by_luck else "not right"
-        return (
-            f'<div class="gemmlab-said">Its rate does not count, because the result is {why}.</div>'
-        )
-    if beside.original:
-        others.append(
-            _times(
-                outcome.result, beside.original, f"the original ({short(beside.original.gflops)})"
-            )
-        )
-    elif beside.start and beside.start.gflops != rate:
-        others.append(_times(outcome.result, beside.start, "your start"))
-    if beside.peak:
-        share, roof = rate / beside.peak, f"this device's measured peak ({short(beside.peak)})"
-        others.append(
-            f"{percent(share)} of {roof}"
-            if share <= 1
-            else f"above {roof}, which was measured too low"
-        )
-    said = f", {'; '.join(others)}" if others else ""
-    return f'<div class="gemmlab-rate gemmlab-said"><b>{short(rate)}</b> GFLOPS{escape(said)}</div>'
+def _said(words: str, dim: str = "") -> str:
+    more = f' <span class="gemmlab-dim">{escape(dim)}</span>' if dim else ""
+    about = f'class="gemmlab-compared gemmlab-said" title="{escape(f"{words} {dim}".strip())}"'
+    return f"<div {about}>{escape(words)}{more}</div>"
 
 
-def _times(result: Result, other: Result, name: str) -> str:
-    """How many times as fast a result is as another, and whether that says anything."""
-    words = f"{brief(result.gflops / other.gflops)} x {name}"
-    return words if distinct(result, other) else f"{words}, {WITHIN_SPREAD}"
+def _figure(name: str, colour: str, figure: str, words: str, bar: str) -> str:
+    return (
+        f'<div class="gemmlab-figure" style="--colour:var(--gemmlab-{colour})"><div>{name}</div>'
+        f'<div class="gemmlab-said"><b>{figure}</b> {words}</div>{bar}</div>'
+    )
 
 
-def _sizes(spec: KernelSpec, params: Mapping[str, int], limits: Limits) -> dict[str, str]:
+def _bar(
+    low: float = 0.0,
+    middle: float | None = None,
+    high: float | None = None,
+    marks: Mapping[str, float] | None = None,
+) -> str:
+    """A bar from 0 to the peak, with whiskers from low to high, and marks with their names."""
+    middle = low if middle is None else middle
+    ends = [100 * min(max(v, 0.0), 1.0) for v in (low, middle, low if high is None else high)]
+    whisker = (
+        f'<s style="left:{ends[0]:.2f}%;width:{ends[2] - ends[0]:.2f}%"></s>'
+        if high is not None
+        else ""
+    )
+    names = lines = ""
+    for name, at in sorted((marks or {}).items(), key=lambda item: item[1]):
+        lines += f'<u style="left:{100 * min(at, 1.0):.1f}%"></u>'
+        names += f"<span>┃ {escape(name)} {percent(at)}</span>"
+    bar = f'<div class="gemmlab-bar"><i style="width:{ends[1]:.2f}%"></i>{whisker}{lines}</div>'
+    return bar if marks is None else f'{bar}<div class="gemmlab-marks-said">{names}</div>'
+
+
+def _library(title: str, size: int) -> dict[str, float]:
+    rates = yardsticks(title, size)
+    best = max((rate for name, rate in rates.items() if name.startswith("cuBLAS")), default=0.0)
+    return {"cuBLAS": best / H200.gflops} if best else {}
+
+
+def _marks(found: Landscape, allowed: Allowed | None) -> dict[str, float]:
+    marks = _library(found.title, found.size)
+    if allowed and allowed.gflops < 0.995 * found.peak:
+        marks[f"{named(allowed.resource)} allows"] = allowed.gflops / found.peak
+    return marks
+
+
+def sizes(spec: KernelSpec, params: Mapping[str, int], limits: Limits) -> dict[str, str]:
+    """Work-group and local memory of settings, which are known without running them."""
     local, memory = spec.local_size(params), spec.local_memory(params)
     return {
         "work-group": (
@@ -170,42 +293,33 @@ def _sizes(spec: KernelSpec, params: Mapping[str, int], limits: Limits) -> dict[
     }
 
 
-def _facts(result: Result, spec: KernelSpec, limits: Limits) -> dict[str, str]:
-    low, high = (
-        gflops(result.m, result.n, result.k, ms * 1e-3)
-        for ms in (result.kernel_ms[2], result.kernel_ms[1])
-    )
-    spread = f"{short(low)} to {short(high)} in {result.repeats} runs"
-    return {
-        "kernel": (
-            f"{short(result.gflops)} GFLOPS, median ({spread}), "
-            f"{brief(result.kernel_ms[0])}\u00a0ms"
-        ),
-        "error": f"{result.error:.1e} (at most {result.bound:.1e} is allowed)",
-        "compiled in": f"{result.build_seconds:.2f} s"
-        + (f"; path: {result.path}" if spec.switches else ""),
-        **_sizes(spec, result.params, limits),
-    }
+def _facts(outcome: Outcome, result: Result, spec: KernelSpec, limits: Limits) -> dict[str, str]:
+    facts: dict[str, str] = {}
+    if outcome.ok:
+        slow, fast = (
+            gflops(result.m, result.n, result.k, ms * 1e-3)
+            for ms in (result.kernel_ms[2], result.kernel_ms[1])
+        )
+        facts["runs"] = (
+            f"{result.repeats}, median {digits(result.gflops)} GFLOPS, all within "
+            f"{between(slow, fast)}, {brief(result.kernel_ms[0])}\u00a0ms"
+        )
+        passes = result.passes_ms
+        total = sum(passes.values())
+        shares = ", ".join(f"{name} {ms / total:.0%}" for name, ms in passes.items())
+        facts["whole call"] = f"{digits(result.pipeline_gflops)} GFLOPS ({shares})"
+    facts["error"] = f"{result.error:.1e} (at most {result.bound:.1e} is allowed)"
+    facts["compiled in"] = f"{result.build_seconds:.2f} s"
+    if spec.switches:
+        facts["path"] = result.path
+    return facts | sizes(spec, result.params, limits)
 
 
-def _passes(result: Result) -> str:
-    """The whole call as a bar: how its time is divided among the passes."""
-    total = sum(result.passes_ms.values())
-    whole = f"whole call {short(result.pipeline_gflops)} GFLOPS:"
-    if len(result.passes_ms) == 1:
-        return (
-            f'<div class="gemmlab-passes">{whole} the kernel alone, nothing to pad or to '
-            "transpose</div>"
-        )
-    bars, names = "", ""
-    for name, ms in sorted(result.passes_ms.items(), key=lambda item: -item[1]):
-        colour = plot.PASSES.get(name.split()[0], GREY)
-        bars += f'<div style="width:{ms / total:.1%};background:{colour}"></div>'
-        names += (
-            f'<span><i style="background:{colour}"></i>{escape(name)} {brief(ms)} ms '
-            f"({ms / total:.0%})</span>"
-        )
+def notes(moved: Sequence[str], problems: Sequence[str], noisy: str) -> str:
+    """One line: what is illegal, what gave way and why, or that the machine is busy."""
+    words = "; ".join(problems) or "; ".join(moved) or noisy
+    colour = "wrong" if problems else "b"
     return (
-        f'<div class="gemmlab-passes"><span>{whole}</span>{names}</div><div '
-        f'class="gemmlab-bar">{bars}</div>'
+        f'<div class="gemmlab-note gemmlab-said" title="{escape(words)}" '
+        f'style="--colour:var(--gemmlab-{colour})">{escape(words)}</div>'
     )

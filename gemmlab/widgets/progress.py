@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from .. import files
 from ..catalog import sources
 from .shell import escape
 
@@ -38,12 +39,16 @@ def chapters(folder: str | Path = ".") -> list[Chapter]:
     """
     found = []
     for path in sorted(Path(folder).glob("[0-9][0-9]_*.ipynb")):
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        texts = ["".join(cell["source"]) for cell in cells]
-        tags = [tag for cell in cells for tag in cell["metadata"].get("tags", [])]
-        title = next(
-            re.findall(r"^# ([^:\n]+)", text)[0] for text in texts if text.startswith("# ")
-        )
+        # readers' own notebooks in the same folder may be no chapters, or damaged
+        try:
+            cells = files.load_json(path, dict)["cells"]
+            texts = ["".join(cell["source"]) for cell in cells]
+            tags = [tag for cell in cells for tag in cell["metadata"].get("tags", [])]
+            title = next(
+                re.findall(r"^# ([^:\n]+)", text)[0] for text in texts if text.startswith("# ")
+            )
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, StopIteration):
+            continue
         questions = re.findall(r'gemmlab\.Prediction\(\s*"([^"]+)"', "\n".join(texts))
         exercises = (
             tag.removeprefix("exercise-").replace("-", ".")
@@ -74,29 +79,50 @@ class Progress:
     @property
     def entries(self) -> dict[str, bool]:
         """Whether it was right, by the number of an exercise ("03.1") or the question of a
-        prediction.
+        prediction whose answer was seen.
 
         Empty if there is no file, or one that cannot be read.
         """
-        with suppress(OSError, ValueError):
-            found = json.loads(self.path.read_text(encoding="utf-8"))
-            if isinstance(found, dict):
-                return {str(name): bool(right) for name, right in found.items()}
-        return {}
+        return {
+            name: bool(entry["right"])
+            for name, entry in self._read().items()
+            if entry["right"] is not None
+        }
 
-    def note(self, name: str, right: bool) -> None:
+    @property
+    def choices(self) -> dict[str, str]:
+        """What was predicted, by the question."""
+        return {n: str(e["choice"]) for n, e in self._read().items() if e.get("choice")}
+
+    def note(self, name: str, right: bool | None, choice: str | None = None) -> None:
         """Keep an entry; what was right once stays so. Where nothing can be written, that is said
         and nothing fails.
+
+        Args:
+            name: the number of an exercise, or a question.
+            right: None as long as a prediction has no answer.
+            choice: what was predicted.
         """
-        known = self.entries
+
+        def with_entry(known: dict) -> dict:
+            before = _entry(known.get(name))
+            kept = {"right": right or before["right"] or right}
+            chosen = {} if choice is None else {"choice": choice}
+            return {**known, name: before | kept | chosen}
+
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            kept = json.dumps(
-                {**known, name: right or known.get(name, False)}, indent=1, ensure_ascii=False
-            )
-            self.path.write_text(kept + "\n", encoding="utf-8")
+            files.change_json(self.path, dict, with_entry)
         except OSError as error:
-            print(f"Your progress cannot be kept: {error}")
+            print(
+                f"Your progress cannot be kept: {error}. The environment variable GEMMLAB_DATA "
+                "names another folder."
+            )
+
+    def _read(self) -> dict[str, dict]:
+        """All entries; none if there is no file, or one that cannot be read."""
+        with suppress(OSError, ValueError):
+            return {n: _entry(e) for n, e in files.load_json(self.path, dict).items()}
+        return {}
 
     def reset(self) -> None:
         """Forget everything, and begin anew."""
@@ -134,7 +160,7 @@ class Progress:
             yield (
                 chapter,
                 f"{guesses} {boxes}",
-                f"  ← {following} is next" if following in chapter.exercises else "",
+                f"  ← {escape(following)} is next" if following in chapter.exercises else "",
             )
 
     def _summary(self, there: list[Chapter]) -> str:
@@ -143,3 +169,10 @@ class Progress:
             return f"There are no chapters in {self.folder.resolve()}."
         solved = sum(self.entries.get(number, False) for number in numbers)
         return f"{solved} of {len(numbers)} exercises are solved.\n{LEGEND}."
+
+
+def _entry(found: Any) -> dict[str, Any]:
+    """An entry; a file of an older version has only whether it was right."""
+    if isinstance(found, dict):
+        return {"right": None, **found}
+    return {"right": None if found is None else bool(found)}

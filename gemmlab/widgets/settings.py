@@ -11,7 +11,6 @@ import ipywidgets as w
 
 from ..catalog import KernelSpec, find
 from ..catalog.spec import Limits, Param
-from ..draw.picture import count
 from .shell import Control, on_any_thread
 
 #: Sizes to choose from; those that take a device too long are left out.
@@ -36,6 +35,7 @@ SIZES = (
     5000,
     8192,
 )
+IN_VIEW = 4
 #: The first four of these that a kernel has are always in view; the other parameters are shown when
 #: asked for.
 MAIN = (
@@ -55,16 +55,22 @@ MAIN = (
     "GX",
     "STAGES",
 )
-MEANINGS = {"M": "rows of A and C", "N": "columns of B and C", "K": "columns of A, rows of B"}
+MEANINGS = {
+    "M": "rows of A and C; N and K follow while M = N = K",
+    "N": "columns of B and C",
+    "K": "columns of A, rows of B",
+}
 
 
-def in_view(spec: KernelSpec) -> set[str]:
-    """The parameters that are always in view: four, and one or two that the kernel before does not
-    have.
+def in_view(spec: KernelSpec) -> list[str]:
+    """The four parameters that are always in view: first those that the kernel before does not
+    have, if they are one or two.
     """
     ranked = sorted(spec.defaults, key=lambda name: MAIN.index(name) if name in MAIN else len(MAIN))
-    new = set(ranked) - set(find(spec.before).defaults) if spec.before else set()
-    return {*ranked[:4], *(new if len(new) <= 2 else ())}
+    new = [n for n in ranked if spec.before and n not in find(spec.before).defaults]
+    first = new if len(new) <= 2 else []
+    shown = [*first, *(name for name in ranked if name not in first)][:IN_VIEW]
+    return [name for name in spec.defaults if name in shown]
 
 
 class Settings:
@@ -82,9 +88,8 @@ class Settings:
 
     Attributes:
         controls: by name, the parameters first.
-        square, illegal, more: whether M, N and K are equal; whether anything may be chosen; whether
-            all is in view.
-        boxes: these three.
+        square, illegal: whether M, N and K are equal; whether anything may be chosen.
+        first, others: the boxes of the controls that are in view, and of the others.
         base: the settings of the last commit.
         notes: a sentence for each control that gave way, and why.
         touched: what a person has moved since the last commit, the latest last.
@@ -104,21 +109,16 @@ class Settings:
         self.controls |= {
             name: Control(name, sizes, start[name], what) for name, what in MEANINGS.items()
         }
-        self._others = [self.controls[name] for name in spec.defaults if name not in in_view(spec)]
+        shown = [*in_view(spec), "M"]
+        self.first = [self.controls[name].box for name in shown]
+        self.others = [control.box for name, control in self.controls.items() if name not in shown]
         self.square = w.Checkbox(self._is_square(start), description="M = N = K", indent=False)
         self.illegal = w.Checkbox(False, description="allow illegal settings", indent=False)
-        self.more = w.Checkbox(
-            False, description=count(len(self._others), "more parameter"), indent=False
-        )
-        self.boxes = self.square, self.illegal, self.more
-        for box in self.boxes:
+        for box in (self.square, self.illegal):
             box.layout.width = "auto"
-        self.more.layout.display = "" if self._others else "none"
-        self._show_others(False)
         for name, control in self.controls.items():
             on_any_thread(control.widget, lambda owner, name=name: self._moved(name))
         on_any_thread(self.square, lambda owner: self._moved("M") if owner.value else None)
-        on_any_thread(self.more, lambda owner: self._show_others(owner.value))
 
     @property
     def values(self) -> dict[str, int]:
@@ -164,19 +164,6 @@ class Settings:
         for name, control in self.controls.items():
             why = next((note for note in notes if note.startswith(f"{name} moved ")), "")
             control.gave_way(why)
-            if why and control in self._others:
-                self.more.value = True
-
-    def offer_sizes(self, most: float) -> None:
-        """Offer only sizes up to `most`, the initial ones, and the present ones."""
-        with self.lock:
-            self._ours = True
-            for name in "MNK":
-                control = self.controls[name]
-                control.offer(
-                    {size for size in SIZES if size <= most} | {control.value, self._start[name]}
-                )
-            self._ours = False
 
     def learn_size(self, name: str, text: str) -> None:
         """Add a size that was typed to its slider, if it is one."""
@@ -192,7 +179,7 @@ class Settings:
         """
 
         def far(control: Control) -> tuple[bool, bool]:
-            return control.name != self._latest, control in self._others
+            return control.name != self._latest, control.box in self.others
 
         for control in sorted((self.controls[name] for name in self.spec.defaults), key=far):
             place = control.values.index(self.base[control.name])
@@ -242,10 +229,6 @@ class Settings:
             offered |= set(param.choices)
         words = f" (not on this device: {', '.join(refused)})" if refused else ""
         return Control(param.name, sorted(offered), start[param.name], param.meaning + words)
-
-    def _show_others(self, shown: bool) -> None:
-        for control in self._others:
-            control.box.layout.display = "" if shown else "none"
 
     @staticmethod
     def _is_square(values: Mapping[str, int]) -> bool:

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import html
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from numbers import Number
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,31 @@ import ipywidgets as w
 import traitlets
 from IPython.display import display
 
+from ..draw import style
 from ..draw.picture import Picture
 from ..worker.mailbox import Mailbox
 
-#: Seconds that a thread waits before it draws a picture. Meanwhile, what is said in words is sent
-#: to the page: drawing would delay that, as only one thread of Python runs at a time.
-WORDS_FIRST = 0.03
+#: Between a widget and its still picture: what is seen where no kernel runs. In JupyterLab its
+#: style hides the error that a reopened notebook shows in the widget's place.
+AGAIN = """<style>.gemmlab-again input {{ display: none; }}
+.jp-Notebook .gemmlab-again input {{ display: inline-block; margin-right: 10px; }}
+.jp-OutputArea-child:has(+ .jp-OutputArea-child .gemmlab-again):not(:has(.gemmlab)) {{
+  display: none; }}
+</style><div class="gemmlab-again"><input type="button" value="Start again" onclick="{action}">
+<span>{words}</span></div>"""
+GONE = (
+    "No kernel runs behind this picture. To move it, run the notebook's cells from the first one."
+)
+# JupyterLab shows its commands to the page only if asked to, as `make lab` does
+ACTION = (
+    "const app = window.jupyterapp;"
+    "if (!app) { this.nextElementSibling.textContent += ' (Run, Run All Cells)'; }"
+    "else { this.disabled = true; this.value = 'starting …'; const book = "
+    "app.shell.currentWidget.content, cells = [...book.node.querySelectorAll('.jp-Cell')]; "
+    "book.activeCellIndex = cells.indexOf(this.closest('.jp-Cell')); "
+    "app.commands.execute('notebook:run-all-above').then(() => "
+    "app.commands.execute('notebook:run-cell')); }"
+)
 
 
 class Bridge(anywidget.AnyWidget):
@@ -32,7 +52,7 @@ class Bridge(anywidget.AnyWidget):
     """
 
     _esm = Path(__file__).with_name("bridge.js")
-    _css = Path(__file__).with_name("bridge.css")
+    _css = style.css() + Path(__file__).with_name("bridge.css").read_text(encoding="utf-8")
     held = traitlets.Bool(None, allow_none=True).tag(sync=True)
 
 
@@ -45,7 +65,7 @@ def slider(name: str, options, value, tooltip: str = "") -> w.SelectionSlider:
         tooltip=tooltip or None,
         continuous_update=True,
         layout=w.Layout(width="auto"),
-        style={"description_width": f"{max(64, 9 * len(name))}px"},
+        style={"description_width": f"{max(56, 9 * len(name))}px"},
     )
 
 
@@ -93,17 +113,13 @@ class Control:
             else [value for _, value in self.widget.options]
         )
 
-    def offer(self, values: Iterable[int]) -> None:
-        """Change the positions of a slider; it keeps its value, which must be one of them."""
-        value = self.widget.value
-        # this moves the slider to the first
-        self.widget.options = [(str(v), v) for v in sorted(values)]
-        self.widget.value = value
-
     def learn(self, value: int) -> None:
         """Add a position to a slider, if it does not have it."""
         if value not in self.values:
-            self.offer([*self.values, value])
+            kept = self.widget.value
+            with self.widget.hold_sync():  # new options move the slider to the first
+                self.widget.options = [(str(v), v) for v in sorted([*self.values, value])]
+                self.widget.value = kept
 
     def gave_way(self, why: str = "") -> None:
         """Mark the control as one that another has moved, with the reason; without a reason the
@@ -115,7 +131,8 @@ class Control:
             (self.box.add_class if why else self.box.remove_class)("gemmlab-gave-way")
 
     def _said(self, why: str) -> str:
-        return f'<div class="gemmlab-meaning">{escape(why or self._meaning)}</div>'
+        words = escape(why or self._meaning)
+        return f'<div class="gemmlab-meaning" title="{words}">{words}</div>'
 
 
 def on_any_thread(control: w.Widget, action: Callable) -> None:
@@ -134,6 +151,38 @@ def free(control: w.Widget) -> None:
     """
     if control.comm is not None:
         vars(control.comm).pop("_reply_subshell_id", None)
+
+
+def grid(controls: Sequence[w.Widget]) -> w.GridBox:
+    """Controls side by side, as many as there is room for."""
+    columns = "repeat(auto-fill, minmax(min(300px, 100%), 1fr))"
+    return w.GridBox(controls, layout=w.Layout(grid_template_columns=columns, max_width="860px"))
+
+
+def line(*widgets: w.Widget) -> w.HBox:
+    """Widgets in a line, which wraps."""
+    layout = w.Layout(flex_flow="row wrap", align_items="center", grid_gap="0 12px")
+    return w.HBox(widgets, layout=layout)
+
+
+def choice(name: str, options, value, tooltip: str = "") -> w.SelectionSlider | w.ToggleButtons:
+    """A slider over numbers; buttons for words and switches."""
+    numbers = all(isinstance(o, Number) and not isinstance(o, bool) for o in options)
+    width = f"{max(80, 9 * len(name))}px"
+    if numbers:
+        made = slider(name, options, value, tooltip)
+        made.style.description_width = width
+        return made
+    words = {True: "yes", False: "no"}
+    buttons = w.ToggleButtons(
+        options=[(words[o] if isinstance(o, bool) else str(o), o) for o in options],
+        value=value,
+        description=name,
+        tooltips=[tooltip] * len(options),
+        style={"description_width": width, "button_width": "auto"},
+    )
+    buttons.add_class("gemmlab-words")
+    return buttons
 
 
 def inside(widget: w.Widget) -> Iterator[w.Widget]:
@@ -162,51 +211,31 @@ class Newest:
 
 
 class Shell:
-    """Controls above a panel, and how they are shown.
+    """Controls and a panel, and how they are shown.
 
-    Subclasses fill `panel`, set `name`, and define `still()`, the picture for readers without a
-    running kernel.
-
-    Args:
-        rows: groups of controls; each is laid out as a separate grid.
-        buttons: what stands in a line below them.
-        above, below: what stands above and below the panel.
-        pictures: what belongs to the panel's answer, but may come a moment later.
-        height: the least height of the answer, in CSS pixels.
+    Subclasses fill `panel`, set `name`, call `compose`, and define `still()`.
 
     Attributes:
-        answer: the panel, and its pictures.
+        panel: the answer in HTML.
+        reply: what dims while a newer answer is awaited.
+        bridge: the part in the page.
+        box: the whole widget.
     """
 
     name = "widget"
 
-    def __init__(
-        self,
-        *rows: Sequence[w.Widget],
-        buttons: Sequence[w.Widget] = (),
-        above: Sequence[w.Widget] = (),
-        below: Sequence[w.Widget] = (),
-        pictures: Sequence[w.Widget] = (),
-        height: int = 0,
-    ):
-        grid = w.Layout(
-            grid_template_columns="repeat(auto-fill, minmax(min(300px, 100%), 1fr))",
-            max_width="860px",
-        )
+    def __init__(self) -> None:
         self.panel = w.HTML()
-        self.answer: w.DOMWidget = w.VBox([self.panel, *pictures]) if pictures else self.panel
-        self.answer.layout = w.Layout(min_height=f"{height}px", max_width="860px", margin="6px 0")
-        self.answer.add_class("gemmlab-result")
+        self.reply: w.DOMWidget = self.panel
         self.bridge = Bridge()
         self.bridge.on_msg(lambda bridge, message, buffers: self.said(message))
-        boxes: list[w.Widget] = [w.GridBox(row, layout=grid) for row in rows if row]
-        if buttons:
-            line = w.Layout(
-                flex_flow="row wrap", align_items="center", grid_gap="0 16px", max_width="860px"
-            )
-            boxes.append(w.HBox(buttons, layout=line))
-        self.box = w.VBox([*boxes, *above, self.answer, *below, self.bridge])
+        self.box = w.VBox()
         self.box.add_class("gemmlab")
+
+    def compose(self, *children: w.Widget) -> None:
+        """Say what the widget consists of, from top to bottom."""
+        self.reply.add_class("gemmlab-result")
+        self.box.children = (*children, self.bridge)
 
     def said(self, message: dict[str, Any]) -> None:
         """The page says something, such as a value that was typed beside a slider. It is taken, or
@@ -225,10 +254,10 @@ class Shell:
             if text in values:
                 control.value = values[text]
             else:
-                words = f"{name} cannot be {text!r}: choose {self.choices(control)}."
+                words = f"{name} cannot be {text!r}: choose {self.possible(control)}."
                 self.bridge.send({"refused": name, "words": words})
 
-    def choices(self, control: w.SelectionSlider) -> str:
+    def possible(self, control: w.SelectionSlider) -> str:
         """What can be typed beside a slider, in words."""
         return f"one of {', '.join(label for label, _ in control.options)}"
 
@@ -237,8 +266,12 @@ class Shell:
         ends with it.
         """
 
-    def still(self) -> Picture:
-        """The static picture for readers without a running kernel."""
+    def words(self) -> str:
+        """What the picture should say to readers who see no pictures."""
+        return ""
+
+    def still(self) -> Picture | str:
+        """What readers without a running kernel see: a picture, or HTML."""
         raise NotImplementedError
 
     def _ipython_display_(self) -> None:
@@ -248,10 +281,15 @@ class Shell:
         display({**data, "text/plain": plain}, raw=True)
         self._free()
         self.ready()
-        bundle, size = self.still()._repr_mimebundle_()
-        display(
-            {**bundle, "text/plain": f"[static picture of {self.name}]"}, metadata=size, raw=True
-        )
+        again = AGAIN.format(action=escape(ACTION), words=escape(GONE))
+        display({"text/html": again, "text/plain": GONE}, raw=True)
+        still, size = self.still(), {}
+        if isinstance(still, str):
+            bundle = {"text/html": still}
+        else:
+            bundle, size = still._repr_mimebundle_()
+        plain = f"[static picture of {self.name}]\n{self.words()}".strip()
+        display({**bundle, "text/plain": plain}, metadata=size, raw=True)
         self._free()
 
     def _free(self) -> None:

@@ -20,7 +20,10 @@ from ..draw.picture import Picture
 from ..draw.replay import Replay
 from ..simt import ProductRun
 from .listing import HEAT, listing
-from .shell import Newest, Shell, escape, on_any_thread, slider
+from .shell import Newest, Shell, choice, escape, grid, line, on_any_thread, slider
+
+#: Milliseconds between two steps of a film; drawing one takes 60 to 200.
+INTERVAL = 400
 
 
 class Follow(anywidget.AnyWidget):
@@ -70,6 +73,7 @@ class Stepper(Shell):
                 else "a simulated run, or a function that returns one"
             )
             raise TypeError(f"show must be {wanted}, not {type(show).__name__}")
+        super().__init__()
         self._what: Callable[..., Any] = show if callable(show) else lambda: show
         self._sliders = {name: _in_order(name, values) for name, values in choices.items()}
         self._choices = list(choices)
@@ -79,7 +83,7 @@ class Stepper(Shell):
         first = self._what(**self.values)
         self._film = isinstance(first, ProductRun)
         played = [name for name, values in choices.items() if isinstance(values, range)]
-        buttons: list[w.Widget] = [_player(self._sliders[name]) for name in played]
+        buttons: list[w.Widget] = [_film_buttons(self._sliders[name])[0] for name in played]
         if len(played) > 1:  # which buttons play what
             buttons = [
                 w.HBox([w.Label(name), play]) for name, play in zip(played, buttons, strict=True)
@@ -91,9 +95,8 @@ class Stepper(Shell):
                 f"start is for simulated runs, and {type(first).__name__} is none: {start}"
             )
         self.name = "picture to step through, by " + ", ".join(self._sliders)
-        super().__init__(list(self._sliders.values()), buttons=buttons)
-        if self._film:
-            self.box.children += (Follow(),)
+        follow = [Follow()] if self._film else []
+        self.compose(grid([*self._sliders.values()]), line(*buttons), self.panel, *follow)
         self._start = self.values
         self._show(self.values)
         self._newest = Newest(self._show)
@@ -130,8 +133,9 @@ class Stepper(Shell):
             layout=w.Layout(width="260px"),
             tooltip="What the bars beside the lines count, over the whole run",
         )
-        self._play = _player(self._sliders["step"])
-        return [self._play, self._heat]
+        self._sliders["step"].add_class("gemmlab-scrubber")  # it has hundreds of positions
+        buttons, self._play = _film_buttons(self._sliders["step"])
+        return [buttons, self._heat]
 
     def _moved(self, control: w.Widget) -> None:
         if not self._settling:
@@ -166,9 +170,9 @@ class Stepper(Shell):
         ):
             values[name] = min(values[name], there[-1])
             if len(sliders[name].options) != len(there):
-                # this moves the slider to the first
-                sliders[name].options = [(str(i), i) for i in there]
-                sliders[name].value = values[name]
+                with sliders[name].hold_sync():  # new options move the slider to the first
+                    sliders[name].options = [(str(i), i) for i in there]
+                    sliders[name].value = values[name]
         if self._play.max != len(replay.steps) - 1:
             # the page has not said where the slider is, and max may lower it
             self._play.value = values["step"] - 1
@@ -212,24 +216,34 @@ class Stepper(Shell):
             return self._replay(values).picture(values["step"], values["item"])
 
 
-def _player(control: w.SelectionSlider) -> w.Play:
-    """Buttons that move a slider to its end by themselves; only the page takes part in that."""
+def _film_buttons(control: w.SelectionSlider) -> tuple[w.HBox, w.Play]:
+    """Buttons that move a slider: back, play, forward; only the page takes part in playing."""
     name, last = control.description, len(control.options) - 1
     play = w.Play(
         min=0,
         max=last,
         value=control.index,
-        interval=700,
+        interval=INTERVAL,
         show_repeat=False,
         tooltip=f"Play through {name}",
     )
     Player(play=play, slider=control)
-    return play
+    back, forward = (
+        w.Button(icon=f"step-{way}", tooltip=f"{name}: one {way}", layout=w.Layout(width="40px"))
+        for way in ("backward", "forward")
+    )
+    back.on_click(lambda button: _step(control, -1))
+    forward.on_click(lambda button: _step(control, 1))
+    return w.HBox([back, play, forward]), play
 
 
-def _in_order(name: str, values) -> w.SelectionSlider:
-    """A slider over these values that starts at the first; numbers are put in order, words stay in
-    theirs.
+def _step(control: w.SelectionSlider, by: int) -> None:
+    control.index = min(max(control.index + by, 0), len(control.options) - 1)
+
+
+def _in_order(name: str, values) -> w.SelectionSlider | w.ToggleButtons:
+    """A slider over these numbers, or buttons for these words, that starts at the first. Numbers
+    are put in order.
 
     A value that comes twice has one place.
     """
@@ -237,4 +251,4 @@ def _in_order(name: str, values) -> w.SelectionSlider:
         raise ValueError(f"{name} must be some values to choose from, not {values!r}")
     values = [value for place, value in enumerate(given) if value not in given[:place]]
     ordered = sorted(values) if all(isinstance(value, Number) for value in values) else values
-    return slider(name, ordered, values[0])
+    return choice(name, ordered, values[0])

@@ -4,20 +4,23 @@ per line, from its standard input and answers on its standard output. It ends wh
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
+import pickle
 import queue
 import sys
 import threading
+import zlib
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
 Step = Callable[[str], None]
-#: What a job answers: its result, and what the simulator saw.
-Answer = tuple[Any, Any]
+#: What a job answers: "result"; "seen" by the simulator; "compared", the interval of the rate.
+Answer = dict[str, Any]
 
 #: Bytes that the child gets even where hardly any memory is free.
 LEAST_MEMORY = 2**30
@@ -62,19 +65,19 @@ def _peaks(arguments: dict[str, Any], on_step: Step) -> Answer:
     from ..measurement.peaks import peaks
     from ..opencl.devices import find_device
 
-    return asdict(peaks(find_device(arguments["device"]), caches=True)), None
+    return {"result": asdict(peaks(find_device(arguments["device"]), caches=True))}
 
 
 def _ceiling(arguments: dict[str, Any], on_step: Step) -> Answer:
     from ..measurement import explained
 
-    return asdict(explained.allowed(**arguments)), None
+    return {"result": asdict(explained.allowed(**arguments))}
 
 
 def _compile(arguments: dict[str, Any], on_step: Step) -> Answer:
     from ..measurement import timing
 
-    return {"seconds": timing.compile_ahead(**arguments, on_step=on_step)}, None
+    return {"result": {"seconds": timing.compile_ahead(**arguments, on_step=on_step)}}
 
 
 def _look(arguments: dict[str, Any], on_step: Step) -> Answer:
@@ -82,32 +85,56 @@ def _look(arguments: dict[str, Any], on_step: Step) -> Answer:
 
     on_step("look")
     seen = look(**arguments)
-    return None, seen and asdict(seen)
+    return {"result": None, "seen": seen and asdict(seen)}
+
+
+def _simulate(arguments: dict[str, Any], on_step: Step) -> Answer:
+    from .look import closely
+
+    on_step("look")
+    run = zlib.compress(pickle.dumps(closely(**arguments)), level=1)
+    return {"result": base64.b64encode(run).decode("ascii")}
 
 
 def _measure(arguments: dict[str, Any], on_step: Step) -> Answer:
     from ..measurement import timing
-    from .look import look
 
     measured = timing.measure(**arguments, on_step=on_step)
-    found, source = asdict(measured), arguments.get("source")
+    return {"result": asdict(measured), "seen": _seen(arguments, measured, on_step)}
+
+
+def _compare(arguments: dict[str, Any], on_step: Step) -> Answer:
+    from ..measurement import comparison
+
+    measured, compared = comparison.compare(**arguments, on_step=on_step)
+    seen = _seen(arguments, measured, on_step)
+    return {"result": asdict(measured), "seen": seen, "compared": asdict(compared)}
+
+
+def _seen(arguments: dict[str, Any], measured: Any, on_step: Step) -> dict[str, Any] | None:
+    """What the simulator sees in a reader's text."""
+    from .look import look
+
+    source = arguments.get("source")
     seen = None
     if source is not None:
         on_step("look")
-        where = {key: found[key] for key in ("kernel", "m", "n", "k", "params")}
+        where = {key: getattr(measured, key) for key in ("kernel", "m", "n", "k", "params")}
         seen = look(**where, source=source)
-        # a mistake between work-groups shows in several tiles only
+        # a mistake between work-groups shows in several tiles only, and in a grid that is no square
         if seen is None and not measured.ok:
-            seen = look(**where, source=source, tiles=2)
-    return found, seen and asdict(seen)
+            seen = look(**where, source=source, tiles=(2, 3))
+    return asdict(seen) if seen else None
 
 
 JOBS = {
     "measure": _measure,
+    "compare": _compare,
     "compile": _compile,
     "peaks": _peaks,
     "ceiling": _ceiling,
     "look": _look,
+    "simulate": _simulate,
 }
 
 
@@ -141,8 +168,7 @@ def main() -> None:
 
         try:
             on_step("start")
-            result, seen = JOBS[request["job"]](request["arguments"], on_step)
-            say(result=result, seen=seen)
+            say(**JOBS[request["job"]](request["arguments"], on_step))
         except Superseded:
             say(put_off=True)
         except cl.Error as error:  # a context that has failed once may fail for ever: begin anew

@@ -10,13 +10,16 @@ ended when somebody asks for something.
 from __future__ import annotations
 
 import atexit
+import base64
 import itertools
 import json
+import pickle
 import queue
 import signal
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -24,8 +27,10 @@ from numbers import Integral
 from typing import Any
 
 from ..catalog import Key
+from ..measurement.comparison import Comparison, revive
 from ..measurement.records import Result
 from ..opencl.devices import Device
+from ..simt import ProductRun
 from .idle import Idle
 from .look import Seen
 from .process import Child
@@ -52,7 +57,7 @@ class Outcome:
     "stopped", or the name of an error).
 
     `seen` is what the simulator found in a text of the reader's own, or why it could not look; None
-    if all is well.
+    if all is well. `compared` holds the interval of a measured rate.
     """
 
     arguments: dict
@@ -60,6 +65,7 @@ class Outcome:
     problem: str = ""
     kind: str = ""
     seen: Seen | None = None
+    compared: Comparison | None = None
 
     @property
     def ok(self) -> bool:
@@ -169,8 +175,8 @@ class Worker:
             done: called with the Outcome, from another thread.
             step: called with "compile", "predict", "check", "time", "look" as the job goes on,
                 likewise.
-            job: "measure"; "compile" (`timing.compile_ahead`); "peaks" of a `device`; "ceiling"
-                (`explained.allowed`).
+            job: "measure"; "compare" (`comparison.compare`); "compile" (`timing.compile_ahead`);
+                "peaks" of a `device`; "ceiling" (`explained.allowed`); "simulate" (`look.closely`).
 
         Raises:
             TypeError: if another process cannot be sent the arguments.
@@ -361,6 +367,8 @@ class Worker:
         words = child.last_words()
         said = "; its last words: " + " / ".join(words) if words else ""
         problem = f"the process that was {self._doing} the kernel died ({how}){said}"
+        if request.arguments.get("source") is None:
+            problem += "; `gemmlab.doctor()` says whether damaged caches are the reason"
         return Outcome(request.arguments, problem=problem, kind="crash")
 
     @property
@@ -377,7 +385,10 @@ def _answered(request: _Request, answer: dict[str, Any]) -> Outcome:
     if request.epitaph:
         return replace(request.epitaph, seen=seen)
     if "result" in answer:
-        return Outcome(request.arguments, _revived(answer["result"]), seen=seen)
+        compared = answer.get("compared")
+        compared = revive(compared) if compared else None
+        result = _revived(answer["result"])
+        return Outcome(request.arguments, result, seen=seen, compared=compared)
     return Outcome(request.arguments, problem=answer["error"], kind=answer["kind"])
 
 
@@ -388,15 +399,15 @@ def _explained(request: _Request, outcome: Outcome) -> _Request | None:
     names = ("kernel", "m", "n", "k", "params", "source")
     sent = request.message["arguments"]
     arguments = {name: sent[name] for name in names if name in sent}
-    if request.message["job"] != "measure" or arguments.get("source") is None:
+    if request.message["job"] not in ("measure", "compare") or arguments.get("source") is None:
         return None
     message = {"id": request.message["id"], "job": "look", "arguments": arguments}
     return replace(request, message=message, epitaph=outcome)
 
 
-def _revived(found: dict) -> Any:
-    """What the child found, as it was there: a `Result`, or what other jobs find as a dict."""
-    if "kernel_ms" not in found:
+def _revived(found: Any) -> Any:
+    """What the child found, as it was there: a `Result`, or what other jobs find."""
+    if not isinstance(found, dict) or "kernel_ms" not in found:
         return found
     return Result(**{**found, **{key: tuple(found[key]) for key in ("kernel_ms", "pipeline_ms")}})
 
@@ -426,17 +437,33 @@ def trial(
         kernel, m, n, k, options: as `gemmlab.measure` (params, device, repeats, source,
             most_seconds).
     """
-    outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
     device = options.pop("device", None)
     device = device.index if isinstance(device, Device) else device
     arguments = {"kernel": kernel, "m": m, "n": n, "k": k, "device": device, **options}
-    client = f"trial {threading.get_ident()}"
     try:
-        worker().submit(client, arguments, outcomes.put)
+        return _awaited("measure", arguments)
     except TypeError as error:
         return Outcome(arguments, problem=str(error), kind="TypeError")
+
+
+def simulated(kernel: Key, params: dict[str, int], source: str | None = None) -> ProductRun:
+    """`look.closely` in the child process, where a text has limits of time and memory.
+
+    Raises RuntimeError with the reason if there is no run.
+    """
+    outcome = _awaited("simulate", {"kernel": kernel, "params": params, "source": source})
+    if outcome.result is None:
+        raise RuntimeError(outcome.problem)
+    return pickle.loads(zlib.decompress(base64.b64decode(outcome.result)))
+
+
+def _awaited(job: str, arguments: dict) -> Outcome:
+    """The answer to a request of this thread."""
+    outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+    client = f"{job} {threading.get_ident()}"
+    worker().submit(client, arguments, outcomes.put, job=job)
     try:
         return outcomes.get()
     except KeyboardInterrupt:
         worker().stop(client)
-        raise KeyboardInterrupt("the measurement was stopped") from None
+        raise KeyboardInterrupt(f"the request to {job} was stopped") from None

@@ -52,10 +52,10 @@ def browser_path() -> str | None:
 
 
 @contextlib.contextmanager
-def opened() -> Iterator[Browser]:
-    """A browser, from `with` to its end."""
+def opened(*flags: str) -> Iterator[Browser]:
+    """A browser, from `with` to its end, with more flags than `CHROMIUM`."""
     with sync_playwright() as player:
-        browser = player.chromium.launch(executable_path=browser_path(), args=CHROMIUM)
+        browser = player.chromium.launch(executable_path=browser_path(), args=(*CHROMIUM, *flags))
         yield browser
         browser.close()
 
@@ -403,10 +403,10 @@ class Book:
         return self.box(number).evaluate(VALUES)
 
     def show_all(self, number: int) -> None:
-        """Show an explorer's other parameters too."""
-        more = self.box(number).get_by_label("more parameter")
-        if more.count() and more.is_visible():
-            more.check()
+        """Open what an explorer folds away."""
+        fold = self.box(number).locator(".gemmlab-fold:not(.mod-active)")
+        if fold.count():
+            fold.click()
 
     def _row(self, number: int, name: str):
         slider = f'.widget-hslider:has(.widget-label:text-is("{name}"))'
@@ -586,10 +586,10 @@ RAN = """numbers => {
 WATCH = """box => {
     const shown = () => JSON.stringify(box.querySelector("[data-key]").dataset);
     const parts = {
-        needle: () => box.querySelector(".gemmlab-recorded [data-share]"),
-        landscape: () => box.querySelector(".gemmlab-landscape svg")?.getAttribute("aria-label"),
+        needle: () => box.querySelector("[data-share]"),
+        landscape: () => box.querySelector(".gemmlab-here")?.title,
         answer: shown,
-        tries: () => box.querySelector("[id^=try-]")?.closest("svg"),
+        tries: () => box.querySelector("[id^=try-]")?.parentElement.lastElementChild,
     };
     const old = Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, part()]));
     const moments = window.moments = {};
@@ -615,13 +615,16 @@ WATCH = """box => {
     });
 }"""
 
-# What all controls of a widget say.
-VALUES = """box => [...box.querySelectorAll(".widget-hslider > .widget-label, .gemmlab-control .widget-checkbox span")]
+# What all controls of a widget say, in the order of the panel's key.
+VALUES = """box => {
+    const order = (box.querySelector("[data-key]")?.dataset.key ?? "").split(" ").map((pair) => pair.split("=")[0]);
+    return [...box.querySelectorAll(".widget-hslider > .widget-label, .gemmlab-control .widget-checkbox span")]
     .map(label => {
         const row = label.closest(".widget-hslider, .widget-checkbox");
         const tick = row.querySelector("input[type=checkbox]"), readout = row.querySelector(".widget-readout");
-        return `${label.textContent}=${tick ? +tick.checked : readout.textContent.trim()}`;
-    }).join(" ")"""
+        return [label.textContent, tick ? +tick.checked : readout.textContent.trim()];
+    }).sort(([one], [two]) => order.indexOf(one) - order.indexOf(two)).map((pair) => pair.join("=")).join(" ");
+}"""
 
 # What is wider than its cell, or hard to tell from its ground, in one widget.
 LOOK = """box => {

@@ -58,6 +58,10 @@ def settled(book, number: int) -> bool:
     return not stale(book, number) and not book.busy(number)
 
 
+def note(book) -> str:
+    return book.box(EXPLORER).locator(".gemmlab-right .gemmlab-note").inner_text()
+
+
 def gave_way(book, number: int) -> list[str]:
     return book.box(number).locator(".gemmlab-gave-way").all_inner_texts()
 
@@ -67,22 +71,15 @@ def test_the_first_move_does_not_wait_for_other_kernels(book):
     settings.
     """
     shown = book.shown(EXPLORER)
-    assert "TS = 32, WPT = 8, 256 x 256 x 256" in shown["text"]
+    assert "This is your start" in shown["text"]
     book.press(EXPLORER, "TS", "ArrowLeft")
     pressed = time.monotonic()
     book.wait_until(
         lambda: stale(book, EXPLORER) or book.shown(EXPLORER)["key"].startswith("TS=24 ")
     )
-    if book.shown(EXPLORER)["key"] == START:
-        assert (
-            book.box(EXPLORER)
-            .locator(".gemmlab-status")
-            .inner_text()
-            .startswith("TS = 24, WPT = 8")
-        )
     shown = book.wait_key(EXPLORER, "TS=24 WPT=8 M=256 N=256 K=256")
     book.wait_until(lambda: settled(book, EXPLORER))
-    assert "TS = 24, WPT = 8, 256 x 256 x 256" in shown["text"] and shown["state"] == "ok"
+    assert shown["state"] == "ok"
     assert time.monotonic() - pressed < 60
 
 
@@ -97,20 +94,21 @@ def test_a_drag_is_measured_where_it_ends_and_its_reasons_stay(book):
     middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     track = book.box(EXPLORER).locator(".noUi-target").first.bounding_box()
     stop = track["width"] / 7  # eight values
+    book.control(EXPLORER, "M").focus()  # the first drag takes the focus from another control
     book.page.mouse.move(*middle)
     book.page.mouse.down()
     for steps in (1, 2, 1):
         book.page.mouse.move(middle[0] - steps * stop, middle[1], steps=4)
         book.page.wait_for_timeout(250)
-    status = book.box(EXPLORER).locator(".gemmlab-status")
-    book.wait_until(lambda: "work-group 20 x 5 = 100" in status.inner_text())
+    book.wait_until(lambda: book.value(EXPLORER, "TS") == "20")
     assert book.value(EXPLORER, "TS") == "20" and int(book.shown(EXPLORER)["count"]) == count, (
         "held, not measured"
     )
     book.page.mouse.up()
     shown = book.wait_key(EXPLORER, "TS=20 WPT=4 M=256 N=256 K=256")
     reason = "WPT moved from 8 to 4, because TS=20 is not a multiple of WPT=8"
-    assert int(shown["count"]) == count + 1 and reason in shown["text"]
+    assert int(shown["count"]) == count + 1
+    book.wait_until(lambda: reason in note(book))
     assert len(gave_way(book, EXPLORER)) == 1 and reason in gave_way(book, EXPLORER)[0]
     book.press(EXPLORER, "TS", "ArrowLeft")
     book.wait_until(lambda: gave_way(book, EXPLORER) == [])
@@ -142,14 +140,16 @@ def test_by_keyboard_alone(book):
     book.wait_until(lambda: settled(book, EXPLORER))
     book.control(EXPLORER, "TS").focus()
     passed = []
-    for _ in range(6):
+    for _ in range(2):
         book.page.keyboard.press("Tab")
         passed.append(book.page.evaluate(FOCUSED))
-    assert passed[:4] == ["WPT", "M", "N", "K"] and "M = N = K" in passed[4], passed
+    assert passed[:2] == ["WPT", "M"], passed
+    tab_to(book, "your setting")
     outline = "getComputedStyle(document.activeElement).outlineStyle"
     assert book.page.evaluate(outline) != "none", "the focus is visible"
-    tab_to(book, "tries")
-    book.page.keyboard.press("End")  # the first try, as the list begins with the latest
+    book.box(EXPLORER).locator("#try-1").focus()
+    book.page.keyboard.press("ArrowLeft")
+    book.page.keyboard.press("Enter")  # the first try
     book.wait_key(EXPLORER, START)
     assert book.values(EXPLORER) == START
 
@@ -164,7 +164,9 @@ def test_a_move_by_key_is_explained_and_spoken(book):
     why = "WPT moved from 8 to 4, because TS=20 is not a multiple of WPT=8"
     assert gave_way(book, EXPLORER) and why in gave_way(book, EXPLORER)[0]
     assert book.control(EXPLORER, "WPT").get_attribute("aria-description") == why
-    assert book.control(EXPLORER, "M").get_attribute("aria-description") == "rows of A and C"
+    assert (
+        book.control(EXPLORER, "M").get_attribute("aria-description").startswith("rows of A and C")
+    )
     spoken = book.box(EXPLORER).locator(".gemmlab-spoken[role=status]")
     book.wait_until(lambda: why in spoken.text_content())
     assert "Right" in spoken.text_content() and "GFLOPS" in spoken.text_content()
@@ -185,10 +187,7 @@ def test_a_cell_of_the_landscape_is_chosen_by_key(book):
     )
     for key in ("ArrowUp", "ArrowUp", "Enter"):
         book.page.keyboard.press(key)
-    note = book.box(EXPLORER).locator(".gemmlab-recorded [role=status]")
-    book.wait_until(
-        lambda: note.count() and "TS=24 is not a multiple of WPT=16" in note.inner_text()
-    )
+    book.wait_until(lambda: "TS=24 is not a multiple of WPT=16" in note(book))
     assert book.values(EXPLORER) == shown["key"]
 
 
@@ -206,16 +205,16 @@ def tab_to(book, name: str) -> None:
 def test_a_try_in_the_chart_can_be_clicked(book):
     book.wait_until(lambda: settled(book, EXPLORER))
     mark = book.box(EXPLORER).locator("#try-1")
-    assert "TS 24, WPT 8, M 256" in mark.locator("title").text_content()
-    mark.locator("use").click()
+    assert "TS 24, WPT 8, M 256" in mark.get_attribute("title")
+    mark.click()
     book.wait_key(EXPLORER, "TS=24 WPT=8 M=256 N=256 K=256")
 
 
 def test_an_edited_cell_keeps_its_tries_beside_the_original(book):
     book.run(GEMM)
     book.wait_until(lambda: book.shown(GEMM)["count"] == "1")
-    assert "the same as the original" in book.shown(GEMM)["text"]
-    edited = CELLS[GEMM].replace("float acc", "float  acc", 1)
+    assert "the original text" in book.shown(GEMM)["text"]
+    edited = CELLS[GEMM].replace("acc[j] +=", "acc[j] = acc[j] +", 1)
     assert edited != CELLS[GEMM]
     book.page.evaluate(
         "([n, text]) => jupyterapp.shell.currentWidget.content.model.sharedModel.cells[n]"
@@ -226,14 +225,30 @@ def test_an_edited_cell_keeps_its_tries_beside_the_original(book):
     book.run(GEMM)
     book.wait_until(lambda: book.prompt(GEMM) not in (old, "[*]:"))
     book.wait_until(lambda: book.box(GEMM).locator("[id^=try-]").count() == 2)
-    book.wait_until(
-        lambda: (
-            "the original" in book.shown(GEMM)["text"]
-            and "x the original" in book.shown(GEMM)["text"]
-        )
-    )
-    book.wait_until(lambda: "original" in book.box(GEMM).locator("svg").text_content())
-    assert "changes to the original" in book.shown(GEMM)["text"]
+    book.wait_until(lambda: "the original" in book.shown(GEMM)["text"])
+    assert "unchanged" not in book.shown(GEMM)["text"]
+    reach = book.box(GEMM).locator("[data-allowed]")
+    book.wait_until(lambda: reach.count() and "local memory" in reach.inner_text())
+
+
+def test_nothing_moves(book):
+    """Twenty moves and an error: the instrument is as tall as before, and fits on one screen."""
+    box, seen = book.box(EXPLORER), set()
+    for move in range(20):
+        book.press(EXPLORER, "TS", "ArrowLeft" if move % 4 < 2 else "ArrowRight")
+        seen.add(box.bounding_box()["height"])
+    book.wait_until(lambda: settled(book, EXPLORER))
+    seen.add(box.bounding_box()["height"])
+    book.show_all(EXPLORER)
+    box.get_by_label("allow illegal settings").check()
+    box.locator(".gemmlab-fold").click()
+    for key in ("ArrowLeft",) * 8:  # over TS=20 and TS=12, which WPT=8 does not divide
+        book.press(EXPLORER, "TS", key)
+        seen.add(box.bounding_box()["height"])
+    book.wait_until(lambda: settled(book, EXPLORER))
+    seen.add(box.bounding_box()["height"])
+    print(f"\nheights: {seen}")
+    assert len(seen) == 1 and max(seen) <= 640
 
 
 def test_an_endless_kernel_counts_down_and_can_be_stopped(book):
@@ -273,7 +288,7 @@ def test_interrupting_a_cell_is_one_sentence(book):
 def test_without_a_kernel_the_explorer_says_so(book):
     """The last test of this notebook: its kernel is shut down."""
     book.page.evaluate("jupyterapp.commands.execute('kernelmenu:shutdown')")
-    gone = book.cell(EXPLORER).locator(".gemmlab-gone")
+    gone = book.cell(EXPLORER).locator(".gemmlab-again")
     book.wait_until(gone.is_visible)
     assert "No kernel runs" in gone.inner_text()
     assert not book.box(EXPLORER).is_visible() and book.still(EXPLORER).is_visible()

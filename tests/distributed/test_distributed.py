@@ -126,6 +126,34 @@ def in_files(folder, a, b, kind):
     return x, y
 
 
+class Unreadable:
+    """A matrix whose steps along k cannot be read from the third one on."""
+
+    def __init__(self, a):
+        self.a, self.shape, self.dtype, self.ndim = a, a.shape, a.dtype, a.ndim
+
+    def __getitem__(self, part):
+        if part[1].start >= 80:
+            raise OSError("checksum mismatch")
+        return self.a[part]
+
+
+@pytest.mark.parametrize("own_memory", [False, True])
+def test_files_that_cannot_be_read_are_named(tmp_path, own_memory, monkeypatch):
+    monkeypatch.setattr(blocks, "has_own_memory", lambda device: own_memory)
+    a, b = check.exact_inputs(100, 90, 160)
+    x, y = in_files(tmp_path, a, b, "mapped")
+    message = r"block \(0, 0\) of the product, step 2 along k .*checksum mismatch"
+    with pytest.raises(distributed.BlockError, match=message):
+        distributed.matmul(Unreadable(a), y, chunks=(100, 90, 40)).compute()
+    assert check.exact(distributed.matmul(x, y, chunks=(50, 90, 40)).compute(), a, b).ok
+    product = distributed.matmul(x, y, chunks=(100, 90, 40))
+    with open(tmp_path / "b.npy", "r+b") as file:
+        file.truncate(1000)
+    with pytest.raises(distributed.BlockError, match="step 0 along k"):
+        product.compute()
+
+
 def test_a_mapped_array_is_sent_by_name(tmp_path):
     np.save(tmp_path / "x.npy", np.arange(10**6, dtype=np.float32).reshape(1000, 1000))
     view = np.load(tmp_path / "x.npy", mmap_mode="r").T[::-1, 5:]

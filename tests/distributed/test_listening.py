@@ -21,7 +21,7 @@ from dask.distributed import Client, LocalCluster, Security
 from gemmlab import check, distributed
 from gemmlab.distributed import workers
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+PROGRAMS = Path(__file__).resolve().parents[2] / "docs" / "programs.md"
 
 CLUSTER = """
 from gemmlab import distributed
@@ -202,9 +202,9 @@ def test_certificates_come_together(files):
         workers.tls(*files)
 
 
-def readme_script() -> str:
-    """README's example of a distributed product."""
-    _, _, rest = README.read_text(encoding="utf-8").partition("`gemmlab.distributed` (extra")
+def documented_script() -> str:
+    """The documentation's example of a distributed product."""
+    _, _, rest = PROGRAMS.read_text(encoding="utf-8").partition("`gemmlab.distributed` (extra")
     return rest.partition("```python\n")[2].partition("```")[0]
 
 
@@ -214,8 +214,8 @@ def run_script(text, folder):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
 
 
-def test_readme_runs_as_a_script(tmp_path, any_device):
-    done = run_script(readme_script(), tmp_path)
+def test_the_documented_script_runs(tmp_path, any_device):
+    done = run_script(documented_script(), tmp_path)
     assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
     zarr = pytest.importorskip("zarr")
     c = zarr.open(str(tmp_path / "c.zarr"), mode="r")
@@ -224,8 +224,8 @@ def test_readme_runs_as_a_script(tmp_path, any_device):
 
 def test_a_script_without_the_guard_is_refused_in_a_sentence(tmp_path, any_device):
     guard = 'if __name__ == "__main__":'
-    assert guard in readme_script()
-    done = run_script(readme_script().replace(guard, "if True:"), tmp_path)
+    assert guard in documented_script()
+    done = run_script(documented_script().replace(guard, "if True:"), tmp_path)
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) < 20, done.stderr
     assert done.stderr.splitlines()[-1].startswith("RuntimeError: ")

@@ -17,9 +17,6 @@ RUNS = {
     "1000": {"transpose": 1.0, "pad": 2.0, "gemm": 6.0, "unpad": 1.0},
     "1024": {"transpose": 1.0, "gemm": 19.0},
 }
-TRIES = [plot.Try({"TS": 8}, *found) for found in ((10.0, True), (12.0, False), (None, False))]
-#: GFLOPS of the slowest and the fastest machines that one can think of.
-RATES = (1e-5, 0.0123, 9999, 3e6)
 
 
 def colours(picture: Picture) -> list:
@@ -71,21 +68,6 @@ def test_shares_say_the_percentages_and_name_every_pass():
         assert {text.get_text() for text in legend} == set(RUNS["1000"])
 
 
-def test_every_try_is_a_group_that_can_be_clicked():
-    """Also a refused one, and only the last twenty; the axes begin at 0."""
-    history = [plot.Try({"TS": 8}, None if i % 7 == 3 else 5.0 + i, i % 7 != 3) for i in range(30)]
-    picture = plot.tries(history, {3: 20.0, 4: 8.0}, 3)
-    assert all(ax.get_ylim()[0] == 0 for ax in picture.axes)
-    svg = picture.svg()
-    assert [i for i in range(30) if f'id="try-{i}"' in svg] == list(range(10, 30))
-
-
-def test_a_wrong_try_is_shown_but_sets_no_scale():
-    history = [plot.Try({"TS": 8}, 5000.0, False), plot.Try({"TS": 8}, 4.0, True)]
-    for shown, original in ((history, None), (history[:1], 6.0)):
-        assert plot.tries(shown, {}, 1, original).axes[0].get_ylim()[1] < 10
-
-
 def explained():
     return model.explain(3, None, model.H200, 12_600)
 
@@ -99,11 +81,6 @@ def test_bars_say_every_ceiling_and_what_was_measured():
     assert "Measured" not in ceilings.bars(rung.ceilings).alt
 
 
-def slow_and_fast(rate: float) -> Picture:
-    history = [plot.Try({"TS": 8}, rate, True), plot.Try({"TS": 8}, 0.7 * rate, True)]
-    return plot.tries(history, {1: rate, 2: 0.9 * rate}, 1, original=0.6 * rate)
-
-
 PICTURES = {
     "roofline": lambda: plot.roofline(
         model.Peaks(60000, 4000), {"kernel 1": (0.25, 900), "kernel 7": (32, 3e4)}, "a GPU"
@@ -113,10 +90,6 @@ PICTURES = {
     ),
     "ladder": lambda: plot.ladder(BOTH, {"a library": 50_000.0}),
     "ladder of all": lambda: plot.ladder({"NVIDIA H200": dict.fromkeys(catalog, 100.0)}),
-    "tries": lambda: plot.tries(TRIES, {1: 12.0}, 1, original=5.0),
-    "tries of a named kernel": lambda: plot.tries(TRIES, {1: 12.0}, "warp_tiling"),
-    "no tries": lambda: plot.tries([], {}, 1),
-    **{f"tries at {rate} GFLOPS": lambda rate=rate: slow_and_fast(rate) for rate in RATES},
     "lines": lambda: plot.lines(BOTH, "WPT"),
     "lines of many": lambda: plot.lines({"a": {x: x + 1.0 for x in range(300)}}, "size"),
     "ranges": lambda: plot.ranges(

@@ -2,37 +2,37 @@
 that JSON can hold.
 """
 
-from dataclasses import asdict
-
 import pytest
 
 from gemmlab import model
+from gemmlab.catalog import sources
 from gemmlab.measurement import explained
 from gemmlab.measurement.explained import allowed
-from gemmlab.model import H200, Peaks
+from gemmlab.model import H200
 
 
 def test_a_recorded_device_has_the_roof_that_the_model_finds():
     roof = model.explain(3, {"TS": 32, "WPT": 8}, H200, 12_000, 4096, registers=40).roof
-    found = allowed(
-        3, {"TS": 32, "WPT": 8}, 4096, 4096, 4096, 12_000, chip="NVIDIA H200", registers=40
-    )
+    found = allowed(3, {"TS": 32, "WPT": 8}, chip="NVIDIA H200", gflops=12_000, registers=40)
     assert (
         found.gflops == pytest.approx(roof.share * H200.gflops) and found.resource == roof.resource
     )
 
 
-def test_a_device_at_hand_needs_its_peaks(any_device):
-    peaks = asdict(Peaks(gflops=100.0, bandwidth=20.0, local_bandwidth=4.0, cache_bandwidth=60.0))
-    found = allowed(1, {"TS": 8}, 64, 64, 64, 0.1, device=any_device, peaks=peaks)
-    assert 0.1 < found.gflops < 100
+def test_an_edited_text_has_a_ceiling_too():
+    text = sources.read("03_work_per_thread.cl")
+    params = {"TS": 32, "WPT": 8}
+    assert allowed(3, params, source=text) == allowed(3, params)
+    slower = text.replace("acc[j] += a *", "acc[j] += Atile[k][tm] *")
+    assert slower != text
+    assert allowed(3, params, source=slower).gflops < allowed(3, params).gflops
 
 
 def test_what_the_model_does_not_know_is_an_error():
     with pytest.raises(ValueError, match="chip must be the title"):
-        allowed(3, {"TS": 32, "WPT": 8}, 64, 64, 64, 1.0, chip="My card")
+        allowed(3, {"TS": 32, "WPT": 8}, chip="My card")
     with pytest.raises(ValueError, match="tensor"):
-        allowed("tensor_cores", {}, 64, 64, 64, 1.0, chip="NVIDIA H200")
+        allowed("tensor_cores", {})
 
 
 def test_the_roofline_of_recorded_kernels_has_their_rates_below_the_chips_peak():

@@ -98,6 +98,14 @@ class Random:
             "barrier(CLK_LOCAL_MEM_FENCE);",
             "n = y[n++ & 15] + l;",
             "{ float4 w = vload4(l & 3, x); v += w; vstore4(w, 0, part); }",
+            "{ float4 w = (float4)(v.xy, f, 1.0f); f = dot(w, v); n = convert_int(w.z) & 15; }",
+            f"f++; v *= 2.0f; part[1]--; n <<= {rng.randint(0, 2)}; n &= 255; grid[1][1]++;",
+            f"{{ int a, b; for (a = 0, b = {rng.randint(2, 5)}; a < b; a++, b--) "
+            "n = (n ^ a) & 63; }",
+            f"{{ const __global float* p = x + l; p = x + {rng.randint(0, 9)}; f += *p; "
+            "p -= 1 - 1; p += l & 3; f -= p[1]; }",
+            f"{{ uint w = (uint)n & 7u; w += {rng.randint(1, 9)}; "
+            "n = as_int(w) ^ (int)max(w, u); }",
             f"{{ int t = n; t += {self.number(1)}; n = t & 255; f += (float)(t > 3); }}",
         ]
         return "    " + rng.choice(choices)

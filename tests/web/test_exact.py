@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from conftest import FULL, lacking
+from web.products import LADDER, SMALL, same, settings, sizes, support
 from web.small_kernels import ITEMS, text
 from web_rates import Host, integers
 
 from gemmlab import simt, web
-from gemmlab.catalog import catalog, sources
-from gemmlab.catalog.spec import Limits
+from gemmlab.catalog import sources
 
-STYLES = {**web.STYLES, "watched": web.Style(watched=True), "plain": web.Style(0, False, False)}
-LADDER = range(1, 14)
-#: A GPU that any browser offers.
-SMALL = Limits("a browser", 256, (256, 256), 32768, asynchronous=False, warpgroups=False)
+STYLES = {**web.STYLES, "watched": web.Style(watched=True)}
 
 
 @pytest.fixture(scope="module")
@@ -27,28 +22,6 @@ def lavapipe():
         return Host("wgpu", "llvmpipe")
     except (ImportError, RuntimeError) as error:
         lacking(f"no WebGPU through wgpu and lavapipe: {error}")
-
-
-def settings(kernel: int, count: int) -> list[dict[str, int]]:
-    """The setting that fits a small GPU, and a seeded sample of those offered."""
-    spec = catalog[kernel]
-    fitting = spec.fit(SMALL)
-    quick = [
-        p
-        for p in spec.sample(SMALL, 40 * count, seed=kernel)
-        if math.prod(spec.units(p)) <= 128 * 128 * 32 and p.get("SHUFFLE", 0) == 0
-    ]
-    return [fitting, *quick[: count - 1]]
-
-
-def sizes(kernel: int, params) -> tuple[int, int, int]:
-    """Two tiles in each direction, or odd sizes where the kernel takes any."""
-    spec = catalog[kernel]
-    m, n, k = spec.units(params)
-    if spec.edges == "pad":
-        return 2 * m, 2 * n, 2 * k
-    rows, cols, depth = spec.tiles(params)
-    return rows + 5, cols + 3, 2 * depth + 1
 
 
 CASES = [
@@ -72,44 +45,10 @@ def test_a_product_is_exact_and_framed(lavapipe, kernel, params, label):
 
 @pytest.mark.parametrize("label", STYLES)
 def test_support_kernels(lavapipe, label):
-    def run(name, arrays, values, groups):
+    for name, arrays, values, groups, wanted in support():
         shader = web.translate(sources.read(f"support/{name}.cl"), name, {}, STYLES[label])
-        return lavapipe.run(shader, arrays, values, groups)
-
-    rng = np.random.default_rng(0)
-    P, Q, LD, offset, P_XL, Q_XL = 75, 50, 80, 3, 96, 64
-    x = rng.integers(-9, 9, offset + LD * Q).astype(np.float32)
-    block = x[offset:].reshape(Q, LD)[:, :P]
-
-    def blank(count):
-        return np.full(count, np.nan, np.float32)
-
-    shape = {"P": P, "Q": Q, "LD": LD, "offset": offset, "P_XL": P_XL, "Q_XL": Q_XL}
-    got = run("pad", {"in": x, "out": blank(P_XL * Q_XL)}, shape, (3, 2, 1))["out"]
-    want = np.zeros((Q_XL, P_XL), np.float32)
-    want[:Q, :P] = block
-    assert np.array_equal(got.reshape(Q_XL, P_XL), want)
-
-    got = run("transpose", {"in": x, "out": blank(P * Q_XL)}, shape, (3, 2, 1))["out"]
-    assert np.array_equal(got.reshape(P, Q_XL), want[:, :P].T)
-
-    small = {"P": P, "Q": Q}
-    compact = np.ascontiguousarray(block).ravel()
-    got = run("transpose_naive", {"in": compact, "out": blank(P * Q)}, small, (5, 4, 1))["out"]
-    assert np.array_equal(got.reshape(P, Q), block.T)
-
-    y = rng.integers(-9, 9, 1500).astype(np.float32)
-    for alpha, beta in ((2.0, 3.0), (0.0, 1.0), (1.0, 0.0)):
-        values = {"size": 1500, "alpha": alpha, "beta": beta}
-        got = run("axpby", {"x": x[:1500], "y": y, "out": blank(1508)}, values, (3, 1, 1))["out"]
-        assert np.array_equal(got[:1500], np.float32(alpha) * x[:1500] + np.float32(beta) * y)
-        assert np.isnan(got[1500:]).all()
-
-    bits = np.full(LD * Q + offset, 0x3F800000, np.uint32)
-    for strange in (0, 1):
-        bits[offset + 7 * LD + 5] = 0x3F800000 if not strange else 0x7F800000
-        arrays = {"in": bits, "found": np.zeros(1, np.int32)}
-        assert run("range", arrays, shape, (1, 2, 1))["found"][0] == strange
+        got = lavapipe.run(shader, arrays, values, groups)
+        assert all(same(got[key], want) for key, want in wanted.items()), name
 
 
 #: Of 200 seeds, few that say something new are run outside full runs.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import http.server
 import json
-import os
+import threading
 
 import pytest
-from conftest import lacking
+from web.chromium import WEBGPU, chromium
 
 from gemmlab import web
 
@@ -37,20 +39,17 @@ void gemm(const int M, const int N, const int K, const __global float* A, const 
 """
 
 
-@pytest.fixture
-def page(tmp_path):
-    sync = pytest.importorskip("playwright.sync_api")
-    if not os.path.exists("/usr/bin/chromium"):
-        lacking("no Chromium")
-    (tmp_path / "page.html").write_text(PAGE % json.dumps(str(web.BrowserGPU._esm)))
-    flags = ["--no-sandbox", "--enable-unsafe-webgpu"]
-    with sync.sync_playwright() as p:
-        chromium = p.chromium.launch(executable_path="/usr/bin/chromium", args=flags)
-        page = chromium.new_page()
-        page.goto((tmp_path / "page.html").as_uri())
-        page.wait_for_function("() => window.state?.gpu.name")
-        yield page
-        chromium.close()
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("panel")
+    (folder / "page.html").write_text(PAGE % json.dumps(str(web.BrowserGPU._esm)))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium(WEBGPU, "--host-resolver-rules=MAP lab.example 127.0.0.1") as browser:
+        yield browser
 
 
 def answer(page, request):
@@ -59,7 +58,10 @@ def answer(page, request):
     return page.evaluate("state.result")
 
 
-def test_a_product_an_endless_loop_and_a_wrong_edit(page):
+def test_a_product_an_endless_loop_and_a_wrong_edit(browser, folder):
+    page = browser.new_page()
+    page.goto((folder / "page.html").as_uri())
+    page.wait_for_function("() => window.state?.gpu.name")
     panel = web.BrowserGPU(gpu=page.evaluate("state.gpu"))
     panel.product(3, 128)
     first = answer(page, panel.request)
@@ -72,3 +74,17 @@ def test_a_product_an_endless_loop_and_a_wrong_edit(page):
 
     wrong = web.job(1, 64, 64, 64, {"TS": 8}, text=ENDLESS.replace("k += 0", "k++")).as_dict()
     assert "C[row" in answer(page, {"id": 3, "label": "edit", "jobs": {"even": wrong}})["verdict"]
+    page.close()
+
+
+def test_a_page_from_another_host_by_plain_http_says_so(browser, folder):
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=folder)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    page = browser.new_page()
+    page.goto(f"http://lab.example:{server.server_port}/page.html")
+    page.wait_for_function("() => window.state?.gpu.reason")
+    assert page.evaluate("state.gpu.reason") == "insecure"
+    assert "plain http from another host" in page.inner_text("#el")
+    page.close()
+    server.shutdown()

@@ -1,75 +1,209 @@
-"""The site in Chromium, from a folder, on the GPU that its CPU plays."""
+"""The site in Chromium, from a folder and from a server, on the GPU that its CPU plays."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import http.server
 import os
+import shutil
+import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from conftest import lacking
+from web.chromium import WEBGPU, chromium
+
+from lessons.puzzles import PUZZLES
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.system
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
+def build():
     sys.path.insert(0, str(ROOT / "site"))
-    from build import build
+    import build
 
+    return build
+
+
+@pytest.fixture(scope="module")
+def site(build, tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    return folder, build(folder, None)
+    return folder, build.build(folder, None)
+
+
+@pytest.fixture(scope="module")
+def pyodide(build, tmp_path_factory):
+    """npm's package of Pyodide: that in the folder GEMMLAB_PYODIDE, or downloaded."""
+    if "GEMMLAB_PYODIDE" in os.environ:
+        return Path(os.environ["GEMMLAB_PYODIDE"])
+    folder = tmp_path_factory.mktemp("pyodide")
+    version = build.PYODIDE.rstrip("/").rpartition("@")[2]
+    npm = shutil.which("npm")
+    command = [npm or "npm", "pack", f"pyodide@{version}", "--pack-destination", str(folder)]
+    if not npm or subprocess.run(command, capture_output=True, check=False).returncode:
+        lacking("no Pyodide from npm")
+    (packed,) = folder.glob("*.tgz")
+    shutil.unpack_archive(packed, folder)
+    return folder / "package"
 
 
 @pytest.fixture(scope="module")
 def browser():
-    sync = pytest.importorskip("playwright.sync_api")
-    path = "/usr/bin/chromium"
-    if not os.path.exists(path):
-        lacking("no Chromium")
-    with sync.sync_playwright() as p:
-        # without the flag, Chromium on Linux offers pages no GPU: for the last test
-        flags = {"gpu": ["--no-sandbox", "--enable-unsafe-webgpu"], "none": ["--no-sandbox"]}
-        yield lambda kind: p.chromium.launch(executable_path=path, args=flags[kind])
+    with chromium(WEBGPU) as browser:
+        yield browser
 
 
-def opened(browser, folder, requests):
-    page = browser.new_page()
-    page.on("request", lambda r: requests.append(r.url))
-    page.on("pageerror", lambda e: requests.append(f"error: {e}"))
-    page.goto((folder / "index.html").as_uri())
-    page.wait_for_function("() => /cpu|on|off/.test(document.querySelector('#gpu').className)")
-    return page
+@contextlib.contextmanager
+def served(folder: Path, cdn: bool = False):
+    """The address of a static server for a folder: as `python -m http.server`, or as a CDN, from
+    which pages of other hosts may load.
+    """
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        extensions_map = {
+            **http.server.SimpleHTTPRequestHandler.extensions_map,
+            ".mjs": "text/javascript",
+        }
+
+        def end_headers(self):
+            if cdn:
+                self.send_header("Access-Control-Allow-Origin", "*")
+            super().end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    handler = functools.partial(Handler, directory=folder)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+
+
+class Visit:
+    """A page of the site, with the requests that it makes and the errors in it."""
+
+    def __init__(self, browser, address: str, **options):
+        self.page = browser.new_page(**options)
+        self.requests: list[str] = []
+        self.errors: list[str] = []
+        self.page.on("request", lambda r: self.requests.append(r.url))
+        self.page.on("pageerror", lambda e: self.errors.append(str(e)))
+        self.page.goto(f"{address}index.html")
+        opened = "() => /cpu|on|off/.test(document.querySelector('#gpu').className)"
+        self.page.wait_for_function(opened)
+
+    def press(self, where: str) -> str:
+        """Press Run or Check; what the page then says."""
+        self.page.click(f"{where} .run")
+        self.page.wait_for_selector(f"{where} .run:enabled", timeout=120_000)
+        return self.page.inner_text(f"{where} .words")
+
+    def replace(self, where: str, old: str, new: str) -> None:
+        """Edit the text in an editor, as typing does."""
+        area = self.page.locator(f"{where} textarea")
+        text = area.input_value()
+        assert old in text
+        area.fill(text.replace(old, new))
+
+    def hosts(self) -> set[str]:
+        return {url.split("/")[2] for url in self.requests if url.startswith("http")}
 
 
 def test_the_first_page_is_small(site):
     assert sum(size for name, size in site[1].items() if name != "translator.js") < 300_000
 
 
-def test_a_visitor_runs_the_kernel_and_solves_a_puzzle(site, browser):
-    requests: list[str] = []
-    chromium = browser("gpu")
-    page = opened(chromium, site[0], requests)
-    page.click("#try .run")
-    page.wait_for_selector("#try .rate:not(:empty)", timeout=60_000)
-    assert "elements exact" in page.inner_text("#try .words")
-    page.click("#puzzle >> text=Check")
-    page.wait_for_selector("#puzzle .words.bad")
-    assert page.inner_text("#puzzle .words").startswith("y[0] is 0; it should be")
-    page.click("text=Show a solution")
-    page.click("#puzzle >> text=Check")
-    page.wait_for_selector("#puzzle .words.good")
-    assert all(url.startswith("file:") for url in requests), requests
-    chromium.close()
+def test_a_visitor_runs_the_kernel_from_a_folder_and_from_a_server(site, browser):
+    with served(site[0]) as address:
+        for start in (address, f"{site[0].as_uri()}/"):
+            visit = Visit(browser, start)
+            assert "elements exact" in visit.press("#try")
+            assert "FLOPS" in visit.page.inner_text("#try .rate")
+            assert visit.press("#puzzle").startswith("y[0] is 0; it should be")
+            visit.page.click("text=Show a solution")
+            assert visit.press("#puzzle") == "Solved."
+            assert visit.hosts() <= {address.split("/")[2]} and not visit.errors
+            visit.page.close()
 
 
 def test_without_a_gpu_the_page_says_why_and_shows_the_record(site, browser):
-    requests: list[str] = []
-    chromium = browser("none")
-    page = opened(chromium, site[0], requests)
-    assert "offers no GPU" in page.inner_text("#gpu")
-    page.click("#try .run")
-    page.wait_for_function("() => /H200/.test(document.querySelector('#try .words').textContent)")
-    assert "TFLOPS" in page.inner_text("#chart")
-    chromium.close()
+    without = browser.browser_type.launch(
+        executable_path="/usr/bin/chromium", args=["--no-sandbox"]
+    )
+    visit = Visit(without, f"{site[0].as_uri()}/")
+    assert "offers no GPU" in visit.page.inner_text("#gpu")
+    assert "H200" in visit.press("#try")
+    assert "TFLOPS" in visit.page.inner_text("#chart")
+    without.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_page_is_accessible(site, browser, scheme):
+    """axe finds nothing, with an error and a solved puzzle on the page; nothing is cut off."""
+    try:
+        from axe_playwright_python.sync_playwright import Axe
+    except ImportError:
+        lacking("no axe-playwright-python")
+    visit = Visit(browser, f"{site[0].as_uri()}/", color_scheme=scheme)
+    visit.press("#puzzle")
+    for width in (1280, 390):
+        visit.page.set_viewport_size({"width": width, "height": 900})
+        found = Axe().run(visit.page).response["violations"]
+        assert not found, [(v["id"], v["nodes"][0]["html"]) for v in found]
+        assert visit.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    visit.page.close()
+
+
+#: What a visitor types: a puzzle's number, a wrong line with what the page says, and a right one.
+SOLVED = [
+    (1, "    y[i] = 3.0f * x[i];\n", "it should be", "    y[i] = x[i] + x[i];\n"),
+    (2, "    if (i <= n) y[i] = x[i] + 1.0f;\n", "element 50",
+     "    if (i < n) y[i] = x[i] + 1.0f;\n"),
+    (3, "    const int at = m*M + n;\n", "element", "    const int at = m + n*M;\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("where", ["server", "folder"])
+def test_a_visitor_solves_three_puzzles_and_edits_the_kernel(
+    build, browser, pyodide, where, tmp_path, monkeypatch
+):
+    """On a server with Pyodide next to the page; and in a folder, with another host as the CDN."""
+    with contextlib.ExitStack() as end:
+        if where == "server":
+            build.build(tmp_path, pyodide)
+            host = address = end.enter_context(served(tmp_path))
+        else:
+            host = end.enter_context(served(pyodide, cdn=True))
+            monkeypatch.setattr(build, "PYODIDE", host)
+            build.build(tmp_path, None)
+            address = f"{tmp_path.as_uri()}/"
+        host = host.split("/")[2]
+        visit = Visit(browser, address)
+        page = visit.page
+        assert visit.hosts() == ({host} if where == "server" else set())
+        # translations are the same in both: in a folder one is enough
+        for number, wrong, words, right in SOLVED if where == "server" else SOLVED[:1]:
+            page.click(f"#dots-{number - 1}")
+            visit.replace("#puzzle", PUZZLES[number - 1].gap, wrong)
+            assert host in page.inner_text("#puzzle .note") or number > 1
+            assert words in visit.press("#puzzle")
+            visit.replace("#puzzle", wrong, right)
+            assert visit.press("#puzzle") == "Solved."
+        assert visit.hosts() == {host}
+
+        if where == "folder":
+            return
+        edits = {"A[k*M + mm]": "line 6: 'mm' is not declared", "A[k*M + m + 1]": "line 6: element"}
+        for new, words in edits.items():
+            visit.replace("#try", "A[k*M + m]", new)
+            assert visit.press("#try").startswith(words)
+            visit.replace("#try", new, "A[k*M + m]")
+        visit.replace("#try", "k++", "k += 0")
+        assert visit.press("#try") == "line 6: this loop did not end"
+        assert not visit.errors

@@ -35,14 +35,14 @@ def accept(tint, shader: web.Shader) -> None:
 
 
 def test_all_kernels_in_all_styles(tint):
-    begin = time.perf_counter()
-    for style in (*web.STYLES.values(), web.Style(watched=True), web.Style(0, False, False)):
+    begin = time.process_time()
+    for style in (*web.STYLES.values(), web.Style(watched=True)):
         for kernel in range(1, 14):
             full = catalog[kernel].validate({})
             accept(tint, web.translate(catalog[kernel].text(full), "gemm", full, style))
         for name in ("pad", "transpose", "transpose_naive", "axpby", "range"):
             accept(tint, web.translate(sources.read(f"support/{name}.cl"), name, {}, style))
-    assert time.perf_counter() - begin < 10
+    assert time.process_time() - begin < 2
 
 
 def test_a_barrier_that_not_all_reach_is_refused(tint):

@@ -124,16 +124,12 @@ def test_loops_have_ranges_that_tint_can_prove():
     text = code("for (int j = 0; j < 32; j += 4) x[j] = 1.0f;")
     assert "for (var j_turn: i32 = 0; j_turn < 8; j_turn++)" in text
     assert "let j: i32 = j_turn * 4;" in text
-    assert "j += 4" in code("for (int j = 0; j < 32; j += 4) x[j] = 1.0f;", even=False)
     changed = code("for (int j = 0; j < 32; j += 4) { x[j] = 1.0f; if (n) j++; }")
     assert "j_turn" not in changed
 
 
 def test_local_arrays_that_are_read_float_by_float_hold_floats():
     assert "var<workgroup> Atile: array<f32, 2048>;" in ladder(7).code
-    assert (
-        "var<workgroup> Atile: array<vec4<f32>, 512>;" in ladder(7, web.Style(scalars=False)).code
-    )
 
 
 def test_loops_over_private_arrays_are_laid_out_for_naga():
@@ -145,7 +141,7 @@ def test_names_of_loops_that_are_laid_out_stay_distinct():
     text = code(
         "float a[2][2]; int q = n; for (int i = 0; i < 2; i++) for (int j = 0; j < 2; j++)"
         " { x[q++] = a[i][j]; } for (int j = 0; j < 2; j++) x[q++] = a[j][0];",
-        laid_out=100,
+        laid_out=True,
     )
     names = re.findall(r"    let (\w+) =", text)
     assert len(names) == len(set(names)) == 6

@@ -4,26 +4,52 @@ needed.
 
 import pytest
 
-from gemmlab import Difference, Prediction, catalog, goal, model, verdict
+from gemmlab import Difference, Prediction, Progress, catalog, goal, model, verdict
 from gemmlab.measurement import explained
 
-
-def answered(choice: str | None, capsys) -> str:
-    guess = Prediction("What will happen?", ["more", "as much", "less"])
-    guess._buttons.value = choice
-    guess.reveal("less", "It is counted.", {"more": "More is asked for, but caches answer it."})
-    return capsys.readouterr().out
+QUESTION, CHOICES = "What will happen?", ["more", "as much", "less"]
+TEMPTING = {"more": "More is asked for, but caches answer it."}
 
 
-@pytest.mark.parametrize("choice", [None, "more", "as much", "less"])
-def test_every_answer_is_told_the_right_one(choice, capsys):
-    said = answered(choice, capsys)
-    assert "The answer is: less. It is counted." in said
-    assert ("caches answer it" in said) == (choice == "more")
-    assert ("That is right" in said, "That is wrong" in said) == (
-        choice == "less",
-        choice in ("more", "as much"),
-    )
+@pytest.fixture(autouse=True)
+def own(tmp_path, monkeypatch):
+    """A folder of nobody for what is predicted."""
+    monkeypatch.setenv("GEMMLAB_DATA", str(tmp_path))
+
+
+def reveal(guess: Prediction) -> None:
+    guess.reveal("less", "It is counted.", TEMPTING)
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize("first", ["choice", "answer"])
+def test_choosing_opens_the_answer(choice, first, capsys):
+    """In whichever order: by hand from cell to cell, or after Run All."""
+    guess = Prediction(QUESTION, CHOICES)
+    for step in (guess.choose, reveal) if first == "choice" else (reveal, guess.choose):
+        step(guess if step is reveal else choice)
+    assert "It is counted." in guess.panel.value
+    assert ("caches answer it" in guess.panel.value) == (choice == "more")
+    assert ("That is right" in guess.panel.value) == (choice == "less")
+    assert Progress().entries == {QUESTION: choice == "less"}
+
+
+def test_run_all_reveals_nothing(capsys):
+    guess = Prediction(QUESTION, CHOICES)
+    reveal(guess)
+    said = guess.panel.value + guess.still() + capsys.readouterr().out
+    assert "It is counted" not in said and "answer is" not in said and Progress().entries == {}
+
+
+def test_a_prediction_is_there_again_the_next_day(capsys):
+    guess = Prediction(QUESTION, CHOICES)
+    guess.choose("more")
+    assert Progress().entries == {}, "nobody has seen the answer"
+    again = Prediction(QUESTION, CHOICES)
+    reveal(again)
+    assert again.answer == "more" and "caches answer it" in again.panel.value
+    again.choose("less")
+    assert again.answer == "more", "the first choice counts"
 
 
 @pytest.mark.parametrize("choices", [[], "more"])

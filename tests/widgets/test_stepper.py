@@ -8,6 +8,7 @@ import re
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
+import ipywidgets as w
 import pytest
 from simt.cases import SMALL, edited, line_of, text
 
@@ -169,10 +170,14 @@ def test_the_fold_below_a_cell_is_filled_when_it_is_opened(source, words, monkey
 
     monkeypatch.setattr(magic, "threading", SimpleNamespace(Thread=Now))
     explorer = SimpleNamespace(
-        spec=catalog[2], source=source, values={"TS": 32, "M": 64, "N": 64, "K": 64}
+        spec=catalog[2],
+        source=source,
+        values={"TS": 32, "M": 64, "N": 64, "K": 64},
+        buttons=w.HBox(),
+        box=w.VBox(),
     )
-    fold = magic._fold(explorer)
-    button, inside = fold.children
+    magic._add_stepper(explorer)
+    (button,), (inside,) = explorer.buttons.children, explorer.box.children
     assert inside.children == ()
     button.value = True
     assert words in inside.children[0].value

@@ -1,0 +1,200 @@
+"""Is one kernel faster than another? Both run alternating in one job, until the answer is certain.
+
+The order within each pair of runs is drawn at random. If there is no difference, each of the two is
+therefore the faster one with probability 1/2, whatever else the machine does, and the pairs are
+independent: the sign test holds without any assumption about noise.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..caches import cached
+from ..catalog import find
+from ..opencl.devices import find_device
+from ..opencl.launch import Kernel
+from . import timing
+from .records import Result
+
+#: Probability, at each look, of calling a difference that is none.
+ALPHA = 0.001
+#: Looks at the pairs so far: each is one more chance to err, so there are few.
+LOOKS = (11, 17, 26, 39, 59, 88, 132, 200)
+#: Ratios closer to 1 than this are never called a difference.
+LEAST = 1.02
+#: Probability that the interval of a rate misses the median.
+RATE_ALPHA = 0.05
+#: A machine whose middle 80 % of runs spread by more than this share of the median is noisy.
+NOISY = 0.3
+#: Seconds that a comparison may take by default.
+BUDGET = 0.6
+
+Interval = tuple[float, float, float]  # low, median, high
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a job found about a rate, and how it compares with a reference.
+
+    Attributes:
+        rate: GFLOPS of the candidate.
+        spread: of its runs: the width of the middle 80 %, as a share of the median.
+        runs: how many there were.
+        seconds: the time they took, those of the reference included.
+        reference: GFLOPS of the reference; None if there was none.
+        ratio: the candidate's rate divided by the reference's.
+    """
+
+    rate: Interval
+    spread: float
+    runs: int
+    seconds: float
+    reference: Interval | None = None
+    ratio: Interval | None = None
+
+    @property
+    def shown(self) -> bool:
+        """Whether a difference from the reference has been shown."""
+        return self.ratio is not None and differs(self.ratio)
+
+    @property
+    def noisy(self) -> bool:
+        """Whether something else is using the machine."""
+        return self.spread > NOISY
+
+
+def revive(found: Mapping[str, Any]) -> Comparison:
+    """A comparison that came as JSON."""
+    fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in found.items()}
+    return Comparison(**fields)
+
+
+def differs(ratio: Interval) -> bool:
+    """Whether an interval of a ratio excludes all ratios close to 1."""
+    return ratio[0] > LEAST or ratio[2] < 1 / LEAST
+
+
+def interval(values: Sequence[float], alpha: float) -> Interval:
+    """The median with a confidence interval by order statistics; the whole range if there are too
+    few values for `alpha`.
+    """
+    ordered, n = sorted(values), len(values)
+    tail, rank = 0.0, 0
+    while rank < (n - 1) // 2:
+        tail += math.comb(n, rank) / 2**n
+        if 2 * tail > alpha:
+            break
+        rank += 1
+    low = max(rank - 1, 0)
+    middle = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+    return ordered[low], middle, ordered[n - 1 - low]
+
+
+def alternate(
+    candidate: Callable[[], float],
+    reference: Callable[[], float] | None,
+    budget: float = BUDGET,
+    least: int = 3,
+    clock: Callable[[], float] = time.perf_counter,
+) -> tuple[list[float], list[float]]:
+    """Call both, in random order within each pair, until their difference is certain.
+
+    Args:
+        candidate, reference: return the rate of one run. Without a reference the candidate runs
+            until its rate has an interval.
+        budget: seconds after which it ends.
+        least: pairs that are run even if they take longer.
+        clock: for tests.
+
+    Returns:
+        The rates of the candidate and of the reference.
+    """
+    mine, other = list[float](), list[float]()
+    end, flip = clock() + budget, random.Random()
+    while len(mine) < LOOKS[-1] and (len(mine) < least or clock() < end):
+        first = reference is not None and flip.random() < 0.5
+        if reference is not None and first:
+            other.append(reference())
+        mine.append(candidate())
+        if reference is not None and not first:
+            other.append(reference())
+        if len(mine) in LOOKS and _certain(mine, other):
+            break
+    return mine, other
+
+
+def _certain(mine: list[float], other: list[float]) -> bool:
+    """Whether the runs show a difference, or that there is none that would be called one."""
+    if not other:
+        return True
+    low, _, high = ratio = ratio_of(mine, other)
+    return differs(ratio) or (low > 1 / LEAST and high < LEAST)
+
+
+def ratio_of(mine: Sequence[float], other: Sequence[float]) -> Interval:
+    """The ratio of paired rates; all ratios are possible if there are too few pairs."""
+    ratios = [one / two for one, two in zip(mine, other, strict=True)]
+    low, middle, high = interval(ratios, ALPHA)
+    return (low, middle, high) if len(ratios) >= LOOKS[0] else (0.0, middle, math.inf)
+
+
+def compare(
+    reference: Mapping[str, Any] | None = None,
+    budget: float = BUDGET,
+    on_step: Callable[[str], None] = lambda step: None,
+    **arguments: Any,
+) -> tuple[Result, Comparison]:
+    """`timing.measure`, with runs that alternate with those of a reference.
+
+    Args:
+        reference: kernel, m, n, k, params and source of what to compare with.
+        budget: seconds for the runs of both.
+        on_step: as in `timing.measure`.
+        arguments: those of `timing.measure`.
+    """
+    device = find_device(arguments.get("device"))
+    rates: tuple[list[float], list[float]] = [], []
+    seconds = 0.0
+
+    def runs(product: timing.Product) -> timing.Runs:
+        nonlocal rates, seconds
+        start = time.perf_counter()
+        mine = timing.Runs(product)
+        other = timing.Runs(_prepared(device, **_hashable(reference))) if reference else None
+        if other:  # one clock for both
+            mine.credible = other.credible = mine.credible and other.credible
+        rates = alternate(mine.once, other.once if other else None, budget)
+        seconds = time.perf_counter() - start
+        return mine
+
+    result = timing.measure(**arguments, on_step=on_step, runs=runs)
+    mine, others = rates
+    ordered = sorted(mine)
+    tenth = len(mine) // 10
+    middle = ordered[-1 - tenth] - ordered[tenth]
+    return result, Comparison(
+        rate=interval(mine, RATE_ALPHA),
+        spread=middle / interval(mine, RATE_ALPHA)[1],
+        runs=len(mine),
+        seconds=seconds,
+        reference=interval(others, RATE_ALPHA) if others else None,
+        ratio=ratio_of(mine, others) if others else None,
+    )
+
+
+def _hashable(reference: Mapping[str, Any]) -> dict[str, Any]:
+    return {**reference, "params": tuple((reference.get("params") or {}).items())}
+
+
+@cached(2)
+def _prepared(device, kernel, params, m, n, k, source=None) -> timing.Product:
+    """A reference that has run once, since a first launch may compile. It was checked before."""
+    built = Kernel(find(kernel), dict(params), device, device.context, source)
+    product = timing.prepare(built, device, (m, n, k))
+    product.run()
+    return product

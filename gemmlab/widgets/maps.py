@@ -1,0 +1,238 @@
+"""Two maps with the same axes, a recorded GPU and the reader's machine, and the tries below."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations, product
+from pathlib import Path
+from statistics import pstdev
+from typing import Any
+
+import anywidget
+import traitlets
+
+from ..catalog import KernelSpec
+from ..catalog.spec import Limits
+from ..draw.landscape import Cell, landscape
+from ..draw.picture import Picture, text_colour
+from ..draw.style import viridis
+from ..measurement.landscape import Landscape, recorded
+from .settings import in_view
+from .tries import SHOWN, Try, best, digits
+
+Values = Mapping[str, int]
+#: The rates in a map of this machine begin at this share of the scale, so that none is black.
+FLOOR = 0.15
+
+
+class Maps(anywidget.AnyWidget):
+    """The maps and the tries: see ``maps.js``.
+
+    Args:
+        spec: the kernel.
+        limits: of the reader's device.
+        source: the reader's text: of one there is no record, and no map.
+
+    Attributes:
+        maps: what each map shows: its title, axes and cells.
+        here: the reader's setting, by the values of the two axes.
+        tries: a title, and the last tries.
+    """
+
+    _esm = Path(__file__).with_name("maps.js")
+    maps: Any = traitlets.List().tag(sync=True)
+    here: Any = traitlets.List([0, 0]).tag(sync=True)
+    tries: Any = traitlets.Dict({"title": "", "marks": []}).tag(sync=True)
+
+    def __init__(self, spec: KernelSpec, limits: Limits, source: str | None = None):
+        super().__init__()
+        self.spec, self._limits = spec, limits
+        found = [one for one in recorded() if one.rows(spec.number)] if source is None else []
+        self.recorded: Landscape | None = found[0] if found else None
+        self._has_maps = source is None
+        self._across, self._down = _first_axes(spec, self.recorded)
+        self._values: dict[str, int] = dict(spec.defaults)
+        self._history: list[Try] = []
+        self._slices: dict[tuple, dict[tuple[int, int], Cell]] = {}
+
+    def show(self, values: Values, history: list[Try]) -> None:
+        """Where the reader is now, and what was tried."""
+        self._values, self._history = dict(values), history
+        with self.hold_sync():
+            self.here = [values[self._across], values[self._down] if self._down else 0]
+            if self._has_maps:
+                self.maps = [*([self._recorded_map()] if self.recorded else []), self._own_map()]
+            self.tries = _strip(history)
+
+    def turn(self, side: str, name: str) -> None:
+        """Another parameter on the axis "across" or "down"; both cannot be the same."""
+        if name not in self.spec.defaults:
+            return
+        across, down = (name, self._down) if side == "across" else (self._across, name)
+        if across == down:
+            across, down = self._down, self._across
+        self._across, self._down = across, down
+        self.show(self._values, self._history)
+
+    def setting(self, place: list[int]) -> dict[str, int]:
+        """All parameters of a cell."""
+        axes = zip((self._across, self._down), place, strict=True)
+        params = {name: self._values[name] for name in self.spec.defaults}
+        return params | {name: value for name, value in axes if name}
+
+    def still(self) -> Picture | None:
+        """The recorded map for readers without a running kernel; None if nothing was recorded."""
+        if self.recorded is None:
+            return None
+        here = self._values[self._across], self._values[self._down] if self._down else 0
+        top = self.recorded.best(self.spec.number)
+        title = f"{self.recorded.title}, kernel {self.spec.number}: % of the peak"
+        cells = self._slice(self.recorded)
+        return landscape(self._across, self._down, cells, here, top.share if top else None, title)
+
+    def _slice(self, found: Landscape) -> dict[tuple[int, int], Cell]:
+        """The recorded settings that differ from the reader's in the two axes only."""
+        axes = self._across, self._down
+        key = (*axes, *((n, v) for n, v in self.setting([0, 0]).items() if n not in axes))
+        if key not in self._slices:
+            cells = slice_of(found, self.spec, self._values, self._across, self._down)
+            self._slices[key] = cells
+        return self._slices[key]
+
+    def _recorded_map(self) -> dict[str, Any]:
+        assert self.recorded is not None
+        top = self.recorded.best(self.spec.number)
+        scale = top.share if top and top.share else 1.0
+        cells = []
+        for (x, y), cell in self._slice(self.recorded).items():
+            one = self._cell(x, y, cell.state, cell.words)
+            if cell.state == "recorded":
+                one |= {"text": _percent(cell.share), **_shade(cell.share / scale)}
+            cells.append(one)
+        return self._map(f"{self.recorded.title}, % of the peak", cells)
+
+    def _own_map(self) -> dict[str, Any]:
+        """What was measured here with the other parameters and sizes as they are now."""
+        mine = {tuple(one.settings.items()): one for one in self._history if one.right and one.rate}
+        top = best(list(mine.values()))
+        scale = top.rate[1] if top and top.rate else 1.0
+        sizes = {size: self._values[size] for size in "MNK" if size in self._values}
+        cells = []
+        for x, y in product(self._choices(self._across), self._choices(self._down)):
+            setting = self.setting([x, y]) | sizes
+            if self.spec.problems({n: setting[n] for n in self.spec.defaults}, self._limits):
+                cells.append(self._cell(x, y, "illegal", "not legal"))
+                continue
+            one = mine.get(tuple(setting.items()))
+            if one is None or one.rate is None:
+                cells.append(self._cell(x, y, "open", "not measured yet"))
+                continue
+            shade = _shade(FLOOR + (1 - FLOOR) * one.rate[1] / scale)
+            cells.append(
+                self._cell(x, y, "mine", one.outcome) | {"text": digits(one.rate[1])} | shade
+            )
+        return self._map("this machine, GFLOPS · fills as you measure", cells)
+
+    def _cell(self, x: int, y: int, state: str, words: str) -> dict[str, Any]:
+        place = f"{self._across}={x}" + (f", {self._down}={y}" if self._down else "")
+        return {"x": x, "y": y, "state": state, "text": "", "label": f"{place}: {words}"}
+
+    def _map(self, title: str, cells: list[dict[str, Any]]) -> dict[str, Any]:
+        return {
+            "title": title,
+            "names": list(self.spec.defaults),
+            "hint": "Click or drag: it sets the sliders.",
+            "across": self._across,
+            "down": self._down,
+            "xs": self._choices(self._across),
+            "ys": self._choices(self._down),
+            "cells": cells,
+        }
+
+    def _choices(self, name: str) -> list[int]:
+        return sorted(next((p.choices for p in self.spec.params if p.name == name), (0,)))
+
+
+def slice_of(
+    found: Landscape, spec: KernelSpec, values: Values, across: str, down: str = ""
+) -> dict[tuple[int, int], Cell]:
+    """The settings that differ from `values` in two parameters only, by the values of these.
+
+    Args:
+        found: where they were recorded; its limits decide what is legal.
+        spec: the kernel.
+        values: all its parameters.
+        across, down: the two parameters; `down` is empty for a kernel with one (its value is 0).
+    """
+    choices = {p.name: p.choices for p in spec.params}
+    params = {name: values[name] for name in spec.defaults}
+    cells = {}
+    for x, y in product(choices[across], choices[down] if down else (0,)):
+        setting = {**params, across: x, **({down: y} if down else {})}
+        cells[x, y] = recorded_cell(found, spec, setting)
+    return cells
+
+
+def recorded_cell(found: Landscape, spec: KernelSpec, setting: dict[str, int]) -> Cell:
+    """What was recorded with a setting, or why there is nothing."""
+    problems = spec.problems(setting, found.limits)
+    if problems:
+        return Cell("illegal", words="not legal: " + "; ".join(problems))
+    record = found.rate(spec.number, setting)
+    if record is None:
+        return Cell("missing", words=f"not recorded on {found.title}")
+    if record.problem:
+        return Cell("failed", words=record.problem)
+    words = f"{digits(record.gflops)} GFLOPS, {_percent(record.share)} % of the peak"
+    return Cell("recorded", record.share, words)
+
+
+def _shade(share: float) -> dict[str, str]:
+    shade = viridis(share)
+    ink = text_colour([part / 255 for part in shade])
+    return {"shade": ",".join(map(str, shade)), "ink": ink}
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}" if share >= 0.0995 else f"{100 * share:.1f}"
+
+
+def _strip(history: list[Try]) -> dict[str, Any]:
+    """The last tries, their rates as shares of the highest."""
+    top = max((t.rate[2] for t in history if t.right and t.rate), default=1.0)
+    first, first_best = best(history), True
+    marks = []
+    for number, one in list(enumerate(history))[-SHOWN:]:
+        right = one.right and one.rate is not None
+        low, middle, high = (v / top for v in one.rate) if right and one.rate else (0.0, 0.0, 0.0)
+        named = right and first_best and one is first or number == len(history) - 1
+        first_best = first_best and one is not first
+        text = digits(one.rate[1]) if right and one.rate and named else ""
+        marks.append({"number": number, "right": right, "label": str(one), "text": text,
+                      "low": low, "middle": middle, "high": high})  # fmt: skip
+    said = f", best {first.outcome}" if first else ""
+    return {"title": f"your tries{said} · click one to return to it", "marks": marks}
+
+
+def _first_axes(spec: KernelSpec, found: Landscape | None) -> tuple[str, str]:
+    """The two parameters in view over which the recorded rate varies most, around the defaults;
+    those with mostly illegal pairs come last.
+    """
+    names = [name for name in spec.defaults if name in in_view(spec)]
+    if len(names) < 2:
+        return names[0], ""
+    if found is None:
+        return names[0], names[1]
+    start, choices = spec.fit(found.limits), {p.name: p.choices for p in spec.params}
+
+    def order(names: tuple[str, ...]) -> tuple[bool, float]:
+        every = [*product(*(choices[name] for name in names))]
+        near = [
+            found.rate(spec.number, {**start, **dict(zip(names, v, strict=True))}) for v in every
+        ]
+        shares = [record.share for record in near if record and not record.problem]
+        varied = len(shares) * pstdev(shares) if shares else 0.0
+        return len(shares) >= 0.5 * len(every), varied
+
+    across, down = max(combinations(names, 2), key=order)
+    return across, down

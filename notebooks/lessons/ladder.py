@@ -1,0 +1,76 @@
+"""The plot of the main line: each kernel, its rate on an H200, and the one idea behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+from gemmlab import catalog
+
+from . import waterfall
+
+#: What each rung adds, in the words of the main line.
+IDEAS = {
+    1: "one work-item computes one element",
+    2: "a work-group shares what it fetched",
+    3: "a value in a register serves eight multiply-adds",
+    6: "a block of C in registers",
+    15: "four floats per load from local memory",
+    16: "ask early, use late",
+    17: "equal shares of the work",
+    18: "tensor cores, and two numbers for a float",
+    19: "tensor cores that nobody waits for",
+}
+LIBRARY = "cuBLAS SGEMM"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A kernel of the main line, or the library: GFLOPS on an H200 at 4096 x 4096 x 4096."""
+
+    kernel: int | None
+    name: str
+    gflops: float
+    share: float  # of the library's rate
+    idea: str
+
+
+class Table:
+    """The rungs of the main line as a table, slowest first."""
+
+    def __init__(self) -> None:
+        library = waterfall.variants()[LIBRARY].gflops
+        rows = [Row(None, LIBRARY, library, 1.0, "NVIDIA's own library")]
+        for kernel, idea in IDEAS.items():
+            rung = waterfall.rungs()[kernel]
+            rows.append(Row(kernel, rung.name, rung.gflops, rung.gflops / library, idea))
+        self.rows = sorted(rows, key=lambda row: row.gflops)
+
+    def __repr__(self) -> str:
+        lines = ["kernel                   TFLOPS   of cuBLAS   the idea"]
+        lines += [
+            f"{row.kernel or '':>2} {row.name:20} {row.gflops / 1000:8.1f}   {row.share:9.0%}   "
+            + row.idea
+            for row in self.rows
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        most = max(row.gflops for row in self.rows)
+        body = "".join(_row(row, 100 * row.gflops / most) for row in self.rows)
+        names = "", "kernel", "the idea", "TFLOPS", "of cuBLAS", ""
+        heads = "".join(f"<th>{name}</th>" for name in names)
+        return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _row(row: Row, width: float) -> str:
+    colour = "#808080" if row.kernel is None else "#16835a"
+    bar = f'<div style="width:{1.8 * width:.0f}px;height:12px;background:{colour}"></div>'
+    name = escape(row.name)
+    if row.kernel is not None:
+        name = f'<a href="../kernels/{catalog[row.kernel].file}">{name}</a>'
+    left = 'style="text-align:left"'
+    return (
+        f"<tr><td>{row.kernel or ''}</td><td {left}>{name}</td><td {left}>{escape(row.idea)}</td>"
+        f"<td>{row.gflops / 1000:.1f}</td><td>{row.share:.0%}</td><td {left}>{bar}</td></tr>"
+    )

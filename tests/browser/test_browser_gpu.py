@@ -1,0 +1,96 @@
+"""The browser's GPU in a real JupyterLab: Chromium's own, which its CPU plays."""
+
+import pytest
+from conftest import lacking
+from lab import CHROMIUM, PATIENCE, Lab, browser_path, notebook, opened
+
+from gemmlab.catalog import sources
+
+pytestmark = pytest.mark.system
+
+WEBGPU = "--enable-unsafe-webgpu"  # on Linux, Chromium offers pages no GPU without it
+TEXT = sources.read("01_naive.cl")
+SHOW, LIMITS, PRODUCT, TYPO, ENDLESS, EDIT = range(6)
+ASK = """\
+try:
+    gpu.product(1, 128, params={"TS": 8}, text=text.replace(%r, %r))
+except ValueError as error:
+    print(error)"""
+CELLS = (
+    f"import gemmlab.web\ntext = {TEXT!r}\ngpu = gemmlab.web.BrowserGPU()\ngpu",
+    "print(gpu.limits())",
+    "gpu.product(3, 128)",
+    ASK % ("B[n*K + k]", "B[n*K + kk]"),
+    ASK % ("k++", "k += 0"),
+    ASK % ("n*M + m", "n*M + m + 0"),
+)
+#: The page keeps the devices that it opens, for the test to destroy them.
+KEEP = """() => {
+    const open = GPUAdapter.prototype.requestDevice;
+    GPUAdapter.prototype.requestDevice = async function (...given) {
+        const device = await open.apply(this, given);
+        (window.opened ??= []).push(device);
+        return device;
+    };
+}"""
+
+
+@pytest.fixture(scope="module")
+def lab():
+    if browser_path() is None:
+        lacking("no Chromium")
+    with opened(WEBGPU) as browser, Lab(browser=browser) as lab:
+        yield lab
+
+
+def status(book) -> str:
+    return book.cell(SHOW).locator("[role=status]").inner_text()
+
+
+def test_the_browsers_gpu_from_a_notebook(lab):
+    """Its limits, a right product, edits with an error and without, and the loss of the device."""
+    path = notebook(lab.notebooks / "gpu.ipynb", *CELLS)
+    book = lab.open(path)
+    book.page.evaluate(KEEP)
+
+    def ran(number: int) -> str:
+        book.run(number)
+        book.wait_ran(number)
+        return book.output(number)
+
+    ran(SHOW)
+    book.wait_until(lambda: "GPU: " in status(book))
+    assert "work_group=256" in ran(LIMITS)
+    ran(PRODUCT)
+    book.wait_until(lambda: "GFLOPS" in status(book))
+    assert status(book).startswith("kernel 3, 128 x 128 x 128: right: every element exact, ")
+
+    line = next(n for n, row in enumerate(TEXT.split("\n"), 1) if "B[n*K + k]" in row)
+    assert f"{line}:" in ran(TYPO) and "kk" in book.output(TYPO)
+    assert "end" in ran(ENDLESS)
+    assert status(book).startswith("kernel 3"), "the page was not asked"
+
+    book.page.evaluate("opened.at(-1).destroy()")
+    book.wait_until(lambda: "The next product opens it again." in status(book))
+    ran(EDIT)
+    book.wait_until(lambda: "opened again" in status(book))
+    assert "GFLOPS on " in status(book)
+    assert status(book).startswith("kernel 1, 128 x 128 x 128: right: every element exact, ")
+    assert book.page.evaluate("opened.length") == 2
+    book.close()
+
+
+def test_without_an_adapter_the_panel_says_what_helps(lab):
+    chromium = lab.browser.browser_type.launch(executable_path=browser_path(), args=CHROMIUM)
+    page = chromium.new_page()
+    page.set_default_timeout(1000 * PATIENCE)
+    page.goto(f"{lab.url}/lab?reset&token={lab.token}")
+    page.wait_for_selector(".jp-Launcher, .jp-NotebookPanel")
+    book = lab.open(notebook(lab.notebooks / "none.ipynb", *CELLS), page=page)
+    for number in (SHOW, PRODUCT):
+        book.run(number)
+        book.wait_ran(number)
+    book.wait_until(lambda: status(book).startswith("kernel 3"))
+    assert "offers no GPU" in status(book) and "chrome://flags" in status(book)
+    book.close()
+    chromium.close()

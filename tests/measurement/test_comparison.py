@@ -1,0 +1,74 @@
+"""Differences are claimed only where they are: simulated machines, and a kernel against itself."""
+
+import math
+import random
+
+import pytest
+from conftest import in_part
+from false_claims import false_claims
+
+from gemmlab.measurement import comparison
+
+
+class Machine:
+    """A clock on which runs take time, and other programs come and go for many runs at a time."""
+
+    def __init__(self, seed: int):
+        self.now, self.dice, self.load, self.left = 0.0, random.Random(seed), 1.0, 0
+
+    def run(self, rate: float) -> float:
+        if self.left == 0:
+            self.load = self.dice.choice((1.0, 1.0, 1.9, 3.0))
+            self.left = self.dice.randint(1, 40)
+        self.left -= 1
+        found = rate / (self.load * math.exp(abs(self.dice.gauss(0, 0.1))))
+        self.now += 0.005 / found
+        return found
+
+    def compared(self, ratio: float):
+        mine, other = comparison.alternate(
+            lambda: self.run(ratio), lambda: self.run(1.0), 2.0, clock=lambda: self.now
+        )
+        return comparison.ratio_of(mine, other)
+
+
+def test_a_kernel_is_hardly_ever_called_faster_than_itself():
+    """However bursty the noise is: at most 1 in 100, as many times as somebody will look."""
+    claims = sum(comparison.differs(Machine(seed).compared(1.0)) for seed in range(1500))
+    assert claims <= 8
+
+
+@pytest.mark.parametrize("ratio", [0.4, 0.7, 1.5, 3.0])
+def test_a_large_difference_is_shown_in_spite_of_noise(ratio):
+    found = [Machine(seed).compared(ratio) for seed in range(40)]
+    shown = [low > 1 if ratio > 1 else high < 1 for low, _, high in found]
+    assert sum(shown) >= 36
+
+
+def test_without_enough_pairs_every_ratio_is_possible():
+    low, _, high = comparison.ratio_of([2.0] * 10, [1.0] * 10)
+    assert (low, high) == (0.0, math.inf)
+    assert comparison.differs(comparison.ratio_of([2.0] * 11, [1.0] * 11))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 6, 11, 40])
+def test_an_interval_holds_its_median(count):
+    values = [random.Random(count).random() for _ in range(count)]
+    low, middle, high = comparison.interval(values, 0.05)
+    assert min(values) <= low <= middle <= high <= max(values)
+
+
+def test_runs_end_when_the_budget_does():
+    machine = Machine(1)
+    mine, other = comparison.alternate(
+        lambda: machine.run(0.001), lambda: machine.run(0.001), 1.0, clock=lambda: machine.now
+    )
+    assert len(mine) == len(other) == 3
+
+
+@pytest.mark.parametrize("comparisons", in_part([10, 200], 2))
+def test_false_claims_on_a_busy_machine(comparisons, any_device):
+    """A kernel with itself while two processes compute beside it: at most 1 in 100."""
+    found = false_claims(comparisons, device=any_device.name)
+    print(f"\n{found}")
+    assert len(found.claims) <= 2

@@ -1,0 +1,114 @@
+"""The two maps and the tries: what was recorded, and what the reader has measured."""
+
+import pytest
+from landscapes import made_up
+
+from gemmlab import catalog
+from gemmlab.widgets import maps, panel
+from gemmlab.widgets.maps import Maps, recorded_cell
+from gemmlab.widgets.tries import Memory, Try, best, between
+
+VALUES = {"TS": 32, "WPT": 4, "M": 64, "N": 64, "K": 64}
+
+
+@pytest.fixture
+def h200(monkeypatch):
+    """A made-up landscape, and no other."""
+    found = made_up(1, 3, 10)
+    monkeypatch.setattr(maps, "recorded", lambda: (found,))
+    return found
+
+
+def cells(shown: dict) -> dict:
+    return {(cell["x"], cell["y"]): cell for cell in shown["cells"]}
+
+
+def tried(rate, right=True, **settings) -> Try:
+    return Try(VALUES | settings, rate, right)
+
+
+def test_both_maps_have_the_same_axes_and_one_of_them_is_complete(h200):
+    made = Maps(catalog[3], h200.limits)
+    made.show(VALUES, [tried((7.0, 7.5, 8.0))])
+    there, here = made.maps
+    assert [there[part] for part in ("xs", "ys", "across")] == [
+        here[part] for part in ("xs", "ys", "across")
+    ]
+    place = tuple(made.here)
+    assert made.setting(list(place)) == {"TS": 32, "WPT": 4}
+    assert cells(there)[place]["text"] and cells(here)[place]["text"] == "7.50"
+    assert "7.00–8.00 GFLOPS" in cells(here)[place]["label"]
+    measured = [cell for cell in here["cells"] if cell["state"] == "mine"]
+    assert len(measured) == 1, "it fills as the reader measures"
+    assert {c["state"] for c in there["cells"]} == {"recorded", "illegal"}
+
+
+def test_only_what_belongs_to_the_present_sizes_is_on_the_own_map(h200):
+    made = Maps(catalog[3], h200.limits)
+    made.show(VALUES, [tried((1.0, 1.0, 1.0), M=128), tried((9.0, 9.0, 9.0), right=False)])
+    assert "mine" not in [cell["state"] for cell in made.maps[1]["cells"]]
+
+
+def test_an_axis_is_turned_and_both_are_never_the_same(h200):
+    made = Maps(catalog[10], h200.limits)
+    made.show(catalog[10].defaults | {"M": 64, "N": 64, "K": 64}, [])
+    for side, name in (("across", "TSK"), ("down", "TSK"), ("across", "TSK"), ("down", "M")):
+        made.turn(side, name)
+        first = made.maps[0]
+        assert first["across"] != first["down"] and {first["across"], first["down"]} <= set(
+            catalog[10].defaults
+        )
+
+
+def test_a_text_of_the_readers_own_and_an_unrecorded_kernel_have_no_record(h200):
+    mine = Maps(catalog[3], h200.limits, source="any text")
+    mine.show(VALUES, [])
+    assert mine.maps == [] and mine.recorded is None
+    other = Maps(catalog[6], h200.limits)
+    other.show(catalog[6].defaults | {"M": 64, "N": 64, "K": 64}, [])
+    assert len(other.maps) == 1 and other.still() is None
+
+
+def test_readers_without_a_kernel_see_the_recorded_map(h200):
+    made = Maps(catalog[3], h200.limits)
+    made.show(VALUES | {"WPT": 8}, [])
+    assert "you are at TS=32, WPT=8" in made.still().alt
+
+
+def test_a_setting_without_a_rate_says_why(h200):
+    spec = catalog[3]
+    assert "not legal" in recorded_cell(h200, spec, {"TS": 64, "WPT": 2}).words
+    assert "not recorded" in recorded_cell(h200, spec, {"TS": 48, "WPT": 4}).words
+    h200.add(3, {"TS": 32, "WPT": 4}, ["it died"])
+    assert "it died" in panel.recorded(
+        h200, recorded_cell(h200, spec, {"TS": 32, "WPT": 4}), 0, None
+    )
+
+
+def test_a_wrong_try_has_no_height_and_sets_no_scale(h200):
+    made = Maps(catalog[3], h200.limits)
+    made.show(VALUES, [tried((4.0, 5.0, 6.0)), tried((5000.0,) * 3, right=False), tried(None)])
+    right, wrong, refused = made.tries["marks"]
+    assert right["high"] == 1.0 and wrong["high"] == refused["high"] == 0.0
+    assert [mark["right"] for mark in (right, wrong, refused)] == [True, False, False]
+
+
+def test_the_best_try_is_the_one_that_is_certain():
+    lucky, sure = tried((1.0, 5.0, 9.0)), tried((4.0, 4.1, 4.2), TS=16)
+    assert best([lucky, sure, tried((90.0,) * 3, right=False)]) is sure and best([]) is None
+
+
+def test_tries_come_back_the_next_day(tmp_path, monkeypatch):
+    monkeypatch.setenv("GEMMLAB_DATA", str(tmp_path))
+    history = [tried((4.0, 5.0, 6.0)), tried(None, right=False)]
+    Memory("one").save(history)
+    Memory("another").save([])
+    assert Memory("one").load() == history and Memory("a third").load() == []
+    (tmp_path / "explorers.json").write_text("{")
+    assert Memory("one").load() == []
+
+
+@pytest.mark.parametrize("rate", [1e-5, 0.0123, 0.4, 7.61, 53.6, 9999, 3e6])
+def test_every_rate_is_a_number_one_can_read(rate):
+    said = between(rate, rate)
+    assert float(said.replace(",", "")) == pytest.approx(rate, rel=0.05)
