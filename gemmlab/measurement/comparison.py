@@ -176,11 +176,17 @@ def compare(
         return passes
 
     result = timing.measure(**arguments, on_step=on_step, runs=runs)
-    mine, other = rates
+    return result, summary(*rates, seconds)
+
+
+def summary(mine: Sequence[float], other: Sequence[float], seconds: float) -> Comparison:
+    """What the rates of runs show: those of the candidate, and those of a reference, if there was
+    one.
+    """
     ordered = sorted(mine)
     tenth = len(mine) // 10
     middle = ordered[-1 - tenth] - ordered[tenth]
-    return result, Comparison(
+    return Comparison(
         rate=interval(mine, RATE_ALPHA),
         spread=middle / interval(mine, RATE_ALPHA)[1],
         runs=len(mine),

@@ -32,9 +32,10 @@ export default {
   async render({ model, el }) {
     const line = document.createElement("div");
     line.setAttribute("role", "status");
-    line.style.padding = "0 8px";
     line.textContent = "Looking for this browser's GPU";
-    const brief = model.get("brief"); // who shows the results itself
+    const brief = model.get("brief"); // others show the results
+    if (brief) line.className = "gemmlab-note";
+    else line.style.padding = "0 8px";
     el.append(line);
     const send = (name, value) => { model.set(name, value); model.save_changes(); };
     let gpu = null, closed = false, who = "";

@@ -172,7 +172,8 @@ class Worker:
             step: called with "compile", "predict", "check", "time", "look" as the job goes on,
                 likewise.
             job: "measure"; "compare" (`comparison.compare`); "compile" (`timing.compile_ahead`);
-                "peaks" of a `device`; "ceiling" (`explained.allowed`).
+                "peaks" of a `device`; "ceiling" (`explained.allowed`); "look" (`look.look`, whose
+                answer is in `seen`).
 
         Raises:
             TypeError: if another process cannot be sent the arguments.
@@ -401,7 +402,7 @@ def _explained(request: _Request, outcome: Outcome) -> _Request | None:
 
 def _revived(found: dict) -> Any:
     """What the child found, as it was there: a `Result`, or what other jobs find as a dict."""
-    if "kernel_ms" not in found:
+    if not found or "kernel_ms" not in found:
         return found
     return Result(**{**found, **{key: tuple(found[key]) for key in ("kernel_ms", "pipeline_ms")}})
 
