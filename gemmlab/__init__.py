@@ -12,11 +12,14 @@ Names load when they are first used: importing the package touches no device and
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from . import environment
 from .caches import clear_caches
 
 # light, and eager: the dict must win over the room's name
 from .catalog import ParameterError, catalog
 from .version import __version__
+
+environment.import_pyopencl()
 
 #: Where each public name lives.
 _HOME = {
@@ -30,6 +33,7 @@ _HOME = {
     "pad": "blas.reshape",
     "unpad": "blas.reshape",
     "devices": "opencl.devices",
+    "doctor": "opencl.doctor",
     "default_device": "opencl.devices",
     "NoDeviceError": "opencl.devices",
     "kernel": "opencl.launch",
@@ -64,6 +68,7 @@ if TYPE_CHECKING:
     from .measurement.tuned import auto, tune
     from .opencl.build import BuildError
     from .opencl.devices import NoDeviceError, default_device, devices
+    from .opencl.doctor import doctor
     from .opencl.launch import kernel
     from .simt import simulate
     from .widgets.explorer import Explorer
@@ -77,7 +82,14 @@ if TYPE_CHECKING:
 def __getattr__(name: str):
     if name not in _HOME:
         raise AttributeError(f"module 'gemmlab' has no attribute {name!r}")
-    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    try:
+        value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("gemmlab"):
+            raise
+        command = environment.install(error.name)
+        message = f"gemmlab.{name} needs {error.name}, which is not installed:\n  {command}"
+        raise ModuleNotFoundError(message, name=error.name) from None
     globals()[name] = value
     return value
 

@@ -4,14 +4,13 @@ one call.
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
+
+from . import files
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _clear: list[Callable[[], None]] = []
@@ -43,6 +42,10 @@ def clear_caches() -> None:
         action()
 
 
+#: A file is missing or damaged, or there is no home folder (platformdirs raises RuntimeError).
+_NO_FILE = (OSError, ValueError, RuntimeError)
+
+
 class Notes:
     """Entries that the next session finds: a file of JSON in the user's cache folder, which
     `clear_caches` removes.
@@ -63,26 +66,15 @@ class Notes:
 
     def read(self) -> dict[str, Any]:
         """All entries; none if there is no file, or none that can be read."""
-        with suppress(OSError, ValueError):
-            found = json.loads(self.file.read_text(encoding="utf-8"))
-            if isinstance(found, dict):
-                return found
+        with suppress(*_NO_FILE):
+            return files.load_json(self.file, dict)
         return {}
 
     def write(self, key: str, entry: Any) -> None:
-        """Add an entry. The file is replaced as a whole, so that nobody reads half of it; without a
-        folder to write to, nothing is kept.
-        """
-        with suppress(OSError):
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            handle, made = tempfile.mkstemp(dir=self.file.parent, suffix=".json")
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                    json.dump({**self.read(), key: entry}, stream, indent=1)
-                os.replace(made, self.file)
-            finally:
-                Path(made).unlink(missing_ok=True)  # what a full disk, or an interrupt, left of it
+        """Add an entry; without a folder to write to, nothing is kept."""
+        with suppress(*_NO_FILE):
+            files.change_json(self.file, dict, lambda entries: {**entries, key: entry})
 
     def forget(self) -> None:
-        with suppress(OSError):
+        with suppress(*_NO_FILE):
             self.file.unlink(missing_ok=True)

@@ -1,11 +1,10 @@
-"""The commands: `python -m gemmlab doctor | bench | model | verify | worker`; others are in
+"""The commands: `python -m gemmlab doctor | bench | tune | model | verify | worker`; others are in
 tools/.
 """
 
 from __future__ import annotations
 
 import argparse
-import platform
 import signal
 import sys
 from contextlib import suppress
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from . import environment, files
 from .catalog import catalog, key
 from .version import __version__
 
@@ -34,7 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return given.run(given)
     except ModuleNotFoundError as error:
-        message = f"this needs {error.name}, which is not installed: pip install {error.name}"
+        missing = error.name or "a package"
+        message = f"this needs {missing}, which is not installed: {environment.install(missing)}"
     except (ImportError, ValueError, TypeError, MemoryError, RuntimeError, OSError) as error:
         message = str(error)
     print(f"{parser.prog}: {message}", file=sys.stderr)
@@ -64,6 +65,15 @@ def file(text: str) -> str:
     if not Path(text).is_file():
         raise argparse.ArgumentTypeError(f"must be a file, and there is none named {text!r}")
     return text
+
+
+def output_file(text: str) -> Path:
+    """The name of a file that can be written: that is known before its contents are measured."""
+    try:
+        files.check_writable(text)
+    except OSError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return Path(text)
 
 
 def _range(text: str, such_as: str) -> range:
@@ -150,8 +160,19 @@ def _bench_options(parser) -> None:
         "--device", help="an index or part of a name (default: the preferred device)"
     )
     parser.add_argument("--repeats", type=count, help="timed runs (default: as many as fit 80 ms)")
-    parser.add_argument("--json", metavar="FILE", help="write the results to FILE")
+    words = "write the results to FILE, as soon as there are any"
+    parser.add_argument("--json", type=output_file, metavar="FILE", help=words)
     parser.add_argument("--title", help="with --json: a short name of the device for charts")
+
+
+def _tune_options(parser) -> None:
+    words = "M x N x K of row-major products, such as 512,64x8192x1024 (default: usual ones)"
+    parser.add_argument("--sizes", type=size_list, help=words)
+    precisions = ["float32", "tf32", "tf32x3"]
+    parser.add_argument("--precision", choices=precisions, default="float32")
+    parser.add_argument(
+        "--device", help="an index or part of a name (default: the preferred device)"
+    )
 
 
 def _model_options(parser) -> None:
@@ -206,44 +227,17 @@ def _worker_options(parser) -> None:
 
 def run_doctor(given: Arguments) -> int:
     """Say which devices there are, try each of them, and explain what is missing, with the command
-    to type.
+    to type. The exit status is 3 if another CPU runtime would help.
     """
-    import pyopencl as cl
+    from .opencl.doctor import another_cpu_runtime, doctor
 
-    from . import check
-    from .blas.products import matmul
-    from .opencl import devices, doctor
-
-    print(f"gemmlab {__version__}, pyopencl {cl.VERSION_TEXT}, Python {platform.python_version()}")
-    works = 0
-    for d in devices.devices():
-        a, b = check.exact_inputs(65, 33, 129)
-        try:
-            verdict = str(check.exact(matmul(a, b, device=d), a, b))
-        except Exception as error:  # a device that fails must not hide the others
-            verdict = f"{type(error).__name__}: {error}"
-        works += verdict.startswith("right")
-        print(
-            f"device {d.index}: {d}, {d.units} compute units, {d.version}\n  a 65 x 33 x 129 "
-            f"product: {verdict}"
-        )
-    for listed in devices.listed():
-        if devices.trouble(listed):
-            print(f"not used: {listed.name.strip()}: {devices.trouble(listed)}")
-    for finding in doctor.findings():
-        print(f"\n{finding}")
-    if works:
-        print(
-            f"The default is {devices.default_device()}; GEMMLAB_DEVICE or device= chooses another."
-        )
+    if doctor():
         return 0
-    print(doctor.NO_DEVICE)
-    return 1
+    return 3 if another_cpu_runtime() else 1
 
 
 def run_bench(given: Arguments) -> int:
     """Check and time kernels; print one line per result, and record them if asked to."""
-    from .measurement import peaks, records
     from .opencl.devices import find_device
 
     device = find_device(given.device)
@@ -261,38 +255,116 @@ def run_bench(given: Arguments) -> int:
         )
     if given.title is not None and not given.json:
         raise ValueError("--title is for the record; give --json FILE, too")
-    named: list = []
-    chosen: list = []
-    for kernel, size in tqdm([*product(given.kernels, given.sizes)], unit="run", disable=None):
-        result = _measured(given, device, kernel, size)
-        tqdm.write(f"{result}; error {result.error:.1e} (bound {result.bound:.1e})")
-        (chosen if kernel == "auto" else named).append(result)
+    if given.json and not _is_record(given.json):
+        raise ValueError(f"{given.json} exists and is no record of this command; it stays as it is")
+    runs, left_out = _runs(given, device)
+    if not runs:
+        raise ValueError("; ".join(left_out))
+    for words in left_out:
+        print(f"left out: {words}")
+    results: dict[str, list] = {"named": [], "auto": []}
+    failed = 0
+    try:
+        for kernel, sizes in tqdm(runs, unit="run", disable=None):
+            try:
+                result = _measured(given, device, kernel, sizes)
+            except (ValueError, MemoryError, RuntimeError) as error:
+                tqdm.write(f"kernel {kernel} at {' x '.join(map(str, sizes))} failed: {error}")
+                failed += 1
+                continue
+            tqdm.write(f"{result}; error {result.error:.1e} (bound {result.bound:.1e})")
+            results["auto" if kernel == "auto" else "named"].append(result)
+            failed += not result.ok
+            if given.json:
+                _record(given, device, **results)
+    except KeyboardInterrupt:
+        kept = f"; {given.json} holds the results so far" if given.json else ""
+        print(f"interrupted{kept}")
+        return 1
     if given.json:
-        auto = {"auto": [records.entry(result) for result in chosen]} if chosen else {}
-        title, roof = given.title or device.name, vars(peaks.peaks(device))
-        records.save(given.json, named, _command(), title=title, peaks=roof, **auto)
         print(f"wrote {given.json}")
-    return 0 if all(result.ok for result in [*named, *chosen]) else 1
+    return 1 if failed else 0
 
 
-def _measured(given: Arguments, device, kernel, size):
+def _is_record(path: Path) -> bool:
+    """Whether a file may be replaced: it is new, or `bench` wrote it."""
+    try:
+        found = files.load_json(path, dict)
+    except files.DamagedError:
+        return False
+    return not path.exists() or {"command", "results"} <= set(found)
+
+
+def _runs(given: Arguments, device) -> tuple[list[tuple], list[str]]:
+    """Each kernel with M, N and K; and why some are left out: a tile may be larger than C.
+
+    Raises:
+        ParameterError: if a kernel or the device refuses `--params`.
+    """
+    from .generate import table
+
+    runs: list[tuple] = []
+    left_out = []
+    for kernel, size in product(given.kernels, given.sizes):
+        sizes = table.dimensions(size)
+        least = (1, 1, 1)
+        if kernel != "auto":
+            spec, params = catalog[kernel], _own_params(given, kernel)
+            setting = spec.validate(params, device.limits) if params else spec.fit(device.limits)
+            least = spec.minimum_sizes(setting) if spec.edges == "shift" else least
+        if all(side >= smallest for side, smallest in zip(sizes, least, strict=True)):
+            runs.append((kernel, sizes))
+        else:
+            shape, tile = (" x ".join(map(str, each)) for each in (sizes, least))
+            left_out.append(f"kernel {kernel} at {shape}: it needs at least {tile}")
+    return runs, left_out
+
+
+def _own_params(given: Arguments, kernel) -> dict[str, int]:
+    """Those of `--params` that a kernel has."""
+    return {n: value for n, value in given.params.items() if n in catalog[kernel].defaults}
+
+
+def _measured(given: Arguments, device, kernel, sizes):
     """The result of a kernel at a size; of "auto" that of the kernel that it chooses."""
-    from .generate import choice, table
+    from .generate import choice
     from .measurement import timing
 
-    sizes = table.dimensions(size)
     if kernel == "auto":
-        kernel, found = choice.choose(
-            device, sizes, given.edges or "auto", given.precision or "float32"
-        )
+        edges, precision = given.edges or "auto", given.precision or "float32"
+        kernel, found = choice.choose(device, sizes, edges, precision)
         params = dict(found)
     else:
-        params = {
-            name: value for name, value in given.params.items() if name in catalog[kernel].defaults
-        }
+        params = _own_params(given, kernel)
     return timing.measure(
         kernel, *sizes, params=params or None, device=device, repeats=given.repeats
     )
+
+
+def _record(given: Arguments, device, named: list, auto: list) -> None:
+    """Write the results so far."""
+    from .measurement import peaks, records
+
+    chosen = {"auto": [records.entry(result) for result in auto]} if auto else {}
+    title, roof = given.title or device.name, vars(peaks.peaks(device))
+    records.save(given.json, named, _command(), title=title, peaks=roof, **chosen)
+
+
+def run_tune(given: Arguments) -> int:
+    """Time the best kernels for some shapes on this device, and have matmul run the winners from
+    now on.
+    """
+    from .generate import table
+    from .measurement import tuned
+
+    shapes = [table.dimensions(size) for size in given.sizes] if given.sizes else tuned.USUAL
+    try:
+        found = tuned.tune(shapes, given.device, given.precision)
+    except KeyboardInterrupt:
+        print("interrupted; the winners so far are kept")
+        return 1
+    print(*found, sep="\n")
+    return 0
 
 
 def run_model(given: Arguments) -> int:
@@ -350,6 +422,7 @@ def _command() -> str:
 COMMANDS = {
     "doctor": (lambda parser: None, run_doctor),
     "bench": (_bench_options, run_bench),
+    "tune": (_tune_options, run_tune),
     "model": (_model_options, run_model),
     "verify": (_verify_options, run_verify),
     "worker": (_worker_options, run_worker),

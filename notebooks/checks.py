@@ -999,7 +999,7 @@ def check_10_3(settings):
 check_11_1 = _function(
     lambda rx, ry, width: rx // width * ry + rx // width + 1,
     [(48, 8, 16), (32, 12, 16), (8, 4, 4), (16, 8, 8)],
-    "VX RY sums, VX of A, one of B. Does the search's choice for your device fit into 16 or 32?",
+    "VX RY sums, VX of A, one of B. Which blocks fit into 16 registers, and which into 32?",
     [
         (lambda rx, ry, width: rx // width * ry, "Those are the sums alone."),
         (
@@ -1048,7 +1048,7 @@ def check_11_3(settings):
     return gemmlab.verdict(
         one.share >= 0.1,
         words,
-        f"{words}. From a tenth on it counts: larger blocks, wider vectors?",
+        f"{words}. A tenth or more passes: larger blocks, wider vectors?",
     )
 
 

@@ -17,18 +17,6 @@ def test_results_are_remembered_up_to_a_bound_and_forgotten_on_request():
     assert double(1) == 2 and asked == [1, 2, 3, 1, 1]
 
 
-def test_what_cannot_be_written_leaves_no_file(tmp_path, monkeypatch):
-    notes = caches.Notes(str(tmp_path / "notes.json"))
-    notes.write("a", 1)
-
-    def full(*arguments, **options):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(caches.json, "dump", full)
-    notes.write("b", 2)
-    assert notes.read() == {"a": 1} and [f.name for f in tmp_path.iterdir()] == ["notes.json"]
-
-
 def test_products_are_right_after_everything_was_forgotten(device):
     a, b = check.exact_inputs(50, 60, 70)
     for _ in range(2):

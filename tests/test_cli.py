@@ -11,6 +11,7 @@ import pytest
 
 import gemmlab
 from gemmlab import catalog, cli
+from gemmlab.measurement import tuned
 from gemmlab.worker import client, verify
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,7 +45,7 @@ def test_doctor_without_a_device_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path / "nowhere"))  # a loader that finds nothing
     done = command("doctor", folder=tmp_path)
     assert done.returncode == 1 and "No OpenCL device works here" in done.stdout
-    assert "pip install 'gemmlab[pocl]'" in done.stdout and done.stderr == ""
+    assert f"{sys.executable} -m pip install" in done.stdout and done.stderr == ""
 
 
 def test_bench_records_what_it_measured(tmp_path, any_device):
@@ -143,6 +144,88 @@ def test_verify_tells_what_fails(monkeypatch, capsys, any_device):
     assert " 0 passed, " in f" {said.splitlines()[-1]}" and "wrong on purpose" in said
     for number in catalog:
         assert f"kernel {number} {{" in said
+
+
+def test_bench_leaves_out_what_does_not_fit_and_keeps_the_rest(tmp_path, any_device):
+    """Kernel 13 needs a whole tile; nine results were once lost because of it."""
+    wanted = ["--kernels", "1,13", "--sizes", "32,160", "--repeats", "1", "--json", "found.json"]
+    done = command("bench", *wanted, folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "left out: kernel 13 at 32 x 32 x 32: it needs at least" in done.stdout
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert [(r["kernel"], r["m"]) for r in found["results"]] == [(1, 32), (1, 160), (13, 160)]
+    done = command("bench", "--kernels", "13", "--sizes", "32", folder=tmp_path)
+    assert done.returncode == 2 and "it needs at least" in done.stderr
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """A list of what is measured; the third measurement is interrupted."""
+    seen: list = []
+    real = cli._measured
+
+    def measure(given, device, kernel, sizes):
+        seen.append(kernel)
+        if len(seen) == 2:
+            raise MemoryError("made up")
+        if len(seen) == 4:
+            raise KeyboardInterrupt
+        return real(given, device, kernel, sizes)
+
+    monkeypatch.setattr(cli, "_measured", measure)
+    return seen
+
+
+def test_bench_keeps_what_it_has_when_it_fails_or_is_interrupted(tmp_path, measured, capsys):
+    file = tmp_path / "found.json"
+    wanted = ["--kernels", "1", "--sizes", "16,17,18,19", "--repeats", "1", "--json", str(file)]
+    assert cli.main(["bench", *wanted]) == 1
+    assert [r["m"] for r in json.loads(file.read_text())["results"]] == [16, 18]
+    said = capsys.readouterr().out
+    assert "17 x 17 x 17 failed: made up" in said and f"interrupted; {file} holds" in said
+    assert len(measured) == 4
+
+
+@pytest.mark.parametrize("name", ["nowhere/found.json", "folder", "notes.json", "precious.txt"])
+def test_bench_looks_at_its_file_before_it_measures(name, tmp_path, measured, capsys):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "notes.json").write_text("{}")
+    (tmp_path / "precious.txt").write_text("precious")
+    wanted = ["--kernels", "1", "--sizes", "16", "--json", str(tmp_path / name)]
+    try:
+        assert cli.main(["bench", *wanted]) == 2
+    except SystemExit as end:  # of argparse
+        assert end.code == 2
+    assert name.partition("/")[0] in capsys.readouterr().err and not measured
+    assert (tmp_path / "precious.txt").read_text() == "precious"
+
+
+def test_verify_without_a_device_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path / "nowhere"))
+    done = command("verify", folder=tmp_path)
+    assert done.returncode == 2 and "no OpenCL device" in done.stderr
+
+
+def test_verify_runs_no_tests_of_other_packages(tmp_path, monkeypatch, any_device):
+    """In site-packages a folder ``tests`` may belong to anybody."""
+    installed = tmp_path / "site-packages"
+    (installed / "tests").mkdir(parents=True)
+    monkeypatch.setattr(verify, "__file__", str(installed / "gemmlab" / "worker" / "verify.py"))
+    monkeypatch.setattr(verify, "catalog", {})
+    monkeypatch.setattr(verify.subprocess, "run", lambda *given, **options: pytest.fail("it ran"))
+    assert cli.main(["verify", "--full", "--device", str(any_device.index)]) == 0
+
+
+def test_tune_does_what_the_function_does(monkeypatch, capsys):
+    given: list = []
+    monkeypatch.setattr(tuned, "tune", lambda *arguments: given.append(arguments) or ["a choice"])
+    assert cli.main(["tune", "--sizes", "64,1x2x3", "--device", "0"]) == 0
+    assert cli.main(["tune"]) == 0
+    assert given == [
+        ([(64, 64, 64), (1, 2, 3)], "0", "float32"),
+        (tuned.USUAL, None, "float32"),
+    ]
+    assert capsys.readouterr().out.count("a choice") == 2
 
 
 def test_bench_takes_sizes_that_differ(tmp_path, any_device):

@@ -31,7 +31,7 @@ from gemmlab.blas import routes
 from gemmlab.blas.plan import Builder, Matrix, Plan, Product
 from gemmlab.blas.problem import Layout, Problem
 from gemmlab.blas.request import Request
-from gemmlab.cli import amount, count, size_list
+from gemmlab.cli import amount, count, output_file, size_list
 from gemmlab.generate import choice, table
 from gemmlab.measurement import peaks, records, timing
 from gemmlab.opencl.devices import Device, find_device
@@ -339,11 +339,11 @@ def parser() -> argparse.ArgumentParser:
     alone.add_argument("--clblast", metavar="LIBRARY", default="", help="such as libclblast.so.1")
     for command in (whole, alone):
         common.add_device(command)
-        command.add_argument("--json", type=Path, metavar="FILE", help="write a record")
+        command.add_argument("--json", type=output_file, metavar="FILE", help="write a record")
         command.add_argument("--title", help="with --json: a short name of the device for charts")
     join = commands.add_parser("join", help="join records of calls into one")
     join.set_defaults(run=run_join)
-    join.add_argument("file", type=Path, help="the file to write")
+    join.add_argument("file", type=output_file, help="the file to write")
     join.add_argument("title", help="of the joined record")
     join.add_argument(
         "parts", nargs="+", metavar="SHAPES=FILE", help="what was recorded, and where"

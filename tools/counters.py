@@ -26,6 +26,7 @@ import common
 
 import gemmlab
 from gemmlab.catalog import Key, sources
+from gemmlab.cli import output_file
 from gemmlab.measurement import records, timing
 from gemmlab.opencl import launch, ptx
 from gemmlab.opencl.devices import Device, find_device
@@ -236,7 +237,7 @@ def count(folder: Path) -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("path", type=Path, nargs="?", help="the JSON file to write")
+    parser.add_argument("path", type=output_file, nargs="?", help="the JSON file to write")
     parser.add_argument("--launch", type=Path, help=argparse.SUPPRESS)
     common.add_device(parser)
     options = parser.parse_args()

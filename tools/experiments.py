@@ -20,7 +20,6 @@ import statistics
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import common
@@ -30,7 +29,7 @@ import pyopencl as cl
 import gemmlab
 from gemmlab import check, model
 from gemmlab.catalog import sources
-from gemmlab.cli import count
+from gemmlab.cli import count, output_file
 from gemmlab.measurement import clock, records, timing
 from gemmlab.opencl import launch, ptx
 from gemmlab.opencl.build import HIDDEN, build
@@ -504,7 +503,7 @@ def main(arguments: list[str] | None = None) -> None:
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("experiment", choices=list(EXPERIMENTS))
-    parser.add_argument("file", type=Path, help="the file to write")
+    parser.add_argument("file", type=output_file, help="the file to write")
     parser.add_argument("--rounds", type=count, default=8, help="alternating rounds (default: 8)")
     parser.add_argument("--size", type=count, help="a multiple of all tiles, for a trial")
     common.add_device(parser)

@@ -24,6 +24,7 @@ import numpy as np
 from record_candidates import PROMISED, SQUARES, THIN, groups_of
 
 from gemmlab.catalog import find
+from gemmlab.cli import output_file
 from gemmlab.generate.cost import Chip, Constants, Shared, Work, seconds, sharing, text_of, work
 from gemmlab.generate.table import Choice, Sizes, kind_of
 from gemmlab.measurement import records
@@ -266,7 +267,9 @@ def main(arguments: list[str] | None = None) -> None:
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("record", type=Path, help="of candidates, by `record.py candidates`")
-    parser.add_argument("table", type=Path, help="such as results/choice.json; other devices stay")
+    parser.add_argument(
+        "table", type=output_file, help="such as results/choice.json; other devices stay"
+    )
     given = parser.parse_args(arguments)
     table = common.load_table(given.table)
     record = json.loads(given.record.read_text(encoding="utf-8"))

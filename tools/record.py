@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 from contextlib import suppress
 from math import inf
-from pathlib import Path
 from typing import Any
 
 import common
@@ -26,7 +25,7 @@ import record_landscape
 from gemmlab import catalog, check, matmul, model
 from gemmlab.blas.problem import Problem, plan
 from gemmlab.catalog import Key
-from gemmlab.cli import count, kernel_numbers, size_list
+from gemmlab.cli import count, kernel_numbers, output_file, size_list
 from gemmlab.generate import choice, table
 from gemmlab.measurement import clock, records, sweeps, timing
 from gemmlab.measurement.landscape import Landscape
@@ -245,7 +244,7 @@ def parser() -> argparse.ArgumentParser:
         "--seconds", type=float, default=inf, help="begin no more after that time"
     )
     words = "the file to write (default: landscape_DEVICE.json in results/)"
-    explorers.add_argument("--out", type=Path, metavar="FILE", help=words)
+    explorers.add_argument("--out", type=output_file, metavar="FILE", help=words)
     candidates = commands.add_parser("candidates", help="every kernel that matmul may choose")
     candidates.set_defaults(run=run_candidates)
     words = "compile for at most half of that time, begin no more shapes after it"
@@ -264,7 +263,7 @@ def parser() -> argparse.ArgumentParser:
     words = "timed runs (default: as many as fit 80 ms)"
     strategies.add_argument("--repeats", type=count, help=words)
     for command in (candidates, chapters, strategies):
-        command.add_argument("file", type=Path, help="the file to write")
+        command.add_argument("file", type=output_file, help="the file to write")
     for command in (chapters, strategies):
         command.add_argument("--title", help="a short name of the device for charts")
     for command in (explorers, candidates, chapters, strategies):

@@ -7,7 +7,6 @@ order.
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -25,7 +24,7 @@ import pyopencl as cl
 from pyopencl.clrandom import PhiloxGenerator
 from tqdm import tqdm
 
-from gemmlab import matmul
+from gemmlab import files, matmul
 from gemmlab.blas.plan import Builder, Matrix
 from gemmlab.blas.problem import Layout, Problem
 from gemmlab.catalog import find
@@ -238,10 +237,10 @@ def record(device: Device, path: Path, seconds: float = inf, random: int = RANDO
 
 def begin(path: Path, device: Device) -> dict[str, Any]:
     if path.exists():
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if data["device"] != device.facts():
+        data = files.load_json(path, dict)
+        if data.get("device") != device.facts():
             raise ValueError(
-                f"{path} was recorded on {data['device']}, not on {device.facts()}; "
+                f"{path} was recorded on {data.get('device')}, not on {device.facts()}; "
                 "name another file"
             )
         return data

@@ -35,7 +35,7 @@ from tqdm import tqdm
 
 from gemmlab import check, matmul, trial
 from gemmlab.catalog import KernelSpec, Key, ParameterError, catalog
-from gemmlab.cli import count, kernel_numbers, size_list
+from gemmlab.cli import count, kernel_numbers, output_file, size_list
 from gemmlab.generate import table as choices
 from gemmlab.generate.cost import Constants
 from gemmlab.generate.precision import PRECISIONS
@@ -508,7 +508,7 @@ def parser() -> argparse.ArgumentParser:
         words = "the precision: float32, float64, complex64 or complex128"
         command.add_argument("--letter", choices=list(PRECISIONS), required=True, help=words)
     for command in (kernels, tiles, own):
-        command.add_argument("file", type=Path, help="the table to add to")
+        command.add_argument("file", type=output_file, help="the table to add to")
         common.add_device(command)
     return top
 

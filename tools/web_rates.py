@@ -22,6 +22,7 @@ import numpy as np
 
 from gemmlab import __version__, web
 from gemmlab.catalog import catalog
+from gemmlab.cli import output_file
 
 FRAME = 64  # floats of NaN behind C that no kernel may touch
 SECONDS = 0.2  # of work in one submission
@@ -248,7 +249,7 @@ def main() -> None:
     parser.add_argument("--kernels", default=",".join(map(str, range(1, 14))))
     parser.add_argument("--size", type=int, default=4096)
     parser.add_argument("--styles", default=",".join(web.STYLES))
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     args = parser.parse_args()
     host = Host(args.backend, args.device)
     print(host.adapter.summary, host.features, host.limits, flush=True)

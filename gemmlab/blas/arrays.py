@@ -42,6 +42,8 @@ def checked(name: str, x, dtypes: tuple[np.dtype, ...] = DTYPES[:1], least: int 
         *others, last = map(str, dtypes)
         wanted = f"{', '.join(others)} or {last}" if others else last
         able = x.dtype.kind in "fiu" or (x.dtype.kind == "c" and dtypes[0].kind == "c")
+        # a copy of `out` would be lost, and so would the digits of a long double
+        able = able and name != "out" and x.dtype.char not in "gG"
         how = f"; convert it with {name}.astype(np.{dtypes[0]})" if able else ""
         raise TypeError(f"{name} must be {wanted}, not {x.dtype}{how}")
     if x.ndim != 2 and (least is None or x.ndim < least):

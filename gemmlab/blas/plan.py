@@ -263,7 +263,11 @@ class Plan:
                 out.dtype,
                 is_blocking=False,  # one wait, at the end: on PoCL each takes 20 microseconds
             )
-            mapped.base.release(queue)
+            try:
+                mapped.base.release(queue)
+            except cl.LogicError:  # Mesa 22 unmaps a buffer only when it is mapped
+                queue.finish()
+                mapped.base.release(queue)
             queue.finish()
         except BaseException:
             complete(queue.finish)

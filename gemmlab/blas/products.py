@@ -21,6 +21,7 @@ from ..caches import cached
 from ..catalog import find
 from ..generate import tiles
 from ..generate.precision import letter_of
+from ..opencl.build import WorkGroupError
 from ..opencl.devices import Device
 from . import staging
 from .arrays import (
@@ -204,7 +205,20 @@ def _output(out: ArraySpec, vectors: tuple[bool, bool]) -> tuple[bool, tuple[Lay
 
 @cached(512)
 def plan_for(call: Call) -> Planned:
-    """The plan of a call; see `matmul` for what it raises."""
+    """The plan of a call; see `matmul` for what it raises.
+
+    A kernel that was chosen automatically may turn out to fit only smaller work-groups, when it is
+    compiled: then another one is chosen.
+    """
+    try:
+        return _plan(call)
+    except WorkGroupError as error:
+        if call.request.params is not None:
+            raise
+        return plan_for(call._replace(device=call.device.limited(error.limit)))
+
+
+def _plan(call: Call) -> Planned:
     a, b, c, out = call.specs
     for name, spec in call.specs._asdict().items():
         if spec is not None:

@@ -12,12 +12,14 @@ worker. What happens to a pair of blocks is `blocks`; how a product is cut into 
 for files `stored`; `workers` starts the processes. Needs the extra `distributed`.
 """
 
+from ..environment import install
+
 try:
     import dask.array  # noqa: F401
     import distributed  # noqa: F401
 except ImportError as error:
     raise ImportError(
-        f"gemmlab.distributed needs Dask ({error}): pip install 'gemmlab[distributed]'"
+        f"gemmlab.distributed needs Dask ({error}): {install('dask', 'distributed', 'zarr')}"
     ) from error
 
 from .blocks import BlockError

@@ -264,9 +264,11 @@ def _direct(precision: str, device: Device) -> dict[str, int]:
 
 
 def _staged(precision: str, device: Device) -> Iterator[dict[str, int]]:
-    """Tiles of 16 x 16 work-items, or 8 x 8, with ever smaller micro-tiles."""
-    size, is_gpu = PRECISIONS[precision].size, device.kind == "GPU"
-    side = 16 if is_gpu and device.limits.work_group >= 256 else 8
+    """Tiles of 16 x 16 work-items, or 8 x 8, or 4 x 4, with ever smaller micro-tiles."""
+    size, is_gpu, most = PRECISIONS[precision].size, device.kind == "GPU", device.limits.work_group
+    side = 8 if most >= 64 else 4
+    if is_gpu and most >= 256:
+        side = 16
     rows = columns = 8 if is_gpu else 4
     while True:
         if rows * columns * size // 4 <= ACCUMULATORS:

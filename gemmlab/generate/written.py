@@ -12,7 +12,7 @@ import pyopencl as cl
 from ..caches import cached
 from ..catalog import ParameterError
 from ..catalog.spec import tiles_over
-from ..opencl.build import Bound, build
+from ..opencl.build import Bound, WorkGroupError, build
 from ..opencl.devices import Device
 from .precision import check_double
 from .schedule import Schedule
@@ -69,9 +69,10 @@ class GeneratedKernel:
         self._built = build(device, context, schedule.name, self.text, {})
         most = self._built.work_group_limit
         if schedule.work_items > most:
-            raise ParameterError(
+            raise WorkGroupError(
                 f"{schedule.name}: its work-groups have {schedule.work_items} work-items, "
-                f"but as compiled for {device.name} they may have at most {most}"
+                f"but as compiled for {device.name} they may have at most {most}",
+                most,
             )
 
     def bound(self, gemm: Gemm, workspace: tuple[Any, ...] = ()) -> Bound:

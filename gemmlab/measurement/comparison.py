@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import model
 from ..caches import cached
 from ..catalog import find
 from ..opencl.devices import find_device
@@ -162,18 +161,16 @@ def compare(
     rates: tuple[list[float], list[float]] = [], []
     seconds = 0.0
 
-    def runs(product: timing.Product) -> list[dict[str, float]]:
+    def runs(product: timing.Product) -> timing.Runs:
         nonlocal rates, seconds
-        start, passes = time.perf_counter(), list[dict[str, float]]()
-        problem = product.problem
-
-        def candidate() -> float:
-            passes.append(product.run())
-            return _rate(passes[-1], problem.m, problem.n, problem.k)
-
-        rates = alternate(candidate, _runner(device, reference), budget)
+        start = time.perf_counter()
+        mine = timing.Runs(product)
+        other = timing.Runs(_prepared(device, **_hashable(reference))) if reference else None
+        if other:  # one clock for both
+            mine.credible = other.credible = mine.credible and other.credible
+        rates = alternate(mine.once, other.once if other else None, budget)
         seconds = time.perf_counter() - start
-        return passes
+        return mine
 
     result = timing.measure(**arguments, on_step=on_step, runs=runs)
     return result, summary(*rates, seconds)
@@ -196,23 +193,14 @@ def summary(mine: Sequence[float], other: Sequence[float], seconds: float) -> Co
     )
 
 
-def _runner(device: Any, reference: Mapping[str, Any] | None) -> Callable[[], float] | None:
-    if reference is None:
-        return None
-    params = tuple((reference.get("params") or {}).items())
-    sizes = tuple(reference[size] for size in "mnk")
-    product = _prepared(device, reference["kernel"], params, sizes, reference.get("source"))
-    return lambda: _rate(product.run(), *sizes)
+def _hashable(reference: Mapping[str, Any]) -> dict[str, Any]:
+    return {**reference, "params": tuple((reference.get("params") or {}).items())}
 
 
 @cached(2)
-def _prepared(device, kernel, params, sizes, source) -> timing.Product:
+def _prepared(device, kernel, params, m, n, k, source=None) -> timing.Product:
     """A reference that has run once, since a first launch may compile. It was checked before."""
     built = Kernel(find(kernel), dict(params), device, device.context, source)
-    product = timing.prepare(built, device, sizes)
+    product = timing.prepare(built, device, (m, n, k))
     product.run()
     return product
-
-
-def _rate(passes: dict[str, float], m: int, n: int, k: int) -> float:
-    return model.gflops(m, n, k, passes["gemm"] * 1e-3)

@@ -9,7 +9,7 @@ setting.
 from __future__ import annotations
 
 import hashlib
-import json
+import math
 import re
 import warnings
 from collections.abc import Iterable, Mapping
@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from .. import files
 from ..caches import cached
 from ..catalog import Key, find, in_order, key, sources
 from ..catalog.spec import Limits
@@ -80,8 +81,16 @@ class Landscape:
 
     @classmethod
     def load(cls, path: str | Path) -> Landscape:
-        """Read a file that `save` wrote."""
-        head = json.loads(Path(path).read_text(encoding="utf-8"))
+        """Read a file that `save` wrote, perhaps on another machine.
+
+        Raises:
+            ValueError: if the file contains anything else.
+        """
+        head = files.load_json(path, dict)
+        try:
+            _check(head)
+        except (TypeError, KeyError, AttributeError) as error:
+            raise ValueError(f"{type(error).__name__}: {error}") from None
         return cls(head, {key(text): found for text, found in head.pop("kernels").items()})
 
     def save(self, path: str | Path) -> None:
@@ -194,6 +203,37 @@ def fingerprint_of(text: str) -> str:
     return hashlib.sha256(" ".join(code.split()).encode()).hexdigest()[:12]
 
 
+def _check(head: dict[str, Any]) -> None:
+    """Raise an error unless all entries have the types that `Landscape` documents, which excludes
+    HTML in the place of numbers.
+    """
+    types: dict[str, Any] = {"title": str, "size": int, "peak": (int, float)}
+    types |= {"limits": dict, "kernels": dict}
+    for name, expected in types.items():
+        if not isinstance(head.get(name), expected):
+            raise ValueError(f"it has no valid {name!r}, but {head.get(name)!r:.60}")
+    if not (head["size"] > 0 and 0 < head["peak"] < math.inf):
+        raise ValueError(f"size={head['size']!r} and peak={head['peak']!r} must be positive")
+    limits = {name: value for name, value in head["limits"].items() if name != "name"}
+    _check_numbers("limits", [*limits.pop("per_dimension"), *limits.values()])
+    Limits(**head["limits"])
+    for name, kernel in head["kernels"].items():
+        columns = len(kernel["columns"])
+        _check_numbers(name, [*map(int, kernel["sizes"]), *kernel["sizes"].values()])
+        for row in kernel["settings"]:
+            _check_numbers(name, row, columns)
+        for *values, why in kernel["refused"]:
+            _check_numbers(name, values, columns - len(MEASURED))
+            if not isinstance(why, str):
+                raise ValueError(f"kernel {name} has a refused setting without a reason: {why!r}")
+
+
+def _check_numbers(name: str, row: list, length: int | None = None) -> None:
+    numbers = (isinstance(x, (int, float)) and math.isfinite(x) for x in row if x is not None)
+    if not all(numbers) or len(row) != (len(row) if length is None else length):
+        raise ValueError(f"{name} has a row that is not {length or 'a list of'} numbers: {row!r}")
+
+
 @cached(1)
 def recorded() -> tuple[Landscape, ...]:
     """All recorded landscapes, the fastest device first. An unreadable file causes a warning."""
@@ -202,7 +242,7 @@ def recorded() -> tuple[Landscape, ...]:
     for path in (path for folder in folders for path in sorted(folder.glob("landscape_*.json"))):
         try:
             found.append(Landscape.load(path))
-        except (OSError, ValueError, KeyError) as error:  # an explorer works without it
+        except (OSError, ValueError) as error:  # an explorer works without it
             warnings.warn(f"{path} is no landscape: {type(error).__name__}: {error}", stacklevel=2)
     return tuple(sorted(found, key=lambda landscape: -landscape.peak))
 

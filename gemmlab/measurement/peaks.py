@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ import pyopencl as cl
 from .. import model
 from ..caches import cached, on_clear
 from ..catalog import find, sources
-from ..opencl.build import build
+from ..opencl.build import BuildError, build
 from ..opencl.devices import Device, find_device
 from . import clock
 from .records import Result
@@ -80,8 +81,16 @@ def note(device: Device, result: Result) -> None:
 
 @cached(8)
 def _measured(device: Device) -> model.Peaks:
-    variants = LOOPS.get(device.kind, LOOPS["CPU"])
-    rates = {one: _arithmetic(device, *one) for one in variants if one[1] <= device.limits.vector}
+    rates = {}
+    problem: BuildError | None = None
+    for one in LOOPS.get(device.kind, LOOPS["CPU"]):
+        try:
+            if one[1] <= device.limits.vector:
+                rates[one] = _arithmetic(device, *one)
+        except BuildError as error:  # some versions of Mesa cannot compile fma
+            problem = error
+    if problem and not rates:
+        raise problem
     fastest = max(rates, key=rates.__getitem__)
     gflops = max(rates[fastest], *(_arithmetic(device, *fastest) for _ in range(AGAIN)))
     chains, width, fused = fastest
@@ -160,10 +169,13 @@ def _rate(device: Device, name: str, params: dict[str, int], *arguments: Any) ->
     out = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * items)
 
     def seconds(rounds: int) -> float:
-        queue = device.timed_queue
-        return clock.device_seconds(kernel(queue, (items,), (local,), rounds, *arguments, out))
+        queue, start = device.timed_queue, time.perf_counter()
+        spent = clock.device_seconds(kernel(queue, (items,), (local,), rounds, *arguments, out))
+        wall = time.perf_counter() - start
+        return spent if clock.credible([(spent, wall)]) else wall
 
     rounds = 64
+    seconds(rounds)  # some runtimes compile now
     while seconds(rounds) < SECONDS and rounds < 2**24:
         rounds *= 2
     return items * rounds / min(seconds(rounds) for _ in range(RUNS)) * 1e-9

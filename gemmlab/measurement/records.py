@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import statistics
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from .. import model
+from .. import files, model
 from ..caches import cached
 from ..catalog import Key, catalog, sources
 from ..version import __version__
@@ -170,9 +171,7 @@ def write(path: str | Path, data: dict) -> None:
 
     The file is replaced when the new one is complete: an interrupt leaves the old one.
     """
-    unfinished = Path(path).with_suffix(".part")
-    unfinished.write_text(_json(data) + "\n", encoding="utf-8")
-    unfinished.replace(path)
+    files.replace(path, _json(data) + "\n")
 
 
 def _json(value: Any, margin: str = "") -> str:
@@ -203,9 +202,15 @@ def recorded() -> list[dict]:
 
     Landscapes, which are large, and tables of choices are not among them.
     """
-    names = [path.stem for path in sorted(sources.folder("results").glob("*.json"))]
-    files = [{"file": f"{n}.json", **read(n)} for n in names if not n.startswith("landscape_")]
-    return [file for file in files if "results" in file]
+    found = []
+    for path in sorted(sources.folder("results").glob("*.json")):
+        if path.name.startswith("landscape_"):
+            continue
+        try:
+            found.append({"file": path.name, **files.load_json(path, dict)})
+        except (OSError, files.DamagedError) as error:  # the other records can be used
+            warnings.warn(str(error), stacklevel=2)
+    return [file for file in found if "results" in file]
 
 
 def ladders(kernels=tuple(catalog), only: tuple[str, ...] = ("",)) -> dict[str, dict[Key, float]]:

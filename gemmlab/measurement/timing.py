@@ -18,6 +18,8 @@ from ..blas.problem import Layout, Problem, footprint, plan
 from ..caches import cached
 from ..catalog import Key, find
 from ..catalog.spec import KernelSpec, positive, round_up
+from ..model import gflops
+from ..opencl.build import WorkGroupError
 from ..opencl.devices import Device, find_device
 from ..opencl.launch import Kernel, whole
 from . import clock, peaks
@@ -48,7 +50,7 @@ def measure(  # noqa: PLR0913
     source: str | None = None,
     most_seconds: float | None = None,
     on_step: Callable[[str], None] = lambda step: None,
-    runs: Callable[[Product], list[dict[str, float]]] | None = None,
+    runs: Callable[[Product], Runs] | None = None,
 ) -> Result:
     """Build a kernel, check it, then time it.
 
@@ -80,13 +82,13 @@ def measure(  # noqa: PLR0913
         repeats = positive("repeats", repeats)
     if most_seconds is not None and (not isinstance(most_seconds, Real) or not most_seconds > 0):
         raise ValueError(f"most_seconds must be a positive number, not {most_seconds!r}")
-    device, spec = find_device(device), find(kernel)
+    device, spec, chosen = find_device(device), find(kernel), params is not None
     params = spec.validate(params, device.limits) if params is not None else spec.fit(device.limits)
     problem = Problem.compact(m, n, k)
     passes = plan(spec, params, problem, device.features)
     check_memory(device, footprint(problem, passes), spec.wide)
     on_step("compile")
-    bench = _Bench(Kernel(spec, params, device, device.context, source), device, sizes)
+    bench = _Bench(_compiled(spec, params if chosen else None, device, source), device, sizes)
     if most_seconds is not None:
         on_step("predict")
         bench.refuse_slow(most_seconds)
@@ -95,10 +97,13 @@ def measure(  # noqa: PLR0913
     exact, accurate, framed = bench.check(data)
     on_step("time")
     product = bench.product(data.u, data.v)
-    times = runs(product) if runs else bench.time(product, repeats)
+    timed = runs(product) if runs else repeated(product, repeats)
+    times = timed.milliseconds
     verdict = str(exact) if framed else f"wrong: it writes outside C; inside C, {exact}"
     if exact.ok and not accurate.ok:
         verdict += f", but inaccurate: {accurate}"
+    if not timed.credible:
+        verdict += "; wall-clock times, because this driver's clock contradicts them"
     result = Result(
         kernel=spec.number,
         params=bench.kernel.params,
@@ -119,6 +124,22 @@ def measure(  # noqa: PLR0913
     )
     peaks.note(device, result)
     return result
+
+
+def _compiled(
+    spec: KernelSpec, params: dict[str, int] | None, device: Device, source: str | None
+) -> Kernel:
+    """The kernel with these parameters; without any, with those nearest to its defaults that the
+    device allows, also as compiled.
+    """
+    try:
+        fitting = spec.fit(device.limits) if params is None else params
+        return Kernel(spec, fitting, device, device.context, source)
+    except WorkGroupError as error:
+        if params is not None:
+            raise
+        fitting = spec.fit(device.limited(error.limit).limits)
+        return Kernel(spec, fitting, device, device.context, source)
 
 
 def compile_ahead(  # noqa: PLR0913
@@ -152,6 +173,8 @@ def compile_ahead(  # noqa: PLR0913
     return time.perf_counter() - start
 
 
+#: Wall-clock seconds of runs to warm up, after which there are no more of them.
+WARM_UP = 0.05
 #: Runs that a prediction counts: two checks, a warm-up, and at least three timed runs.
 RUNS = 6
 
@@ -216,14 +239,6 @@ class _Bench:
         self._run(product)
         error = self.kernel.spec.product_error(self.kernel.params)
         return exact, data.accurate(product.result(), error), framed
-
-    @staticmethod
-    def time(product: Product, repeats: int | None) -> list[dict[str, float]]:
-        """Run `repeats` times, after one to warm up; the milliseconds of each pass, by run."""
-        warm_up = sum(product.run().values())
-        if repeats is None:
-            repeats = int(min(50, max(3, 80 / max(warm_up, 1e-3))))
-        return [product.run() for _ in range(repeats)]
 
     def refuse_slow(self, most: float) -> None:
         """Raise TooSlow if smaller runs predict more than `most` seconds for check and timing.
@@ -343,6 +358,49 @@ _last_data = cached(1)(_Data)
 def _data(m: int, n: int, k: int) -> _Data:
     """The last ones are kept: at 4096 they take seconds, and 256 MB. Larger ones are not."""
     return (_last_data if m * n * k <= 2**36 else _Data)(m, n, k)
+
+
+class Runs:
+    """Runs of one product, after up to three to warm up.
+
+    Attributes:
+        credible: whether the device's clock is, by the runs to warm up. Otherwise the kernel is
+            said to take all wall-clock time, passes included.
+        seconds: of the last run to warm up.
+        milliseconds: of each pass, by run.
+    """
+
+    def __init__(self, product: Product):
+        self._product = product
+        seconds = list[tuple[float, float]]()
+        while not seconds or (len(seconds) < 3 and sum(wall for _, wall in seconds) < WARM_UP):
+            passes, wall = self._run()
+            seconds.append((1e-3 * sum(passes.values()), wall))
+        self.credible = clock.credible(seconds)
+        self.seconds = max(seconds[-1][0 if self.credible else 1], clock.LEAST)
+        self.milliseconds: list[dict[str, float]] = []
+
+    def once(self) -> float:
+        """Run; the kernel's GFLOPS."""
+        passes, wall = self._run()
+        if not self.credible:
+            passes = dict.fromkeys(passes, 0.0) | {"gemm": 1e3 * wall}
+        self.milliseconds.append(passes)
+        problem = self._product.problem
+        return gflops(problem.m, problem.n, problem.k, 1e-3 * passes["gemm"])
+
+    def _run(self) -> tuple[dict[str, float], float]:
+        """The milliseconds of each pass on the device, and wall-clock seconds."""
+        start = time.perf_counter()
+        return self._product.run(), time.perf_counter() - start
+
+
+def repeated(product: Product, repeats: int | None) -> Runs:
+    """So many runs; by default as many as fit into 80 ms, from 3 to 50."""
+    runs = Runs(product)
+    for _ in range(repeats or int(min(50, max(3, 0.08 / runs.seconds)))):
+        runs.once()
+    return runs
 
 
 class _Frame:

@@ -18,6 +18,7 @@ import numpy as np
 import pyopencl as cl
 
 from ..caches import cached
+from ..catalog import ParameterError
 from .devices import Device
 
 #: Build options of every kernel: plain OpenCL C 1.2, and no relaxed arithmetic.
@@ -56,6 +57,21 @@ class BuildError(RuntimeError):
 
     def __str__(self) -> str:
         return self._words
+
+
+class WorkGroupError(ParameterError):
+    """A kernel as compiled fits only smaller work-groups, for lack of registers or local memory.
+
+    Attributes:
+        limit: the most work-items that a work-group may have.
+    """
+
+    def __init__(self, message: str, limit: int):
+        super().__init__(message, limit)  # both, so that it can be sent to another process
+        self.message, self.limit = message, limit
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class Built:

@@ -7,8 +7,9 @@ import re
 import shutil
 import tempfile
 import warnings
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from importlib import metadata
 from numbers import Integral
@@ -17,6 +18,7 @@ from pathlib import Path
 import pyopencl as cl
 from pyopencl import CommandQueue, Context, command_queue_properties
 
+from .. import environment
 from ..catalog.spec import Limits
 
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
@@ -72,6 +74,11 @@ class Device:
         """
         return CommandQueue(self.context, properties=command_queue_properties.PROFILING_ENABLE)
 
+    @lru_cache(maxsize=8)  # noqa: B019 (devices live as long as the process)
+    def limited(self, work_group: int) -> Device:
+        """The same device, for kernels with work-groups of at most so many work-items."""
+        return replace(self, limits=replace(self.limits, work_group=work_group))
+
     def facts(self) -> dict[str, str | int]:
         """What a record of a measurement says about this device."""
         return {
@@ -87,36 +94,40 @@ class Device:
         return f"{self.name} ({self.platform})"
 
 
-@contextmanager
-def _intel_registered():
-    """Show Intel's CPU runtime from PyPI to the loader while it looks for platforms.
-
-    The wheel's own .icd names a path that does not exist. So for its first look only, the loader is
-    pointed at a folder with a correct .icd beside copies of those that it would have found: the
-    system's, or those of the folder that the environment variable OCL_ICD_VENDORS names. If the
-    variable names a single file, that runtime is wanted alone.
-    """
+def intel_library() -> Path | None:
+    """Intel's CPU runtime from PyPI, if it is installed."""
     try:
         files = metadata.distribution("intel-opencl-rt").files or []
     except metadata.PackageNotFoundError:
-        files = []
-    library = next((Path(str(f.locate())) for f in files if f.name == "libintelocl.so"), None)
-    named = os.environ.get("OCL_ICD_VENDORS")
+        return None
+    return next((Path(str(f.locate())) for f in files if f.name == "libintelocl.so"), None)
+
+
+@contextmanager
+def _intel_registered() -> Iterator[None]:
+    """Show Intel's CPU runtime from PyPI to the loader while it looks for platforms.
+
+    The wheel's own .icd names a path that does not exist. So for its first look only, the loader is
+    pointed at a folder with a correct .icd and copies of those that it would have found: the
+    system's, or those of the folder that the environment variable OCL_ICD_VENDORS names. If the
+    variable names a single file, that runtime is wanted alone.
+    """
+    library, named = intel_library(), os.environ.get("OCL_ICD_VENDORS")
     if library is None or (named is not None and not Path(named).is_dir()):
         yield
         return
-    with tempfile.TemporaryDirectory() as folder:
-        for icd in (Path(named) if named else SYSTEM_VENDORS).glob("*.icd"):
-            shutil.copy(icd, folder)
-        (Path(folder) / "gemmlab-intel.icd").write_text(f"{library.resolve()}\n")
-        os.environ["OCL_ICD_VENDORS"] = folder
+    with ExitStack() as stack:
         try:
-            yield
-        finally:
-            if named is None:
-                del os.environ["OCL_ICD_VENDORS"]
-            else:
-                os.environ["OCL_ICD_VENDORS"] = named
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            (Path(folder) / "gemmlab-intel.icd").write_text(f"{library.resolve()}\n")
+        except OSError as error:
+            warnings.warn(f"Intel's CPU runtime is left out: {error}", stacklevel=2)
+        else:
+            for icd in (Path(named) if named else SYSTEM_VENDORS).glob("*.icd"):
+                with suppress(OSError):  # the loader cannot read it either
+                    shutil.copy(icd, folder)
+            stack.enter_context(environment.variables({"OCL_ICD_VENDORS": folder}))
+        yield
 
 
 def _describe(index: int, d: cl.Device) -> Device:
@@ -171,17 +182,15 @@ def _features(d: cl.Device) -> frozenset[str]:
 
 
 def _preference(d: cl.Device) -> tuple:
-    """A sort key: GPUs, then Intel's CPU runtime (installed on purpose, and fast), then the rest,
-    newer PoCLs first.
+    """A sort key: GPUs, then Intel's CPU runtime (installed on purpose, and fast), then PoCL, newer
+    versions first, then the rest, such as Mesa's llvmpipe.
     """
     if d.type & cl.device_type.GPU:
         return (0,)
+    if "intel" in d.platform.name.lower():
+        return (1,)
     pocl = re.search(r"PoCL (\d+)\.(\d+)", d.platform.version)
-    return (
-        (1,)
-        if "intel" in d.platform.name.lower()
-        else (2, *(-int(n) for n in (pocl.groups() if pocl else ())))
-    )
+    return (2, *(-int(number) for number in pocl.groups())) if pocl else (3,)
 
 
 def trouble(d: cl.Device) -> str:
@@ -202,18 +211,25 @@ _process: list[int] = []
 
 
 @lru_cache(maxsize=1)
+def platforms() -> tuple[cl.Platform, ...]:
+    """Every platform that the loader finds, whether or not it has devices."""
+    _process[:] = [os.getpid()]
+    with _intel_registered(), environment.variables(environment.pocl_variables()):
+        try:
+            return tuple(cl.get_platforms())
+        except cl.Error:
+            return ()
+
+
+@lru_cache(maxsize=1)
 def listed() -> tuple[cl.Device, ...]:
     """Every device that any runtime lists, whether or not it can be used."""
-    _process[:] = [os.getpid()]
-    with _intel_registered():
-        try:
-            platforms = cl.get_platforms()
-        except cl.Error:
-            platforms = []
     found: list[cl.Device] = []
-    for platform in platforms:
+    for platform in platforms():
         try:
-            found += platform.get_devices()
+            # PoCL reads the variable that names its cache when it is first asked for devices
+            with environment.variables(environment.pocl_variables()):
+                found += platform.get_devices()
         except cl.Error as error:
             warnings.warn(f"platform {platform.name} reports no devices: {error}", stacklevel=3)
     return tuple(found)
@@ -264,10 +280,11 @@ def find_device(device: Device | int | str | None = None) -> Device:
     found = _find()
     if not found:
         raise NoDeviceError(
-            "no OpenCL device was found; `python -m gemmlab doctor` says what is missing"
+            "no OpenCL device was found; `gemmlab.doctor()` in Python, or `python -m gemmlab "
+            "doctor`, says what is missing"
         )
     if device is None:
-        device = os.environ.get("GEMMLAB_DEVICE")
+        device = os.environ.get("GEMMLAB_DEVICE", "").strip()
         if not device:
             return found[0]
     if isinstance(device, str) and device.isdecimal():

@@ -1,44 +1,247 @@
-"""Find what is wrong with a set-up, and say in sentences how to repair it."""
+"""Diagnose a set-up: what the OpenCL loader finds, whether each device multiplies correctly, and
+which command repairs what does not work.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import ctypes.util
 import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import pyopencl as cl
+
+from .. import environment
+from ..version import __version__
 from . import devices
 
 #: Where a driver's library may be without being registered, as in containers.
 LIBRARY_FOLDERS = (
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib64",
+    "/usr/lib64-nvidia",
     "/usr/local/nvidia/lib64",
     "/usr/local/nvidia/lib",
 )
 
-#: What to do where no device works.
-NO_DEVICE = (
-    "\nNo OpenCL device works here. Any one of these gives you one on the processor:\n"
-    "  pip install 'gemmlab[pocl]'         PoCL (Linux x86-64, processors up to about 2022)\n"
-    "  pip install 'gemmlab[intel]'        Intel's CPU runtime (Linux and Windows x86-64, "
-    "proprietary, 0.8 GB)\n"
-    "  conda install -c conda-forge pocl   a newer PoCL\n"
-    "  sudo apt install pocl-opencl-icd    PoCL of Debian or Ubuntu\n"
-    "For a GPU install its vendor's driver; on conda also ocl-icd-system, so that it is found."
+#: Environment variables that change what the loader, the runtimes or gemmlab find.
+VARIABLES = (
+    "GEMMLAB_DEVICE",
+    "OCL_ICD_VENDORS",
+    "OCL_ICD_FILENAMES",
+    "RUSTICL_ENABLE",
+    "RUSTICL_FEATURES",
+    "POCL_DEVICES",
+    "POCL_CACHE_DIR",
+    "XDG_CACHE_HOME",
+    "PYOPENCL_NO_CACHE",
+    "CUDA_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES",
+    "ZE_AFFINITY_MASK",
 )
+
+#: GPUs that Linux knows, and the system's description of each.
+RENDER_NODES, DRM = Path("/dev/dri"), Path("/sys/class/drm")
+
+
+class Gpu(NamedTuple):
+    """What a kernel driver says about a GPU.
+
+    Attributes:
+        vendor: who made it, as OpenCL's names of vendors or platforms contain it.
+        rusticl: rusticl's name of its driver.
+        command: installs OpenCL for it on Debian and Ubuntu.
+    """
+
+    vendor: str
+    rusticl: str
+    command: str
+
+
+#: By the name of the kernel driver.
+GPUS = {
+    "amdgpu": Gpu("AMD", "radeonsi", "sudo apt install mesa-opencl-icd"),
+    "i915": Gpu("Intel", "iris", "sudo apt install intel-opencl-icd"),
+    "xe": Gpu("Intel", "iris", "sudo apt install intel-opencl-icd"),
+    "nouveau": Gpu("NVIDIA", "nouveau", "sudo apt install nvidia-driver nvidia-opencl-icd"),
+}
+
+#: Seconds that a small product may take, with all that must be compiled.
+PATIENCE = 180.0
+
+#: What a child process executes for each device: runtimes abort when their caches are damaged.
+PRODUCT = """
+import sys
+from gemmlab import check, matmul
+a, b = check.exact_inputs(65, 33, 129)
+try:
+    print(check.exact(matmul(a, b, device=int(sys.argv[1])), a, b))
+except Exception as error:
+    print(f"{type(error).__name__}: {error}")
+"""
+
+
+def doctor() -> bool:
+    """Print which devices there are, whether each multiplies correctly, and what to do where
+    something is wrong.
+
+    Returns:
+        Whether a device works.
+    """
+    print(f"gemmlab {__version__}, pyopencl {cl.VERSION_TEXT}, Python {platform.python_version()}")
+    works = 0
+    advice = []
+    for d in devices.devices():
+        verdict, remedy = product(d)
+        works += verdict.startswith("right")
+        advice += [remedy] if remedy else []
+        print(f"device {d.index}: {d}, {d.units} compute units, {d.version}")
+        print(f"  a 65 x 33 x 129 product: {verdict}")
+    for other in devices.listed():
+        if devices.trouble(other):
+            print(f"not used: {other.name.strip()}: {devices.trouble(other)}")
+    print(*loader_facts(), sep="\n")
+    for paragraph in [*advice, *findings()]:
+        print(f"\n{paragraph}")
+    print()
+    if works:
+        default = devices.default_device()
+        print(f"The default is {default}; GEMMLAB_DEVICE or device= chooses another.")
+    else:
+        print(no_device())
+    return works > 0
+
+
+def product(device: devices.Device) -> tuple[str, str]:
+    """The verdict on a small product in a process that may crash, and what to do if only an empty
+    cache lets it succeed.
+    """
+    verdict = _product(device, {})
+    if verdict.startswith("right"):
+        return verdict, ""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        empty = {"XDG_CACHE_HOME": folder, "POCL_CACHE_DIR": folder}
+        if not _product(device, empty).startswith("right"):
+            return verdict, ""
+    own = environment.pocl_folder()
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    folders = own if "pocl" in device.version.lower() and own else f"the caches in {base}"
+    return verdict, (
+        f"With an empty cache {device.name} computes correctly: compiled kernels are damaged, or "
+        f"the disk is full. Remove them:\n  rm -r {folders}"
+    )
+
+
+def _product(device: devices.Device, variables: dict[str, str]) -> str:
+    command = [sys.executable, "-c", PRODUCT, str(device.index)]
+    try:
+        done = subprocess.run(
+            command,
+            env={**os.environ, **variables},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PATIENCE,
+        )
+    except subprocess.TimeoutExpired:
+        return f"no answer in {PATIENCE:g} s"
+    if done.returncode == 0:
+        return done.stdout.strip().splitlines()[-1]
+    words = done.stderr.strip().splitlines()[-1:]
+    return f"the process died ({done.returncode}): {' '.join(words)}"
+
+
+def loader_facts() -> Iterator[str]:
+    """A line for each platform, for each registered driver, and for each variable that is set."""
+    for p in devices.platforms():
+        try:
+            number = len(p.get_devices())
+        except cl.Error:  # some runtimes call it an error to have none
+            number = 0
+        found = f"{number} device{'s' * (number > 1)}" if number else "no devices"
+        yield f"platform {p.name.strip()} ({p.version.strip()}): {found}"
+    for file in icd_files():
+        yield f"driver {file}: {registered(file)}"
+    if library := devices.intel_library():
+        yield f"driver intel-opencl-rt: {loaded(str(library.resolve()))}"
+    for name in VARIABLES:
+        if name in os.environ:
+            yield f"variable {name}={os.environ[name]}"
+
+
+def icd_files() -> list[Path]:
+    """The files that register drivers, where the loader looks for them on Linux."""
+    named = os.environ.get("OCL_ICD_VENDORS")
+    folders = [Path(named) if named else devices.SYSTEM_VENDORS]
+    if "CONDA_PREFIX" in os.environ:
+        folders.append(Path(os.environ["CONDA_PREFIX"]) / "etc" / "OpenCL" / "vendors")
+    if not named or folders[0].is_dir():  # a single file is meant to be alone
+        folders.append(Path(cl.__file__).parent / ".libs")  # of drivers from PyPI
+    files = [f for folder in folders for f in sorted(folder.glob("*.icd"))]
+    return [*([folders[0]] if folders[0].is_file() else []), *files]
+
+
+def registered(file: Path) -> str:
+    """The library that a file registers, and the loader's error if it cannot be loaded."""
+    try:
+        library = file.read_text(encoding="utf-8").split("\n")[0].strip()
+    except (OSError, UnicodeDecodeError) as error:
+        return f"it cannot be read: {error}"
+    return loaded(library) if library else "it is empty"
+
+
+def loaded(library: str) -> str:
+    """Whether a library can be loaded, in the loader's words if it cannot."""
+    try:
+        ctypes.CDLL(library)
+    except OSError as error:
+        return f"{library} cannot be loaded: {error}"
+    return f"{library} can be loaded"
+
+
+def findings() -> list[str]:
+    """All problems that were found, a paragraph each."""
+    found = [
+        registration(),
+        unregistered_driver(),
+        *idle_gpus(),
+        rusticl_without_devices(),
+        old_rusticl(),
+        windows_subsystem(),
+        unusable_cache(),
+        widgets_out_of_step(),
+        space_in_path(),
+    ]
+    return [paragraph for paragraph in found if paragraph]
+
+
+def registration() -> str:
+    """OCL_ICD_VENDORS names nothing, so the loader does not find the system's drivers."""
+    named = os.environ.get("OCL_ICD_VENDORS")
+    if not named or Path(named).exists():
+        return ""
+    return f"OCL_ICD_VENDORS={named} is neither a folder nor a file:\n  unset OCL_ICD_VENDORS"
 
 
 def unregistered_driver() -> str:
-    """NVIDIA's OpenCL library is installed but not registered, as in many containers, so that it
-    offers no platform.
+    """NVIDIA's OpenCL library is installed but not registered, as in many containers, and so offers
+    no platform.
     """
     if any("nvidia" in d.platform.name.lower() for d in devices.listed()):
         return ""
     name = "libnvidia-opencl.so.1"
-    places = [Path(folder) / name for folder in LIBRARY_FOLDERS]
-    found = next((str(p) for p in places if p.exists()), None) or ctypes.util.find_library(
+    candidates = [Path(folder) / name for folder in LIBRARY_FOLDERS]
+    found = next((str(p) for p in candidates if p.exists()), None) or ctypes.util.find_library(
         "nvidia-opencl"
     )
     if not found:
@@ -52,21 +255,109 @@ def unregistered_driver() -> str:
     )
 
 
-def unwritable_cache() -> str:
-    """PoCL keeps compiled kernels in a cache; if it cannot write the cache, it offers no device at
-    all.
-    """
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    place = Path(os.environ.get("POCL_CACHE_DIR") or Path(base) / "pocl")
+def render_nodes() -> Iterator[tuple[Path, str]]:
+    """GPUs that Linux has a driver for: the device file, and the name of the kernel's driver."""
+    for node in sorted(RENDER_NODES.glob("renderD*")):
+        facts = ""
+        with suppress(OSError):
+            facts = (DRM / node.name / "device" / "uevent").read_text()
+        yield node, "".join(re.findall(r"^DRIVER=(\S+)", facts, re.MULTILINE))
+
+
+def idle_gpus() -> Iterator[str]:
+    """GPUs that this user may not open, or that no OpenCL driver offers."""
+    listed = [d for d in devices.listed() if d.type & cl.device_type.GPU]
+    offered = " ".join(f"{d.vendor} {d.name} {d.platform.name}" for d in listed).lower()
+    for node, driver in render_nodes():
+        if not os.access(node, os.R_OK | os.W_OK):
+            yield (
+                f"{node} is a GPU that this user may not open. Join its group, then log in again:\n"
+                f"  sudo usermod -aG {_group(node)} $USER"
+            )
+        elif driver in GPUS and not _rusticl() and GPUS[driver].vendor.lower() not in offered:
+            yield (
+                f"{node} is a GPU of {GPUS[driver].vendor}, but no OpenCL driver offers it. On "
+                f"Debian and Ubuntu:\n  {GPUS[driver].command}"
+            )
+
+
+def _group(file: Path) -> str:
+    """The name of a file's group; "render" where it has no name."""
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=place):
-            return ""
+        return file.group()
+    except (KeyError, NotImplementedError):
+        return "render"
+
+
+def _rusticl() -> cl.Platform | None:
+    return next((p for p in devices.platforms() if "rusticl" in p.name.lower()), None)
+
+
+def rusticl_without_devices() -> str:
+    """Mesa's rusticl offers no device unless a variable names the drivers."""
+    rusticl: Any = _rusticl()
+    if not rusticl or any(d.platform == rusticl for d in devices.listed()):
+        return ""
+    fitting = [GPUS[driver].rusticl for _, driver in render_nodes() if driver in GPUS]
+    if not fitting and devices.devices():  # llvmpipe is for those who have nothing else
+        return ""
+    return (
+        "Mesa's rusticl is installed, but enables no driver by itself; radeonsi is for AMD, iris "
+        "for Intel, nouveau for NVIDIA, llvmpipe for any CPU:\n"
+        f"  export RUSTICL_ENABLE={','.join(dict.fromkeys(fitting)) or 'llvmpipe'}"
+    )
+
+
+def old_rusticl() -> str:
+    """Before Mesa 23, rusticl reports wrong limits and times."""
+    for d in devices.listed():
+        version = re.match(r"\d+", d.driver_version)
+        if "rusticl" in d.platform.name.lower() and version and int(version[0]) < 23:
+            return (
+                f"Mesa {d.driver_version} is too old for {d.name.strip()}: it reports wrong limits "
+                "of work-groups and wrong times. Products are right, but kernels get small "
+                "work-groups, and rates are those of wall-clock times. Install Mesa 23 or later."
+            )
+    return ""
+
+
+def windows_subsystem() -> str:
+    """In the Windows Subsystem for Linux, only Intel's driver offers a GPU to OpenCL."""
+    if "microsoft" not in platform.release().lower():
+        return ""
+    if any(d.type & cl.device_type.GPU for d in devices.listed()):
+        return ""
+    return (
+        "This is the Windows Subsystem for Linux. There, Intel's driver offers its GPUs to OpenCL "
+        "(sudo apt install intel-opencl-icd), but NVIDIA's and AMD's drivers do not: for these, "
+        "install Python and gemmlab in Windows itself."
+    )
+
+
+def unusable_cache() -> str:
+    """Compiled kernels cannot be kept, so that each process compiles them again."""
+    problem = environment.bad_pocl_folder() or environment.bad_database() or _full()
+    if not problem:
+        return ""
+    return (
+        f"Compiled kernels cannot be kept ({problem}). Each process compiles them again, and "
+        "without a temporary folder PoCL has no device. Repair that, or name a folder of "
+        "yours:\n  export XDG_CACHE_HOME=$(mktemp -d)"
+    )
+
+
+def _full() -> str:
+    """Why a megabyte cannot be written to PoCL's cache: a full quota shows only then."""
+    folder = environment.pocl_folder()
+    nearest = folder and next(
+        path for path in (folder, *folder.absolute().parents) if path.exists()
+    )
+    try:
+        with tempfile.TemporaryFile(dir=nearest) as stream:
+            stream.write(bytes(environment.ROOM))
     except OSError as error:
-        return (
-            f"PoCL cannot write its cache {place} ({error.strerror}), so it offers no devices. "
-            "Make the folder writable, or name another one:\n  export POCL_CACHE_DIR=$(mktemp -d)"
-        )
+        return f"{folder}: {error.strerror}"
+    return ""
 
 
 def widgets_out_of_step() -> str:
@@ -76,38 +367,61 @@ def widgets_out_of_step() -> str:
     try:
         kernel, page = metadata.version("ipywidgets"), metadata.version("jupyterlab_widgets")
     except metadata.PackageNotFoundError as missing:
-        return (
-            f"{missing.name} is not installed; the notebooks need it for their sliders:\n  pip "
-            "install 'gemmlab[lab]'"
-        )
+        command = environment.install("jupyterlab", "ipywidgets", "anywidget", "matplotlib")
+        return f"{missing.name} is not installed; the notebooks need it for sliders:\n  {command}"
     # 8.x matches 3.x, 7.x matches 2.x or 1.x
     if int(kernel.split(".")[0]) - int(page.split(".")[0]) == 5:
         return ""
+    command = environment.install("--upgrade", "ipywidgets", "jupyterlab_widgets")
     return (
         f"ipywidgets {kernel} and its JupyterLab part jupyterlab_widgets {page} do not match, so "
-        "sliders will not appear. Upgrade both:\n  pip install --upgrade ipywidgets "
-        "jupyterlab_widgets"
+        f"sliders will not appear. Upgrade both:\n  {command}"
     )
 
 
 def space_in_path() -> str:
-    """Intel's CPU runtime does not start if its path contains a space."""
+    """Intel's CPU runtime may not start if its path contains a space."""
     try:
-        place = str(metadata.distribution("intel-opencl-rt").locate_file(""))
+        folder = str(metadata.distribution("intel-opencl-rt").locate_file(""))
     except metadata.PackageNotFoundError:
         return ""
-    if " " not in place:
+    if " " not in folder or any("intel" in d.platform.name.lower() for d in devices.listed()):
         return ""
     return (
-        f"Intel's CPU runtime is installed in {place!r}, and does not start if its path contains a "
-        "space. Create the environment elsewhere:\n  python -m venv ~/gemmlab-env"
+        f"Intel's CPU runtime is installed in {folder!r}, and has not started: some versions do "
+        "not, if their path contains a space. Create the environment elsewhere:\n"
+        "  python -m venv ~/gemmlab-env"
     )
 
 
-def findings() -> list[str]:
-    """All problems that were found, a paragraph each."""
-    return [
-        f
-        for f in (unregistered_driver(), unwritable_cache(), widgets_out_of_step(), space_in_path())
-        if f
-    ]
+def no_device() -> str:
+    """What to do where no device works: first the one command that helps on this system."""
+    x86 = platform.machine().lower() in ("x86_64", "amd64")
+    intel = environment.install("intel-opencl-rt", "intel-cmplr-lib-rt")
+    conda = "conda install -c conda-forge pyopencl pocl"
+    commands = []
+    if sys.platform.startswith("linux"):
+        if x86 and not any(devices.trouble(d) for d in devices.listed()):
+            commands += [environment.install("pocl-binary-distribution")]
+        commands += [intel] if x86 else []
+        commands += ["sudo apt install pocl-opencl-icd"] if shutil.which("apt") else []
+    elif sys.platform == "win32" and x86:
+        commands += [intel]
+    elif sys.platform == "darwin":
+        conda += " ocl_icd_wrapper_apple"
+    first, *others = dict.fromkeys([*commands, conda])
+    return "\n".join(
+        [
+            "No OpenCL device works here. This gives you one on the CPU:",
+            f"  {first}",
+            *(["or one of these:"] if others else []),
+            *(f"  {command}" for command in others),
+            "For a GPU, install its vendor's driver; docs/drivers.md says which.",
+        ]
+    )
+
+
+def another_cpu_runtime() -> bool:
+    """Whether a CPU is listed, but its runtime cannot compute on it, as PoCL on a newer CPU."""
+    cpus = [d for d in devices.listed() if d.type & cl.device_type.CPU]
+    return bool(cpus) and not any("intel" in d.platform.name.lower() for d in cpus)

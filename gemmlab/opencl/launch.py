@@ -12,9 +12,9 @@ import numpy as np
 import pyopencl as cl
 
 from ..caches import cached
-from ..catalog import KernelSpec, Key, ParameterError, find, sources
+from ..catalog import KernelSpec, Key, find, sources
 from ..catalog.spec import round_up, tiles_over
-from .build import Bound, BuildError, Built, build, options
+from .build import Bound, BuildError, Built, WorkGroupError, build, options
 from .devices import Device, find_device
 
 INDEX_LIMIT = 2**31
@@ -114,13 +114,18 @@ class Kernel:
                 " x ".join(map(str, shape)) for shape in (required[:2], self.local_size)
             )
             said = f"gemm requires work-groups of {wanted_size}, but is launched with {size_here}"
+            if self.params:
+                shown = ", ".join(f"{name}={value}" for name, value in self.params.items())
+                said += f", for {shown}; does the text set one of these itself?"
             raise BuildError(self._title, said, self.source)
-        if prod(self.local_size) > self._built.work_group_limit:
+        limit = self._built.work_group_limit
+        if prod(self.local_size) > limit:
             shape = " x ".join(map(str, self.local_size))
-            raise ParameterError(
+            raise WorkGroupError(
                 f"kernel {spec.number}: as compiled for {device.name} it fits work-groups of at "
-                f"most {self._built.work_group_limit} work-items (registers or local memory run "
-                f"out), but its parameters ask for {shape} = {prod(self.local_size)}"
+                f"most {limit} work-items (registers or local memory run out), but its parameters "
+                f"ask for {shape} = {prod(self.local_size)}",
+                limit,
             )
 
     def global_size(self, m: int, n: int, k: int) -> tuple[int, int]:

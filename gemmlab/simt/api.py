@@ -19,7 +19,7 @@ from ..check import exact_inputs
 from . import count
 from .machine import Machine
 from .memory import Memory
-from .reasons import reasons
+from .reasons import reasons, slips
 from .text import Clock, TextError, limited, no_limit
 from .translate import Program, compile_kernel
 from .tree import Declaration
@@ -221,25 +221,17 @@ class ProductRun(Run):
             many = int((~self._stored).sum())
             more = f" and {many - 1:,} more elements are" if many > 1 else " is"
             message = f"{memory.name}({row}, {column}){more} never stored"
-            stores = (e.site for e in self.log if e.memory is memory and e.site.stores)
-            site = next(stores, None)
+            site = next((e.site for e in self.log if e.memory is memory and e.site.stores), None)
+            if site is None:
+                sites = (s for s in machine.program.sites if s.kind == "store")
+                site = next((s for s in sites if s.text.startswith(f"{memory.name}[")), None)
+                message += ": no work-item comes here" if site else ""
             where = (site.line, site.column) if site else (0, 0)
             self.findings.append(Finding("never written", message, *where, count=many))
+        if not self.exact or not self._stored.all() and every:
+            self.findings = [*slips(machine.program.functions), *self.findings]
         if not self.ok:
-            self.findings = [*self._redefined(), *self.findings]
-
-    def _redefined(self) -> list[Finding]:
-        """Parameters that the text sets itself: a reason for much that is wrong."""
-        found = []
-        for name, value in self.params.items():
-            macro = self.macros.get(name)
-            text = "".join(t.text for t in macro.body) if macro else ""
-            if macro and macro.line and text != str(value):
-                message = (
-                    f"the text sets {name} to {text} itself, but is launched for {name}={value}"
-                )
-                found.append(Finding("redefined", message, macro.line, 1))
-        return found
+            self.findings = [*_redefined(machine.program, params), *self.findings]
 
     def notes(self, kind: str) -> Iterator[Finding]:
         """What matters only if the product is wrong: divisions by 0, and of whole numbers."""
@@ -509,7 +501,7 @@ def simulate(  # noqa: PLR0913
     name = None if source is None else "gemm"
     program = program_of(read(spec.file) if source is None else source, name, full, clock)
     local, launch = spec.local_size(full), spec.global_size(m, n, full)
-    _as_a_product(program, spec, local)
+    _as_a_product(program, spec, full, local)
     types = {p.name: scalar_of(p.type.to) for p in program.params if isinstance(p.type, Pointer)}
     names = [p.name for p in program.params]
     inputs = exact_inputs(m, n, k, seed)
@@ -541,12 +533,24 @@ def simulate(  # noqa: PLR0913
 
     args = arguments(a, b)
     run = ProductRun(launched(args), args, spec, full, a, b, every=groups is None)
-    if groups is None and not run.exact and {f.kind for f in run.findings} <= {"redefined"}:
+    if groups is None and not run.exact and {f.kind for f in run.findings} <= {"redefined", "slip"}:
         run.findings += reasons(run, lambda a, b: launched(arguments(a, b)))
     return run
 
 
-def _as_a_product(program: Program, spec: KernelSpec, local: tuple[int, int]) -> None:
+def _redefined(program: Program, params: Mapping[str, int]) -> Iterator[Finding]:
+    """Parameters that the text sets itself: a reason for much that is wrong."""
+    for name, value in params.items():
+        macro = program.macros.get(name)
+        text = "".join(t.text for t in macro.body) if macro else ""
+        if macro and macro.line and text != str(value):
+            message = f"the text sets {name} to {text} itself, but is launched for {name}={value}"
+            yield Finding("redefined", message, macro.line, 1)
+
+
+def _as_a_product(
+    program: Program, spec: KernelSpec, params: dict[str, int], local: tuple[int, int]
+) -> None:
     """A product's kernel has a product's parameters, and the work-groups that it is launched
     with.
     """
@@ -572,7 +576,7 @@ def _as_a_product(program: Program, spec: KernelSpec, local: tuple[int, int]) ->
         size = " x ".join(map(str, program.size))
         problems.append(
             f"{program.name} requires work-groups of {size}, but is launched with {local[0]} x "
-            f"{local[1]}"
+            f"{local[1]}{''.join(f'; {f.message}' for f in _redefined(program, params))}"
         )
     if problems:
         error = TextError(problems[0], program.spot)

@@ -124,6 +124,8 @@ class Calls(Expressions):
         )
         self.emit(f"wave.barrier({site}, mask, gone)")
         self.emit(f"yield {site}")
+        if node.name == "wait_group_events":
+            self.emit("wave.filled()")
         return Value("None", VOID)
 
     call_work_group_barrier = call_wait_group_events = call_barrier

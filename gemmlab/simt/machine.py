@@ -124,9 +124,8 @@ class Wave:
         last = site.shape[number][0] - 1
         index, bad = self.between(index, last, mask)
         if bad is not None:
-            shape = memory.name + "".join(f"[{size}]" for size, _ in site.shape)
             position = f"its {ORDINAL[number]} index" if len(site.shape) > 1 else "its index"
-            self.find("out of bounds", site, f"{site.text}: {{}} {site.does} {shape} with "
+            self.find("out of bounds", site, f"{site.text}: {{}} {site.does} {memory.name} with "
                       f"{self.at_first(index, bad, mask)} as {position}, which must be 0 to {last}",
                       bad, mask, stop=True)  # fmt: skip
         return index
@@ -291,6 +290,13 @@ class Wave:
                 continue
             value = self.load_at(load, source + number * (steps[0] * size), 0, mine)
             self.store_at(store, target + number * (steps[1] * size), 0, mine, value)
+        for memory, _, _ in self.behind(store, target, mask):
+            memory.filling = store
+
+    def filled(self) -> None:
+        """A group has waited for what it copies asynchronously."""
+        for memory in self.machine.pointed:
+            memory.filling = None
 
     def multiply_add(self, site: Site, mask: Mask) -> None:
         self.log.append(Entry(site, None, None, mask, self.phase, self))
@@ -309,6 +315,14 @@ class Wave:
             if memory.space == "private":
                 text = f"{element} is read by {{}} before it has a value"
             self.find("uninitialised", site, text, bad, mask)
+
+    def unwaited(self, site: Site, memory: Memory, mask: Mask) -> None:
+        assert memory.filling is not None
+        text = (
+            f"{site.text}: {{}} reads {memory.name} without wait_group_events, while the "
+            f"asynchronous copy in line {memory.filling.line} may still be filling it"
+        )
+        self.find("race", site, text, True, mask)
 
     def given(self, value: Lanes, mask: Mask, site: Site, at: tuple[int, ...] = ()) -> Lanes:
         """The value of a variable that was declared without one; `at` says which numbers of a
@@ -506,6 +520,10 @@ class Machine:
         self.used = 0  # bytes
         self.local_arrays: list[Memory] = []
         self.stop: Finding | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A run can be sent to another process, but the Python functions that it called cannot."""
+        return {**vars(self), "program": None, "clock": no_limit}
 
     def room(self, size: int) -> None:
         """Refuse what needs more memory than a simulation may take."""

@@ -54,6 +54,7 @@ class Memory:
         self._views: dict[Scalar, np.ndarray] = {}  # see `view`
         self.bytes = np.zeros(-(-self.size_bytes * copies // 16) * 16, np.uint8)
         self.address = 0
+        self.filling: Site | None = None  # the asynchronous copy that nobody has waited for
         # for each byte whether it has a value; None once all of them have one
         self.stored: np.ndarray | None = None
         if data is not None:
@@ -108,6 +109,8 @@ class Memory:
             self.stored = None
         if self.stored is not None and not site.struct:
             wave.uninitialised(site, self, index, self.known(site.scalar.size)[places], mask)
+        if self.filling is not None:
+            wave.unwaited(site, self, mask)
         if self.space != "private":  # private arrays are registers, for the most part
             wave.log.append(
                 Entry(site, self, index, mask, wave.phase, wave, None, wave.ordered[self.space])

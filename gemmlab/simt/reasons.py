@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from . import tree
 from .machine import Machine
 from .watch import Entry, Finding, found_at
 from .writer import Site
@@ -31,6 +32,26 @@ def reasons(run: ProductRun, again: Callable[[np.ndarray, np.ndarray], Machine])
     if not np.isfinite(run.c).all():
         return list(run.notes("ratio"))
     return _row_by_row(run) or _wrong_index(run, again) or _weights(run)
+
+
+def slips(functions: Iterable[tree.Function]) -> Iterator[Finding]:
+    """What C allows, but hardly anybody means: to be named where a product is wrong."""
+    for node in (n for f in functions if f.body for n in f.body.walk()):
+        text = _slip(node)
+        if text:
+            yield Finding("slip", text, node.spot.line, node.spot.column, macro=node.spot.macro)
+
+
+def _slip(node: tree.Node) -> str:
+    if isinstance(node, (tree.If, tree.Loop)) and node.condition is not None:
+        condition = tree.plain(node.condition)
+        if isinstance(condition, tree.Assign) and not condition.op:
+            return f"{tree.written(condition)}: '=' assigns, and '==' compares"
+    if isinstance(node, tree.Index):
+        index = tree.plain(node.index)
+        if isinstance(index, tree.Binary) and index.op == ",":
+            return f"{tree.written(node)}: only what stands behind the comma is the index"
+    return ""
 
 
 def _line(run: ProductRun, kind: str, *names: str) -> Site | None:
@@ -73,15 +94,9 @@ def _row_by_row(run: ProductRun) -> list[Finding]:
 def _weights(run: ProductRun) -> list[Finding]:
     """C as a sum of the products along K, each with a weight, and of a number."""
     k = run.k
-    if run.c.size < 2 * (k + 1):
-        return []
-    terms = np.ones((k + 1, run.c.size))
-    for i in range(k):
-        terms[i] = np.outer(run.a[:, i], run.b[i]).ravel()
-    solved = np.linalg.lstsq(terms.T, run.c.ravel().astype(np.float64), rcond=None)[0]
-    found = np.asarray(solved).round(4)
-    if np.abs(found @ terms - run.c.ravel()).max() > 0.01:
-        return []
+    found = _solved(run, [(i, i) for i in range(k)])
+    if found is None:
+        return _crossed(run)
     weights, more = found[:-1], float(found[-1])
     missing = [i for i in range(k) if weights[i] == 0]
     divided = list(run.notes("whole division"))
@@ -107,6 +122,35 @@ def _weights(run: ProductRun) -> list[Finding]:
     scale = f"{weights[0]:g} times the product" if weights[0] != 1 else "the product"
     sign = f" {'plus' if more > 0 else 'minus'} {abs(more):g}" if more else ""
     return divided or [_finding(store, f"each element of C is {scale}{sign}")]
+
+
+def _solved(run: ProductRun, pairs: list[tuple[int, int]]) -> np.ndarray | None:
+    """C as a sum of columns of A times rows of B, by their numbers: the weight of each pair, and
+    the number that is added. None if C is no such sum, or too small to tell.
+    """
+    if run.c.size < 2 * (len(pairs) + 1):
+        return None
+    terms = np.ones((len(pairs) + 1, run.c.size))
+    for term, (i, j) in zip(terms, pairs, strict=False):
+        term[:] = np.outer(run.a[:, i], run.b[j]).ravel()
+    solved = np.linalg.lstsq(terms.T, run.c.ravel().astype(np.float64), rcond=None)[0]
+    found = np.asarray(solved).round(4)
+    return found if np.abs(found @ terms - run.c.ravel()).max() < 0.01 else None
+
+
+def _crossed(run: ProductRun) -> list[Finding]:
+    """Columns of A that are multiplied by a neighbour of their row of B."""
+    for far in range(1, 4):
+        pairs = [(i, j) for i in range(run.k) for j in range(run.k) if abs(i - j) in (0, far)]
+        found = _solved(run, pairs)
+        if found is not None:
+            used = [pair for pair, weight in zip(pairs, found, strict=False) if weight]
+            crossed = [(i, j) for i, j in used if i != j]
+            text = ", ".join(f"A(m, {i}) * B({j}, n)" for i, j in crossed[:2])
+            more = " ..." if len(crossed) > 2 else ""
+            adds = (e.site for e in reversed(run.log) if e.site.kind == "multiply-add")
+            return [_finding(next(adds, _last_load(run)), f"C sums products such as {text}{more}")]
+    return []
 
 
 def _last_load(run: ProductRun) -> Site | None:

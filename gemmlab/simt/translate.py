@@ -29,7 +29,7 @@ from .parse import Parser
 from .text import Clock, Macro, Preprocessor, Spot, TextError, UnknownError, no_limit
 from .tree import Node, written
 from .types import SCALARS, VOID, Array, Struct, layout, length, scalar_of
-from .writer import Holder, Value
+from .writer import Holder, Site, Value
 
 
 @dataclass(eq=False)
@@ -44,6 +44,7 @@ class Program:
         text: the kernel's own text; spot: where its name stands; macros: those that hold at its
             end, by name.
         tables: a function that fills the arrays in constant memory.
+        functions: of the text; sites: of the kernel.
     """
 
     name: str
@@ -55,6 +56,8 @@ class Program:
     spot: Spot
     macros: dict[str, Macro]
     tables: Callable[..., Any]
+    functions: list[tree.Function]
+    sites: list[Site]
 
 
 def compile_kernel(text: str, name: str | None = None, defines: Mapping[str, object] | None = None,
@@ -106,6 +109,8 @@ def _compiled(
         chosen.spot,
         preprocessor.macros,
         names["f__tables"],
+        list(functions.values()),
+        translator.sites,
     )
 
 

@@ -33,6 +33,10 @@ class Scalar:
     def __str__(self) -> str:
         return self.name
 
+    def __reduce__(self):
+        """Each type is one object, also in a run that came from another process."""
+        return named, (self.name,)
+
     @cached_property
     def dtype(self) -> np.dtype:
         import numpy

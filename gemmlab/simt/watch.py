@@ -35,8 +35,8 @@ class Finding:
 
     Attributes:
         kind: "out of bounds", "uninitialised", "race", "divergent barrier", "stopped", "overflow",
-            "misaligned", "two writers", "never written", "redefined" (a parameter) or "division by
-            zero".
+            "misaligned", "two writers", "never written", "redefined" (a parameter), "slip" (of the
+            pen) or "division by zero".
         message: a sentence or two, with the work-items; line and column are not repeated in it.
         line, column: where in the kernel's text, from 1; 0 where it is about no line.
         items: work-items that do it, the first few.

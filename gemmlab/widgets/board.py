@@ -4,7 +4,6 @@ reader's own.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import model
+from .. import files, model
 from ..catalog import Key, sources
 from ..opencl.devices import Device, find_device
 from ..worker.client import trial
@@ -141,21 +140,26 @@ class Board:
         Raises:
             ValueError: if the file is no board.
         """
-        if not self.path.exists():
-            return []
         try:
-            found = [Try(**entry) for entry in json.loads(self.path.read_text(encoding="utf-8"))]
-        except (TypeError, ValueError) as error:
+            found = [Try(**entry) for entry in files.load_json(self.path, list)]
+            for one in found:
+                if not (isinstance(one.share, (int, float)) and one.share >= 0):
+                    raise ValueError(f"a share is a number from 0 on, not {one.share!r}")
+        except (TypeError, ValueError, IsADirectoryError) as error:
             raise ValueError(
                 f"{self.path} is no board ({error}); `Board().clear()` removes it"
             ) from error
         return sorted(found, key=lambda one: -one.share)
 
     def add(self, one: Try) -> None:
-        """Keep a try."""
-        kept = [asdict(old) for old in [*self.tries, one]]
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+        """Keep a try.
+
+        Raises:
+            ValueError: if the file is no board; it is left alone.
+            OSError: if it cannot be written.
+        """
+        _ = self.tries
+        files.change_json(self.path, list, lambda tries: [*tries, asdict(one)])
 
     def clear(self) -> None:
         """Forget all tries."""

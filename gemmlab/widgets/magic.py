@@ -13,7 +13,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 
 from ..catalog import Key, find, key, sources
 from ..simt import views
-from ..worker.look import closely
+from ..worker.client import simulated
 from .explorer import Explorer
 from .panel import HOLE
 from .shell import escape, free
@@ -84,7 +84,7 @@ def _add_stepper(explorer: Explorer) -> None:
     def fill() -> None:
         params = {p.name: explorer.values[p.name] for p in explorer.spec.params}
         try:
-            run = closely(explorer.spec.number, params, explorer.source)
+            run = simulated(explorer.spec.number, params, explorer.source)
             lines = [step.line for step in views.steps(run)]
             wrong = next((lines.index(f.line) + 1 for f in run.findings if f.line in lines), 1)
             stepper = Stepper(run, start={"step": wrong, "group": 0})
@@ -122,6 +122,8 @@ def _parse(line: str) -> tuple[Key, dict[str, int], dict[str, str]]:
     settings, named = {}, {}
     for word in words[1:]:
         name, equals, value = word.partition("=")
+        if name in settings or name in named:
+            raise ValueError(f"{name} is given twice")
         if name in ("device", "part", "goal") and equals:
             named[name] = value
         elif equals and value.isdigit():

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from .. import files
 from ..catalog import sources
 from .shell import escape
 
@@ -38,12 +39,16 @@ def chapters(folder: str | Path = ".") -> list[Chapter]:
     """
     found = []
     for path in sorted(Path(folder).glob("[0-9][0-9]_*.ipynb")):
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        texts = ["".join(cell["source"]) for cell in cells]
-        tags = [tag for cell in cells for tag in cell["metadata"].get("tags", [])]
-        title = next(
-            re.findall(r"^# ([^:\n]+)", text)[0] for text in texts if text.startswith("# ")
-        )
+        # readers' own notebooks in the same folder may be no chapters, or damaged
+        try:
+            cells = files.load_json(path, dict)["cells"]
+            texts = ["".join(cell["source"]) for cell in cells]
+            tags = [tag for cell in cells for tag in cell["metadata"].get("tags", [])]
+            title = next(
+                re.findall(r"^# ([^:\n]+)", text)[0] for text in texts if text.startswith("# ")
+            )
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, StopIteration):
+            continue
         questions = re.findall(r'gemmlab\.Prediction\(\s*"([^"]+)"', "\n".join(texts))
         exercises = (
             tag.removeprefix("exercise-").replace("-", ".")
@@ -98,26 +103,22 @@ class Progress:
             right: None as long as a prediction has no answer.
             choice: what was predicted.
         """
-        known = self._read()
-        before = known.get(name, {"right": None})
-        entry: dict[str, bool | str | None] = {"right": right or before["right"] or right}
-        if choice is not None:
-            entry["choice"] = choice
+
+        def with_entry(known: dict) -> dict:
+            before = _entry(known.get(name))
+            kept = {"right": right or before["right"] or right}
+            chosen = {} if choice is None else {"choice": choice}
+            return {**known, name: before | kept | chosen}
+
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            text = json.dumps({**known, name: entry}, indent=1, ensure_ascii=False)
-            self.path.write_text(text + "\n", encoding="utf-8")
+            files.change_json(self.path, dict, with_entry)
         except OSError as error:
             print(f"Your progress cannot be kept: {error}")
 
     def _read(self) -> dict[str, dict]:
-        """All entries; a file of an older version has only whether each was right."""
+        """All entries; none if there is no file, or one that cannot be read."""
         with suppress(OSError, ValueError):
-            found = json.loads(self.path.read_text(encoding="utf-8"))
-            if isinstance(found, dict):
-                old = {n: {"right": bool(e)} for n, e in found.items() if not isinstance(e, dict)}
-                new = {n: e for n, e in found.items() if isinstance(e, dict) and "right" in e}
-                return {**old, **new}
+            return {n: _entry(e) for n, e in files.load_json(self.path, dict).items()}
         return {}
 
     def reset(self) -> None:
@@ -156,7 +157,7 @@ class Progress:
             yield (
                 chapter,
                 f"{guesses} {boxes}",
-                f"  ← {following} is next" if following in chapter.exercises else "",
+                f"  ← {escape(following)} is next" if following in chapter.exercises else "",
             )
 
     def _summary(self, there: list[Chapter]) -> str:
@@ -165,3 +166,10 @@ class Progress:
             return f"There are no chapters in {self.folder.resolve()}."
         solved = sum(self.entries.get(number, False) for number in numbers)
         return f"{solved} of {len(numbers)} exercises are solved.\n{LEGEND}."
+
+
+def _entry(found: Any) -> dict[str, Any]:
+    """An entry; a file of an older version has only whether it was right."""
+    if isinstance(found, dict):
+        return {"right": None, **found}
+    return {"right": None if found is None else bool(found)}

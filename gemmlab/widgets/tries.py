@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 
+from .. import files
 from ..catalog import sources
-from ..measurement import records
 from ..measurement.comparison import Interval
 
 #: Tries that are kept of each explorer, and those that are shown.
@@ -68,16 +67,12 @@ class Memory:
     def load(self) -> list[Try]:
         """The tries of the days before; none if there is no file, or one that cannot be read."""
         with suppress(OSError, ValueError, TypeError, KeyError):
-            found = json.loads(self._file.read_text(encoding="utf-8"))[self.name]
+            found = files.load_json(self._file, dict)[self.name]
             return [Try(o["settings"], o["rate"] and tuple(o["rate"]), o["right"]) for o in found]
         return []
 
     def save(self, tries: list[Try]) -> None:
         """Keep the last tries; where nothing can be written, nothing is kept."""
-        every = {}
-        with suppress(OSError, ValueError):
-            every = json.loads(self._file.read_text(encoding="utf-8"))
-        every[self.name] = [asdict(one) for one in tries[-KEPT:]]
+        mine = {self.name: [asdict(one) for one in tries[-KEPT:]]}
         with suppress(OSError):
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            records.write(self._file, every)
+            files.change_json(self._file, dict, lambda every: {**every, **mine})

@@ -10,13 +10,16 @@ ended when somebody asks for something.
 from __future__ import annotations
 
 import atexit
+import base64
 import itertools
 import json
+import pickle
 import queue
 import signal
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -27,6 +30,7 @@ from ..catalog import Key
 from ..measurement.comparison import Comparison, revive
 from ..measurement.records import Result
 from ..opencl.devices import Device
+from ..simt import ProductRun
 from .idle import Idle
 from .look import Seen
 from .process import Child
@@ -172,8 +176,8 @@ class Worker:
             step: called with "compile", "predict", "check", "time", "look" as the job goes on,
                 likewise.
             job: "measure"; "compare" (`comparison.compare`); "compile" (`timing.compile_ahead`);
-                "peaks" of a `device`; "ceiling" (`explained.allowed`); "look" (`look.look`, whose
-                answer is in `seen`).
+                "peaks" of a `device`; "ceiling" (`explained.allowed`); "simulate" (`look.closely`);
+                "look" (`look.look`, whose answer is in `seen`).
 
         Raises:
             TypeError: if another process cannot be sent the arguments.
@@ -400,9 +404,9 @@ def _explained(request: _Request, outcome: Outcome) -> _Request | None:
     return replace(request, message=message, epitaph=outcome)
 
 
-def _revived(found: dict) -> Any:
-    """What the child found, as it was there: a `Result`, or what other jobs find as a dict."""
-    if not found or "kernel_ms" not in found:
+def _revived(found: Any) -> Any:
+    """What the child found, as it was there: a `Result`, or what other jobs find."""
+    if not isinstance(found, dict) or "kernel_ms" not in found:
         return found
     return Result(**{**found, **{key: tuple(found[key]) for key in ("kernel_ms", "pipeline_ms")}})
 
@@ -432,17 +436,33 @@ def trial(
         kernel, m, n, k, options: as `gemmlab.measure` (params, device, repeats, source,
             most_seconds).
     """
-    outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
     device = options.pop("device", None)
     device = device.index if isinstance(device, Device) else device
     arguments = {"kernel": kernel, "m": m, "n": n, "k": k, "device": device, **options}
-    client = f"trial {threading.get_ident()}"
     try:
-        worker().submit(client, arguments, outcomes.put)
+        return _awaited("measure", arguments)
     except TypeError as error:
         return Outcome(arguments, problem=str(error), kind="TypeError")
+
+
+def simulated(kernel: Key, params: dict[str, int], source: str | None = None) -> ProductRun:
+    """`look.closely` in the child process, where a text has limits of time and memory.
+
+    Raises RuntimeError with the reason if there is no run.
+    """
+    outcome = _awaited("simulate", {"kernel": kernel, "params": params, "source": source})
+    if outcome.result is None:
+        raise RuntimeError(outcome.problem)
+    return pickle.loads(zlib.decompress(base64.b64decode(outcome.result)))
+
+
+def _awaited(job: str, arguments: dict) -> Outcome:
+    """The answer to a request of this thread."""
+    outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+    client = f"{job} {threading.get_ident()}"
+    worker().submit(client, arguments, outcomes.put, job=job)
     try:
         return outcomes.get()
     except KeyboardInterrupt:
         worker().stop(client)
-        raise KeyboardInterrupt("the measurement was stopped") from None
+        raise KeyboardInterrupt(f"the request to {job} was stopped") from None

@@ -47,7 +47,7 @@ def look(  # noqa: PLR0913
     params: Mapping[str, int] | None = None,
     source: str | None = None,
     seconds: float = SECONDS,
-    tiles: int = 1,
+    tiles: tuple[int, int] = (1, 1),
 ) -> Seen | None:
     """Run a text in the simulator on a tile or two of an m x n x k product; None if nothing is
     wrong.
@@ -110,7 +110,7 @@ def closely(
 
 
 def _few_tiles(
-    spec: KernelSpec, params: dict[str, int], sizes: tuple[int, int, int], tiles: int = 1
+    spec: KernelSpec, params: dict[str, int], sizes: tuple[int, int, int], tiles: tuple[int, int]
 ) -> list[int]:
     """Sizes that show what larger ones would: a tile, its edge, enough steps along k to race; no
     more than asked.
@@ -120,7 +120,7 @@ def _few_tiles(
     for size, tile, most, least, multiple in zip(
         sizes,
         spec.tiles(params),
-        (tiles, tiles, steps),
+        (*tiles, steps),
         spec.minimum_sizes(params),
         spec.multiples(params),
         strict=True,

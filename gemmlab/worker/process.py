@@ -14,6 +14,8 @@ import tempfile
 import threading
 from typing import IO, Any
 
+from .. import environment
+
 #: What Python runs in a child.
 COMMAND = ("-m", "gemmlab.worker.child")
 
@@ -51,7 +53,7 @@ class Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.words or subprocess.DEVNULL,
-            env={**os.environ, "PYTHONSAFEPATH": "1"},
+            env={**os.environ, **environment.pocl_variables(), "PYTHONSAFEPATH": "1"},
             start_new_session=True,  # interrupting a cell is no message to the child
         )
         reader = threading.Thread(target=self._read, args=(events,), daemon=True)

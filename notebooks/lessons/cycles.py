@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from gemmlab import model
 from gemmlab.catalog import Key
 from gemmlab.draw.picture import (
     BLUE,
@@ -27,12 +28,24 @@ WAITS = {
 }
 #: Neither of these is waiting: a warp that was issued, and one that could have been.
 READY = ("selected", "not_selected")
+#: What a warp does, by the same reasons, in words.
+DOING = {
+    "selected": "issues an instruction",
+    "not_selected": "is ready, but another warp is chosen",
+    "wait": "waits a fixed time after its last instruction",
+    "math_pipe_throttle": "waits for a busy arithmetic unit",
+    "long_scoreboard": "waits for global memory",
+    "short_scoreboard": "waits for local memory",
+    "barrier": "waits at a barrier",
+    "gmma": "waits for wgmma",
+    "dispatch_stall": "is held back by the dispatcher",
+}
 COLOURS = {
     "multiply-adds": GREEN,
     "other instructions": BLUE,
     "local memory": ORANGE,
     "global memory, L1": MAGENTA,
-    "barriers": INK,
+    "barriers": "#7a3e9d",
     "other waiting": GREY,
 }
 
@@ -73,6 +86,30 @@ def counted(kernel: Key, change: str = "") -> Counted:
         shares[name] = per_warp * sum(waits.pop(reason, 0.0) for reason in reasons)
     shares["other waiting"] = per_warp * sum(waits.values())
     return Counted(row["opencl_gflops"], shares, row)
+
+
+def turns(kernel: Key, change: str = "") -> float:
+    """Turns of local memory or the L1 cache for a warp's multiply-add, as the H200 counted them.
+
+    Args:
+        kernel, change: as of `counted`.
+    """
+    row = counted(kernel, change).row
+    # active cycles are those of a multiprocessor's four schedulers, which share the path
+    cycles = row["active_cycles"] / model.H200.issued
+    return row["local_pipe"] / 100 * cycles / row["multiply_adds"]
+
+
+def time_of_a_warp(kernel: Key) -> dict[str, float]:
+    """What a warp of a kernel does, as shares of its time, the largest first.
+
+    Args:
+        kernel: as of `counted`.
+    """
+    stalls = counted(kernel).row["stalls"]
+    everything = sum(stalls.values())
+    shares = {words: stalls.get(reason, 0.0) / everything for reason, words in DOING.items()}
+    return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
 
 def draw(*kernels: Key | tuple[Key, str]) -> Picture:

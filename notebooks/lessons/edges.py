@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from statistics import median
 from typing import Any
 
-import numpy as np
-import pyopencl.array as cla
+from matplotlib.patches import Rectangle
 
-from gemmlab import check
-from gemmlab.blas import products
-from gemmlab.blas.plan import Builder, Product
-from gemmlab.blas.problem import Layout, Problem, plan
-from gemmlab.blas.request import Request
-from gemmlab.blas.routes import Query, Split
+from gemmlab.blas.problem import Problem, plan
 from gemmlab.catalog import Key, catalog, sources
+from gemmlab.draw.picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, count, faint
 from gemmlab.generate.split import Launch
-from gemmlab.opencl.devices import Device, find_device
 
-#: The strategies that one call of `matmul` has.
-STRATEGIES = ("pad", "guard", "shift", "auto")
+#: The colour of a launch by the edges that it guards.
+_EDGE_COLOURS = {"none": BLUE, "rows": ORANGE, "columns": GREEN, "both": MAGENTA}
+#: The least share of C's side that a strip takes in a picture.
+MIN_STRIP = 0.28
 #: GFLOPS by size.
 Rates = dict[int, float]
 
@@ -49,29 +43,6 @@ def cost(
     """
     passes = plan(catalog[kernel], params, Problem.compact(m, n, k), features)
     return len(passes), 4 * sum(step.floats for step in passes)
-
-
-def split(a: cla.Array, b: cla.Array, tile: tuple[int, int]) -> list[list[cla.Array]]:
-    """The product a b as up to four products: one of whole tiles, and the edge strips.
-
-    Args:
-        a, b: float32 device arrays, m x k and k x n.
-        tile: rows and columns of a tile of the result.
-
-    Returns:
-        The parts of the result in nested lists; `numpy.block` joins copies of them on the host.
-    """
-    m, n = a.shape[0] // tile[0] * tile[0], b.shape[1] // tile[1] * tile[1]
-    parts = []
-    for rows in (slice(0, m), slice(m, None)):
-        strip = []
-        for cols in (slice(0, n), slice(n, None)):
-            if a[rows].shape[0] and b[:, cols].shape[1]:
-                edges = "pad" if rows.start == cols.start == 0 else "guard"
-                strip.append(products.matmul(a[rows], b[:, cols], edges=edges))
-        if strip:
-            parts.append(strip)
-    return parts
 
 
 def recorded() -> dict[str, dict[str, dict[int, dict[str, Any]]]]:
@@ -143,40 +114,37 @@ def _percent_of_best(rates: Mapping[str, Rates], low: int, high: int) -> dict[st
             for name, by_size in inside.items() if by_size}  # fmt: skip
 
 
-def launch_times(
-    sizes: tuple[int, int, int],
-    device: Device | int | str | None = None,
-    params: Mapping[str, int] | None = None,
-    repeats: int = 5,
-) -> tuple[list[Launch], dict[str, float]]:
-    """The launches of ``edges="split"`` for a column-major float32 product, and their times.
+def draw_launches(launches: Sequence[Launch]) -> Picture:
+    """The launches of a product as rectangles on C, with strips wider than in proportion.
 
     Args:
-        sizes: m, n and k of the product of compact matrices.
-        device: a Device, an index or part of a name; the preferred device by default.
-        params: of the tile whose whole tiles are cut off; by default the rules choose.
-        repeats: timed runs, after one to warm up.
-
-    Returns:
-        The launches, and the median milliseconds of each on the device's clock, by its edges.
-
-    Raises:
-        ParameterError: for parameters that the family does not have or the device cannot take.
+        launches: what `gemmlab.generate.split` cuts a product into.
     """
-    device = find_device(device)
-    builder = Builder(device.timed_queue, device)
-    a, b = (cla.to_device(device.timed_queue, x.T) for x in check.exact_inputs(*sizes))
-    out = builder.new(Layout.compact(*sizes[:2]))
-    problem = Problem.compact(*sizes)
-    product = Product(problem, a.base_data, b.base_data, 1.0, 0.0, None, out)
-    request = Request.of("family", params and dict(params), "split", "float32")
-    route = Split.of(Query(request, np.dtype(np.float32), problem, None, device))
-    assert isinstance(route, Split)
-    route.emit(builder, product)
-    plan_of_launches, spent = builder.plan(), defaultdict(list)
-    for _ in range(repeats + 1):
-        events = plan_of_launches(device.timed_queue)
-        device.timed_queue.finish()
-        for edges, event in events:
-            spent[edges].append((event.profile.end - event.profile.start) * 1e-6)
-    return list(route.launches), {edges: median(times[1:]) for edges, times in spent.items()}
+    words = []
+    for launch in launches:
+        guards = "no guards" if launch.edges == "none" else f"guards {launch.edges}"
+        words.append(f"{launch.rows} x {launch.columns}, {guards}")
+    picture = Picture(6.5, 3.8, f"C in {count(len(launches), 'part')}: {'; '.join(words)}")
+    ax = picture.axes_plain()
+    down = _stretched({launch.row + launch.rows for launch in launches})
+    across = _stretched({launch.column + launch.columns for launch in launches})
+    for launch, word in zip(launches, words, strict=True):
+        top, bottom = down[launch.row], down[launch.row + launch.rows]
+        left, right = across[launch.column], across[launch.column + launch.columns]
+        colour = _EDGE_COLOURS[launch.edges]
+        ax.add_patch(Rectangle((left, -bottom), right - left, bottom - top, edgecolor=colour,
+                               facecolor=faint(colour, 0.12), linewidth=1.5))  # fmt: skip
+        ax.text((left + right) / 2, -(top + bottom) / 2, word.replace(", ", "\n"), ha="center",
+                va="center", color=INK, fontsize=9)  # fmt: skip
+    ax.set_axis_off()
+    ax.autoscale_view()
+    return picture
+
+
+def _stretched(ends: set[int]) -> dict[int, float]:
+    """Where to draw the ends of strips: in proportion, but none narrower than `MIN_STRIP`."""
+    positions, last = {0: 0.0}, 0
+    for end in sorted(ends):
+        positions[end] = positions[last] + max(MIN_STRIP, (end - last) / max(ends))
+        last = end
+    return positions

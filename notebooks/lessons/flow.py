@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gemmlab import catalog, model
 from gemmlab.catalog import Key
 from gemmlab.measurement import explained
+
+from .cycles import turns
 
 BOXES = (
     ("DRAM", ""),
@@ -119,6 +121,23 @@ def step(kernel: Key, before: Key | None = None) -> Picture:
     """
     before = before if before is not None else catalog[kernel].before
     return Picture([of(before)] * bool(before) + [of(kernel)])
+
+
+def counted(*kernels: Key) -> Picture:
+    """The flows of kernels, with the turns of local memory that the chip itself counted.
+
+    The simulator counts the fewest turns that vector loads can take; the chip takes more.
+
+    Args:
+        kernels: their numbers.
+    """
+    flows = []
+    for kernel in kernels:
+        flow = of(kernel)
+        pipes = list(flow.pipes)
+        pipes[2] = replace(pipes[2], need=turns(kernel))
+        flows.append(replace(flow, pipes=tuple(pipes)))
+    return Picture(flows)
 
 
 class Picture:

@@ -101,15 +101,15 @@ def pieces(tiles: int, steps: int, groups: int) -> list[list[tuple[int, int, int
     return cut
 
 
-def idle(tiles: int, steps: int, places: int) -> tuple[float, float]:
+def idle(tiles: int, steps: int, at_once: int) -> tuple[float, float]:
     """The share of a chip that is idle (0 to 1): with one work-group per tile, and equal shares.
 
-    Up to `places` work-groups run at the same time; equal shares are those of `pieces`. Each tile
+    Up to `at_once` work-groups run at the same time; equal shares are those of `pieces`. Each tile
     takes the same number of steps, and each step the same time.
     """
-    longest = max(sum(part[2] for part in parts) for parts in pieces(tiles, steps, places))
-    waves = -(-tiles // places)
-    return 1 - tiles / (waves * places), 1 - tiles * steps / (longest * places)
+    longest = max(sum(part[2] for part in parts) for parts in pieces(tiles, steps, at_once))
+    waves = -(-tiles // at_once)
+    return 1 - tiles / (waves * at_once), 1 - tiles * steps / (longest * at_once)
 
 
 class Box(NamedTuple):

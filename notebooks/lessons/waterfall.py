@@ -1,20 +1,16 @@
-"""What an H200 reached with each idea and without it, and the whole ladder in two pictures."""
+"""What an H200 reached with each idea and without it, and the whole ladder in one picture."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
-
 from gemmlab import model
 from gemmlab.catalog import Key, find, in_order, sources
 from gemmlab.draw.picture import (
-    BLUE,
     GREEN,
     INK,
     MAGENTA,
@@ -26,15 +22,6 @@ from gemmlab.draw.picture import (
 )
 from gemmlab.measurement import explained, landscape
 from gemmlab.opencl.build import HIDDEN
-
-#: The colour of each resource that limits a kernel; the L1 cache shares local memory's path.
-_COLOURS = {
-    "local memory": ORANGE,
-    "L1 cache": ORANGE,
-    "instruction issue": BLUE,
-    "latency": MAGENTA,
-}
-_LABELS = {ORANGE: "local memory, L1 cache", BLUE: "instruction issue", MAGENTA: "latency"}
 
 
 @dataclass(frozen=True)
@@ -229,47 +216,4 @@ def draw(
             fontsize=9, style="italic")  # fmt: skip
     label_rows(ax, list(rates))
     ax.set(xlim=(0, None), ylim=(-len(rates) + 0.4, 0.8), xlabel="TFLOPS")
-    return picture
-
-
-def under_ceilings(
-    rungs: Sequence[model.Explanation], yardsticks: Mapping[str, float] | None = None
-) -> Picture:
-    """Every kernel's measured rate as a bar under its ceilings: which ceiling each rung lifts.
-
-    Args:
-        rungs: what `gemmlab.model.explain` found, of one chip.
-        yardsticks: GFLOPS by name, such as those of a library, drawn as lines.
-    """
-    chip = rungs[0].chip
-    summary = "; ".join(
-        f"kernel {r.kernel}: {model.percent(r.share)}, "
-        f"{r.roof.resource} {model.percent(r.roof.share)}"
-        for r in rungs
-    )
-    alt = f"The ladder under its ceilings on {chip.name}. {summary}"
-    picture = Picture(8, 1.3 + 0.36 * len(rungs), alt)
-    ax = picture.axes_plain()
-    handles: dict[str, Patch | Line2D] = {"": Patch(color=faint(GREEN, 0.7), label="measured")}
-    for row, r in enumerate(rungs):
-        ax.barh(-row, 100 * r.share, 0.6, color=faint(GREEN, 0.7))
-        ax.text(100 * r.share - 0.6, -row, model.percent(r.share), ha="right", va="center",
-                color="white", fontsize=9)  # fmt: skip
-        for c in r.ceilings:
-            if c.resource in _COLOURS and c.share < 0.995:
-                colour = _COLOURS[c.resource]
-                ax.plot([100 * c.share] * 2, [-row - 0.42, -row + 0.42], color=colour,
-                        linewidth=3 if c is r.roof else 1.5)  # fmt: skip
-                handles[colour] = Line2D([], [], color=colour, linewidth=3, label=_LABELS[colour])
-        lowest = f"{r.roof.resource}: {model.percent(r.roof.share)}"
-        ax.text(101, -row, lowest, va="center", color=INK, fontsize=9)
-    for name, value in (yardsticks or {}).items():
-        ax.axvline(100 * value / chip.gflops, color=INK, linewidth=1, linestyle=":")
-        ax.text(100 * value / chip.gflops, -len(rungs) + 0.4, f"{name} ", ha="right", va="top",
-                color=INK, fontsize=9)  # fmt: skip
-    label_rows(ax, [f"kernel {r.kernel}" if isinstance(r.kernel, int) else r.kernel for r in rungs])
-    ax.set(xlim=(0, 100), ylim=(-len(rungs) + 0.05, 0.6))
-    ax.set_xlabel(f"% of the {chip.gflops / 1000:.1f} TFLOPS of {chip.name}")
-    ax.text(101, 0.62, "the lowest ceiling", va="bottom", color=INK, fontsize=9, style="italic")
-    legend_above(ax, 4, handles=list(handles.values()), columnspacing=1, handlelength=1)
     return picture

@@ -167,6 +167,22 @@ def test_new_settings(lab, report, kernel):
         report.seconds[f"kernel {kernel}, recorded needle (aim: 0.1 s)"] = needle_ms(book) / 1000
 
 
+def test_a_stepper(lab, report):
+    """Its moves along a run, and to settings for which the kernel is simulated first."""
+    cell = (
+        "import gemmlab\nsettings = {'TS': 8}\n"
+        "gemmlab.Stepper(lambda WPT: gemmlab.simulate(3, 16, 16, 16, {**settings, 'WPT': WPT}), "
+        "WPT=(1, 2, 4, 8), start={'step': 1, 'item': 0})"
+    )
+    with alone(lab, notebook(lab.notebooks / "stepper.ipynb", cell)) as book:
+        book.run_all()
+        for name, moves in (("step", 9), ("item", 5), ("WPT", 3)):
+            times = [book.time(0, name, "ArrowRight")[0] for _ in range(moves if FULL else 3)]
+            seconds = statistics.median(times) / 1000
+            report.seconds[f"stepper, {name} (aim: 0.12 s)"] = seconds
+            assert seconds < 60, "it hangs"
+
+
 if FULL:  # also there for its figures
 
     def test_a_warm_cache(browser, own_caches, report):

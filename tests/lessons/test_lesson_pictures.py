@@ -6,12 +6,12 @@ import pytest
 
 from gemmlab import model, simulate
 from gemmlab.generate import split, tiles
-from gemmlab.measurement import explained, records
+from gemmlab.measurement import records
 from lessons import (
     cluster,
     comparison,
     divergence,
-    family,
+    edges,
     hardware,
     issue,
     schedules,
@@ -22,7 +22,6 @@ from lessons import (
 )
 from pictures import assert_can_be_shown
 
-PEAKS = model.Peaks(1000, 100)
 CLUSTER = cluster.Cluster(1000, 0.1)
 LAUNCHES = split.cut((250, 270, 64), tiles.complete_tile({"TSM": 64, "TSN": 64}))
 
@@ -47,14 +46,7 @@ PICTURES = {
     "divergence": lambda: divergence.draw("B", 100, 50, 70, 16),
     "issue": lambda: issue.draw(simulate(2, 16, 16, 16, {"TS": 8}), 4),
     "issue of many": lambda: issue.draw(simulate(2, 16, 16, 16, {"TS": 8}), 12, shown=3),
-    "criteria": lambda: family.draw_criteria(
-        family.criteria((64, 64, 8), (64, 64), (4, 4), PEAKS, 8), "a device"
-    ),
-    "choices": lambda: family.draw_choices((8, 16), (8, 16), [["x", "y"], ["y", "y"]], "here"),
-    "launches": lambda: family.draw_launches(LAUNCHES),
-    "launches with times": lambda: family.draw_launches(
-        LAUNCHES, {"none": 1.0, "rows": 0.5, "columns": 0.25, "both": 0.125}
-    ),
+    "launches": lambda: edges.draw_launches(LAUNCHES),
     "fragments": lambda: tensors.fragments(5, 3),
     "laid": lambda: tensors.laid(7, 7),
     **{f"bits of {x}": lambda x=x: tf32.draw_bits(x) for x in (*tf32.NUMBERS, -2.5, 1e-20)},
@@ -78,9 +70,6 @@ PICTURES = {
         {"first": 5000.0, "second": 30000.0, "third": 20000.0},
         {"second": "local memory: 20 % to 80 %"},
         {"a library": 25000.0},
-    ),
-    "under ceilings": lambda: waterfall.under_ceilings(
-        [explained.rung(2), explained.rung(3)], {"a library": 51_000}
     ),
 }
 

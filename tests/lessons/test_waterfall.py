@@ -4,7 +4,6 @@ import pytest
 
 from gemmlab import catalog
 from gemmlab.measurement import explained
-from gemmlab.model import percent
 from lessons import waterfall
 
 
@@ -51,11 +50,8 @@ def test_a_roof_that_stays_is_not_lifted():
     assert explained.lifted(three, one) is None
 
 
-def test_pictures_say_rates_and_ceilings():
+def test_the_picture_says_rates_and_ceilings():
     picture = waterfall.draw({"first": 5000.0, "second": 30000.0}, {"second": "local memory"}, {})
     assert "first: 5.0; second: 30.0, local memory" in picture.alt
     with pytest.raises(ValueError, match="rates"):
         waterfall.draw({}, {}, {})
-    rung = explained.rung(3)
-    alt = waterfall.under_ceilings([rung]).alt
-    assert f"kernel 3: {percent(rung.share)}, local memory {percent(rung.roof.share)}" in alt

@@ -132,6 +132,37 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_read(own):
         assert [found.title for found in landscape.recorded()] == ["NVIDIA H200"]
 
 
+@pytest.mark.parametrize(
+    "entries",
+    [
+        {"title": None},
+        {"peak": "fast"},
+        {"peak": float("inf")},
+        {"size": 0},
+        {"limits": {"name": "x"}},
+        {"limits": {"name": "x", "work_group": "many", "per_dimension": [1], "local_memory": 1}},
+        {"kernels": []},
+        {"kernels": {"1": 5}},
+        {"kernels": {"99": {}}},
+        {"kernels": None},
+        {"registers": "<img src=x onerror=alert(1)>"},
+    ],
+    ids=str,
+)
+def test_a_file_of_somebody_else_with_wrong_types_is_named_and_left_out(own, entries):
+    """It may hold HTML, which an explorer would show."""
+    path = own / "landscape_x.json"
+    made_up(1).save(path)
+    found = json.loads(path.read_text())
+    if "registers" in entries:
+        found["kernels"]["1"]["settings"][0][-3] = entries["registers"]
+    else:
+        found |= entries
+    path.write_text(json.dumps(found))
+    with pytest.warns(UserWarning, match="landscape_x.json is no landscape"):
+        assert landscape.recorded() == ()
+
+
 def test_a_record_of_an_older_text_is_known_to_be_old(own, monkeypatch):
     made = made_up(2, 3)
     real = sources.read

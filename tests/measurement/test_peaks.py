@@ -97,3 +97,22 @@ def test_measuring_notes_what_it_finds(any_device, monkeypatch):
     monkeypatch.setattr(peaks, "note", lambda device, result: seen.append((device, result)))
     found = gemmlab.measure(2, 32, device=any_device, params={"TS": 8}, repeats=1)
     assert seen == [(any_device, found)]
+
+
+def test_loops_that_do_not_build_are_left_out(any_device, monkeypatch):
+    """Mesa 26.2 of Debian compiles no fma."""
+    real, refuses = peaks.build, {"fused"}
+
+    def build(device, context, title, text, params, *others):
+        if params.get("FUSED") or "all" in refuses:
+            raise gemmlab.BuildError(title, "Internal compilation error", text)
+        return real(device, context, title, text, params, *others)
+
+    gemmlab.clear_caches()
+    monkeypatch.setattr(peaks, "build", build)
+    assert "a*b + c" in peaks.peaks(any_device).how
+    gemmlab.clear_caches()
+    refuses.add("all")
+    with pytest.raises(gemmlab.BuildError, match="Internal compilation error"):
+        peaks.peaks(any_device)
+    gemmlab.clear_caches()

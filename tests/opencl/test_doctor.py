@@ -5,14 +5,20 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 
+import pyopencl as cl
 import pytest
 
+import gemmlab
+from gemmlab import environment
 from gemmlab.opencl import devices, doctor
+
+CPU, GPU = cl.device_type.CPU, cl.device_type.GPU
 
 
 class Nowhere:
-    """A platform list without NVIDIA."""
+    """A device that is not NVIDIA's."""
 
     platform = type("Platform", (), {"name": "Portable Computing Language"})
 
@@ -58,16 +64,24 @@ def test_a_driver_that_is_not_registered(tmp_path, monkeypatch):
         Nowhere.platform.name = "Portable Computing Language"
 
 
-@pytest.mark.parametrize("variable", ["POCL_CACHE_DIR", "XDG_CACHE_HOME"])
-def test_a_cache_that_cannot_be_written(variable, tmp_path, monkeypatch):
+def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "cache"))
     monkeypatch.delenv("POCL_CACHE_DIR", raising=False)
-    monkeypatch.setenv(variable, str(tmp_path / "good"))
-    assert doctor.unwritable_cache() == ""
-    blocked = tmp_path / "a file"
-    blocked.touch()
-    monkeypatch.setenv(variable, str(blocked / "cache"))
-    said = doctor.unwritable_cache()
-    assert str(blocked) in said and "export POCL_CACHE_DIR=" in said
+    environment.bad_pocl_folder.cache_clear()
+    try:
+        said = doctor.unusable_cache()
+    finally:
+        environment.bad_pocl_folder.cache_clear()
+    assert str(tmp_path / "file") in said and "export XDG_CACHE_HOME=" in said
+
+
+def test_a_home_that_cannot_be_written_costs_no_device(tmp_path):
+    """Only PoCL's variable was once advised, and PyOpenCL then failed all the same."""
+    (tmp_path / "file").touch()
+    done = run_doctor(XDG_CACHE_HOME=str(tmp_path / "file" / "cache"), POCL_CACHE_DIR="")
+    assert done.returncode == 0 and "export XDG_CACHE_HOME=" in done.stdout
+    assert done.stdout.count("product: right") == len(devices.devices())
 
 
 @pytest.mark.parametrize(
@@ -88,7 +102,7 @@ def test_widgets_that_are_not_installed(monkeypatch):
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(doctor.metadata, "version", missing)
-    assert "pip install 'gemmlab[lab]'" in doctor.widgets_out_of_step()
+    assert f"{sys.executable} -m pip install jupyterlab" in doctor.widgets_out_of_step()
 
 
 def test_a_path_with_a_space(monkeypatch):
@@ -99,12 +113,175 @@ def test_a_path_with_a_space(monkeypatch):
             return self.place
 
     monkeypatch.setattr(doctor.metadata, "distribution", lambda name: Installed())
+    monkeypatch.setattr(devices, "listed", lambda: (Nowhere,))
     assert "my environment" in doctor.space_in_path() and "python -m venv" in doctor.space_in_path()
     Installed.place = Path("/home/me/environment/lib")
     assert doctor.space_in_path() == ""
+    Installed.place = Path("/home/me/my environment/lib")
+    monkeypatch.setattr(devices, "listed", lambda: (listed("Intel(R) OpenCL"),))
+    assert doctor.space_in_path() == ""  # it works
 
 
 def test_every_device_multiplies_in_the_end():
     done = run_doctor()
     assert done.returncode == 0, done.stdout
     assert done.stdout.count("a 65 x 33 x 129 product: right") == len(devices.devices()) > 0
+
+
+@pytest.fixture
+def gpu(tmp_path, monkeypatch):
+    """A function that makes a GPU with a driver of this name, whose device file has this mode."""
+
+    def make(driver: str, accessible: bool = True) -> None:
+        (tmp_path / "dri").mkdir()
+        (tmp_path / "dri" / "renderD128").touch()
+        (tmp_path / "drm" / "renderD128" / "device").mkdir(parents=True)
+        (tmp_path / "drm" / "renderD128" / "device" / "uevent").write_text(f"DRIVER={driver}\n")
+        monkeypatch.setattr(doctor, "RENDER_NODES", tmp_path / "dri")
+        monkeypatch.setattr(doctor, "DRM", tmp_path / "drm")
+        monkeypatch.setattr(doctor.os, "access", lambda *given: accessible)
+
+    return make
+
+
+def offer(monkeypatch, platform: str | None, *offered) -> None:
+    """Have the loader find this platform, and these devices."""
+    there = () if platform is None else (platform_of(platform),)
+    monkeypatch.setattr(devices, "platforms", lambda: there)
+    monkeypatch.setattr(devices, "listed", lambda: offered)
+
+
+def platform_of(name: str) -> SimpleNamespace:
+    return SimpleNamespace(name=name, version="OpenCL 3.0 ", get_devices=lambda: [])
+
+
+def listed(platform: str, **facts) -> SimpleNamespace:
+    """A device that a runtime lists."""
+    known = {"name": "a device", "vendor": "a vendor", "driver_version": "1.0", "type": 0}
+    return SimpleNamespace(platform=platform_of(platform), **(known | facts))
+
+
+@pytest.mark.parametrize(
+    ("driver", "variable"), [("amdgpu", "radeonsi"), ("i915", "iris"), ("nouveau", "nouveau")]
+)
+def test_rusticl_that_enables_no_driver(gpu, monkeypatch, driver, variable):
+    gpu(driver)
+    offer(monkeypatch, "rusticl")
+    assert f"export RUSTICL_ENABLE={variable}" in doctor.rusticl_without_devices()
+    assert "platform rusticl (OpenCL 3.0): no devices" in doctor.loader_facts()
+
+
+def test_rusticl_without_a_gpu_is_mentioned_only_if_nothing_else_works(gpu, monkeypatch):
+    offer(monkeypatch, "rusticl")
+    monkeypatch.setattr(doctor, "RENDER_NODES", Path("nowhere"))
+    monkeypatch.setattr(devices, "devices", lambda: [])
+    assert "export RUSTICL_ENABLE=llvmpipe" in doctor.rusticl_without_devices()
+    monkeypatch.setattr(devices, "devices", lambda: ["PoCL"])
+    assert doctor.rusticl_without_devices() == ""
+
+
+def test_a_mesa_that_is_too_old_is_named(monkeypatch):
+    offer(monkeypatch, "rusticl", listed("rusticl", driver_version="22.3.6"))
+    assert "Mesa 22.3.6 is too old" in doctor.old_rusticl()
+    offer(monkeypatch, "rusticl", listed("rusticl", driver_version="23.1.0"))
+    assert doctor.old_rusticl() == ""
+
+
+def test_a_gpu_that_this_user_may_not_open(gpu, monkeypatch):
+    gpu("amdgpu", accessible=False)
+    offer(monkeypatch, None)
+    (said,) = doctor.idle_gpus()
+    assert "renderD128" in said and "sudo usermod -aG" in said
+
+
+@pytest.mark.parametrize(
+    ("driver", "package", "platform"),
+    [
+        ("i915", "intel-opencl-icd", "Intel(R) OpenCL Graphics"),
+        ("xe", "intel-opencl-icd", "Intel(R) OpenCL Graphics"),
+        ("amdgpu", "mesa-opencl-icd", "AMD Accelerated Parallel Processing"),
+        ("nouveau", "nvidia-opencl-icd", "NVIDIA CUDA"),
+    ],
+)
+def test_a_gpu_without_an_opencl_driver(gpu, monkeypatch, driver, package, platform):
+    gpu(driver)
+    # Intel's runtime for CPUs does not serve its GPUs
+    offer(monkeypatch, None, listed("Intel(R) OpenCL", vendor="Intel", type=CPU))
+    assert package in "".join(doctor.idle_gpus())
+    offer(monkeypatch, None, listed(platform, type=GPU))
+    assert not [*doctor.idle_gpus()]
+
+
+def test_windows_subsystem_for_linux(monkeypatch):
+    offer(monkeypatch, None)
+    assert doctor.windows_subsystem() == ""
+    monkeypatch.setattr(doctor.platform, "release", lambda: "5.15.90.1-microsoft-standard-WSL2")
+    assert "Windows Subsystem" in doctor.windows_subsystem()
+    offer(monkeypatch, None, listed("Intel(R) OpenCL Graphics", type=GPU))
+    assert doctor.windows_subsystem() == ""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems have no .icd files")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "it is empty"),
+        ("libnowhere.so.1\n", "libnowhere.so.1: cannot open shared object file"),
+        ("\n", "it is empty"),
+    ],
+)
+def test_a_bad_icd_file(tmp_path, text, said):
+    (tmp_path / "bad.icd").write_text(text)
+    done = run_doctor(OCL_ICD_VENDORS=str(tmp_path))
+    assert f"driver {tmp_path}/bad.icd: " in done.stdout and said in done.stdout
+    assert f"variable OCL_ICD_VENDORS={tmp_path}" in done.stdout
+
+
+def test_a_variable_that_names_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path / "nothing"))
+    assert "unset OCL_ICD_VENDORS" in doctor.registration()
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path))
+    assert doctor.registration() == ""
+
+
+def test_damaged_kernels_are_the_diagnosis_if_an_empty_cache_helps(monkeypatch, any_device):
+    """PoCL aborts the process that loads a damaged library."""
+    monkeypatch.setattr(
+        doctor,
+        "PRODUCT",
+        "import os\nif 'POCL_CACHE_DIR' not in os.environ: os.abort()\nprint('right')",
+    )
+    monkeypatch.delenv("POCL_CACHE_DIR", raising=False)
+    verdict, remedy = doctor.product(any_device)
+    assert "the process died" in verdict and "rm -r " in remedy
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "command"),
+    [
+        ("linux", "x86_64", "-m pip install pocl-binary-distribution"),
+        ("linux", "aarch64", "conda install -c conda-forge pyopencl pocl"),
+        ("darwin", "arm64", "conda install -c conda-forge pyopencl pocl ocl_icd_wrapper_apple"),
+        ("win32", "AMD64", "-m pip install intel-opencl-rt intel-cmplr-lib-rt"),
+    ],
+)
+def test_the_first_command_fits_the_system(monkeypatch, system, machine, command):
+    offer(monkeypatch, None)
+    monkeypatch.setattr(doctor.sys, "platform", system)
+    monkeypatch.setattr(doctor.platform, "machine", lambda: machine)
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    assert command in doctor.no_device().splitlines()[1]
+
+
+def test_another_runtime_is_added_only_where_one_cannot_compute(monkeypatch):
+    offer(monkeypatch, None)
+    assert not doctor.another_cpu_runtime()
+    offer(monkeypatch, None, listed("Portable Computing Language", type=CPU))
+    assert doctor.another_cpu_runtime()
+    offer(monkeypatch, None, listed("Intel(R) OpenCL", type=CPU))
+    assert not doctor.another_cpu_runtime()
+
+
+def test_doctor_is_a_function_too(capsys, any_device):
+    assert gemmlab.doctor() is True
+    assert "product: right" in capsys.readouterr().out

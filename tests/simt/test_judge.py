@@ -8,11 +8,10 @@ import random
 
 import pytest
 from conftest import FULL, NO_SKIP
-from simt.constructs import CONSTRUCTS
 from simt.fuzz import SETTINGS, edit
 from simt.generator import kernel
 from simt.snippets import SNIPPETS
-from simt.test_language import REFUSED, written
+from simt.test_language import CONSTRUCTS, REFUSED, written
 
 from gemmlab import catalog
 from gemmlab.catalog.sources import read

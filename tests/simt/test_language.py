@@ -1,14 +1,20 @@
-"""OpenCL C 1.2 as the runtimes take it: values, refusals, findings, and what is not known."""
+"""OpenCL C 1.2 as the runtimes take it: values, refusals, findings, and what is not known.
+
+constructs.txt holds what every compiler takes: type of r, statements, and the values of r as PoCL
+and Intel's runtime compute them (one value: for all). x holds eight floats (0.5, 1.5, ...), y eight
+ints (-3, -2, ...), l is an array of eight floats in local memory, and g is the work-item's number.
+"""
 
 from __future__ import annotations
 
+import re
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import DEVICES
 from simt.cases import line_of
-from simt.constructs import CONSTRUCTS
 
 from gemmlab import simt
 
@@ -25,6 +31,33 @@ void construct(__global const float* x, __global const int* y, __global {type}* 
 """
 X, Y = np.arange(8, dtype=np.float32) + 0.5, np.arange(8, dtype=np.int32) - 3
 DTYPES = {"int": "i4", "long": "i8", "ulong": "u8", "float": "f4", "float4": "f4"}
+
+
+def constructs() -> list[tuple[str, str, str, list[float]]]:
+    """Type of r, text before the kernel, statements, values; lines with a space go on."""
+    found, before = [], ""
+    text = Path(__file__).with_name("constructs.txt").read_text().strip()
+    for line in re.split(r"\n(?! )", text):
+        of, _, case = line.partition(": ")
+        body, _, values = case.rpartition("-->")
+        if of == "before":
+            before += case + "\n"
+            continue
+        found.append((of, before.strip(), body, [float(value) for value in values.split()]))
+        before = ""
+    return found
+
+
+CHAIN = " else ".join(f"if (a == {i}) r = {i} + 2;" for i in range(1, 60))
+TERMS = " + ".join(f"(y[g] & {i})" for i in range(120))
+RETURNS = " ".join(f"if (a == {i}) return {i + 3};" for i in range(100))
+CONSTRUCTS = [
+    *constructs(),
+    ("int", "", f"int a = y[g]; {CHAIN}", [0, 0, 0, 0, 3, 4, 5, 6]),
+    ("int", "", f"r = {TERMS};", [7020, 7080, 7140, 0, 60, 120, 180, 240]),
+    ("int", f"int f(int a) {{ {RETURNS} return 0; }}", "r = f(g);", [3, 4, 5, 6, 7, 8, 9, 10]),
+    ("int", "#define LONG_ONE 1 + \\\r\n 2", "int na\\\nme = LONG_ONE; r = name;", [3]),
+]
 
 
 def written(case) -> str:

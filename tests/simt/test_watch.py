@@ -63,14 +63,14 @@ def test_each_index_of_a_local_array_is_looked_at_by_itself():
     finding = found(product(body), "out of bounds")
     assert "T[tn/2][tm + 1]: work-item (7, 0)" in finding.message
     assert (
-        "reads T[8][8] with 8 as its second index, which must be 0 to 7 (and 7 more work-items)"
+        "reads T with 8 as its second index, which must be 0 to 7 (and 7 more work-items)"
         in finding.message
     )
 
 
 def test_out_of_bounds_of_a_private_array():
     body = "float x[4] = {1.0f}; C[n*M + m] = x[tm];"
-    assert "x[4] with 4 as its index" in found(product(body), "out of bounds").message
+    assert "x with 4 as its index" in found(product(body), "out of bounds").message
     assert "out of bounds" not in kinds(
         simt.simulate(2, *SIZE, {"TS": 8}, product(body.replace("x[tm]", "x[tm/2]")))
     )

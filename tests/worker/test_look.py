@@ -10,9 +10,11 @@ from texts import SMALL, edited, without_barrier
 import gemmlab
 from gemmlab import catalog
 from gemmlab.catalog import sources
+from gemmlab.draw.replay import Replay
 from gemmlab.simt.machine import Machine
 from gemmlab.worker import look as module
-from gemmlab.worker.look import Seen, look
+from gemmlab.worker.client import simulated, worker
+from gemmlab.worker.look import Seen, closely, look
 
 RACE = without_barrier(2, 1)
 
@@ -135,10 +137,13 @@ def test_what_the_simulator_could_not_read_is_never_called_free_of_races(any_dev
 
 
 def test_a_mistake_between_work_groups_is_explained(any_device):
-    """One tile of C does not show it."""
+    """One tile of C does not show it, and a square of them not that groups are exchanged."""
     wrong = edited(2, ("get_group_id(0)", "get_group_id(1)"))
-    outcome = gemmlab.trial(2, 64, 32, 32, params={"TS": 8}, source=wrong, repeats=1)
-    assert not outcome.ok and outcome.seen and not outcome.seen.unread, outcome.verdict
+    both = edited(2, ("m0 = get_group_id(0)", "m0 = get_group_id(1)"),
+                  ("n0 = get_group_id(1)", "n0 = get_group_id(0)"))  # fmt: skip
+    for source in (wrong, both):
+        outcome = gemmlab.trial(2, 64, 32, 32, params={"TS": 8}, source=source, repeats=1)
+        assert not outcome.ok and outcome.seen and not outcome.seen.unread, outcome.verdict
 
 
 def test_a_right_text_is_right(any_device):
@@ -149,3 +154,32 @@ def test_a_right_text_is_right(any_device):
 def test_several_findings_are_counted():
     assert str(Seen("line 3: a race", 1)) == "line 3: a race"
     assert str(Seen("line 3: a race", 3)) == "line 3: a race (and 2 more findings)"
+
+
+@pytest.mark.parametrize("number", [2, 9, 19])
+def test_a_run_of_the_child_is_the_same_run(any_device, number):
+    here, there = closely(number), simulated(number, {})
+    assert there.verdict == here.verdict and there.counts == here.counts
+    assert (there.events() == here.events()).all() and (there.c == here.c).all()
+    one, other = Replay(here), Replay(there)
+    assert [step.counts for step in other.steps] == [step.counts for step in one.steps]
+    last = len(one.steps)
+    assert other.words(last, 1) == one.words(last, 1) and other.svg(last, 1) == one.svg(last, 1)
+
+
+def test_no_text_of_the_reader_is_simulated_in_this_process(any_device, monkeypatch):
+    """Not for a cell's stepper, and not for what is said of a text that hangs the device."""
+
+    def here(*args, **options):
+        raise AssertionError("simulated in the notebook's own process")
+
+    monkeypatch.setattr(Machine, "run", here)
+    assert "no barrier between" in simulated(2, {"TS": 8}, RACE).verdict
+    with pytest.raises(RuntimeError, match="expected ';'"):
+        simulated(2, {"TS": 8}, RACE.replace("float acc = 0.0f;", "float acc = 0.0f"))
+    slow = edited(1, ("k < K; k++", "k < K && M; k += (M < 0)"))
+    with monkeypatch.context() as limits:
+        limits.setitem(worker().limits, "check", 4.0)
+        limits.setitem(worker().limits, "predict", 4.0)
+        outcome = gemmlab.trial(1, 64, source=slow)
+    assert outcome.kind == "hang" and outcome.seen and "gone round" in outcome.seen.why

@@ -1,0 +1,50 @@
+"""A device's clock is believed only where it agrees with wall-clock time."""
+
+import pytest
+
+import gemmlab
+from gemmlab.measurement import clock, peaks
+
+
+@pytest.mark.parametrize(
+    ("runs", "credible"),
+    [
+        ([(10e-6, 60e-6)], True),  # a small kernel, and its launch
+        ([(10e-3, 10.1e-3)] * 3, True),
+        ([(10e-6, 60e-6), (10e-6, 8e-3), (10e-6, 60e-6)], True),  # a busy machine
+        ([(1e-9, 60e-6)] * 3, False),
+        ([(50e-6, 10e-3)] * 3, False),
+        ([(0.4, 10e-3)] * 3, False),  # ticks that are no nanoseconds
+        ([(0.0, 10e-3)] * 3, False),
+        ([(-1.0, 10e-3)] * 3, False),
+    ],
+)
+def test_what_is_credible(runs, credible):
+    assert clock.credible(runs) is credible
+
+
+@pytest.fixture(params=[1e-9, 100.0])
+def wrong_clock(request, monkeypatch):
+    """Each command takes a nanosecond, as Mesa 22.3 says, or minutes."""
+
+    def device_seconds(*events):
+        for event in events:
+            event.wait()
+        return request.param
+
+    monkeypatch.setattr(clock, "device_seconds", device_seconds)
+    gemmlab.clear_caches()
+    yield
+    gemmlab.clear_caches()
+
+
+def test_a_wrong_clock_gives_way_to_wall_clock_time(wrong_clock, any_device):
+    result = gemmlab.measure(1, 100, device=any_device, repeats=3)
+    assert result.ok and "clock" in result.verdict
+    assert 1e-3 < result.gflops < 1e4
+    found = peaks.peaks(any_device)
+    assert 1e-2 < found.gflops < 1e5 and 1e-2 < found.bandwidth < 1e4
+
+
+def test_a_right_clock_is_believed(any_device):
+    assert "clock" not in gemmlab.measure(1, 100, device=any_device, repeats=3).verdict

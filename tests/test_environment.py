@@ -1,0 +1,121 @@
+"""Products work where a home is missing, read-only or full, and where caches are damaged."""
+
+import contextlib
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gemmlab
+from gemmlab import environment
+from gemmlab.opencl import devices
+
+posix = pytest.mark.skipif(os.name == "nt", reason="folders and permissions are those of Unix")
+
+PRODUCT = """
+import sys
+import numpy as np
+import gemmlab
+a = np.ones((9, 9), np.float32)
+for device in gemmlab.devices():
+    assert (gemmlab.matmul(a, a, device=device) == 9).all()
+print(*gemmlab.devices(), sep="; ")
+"""
+
+
+def multiply(**variables: str) -> str:
+    """The devices of a process with these variables, all of which multiplied correctly."""
+    env = {**os.environ, "PYOPENCL_BUILD_OPTIONS": "-cl-opt-disable", **variables}
+    done = subprocess.run(
+        [sys.executable, "-c", PRODUCT], env=env, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@posix
+def test_products_work_without_any_folder_for_caches(tmp_path, any_device):
+    (tmp_path / "file").touch()
+    nowhere = str(tmp_path / "file" / "cache")
+    found = multiply(XDG_CACHE_HOME=nowhere, POCL_CACHE_DIR=nowhere)
+    assert found == "; ".join(map(str, gemmlab.devices()))
+
+
+@pytest.mark.parametrize("damage", ["garbage", "cut", "folder", "locked"])
+def test_products_work_with_a_bad_database_of_pyopencl(tmp_path, damage, caches, any_device):
+    pocl = str(caches / "pocl")
+    multiply(XDG_CACHE_HOME=str(tmp_path), POCL_CACHE_DIR=pocl)
+    (database,) = (tmp_path / "pytools").glob("pdict-*pyopencl-invoker*.sqlite")
+    with contextlib.ExitStack() as stack:
+        if damage == "garbage":
+            database.write_bytes(b"garbage" * 1000)
+        elif damage == "cut":
+            database.write_bytes(database.read_bytes()[:5000])
+        elif damage == "folder":
+            database.unlink()
+            database.mkdir()
+        else:
+            lock = stack.enter_context(contextlib.closing(sqlite3.connect(database)))
+            lock.execute("BEGIN EXCLUSIVE")
+        multiply(XDG_CACHE_HOME=str(tmp_path), POCL_CACHE_DIR=pocl)
+
+
+@posix
+def test_without_a_home_pocl_takes_no_kernels_from_tmp(monkeypatch):
+    for name in ("POCL_CACHE_DIR", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    environment.bad_pocl_folder.cache_clear()
+    environment.pocl_variables.cache_clear()
+    try:
+        folder = Path(environment.pocl_variables()["POCL_CACHE_DIR"])
+        assert folder.stat().st_mode & 0o777 == 0o700
+    finally:
+        environment.bad_pocl_folder.cache_clear()
+        environment.pocl_variables.cache_clear()
+
+
+@posix
+def test_folders_that_must_not_be_used(tmp_path, monkeypatch):
+    good = tmp_path / "a" / "b"
+    assert environment.bad_folder(good) == "" and not good.exists()
+    blocked = tmp_path / "file"
+    blocked.touch()
+    assert str(blocked) in environment.bad_folder(blocked / "cache")
+    open_to_all = tmp_path / "open"
+    open_to_all.mkdir()
+    open_to_all.chmod(0o777)
+    assert "every user can write" in environment.bad_folder(open_to_all)
+    assert "every user can write" in environment.bad_folder(open_to_all / "pocl")
+    good.mkdir(parents=True)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    if os.getuid():
+        assert "another user" in environment.bad_folder(good)
+    monkeypatch.setattr(environment, "ROOM", 2**62)
+    assert "no space" in environment.bad_folder(tmp_path)
+
+
+def test_without_a_temporary_folder_intels_runtime_alone_is_left_out(monkeypatch):
+    def none(*arguments, **options):
+        raise FileNotFoundError("No usable temporary directory found")
+
+    monkeypatch.setattr(devices, "intel_library", lambda: Path("libintelocl.so"))
+    monkeypatch.setattr(devices.tempfile, "TemporaryDirectory", none)
+    monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)
+    devices.platforms.cache_clear()
+    try:
+        with pytest.warns(UserWarning, match="Intel's CPU runtime is left out"):
+            assert isinstance(devices.platforms(), tuple)
+    finally:
+        devices.platforms.cache_clear()
+
+
+def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("gemmlab.widgets.explorer")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(vars(gemmlab), "Explorer", raising=False)
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    with pytest.raises(ModuleNotFoundError, match="-m pip install ipywidgets"):
+        _ = gemmlab.Explorer
