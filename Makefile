@@ -47,8 +47,8 @@ pictures: $(VENV)/test.done
 	$(BIN)/python tests/browser/screenshot.py --readme notebooks/pictures/explorer.png
 	$(BIN)/python tools/tables.py --pictures notebooks/pictures
 
-# A static page in site/dist. PYODIDE=folder of npm's package pyodide: the page loads it from its own host.
-site: $(VENV)/lab.done
+# A static site in site/dist. PYODIDE=folder of npm's package pyodide: the first page loads it from its own host.
+site: $(VENV)/site.done
 	$(BIN)/python site/build.py $(if $(PYODIDE),--pyodide $(PYODIDE))
 
 bench: $(VENV)/lab.done
@@ -60,7 +60,7 @@ $(VENV)/%.done: pyproject.toml
 	$(PYTHON) -c "import sys; assert sys.version_info >= (3, 10), 'gemmlab needs Python 3.10 or later'"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -e '.[lab$(comma)pocl$(comma)distributed$(if $(filter test,$*),$(comma)test)]'
+	$(BIN)/python -m pip install --quiet -e '.[lab$(comma)pocl$(comma)distributed$(if $(filter test,$*),$(comma)test)$(if $(filter site test,$*),$(comma)site)]'
 	$(BIN)/python -m gemmlab doctor || { test $$? = 3 && echo "Adding Intel's CPU runtime."; \
 	  $(BIN)/python -m pip install --quiet -e '.[intel]' && $(BIN)/python -m gemmlab doctor; }
 	touch $@

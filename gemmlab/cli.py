@@ -1,10 +1,11 @@
-"""The commands: `python -m gemmlab doctor | bench | tune | model | verify | worker`; others are in
-tools/.
+"""The commands: `gemmlab doctor | bench | tune | model | verify | worker | notebooks`, also as
+`python -m gemmlab ...`; others are in tools/.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import signal
 import sys
 from contextlib import suppress
@@ -20,10 +21,15 @@ from .version import __version__
 
 Arguments = argparse.Namespace
 
+#: Folders that `notebooks` writes next to each other, because chapters link to the other two.
+LINKED = ("notebooks", "docs", "kernels")
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; return 0 if all went well."""
-    parser = argparse.ArgumentParser(prog="python -m gemmlab", description=__doc__)
+    installed = Path(sys.argv[0]).stem == "gemmlab"
+    program = "gemmlab" if installed else "python -m gemmlab"
+    parser = argparse.ArgumentParser(prog=program, description=__doc__)
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True)
     for name, (describe, run) in COMMANDS.items():
@@ -225,6 +231,12 @@ def _worker_options(parser) -> None:
     )
 
 
+def _notebooks_options(parser) -> None:
+    parser.add_argument(
+        "folder", metavar="DIR", type=Path, help="a new or empty folder for the notebooks"
+    )
+
+
 def run_doctor(given: Arguments) -> int:
     """Say which devices there are, try each of them, and explain what is missing, with the command
     to type. The exit status is 3 if another CPU runtime would help.
@@ -403,6 +415,24 @@ def run_worker(given: Arguments) -> int:
     return 0
 
 
+def run_notebooks(given: Arguments) -> int:
+    """Write the notebooks into a folder, with the pages and kernels that they link to."""
+    from .catalog import sources
+
+    target: Path = given.folder
+    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+        raise FileExistsError(
+            f"DIR={target} exists and is not an empty folder, and nothing in it is overwritten; "
+            "name a new one"
+        )
+    unneeded = shutil.ignore_patterns("__pycache__", ".*", "text", "rebuild.py")
+    for name in LINKED:
+        shutil.copytree(sources.folder(name), target / name, ignore=unneeded)
+    start = target / "notebooks" / "00_start_here.ipynb"
+    print(f"wrote {target}; next: {sys.executable} -m jupyterlab {start}")
+    return 0
+
+
 def _interrupt(*_) -> None:
     """End as Ctrl-C does, which removes temporary files; once, because some programs send a signal
     twice.
@@ -426,4 +456,5 @@ COMMANDS = {
     "model": (_model_options, run_model),
     "verify": (_verify_options, run_verify),
     "worker": (_worker_options, run_worker),
+    "notebooks": (_notebooks_options, run_notebooks),
 }

@@ -922,7 +922,7 @@ check_10_1 = _function(
     [
         (
             lambda m, n, k, x, y, z: _whole(m, x) * _whole(n, y) * _whole(k, z) / (m * n * k) - 1,
-            "That is padding over useful work; the share of all was asked for.",
+            "That is padding over useful work; divide by all the work instead.",
         ),
         (
             lambda m, n, k, x, y, z: m * n * k / (_whole(m, x) * _whole(n, y) * _whole(k, z)),
@@ -984,7 +984,7 @@ def check_10_3(settings):
     spec.validate(params)  # raises where a rule is broken
     sums, memory = params["WPTM"] * params["WPTN"], spec.local_memory(params)
     if sums > 100:
-        return gemmlab.verdict(False, "", f"{sums} sums per work-item; at most 100 were asked for.")
+        return gemmlab.verdict(False, "", f"{sums} sums per work-item; at most 100 are allowed.")
     if memory > 48 * 1024:
         return gemmlab.verdict(
             False, "", f"its tiles take {memory:,} bytes; there are {48 * 1024:,}."
@@ -1087,7 +1087,7 @@ check_12_2 = _hole(
         ),
         (
             r"(?s)\A(?!.*\bM\s*-\s*1)",
-            "A load that is always made needs a place that exists: row min(m0 + tm, M - 1).",
+            "A load that is always made needs a position that exists: row min(m0 + tm, M - 1).",
         ),
         (
             r"(?s)\A(?!.*\bK\s*-\s*1)",

@@ -1,9 +1,11 @@
 """Build the site into site/dist: `make site`, or `python site/build.py [--pyodide FOLDER]`.
 
-It is static, has no server, and works from a folder: scripts are plain files, data is in them.
-What a kernel offers is translated beforehand; edited texts need the translator in the page, which
-runs on Pyodide. `--pyodide` copies that from a folder (npm's package `pyodide`), so that the page
-loads it from its own host; otherwise it comes from a CDN once the reader runs an edited text.
+The first page runs kernels on the browser's GPU; `pages/` has the documentation and the chapters,
+which Sphinx writes as conf.py says. The site is static and works from a folder: scripts are plain
+files, data is in them. What a kernel offers is translated beforehand; edited texts need the
+translator in the page, which runs on Pyodide. `--pyodide` copies that from a folder (npm's package
+`pyodide`), so that the page loads it from its own host; otherwise it comes from a CDN once the
+reader runs an edited text.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ import json
 import re
 import shutil
 import statistics
+import subprocess
 import sys
+import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
@@ -183,6 +187,17 @@ def build(out: Path, pyodide: Path | None) -> dict[str, int]:
     return {path.name: path.stat().st_size for path in sorted(out.iterdir()) if path.is_file()}
 
 
+def pages(out: Path) -> str:
+    """Write README, docs, chapters and the API as pages; returns Sphinx's warnings."""
+    with tempfile.TemporaryDirectory() as cache:
+        command = [sys.executable, "-m", "sphinx", "-q", "-j", "auto", "-c", str(HERE), "-d", cache]
+        done = subprocess.run([*command, str(ROOT), str(out)], stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    shutil.rmtree(out / "_sources", ignore_errors=True)
+    return done.stderr
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, default=HERE / "dist")
@@ -190,3 +205,4 @@ if __name__ == "__main__":
     args = parser.parse_args()
     for name, size in build(args.out, args.pyodide).items():
         print(f"{size / 1000:8.1f} kB  {name}")
+    print(pages(args.out / "pages"), f"{args.out / 'index.html'}", sep="")

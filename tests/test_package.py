@@ -7,6 +7,7 @@ import re
 import statistics
 import subprocess
 import sys
+import tarfile
 import textwrap
 import zipfile
 from pathlib import Path
@@ -134,25 +135,19 @@ PRODUCT = """
 """
 
 
+def built(kind: str, folder: Path) -> Path:
+    """Built as a release is; from the tools already installed where hatchling is one of them."""
+    isolation = ["--no-isolation"] if importlib.util.find_spec("hatchling") else []
+    command = [sys.executable, "-m", "build", f"--{kind}", *isolation, "--outdir", str(folder)]
+    done = subprocess.run([*command, str(ROOT)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    (file,) = folder.iterdir()
+    return file
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """Built as a release is; from the tools already installed where hatchling is one of them."""
-    folder = tmp_path_factory.mktemp("wheel")
-    isolation = ["--no-isolation"] if importlib.util.find_spec("hatchling") else []
-    command = [
-        sys.executable,
-        "-m",
-        "build",
-        "--wheel",
-        *isolation,
-        "--outdir",
-        str(folder),
-        str(ROOT),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    (built,) = folder.glob("*.whl")
-    return built
+    return built("wheel", tmp_path_factory.mktemp("wheel"))
 
 
 def test_the_wheel_holds_all_that_the_package_needs(wheel):
@@ -167,6 +162,13 @@ def test_the_wheel_holds_all_that_the_package_needs(wheel):
     wanted |= {
         f"gemmlab/widgets/{path.name}" for path in (package / "widgets").glob("*.[jc]s*")
     } | {"gemmlab/py.typed", "gemmlab/web/runner.js", "gemmlab/web/panel.js"}
+    wanted |= {f"gemmlab/docs/{path.name}" for path in (ROOT / "docs").iterdir()}
+    notebooks = ROOT / "notebooks"
+    wanted |= {
+        f"gemmlab/notebooks/{path.relative_to(notebooks).as_posix()}"
+        for pattern in ("*.ipynb", "README.md", "checks.py", "lessons/*.py", "solutions/*.*")
+        for path in notebooks.glob(pattern)
+    }
     assert len(wanted) > 25 and wanted <= held, wanted - held
     rest = {name for name in held - wanted if ".dist-info/" not in name}
     assert rest == set(), f"nobody asked for {rest}"
@@ -181,10 +183,42 @@ def test_the_wheel_says_what_it_needs(wheel):
     for line in (
         "Name: gemmlab",
         "Requires-Python: >=3.10",
-        "Requires-Dist: pyopencl",
+        "Requires-Dist: pyopencl>=2024.3",
+        "Author: gemmlab developers",
         "Provides-Extra: pocl",
     ):
         assert line in metadata.splitlines()
+
+
+def test_the_sdist_holds_every_tracked_file(tmp_path):
+    """Its tests read most of them; a job of CI runs `make test` in an unpacked one."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no checkout")
+    with tarfile.open(built("sdist", tmp_path)) as archive:
+        held = {name.partition("/")[2] for name in archive.getnames()}
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    assert set(listed.stdout.splitlines()) <= held, set(listed.stdout.splitlines()) - held
+
+
+def test_the_installed_notebooks_are_written_once(wheel, tmp_path):
+    """From a wheel, by the console command; the links between the files written lead somewhere."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    text = """
+        import sys
+        from importlib.metadata import distribution
+        (command,) = distribution("gemmlab").entry_points
+        sys.argv = ["gemmlab", "notebooks", "mine"]
+        print(command.load()(), command.load()())
+    """
+    said = python(text, folder=tmp_path, path=tmp_path / "site")
+    assert said.endswith("0 2"), "the second run refuses to overwrite"
+    mine = tmp_path / "mine"
+    assert len(list((mine / "notebooks").glob("*.ipynb"))) >= 23
+    for path in (mine / "notebooks").glob("*.ipynb"):
+        links = re.findall(r"\]\((\.\./[^)#]+)", path.read_text(encoding="utf-8"))
+        missing = [link for link in links if not (mine / "notebooks" / link).exists()]
+        assert all(link.startswith("../gemmlab/") for link in missing), missing
 
 
 def test_the_wheel_multiplies_from_a_fresh_folder(wheel, tmp_path, any_device):
@@ -275,6 +309,14 @@ def test_conda_installs_the_packages_of_the_project():
     packages, by_pip = conda_packages()
     assert packages == wanted
     assert by_pip == ["-e ."], "the package itself, so that Binder has it"
+
+
+def test_every_dependency_of_users_has_a_lower_bound():
+    """CI installs exactly these versions in one of its jobs."""
+    told = project()
+    for name in ("lab", "distributed", "pocl", "intel"):
+        told["dependencies"] += told["optional-dependencies"][name]
+    assert [r for r in told["dependencies"] if not bounds_of(r).startswith(">=")] == []
 
 
 def test_wheels_for_other_platforms_are_marked():

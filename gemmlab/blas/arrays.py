@@ -25,6 +25,9 @@ from .problem import Layout, Operand
 #: The types of elements that products take.
 DTYPES = tuple(np.dtype(name) for name in ("float32", "float64", "complex64", "complex128"))
 
+#: Candidates that NumPy tries to find out whether two arrays overlap; then it is assumed.
+MOST_WORK = 10**6
+
 #: What `trans_a` and `trans_b` may be: as in SciPy, or by BLAS's letters.
 TRANSPOSITIONS = {0: "N", 1: "T", 2: "C", "N": "N", "T": "T", "C": "C"}
 
@@ -252,9 +255,20 @@ def check_inside(name: str, lies: ArraySpec) -> None:
 
 
 def check_out(out, a, b) -> None:
-    """Refuse a result's array that is read-only, or that shares memory with an operand."""
+    """Refuse a result's array that is read-only, that shares memory with an operand, or whose
+    elements share memory.
+    """
     if isinstance(out, np.ndarray) and not out.flags.writeable:
         raise ValueError("out is read-only; give an array that may be written")
+    span = out.dtype.itemsize
+    dimensions = zip(map(abs, out.strides), out.shape, strict=True)
+    for stride, size in sorted(pair for pair in dimensions if pair[1] > 1):
+        if stride < span:
+            raise ValueError(
+                f"out has the shape {out.shape} and the strides {out.strides}, so its elements "
+                "share memory; give another array"
+            )
+        span += stride * (size - 1)
     for name, x in (("a", a), ("b", b)):
         if _overlap(out, x):
             raise ValueError(
@@ -270,7 +284,10 @@ def _overlap(x, y) -> bool:
     if type(x) is not type(y) or not (x.size and y.size):
         return False
     if isinstance(x, np.ndarray):
-        return np.shares_memory(x, y)
+        try:
+            return np.shares_memory(x, y, max_work=MOST_WORK)  # type: ignore[arg-type]
+        except RuntimeError:  # too hard
+            return True
     if x.base_data != y.base_data:
         return False
     (first, last), (begin, end) = _reach(x), _reach(y)

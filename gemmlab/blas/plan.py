@@ -113,6 +113,8 @@ class Launch:
             (index, x.number) for index, x in enumerate(bound.args) if isinstance(x, Slot)
         ]
         for index, (value, kind) in enumerate(zip(bound.args, bound.built.types, strict=True)):
+            if value is None:  # no buffer; PyOpenCL 2025.1 takes no None
+                value = np.uintp(0)
             if not isinstance(value, Slot):
                 self._kernel.set_arg(index, value if kind is None else kind(value))
 
@@ -383,6 +385,11 @@ class Builder:
     ) -> Matrix:
         """out = alpha x + beta y, all compact."""
         (group, each), elements = _AXPBY, out.layout.room
+        if elements >= INDEX_LIMIT:
+            raise ValueError(
+                f"the result has {elements:,} elements; with alpha or beta this kernel indexes "
+                f"with 32 bits, below {INDEX_LIMIT:,}"
+            )
         size = (tiles_over(elements, group * each) * group,)
         self._support(
             "axpby.cl",

@@ -210,15 +210,6 @@ def plan_for(call: Call) -> Planned:
     A kernel that was chosen automatically may turn out to fit only smaller work-groups, when it is
     compiled: then another one is chosen.
     """
-    try:
-        return _plan(call)
-    except WorkGroupError as error:
-        if call.request.params is not None:
-            raise
-        return plan_for(call._replace(device=call.device.limited(error.limit)))
-
-
-def _plan(call: Call) -> Planned:
     a, b, c, out = call.specs
     for name, spec in call.specs._asdict().items():
         if spec is not None:
@@ -246,9 +237,13 @@ def _plan(call: Call) -> Planned:
     builder = Builder(call.queue, call.device, a.dtype)
     memory = builder.memory(elements) if gaps else OUT
     if k and call.alpha:
-        _emit_products(
-            builder, call, _column_major(call, a, b, m, n, k, by_columns), batch, memory, by_columns
-        )
+        problem = _column_major(call, a, b, m, n, k, by_columns)
+        try:
+            _emit_products(builder, call, problem, batch, memory, by_columns)
+        except WorkGroupError as error:
+            if call.request.params is not None:
+                raise
+            return plan_for(call._replace(device=call.device.limited(error.limit)))
     elif call.beta:
         _emit_scaled(builder, call, m, n, memory)
     else:

@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 
 import dask.array as da
 import numpy as np
+import psutil  # type: ignore[import-untyped]
 from dask.array.core import unify_chunks
 from dask.layers import ArrayBlockIdDep
 from distributed import get_client
 from distributed.system import MEMORY_LIMIT
 
 from ..blas.arrays import DTYPES
+from ..blas.products import matmul as local_matmul
 from ..catalog.spec import positive
 from ..opencl.devices import default_device
 from . import blocks, stored
@@ -55,7 +57,8 @@ def matmul(
             broadcast. Or two matrices in files.
         kernel, params, edges, precision: as in `gemmlab.matmul`, for each pair of blocks.
         chunks: for matrices in files: the rows and columns of a block of the result, and its steps
-            along k; by default what `choose_blocks` says for this machine's memory.
+            along k; by default what `choose_blocks` says for the least memory of a worker, or of
+            its device.
 
     Returns:
         A Dask array with the chunks of a's rows and b's columns, or those of `chunks`. Its blocks
@@ -75,9 +78,7 @@ def matmul(
         _check("a", a)
         _check("b", b, a.dtype)
         m, n, k = _sizes(a.shape, b.shape)
-        return stored.matmul(
-            a, b, chunks or choose_blocks(m, n, k, a.dtype, workers=_workers()), options
-        )
+        return stored.matmul(a, b, chunks or _blocks(m, n, k, a.dtype), options)
     for name, x in (("a", a), ("b", b)):
         if not isinstance(x, da.Array):
             how = (
@@ -188,12 +189,39 @@ def _sizes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, int, int]:
     return a[0], b[1], a[1]
 
 
-def _workers() -> int:
-    """How many workers the present client has; 1 without one."""
+def _blocks(m: int, n: int, k: int, dtype: np.dtype) -> Blocks:
+    """Blocks for which each worker of the present client has memory, and its device; without a
+    client, for this machine.
+    """
     try:
-        return max(1, len(get_client().nthreads()))
+        client = get_client()
     except ValueError:
-        return 1
+        return choose_blocks(m, n, k, dtype)
+    workers = client.scheduler_info(n_workers=-1)["workers"]
+    try:
+        found = client.run(_memory)
+    except OSError as error:  # a worker was ended, because it took more than its limit
+        raise ValueError(f"a worker ended ({error}): start workers with more memory") from None
+    room = []
+    for address, (on_device, own) in found.items():
+        limit = workers[address]["memory_limit"]
+        if limit and limit <= own:
+            raise ValueError(
+                f"the worker {address} may take {limit:,} bytes, but takes {own:,} without any "
+                "matrix: start workers with more memory"
+            )
+        room.append(min(on_device, limit - own) if limit else on_device)
+    return choose_blocks(m, n, k, dtype, memory_bytes=min(room, default=None), workers=len(workers))
+
+
+def _memory() -> tuple[int, int]:
+    """Of a worker: the bytes of its device's memory, and those that it takes for itself, with
+    compilers and a compiled kernel.
+    """
+    device = default_device()
+    some = np.ones((64, 64), np.float32)
+    local_matmul(some, some, device=device)
+    return device.memory, psutil.Process().memory_info().rss
 
 
 def _warn_of_small_tasks(a: da.Array, b: da.Array) -> None:

@@ -27,6 +27,8 @@ OPTIONS = ("-cl-std=CL1.2",)
 #: waited for for a minute; and of a cached binary Intel's runtime does not know the types of
 #: arguments.
 _NO_CACHE: Any = False
+#: Characters of each line of a message: a compiler may repeat a megabyte of the source.
+LONGEST_LINE = 300
 #: Has the compiler keep the types of arguments.
 _ARGUMENT_TYPES = "-cl-kernel-arg-info"
 #: OpenCL C's scalar types.
@@ -152,9 +154,14 @@ def build(
     Raises:
         BuildError: with the compiler's messages beside the lines that they are about.
         TypeError: if `text` is no text.
+        ValueError: if it has characters that no file can hold.
     """
     if not isinstance(text, str):
         raise TypeError(f"source must be OpenCL C text, not {type(text).__name__}: {text!r}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"source has a character that is none: {error}") from None
     return _build(device, context, title, text, (*options(params), *flags), name)
 
 
@@ -255,4 +262,5 @@ def _explain(log: str, source: str) -> str:
             f"  {'>' if i == number else ' '} {i:4d} | {lines[i - 1]}" for i in near
         )
         shown.append(f"line {number}: {message}\n{excerpt}")
-    return "\n".join(shown[:5]) or log.strip()[:2000]
+    words = "\n".join(shown[:5]) or log.strip()[:2000]
+    return "\n".join(line[:LONGEST_LINE] for line in words.splitlines())

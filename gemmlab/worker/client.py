@@ -368,6 +368,8 @@ class Worker:
         words = child.last_words()
         said = "; its last words: " + " / ".join(words) if words else ""
         problem = f"the process that was {self._doing} the kernel died ({how}){said}"
+        if request.arguments.get("source") is None:
+            problem += "; `gemmlab.doctor()` says whether damaged caches are the reason"
         return Outcome(request.arguments, problem=problem, kind="crash")
 
     @property

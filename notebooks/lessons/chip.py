@@ -21,16 +21,16 @@ class Multiprocessor:
 
     def __init__(self, chip: model.Chip):
         self.chip = chip
-        self.lanes = chip.lanes // SCHEDULERS
-        self.warps = chip.work_items // chip.warp // SCHEDULERS
+        self.lanes = int(chip.lanes) // SCHEDULERS
+        self.warps = int(chip.work_items // chip.warp) // SCHEDULERS
         self.from_l1 = chip.warp * chip.turns
         self.from_l2 = chip.l2_bytes / FLOAT_BYTES / chip.units
         self.from_dram = chip.bandwidth / chip.ghz / FLOAT_BYTES / chip.units
         self.alt = (
             f"One of {chip.units} multiprocessors of {chip.name}: {SCHEDULERS} schedulers, each "
             f"with up to {self.warps} warps, {chip.registers // SCHEDULERS:,} registers and "
-            f"{self.lanes} multiply-adders; it starts one instruction per cycle. L1 cache and local "
-            f"memory deliver {self.from_l1:.0f} floats per cycle, the L2 cache "
+            f"{self.lanes} multiply-adders; it starts one instruction per cycle. L1 cache and "
+            f"local memory deliver {self.from_l1:.0f} floats per cycle, the L2 cache "
             f"{self.from_l2:.0f}, DRAM {self.from_dram:.0f}."
         )
 
@@ -99,7 +99,7 @@ def _arrow(x: float, start: float, end: float, words: str, colour: str) -> str:
     )
 
 
-def _text(  # noqa: PLR0913
+def _text(
     x: float, y: float, words: str, size: float, colour: str = WHITE, *, bold: bool = False,
     left: bool = False,
 ) -> str:  # fmt: skip

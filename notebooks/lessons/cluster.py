@@ -248,8 +248,8 @@ def draw_step(rows: int, columns: int, panels: int, step: int) -> Picture:
         raise ValueError(f"step must be from 1 to {panels}, not {step}")
     column, row = (step - 1) * columns // panels, (step - 1) * rows // panels
     alt = (
-        f"Step {step} of {panels}. Panel {step} of A lies in column {column + 1} of the grid of "
-        f"devices and goes along the rows; panel {step} of B lies in row {row + 1} and goes along "
+        f"Step {step} of {panels}. Panel {step} of A is in column {column + 1} of the grid of "
+        f"devices and goes along the rows; panel {step} of B is in row {row + 1} and goes along "
         "the columns. Every device adds the product of the two pieces that it received to its "
         "block of C."
     )

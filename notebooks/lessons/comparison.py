@@ -30,38 +30,6 @@ def _sizes(row: Mapping[str, Any]) -> str:
     return sizes[0] if len(set(sizes)) == 1 else " x ".join(sizes)
 
 
-def versus(rows: Iterable[Mapping[str, Any]], title: str = "") -> Picture:
-    """The rate of `matmul` as a percentage of cuBLAS's, by size; orange where M or N is not 4 i.
-
-    A bar is the ratio of the medians of all rounds. The line on it goes from our slowest round
-    divided by cuBLAS's fastest to our fastest divided by its slowest.
-
-    Args:
-        rows: recorded comparisons (the "side_by_side" of a record).
-        title: the device, for the description.
-    """
-    rows = list(rows)
-    percent = [100 * median(row["auto"]) / median(row["cublas"]) for row in rows]
-    names = [_sizes(row) for row in rows]
-    phrases = "; ".join(f"{name}: {p:.0f}%" for name, p in zip(names, percent, strict=True))
-    device = f" on {title}" if title else ""
-    picture = Picture(6.4, 0.8 + 0.2 * len(rows), f"Share of cuBLAS's rate{device}. {phrases}")
-    ax = picture.axes_plain()
-    top = 100.0
-    for i, (row, p) in enumerate(zip(rows, percent, strict=True)):
-        fits = row["m"] % 4 == row["n"] % 4 == 0
-        low = 100 * min(row["auto"]) / max(row["cublas"])
-        high = 100 * max(row["auto"]) / min(row["cublas"])
-        ax.barh(-i, p, 0.7, color=BLUE if fits else ORANGE)
-        ax.plot([low, high], [-i, -i], color=INK, linewidth=2)
-        ax.text(max(p, high) + 1, -i, f"{p:.0f}%", va="center", color=INK, fontsize=9)
-        top = max(top, p, high)
-    ax.axvline(100, color=INK, linewidth=0.8, linestyle=":")
-    label_rows(ax, names)
-    ax.set(xlim=(0, top + 15), ylim=(-len(rows) + 0.4, 0.6), xlabel="% of cuBLAS")
-    return picture
-
-
 def precisions(
     rows: Iterable[Mapping[str, Any]],
     errors: Iterable[Mapping[str, Any]] = (),

@@ -76,32 +76,6 @@ def formula(
     return parts
 
 
-def by_group(
-    name: str, m: int, n: int, k: int, tile: int, warp: int = 32, layout: str = "column-major"
-) -> np.ndarray:
-    """Diverging warp-phases of every work-group, counted work-item by work-item.
-
-    The arguments are those of `formula`.
-
-    Returns:
-        An int array: (work-groups along m, work-groups along n).
-    """
-    cut, along = _layout(name, m, n, layout)
-    items = np.arange(tile * tile)
-    lanes, rows = items % tile, items // tile
-    counts = np.zeros((-(-m // tile), -(-n // tile)), int)
-    for group in np.ndindex(counts.shape):
-        first = group[0 if name == "A" else 1] * tile
-        for phase in range(-(-k // tile)):
-            outer = first + (lanes if along else rows) < cut
-            inner = phase * tile + (rows if along else lanes) < k
-            guard = outer & inner
-            for start in range(0, tile * tile, warp):
-                some = guard[start : start + warp]
-                counts[group] += some.any() and not some.all()
-    return counts
-
-
 def share(m: int, n: int, k: int, tile: int, warp: int = 32, layout: str = "column-major") -> float:
     """The share of all warp-phases that diverge, for the tiles of A and of B (0 to 1)."""
     parts = [part for x in "AB" for part in formula(x, m, n, k, tile, warp, layout).values()]
@@ -112,20 +86,22 @@ def draw(
     name: str, m: int, n: int, k: int, tile: int, warp: int = 32, layout: str = "column-major"
 ) -> Picture:
     """The grid of work-groups, each with its number of diverging warp-phases."""
-    counts = by_group(name, m, n, k, tile, warp, layout)
-    per_group = -(-tile * tile // warp) * -(-k // tile)
-    total = f"{int(counts.sum())} of {per_group * counts.size} warp-phases diverge"
-    alt = f"Loading tiles of {name}, {layout}: {total}"
-    rows, columns = counts.shape
+    parts = formula(name, m, n, k, tile, warp, layout)
+    diverging = sum(part.diverging for part in parts.values())
+    warp_phases = sum(part.warp_phases for part in parts.values())
+    alt = f"Loading tiles of {name}, {layout}: {diverging} of {warp_phases} warp-phases diverge"
+    rows, columns = -(-m // tile), -(-n // tile)
+    last = (m // tile, n) if name == "A" else (m, n // tile)  # the first groups of type 2
     picture = Picture(5.5, 0.9 + 0.32 * rows, alt)
     ax = picture.axes_plain()
-    for (row, col), value in np.ndenumerate(counts):
-        share = value / per_group
+    for row, col in np.ndindex(rows, columns):
+        part = parts[1 + (row >= last[0] or col >= last[1])]
+        share = part.diverging / part.warp_phases
         ax.add_artist(Rectangle((col, -row - 1), 0.94, 0.92, facecolor=faint(ORANGE, share),
                                 edgecolor=INK, linewidth=0.4))  # fmt: skip
-        if counts.size <= 150:
-            ax.text(col + 0.47, -row - 0.54, str(value), ha="center", va="center", fontsize=7.5,
-                    color="w" if share > 0.5 else INK)  # fmt: skip
+        if rows * columns <= 150:
+            ax.text(col + 0.47, -row - 0.54, str(part.diverging // part.groups), ha="center",
+                    va="center", fontsize=7.5, color="w" if share > 0.5 else INK)  # fmt: skip
     ax.set(xlim=(0, columns), ylim=(-rows, 0), xticks=[], yticks=[])
     ax.set(xlabel="work-groups along N", ylabel="along M")
     ax.set_title(alt, color=INK, fontsize=9)

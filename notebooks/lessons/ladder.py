@@ -39,18 +39,18 @@ class Table:
     """The rungs of the main line as a table, slowest first."""
 
     def __init__(self) -> None:
-        rungs, library = waterfall.rungs(), waterfall.variants()[LIBRARY].gflops
-        rows = [
-            Row(kernel, rungs[kernel].name, rungs[kernel].gflops, rungs[kernel].gflops / library, idea)
-            for kernel, idea in IDEAS.items()
-        ]
-        rows.append(Row(None, LIBRARY, library, 1.0, "NVIDIA's own library"))
+        library = waterfall.variants()[LIBRARY].gflops
+        rows = [Row(None, LIBRARY, library, 1.0, "NVIDIA's own library")]
+        for kernel, idea in IDEAS.items():
+            rung = waterfall.rungs()[kernel]
+            rows.append(Row(kernel, rung.name, rung.gflops, rung.gflops / library, idea))
         self.rows = sorted(rows, key=lambda row: row.gflops)
 
     def __repr__(self) -> str:
         lines = ["kernel                   TFLOPS   of cuBLAS   the idea"]
         lines += [
-            f"{row.kernel or '':>2} {row.name:20} {row.gflops / 1000:8.1f}   {row.share:9.0%}   {row.idea}"
+            f"{row.kernel or '':>2} {row.name:20} {row.gflops / 1000:8.1f}   {row.share:9.0%}   "
+            + row.idea
             for row in self.rows
         ]
         return "\n".join(lines)
@@ -58,7 +58,8 @@ class Table:
     def _repr_html_(self) -> str:
         most = max(row.gflops for row in self.rows)
         body = "".join(_row(row, 100 * row.gflops / most) for row in self.rows)
-        heads = "<th></th><th>kernel</th><th>the idea</th><th>TFLOPS</th><th>of cuBLAS</th><th></th>"
+        names = "", "kernel", "the idea", "TFLOPS", "of cuBLAS", ""
+        heads = "".join(f"<th>{name}</th>" for name in names)
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
 

@@ -218,24 +218,24 @@ def shares(tiles: int, steps: int, groups: int) -> Picture:
     Args:
         tiles: tiles of C.
         steps: tiles of A and B that each of them needs.
-        groups: places for work-groups that run at the same time.
+        groups: work-groups that run at the same time, one on each multiprocessor.
     """
     waves, equal = idle(tiles, steps, groups)
     cut = pieces(tiles, steps, groups)
     whole = [[(t, 0, steps) for t in range(g, tiles, groups)] for g in range(groups)]
     partial = sorted({tile for parts in cut for tile, _, number in parts if number < steps})
     alt = (
-        f"{count(tiles, 'tile')} of {count(steps, 'step')} on {count(groups, 'place')}: one "
-        f"work-group per tile leaves {waves:.0%} idle, equal shares {equal:.0%}; tiles cut: "
+        f"{count(tiles, 'tile')} of {count(steps, 'step')} on {count(groups, 'multiprocessor')}: "
+        f"one work-group per tile leaves {waves:.0%} idle, equal shares {equal:.0%}; tiles cut: "
         f"{', '.join(map(str, partial)) or 'none'}"
     )
     picture = Picture(6.8, 1.1 + 0.44 * groups, alt)
     end = steps * -(-tiles // groups) * 1.01
-    rows = [f"place {g}" for g in range(groups)]
+    rows = [f"multiprocessor {g}" for g in range(groups)]
     above, below = picture.panels(2, 1)
-    title = f"one work-group per tile: {waves:.0%} of the places idle"
+    title = f"one work-group per tile: {waves:.0%} idle"
     _draw(above, _shared(whole, steps), rows, end, title)
-    _draw(below, _shared(cut, steps), rows, end, f"equal shares: {equal:.0%} of the places idle")
+    _draw(below, _shared(cut, steps), rows, end, f"equal shares: {equal:.0%} idle")
     below.set_xlabel("time, in steps")
     return picture
 

@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 
-from gemmlab import model
 from gemmlab.draw.picture import BLUE, INK, MAGENTA, ORANGE, Picture, faint, lines
 
 #: Where the matrices of an instruction are drawn: left, top, rows, columns.
@@ -108,37 +107,6 @@ def _draw_block(ax: Axes, instruction: int, shades: np.ndarray) -> None:
     ax.set_yticks([-4 * g - 2 for g in range(8)], [f"g = {g}" for g in range(8)])
     ax.tick_params(length=0)
     ax.set(xlim=(-0.2, 32.2), ylim=(-32.2, 0.2), aspect="equal")
-
-
-def loaded(PAD: int, quarter: int, TSM: int = 128) -> dict[int, int]:
-    """Which 4 floats of a tile of A each of 8 lanes loads: row t, columns 4 g to 4 g + 3.
-
-    Args:
-        PAD: floats added to each row of the tile.
-        quarter: which 8 lanes of the warp, from 0 to 3.
-        TSM: floats of a row without the padding.
-
-    Returns:
-        The index in the tile of the first of the four floats, by lane.
-    """
-    lanes = range(8 * quarter, 8 * quarter + 8)
-    return {lane: lane % 4 * (TSM + PAD) + lane // 4 * 4 for lane in lanes}
-
-
-def turns(PAD: int, TSM: int = 128) -> int:
-    """Turns in which local memory gives each lane 4 floats; 4 turns without bank conflicts."""
-    quarters = [loaded(PAD, quarter, TSM).values() for quarter in range(4)]
-    return sum(model.turns(first + i for first in firsts for i in range(4)) for firsts in quarters)
-
-
-def banks(PAD: int, quarter: int = 0) -> str:
-    """A drawing in text: a line per row t of the tile, each lane at the first of its 4 banks."""
-    positions = {(lane % 4, first % 32 // 4): lane for lane, first in loaded(PAD, quarter).items()}
-    rows = ["bank  " + "".join(f"{4 * bank:4}" for bank in range(8))]
-    for t in range(4):
-        lanes = (positions.get((t, bank), ".") for bank in range(8))
-        rows.append(f"t = {t} " + "".join(f"{lane:>4}" for lane in lanes))
-    return "\n".join(rows)
 
 
 def laid(k: int = 0, n: int = 0, row: int = 130) -> Picture:

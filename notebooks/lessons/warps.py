@@ -9,11 +9,10 @@ import numpy as np
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 
-from gemmlab.draw.picture import GREEN, INK, MAGENTA, Picture, count, text_colour
+from gemmlab.draw.picture import GREEN, INK, MAGENTA, Picture, text_colour
 from gemmlab.model.costs import local_turns
 from gemmlab.simt import ProductRun, simulate, views
 from gemmlab.simt.machine import WARP
-from lessons.schedules import ordered
 
 #: The kernels that are drawn side by side.
 KERNELS = (10, 15)
@@ -106,35 +105,4 @@ def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, LWIDTH: int = 4, lane: i
         ax.spines[:].set_visible(False)
     below = "from the tile of A + from the tile of B, for one step of k"
     picture.supxlabel(below, color=INK, fontsize=9)
-    return picture
-
-
-def order(rows: int, columns: int, places: int, ORDER: int = 1) -> Picture:
-    """Which tiles of C are computed first, and so at the same time.
-
-    Args:
-        rows, columns: of tiles in C.
-        places: work-groups that run at the same time.
-        ORDER: rows of tiles in a band (`schedules.ordered`).
-    """
-    number = min(places, rows * columns)
-    first = [ordered(tile, rows, columns, ORDER) for tile in range(number)]
-    down, across = (len(set(side)) for side in zip(*first, strict=True))
-    alt = (
-        f"ORDER={ORDER}: the first {number} of {rows} x {columns} tiles want "
-        f"{count(down, 'row')} of tiles of A and {count(across, 'column')} of tiles of B"
-    )
-    picture = Picture(6.8, 1 + 5 * rows / columns, alt)
-    ax = picture.axes_plain()
-    pixels = np.zeros((rows, columns))
-    for i, tile in enumerate(first):
-        pixels[tile] = 0.25 + 0.75 * i / number
-    extent = (0, columns, rows, 0)
-    ax.imshow(np.ma.masked_equal(pixels, 0), cmap="Greens", vmin=0, vmax=1.2, extent=extent)
-    ax.hlines(range(rows + 1), 0, columns, color=INK, linewidth=0.3)
-    ax.vlines(range(columns + 1), 0, rows, color=INK, linewidth=0.3)
-    ax.spines[:].set_visible(False)
-    ax.set_xlabel("n: columns of tiles, which share a part of B")
-    ax.set(ylabel="m: rows of tiles, which share one of A", xticks=[], yticks=[])
-    ax.set_title(alt, color=INK, fontsize=9)
     return picture

@@ -47,11 +47,6 @@ class Variant:
     spilled: int | None = None
     errors: Mapping[int, float] = field(default_factory=dict)
 
-    @property
-    def range(self) -> tuple[float, float, float]:
-        """gflops, least and most, as `draw.plot.ranges` takes them."""
-        return self.gflops, self.least, self.most
-
     def __str__(self) -> str:
         spread = f"{self.least:,.0f} to {self.most:,.0f}"
         return f"{self.title}: {self.gflops:,.0f} GFLOPS ({spread})"

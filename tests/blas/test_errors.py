@@ -15,7 +15,9 @@ import pytest
 
 import gemmlab
 from gemmlab import NoDeviceError, ParameterError, gemm, matmul, sgemm
+from gemmlab.blas import arrays as operands
 from gemmlab.blas import plan
+from gemmlab.blas.problem import Layout
 from gemmlab.opencl import launch
 from gemmlab.opencl.devices import find_device
 
@@ -238,6 +240,31 @@ def test_an_out_that_shares_memory_with_an_operand(device, no_launch):
             ("a", memory[:4].T),
         ):
             refused(ValueError, name, matmul, a, b, out, **options)
+
+
+def test_an_out_whose_elements_share_memory(device, no_launch):
+    row = np.zeros(7, F32)
+    for strides in ((0, 4), (4, 4), (4, 0)):
+        out = np.lib.stride_tricks.as_strided(row, (4, 4), strides)
+        refused(ValueError, "out", matmul, SQUARE, SQUARE, out, device=device)
+    whole = np.zeros((2, 4, 12), F32)
+    for out in (whole[:, :, ::3], whole[::-1, :, 4:8], whole[:, :, :4].transpose(0, 2, 1)):
+        operands.check_out(out, SQUARE, SQUARE)
+
+
+def test_arrays_that_are_too_hard_to_compare_overlap(monkeypatch):
+    monkeypatch.setattr(operands, "MOST_WORK", 1)
+    memory = np.zeros(10**6, F32)
+    x = np.lib.stride_tricks.as_strided(memory[1:], (50, 51, 52), (4 * 1001, 4 * 773, 4 * 331))
+    y = np.lib.stride_tricks.as_strided(memory, (50, 51, 52), (4 * 997, 4 * 761, 4 * 337))
+    assert operands._overlap(x, y)
+
+
+def test_factors_of_a_result_that_is_too_large_to_index(any_device):
+    queue = any_device.queue
+    huge = plan.Matrix(plan.OUT, Layout.compact(2**16, 2**15))
+    with pytest.raises(ValueError, match="alpha or beta"):
+        plan.Builder(queue, any_device).axpby(2.0, huge, 0.0, huge, huge)
 
 
 def test_more_than_a_device_or_an_index_can_hold(device, no_launch):

@@ -59,6 +59,20 @@ def test_two_workers(device, tmp_path):
         assert check.exact(np.asarray(zarr.open(str(tmp_path / "c.zarr"), mode="r")), a, b).ok
 
 
+def test_blocks_of_files_fit_the_least_worker(device, tmp_path):
+    """Their sizes were once chosen for the memory of this machine, and each worker died."""
+    x = zarr.open(str(tmp_path / "x.zarr"), mode="w", shape=(16384, 16384), dtype="float32")
+    with distributed.cluster([device], memory_bytes=2**30, dashboard=False):
+        c = distributed.matmul(x, x)
+    rows, columns = (max(sizes) for sizes in c.chunks)
+    assert 2**20 < 16 * rows * columns < 2**29
+    with (
+        distributed.cluster([device], memory_bytes=2**26, dashboard=False),
+        pytest.raises(ValueError, match="start workers with more memory"),
+    ):
+        distributed.matmul(x, x)
+
+
 @pytest.mark.system
 def test_system_a_worker_of_another_machine(device):
     """`python -m gemmlab worker` takes part in a scheduler that somebody else has started, and ends

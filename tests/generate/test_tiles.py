@@ -14,7 +14,7 @@ from gemmlab.generate.tiles import DEFAULTS, OperandLayout, by_rule, complete_ti
 
 GPU = Limits("a GPU", 1024, (1024, 1024, 64), 48 * 1024)
 NARROW = Limits("a narrow device", 64, (64, 64, 64), 32 * 1024)
-TINY = Limits("a tiny device", 16, (16, 16, 16), 32 * 1024)
+TINY = Limits("a tiny device", 8, (8, 8, 8), 32 * 1024)
 TILE = complete_tile({"TSM": 32, "TSN": 16, "TSK": 8, "WPTM": 4, "WPTN": 2, "WIDTH": 4})
 PLAIN = OperandLayout("N", 0, 64)
 HOPPER = frozenset({"double", "tensor", "warpgroups"})

@@ -4,7 +4,7 @@ ones.
 
 import pytest
 
-from gemmlab import model, simulate
+from gemmlab import model
 from gemmlab.generate import split, tiles
 from gemmlab.measurement import records
 from lessons import (
@@ -13,7 +13,6 @@ from lessons import (
     divergence,
     edges,
     hardware,
-    issue,
     schedules,
     tensors,
     tf32,
@@ -44,8 +43,6 @@ PICTURES = {
     "shares": lambda: schedules.shares(9, 12, 6),
     "shares of one": lambda: schedules.shares(1, 6, 3),
     "divergence": lambda: divergence.draw("B", 100, 50, 70, 16),
-    "issue": lambda: issue.draw(simulate(2, 16, 16, 16, {"TS": 8}), 4),
-    "issue of many": lambda: issue.draw(simulate(2, 16, 16, 16, {"TS": 8}), 12, shown=3),
     "launches": lambda: edges.draw_launches(LAUNCHES),
     "fragments": lambda: tensors.fragments(5, 3),
     "laid": lambda: tensors.laid(7, 7),
@@ -55,8 +52,6 @@ PICTURES = {
     ),
     "block": lambda: warps.block(8, 8, 8),
     "narrow block": lambda: warps.block(4, 4, 16, 1, lane=31),
-    "order": lambda: warps.order(16, 32, 132, 4),
-    "versus": lambda: comparison.versus(side_by_side()["side_by_side"], "NVIDIA H200"),
     "precisions": lambda: comparison.precisions(
         side_by_side()["side_by_side"], side_by_side()["errors"], "NVIDIA H200"
     ),

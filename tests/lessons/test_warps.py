@@ -47,12 +47,6 @@ def test_the_picture_of_a_block_says_what_the_run_fetched():
     assert "Kernel 15: 1 + 1 loads, 2 + 1 turns, 32 + 16 floats" in alt
 
 
-def test_the_picture_of_an_order_says_what_a_wave_wants():
-    said = "the first 132 of 32 x 64 tiles want 8 rows of tiles of A and 17 columns"
-    assert said in warps.order(32, 64, 132, 8).alt
-    assert "the first 6 of 2 x 3 tiles want 2 rows" in warps.order(2, 3, 132, 1).alt
-
-
 @settings(max_examples=300, deadline=None)
 @given(st.integers(1, 20), st.integers(1, 20), st.integers(1, 40))
 def test_pieces_are_the_line_each_step_once(tiles, steps, groups):

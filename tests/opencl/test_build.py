@@ -27,6 +27,19 @@ def test_an_error_travels_to_another_process(any_device):
     assert (str(copy), copy.log) == (str(raised.value), raised.value.log) and "wrong" in str(copy)
 
 
+def test_a_long_line_is_cut(any_device):
+    """Compilers repeat the source, of which a panel shows everything."""
+    text = "#error " + "a" * 2_000_000 + "\n"
+    with pytest.raises(BuildError) as raised:
+        gemmlab.measure(1, 32, source=text, device=any_device)
+    assert len(str(raised.value)) < 5000
+
+
+def test_characters_that_are_none(any_device):
+    with pytest.raises(ValueError, match="source has a character"):
+        gemmlab.measure(1, 32, source="// \ud800\n" + NAIVE, device=any_device)
+
+
 MISTAKES = {
     "undeclared": ("acc += A", "acc += oops + A", "oops"),
     "semicolon": ("float acc = 0.0f;", "float acc = 0.0f", "expected"),

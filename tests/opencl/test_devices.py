@@ -16,6 +16,14 @@ def test_an_index_of_any_type(any_device):
         assert find_device(index) is any_device
 
 
+def test_blanks_around_the_variable(any_device, monkeypatch):
+    """Windows' `set GEMMLAB_DEVICE=0 & ...` leaves one, and "0 " is part of "OpenCL 3.0 PoCL"."""
+    monkeypatch.setenv("GEMMLAB_DEVICE", "0 ")
+    assert gemmlab.default_device().index == 0
+    monkeypatch.setenv("GEMMLAB_DEVICE", " ")
+    assert gemmlab.default_device().index == 0
+
+
 @pytest.mark.parametrize("name", ["\u00b2", "no such thing", 99, -1])
 def test_what_fits_no_device(name, any_device):
     with pytest.raises(gemmlab.NoDeviceError, match=f"no device fits {name!r}"):

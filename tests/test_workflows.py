@@ -1,0 +1,86 @@
+"""The forge's files: they parse, and what they call is here."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+yaml = pytest.importorskip("yaml")
+ROOT = Path(__file__).resolve().parent.parent
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+SCRIPTS = sorted((ROOT / ".ci").iterdir()) + [ROOT / "binder" / "postBuild"]
+
+
+def read(path: Path):
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def commands() -> dict[str, str]:
+    """All that the workflows, the scripts and the container run."""
+    found = {path.name: path.read_text(encoding="utf-8") for path in SCRIPTS}
+    for path in WORKFLOWS:
+        steps = [step for job in read(path)["jobs"].values() for step in job["steps"]]
+        found[path.name] = "\n".join(step.get("run", "") for step in steps)
+    container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text())
+    found["devcontainer.json"] = "\n".join(
+        container[f"{step}Command"] for step in ("onCreate", "postCreate", "postAttach")
+    )
+    return found
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_names_its_machines_and_limits(path):
+    for name, job in read(path)["jobs"].items():
+        assert job["runs-on"] and job["timeout-minutes"] and job["steps"], name
+        needed = job.get("needs", [])
+        needed = [needed] if isinstance(needed, str) else needed
+        assert set(needed) <= set(read(path)["jobs"]), name
+        for step in job["steps"]:
+            assert ("run" in step) != ("uses" in step), step
+            assert "@" in step.get("uses", "@"), f"{step} names no version"
+
+
+@pytest.mark.parametrize("where", commands())
+def test_every_target_script_and_file_that_is_called_exists(where):
+    text = commands()[where]
+    targets = re.findall(r"^([\w$()/%.-]+):", (ROOT / "Makefile").read_text(), re.M)
+    for target in re.findall(r"(?:^|&& |\btime )make ([\w./-]+)", text, re.M):
+        assert target in targets or target == ".venv/lab.done", f"make {target}"
+    for name in re.findall(r"(?:bash |^)(\.ci/\w+)", text, re.M):
+        assert (ROOT / name).is_file(), name
+    for name in re.findall(r"\btests/[\w./]+", text):
+        assert (ROOT / name).exists(), name
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_a_script_is_sound_shell(path):
+    done = subprocess.run(["bash", "-n", str(path)], capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    assert path.stat().st_mode & 0o111, "it is executable"
+
+
+def test_pre_commit_runs_what_make_lint_runs():
+    (local,) = read(ROOT / ".pre-commit-config.yaml")["repos"]
+    makefile = (ROOT / "Makefile").read_text()
+    recipe = makefile.partition("\nlint:")[2].partition("\n\n")[0]
+    linted = {line.split("/")[1].split()[0] for line in recipe.splitlines()[1:]}
+    assert {Path(hook["entry"].split()[0]).name for hook in local["hooks"]} == linted
+
+
+def test_binder_installs_the_packages_of_the_environment():
+    wanted, binder = (
+        [package for package in read(ROOT / name)["dependencies"] if isinstance(package, str)]
+        for name in ("environment.yml", "binder/environment.yml")
+    )
+    assert [p for p in binder if not p.startswith("python ")] == [
+        p for p in wanted if not p.startswith("python ")
+    ]
+
+
+def test_issue_forms_ask_for_something_required():
+    for path in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("[0-9]*.yml"):
+        form = read(path)
+        assert form["name"] and form["description"]
+        assert any(field.get("validations", {}).get("required") for field in form["body"])

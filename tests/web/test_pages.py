@@ -1,0 +1,141 @@
+"""The pages of the site: complete, without dead links, and from no other host."""
+
+from __future__ import annotations
+
+import os
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from conftest import lacking
+
+ROOT = Path(__file__).resolve().parents[2]
+#: What a browser fetches by itself.
+FETCHED = {"img": "src", "script": "src", "link": "href", "iframe": "src", "source": "src"}
+#: Chapters whose text is there and whose notebook is not, while a new one is written.
+UNBUILT = [
+    path.stem
+    for path in (ROOT / "notebooks" / "text").glob("*.md")
+    if not (ROOT / "notebooks" / f"{path.stem}.ipynb").exists()
+]
+
+
+class Page(HTMLParser):
+    """The links of a page, what it fetches, its anchors, and its pictures without a description."""
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.links: list[str] = []
+        self.fetched: list[str] = []
+        self.anchors: set[str] = set()
+        self.undescribed: list[str] = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.anchors |= {given[name] for name in ("id", "name") if given.get(name)}
+        if tag == "a" and given.get("href"):
+            self.links.append(given["href"])
+        address = given.get(FETCHED.get(tag, ""), "#")
+        if address != "#":  # a link that a script fills in
+            self.fetched.append(address)
+        if tag == "img" and not given.get("alt", "").strip():
+            self.undescribed.append(given["src"])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    for name in ("sphinx", "myst_nb", "furo"):
+        try:
+            __import__(name)
+        except ImportError:
+            lacking(f"no {name}")
+    sys.path.insert(0, str(ROOT / "site"))
+    from build import build, pages
+
+    folder = tmp_path_factory.mktemp("site")
+    build(folder, None)
+    return folder, pages(folder / "pages")
+
+
+@pytest.fixture(scope="module")
+def parsed(site):
+    return {path.resolve(): Page(path) for path in site[0].rglob("*.html")}
+
+
+def dead(page: Path, link: str, parsed: dict[Path, Page]) -> bool:
+    """Whether a link within the site leads nowhere."""
+    if Path(link.strip("#")).stem in UNBUILT:
+        return False
+    parts = urlsplit(link)
+    if parts.scheme or parts.netloc:
+        return False
+    target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+    if not target.is_file():
+        return True
+    found = parsed.get(target)
+    return bool(parts.fragment and found) and unquote(parts.fragment) not in found.anchors
+
+
+def test_no_link_is_dead(site, parsed):
+    found = [
+        f"{page.relative_to(site[0])}: {link}"
+        for page, content in parsed.items()
+        for link in content.links
+        if dead(page, link, parsed)
+    ]
+    assert not found, "\n".join(found)
+    assert len(parsed) > 35
+
+
+def test_a_dead_link_is_noticed(tmp_path):
+    page = tmp_path / "a.html"
+    page.write_text("<a href='#here' id='here'></a>")
+    parsed = {page: Page(page)}
+    assert not dead(page, "#here", parsed) and not dead(page, "a.html#here", parsed)
+    assert dead(page, "#there", parsed) and dead(page, "b.html", parsed)
+
+
+def test_pages_fetch_from_their_own_folder(site, parsed):
+    for page, content in parsed.items():
+        for address in content.fetched:
+            parts = urlsplit(address)
+            assert parts.scheme in ("", "data") and not parts.netloc, f"{page}: {address}"
+            assert parts.scheme or (page.parent / unquote(parts.path)).is_file(), (page, address)
+
+
+def test_every_notebook_page_and_picture_is_there(site, parsed):
+    for path in [*(ROOT / "notebooks").glob("*.ipynb"), *(ROOT / "docs").glob("*.md")]:
+        page = site[0] / "pages" / path.relative_to(ROOT).with_suffix(".html")
+        assert parsed[page.resolve()].undescribed == [], path
+    api = parsed[(site[0] / "pages" / "site" / "api.html").resolve()]
+    assert {"gemmlab.matmul", "gemmlab.simulate", "gemmlab.distributed.cluster"} <= api.anchors
+
+
+def test_sphinx_has_no_complaint(site):
+    expected = ("the_*'", *(f"{name}.ipynb'" for name in UNBUILT)) if UNBUILT else ()
+    lines = site[1].splitlines()
+    assert [line for line in lines if not any(part in line for part in expected)] == []
+
+
+@pytest.mark.system
+def test_a_browser_asks_no_other_host(site):
+    sync = pytest.importorskip("playwright.sync_api")
+    path = "/usr/bin/chromium"
+    if not os.path.exists(path):
+        lacking("no Chromium")
+    requests: list[str] = []
+    with sync.sync_playwright() as p:
+        browser = p.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 390, "height": 800})
+        page.on("request", lambda r: requests.append(r.url))
+        page.on("pageerror", lambda e: requests.append(f"error: {e}"))
+        for name in ("README", "notebooks/06_register_blocking", "docs/glossary", "site/api"):
+            page.goto((site[0] / "pages" / f"{name}.html").as_uri())
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
+        page.goto((site[0] / "pages" / "search.html").as_uri() + "?q=occupancy")
+        page.wait_for_selector("ul.search li a")
+        browser.close()
+    assert requests and all(url.startswith(("file:", "data:")) for url in requests), requests
