@@ -95,7 +95,7 @@ class Browser:
             request.jobs, reference = _jobs(arguments), arguments["reference"]
             request.reference = _jobs(reference) if reference else None
         except TextError as error:
-            self._refuse(request, f"line {error.line}: {error.message}")
+            self._refuse(request, _located(error))
         except ValueError as error:
             self._refuse(request, str(error))
         else:
@@ -132,8 +132,8 @@ class Browser:
     def _send(self, request: _Request) -> None:
         request.step("page")
         request.page = self.view.request.get("id", 0) + 1
-        most = request.arguments["most_seconds"]
-        self.view.ask(request.jobs, reference=request.reference, most_seconds=most)
+        options = {name: request.arguments[name] for name in ("budget", "most_seconds")}
+        self.view.ask(request.jobs, reference=request.reference, **options)
 
     def _refuse(self, request: _Request, problem: str) -> None:
         self._end(request, Outcome(request.arguments, problem=problem, kind="refused"))
@@ -147,6 +147,13 @@ class Browser:
         if request is self._newest:
             self._newest = None
             request.done(outcome)
+
+
+def _located(error: TextError) -> str:
+    """A mistake with its line, as the panel shows it."""
+    rows = (error.source or "").split("\n")
+    row = rows[error.line - 1].strip() if 0 < error.line <= len(rows) else ""
+    return f"line {error.line}: {error.message}\n    {row}".rstrip()
 
 
 def _jobs(arguments: Mapping[str, Any]) -> dict[str, Job]:

@@ -535,10 +535,8 @@ def _edited(source: str, file: str) -> bool:
 
 
 def _usual_size(device: Device | Browser) -> int:
-    """M, N and K that a device takes milliseconds for."""
-    if isinstance(device, Browser):
-        return 512
-    return 256 if device.kind == "CPU" else 1024
+    """M, N and K for a start; a browser's GPU may be one that a CPU plays."""
+    return 1024 if isinstance(device, Device) and device.kind != "CPU" else 256
 
 
 def _values(outcome: client.Outcome) -> dict[str, int]:

@@ -31,8 +31,9 @@ class GemmMagics(Magics):
     def gemm(self, line: str, cell: str | None = None):
         """Show an explorer for the kernel in this cell.
 
-        %%gemm NUMBER [NAME=VALUE ...]   NAME: a parameter of the kernel, M, N, K, device, or
-                                         goal, the TFLOPS that an H200 could reach when solved
+        %%gemm NUMBER [NAME=VALUE ...]   NAME: a parameter of the kernel, M, N, K, device (its
+                                         name, or "browser" for the GPU of the reader's browser),
+                                         or goal, the TFLOPS that an H200 could reach when solved
         %%gemm NUMBER part=WORD ...      the cell is only the part of the kernel below the comment
                                          that begins with WORD (or part="load: the next")
         %%gemm NUMBER part=ONE-TWO ...   the same, from the part ONE to the part TWO

@@ -49,7 +49,8 @@ class Reader:
     def ask(self, size=128, source=None, reference=None, params=None):
         arguments = {
             "kernel": 3, "params": params or {"TS": 32, "WPT": 8}, "m": size, "n": size, "k": size,
-            "source": source, "reference": reference, "most_seconds": 2.0,
+            "source": source, "reference": reference, "budget": 0.6,
+            "most_seconds": 2.0,
         }  # fmt: skip
         self.browser.submit("me", arguments, self.outcomes.append, self.steps.append)
         return arguments
