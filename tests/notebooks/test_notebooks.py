@@ -14,10 +14,10 @@ import nbformat
 import numpy as np
 import patient
 import pytest
-import rebuild
 from conftest import DEVICES, browser_device, lacking
 from nbconvert import HTMLExporter
 
+import rebuild
 from gemmlab import catalog
 from gemmlab.catalog import sources
 from gemmlab.opencl.devices import devices
