@@ -107,8 +107,9 @@ class Browser:
     def stop(self, name: str) -> None:
         """Forget what runs: the page cannot interrupt it."""
         request, self._newest = self._newest, None
-        client.worker().stop(f"{name}, look")
         if request:
+            if request.arguments["source"] is not None:
+                client.worker().stop(f"{name}, look")
             problem = "stopped, as you asked; the page ends what it has begun"
             request.done(Outcome(request.arguments, problem=problem, kind="stopped"))
 

@@ -199,8 +199,9 @@ class Explorer(Shell):
     def _use(self, device: Device | Browser) -> None:
         """Measure on another device from now on, with its limits, its map and its tries."""
         with self._lock:
-            self._end()
-            self.device, self._begun, self._shown = device, False, None
+            before, self.device = self._desk, device
+            before.stop(self._client)  # its answer would be about another device
+            self._begun, self._shown = False, None
             self._show_gpu()
             self._memory = Memory(self._key())
             self._history = self._remembered()
