@@ -111,6 +111,7 @@ def test_the_explorer_and_the_magic_on_the_browsers_gpu(lab):
     def answered(number: int, key: str) -> dict[str, str]:
         return book.wait_key(number, f"{key} M=128 N=128 K=128")
 
+    book.page.evaluate(KEEP)
     book.run(EXPLORER)
     first = answered(EXPLORER, "TS=32 WPT=8")
     assert first["state"] == "ok" and "swiftshader" in first["text"]
@@ -119,12 +120,25 @@ def test_the_explorer_and_the_magic_on_the_browsers_gpu(lab):
     moved = answered(EXPLORER, "TS=24 WPT=8")
     assert moved["state"] == "ok" and "your start" in moved["text"]
 
+    book.page.evaluate("opened.at(-1).destroy()")
+    book.wait_until(lambda: "The next product opens it again." in book.box(EXPLORER).inner_text())
+    book.press(EXPLORER, "TS", "ArrowRight")
+    assert answered(EXPLORER, "TS=32 WPT=8")["state"] == "ok"
+    book.wait_until(lambda: "was opened again" in book.box(EXPLORER).inner_text())
+
     states = [(WRONG, "refused", "aa"), (LOOP, "refused", "loop has gone round"), (RIGHT, "ok", "")]
     for number, state, words in states:
         book.run(number)
         shown = answered(number, "TS=32 WPT=8")
         assert shown["state"] == state and words in shown["text"], shown
         assert state == "ok" or re.search(r"line \d+: ", shown["text"])
+
+    devices = book.box(EXPLORER).locator("select").first
+    if devices.locator("option").count() > 1:  # this machine has OpenCL, too
+        browser = {"label": "this browser's GPU"}
+        for choice, words in (({"index": 0}, "this machine"), (browser, "this browser")):
+            devices.select_option(**choice)
+            book.wait_until(lambda words=words: words in book.shown(EXPLORER)["text"])
     book.close()
 
 
