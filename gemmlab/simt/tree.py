@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from .text import Spot, TextError
-from .types import FLOAT, VOID, Field, Type
+from .types import FLOAT, VOID, Field, Type, Vector
 
 
 @dataclass(slots=True)
@@ -213,10 +213,6 @@ class Declaration(Node):
     def space(self) -> str:
         return self.variable.space
 
-    @property
-    def const(self) -> bool:
-        return self.variable.const
-
 
 @dataclass(slots=True)
 class Declarations(Node):
@@ -288,6 +284,19 @@ class Function(Node):
 
     def __hash__(self) -> int:
         return id(self)
+
+
+def owner(node: Expr) -> Expr:
+    """What a field, or a number of a vector, is a part of; anything else itself."""
+    while True:
+        if isinstance(node, Member) or (
+            isinstance(node, Index) and isinstance(node.array.type, Vector)
+        ):
+            node = node.vector if isinstance(node, Member) else node.array
+        elif isinstance(node, Part):
+            node = node.of
+        else:
+            return node
 
 
 def plain(node: Node) -> Node:

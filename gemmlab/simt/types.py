@@ -148,7 +148,14 @@ class Struct:
         self.complete = True
 
     def find(self, name: str) -> Field | None:
-        return next((f for f in self.fields if f.name == name), None)
+        """The field of this name, also inside a field without a name."""
+        for one in self.fields:
+            if one.name == name:
+                return one
+            inner = one.type.find(name) if not one.name and isinstance(one.type, Struct) else None
+            if inner:
+                return Field(name, inner.type, one.offset + inner.offset)
+        return None
 
 
 @dataclass(frozen=True)

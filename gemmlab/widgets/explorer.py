@@ -51,6 +51,14 @@ STEPS = {
     "page": "running in this browser",
 }
 
+#: Why a try has no rate, by the kind of its outcome; other kinds are refusals.
+PROBLEMS = {
+    "hang": "stopped",
+    "stopped": "stopped",
+    "crash": "crashed",
+    "BuildError": "not compiled",
+}
+
 _numbers = itertools.count(1)
 _memories: dict[str, list[Try]] = {}  # the tries with texts of the reader's own, by cell
 
@@ -66,7 +74,6 @@ class Explorer(Shell):
             shows it; the preferred device by default.
         source: OpenCL C text to use instead of the kernel's own, with the same parameters.
         hole: whether the text has a hole that nobody has filled yet.
-        goal: GFLOPS that the text should be able to reach on an H200.
     """
 
     def __init__(  # noqa: PLR0913
@@ -80,7 +87,6 @@ class Explorer(Shell):
         device=None,
         source=None,
         hole=False,
-        goal=None,
     ):
         super().__init__()
         if source is not None and not isinstance(source, str):
@@ -88,8 +94,9 @@ class Explorer(Shell):
                 f"source must be OpenCL C text, not {type(source).__name__}: {source!r}"
             )
         self.spec, self.device = find(kernel), self._find(device)
-        self.source, self._hole, self._goal = source, hole, goal
-        self._edited = source is not None and _edited(source, self.spec.file)
+        self.source, self._hole = source, hole
+        self._original = sources.read(self.spec.file)
+        self._edited = source is not None and _edited(source, self._original)
         client.worker().warm()  # ceilings and the simulator are its work on any device
         _leave_cells_alone()
         self.name = f"explorer of kernel {self.spec.number} ({self.spec.name})"
@@ -145,7 +152,8 @@ class Explorer(Shell):
         fold = w.ToggleButton(False, description=self._fold_name(), icon="angle-right")
         fold.add_class("gemmlab-fold")
         controls = [] if self.source is None else self.settings.first
-        switches = line(self.settings.square, self.settings.illegal)
+        where = [] if self.source is None else [self._devices]
+        switches = line(*where, self.settings.square, self.settings.illegal)
         folded = w.VBox(
             [grid([*controls, *self.settings.others]), switches, self._details, self._changes]
         )
@@ -172,9 +180,11 @@ class Explorer(Shell):
             self.box.add_class("gemmlab-instrument")
             self.compose(head, self._gpu, top, self._maps, bottom, folded)
         else:
-            self.buttons = line(self._reset, self._to_best, self._longer, self._devices)
+            self.buttons = w.VBox([line(self._reset, self._to_best, self._longer)])
+            strip = w.HBox([self.panel, self.buttons])
+            strip.add_class("gemmlab-strip")
             self.box.add_class("gemmlab-verdict")
-            answer = (self.panel, self.buttons, self._recorded, self._note)
+            answer = (strip, self._recorded, self._note)
             self.compose(self._gpu, *answer, self._maps, bottom, folded)
         self.bridge.held = False
         self.bridge.observe(lambda change: self._wait(), "held")
@@ -348,7 +358,7 @@ class Explorer(Shell):
         if self._edited:
             return Against("the original"), self._arguments(values, None)
         if values == self._start:
-            return Against("the original, unchanged" if self.source else "your start", True), None
+            return Against("the original text" if self.source else "your start", True), None
         if not self._begun:
             return Against(), None
         moved = panel.moved(self._start, values)
@@ -402,7 +412,8 @@ class Explorer(Shell):
             if device is not self.device:
                 return
             values, found = _values(outcome), outcome.compared
-            self._history.append(Try(values, found.rate if found else None, outcome.ok))
+            rate, problem = found.rate if found else None, PROBLEMS.get(outcome.kind, "refused")
+            self._history.append(Try(values, rate, outcome.ok, "" if found else problem))
             del self._history[:-KEPT]
             self._memory.save(self._history)
             self._count += outcome.result is not None
@@ -461,10 +472,12 @@ class Explorer(Shell):
         params, found = self.settings.params(values), self._maps.recorded
         allowed = self._yardsticks.allowed(self.spec, params, self.source)
         if found is None:
-            right = self.source is None or (self._shown is not None and self._shown[0].ok)
-            can = allowed if right else None
-            shown = right and not self.spec.tensor
-            self._recorded.value = panel.reachable(can, self._goal) if shown else ""
+            wrong = self._shown is not None and not self._shown[0].ok
+            original = None
+            if self._edited:
+                original = self._yardsticks.allowed(self.spec, params, self._original)
+            hidden = self.spec.tensor or (self.source is not None and wrong)
+            self._recorded.value = "" if hidden else panel.reachable(allowed, original)
             return
         cell: Cell = recorded_cell(found, self.spec, params)
         record = found.rate(self.spec.number, params)
@@ -480,15 +493,37 @@ class Explorer(Shell):
             return  # no page answers while a cell runs
         try:
             self._arrived.wait(sum(client.worker().limits.values()))
+            self._await_ceilings()
         except KeyboardInterrupt:  # the panel says it in a sentence
             client.worker().stop(self._client)
             self._arrived.wait(5)
+
+    def _await_ceilings(self) -> None:
+        """Work out the first ceilings now, so that they are in the cell's stored output."""
+        if self._shown is None or not self._shown[0].ok:
+            return
+        for job in self._ceilings(self.settings.params(self._start)):
+            arrived = threading.Event()
+
+            def done(outcome: client.Outcome, job=job, arrived=arrived) -> None:
+                job.done(outcome)
+                arrived.set()
+
+            client.worker().submit(f"{self._client}, ceiling", job.arguments, done, job=job.job)
+            arrived.wait(client.worker().limits["look"])
+
+    def _ceilings(self, params: dict[str, int]) -> list[Job]:
+        """The jobs for what the model allows on an H200, of the original too."""
+        jobs = self._yardsticks.work_out(self.spec, params, self.source, self._maps.recorded)
+        if self._edited:
+            jobs += self._yardsticks.work_out(self.spec, params, self._original)
+        return jobs
 
     def _plan(self) -> None:
         """What to do while nobody waits: ceilings, the next moves, the peak."""
         base, near = self.settings.base, list[Job]()
         params = self.settings.params(base)
-        ceilings = self._yardsticks.work_out(self.spec, params, self.source, self._maps.recorded)
+        ceilings = self._ceilings(params)
         cl = self.device.cl
         if cl and self._shown and self._shown[0].result and has_src_build_cache(cl):
             tried = [one.settings for one in self._history]
@@ -522,6 +557,12 @@ class Explorer(Shell):
             return known
         return _memories.setdefault(self._memory.name, known)
 
+    def words(self) -> str:
+        params = self.settings.params(self._start)
+        allowed = self._yardsticks.allowed(self.spec, params, self.source)
+        right = self._shown is not None and self._shown[0].ok
+        return panel.ceiling(allowed) if allowed and right else ""
+
     def still(self) -> Picture | str:
         picture = self._maps.still()
         if picture is not None:
@@ -529,9 +570,9 @@ class Explorer(Shell):
         return f'<div style="max-width:860px">{self.panel.value}{self._recorded.value}</div>'
 
 
-def _edited(source: str, file: str) -> bool:
-    """Whether a text does something else than the kernel's file."""
-    one, other = (fingerprint_of(sources.code(text)) for text in (source, sources.read(file)))
+def _edited(source: str, original: str) -> bool:
+    """Whether a text differs from the kernel's own in more than comments, blanks and parameters."""
+    one, other = (fingerprint_of(sources.code(text)) for text in (source, original))
     return one != other
 
 
