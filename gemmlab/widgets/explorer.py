@@ -19,7 +19,7 @@ from ..draw.landscape import Cell
 from ..draw.picture import Picture
 from ..measurement.comparison import BUDGET
 from ..measurement.landscape import fingerprint_of
-from ..opencl.devices import Device, devices, find_device
+from ..opencl.devices import Device, NoDeviceError, devices, find_device
 from ..worker import client
 from ..worker.idle import Job
 from . import panel
@@ -120,7 +120,13 @@ class Explorer(Shell):
         self._lay_out()
 
     def _find(self, device) -> Device | Browser:
-        return Browser(self._opened) if device == NAME else find_device(device)
+        if device == NAME:
+            return Browser(self._opened)
+        try:
+            return find_device(device)
+        except NoDeviceError as error:
+            words = f'{error}; device="{NAME}" measures on the GPU of your browser'
+            raise NoDeviceError(words) from None
 
     @property
     def _desk(self) -> client.Worker | Browser:
