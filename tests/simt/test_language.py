@@ -7,6 +7,9 @@ ints (-3, -2, ...), l is an array of eight floats in local memory, and g is the 
 
 from __future__ import annotations
 
+import ctypes
+import math
+import os
 import re
 import time
 from pathlib import Path
@@ -14,9 +17,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import DEVICES
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from simt.cases import line_of
 
 from gemmlab import simt
+from gemmlab.simt.printing import parsed, printed
 
 TEMPLATE = """{before}
 __kernel __attribute__((reqd_work_group_size(8, 1, 1)))
@@ -30,7 +36,10 @@ void construct(__global const float* x, __global const int* y, __global {type}* 
 }}
 """
 X, Y = np.arange(8, dtype=np.float32) + 0.5, np.arange(8, dtype=np.int32) - 3
-DTYPES = {"int": "i4", "long": "i8", "ulong": "u8", "float": "f4", "float4": "f4"}
+DTYPES = {
+    **{"int": "i4", "uint": "u4", "short": "i2", "uchar": "u1", "long": "i8", "ulong": "u8"},
+    **{"float": "f4", "double": "f8", "float4": "f4"},
+}
 
 
 def constructs() -> list[tuple[str, str, str, list[float]]]:
@@ -300,6 +309,27 @@ def test_a_right_kernel_is_not_accused(body):
 def test_printf_prints_as_c_does(form, args, expected):
     run = simulated(("int", "", f'if (g == 0) printf("{form}", {args});'))
     assert run.printed == [expected]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="C's printf is another library there")
+@settings(max_examples=2000, deadline=None, derandomize=True)
+@given(
+    flags=st.text("-+ #0", max_size=3),
+    width=st.sampled_from(["", "3", "12"]),
+    precision=st.sampled_from(["", ".", ".0", ".3", ".6"]),
+    kind=st.sampled_from("dioxXufeEgG"),
+    whole=st.sampled_from([0, 1, -1, 7, 255, -300, 2**31 - 1, -(2**31)]),
+    number=st.sampled_from([0.0, -0.0, 1.5, -2.25, 1e10, 3e-7, math.inf, -math.inf, 123456.789]),
+)
+def test_numbers_are_printed_as_by_the_c_library(flags, width, precision, kind, whole, number):
+    form = f"%{flags}{width}{precision}{kind}"
+    is_whole = kind in "dioxXu"
+    buffer = ctypes.create_string_buffer(100)
+    given = ctypes.c_int(whole) if is_whole else ctypes.c_double(number)
+    ctypes.CDLL(None).snprintf(buffer, 100, form.encode(), given)
+    kinds = [("int" if is_whole else "double", 1)]
+    found = printed(parsed(f'"{form}"'), [whole if is_whole else number], kinds)
+    assert found == buffer.value.decode()
 
 
 @pytest.mark.parametrize("source", ["", "// only a comment", "\n\n"])
