@@ -264,25 +264,16 @@ def test_undefined_behaviour_is_found(body, part, kind, words):
     assert run.findings[0].line == line_of(written(case), part), run.verdict
 
 
-#: Right kernels that may not be accused.
-RIGHT = [
-    "float4 acc[2]; acc[0].x = 0; acc[0].y = 0; acc[0].z = 0; acc[0].w = 0; r = acc[0].x + "
-    "acc[0].w;",
-    "__local float4 t[8]; t[g].x = 1; t[g].y = 2; barrier(CLK_LOCAL_MEM_FENCE); r = t[7 - g].y;",
-    "__local float4 t[2]; if (g < 4) ((__local float*)t)[g] = g; else t[1].x = 1; "
-    "barrier(CLK_LOCAL_MEM_FENCE); r = t[0].w;",
-    "float4 v; v.x = g; v.y = 1; r = v.x + v.y;",
-    "float4 v; if (g & 1) v.x = 1; else v.x = 2; r = v.x;",
-    "l[g] = 1; barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE); r = l[7 - g];",
-    "__local int c; if (g == 0) c = 0; barrier(CLK_LOCAL_MEM_FENCE); atomic_inc(&c); "
-    "barrier(CLK_LOCAL_MEM_FENCE); r = c;",
-    "struct { int a, b; } s, t; s.a = 1; t = s; r = t.a;",
-]
+FINDINGS = Path(__file__).with_name("findings.txt").read_text().splitlines()
 
 
-@pytest.mark.parametrize("body", RIGHT)
-def test_a_right_kernel_is_not_accused(body):
-    assert simulated(("int", "", body)).ok, simulated(("int", "", body)).verdict
+@pytest.mark.parametrize("case", FINDINGS)
+def test_what_is_wrong_is_found_and_what_is_right_is_not_accused(case):
+    """Each line: the kind of the first finding, or several, or none; and statements."""
+    kinds, _, body = case.partition(": ")
+    for order in ("lockstep", "warps"):
+        run = simulated(("int", "", body), order)
+        assert (run.findings[0].kind if run.findings else "none") in kinds.split("|"), run.verdict
 
 
 @pytest.mark.parametrize(
