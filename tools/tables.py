@@ -36,8 +36,7 @@ def chapters() -> str:
             )
         words = " ".join(question[1].split())
         rows.append(
-            f"| {path.stem[:2]} | [{title[1]}]({path.stem}.ipynb) "
-            f"| {words[0].upper()}{words[1:]} |"
+            f"| {path.stem[:2]} | [{title[1]}]({path.stem}.ipynb) | {words[0].upper()}{words[1:]} |"
         )
     return "\n".join(rows)
 
@@ -118,7 +117,7 @@ def calls() -> str:
     return "\n".join(rows)
 
 
-def calls_on_processors() -> str:
+def calls_on_cpus() -> str:
     """Whole calls of `matmul` on NumPy arrays and NumPy's own product, for each runtime."""
     found = json.loads((ROOT / "results" / "cpu_calls.json").read_text(encoding="utf-8"))
     rows = [
@@ -141,7 +140,7 @@ TABLES = {
     "docs/speed.md": {
         "ladder": ladder,
         "calls": calls,
-        "calls on processors": calls_on_processors,
+        "calls on CPUs": calls_on_cpus,
         "beside cublas": beside_cublas,
     },
     "docs/model.md": {
