@@ -31,7 +31,7 @@ def readme(lab: Lab, file: Path) -> None:
     for name, keys in (("WPT", "LLR"), ("TS", "LLLLRRRR"), ("WPT", "RR"), ("TS", "LR")):
         for key in keys:
             book.time(0, name, {"L": "ArrowLeft", "R": "ArrowRight"}[key])
-    book.wait_until(lambda: "tries" in book.moments() and "measured peak" in book.shown(0)["text"])
+    book.wait_until(lambda: "tries" in book.moments() and " of " in book.shown(0)["text"])
     book.select(0)
     book.page.evaluate("document.activeElement.blur()")
     book.settle()
