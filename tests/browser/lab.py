@@ -655,6 +655,7 @@ LOOK = """box => {
         const inside = element.closest("svg") && element.tagName !== "svg" && element.tagName !== "text";
         const list = element.closest(".gemmlab-code")?.getBoundingClientRect();  // of which only a part is in view
         if (element.closest(".gemmlab-spoken")) continue;  // for a screen reader: nothing of it is seen
+        if (getComputedStyle(element.parentElement).textOverflow === "ellipsis") continue;
         const scrolls = element.closest(".gemmlab-wide");  // since nobody could read a smaller picture
         const window = scrolls && scroller(element)?.getBoundingClientRect();
         if (window && (r.left < window.left || r.right > window.right)) continue;  // scrolled out of it
