@@ -1,15 +1,14 @@
 # make lab        set up, and open JupyterLab
 # make test       set up, and run the tests that need nothing but Python's packages (or those in TESTS)
 # make test-all   run everything that CI runs: all runtimes, Oclgrind, the browser, the notebooks and their solutions
-# make lint       ruff, mypy, and the order of the rooms (import-linter)
+# make lint       ruff, mypy, and the order of the subpackages (import-linter)
 # make notebooks  build the notebooks from their texts, with outputs     make tables   the README's tables
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-# One more than there are processors, as many tests wait for a child process, a page or a time limit.
+# One more than there are cores, because many tests wait for a child process, a page or a time limit.
 JOBS ?= $(shell $(PYTHON) -c "import os; print(min(8, os.cpu_count() + 1))")
-# For test-all two more, since pages wait more than they compute: three processes kept two processors busy for three
-# quarters of the time. A process takes up to 3 GB of memory when it tests pages.
+# For test-all two more: pages wait more than they compute. A process takes up to 3 GB of memory when it tests pages.
 JOBS_ALL ?= $(shell $(PYTHON) -c "import os; \
   gb = os.sysconf('SC_PAGE_SIZE')*os.sysconf('SC_PHYS_PAGES')//10**9; print(max(1, min(8, os.cpu_count() + 2, gb//3)))")
 # Tests start hundreds of processes, which would compile the package each: have Python keep what it has compiled.
@@ -18,11 +17,10 @@ comma := ,
 
 .PHONY: lab test test-all lint notebooks pictures tables bench site clean
 
-# As root (in a container, say) Jupyter asks to be told that this is wanted.
 lab: $(VENV)/lab.done
 	@$(BIN)/python -m gemmlab.widgets.lab $(OPTIONS)
 
-# Several processes test side by side: one thread each for NumPy, whose threads would wait busily for each other.
+# Several processes test at the same time, so NumPy gets one thread in each: its threads would wait busily.
 test: $(VENV)/test.done
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --durations 15 -m "not system" $(TESTS)
 
@@ -44,7 +42,7 @@ tables: $(VENV)/test.done
 
 # The README's pictures: the explorer as a browser shows it, and the recorded ladder.
 pictures: $(VENV)/test.done
-	$(BIN)/python tests/browser/screenshot.py --readme notebooks/pictures/explorer.png
+	$(BIN)/python tests/browser/screenshot.py --readme notebooks/pictures/explorer.webp
 	$(BIN)/python tools/tables.py --pictures notebooks/pictures
 
 # A static site in site/dist. PYODIDE=folder of npm's package pyodide: the first page loads it from its own host.

@@ -1364,7 +1364,7 @@ check_16_2 = _kernel(
         ),
         (
             r"for \(int k = 0; k < TSK[\s\S]*AWAIT\(",
-            "before the next stage is read, AWAIT its copies. Your processor would not notice.",
+            "before the next stage is read, AWAIT its copies. Your CPU would not notice.",
         ),
         (
             r"for \(int k = 0; k < TSK[\s\S]*AWAIT\(\s*STAGES\s*-\s*2\s*\)",

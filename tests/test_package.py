@@ -344,8 +344,13 @@ def test_every_import_of_the_package_is_a_declared_dependency():
     told = project()
     extras = told["optional-dependencies"]
     declared = {name_of(r) for r in [*told["dependencies"], *extras["lab"], *extras["distributed"]]}
-    # what comes with one of them: Pillow with Matplotlib, IPython and traitlets with ipywidgets
-    brought = {"PIL": "matplotlib", "IPython": "ipywidgets", "traitlets": "ipywidgets"}
+    # what comes with one of them
+    brought = {
+        "PIL": "matplotlib",
+        "IPython": "ipywidgets",
+        "traitlets": "ipywidgets",
+        "psutil": "distributed",
+    }
     own = {"gemmlab"}
     found = set()
     for path in (ROOT / "gemmlab").rglob("*.py"):

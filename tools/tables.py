@@ -117,7 +117,7 @@ def calls() -> str:
     return "\n".join(rows)
 
 
-def calls_on_processors() -> str:
+def calls_on_cpus() -> str:
     """Whole calls of `matmul` on NumPy arrays and NumPy's own product, for each runtime."""
     found = json.loads((ROOT / "results" / "cpu_calls.json").read_text(encoding="utf-8"))
     rows = [
@@ -140,7 +140,7 @@ TABLES = {
     "docs/speed.md": {
         "ladder": ladder,
         "calls": calls,
-        "calls on processors": calls_on_processors,
+        "calls on CPUs": calls_on_cpus,
         "beside cublas": beside_cublas,
     },
     "docs/model.md": {

@@ -121,7 +121,7 @@ def _intel_registered() -> Iterator[None]:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             (Path(folder) / "gemmlab-intel.icd").write_text(f"{library.resolve()}\n")
         except OSError as error:
-            warnings.warn(f"Intel's CPU runtime is left out: {error}", stacklevel=2)
+            warnings.warn(f"Intel's CPU runtime is left out: {error}", stacklevel=4)
         else:
             for icd in (Path(named) if named else SYSTEM_VENDORS).glob("*.icd"):
                 with suppress(OSError):  # the loader cannot read it either

@@ -64,11 +64,6 @@ def extremes(x: np.ndarray) -> tuple[int, int]:
     return x.item(x.argmin()), x.item(x.argmax())
 
 
-def finished(result):
-    """What a function returns: lanes that did not call it have nothing, and need nothing."""
-    return result.value if result.__class__ is Partly else result
-
-
 def pick(condition, yes, no):
     """condition ? yes : no, where both sides have been computed, or one is None because no lane
     wants it.

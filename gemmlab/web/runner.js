@@ -273,8 +273,13 @@ async function alternate(gpu, mine, other, budget) {
     return async (list) => { list.push(await one.launch(times) / times); };
   }
   const run = await timer(mine), compare = other && await timer(other);
-  const seconds = [], reference = [], end = performance.now() + 1000 * budget;
-  while (seconds.length < 3 || (performance.now() < end && seconds.length < (other ? 39 : 11))) {
+  const seconds = [], reference = [], begin = performance.now();
+  const more = () => {
+    const spent = (performance.now() - begin) / 1000, runs = seconds.length;
+    // 11 pairs are the fewest that can show a difference
+    return runs < 3 || (spent < budget && runs < 200) || (other && runs < 11 && spent < 3 * budget);
+  };
+  while (more()) {
     const first = Math.random() < 0.5;
     if (other && first) await compare(reference);
     await run(seconds);

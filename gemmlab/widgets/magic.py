@@ -31,7 +31,8 @@ class GemmMagics(Magics):
     def gemm(self, line: str, cell: str | None = None):
         """Show an explorer for the kernel in this cell.
 
-        %%gemm NUMBER [NAME=VALUE ...]   NAME: a parameter of the kernel, M, N, K, or device
+        %%gemm NUMBER [NAME=VALUE ...]   NAME: a parameter of the kernel, M, N, K, or device, which
+                                         is "browser" for the GPU of the reader's browser
         %%gemm NUMBER part=WORD ...      the cell is only the part of the kernel below the comment
                                          that begins with WORD (or part="load: the next")
         %%gemm NUMBER part=ONE-TWO ...   the same, from the part ONE to the part TWO

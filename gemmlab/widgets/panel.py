@@ -81,9 +81,9 @@ def verdict(outcome: Outcome, hole: bool = False) -> str:
     )
 
 
-def here(outcome: Outcome, device: str, peak: float | None) -> str:
-    """The rate on this machine: an interval, and a bar with whiskers."""
-    name = f'this machine <span class="gemmlab-dim">{escape(device)}</span>'
+def here(outcome: Outcome, device: str, peak: float | None, machine: str = "this machine") -> str:
+    """The rate on this machine, or in this browser: an interval, and a bar with whiskers."""
+    name = f'{machine} <span class="gemmlab-dim">{escape(device)}</span>'
     if not outcome.ok or not outcome.compared:
         return _figure(name, "here", "–", "", "")
     low, _, high = outcome.compared.rate
@@ -304,11 +304,12 @@ def _facts(outcome: Outcome, result: Result, spec: KernelSpec, limits: Limits) -
             f"{result.repeats}, median {digits(result.gflops)} GFLOPS, all within "
             f"{between(slow, fast)}, {brief(result.kernel_ms[0])}\u00a0ms"
         )
-        passes = result.passes_ms
-        total = sum(passes.values())
-        shares = ", ".join(f"{name} {ms / total:.0%}" for name, ms in passes.items())
-        facts["whole call"] = f"{digits(result.pipeline_gflops)} GFLOPS ({shares})"
-    facts["error"] = f"{result.error:.1e} (at most {result.bound:.1e} is allowed)"
+        if passes := result.passes_ms:
+            total = sum(passes.values())
+            shares = ", ".join(f"{name} {ms / total:.0%}" for name, ms in passes.items())
+            facts["whole call"] = f"{digits(result.pipeline_gflops)} GFLOPS ({shares})"
+    if result.bound:
+        facts["error"] = f"{result.error:.1e} (at most {result.bound:.1e} is allowed)"
     facts["compiled in"] = f"{result.build_seconds:.2f} s"
     if spec.switches:
         facts["path"] = result.path

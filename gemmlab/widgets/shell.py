@@ -121,6 +121,13 @@ class Control:
                 self.widget.options = [(str(v), v) for v in sorted([*self.values, value])]
                 self.widget.value = kept
 
+    def offer(self, values: Sequence[int], meaning: str) -> None:
+        """Offer these values, too, and say what they mean."""
+        for value in values:
+            self.learn(value)
+        self._meaning = meaning
+        self._words.value = self._said("")
+
     def gave_way(self, why: str = "") -> None:
         """Mark the control as one that another has moved, with the reason; without a reason the
         mark goes.

@@ -489,3 +489,36 @@ def test_what_the_device_cannot_take_is_not_offered(desk):
 def test_what_cannot_be_explored_is_refused_by_name(given, kind, words, desk):
     with pytest.raises(kind, match=words):
         explorer_module.Explorer(3, **given)
+
+
+LARGE = {
+    "maxComputeInvocationsPerWorkgroup": 1024,
+    "maxComputeWorkgroupSizeX": 1024,
+    "maxComputeWorkgroupSizeY": 1024,
+    "maxComputeWorkgroupStorageSize": 49152,
+}
+
+
+def test_the_browsers_gpu_is_a_device_like_any_other(desk):
+    """Its limits, answers and map; and from its list, a device of this machine, and back."""
+    made = explorer_module.Explorer(3, m=64, device="browser")
+    made.set(START)
+    page, sizes = made.device.view, made.settings.controls["TS"]
+    assert page.request["id"] == 1 and not desk.asked and 64 not in sizes.values
+    page.gpu = {"name": "large", "limits": LARGE}
+    assert 64 in sizes.values and "not on this device" not in sizes._words.value
+    page.result = {"id": 1, "ok": True, "verdict": "right: every element exact", "ms": 1.0,
+                   "build": 0.1, "all": [1e-3] * 11, "other": [], "gpu": "large"}  # fmt: skip
+    assert state(made) == "ok" and "this browser" in made.panel.value
+    assert "large, with a browser's bounds checks" in made.panel.value.replace("&#x27;", "'")
+    assert made._maps.maps[-1]["title"].startswith("this browser")
+
+    made._devices.value = made._devices.options[0][1]
+    assert soon(lambda: desk.asked) and made._gpu.children == ()
+    desk.answer(2.0)
+    assert soon(lambda: "this machine" in made.panel.value)
+    assert made._maps.maps[-1]["title"].startswith("this machine")
+    made._devices.value = "browser"
+    assert made.device.view is not page and made.device.view.request["id"] == 1
+    made.device.view.result = {"id": 1, "error": "the browser offers no GPU"}
+    assert state(made) == "page" and "offers no GPU" in made.panel.value
