@@ -42,7 +42,7 @@ tables: $(VENV)/test.done
 
 # The README's pictures: the explorer as a browser shows it, and the recorded ladder.
 pictures: $(VENV)/test.done
-	$(BIN)/python tests/browser/screenshot.py --readme notebooks/pictures/explorer.png
+	$(BIN)/python tests/browser/screenshot.py --readme notebooks/pictures/explorer.webp
 	$(BIN)/python tools/tables.py --pictures notebooks/pictures
 
 # A static site in site/dist. PYODIDE=folder of npm's package pyodide: the first page loads it from its own host.

@@ -12,6 +12,7 @@ from ..catalog import sources
 from ..catalog.spec import round_up, tiles_over
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
+from .arrays import HALF
 from .plan import Builder, Product, view
 
 FILE = "production/packed.cl"
@@ -33,7 +34,7 @@ class Blocks(NamedTuple):
     """The sizes of packed.cl's blocks, from the width of the device's vectors and from its caches.
 
     Attributes:
-        dtype: float32 or float64.
+        dtype: of the sums, float32 or float64.
         width: elements per vector.
         depth: steps of k in a block (KC). Six columns of B then take 6 kB of the L1 cache, 12 kB in
             float64.
@@ -45,7 +46,10 @@ class Blocks(NamedTuple):
 
     @classmethod
     def of(cls, device: Device, dtype: np.dtype) -> Blocks:
-        """Those for a device: vectors as wide as its registers, if its compiler takes them."""
+        """Those for a device and elements: vectors as wide as its registers, if its compiler takes
+        them.
+        """
+        dtype = np.result_type(dtype, np.float32)
         vector_bytes = 4 * min(device.cl.native_vector_width_float, device.limits.vector)
         return cls(dtype, max(2, vector_bytes // dtype.itemsize))
 
@@ -54,14 +58,18 @@ class Blocks(NamedTuple):
         """Rows of a panel of A, and of the block in registers (MR)."""
         return 2 * self.width
 
-    def macros(self, beta: bool) -> dict[str, int | str]:
+    def macros(
+        self, beta: bool, half: bool = False, half_result: bool = False
+    ) -> dict[str, int | str]:
         """The values of the kernel's macros."""
         real = "float" if self.dtype.itemsize == 4 else "double"
-        return {"REAL": real, "WIDTH": self.width, "KC": self.depth, "BETA": int(beta)}
+        found: dict[str, int | str] = {"REAL": real, "WIDTH": self.width, "KC": self.depth}
+        return found | {"BETA": int(beta), "HALF": int(half), "HALF_RESULT": int(half_result)}
 
     def kernel(self, builder: Builder, name: str, beta: bool = False) -> Built:
         """The kernel "pack" or "gemm", compiled."""
-        device, context, macros = builder.device, builder.queue.context, self.macros(beta)
+        device, context = builder.device, builder.queue.context
+        macros = self.macros(beta, builder.dtype == HALF, builder.result == HALF)
         return build(device, context, "packed.cl", sources.read(FILE), macros, name, FLAGS)
 
     def steps_per_part(self, height: int, k: int) -> int:
@@ -90,7 +98,7 @@ def gemm(builder: Builder, product: Product) -> None:
     """C = alpha A B + beta C0, column-major; A, B and C0 of any layout, C compact.
 
     Args:
-        builder: of the type of the elements, float32 or float64.
+        builder: of the type of the elements, real ones.
         product: all sizes positive; C0 may be C itself.
     """
     problem, before = product.problem, view(*product.before) if product.before else None
@@ -103,7 +111,11 @@ def gemm(builder: Builder, product: Product) -> None:
     )
     height = round_up(m, blocks.rows)
     part = blocks.steps_per_part(height, k)
-    panels = builder.memory(height * part)
+    size_bytes = blocks.dtype.itemsize
+    panels = builder.memory(height * part, size_bytes)
+    sums = None
+    if builder.result == HALF:
+        sums = builder.memory(m * n if k > blocks.depth else 1, size_bytes)
     rows, columns = blocks.shares(m, n, builder.device.units)
     groups = tiles_over(m, rows), tiles_over(n, columns)
     for k0 in range(0, k, part):
@@ -114,5 +126,7 @@ def gemm(builder: Builder, product: Product) -> None:
         added = (product.beta, *before) if before is not None else ()
         builder.launch("pack", Bound(pack, size, (1, 1), (m, steps, *from_a, panels)))
         sizes = m, n, steps, rows, columns
-        arguments = *sizes, product.alpha, panels, *from_b, *added, int(k0 == 0), product.out.buffer
+        workspace = () if sums is None else (int(k0 + steps == k), sums)
+        ends = *workspace, int(k0 == 0), product.out.buffer
+        arguments = *sizes, product.alpha, panels, *from_b, *added, *ends
         builder.launch("gemm", Bound(multiply, groups, (1, 1), arguments))

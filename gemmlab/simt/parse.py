@@ -64,6 +64,7 @@ ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="
 KEYWORDS = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, *UNKNOWN, *JUMPS} | words(
     "if else for while do switch case default sizeof typedef __attribute__ half bool void"
 )
+MOST_CASES = 1000  # that `case 1 ... 1000:` may stand for
 #: Operators by how tightly they bind, the loosest first.
 LEVELS = ["||", "&&", "|", "^", "&", "== !=", "< > <= >=", "<< >>", "+ -", "* / %"]
 LEVEL = {op: level for level, ops in enumerate(LEVELS) for op in ops.split()}
@@ -250,7 +251,7 @@ class Parser(Meaning):
     def tagged(self) -> Type:
         """struct, union or enum: a new one between { and }, or one by its name."""
         word = self.next()
-        packed = "packed" in self.attributes()
+        attributes = self.attributes()
         tag = self.next().text if self.token.kind == "name" and self.text not in KEYWORDS else ""
         known_one = next((scope[tag] for scope in reversed(self.tags) if tag in scope), None)
         if word.text == "enum":
@@ -276,28 +277,19 @@ class Parser(Meaning):
         )
         if tag:
             self.tags[-1][tag] = of
-        end = self.at
-        depth = 0
-        while end < len(self.tokens) - 1:  # whether it is packed is said behind it
-            depth += (self.tokens[end].text == "{") - (self.tokens[end].text == "}")
-            end += 1
-            if depth == 0:
-                break
-        if self.tokens[end].text == "__attribute__":
-            start, self.at = self.at, end
-            packed = packed or "packed" in self.attributes()
-            self.at = start
-        self.fields(of, packed)
+        self.fields(of, attributes)
         return of
 
-    def fields(self, of: Struct, packed: bool) -> None:
+    def fields(self, of: Struct, attributes: dict[str, list[Node]]) -> None:
         start = self.expect("{")
+        aligns: list[int] = []
         while not self.accept("}"):
             if self.at_end:
                 self.fail(f"this {of} has no '}}'", start.spot)
             specified = self.specifiers()
             if self.text == ";" and isinstance(specified.type, Struct):
-                of.add("", specified.type, packed)
+                of.fields.append(Field("", specified.type, 0))
+                aligns.append(1)
             while self.text != ";":
                 one = self.declarator(specified.type, specified.space)
                 if one.name is None:
@@ -308,14 +300,17 @@ class Parser(Meaning):
                 if of.find(one.name.text):
                     self.fail(f"{one.name.text!r} is declared twice", one.name.spot)
                 self.usable(one.type, one.name)
-                self.attributes()
-                of.add(one.name.text, one.type, packed)
+                of.fields.append(Field(one.name.text, one.type, 0))
+                aligns.append(self.aligned(self.attributes()))
                 if not self.accept(","):
                     break
             self.expect(";", "after a field")
-        more = self.attributes()
-        aligned = more.get("aligned")
-        of.finish(constant(aligned[0]) if aligned else 1)
+        attributes = attributes | self.attributes()
+        of.lay_out(aligns, "packed" in attributes, self.aligned(attributes))
+
+    @staticmethod
+    def aligned(attributes: dict[str, list[Node]]) -> int:
+        return constant(attributes["aligned"][0]) if attributes.get("aligned") else 1
 
     def enumerators(self) -> None:
         self.expect("{")
@@ -751,11 +746,13 @@ class Parser(Meaning):
         found = self.opened(self.block)
         self.switches.pop()
         assert isinstance(found, tree.Block)
-        return tree.Switch(spot, value, found.body)
+        body = [one for node in found.body for one in getattr(node, "cases", [node])]
+        return tree.Switch(spot, value, body)
 
     def case(self) -> Node:
         token = self.next()
-        value = self.choice_expression() if token.text == "case" else None
+        first = self.choice_expression() if token.text == "case" else None
+        last = self.choice_expression() if first and self.accept("...") else first
         self.expect(":", f"after {token.text!r}")
         around = next((s for s in reversed(self.switches) if s is not None), None)
         if around is None:
@@ -763,8 +760,18 @@ class Parser(Meaning):
         level, cases, of = around
         if self.nesting != level:
             raise UnknownError(f"{token.text!r} inside another statement of its switch", token.spot)
-        if value is not None:
-            value = self.convert(self.whole(value, "a case"), of)
+        if first is None or last is None:
+            return self.one_case(token, cases, None)
+        least, most = (self.convert(self.whole(value, "a case"), of) for value in (first, last))
+        if least is most or constant(least) == constant(most):
+            return self.one_case(token, cases, least)
+        if constant(most) - constant(least) > MOST_CASES:
+            raise UnknownError("so long a range of cases", token.spot)
+        numbers = range(constant(least), constant(most) + 1)
+        every = [tree.Number(token.spot, number, type=of) for number in numbers]
+        return tree.Cases(token.spot, [self.one_case(token, cases, value) for value in every])
+
+    def one_case(self, token: Token, cases: dict, value: Expr | None) -> tree.Case:
         at = None if value is None else constant(value)
         if at in cases:
             self.fail(f"this {token.text} stands in line {cases[at]} already", token.spot)

@@ -28,7 +28,7 @@ END = "\n            }\n        }\n    } else {"
 WRONG = {
     "a row too few in a panel": ("i < height; i++) {\n                for (int k",
                                  "i < height - 1; i++) {\n                for (int k"),
-    "adjacent rows shifted": (f"A[k*step_a + i];{END}", f"A[k*step_a + (i + 1) % MR];{END}"),
+    "adjacent rows shifted": (f"k*step_a + i]);{END}", f"k*step_a + (i + 1) % MR]);{END}"),
     "panels apart": ("panels += k0*(long)PADDED(M) + m*depth",
                      "panels += k0*(long)PADDED(M) + m*KC"),
     "a step of k dropped": ("k < depth; k++) {\n                    const VECTOR",
@@ -40,7 +40,10 @@ WRONG = {
     "a column not stored": ("j < min(NR, N - n)", "j < min(NR, N - n) - 1"),
     "rows behind C": ("const int height = min(MR, M - m);\n                for",
                       "const int height = MR;\n                for"),
-    "beta alone": ("beta*C0[", "1*C0["),
+    "beta alone": ("beta*LOAD_RESULT(", "1*LOAD_RESULT("),
+    "half sums that are not complete": ("last && k0 + KC >= K", "k0 + KC >= K"),
+    "a half column converted twice": ("n + j, N - 1", "n + j/2*2, N - 1"),
+    "half neighbours behind B": ("n + 8 <= N", "n + 1 <= N"),
 }  # fmt: skip
 
 
@@ -61,16 +64,18 @@ def strided(
 
 
 def is_right(  # noqa: PLR0913
-    device, blocks: packed.Blocks, sizes, alpha, beta, seed: int, monkeypatch, units: int = 2
+    device, blocks: packed.Blocks, sizes, alpha, beta, seed: int, monkeypatch, types=None
 ) -> bool:
     """Whether a product is exact and changes nothing around C.
 
-    `seed` draws values and layouts. NaN is around the operands and in C's memory.
+    `seed` draws values and layouts. NaN is around the operands and in C's memory. `types` are those
+    of the operands and of C, if they are not that of the sums.
     """
-    (m, n, k), rng, dtype = sizes, np.random.default_rng(seed), blocks.dtype
+    (m, n, k), rng = sizes, np.random.default_rng(seed)
+    operand, dtype = map(np.dtype, types or 2 * (blocks.dtype,))
     a, b, c0 = (
-        whole((m, k), seed, dtype),
-        whole((k, n), seed + 1, dtype),
+        whole((m, k), seed, operand),
+        whole((k, n), seed + 1, operand),
         whole((m, n), seed + 2, dtype),
     )
     frame = FRAME_BYTES // dtype.itemsize
@@ -98,12 +103,13 @@ def is_right(  # noqa: PLR0913
     if beta:
         where = (target, 0, 1, m) if in_place else operands[2]
         product = product._replace(before=(where[0], placed_at("c", (m, n), where)))
-    builder = Builder(device.queue, device, dtype)
+    builder = Builder(device.queue, device, operand, dtype)
     with monkeypatch.context() as patch:
         patch.setattr(packed.Blocks, "of", classmethod(lambda *_: blocks))
         packed.gemm(builder, product)
     builder.plan()(device.queue)
     expected = out.copy()
+    a, b = a.astype(blocks.dtype), b.astype(blocks.dtype)
     expected[frame : frame + m * n].reshape(n, m).T[...] = alpha * (a @ b) + beta * c0
     cl.enqueue_copy(device.queue, out, memory)
     return np.array_equal(out, expected)
@@ -128,12 +134,14 @@ def products(draw):
     m, n, k = (draw(side) for _ in range(3))
     k = draw(st.sampled_from((k, k, 255, 300)))
     factors = draw(st.sampled_from((1, -2))), draw(st.sampled_from((0, 0, 1, -3)))
+    halves = (None, ("f2", "f2"), ("f2", "f4")) if dtype == "f4" else (None,)
     return (
         blocks,
         (m, n, k),
         *factors,
         draw(st.integers(0, 2**16)),
         draw(st.sampled_from((1, 5000, 2**23))),
+        draw(st.sampled_from(halves)),
     )
 
 
@@ -148,11 +156,11 @@ def test_any_product_is_exact_whatever_its_blocks(cpu, monkeypatch):
     )
     @given(products())
     def run(product):
-        *given_, panel_bytes = product
+        *given_, panel_bytes, types = product
         if given_[0].dtype == "f8" and "double" not in cpu.features:
             return
         monkeypatch.setattr(packed, "PANEL_BYTES", panel_bytes)
-        assert is_right(cpu, *given_, monkeypatch)
+        assert is_right(cpu, *given_, monkeypatch, types)
 
     run()
 
@@ -177,9 +185,11 @@ def test_a_wrong_packed_text_is_caught(mistake, cpu, monkeypatch):
     blocks = packed.Blocks(np.dtype("f4"), 4, 16)
     monkeypatch.setattr(packed, "PANEL_BYTES", 1)
 
+    types = ("f2", "f2") if "half" in mistake else None
+
     def all_right() -> bool:
         return all(
-            is_right(cpu, blocks, (19, 16, 37), 2, beta, seed, monkeypatch)
+            is_right(cpu, blocks, (19, 16, 37), 2, beta, seed, monkeypatch, types)
             for beta in (0, 3)
             for seed in range(8)
         )

@@ -41,7 +41,7 @@ TENSOR = {"unit": "tensor", "stages": 2, "unroll": 16, "precision": "z"}
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
-        ({"precision": "h"}, ["precision", "'h'"]),
+        ({"precision": "q"}, ["precision", "'q'"]),
         ({"precision": np.float32}, ["precision"]),
         ({"trans_a": "C"}, ["trans_a='C'", "'s'"]),
         ({"precision": "d", "trans_b": "R"}, ["trans_b='R'", "'d'"]),
@@ -101,4 +101,4 @@ def test_letters():
     for letter, name in zip("sdcz", ("float32", "float64", "complex64", "complex128"), strict=True):
         assert letter_of(name) == letter and PRECISIONS[letter].dtype == np.dtype(name)
     with pytest.raises(KeyError):
-        letter_of(np.float16)
+        letter_of(np.int16)
