@@ -194,7 +194,7 @@ MISTAKES = [
         {
             "stage": (r"now > 0 \? now - 1 : STAGES - 1", "now"),
             "barrier": (r"SHOW\(\);\n\s+barrier\(CLK_LOCAL_MEM_FENCE\);", "SHOW();"),
-            "step": (r"k \+= 16\)", "k += 32)"),
+            "row": (r"A_AT\(l, wm \+ i\*8 \+ g\)", "A_AT(l, wm + i*8 + t)"),
         },
     ),
     (
