@@ -185,7 +185,10 @@ MISTAKES = [
             "upper": (r"\(i\) \+ g \+ 8", "(i) + g"),
             "products": (r"l%4\)\*SHOWN\(8\*t \+ l/4", "l%4)*SHOWN(8*t + l/8"),
             "turn": (r"< n1 \+ 16", "<= n1"),
-            "complete": (r"(// barrier: these columns.*\n\s+)barrier\(CLK_LOCAL_MEM_FENCE\)", r"\1"),
+            "complete": (
+                r"(// barrier: these columns.*\n\s+)barrier\(CLK_LOCAL_MEM_FENCE\)",
+                r"\1",
+            ),
             "swizzle": (r"\(i \^ \(n1 \+ j\)", "(i ^ (j/4)"),
         },
     ),
