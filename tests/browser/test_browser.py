@@ -313,9 +313,7 @@ def test_controls_and_result_have_names(book):
     book.wait_until(lambda: book.control(EXPLORER, "TS").get_attribute("aria-valuetext") == "24")
     spoken = book.box(EXPLORER).get_by_role("status")  # verdict and rate, and not the details
     book.wait_until(
-        lambda: (
-            "your start" in spoken.text_content() and "work-group" not in spoken.text_content()
-        )
+        lambda: "your start" in spoken.text_content() and "work-group" not in spoken.text_content()
     )
 
 
