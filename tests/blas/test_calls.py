@@ -247,7 +247,7 @@ def test_a_call_is_exact_or_refused_by_name(device, capsys):
         print(f"\ncalls on {device}: {dict(outcomes)}")
     assert (
         min(outcomes[kind] for kind in ("right, on a device", "right, in NumPy", "refused"))
-        >= EXAMPLES / 12
+        >= EXAMPLES / 20
     )
 
 
