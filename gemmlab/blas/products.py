@@ -253,9 +253,7 @@ def plan_for(call: Call) -> Planned:
         try:
             _emit_products(builder, call, problem, batch, memory, by_columns)
         except WorkGroupError as error:
-            if call.request.params is not None:
-                raise
-            return plan_for(call._replace(device=call.device.limited(error.limit)))
+            return plan_for(_with_smaller_groups(call, error))
     elif call.beta:
         _emit_scaled(builder, call, m, n, memory)
     else:
@@ -269,6 +267,13 @@ def plan_for(call: Call) -> Planned:
             )
     exact = call._replace(request=Request())
     return Planned(shape, builder.plan(otherwise=lambda: _plan_of(plan_for(exact))))
+
+
+def _with_smaller_groups(call: Call, error: WorkGroupError) -> Call:
+    """The call, for kernels that fit the limit; the error, if the caller chose the parameters."""
+    if call.request.params is not None:
+        raise error
+    return call._replace(device=call.device.limited(error.limit))
 
 
 def _plan_of(worked_out: Planned) -> Plan:
