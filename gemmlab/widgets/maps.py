@@ -133,7 +133,7 @@ class Maps(anywidget.AnyWidget):
                 continue
             shade = _shade(FLOOR + (1 - FLOOR) * one.rate[1] / scale)
             cells.append(
-                self._cell(x, y, "mine", one.outcome) | {"text": digits(one.rate[1])} | shade
+                self._cell(x, y, "mine", one.outcome) | {"text": _short(one.rate[1])} | shade
             )
         return self._map(f"{self._machine}, GFLOPS · fills as you measure", cells)
 
@@ -189,6 +189,11 @@ def recorded_cell(found: Landscape, spec: KernelSpec, setting: dict[str, int]) -
         return Cell("failed", words=record.problem)
     words = f"{digits(record.gflops)} GFLOPS, {_percent(record.share)} % of the peak"
     return Cell("recorded", record.share, words)
+
+
+def _short(rate: float) -> str:
+    """A rate that has room in a cell."""
+    return digits(rate) if rate >= 1 else f"{rate:.2g}"
 
 
 def _shade(share: float) -> dict[str, str]:

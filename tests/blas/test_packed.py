@@ -26,8 +26,8 @@ TEXT = sources.read(packed.FILE)
 END = "\n            }\n        }\n    } else {"
 #: Texts that are wrong on purpose: what each of them says instead.
 WRONG = {
-    "a row too few in a panel": ("i < height; i++) {\n                for (int k",
-                                 "i < height - 1; i++) {\n                for (int k"),
+    "a row too few in a panel": ("i < height; i++) {\n#if HALF",
+                                 "i < height - 1; i++) {\n#if HALF"),
     "adjacent rows shifted": (f"k*step_a + i]);{END}", f"k*step_a + (i + 1) % MR]);{END}"),
     "panels apart": ("panels += k0*(long)PADDED(M) + m*depth",
                      "panels += k0*(long)PADDED(M) + m*KC"),
@@ -43,7 +43,6 @@ WRONG = {
     "beta alone": ("beta*LOAD_RESULT(", "1*LOAD_RESULT("),
     "half sums that are not complete": ("last && k0 + KC >= K", "k0 + KC >= K"),
     "a half column converted twice": ("n + j, N - 1", "n + j/2*2, N - 1"),
-    "half neighbours behind B": ("n + 8 <= N", "n + 1 <= N"),
 }  # fmt: skip
 
 
