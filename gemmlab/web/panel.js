@@ -19,9 +19,10 @@ async function answer(gpu, { kernel, watched, jobs, reference, budget, most }) {
   for (const label of style ? [] : Object.keys(jobs)) {
     const result = await product(gpu, jobs[label], { most });
     if (result.error) return { error: result.error };
-    if (!best || result.gflops > best.gflops) [best, style] = [result, label];
+    const quicker = !best || !best.exact || result.gflops > best.gflops;
+    if (!best || (result.exact && quicker)) [best, style] = [result, label];
   }
-  quickest.set(key, style);
+  if (!best || best.exact) quickest.set(key, style);
   if (!best || reference) {
     best = await product(gpu, jobs[style], { budget, most, reference: reference?.[style] });
   }

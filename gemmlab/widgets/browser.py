@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from statistics import median
@@ -32,6 +33,7 @@ class _Request:
     jobs: Mapping[str, Job] = field(default_factory=dict)
     reference: Mapping[str, Job] | None = None
     page: int = 0  # the id that its result will have
+    patience: threading.Timer | None = None
 
 
 class Browser:
@@ -106,12 +108,11 @@ class Browser:
 
     def stop(self, name: str) -> None:
         """Forget what runs: the page cannot interrupt it."""
-        request, self._newest = self._newest, None
-        if request:
+        if request := self._newest:
+            problem = "stopped, as you asked; the page ends what it has begun"
+            self._end(request, Outcome(request.arguments, problem=problem, kind="stopped"))
             if request.arguments["source"] is not None:
                 client.worker().stop(f"{name}, look")
-            problem = "stopped, as you asked; the page ends what it has begun"
-            request.done(Outcome(request.arguments, problem=problem, kind="stopped"))
 
     def _look(self, request: _Request) -> None:
         names = ("kernel", "m", "n", "k", "params", "source")
@@ -132,6 +133,10 @@ class Browser:
 
     def _send(self, request: _Request) -> None:
         request.step("page")
+        words = f"The page has not answered for {PATIENCE:g} s. Is the notebook still open in it?"
+        request.patience = threading.Timer(PATIENCE, self._refuse, (request, words))
+        request.patience.daemon = True
+        request.patience.start()
         request.page = self.view.request.get("id", 0) + 1
         options = {name: request.arguments[name] for name in ("budget", "most_seconds")}
         self.view.ask(request.jobs, reference=request.reference, **options)
@@ -145,6 +150,8 @@ class Browser:
             self._end(request, _outcome(request.arguments, result))
 
     def _end(self, request: _Request, outcome: Outcome) -> None:
+        if request.patience:
+            request.patience.cancel()
         if request is self._newest:
             self._newest = None
             request.done(outcome)
