@@ -3,6 +3,7 @@
 # make test-all   run everything that CI runs: all runtimes, Oclgrind, the browser, the notebooks and their solutions
 # make lint       ruff, mypy, and the order of the subpackages (import-linter)
 # make notebooks  build the notebooks from their texts, with outputs     make tables   the README's tables
+# make site       the web site, in site/dist: kernels on the browser's GPU, the documentation, the chapters
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin

@@ -183,8 +183,8 @@ def accuracy(c: np.ndarray, a: np.ndarray, b: np.ndarray, arbitrary: bool = Fals
     """Check each element of C (m x n) against the product of A (m x k) and B (k x n) in a wider
     type, within `bound`.
 
-    The wider type of float16 and float32 is float64, of float64 NumPy's longdouble (no wider on some machines),
-    and likewise for complex types.
+    The wider type of float16 and float32 is float64, of float64 NumPy's longdouble (no wider on
+    some machines), and likewise for complex types.
     """
     is_short = a.dtype in (np.float16, np.float32, np.complex64)
     wider = np.result_type(a.dtype, np.float64 if is_short else np.longdouble)

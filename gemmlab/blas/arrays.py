@@ -63,7 +63,7 @@ def scalar(name: str, value, dtype: np.dtype = DTYPES[0]) -> float | complex:
     """A number that `dtype` can hold, rounded to it: a real one, or for complex types a complex
     one. Factors of float16 products are float32.
     """
-    dtype = DTYPES[0] if dtype == HALF else dtype
+    dtype = np.dtype(np.float32) if dtype == HALF else dtype
     if not isinstance(value, Complex if dtype.kind == "c" else Real):
         kind = "number" if dtype.kind == "c" else "real number"
         raise TypeError(f"{name} must be a {kind}, not {type(value).__name__}: {value!r}")

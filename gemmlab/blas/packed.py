@@ -13,9 +13,13 @@ from ..catalog.spec import round_up, tiles_over
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
 from .arrays import HALF
-from .plan import Builder, Product, view
+from .plan import Builder, Product, View, view
 
 FILE = "production/packed.cl"
+HALF_FILE = "support/half.cl"
+#: Elements that a work-item of `HALF_FILE` converts at most.
+CHUNK = 4096
+FLOAT_BYTES = 4
 #: Relaxations that the compiler may make: a*b + c in one instruction, rounded once. `fma` would ask
 #: for the same, but is a function call on some runtimes.
 FLAGS = ("-cl-mad-enable",)
@@ -58,18 +62,14 @@ class Blocks(NamedTuple):
         """Rows of a panel of A, and of the block in registers (MR)."""
         return 2 * self.width
 
-    def macros(
-        self, beta: bool, half: bool = False, half_result: bool = False
-    ) -> dict[str, int | str]:
+    def macros(self, beta: bool) -> dict[str, int | str]:
         """The values of the kernel's macros."""
         real = "float" if self.dtype.itemsize == 4 else "double"
-        found: dict[str, int | str] = {"REAL": real, "WIDTH": self.width, "KC": self.depth}
-        return found | {"BETA": int(beta), "HALF": int(half), "HALF_RESULT": int(half_result)}
+        return {"REAL": real, "WIDTH": self.width, "KC": self.depth, "BETA": int(beta)}
 
     def kernel(self, builder: Builder, name: str, beta: bool = False) -> Built:
         """The kernel "pack" or "gemm", compiled."""
-        device, context = builder.device, builder.queue.context
-        macros = self.macros(beta, builder.dtype == HALF, builder.result == HALF)
+        device, context, macros = builder.device, builder.queue.context, self.macros(beta)
         return build(device, context, "packed.cl", sources.read(FILE), macros, name, FLAGS)
 
     def steps_per_part(self, height: int, k: int) -> int:
@@ -97,6 +97,8 @@ class Blocks(NamedTuple):
 def gemm(builder: Builder, product: Product) -> None:
     """C = alpha A B + beta C0, column-major; A, B and C0 of any layout, C compact.
 
+    float16 is converted to float32, and the result back.
+
     Args:
         builder: of the type of the elements, real ones.
         product: all sizes positive; C0 may be C itself.
@@ -104,6 +106,12 @@ def gemm(builder: Builder, product: Product) -> None:
     problem, before = product.problem, view(*product.before) if product.before else None
     m, n, k = problem[:3]
     a, b = view(product.a, problem.a), view(product.b, problem.b)
+    out = product.out.buffer
+    if builder.dtype == HALF:
+        a, b = _floats(builder, a, m, k), _floats(builder, b, k, n)
+    if builder.result == HALF:
+        out = builder.memory(m * n, FLOAT_BYTES)
+        before = before and _floats(builder, before, m, n)
     blocks = Blocks.of(builder.device, builder.dtype)
     pack, multiply = (
         blocks.kernel(builder, "pack"),
@@ -111,11 +119,7 @@ def gemm(builder: Builder, product: Product) -> None:
     )
     height = round_up(m, blocks.rows)
     part = blocks.steps_per_part(height, k)
-    size_bytes = blocks.dtype.itemsize
-    panels = builder.memory(height * part, size_bytes)
-    sums = None
-    if builder.result == HALF:
-        sums = builder.memory(m * n if k > blocks.depth else 1, size_bytes)
+    panels = builder.memory(height * part, blocks.dtype.itemsize)
     rows, columns = blocks.shares(m, n, builder.device.units)
     groups = tiles_over(m, rows), tiles_over(n, columns)
     for k0 in range(0, k, part):
@@ -126,7 +130,29 @@ def gemm(builder: Builder, product: Product) -> None:
         added = (product.beta, *before) if before is not None else ()
         builder.launch("pack", Bound(pack, size, (1, 1), (m, steps, *from_a, panels)))
         sizes = m, n, steps, rows, columns
-        workspace = () if sums is None else (int(k0 + steps == k), sums)
-        ends = *workspace, int(k0 == 0), product.out.buffer
-        arguments = *sizes, product.alpha, panels, *from_b, *added, *ends
+        arguments = *sizes, product.alpha, panels, *from_b, *added, int(k0 == 0), out
         builder.launch("gemm", Bound(multiply, groups, (1, 1), arguments))
+    if builder.result == HALF:
+        converted = tiles_over(m * n, CHUNK), 1
+        arguments = m * n, out, product.out.buffer
+        builder.launch(
+            "to_half", Bound(_conversion(builder, "to_half"), converted, (1, 1), arguments)
+        )
+
+
+def _floats(builder: Builder, x: View, rows: int, columns: int) -> View:
+    """Launch the conversion of a float16 matrix: its elements as float32, without gaps."""
+    step, line, length, lines = x.down, x.across, rows, columns
+    if x.down != 1:
+        step, line, length, lines = line, step, lines, length
+    to = builder.memory(rows * columns, FLOAT_BYTES)
+    groups = lines, tiles_over(length, CHUNK)
+    arguments = length, x.buffer, x.offset, step, line, to
+    builder.launch("from_half", Bound(_conversion(builder, "from_half"), groups, (1, 1), arguments))
+    return View(to, 0, 1, length) if x.down == 1 else View(to, 0, length, 1)
+
+
+def _conversion(builder: Builder, name: str) -> Built:
+    """The kernel "from_half" or "to_half", compiled."""
+    text = sources.read(HALF_FILE)
+    return build(builder.device, builder.queue.context, "half.cl", text, {}, name, FLAGS)

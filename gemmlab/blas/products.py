@@ -208,6 +208,15 @@ def _output(out: ArraySpec, vectors: tuple[bool, bool]) -> tuple[bool, tuple[Lay
     )
 
 
+def _check_memory(call: Call, elements: int) -> None:
+    """Refuse a result of so many elements, or operands, that the device cannot hold."""
+    itemsize = call.specs.a.dtype.itemsize
+    whole = {"the result": elements * call.result.itemsize // itemsize}
+    if call.alpha:
+        whole |= {"a": prod(call.specs.a.shape), "b": prod(call.specs.b.shape)}
+    check_memory(call.device, whole, True, itemsize)
+
+
 @cached(512)
 def plan_for(call: Call) -> Planned:
     """The plan of a call; see `matmul` for what it raises.
@@ -234,11 +243,7 @@ def plan_for(call: Call) -> Planned:
         m, batch_shape, batch = prod(a.shape[:-1]), (), None
         a = a.matrix._replace(shape=(m, k))
     elements = prod(shape)
-    itemsize = a.dtype.itemsize
-    whole = {"the result": elements * call.result.itemsize // itemsize}
-    if call.alpha:
-        whole |= {"a": prod(a.shape), "b": prod(b.shape)}
-    check_memory(call.device, whole, True, itemsize)
+    _check_memory(call, elements)
     if not elements:
         return Planned(shape, None)
     builder = Builder(call.queue, call.device, a.dtype, call.result)
@@ -248,9 +253,7 @@ def plan_for(call: Call) -> Planned:
         try:
             _emit_products(builder, call, problem, batch, memory, by_columns)
         except WorkGroupError as error:
-            if call.request.params is not None:
-                raise
-            return plan_for(call._replace(device=call.device.limited(error.limit)))
+            return plan_for(_with_smaller_groups(call, error))
     elif call.beta:
         _emit_scaled(builder, call, m, n, memory)
     else:
@@ -264,6 +267,13 @@ def plan_for(call: Call) -> Planned:
             )
     exact = call._replace(request=Request())
     return Planned(shape, builder.plan(otherwise=lambda: _plan_of(plan_for(exact))))
+
+
+def _with_smaller_groups(call: Call, error: WorkGroupError) -> Call:
+    """The call, for kernels that fit the limit; the error, if the caller chose the parameters."""
+    if call.request.params is not None:
+        raise error
+    return call._replace(device=call.device.limited(error.limit))
 
 
 def _plan_of(worked_out: Planned) -> Plan:

@@ -155,7 +155,7 @@ def store_tile(s: Schedule) -> Lines:
     columns = min(s.tile[1], room)
     swizzle = f"({{}})/2%{min(8, s.tile[0] // width)}*{width}"
     vector = "ushort8" if result == "half" else "float4"
-    m, n = (place.removeprefix(f"{x.index}0 + ") for x, place in zip(s.operands, _coordinates(s)))
+    m, n = (place[len("m0 + ") :] for place in _coordinates(s))  # in the tile
     at = f"(n - n1)*TSM + (m ^ {swizzle.format('n')})"
     store = f"stage[{at}] = alpha*acc[j][i];"
     if result == "half":

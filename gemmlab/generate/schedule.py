@@ -91,8 +91,8 @@ class Schedule:
         submatrix: whether C has an offset and a leading dimension, as a part of a larger matrix.
         unit: what computes a block of C. "items": each work-item, rows and columns spread over the
             tile. "warps": 32 work-items share a compact block. "tensor": they multiply it by
-            tensor-core instructions, for float64 or float16. The last two copy tiles
-            asynchronously.
+            tensor-core instructions, for float64 or float16. "warpgroups": four warps do, for
+            float16. All but the first copy tiles asynchronously.
         split_k: work-groups that share a tile of C, each with part of the steps of k.
         store_width: rows of C in one store: 1, or `widest_store`, where M is a multiple.
 
@@ -327,12 +327,13 @@ class Schedule:
             )
         if self.depth % self.unroll:
             yield f"depth={self.depth} is not a multiple of unroll={self.unroll}"
-        if self.scheme == "direct":
-            yield from self._direct_contradictions()
-        if self.scheme == "warps":
-            yield from self._warp_contradictions()
-        if self.scheme == "warpgroups":
-            yield from self._warpgroup_contradictions()
+        of_schemes = {
+            "direct": self._direct_contradictions,
+            "warps": self._warp_contradictions,
+            "warpgroups": self._warpgroup_contradictions,
+        }
+        if self.scheme in of_schemes:
+            yield from of_schemes[self.scheme]()
         uneven = list(self._uneven_tile())
         yield from uneven
         if self.scheme != "direct" and not uneven:

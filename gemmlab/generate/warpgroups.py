@@ -40,9 +40,7 @@ def instruction(s: Schedule) -> Lines:
     for x in s.operands:
         run = s.depth if x.k_contiguous else min(x.side, 64)
         leading, stride = (1, run) if x.k_contiguous else (s.depth * run // 8, run)
-        code = (
-            f"(ulong){leading} << 16 | (ulong){stride} << 32 | (ulong){_SWIZZLES[run]} << 62"
-        )
+        code = f"(ulong){leading} << 16 | (ulong){stride} << 32 | (ulong){_SWIZZLES[run]} << 62"
         where += [
             f"#define WHERE_{x.name}(at) \\",
             f"    ((ulong)((uint)(size_t)(at) >> 4 & 0x3fff) | {code})",

@@ -206,7 +206,8 @@ def half_fragments(s: Schedule) -> Lines:
         // fragments: steps 2*t, 2*t + 1, and the same + 8, of row (or column) g, and of g + 8
         #if defined(__NV_CL_C_VERSION)
         #define LDMATRIX(first, second, transposed, at) \\
-            asm volatile("ldmatrix.sync.aligned.m8n8.x4" transposed ".shared.b16 {%0, %1, %2, %3}, [%4];" \\
+            asm volatile("ldmatrix.sync.aligned.m8n8.x4" transposed ".shared.b16 " \\
+            "{%0, %1, %2, %3}, [%4];" \\
             : "=r"(first[0]), "=r"(second[0]), "=r"(first[1]), "=r"(second[1]) \\
             : "r"((uint)(size_t)(at)) : "memory")
         $loads

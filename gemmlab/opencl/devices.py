@@ -303,4 +303,4 @@ def find_device(device: Device | int | str | None = None) -> Device:
 
 def of_queue(queue: cl.CommandQueue) -> Device:
     """The Device to which a PyOpenCL queue belongs."""
-    return next((d for d in devices() if d.cl == queue.device), None) or _describe(-1, queue.device)
+    return next((d for d in _find() if d.cl == queue.device), None) or _describe(-1, queue.device)

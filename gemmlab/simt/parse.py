@@ -167,12 +167,9 @@ class Parser(Meaning):
         return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
 
     def declare(self, token: Token, what: Variable | Type | int) -> None:
-        if token.text in self.scopes[-1] and not (
-            isinstance(what, (Scalar, Vector, Pointer, Array, Struct))
-            and self.scopes[-1][token.text] == what
-        ):
-            self.fail(f"{token.text!r} is declared twice", token.spot)
-        if len(self.scopes) == 1 and token.text in self.functions:
+        known_one = self.scopes[-1].get(token.text)
+        again = known_one is not None and not (isinstance(what, Type) and known_one == what)
+        if again or (len(self.scopes) == 1 and token.text in self.functions):
             self.fail(f"{token.text!r} is declared twice", token.spot)
         self.scopes[-1][token.text] = what
 
@@ -194,8 +191,7 @@ class Parser(Meaning):
         if word in BEFORE_A_TYPE:
             return True
         found = self.find(word)
-        return isinstance(found, (Scalar, Vector, Pointer, Array, Struct, Void, Opaque)) or (
-            found is None and named(word) is not None)  # fmt: skip
+        return isinstance(found, Type) or (found is None and named(word) is not None)
 
     def specifiers(self, typedef: bool = False) -> Specified:  # noqa: C901, PLR0912
         """Qualifiers and one type, in any order; also typedef where it may stand."""
@@ -1099,7 +1095,7 @@ class Parser(Meaning):
         params: list[tree.Declaration] = []
         self.sized = set()
         if self.text == "void" and self.ahead().text == ")":
-            self.at += 1
+            self.next()
         while self.text != ")":
             first = self.at
             specified = self.specifiers()

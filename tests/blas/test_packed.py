@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from layouts import whole
 
+import gemmlab
 from gemmlab import check, matmul, simt
 from gemmlab.blas import packed
 from gemmlab.blas.plan import Builder, Matrix, Product
@@ -28,7 +29,7 @@ END = "\n            }\n        }\n    } else {"
 WRONG = {
     "a row too few in a panel": ("i < height; i++) {\n                for (int k",
                                  "i < height - 1; i++) {\n                for (int k"),
-    "adjacent rows shifted": (f"k*step_a + i]);{END}", f"k*step_a + (i + 1) % MR]);{END}"),
+    "adjacent rows shifted": (f"A[k*step_a + i];{END}", f"A[k*step_a + (i + 1) % MR];{END}"),
     "panels apart": ("panels += k0*(long)PADDED(M) + m*depth",
                      "panels += k0*(long)PADDED(M) + m*KC"),
     "a step of k dropped": ("k < depth; k++) {\n                    const VECTOR",
@@ -40,10 +41,9 @@ WRONG = {
     "a column not stored": ("j < min(NR, N - n)", "j < min(NR, N - n) - 1"),
     "rows behind C": ("const int height = min(MR, M - m);\n                for",
                       "const int height = MR;\n                for"),
-    "beta alone": ("beta*LOAD_RESULT(", "1*LOAD_RESULT("),
-    "half sums that are not complete": ("last && k0 + KC >= K", "k0 + KC >= K"),
-    "a half column converted twice": ("n + j, N - 1", "n + j/2*2, N - 1"),
-    "half neighbours behind B": ("n + 8 <= N", "n + 1 <= N"),
+    "beta alone": ("beta*C0[", "1*C0["),
+    "half shifted": ("halves_of(vload8(0, x + i))", "halves_of(vload8(0, x + max(0, i - 1)))"),
+    "half columns misplaced": ("y += get_group_id(0)*(long)length", "y += get_group_id(0)*8L"),
 }  # fmt: skip
 
 
@@ -181,7 +181,9 @@ def test_large_products_with_the_blocks_of_the_device(cpu, monkeypatch):
 @pytest.mark.parametrize("mistake", WRONG)
 def test_a_wrong_packed_text_is_caught(mistake, cpu, monkeypatch):
     old, new = WRONG[mistake]
-    assert TEXT.count(old) == 1, old
+    texts = {file: sources.read(file) for file in (packed.FILE, packed.HALF_FILE)}
+    wrong = {file: text.replace(old, new) for file, text in texts.items()}
+    assert sum(text.count(old) for text in texts.values()) == 1, old
     blocks = packed.Blocks(np.dtype("f4"), 4, 16)
     monkeypatch.setattr(packed, "PANEL_BYTES", 1)
 
@@ -195,9 +197,19 @@ def test_a_wrong_packed_text_is_caught(mistake, cpu, monkeypatch):
         )
 
     assert all_right()
-    wrong = SimpleNamespace(read=lambda file: TEXT.replace(old, new))
-    monkeypatch.setattr(packed, "sources", wrong)  # for this module alone
+    monkeypatch.setattr(packed, "sources", SimpleNamespace(read=wrong.get))  # for this module alone
     assert not all_right()
+
+
+def test_float16_is_rounded_as_numpy_rounds(cpu):
+    """Every number of float16 by several factors: exact, tied, subnormal, infinite, NaN."""
+    x = np.arange(2**16, dtype=np.uint16).view(np.float16).reshape(-1, 1)
+    one = np.ones((1, 1), np.float16)
+    for alpha in (1.0, 1 / 3, 1.5, 2.0**-9, 3.0 * 2**-12, 1.0005):
+        with np.errstate(over="ignore", invalid="ignore"):
+            expected = (np.float32(alpha) * x.astype(np.float32)).astype(np.float16)
+        found = gemmlab.hgemm(alpha, x, one, device=cpu)
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("which", ["right", "rows behind C", "stored behind C", "panels apart"])

@@ -48,13 +48,10 @@ def test_two_workers(device, tmp_path):
         x, y, a, b = exact_arrays(300, 200, 250, chunks=100)
         assert check.exact(distributed.matmul(x, y).compute(), a, b).ok
         np.save(tmp_path / "a.npy", a)
-        z = zarr.open(
-            str(tmp_path / "b.zarr"), mode="w", shape=b.shape, chunks=(100, 100), dtype=b.dtype
-        )
+        z = zarr.open(str(tmp_path / "b.zarr"), mode="w", shape=b.shape, dtype=b.dtype)
         z[:] = b
-        c = distributed.matmul(
-            np.load(tmp_path / "a.npy", mmap_mode="r"), z, chunks=(150, 100, 100)
-        )
+        mapped = np.load(tmp_path / "a.npy", mmap_mode="r")
+        c = distributed.matmul(mapped, z, chunks=(150, 100, 100))
         c.to_zarr(str(tmp_path / "c.zarr"))
         assert check.exact(np.asarray(zarr.open(str(tmp_path / "c.zarr"), mode="r")), a, b).ok
 
@@ -82,18 +79,10 @@ def test_system_a_worker_of_another_machine(device):
         LocalCluster(n_workers=0, dashboard_address=None) as scheduler,
         Client(scheduler) as client,
     ):
-        command = [
-            sys.executable,
-            "-m",
-            "gemmlab",
-            "worker",
-            client.scheduler.address,
-            "--device",
-            str(device.index),
-        ]
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
+        options = [client.scheduler.address, "--device", str(device.index)]
+        command = [sys.executable, "-m", "gemmlab", "worker", *options]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        process = subprocess.Popen(command, **pipes, text=True)
         try:
             client.wait_for_workers(1, timeout=60)
             assert str(device) in process.stdout.readline()

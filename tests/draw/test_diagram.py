@@ -95,13 +95,6 @@ def test_the_element_of_a_race_is_crossed_out():
         assert found == (RED in film.svg(number)), step
 
 
-def test_parts_of_tiles_are_named_where_a_work_group_stores_them():
-    r = simulate(17, 64, 128, 16, {"TSM": 64, "TSN": 64, "ORDER": 1, "GROUPS": 3})
-    film = replay.Replay(r, 1)
-    for number, step in enumerate(film.steps, 1):
-        assert ("pieces" in film.words(number)) == bool(views.places(step.entries, "pieces"))
-
-
 def test_a_replay_ends_where_the_kernel_had_to_stop():
     source = sources.read("02_tiled.cl").replace("Atile[k][tm]", "Atile[k + 1][tm]")
     r = simulate(2, 8, 8, 8, {"TS": 4}, source)
@@ -150,12 +143,6 @@ def test_fetches_are_those_of_the_run_and_of_the_model(kernel):
     assert f"each element of A {a.max()} time" in alt and f"each element of B {b.max()} time" in alt
 
 
-def test_fetches_of_some_groups_differ_from_element_to_element():
-    r = simulate(2, 8, 8, 8, {"TS": 4}, groups=[(0, 0), (0, 1)])
-    said = "elements of A 0 to 2 times; each element of B 1 time"
-    assert diagram.fetches(r).alt.endswith(said)
-
-
 # Each can be shown
 
 
@@ -182,10 +169,3 @@ PICTURES = {
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_can_be_shown(name):
     assert_can_be_shown(PICTURES[name]())
-
-
-@pytest.mark.parametrize("name", ("layout", "replay 6"))
-def test_a_picture_is_the_same_each_time(name):
-    """Or a stored notebook would change whenever it is run."""
-    assert PICTURES[name]().svg() == PICTURES[name]().svg()
-    assert PICTURES[name]().png() == PICTURES[name]().png()

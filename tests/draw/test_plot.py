@@ -8,7 +8,7 @@ from record import CURVES
 from gemmlab import model
 from gemmlab.catalog import catalog
 from gemmlab.draw import ceilings, plot
-from gemmlab.draw.picture import BLUE, GREEN, Picture, count, short
+from gemmlab.draw.picture import BLUE, GREEN, Picture
 from gemmlab.measurement import sweeps
 from pictures import assert_can_be_shown
 
@@ -36,20 +36,6 @@ def test_the_recorded_sweeps_are_drawn_as_they_are(title):
     assert list(line.get_ydata()) == list(sweeps.recorded()["curves"][title].values())
 
 
-def test_many_sizes_are_on_a_scale_on_which_two_records_compare():
-    ours, theirs = ({s: 1.0 for s in range(1000, 1100, step)} for step in (7, 8))
-    line, other = plot.lines({"ours": ours, "theirs": theirs}, "size").axes[0].lines
-    assert list(line.get_xdata()) == list(ours) and list(other.get_xdata()) == list(theirs)
-
-
-def test_curves_that_differ_much_have_separate_axes_from_0():
-    series = {"here": {4: 3.0}, "NVIDIA H200 at 4096": {4: 1000.0}, "twice": {4: 5.0}}
-    mine, theirs = plot.lines(series, "TS").axes
-    assert [line.get_label() for line in mine.lines] == ["here", "twice"]
-    assert [line.get_label() for line in theirs.lines] == ["NVIDIA H200 at 4096"]
-    assert mine.get_ylim()[0] == theirs.get_ylim()[0] == 0
-
-
 def test_devices_and_strategies_have_the_same_colours_in_every_chart():
     assert colours(plot.ladder(BOTH))[:2] == [GREEN, BLUE]
     assert colours(plot.lines({"NVIDIA H200": {1: 2.0}}, "x")) == [BLUE]
@@ -60,12 +46,8 @@ def test_devices_and_strategies_have_the_same_colours_in_every_chart():
     assert len(set(colours(plot.lines({"one": {8: 1.0}, "two": {8: 2.0}}, "TSK")))) == 2
 
 
-def test_shares_say_the_percentages_and_name_every_pass():
-    for runs in (RUNS, dict(reversed(RUNS.items()))):
-        picture = plot.shares(runs)
-        assert "1000: gemm 60%" in picture.alt and "1024: gemm 95%" in picture.alt
-        legend = picture.axes[0].get_legend().get_texts()
-        assert {text.get_text() for text in legend} == set(RUNS["1000"])
+def test_shares_say_the_percentages():
+    assert all(words in plot.shares(RUNS).alt for words in ("1000: gemm 60%", "1024: gemm 95%"))
 
 
 def explained():
@@ -110,20 +92,10 @@ def test_a_picture_can_be_shown(name):
 # Any picture
 
 
-def test_a_description_may_hold_any_sign():
+def test_a_description_may_hold_any_sign_and_is_what_a_notebook_shows_as_text():
     alt = 'a < b & "c" > d, 3 × 4'
-    assert ElementTree.fromstring(Picture(2, 1, alt).svg()).get("aria-label") == alt
-
-
-def test_a_notebook_gets_a_png_and_the_words():
-    picture = PICTURES["lines"]()
+    picture = Picture(2, 1, alt)
+    assert ElementTree.fromstring(picture.svg()).get("aria-label") == alt
     data, metadata = picture._repr_mimebundle_()
+    assert data["text/plain"] == f"[picture: {alt}]" and metadata["image/png"]["alt"] == alt
     assert data["image/png"].startswith(b"\x89PNG")
-    assert data["text/plain"] == f"[picture: {picture.alt}]"
-    assert metadata["image/png"]["alt"] == picture.alt
-
-
-def test_numbers_in_words():
-    assert [count(n, "turn") for n in (0, 1, 2)] == ["0 turns", "1 turn", "2 turns"]
-    rates = [short(x) for x in (0.04, 9.96, 99.94, 100, 12345.6)]
-    assert rates == ["0.04", "10.0", "99.9", "100", "12,346"]

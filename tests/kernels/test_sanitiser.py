@@ -72,12 +72,6 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("number", "params", "sizes"), CASES)
-def test_a_kernel_is_clean(number, params, sizes, tmp_path):
-    assert max(sizes) <= 65  # larger ones would take minutes
-    assert watched(tmp_path, job="gemm", kernel=number, params=params, sizes=sizes) == ("right", "")
-
-
 #: Alone and with shared tiles, more groups than steps, more stages, vectors; awkward sizes where
 #: WIDTH allows them.
 WARPS = [
@@ -95,16 +89,7 @@ WARPS = [
 ]
 
 
-@pytest.mark.parametrize(("params", "sizes"), WARPS, ids=str)
-def test_warps_and_their_joins_are_clean(params, sizes, tmp_path):
-    params = SMALL["warp_tiling"] | params
-    assert watched(tmp_path, job="gemm", kernel="warp_tiling", params=params, sizes=sizes) == (
-        "right",
-        "",
-    )
-
-
-#: The kernels of production, at sizes off the multiple of 4 beside columns that begin there.
+#: The production kernels, at sizes off the multiple of 4 beside columns that begin there.
 ALIGNED = [
     ("warp_tiling", {"WIDTH": 4, "TRANSPOSED": 0}, (33, 17, 20)),
     ("warp_tiling", {"WIDTH": 4, "TRANSPOSED": 1, "STAGES": 3}, (33, 35, 7)),
@@ -116,86 +101,63 @@ ALIGNED = [
 ]
 
 
-@pytest.mark.parametrize(("kernel", "params", "sizes"), ALIGNED, ids=str)
-def test_columns_at_multiples_of_four_are_clean(kernel, params, sizes, tmp_path):
-    params = SMALL[kernel] | params
-    assert watched(tmp_path, job="gemm", kernel=kernel, params=params, sizes=sizes) == ("right", "")
+SPECIAL = [*(("warp_tiling", *case) for case in WARPS), *ALIGNED]
+CASES += [
+    pytest.param(kernel, SMALL[kernel] | params, sizes, id=f"{kernel}-{params}-{sizes}")
+    for kernel, params, sizes in SPECIAL
+]
 
 
-@pytest.mark.parametrize(
-    ("job", "sizes"),
-    [
-        ("range", (65, 7)),
-        ("range", (1, 1)),
-        ("turn", (17, 33)),
-        ("transpose", (16, 32)),
-        ("transpose", (17, 33)),
-        ("transpose", (1, 5)),
-        ("pad", (16, 16, 32, 16)),
-        ("pad", (5, 19, 17, 20)),
-        ("pad", (1, 1, 1, 1)),
-        ("block", (5, 7, 9, 20)),
-        ("unpad", (16, 16, 32, 16)),
-        ("unpad", (5, 19, 17, 20)),
-        ("axpby", (64, 2.0, 3.0)),
-        ("axpby", (65, 2.0, 0.0)),
-        ("axpby", (7, 0.0, 3.0)),
-        ("axpby", (1, 0.0, 0.0)),
-    ],
-)
-def test_a_helper_is_clean(job, sizes, tmp_path):
-    assert watched(tmp_path, job=job, sizes=sizes) == ("right", "")
+@pytest.mark.parametrize(("number", "params", "sizes"), CASES)
+def test_a_kernel_is_clean(number, params, sizes, tmp_path):
+    assert max(sizes) <= 68  # larger ones would take minutes
+    assert watched(tmp_path, job="gemm", kernel=number, params=params, sizes=sizes) == ("right", "")
+
+
+HELPERS = {
+    "range": [(65, 7), (1, 1)],
+    "turn": [(17, 33)],
+    "transpose": [(16, 32), (17, 33), (1, 5)],
+    "pad": [(16, 16, 32, 16), (5, 19, 17, 20), (1, 1, 1, 1)],
+    "block": [(5, 7, 9, 20)],
+    "unpad": [(16, 16, 32, 16), (5, 19, 17, 20)],
+    "axpby": [(64, 2.0, 3.0), (65, 2.0, 0.0), (7, 0.0, 3.0), (1, 0.0, 0.0)],
+}
+
+
+@pytest.mark.parametrize("job", HELPERS)
+def test_a_helper_is_clean(job, tmp_path):
+    for sizes in HELPERS[job]:
+        assert watched(tmp_path, job=job, sizes=sizes) == ("right", ""), sizes
 
 
 PARAMS = {1: {"TS": 4}, 2: {"TS": 4}, 3: {"TS": 4, "WPT": 2}}
 LAST_BARRIER = (
     "        // barrier: nobody needs the tiles any more\n        barrier(CLK_LOCAL_MEM_FENCE);"
 )
+RACE = "data race at local memory"
 FAULTS = {
-    "first barrier removed": (2, without_barrier(2, 1), "data race at local memory"),
-    "first barrier removed, 3": (3, without_barrier(3, 1), "data race at local memory"),
-    "second barrier removed": (2, without_barrier(2, 2), "data race at local memory"),
-    "second barrier removed, 3": (3, without_barrier(3, 2), "data race at local memory"),
+    "first barrier removed": (2, without_barrier(2, 1), RACE),
+    "first barrier removed, 3": (3, without_barrier(3, 1), RACE),
+    "second barrier removed": (2, without_barrier(2, 2), RACE),
+    "second barrier removed, 3": (3, without_barrier(3, 2), RACE),
+    "store behind C": (1, edited(1, and_store(1, OUTSIDE["right behind C"])), "Invalid write of"),
+}
+#: Kernel, old text, new text, and what Oclgrind says.
+EDITS = {
     "barrier that not all reach": (
-        2,
-        edited(2, (LAST_BARRIER, "        if (tm) barrier(CLK_LOCAL_MEM_FENCE);")),
-        "divergence detected (barrier)",
-    ),
-    "load behind A": (
-        1,
-        edited(1, ("A[k*M + m]", "A[k*M + m + 1]")),
-        "Invalid read of size 4 at global memory",
-    ),
-    "store behind C": (
-        1,
-        edited(1, and_store(1, OUTSIDE["right behind C"])),
-        "Invalid write of size 4 at global memory",
-    ),
-    "outside the tile": (
-        2,
-        edited(2, ("Btile[tn][k];", "Btile[tn][k + 1];")),
-        "Index (4) exceeds static array size (4)",
-    ),
-    "two store one element": (
-        1,
-        edited(1, ("C[n*M + m] = acc", "C[n*M] = acc")),
-        "Write-write data race at global",
-    ),
+        2, LAST_BARRIER, "        if (tm) barrier(CLK_LOCAL_MEM_FENCE);", "divergence detected"),
+    "load behind A": (1, "A[k*M + m]", "A[k*M + m + 1]", "Invalid read of size 4 at global"),
+    "outside the tile": (2, "Btile[tn][k];", "Btile[tn][k + 1];", "exceeds static array size (4)"),
+    "two store one element": (1, "C[n*M + m] =", "C[n*M] =", "Write-write data race at global"),
     "tile never filled": (
-        2,
-        edited(2, ("        Btile[tn][tm] = B", "        if (tm) Btile[tn][tm] = B")),
-        "Uninitialized value",
-    ),
-    "accumulator never cleared": (
-        3,
-        edited(3, ("acc[j] = 0.0f;", "if (j) acc[j] = 0.0f;")),
-        "Uninitialized value",
-    ),
-    "C read before it is written": (
-        1,
-        edited(1, ("C[n*M + m] = acc", "C[n*M + m] += acc")),
-        "Uninitialized value",
-    ),
+        2, "        Btile[tn][tm] =", "        if (tm) Btile[tn][tm] =", "Uninitialized value"),
+    "accumulator never cleared": (3, "acc[j] = 0", "if (j) acc[j] = 0", "Uninitialized value"),
+    "C read before it is written": (1, "C[n*M + m] =", "C[n*M + m] +=", "Uninitialized value"),
+}  # fmt: skip
+FAULTS |= {
+    what: (number, edited(number, (old, new)), words)
+    for what, (number, old, new, words) in EDITS.items()
 }
 
 
@@ -224,15 +186,11 @@ def agree(log: str, run) -> list[str]:
     """What Oclgrind says that the simulator has not found. The simulator stops where Oclgrind goes
     on.
     """
-    kinds = {f.kind for f in run.findings}
+    kinds = {finding.kind for finding in run.findings}
     said = [words for words in CALLED if words in log]
-    return (
-        [words for words in said if not kinds & set(CALLED[words])]
-        if not run.stop
-        else []
-        if said
-        else [log]
-    )
+    if run.stop:
+        return [] if said else [log]
+    return [words for words in said if not kinds & set(CALLED[words])]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -270,78 +228,29 @@ def test_the_simulator_finds_what_oclgrind_finds(number, edit, tmp_path):
     assert not run.ok and (not log or not run.findings or agree(log, run) == [])
 
 
-#: Warp tiling and its join: what is wrong, groups, sizes, and what Oclgrind says.
-WARP_FAULTS = {
-    "first barrier removed": (
-        without_barrier("warp_tiling", 1),
-        0,
-        (32, 32, 16),
-        "data race at local memory",
-    ),
-    "second barrier removed": (
-        without_barrier("warp_tiling", 2),
-        0,
-        (32, 32, 16),
-        "data race at local memory",
-    ),
-    "third barrier removed": (
-        without_barrier("warp_tiling", 3),
-        1,
-        (64, 32, 16),
-        "data race at local memory",
-    ),
-    "first barrier of the store removed": (
-        without_barrier("warp_tiling", 7),
-        0,
-        (30, 30, 8),
-        "data race at local memory",
-    ),
-    "second barrier of the store removed": (
-        without_barrier("warp_tiling", 8),
-        0,
-        (30, 30, 8),
-        "data race at local memory",
-    ),
-    "rows of A unguarded": (
-        edited("warp_tiling", ("m0 + ia + MA_OF(l) < M && left_a", "left_a")),
-        0,
-        (30, 32, 8),
-        "Invalid read of size 4 at global memory",
-    ),
-    "steps of B unguarded": (
-        edited("warp_tiling", ("n0 + ib < N && left_b > (l)*KB)", "n0 + ib < N)")),
-        0,
-        (32, 32, 7),
-        "Invalid read of size 4 at global memory",
-    ),
-    "columns of C unguarded": (
-        edited("warp_tiling", ("n1 + wn/4*4*WARPN + wn%4 + n*4 < N && m1", "m1")),
-        0,
-        (32, 30, 8),
-        "Invalid write of size 4 at global memory",
-    ),
-    "a piece too far": (
-        edited("warp_tiling", ("PIECE(2*group + cut,", "PIECE(2*group + cut + 5,")),
-        3,
-        (64, 32, 16),
-        "Invalid write of size 16 at global memory",
-    ),
-    "a piece that is not there": (
-        edited("warp_tiling", ("PIECE(2*group + cut,", "PIECE(2*group + 1 - cut,")),
-        3,
-        (64, 32, 16),
-        "Uninitialized value",
-    ),
-}
+#: Warp tiling and its join: a barrier that is left out, or an edit; groups, sizes, and what
+#: Oclgrind says.
+WARP_FAULTS = [
+    (1, 0, (32, 32, 16), RACE),
+    (2, 0, (32, 32, 16), RACE),
+    (3, 1, (64, 32, 16), RACE),
+    (7, 0, (30, 30, 8), RACE),  # of the store
+    (8, 0, (30, 30, 8), RACE),
+    (("m0 + ia + MA_OF(l) < M && left_a", "left_a"), 0, (30, 32, 8), "Invalid read of size 4"),
+    (("n0 + ib < N && left_b > (l)*KB)", "n0 + ib < N)"), 0, (32, 32, 7), "Invalid read of size 4"),
+    (("n1 + wn/4*4*WARPN + wn%4 + n*4 < N && m1", "m1"), 0, (32, 30, 8), "Invalid write of size 4"),
+    # a piece too far, and one that is not there
+    (("(2*group + cut,", "(2*group + cut + 5,"), 3, (64, 32, 16), "Invalid write of size 16"),
+    (("(2*group + cut,", "(2*group + 1 - cut,"), 3, (64, 32, 16), "Uninitialized value"),
+]
 
 
-@pytest.mark.parametrize("fault", WARP_FAULTS)
-def test_a_fault_of_warps_is_reported(fault, tmp_path):
-    source, groups, sizes, words = WARP_FAULTS[fault]
-    params = SMALL["warp_tiling"] | {"GROUPS": groups}
-    _, log = watched(
-        tmp_path, job="gemm", kernel="warp_tiling", params=params, sizes=sizes, source=source
-    )
+@pytest.mark.parametrize(("change", "groups", "sizes", "words"), WARP_FAULTS, ids=str)
+def test_a_fault_of_warps_is_reported(change, groups, sizes, words, tmp_path):
+    barrier = isinstance(change, int)
+    source = (without_barrier if barrier else edited)("warp_tiling", change)
+    case = {"params": SMALL["warp_tiling"] | {"GROUPS": groups}, "sizes": sizes, "source": source}
+    _, log = watched(tmp_path, job="gemm", kernel="warp_tiling", **case)
     assert words in log and "At line" in log, log[:1000] or "Oclgrind said nothing"
 
 
@@ -354,49 +263,26 @@ def test_adding_up_by_the_last_is_a_race_to_opencl_1_2_and_no_other(barriers, tm
     written.)
     """
     start, mark, kernel = BY_THE_LAST.partition("__kernel __attribute__")
-    lines = kernel.split(BARRIER)
-    source = (
-        start
-        + mark
-        + "".join(
-            part + BARRIER * (i != barriers and i < len(lines)) for i, part in enumerate(lines, 1)
-        )
-    )
-    params, options = SMALL["warp_tiling"] | {"GROUPS": 5}, ("--max-errors", "100000")
-    said, log = watched(
-        tmp_path,
-        options,
-        job="gemm",
-        kernel="warp_tiling",
-        params=params,
-        sizes=(64, 64, 24),
-        source=source,
-    )
+    parts = kernel.split(BARRIER)
+    if barriers:  # without this one
+        parts[barriers - 1 : barriers + 1] = ["".join(parts[barriers - 1 : barriers + 1])]
+    said, log = by_the_last(start + mark + BARRIER.join(parts), (64, 64, 24), tmp_path)
     races = {line.partition(" address")[0] for line in log.splitlines() if " race at " in line}
     assert said == "right" and "Invalid" not in log
-    wanted = {"Read-write data race at global memory"}
-    assert races == wanted | (
-        {"Read-write data race at local memory"} if barriers in (5, 6) else set()
-    ), races
+    memories = ("global", "local") if barriers in (5, 6) else ("global",)
+    assert races == {f"Read-write data race at {memory} memory" for memory in memories}
+
+
+def by_the_last(source: str, sizes, tmp_path) -> tuple[str, str]:
+    case = {"params": SMALL["warp_tiling"] | {"GROUPS": 5}, "sizes": sizes, "source": source}
+    options = ("--max-errors", "100000")
+    return watched(tmp_path, options, job="gemm", kernel="warp_tiling", **case)
 
 
 def test_adding_up_by_the_last_stores_without_a_race_at_local_memory(tmp_path):
-    params, options = SMALL["warp_tiling"] | {"GROUPS": 5}, ("--max-errors", "100000")
-    said, log = watched(
-        tmp_path,
-        options,
-        job="gemm",
-        kernel="warp_tiling",
-        params=params,
-        sizes=(64, 62, 24),
-        source=WITH_STORE,
-    )
-    assert (
-        said == "right"
-        and "Invalid" not in log
-        and "divergence" not in log
-        and "race at local" not in log
-    )
+    said, log = by_the_last(WITH_STORE, (64, 62, 24), tmp_path)
+    assert said == "right"
+    assert not any(words in log for words in ("Invalid", "divergence", "race at local"))
 
 
 def test_without_oclgrind_the_child_says_so(any_device):

@@ -47,27 +47,18 @@ def test_where_there_are_no_tensor_cores_a_sentence_says_so(device):
 
 
 def test_bad_requests_name_what_came_and_what_was_expected(able):
+    expected = "precision must be one of 'float32', 'tf32', 'tf32x3'"
+    tf32, both = {"precision": "tf32"}, {"precision": "tf32x3"}
     for words, options in (
-        (
-            ["precision must be one of 'float32', 'tf32', 'tf32x3'", "'double'"],
-            {"precision": "double"},
-        ),
-        (["precision must be one of", "3"], {"precision": 3}),
-        (
-            ["precision='tf32'", "kernel 3", "'tensor_cores'", "'warpgroups'"],
-            {"precision": "tf32", "kernel": 3},
-        ),
-        (["precision='tf32x3'", "edges='pad'"], {"precision": "tf32x3", "edges": "pad"}),
-        (
-            ["PARTS=1", "precision='tf32x3'"],
-            {"precision": "tf32x3", "kernel": "tensor_cores", "params": {"PARTS": 1}},
-        ),
-        (["TENSOR=0"], {"precision": "tf32", "kernel": "warpgroups", "params": {"TENSOR": 0}}),
-        (
-            ["warpgroups", "'TSM'"],
-            {"precision": "tf32", "kernel": "warpgroups", "params": {"TSM": 8}},
-        ),
-    ):
+        ([expected, "'double'"], {"precision": "double"}),
+        ([expected, "3"], {"precision": 3}),
+        (["precision='tf32'", "kernel 3", "'tensor_cores'", "'warpgroups'"], tf32 | {"kernel": 3}),
+        (["precision='tf32x3'", "edges='pad'"], both | {"edges": "pad"}),
+        (["PARTS=1", "precision='tf32x3'"],
+         both | {"kernel": "tensor_cores", "params": {"PARTS": 1}}),
+        (["TENSOR=0"], tf32 | {"kernel": "warpgroups", "params": {"TENSOR": 0}}),
+        (["warpgroups", "'TSM'"], tf32 | {"kernel": "warpgroups", "params": {"TSM": 8}}),
+    ):  # fmt: skip
         refused(words, device=able, **options)
 
 
@@ -88,10 +79,8 @@ def test_products_are_as_near_as_promised(kernel, precision, able):
         assert check.compare(got, exact, bound).ok
         if precision == "tf32" and m * n > 1000:  # it would not do for float32
             assert not check.accuracy(got, a, b).ok
-    assert matmul(np.ones((0, 3), np.float32), np.ones((3, 2), np.float32), **options).shape == (
-        0,
-        2,
-    )
+    none = matmul(np.ones((0, 3), np.float32), np.ones((3, 2), np.float32), **options)
+    assert none.shape == (0, 2)
 
 
 STRANGE = (np.inf, -np.inf, np.nan, 1e-40, -1e-38, 2.0**-101, 3.3e38, -(2.0**127))
@@ -115,13 +104,9 @@ def test_numbers_that_do_not_split_are_found(value, device):
         for place in ((0, 0), (-1, -1)):
             x = np.ones(shape, np.float32)
             x[place] = value
-            assert has_unsplittable(device, uploaded(x)) == (value in STRANGE or value != value), (
-                shape,
-                place,
-            )
-            assert has_unsplittable(device, uploaded(np.ones_like(x)), uploaded(x)) == (
-                value not in ORDINARY
-            )
+            alone = has_unsplittable(device, uploaded(x))
+            second = has_unsplittable(device, uploaded(np.ones_like(x)), uploaded(x))
+            assert alone == second == (value not in ORDINARY), (shape, place)
 
 
 @pytest.mark.sampled(3)
@@ -133,19 +118,13 @@ def test_numbers_that_do_not_split_go_the_ordinary_way(value, kernel, able):
     with np.errstate(all="ignore"):
         want = matmul(a, b, device=able)
         for precision in ("tf32", "tf32x3"):
-            options = {
-                "kernel": kernel,
-                "params": SMALL[kernel],
-                "precision": precision,
-                "device": able,
-            }
+            options = {"kernel": kernel, "params": SMALL[kernel], "precision": precision}
+            options["device"] = able
             assert np.array_equal(matmul(a, b, **options), want, equal_nan=True)
-            assert np.array_equal(
-                matmul(b.T, a.T, **options), matmul(b.T, a.T, device=able), equal_nan=True
-            )
-            assert not np.array_equal(matmul(A, B, **options), matmul(A, B, device=able)), (
-                "the control"
-            )
+            other = matmul(b.T, a.T, device=able)
+            assert np.array_equal(matmul(b.T, a.T, **options), other, equal_nan=True)
+            control = matmul(A, B, device=able)
+            assert not np.array_equal(matmul(A, B, **options), control)
 
 
 def test_only_what_lies_in_the_matrix_is_looked_at(device):
@@ -153,15 +132,10 @@ def test_only_what_lies_in_the_matrix_is_looked_at(device):
     around = np.full((9, 12), np.inf, np.float32)
     around[2:7, 3:9] = 1
     whole = cla.to_device(device.queue, around)
-    for block, strange in (
-        (whole[2:7, 3:9], False),
-        (whole[2:8, 3:9], True),
-        (whole[2:7, 2:9], True),
-    ):
-        assert (
-            has_unsplittable(device, placed(block.base_data, swapped("x", spec_of(block))))
-            == strange
-        )
+    blocks = (whole[2:7, 3:9], False), (whole[2:8, 3:9], True), (whole[2:7, 2:9], True)
+    for block, strange in blocks:
+        matrix = placed(block.base_data, swapped("x", spec_of(block)))
+        assert has_unsplittable(device, matrix) == strange
 
 
 LOST = {
@@ -178,13 +152,11 @@ LOST = {
 def test_a_lost_product_of_parts_is_inaccurate_and_nothing_else(kernel, device):
     """The exact check cannot see it: its numbers fit one part."""
     source = edited(kernel, LOST[kernel])
-    result = gemmlab.measure(
-        kernel, 60, 70, 200, params=SMALL[kernel], device=device, repeats=1, source=source
-    )
-    assert not result.ok and result.verdict.startswith(
-        "right: every element exact, but inaccurate: "
-    )
-    assert gemmlab.measure(kernel, 60, 70, 200, params=SMALL[kernel], device=device, repeats=1).ok
+    options = {"params": SMALL[kernel], "device": device, "repeats": 1}
+    result = gemmlab.measure(kernel, 60, 70, 200, **options, source=source)
+    said = "right: every element exact, but inaccurate: "
+    assert not result.ok and result.verdict.startswith(said)
+    assert gemmlab.measure(kernel, 60, 70, 200, **options).ok
 
 
 @pytest.mark.optimised(False)

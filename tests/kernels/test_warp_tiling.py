@@ -2,6 +2,7 @@
 and adding them up.
 """
 
+import random
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -25,62 +26,102 @@ pytestmark = [pytest.mark.system, pytest.mark.optimised(False)]
 
 SPEC = catalog["warp_tiling"]
 TINY = SPEC.complete(SMALL["warp_tiling"])
-
-
-def some(limits, shared: bool) -> list[dict[str, int]]:
-    """The offered parameters for a device with which groups share tiles, or do not; but in full
-    runs one of them.
-    """
-    found = [
-        p
-        for p in SPEC.sample(limits, None if FULL else 100, seed=15)
-        if bool(p["GROUPS"]) == shared
-    ]
-    return found if FULL else found[:1]
-
-
-def awkward(tile: tuple[int, int, int]) -> list[tuple[int, int, int]]:
-    """One, primes, one less and one more than a tile, a K that is less than a step, and many
-    steps.
-    """
-    (tm, tn, tk), small = tile, tile[2] - 1
-    return [
-        (1, 1, 1),
-        (tm - 1, tn, tk + 1),
-        (tm, tn + 1, tk),
-        (tm + 1, tn - 1, small),
-        (2 * tm, tn, small),
-        (101, 211, 307),
-        (2 * tm, 2 * tn, 4 * tk),
-    ]
-
-
-@pytest.mark.optimised
-@pytest.mark.parametrize("shared", [False, True])
-def test_awkward_sizes_are_right_and_nothing_around_c_is_touched(shared, device):
-    """Exact, accurate, and in a frame of exactly C's size wherever WIDTH allows the size."""
-    for params in some(device.limits, shared):
-        for m, n, k in awkward(SPEC.tiles(params)):
-            result = gemmlab.measure(
-                "warp_tiling", m, n, k, params=params, device=device, repeats=1
-            )
-            assert result.ok and result.verdict == "right: every element exact", result
-            assert list(result.passes_ms)[-1] in ("gemm", "fix-up", "unpad")
-            assert ("fix-up" in result.passes_ms) == shared
-
-
 #: One group; several that cut most tiles; as many as steps; more, so that some have none.
 GROUPS = (1, 2, 3, 5, 16, 264)
 
 
-@pytest.mark.parametrize("groups", GROUPS)
-def test_any_number_of_groups_is_right(groups, some_device):
-    """Four tiles of two steps, one of many, many of one step, and sizes that are no whole tiles."""
-    for sizes in ((64, 64, 16), (32, 32, 300), (150, 90, 7), (67, 41, 53), (1, 1, 1), (1, 100, 64)):
-        result = gemmlab.measure(
-            "warp_tiling", *sizes, params=TINY | {"GROUPS": groups}, device=some_device, repeats=1
-        )
-        assert result.ok and list(result.passes_ms)[-2:] == ["gemm", "fix-up"], result
+def measured(sizes, params, device, source=None):
+    return gemmlab.measure(
+        "warp_tiling", *sizes, params=params, device=device, repeats=1, source=source
+    )
+
+
+def on_device(queue, a: np.ndarray, b: np.ndarray) -> list[cla.Array]:
+    """A column-major and B row-major, and NaN for C."""
+    arrays = [cla.to_device(queue, np.ascontiguousarray(x)) for x in (a.T, b)]
+    c = cla.empty(queue, (b.shape[1], a.shape[0]), np.float32)
+    c.fill(np.float32(np.nan))
+    return [*arrays, c]
+
+
+# Right for any settings and sizes
+
+
+def awkward(params: dict[str, int]) -> list[tuple[int, int, int]]:
+    """Ones, primes, a little less and more than tiles and steps, one and many of them; as many rows
+    and columns behind the tiles as they may be, and one more.
+    """
+    (tm, tn, tk), split = SPEC.tiles(params), params["SPLIT"]
+    return [
+        (1, 1, 1),
+        (1, tn + 1, 2 * tk - 1),
+        (tm, tn, 1),
+        (tm - 1, tn, tk + 1),
+        (tm, tn + 1, tk),
+        (tm + 1, tn - 1, tk - 1),
+        (2 * tm, 2 * tn, 3 * tk),
+        (2 * tm + 3, 2 * tn + 6, 2 * tk + 1),
+        (tm + split, 2 * tn + split, 4 * tk + 3),
+        (tm + split + 1, tn, tk + 1),
+        (max(split, 1), max(split, 1), 12),
+        (67, 41, 53),
+    ]
+
+
+#: B as it lies, 8 floats of a column side by side, or fewer.
+LYING = [
+    TINY | {"TRANSPOSED": 0, "TSK": tsk, "TSM": 16, "TSN": 64, "WARPM": 4} for tsk in (4, 8, 16, 32)
+]
+TALL = TINY | {"TSM": 64, "TSN": 32, "TSK": 16, "WARPM": 4, "LAST": 0}
+SETTINGS = [
+    *(TINY | {"GROUPS": groups} for groups in GROUPS),
+    *(
+        params | {"BATCHES": batches}
+        for params in (TINY, TINY | {"WIDTH": 4, "STAGES": 3}, *LYING)
+        for batches in sorted({1, 2, params["TSK"] // 2, params["TSK"] - 1})
+    ),
+    TINY | {"SPLIT": 5},
+    TINY | {"SPLIT": 5, "TRANSPOSED": 0, "GROUPS": 3},
+    TINY | {"SPLIT": 1, "TRANSPOSED": 0, "WIDTH": 4},
+    TINY | {"SPLIT": 31, "WIDTH": 4, "GROUPS": 5, "LAST": 0, "TSK": 16, "STAGES": 4},
+    TINY | {"SPLIT": 7, "TRANSPOSED": 0, "TSK": 16, "WIDTH": 1, "DOWN": 2, "TAIL": 1},
+    *(
+        TALL | {"TAIL": tail, "DOWN": down, "WIDTH": width, "GROUPS": groups, "TRANSPOSED": lies}
+        for tail in (0, 1)
+        for down in (1, 2, 4)
+        for width, groups, lies in ((1, 0, 1), (4, 3, 1), (1, 5, 0))
+        if (down, width) != (4, 4)  # more steps of k than a tile has
+    ),
+]
+
+
+def varied(params: dict[str, int]) -> str:
+    return " ".join(f"{name}{value}" for name, value in params.items() if TINY[name] != value)
+
+
+@pytest.mark.parametrize("params", SETTINGS, ids=varied)
+def test_any_size_is_right(params, some_device):
+    sizes = awkward(params)
+    for m, n, k in sizes if FULL else random.Random(varied(params)).sample(sizes, 5):
+        result = measured((m, n, k), params, some_device)
+        assert result.ok, result
+        assert ("fix-up" in result.passes_ms) == bool(params["GROUPS"])
+        tm, tn, _ = SPEC.tiles(params)
+        behind = [s > t and 0 < s % t <= params["SPLIT"] for s, t in ((m, tm), (n, tn))]
+        assert bool(SPEC.strip_groups(m, n, params)) == any(behind), (m, n)
+
+
+@pytest.mark.optimised
+@pytest.mark.parametrize("shared", [False, True])
+def test_offered_settings_are_right_and_nothing_around_c_is_touched(shared, device):
+    """Exact, accurate, and in a frame of exactly C's size wherever WIDTH allows the size."""
+    offered = SPEC.sample(device.limits, None if FULL else 100, seed=15)
+    offered = [params for params in offered if bool(params["GROUPS"]) == shared]
+    for params in offered if FULL else offered[:1]:
+        for sizes in [*awkward(params), (101, 211, 307)]:
+            result = measured(sizes, params, device)
+            assert result.ok and result.verdict == "right: every element exact", result
+            assert ("fix-up" in result.passes_ms) == shared
 
 
 # The line of all steps, in words of this test's own
@@ -231,62 +272,69 @@ def test_a_wrong_join_is_caught(what, helper, first_device):
     """In one of these divisions; where the fault does not matter the result stays right."""
     text, (old, new) = sources.read("support/fixup.cl"), WRONG_JOINS[what]
     assert text.count(old) == 1, old
-    helper("support/fixup.cl", text.replace(old, new))
-    for groups, sizes in DIVISIONS:
-        params = TINY | {"GROUPS": groups, "ORDER": 8}
-        a, b = check.exact_inputs(*sizes)
-        built = Kernel(SPEC, params, first_device, first_device.context)
-        out = cla.empty(first_device.queue, (sizes[1], sizes[0]), np.float32)
-        out.fill(np.float32(np.nan))
-        # what is not written counts as NaN here too: the pieces start as such
-        built._workspaces[first_device.queue] = cl.Buffer(
-            first_device.context, cl.mem_flags.READ_WRITE, 4 * built.workspace
-        )
-        cl.enqueue_fill_buffer(
-            first_device.queue,
-            built._workspaces[first_device.queue],
-            np.float32(np.nan),
-            0,
-            4 * built.workspace,
-        )
-        on_device = [cla.to_device(first_device.queue, np.ascontiguousarray(x)) for x in (a.T, b)]
-        built(*sizes, *on_device, out).wait()
-        if not check.exact(out.get().T, a, b).ok:
-            return
-    pytest.fail("every division is right")
+    for changed, all_right in ((text, True), (text.replace(old, new), False)):
+        helper("support/fixup.cl", changed)
+        assert all(joined(*division, first_device) for division in DIVISIONS) == all_right
 
 
-def test_the_untouched_join_passes_the_same_way(helper, device):
-    helper("support/fixup.cl", sources.read("support/fixup.cl"))
-    for groups, sizes in DIVISIONS:
-        a, b = check.exact_inputs(*sizes)
-        # the swap
-        c = matmul(b.T, a.T, kernel="warp_tiling", params=TINY | {"GROUPS": groups}, device=device)
-        assert check.exact(c.T, a, b).ok
+def joined(groups: int, sizes, device) -> bool:
+    """Whether a product is right whose pieces are NaN until they are stored."""
+    a, b = check.exact_inputs(*sizes)
+    built = Kernel(SPEC, TINY | {"GROUPS": groups, "ORDER": 8}, device, device.context)
+    size_bytes = 4 * built.workspace
+    pieces = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, size_bytes)
+    cl.enqueue_fill_buffer(device.queue, pieces, np.float32(np.nan), 0, size_bytes)
+    built._workspaces[device.queue] = pieces
+    *operands, out = on_device(device.queue, a, b)
+    built(*sizes, *operands, out).wait()
+    return check.exact(out.get().T, a, b).ok
 
 
-#: Kernels that are wrong only where groups share tiles.
-WRONG = {
-    "both pieces in one place": edited("warp_tiling", ("            cut++;\n", "")),
-    "a step done twice": edited(
-        "warp_tiling", ("long step = line*group/", "long step = group == 0 ? 0 : -1 + line*group/")
-    ),
-    "the next tile from its start": edited(
-        "warp_tiling", ("const int k0 = (int)(step%steps)*TSK;", "const int k0 = 0;")
-    ),
-    "a piece stored as the whole": edited(
-        "warp_tiling", ("int whole = count == steps;", "int whole = 1;")
-    ),
-}
+#: Kernels that are wrong only with certain settings: these, sizes, and edits.
+SHARED = TINY | {"GROUPS": 5}
+BATCHED = TINY | {"TRANSPOSED": 0, "TSK": 16, "BATCHES": 15, "STAGES": 3}
+TAILED = TINY | {"TAIL": 1, "TSK": 16}
+SUMMED = TINY | {"SPLIT": 6}
+_TAIL_FRAGMENT = "            FRAGMENT(k, 0)\n"
+MISTAKES = [
+    (SHARED, (67, 41, 53), "            cut++;\n", ""),
+    (SHARED, (67, 41, 53), "step = line*group/", "step = group == 0 ? 0 : -1 + line*group/"),
+    (SHARED, (67, 41, 53), "const int k0 = (int)(step%steps)*TSK;", "const int k0 = 0;"),
+    (SHARED, (67, 41, 53), "int whole = count == steps;", "int whole = 1;"),
+    # copies: too late for the barrier, the last one never, steps and columns mixed up
+    (BATCHED, (64, 64, 80), "((l)*BATCHES/(count)", "(((l) + 1)*BATCHES/(count)"),
+    (BATCHED, (64, 64, 80), "(STEP_OF(l, LPTB) == (k))",
+     "(STEP_OF(l, LPTB) == (k) && l < LPTB - 1)"),
+    (BATCHED, (64, 64, 80), "K_OF(l)*(TSN + PAD)", "(TSK - KB - K_OF(l))*(TSN + PAD)"),
+    (BATCHED, (64, 64, 80), "(TSN + PAD) + N_OF(l)", "(TSN + PAD) + TSN - NB - N_OF(l)"),
+    # the steps that K leaves: one too few, those of the tile before, each a step too late
+    (TAILED, (64, 64, 39), "k < depth%TSK; k++", "k < depth%TSK - 1; k++"),
+    (TAILED, (64, 64, 39), _TAIL_FRAGMENT + "            MULTIPLY(0)", "            MULTIPLY(0)"),
+    (TAILED, (64, 64, 39), _TAIL_FRAGMENT, "            FRAGMENT((k + 1)%TSK, 0)\n"),
+    # sums behind the tiles
+    (SUMMED, (67, 70, 75), "k < K; k += parts", "k < K - 1; k += parts"),
+    (SUMMED, (67, 70, 75), "p < parts; p++", "p < parts - 1; p++"),
+    (SUMMED, (67, 70, 75), "A + m_end : B + n_end*b_n", "A + M - 1 : B + n_end*b_n"),
+    (SUMMED, (67, 70, 75), "A + m_end : B + n_end*b_n", "A + m_end : B + (N - 1)*b_n"),
+    (SUMMED, (67, 70, 75), "min(e, count - 1)", "min(e, 0)"),
+    (SUMMED, (67, 70, 75), "min(line + j*across, lines - 1)",
+     "min((line ^ 1) + j*across, lines - 1)"),
+    (SUMMED, (67, 70, 75), "min(line + j*across, lines - 1)", "min(line, lines - 1)"),
+    (SUMMED, (67, 70, 75), "int m_end = min(M, TILES(M, TSM)*TSM)",
+     "int m_end = min(M, ((M - 1)/TSM + 1)*TSM)"),
+    (SUMMED, (67, 70, 75), "const int lines = rows ? N : m_end;",
+     "const int lines = rows ? n_end : m_end;"),
+    (SUMMED, (67, 70, 75), "all += shared[e*ITEMS +", "all += shared["),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("what", WRONG)
-def test_a_wrong_share_is_caught(what, first_device):
-    for sizes in ((64, 64, 40), (67, 41, 53)):
-        params = TINY | {"GROUPS": 5}
-        result = gemmlab.measure(
-            "warp_tiling", *sizes, params=params, device=first_device, repeats=1, source=WRONG[what]
-        )
+@pytest.mark.parametrize(
+    ("params", "sizes", "old", "new"), MISTAKES, ids=[new or old for *_, old, new in MISTAKES]
+)
+def test_a_mistake_is_caught(params, sizes, old, new, first_device):
+    text = edited("warp_tiling", (old, new))
+    for transposed in (0, 1) if params is SUMMED else (params["TRANSPOSED"],):
+        result = measured(sizes, params | {"TRANSPOSED": transposed}, first_device, text)
         assert not result.ok and result.verdict.startswith("wrong: "), result
 
 
@@ -317,132 +365,22 @@ def test_the_barriers_of_the_last_store_are_needed(which):
     """The seventh and the eighth, where WIDTH is 1 and elements change hands."""
     text = without_barrier("warp_tiling", which)
     for width, right in ((1, False), (4, True)):
-        params = TINY | {"WIDTH": width}
-        assert (
-            gemmlab.measure(
-                "warp_tiling", 70, 50, 40, params=params, device=intel(), repeats=1, source=text
-            ).ok
-            == right
-        )
-
-
-# Copies in batches
-
-#: B as it lies, 8 floats of a column side by side, or fewer.
-LYING = [
-    TINY | {"TRANSPOSED": 0, "TSK": tsk, "TSM": 16, "TSN": 64, "WARPM": 4} for tsk in (4, 8, 16, 32)
-]
-
-
-@pytest.mark.parametrize("params", [TINY, TINY | {"WIDTH": 4, "STAGES": 3}, *LYING], ids=str)
-def test_any_number_of_batches_is_right(params, some_device):
-    for batches in {1, 2, params["TSK"] // 2, params["TSK"] - 1}:
-        sizes = (40, 70, 3 * params["TSK"] + batches)
-        result = gemmlab.measure(
-            "warp_tiling",
-            *sizes,
-            params=params | {"BATCHES": batches},
-            device=some_device,
-            repeats=1,
-        )
-        assert result.ok, result
-
-
-def test_every_copy_has_a_step_before_the_last():
-    """The formula of STEP_OF: all copies of a tile, in order, in at most BATCHES steps of k, spread
-    over them.
-    """
-    for tsk in (2, 4, 8, 12, 16, 32):
-        for batches in range(1, tsk):
-            for count in range(1, 40):
-                steps = [copy * batches // count * ((tsk - 1) // batches) for copy in range(count)]
-                assert (
-                    steps == sorted(steps) and steps[0] == 0 and steps[-1] <= tsk - 2 + (tsk == 2)
-                )
-                assert len(set(steps)) == min(batches, count)
-
-
-WRONG_BATCHES = {
-    "too late for the barrier": ("((l)*BATCHES/(count)", "(((l) + 1)*BATCHES/(count)"),
-    "the last one never": (
-        "if (STEP_OF(l, LPTB) == (k))",
-        "if (STEP_OF(l, LPTB) == (k) && l < LPTB - 1)",
-    ),
-    "the steps mixed up": ("K_OF(l)*(TSN + PAD)", "(TSK - KB - K_OF(l))*(TSN + PAD)"),
-    "the columns mixed up": ("(TSN + PAD) + N_OF(l)", "(TSN + PAD) + TSN - NB - N_OF(l)"),
-}
-
-
-@pytest.mark.parametrize("what", WRONG_BATCHES)
-def test_wrong_copies_are_caught(what, first_device):
-    text = edited("warp_tiling", WRONG_BATCHES[what])
-    params = TINY | {"TRANSPOSED": 0, "TSK": 16, "BATCHES": 15, "STAGES": 3}
-    result = gemmlab.measure(
-        "warp_tiling", 64, 64, 80, params=params, device=first_device, repeats=1, source=text
-    )
-    assert not result.ok and result.verdict.startswith("wrong: "), result
+        assert measured((70, 50, 40), TINY | {"WIDTH": width}, intel(), text).ok == right
 
 
 # What lies behind the tiles
 
-SPLITS = [
-    TINY | {"SPLIT": 5},
-    TINY | {"SPLIT": 5, "TRANSPOSED": 0, "GROUPS": 3},
-    TINY | {"SPLIT": 1, "TRANSPOSED": 0, "WIDTH": 4},
-    TINY | {"SPLIT": 31, "WIDTH": 4, "GROUPS": 5, "LAST": 0, "TSK": 16, "STAGES": 4},
-    TINY | {"SPLIT": 7, "TRANSPOSED": 0, "TSK": 16, "WIDTH": 1, "DOWN": 2, "TAIL": 1},
-]
-
-
-@pytest.mark.parametrize("params", SPLITS, ids=str)
-def test_rows_and_columns_behind_the_tiles(params, some_device):
-    """None, few, more than SPLIT; on one side, on both; fewer than a tile in all; many lines and
-    steps.
-    """
-    split = params["SPLIT"]
-    for m, n, k in (
-        (64, 64, 20),
-        (65, 64, 33),
-        (64, 33, 7),
-        (32 + split, 64 + split, 70),
-        (33 + split, 32, 9),
-        (split, split, 12),
-        (1, 33, 31),
-        (97, 225, 140),
-    ):
-        result = gemmlab.measure(
-            "warp_tiling", m, n, k, params=params, device=some_device, repeats=1
-        )
-        assert result.ok, result
-        left = [size > 32 and 0 < size % 32 <= split for size in (m, n)]
-        assert bool(SPEC.strip_groups(m, n, SPEC.complete(params))) == any(left), (m, n)
-
 
 def test_tiles_where_some_rows_have_none():
-    for size, split, tiles in (
-        (1, 0, 1),
-        (32, 0, 1),
-        (33, 0, 2),
-        (1, 8, 1),
-        (8, 8, 1),
-        (33, 8, 1),
-        (40, 8, 1),
-        (41, 8, 2),
-        (64, 8, 2),
-        (72, 8, 2),
-        (73, 8, 3),
-    ):
+    """So many that at most SPLIT rows are left behind them, and at least one tile."""
+    for split in (0, 8):
         params = SPEC.complete(TINY | {"SPLIT": split})
-        assert SPEC.tile_grid(size, 32, params) == (tiles, 1) and SPEC.tile_grid(
-            32, size, params
-        ) == (1, tiles)
-        assert SPEC.global_size(size, size, params) == (
-            64 * (tiles * tiles + SPEC.strip_groups(size, size, params)),
-            1,
-        )
-    assert catalog["tensor_cores"].tile_grid(129, 128, catalog["tensor_cores"].defaults)[0] == -(
-        -129 // catalog["tensor_cores"].tiles(catalog["tensor_cores"].defaults)[0]
-    )
+        for size in range(1, 100):
+            tiles = max(1, -(-(size - split) // 32))
+            assert SPEC.tile_grid(size, 32, params) == (tiles, 1)
+            assert SPEC.tile_grid(32, size, params) == (1, tiles)
+            groups = tiles * tiles + SPEC.strip_groups(size, size, params)
+            assert SPEC.global_size(size, size, params) == (64 * groups, 1)
 
 
 @pytest.mark.parametrize("transposed", [0, 1])
@@ -472,99 +410,6 @@ def test_sums_are_compiled_for_as_many_as_there_are(any_device):
     )
 
 
-WRONG_STRIPS = {
-    "a step too few": ("k < K; k += parts", "k < K - 1; k += parts"),
-    "a part too few": ("p < parts; p++", "p < parts - 1; p++"),
-    "a row too late": ("A + m_end : B + n_end*b_n", "A + M - 1 : B + n_end*b_n"),
-    "a column too late": ("A + m_end : B + n_end*b_n", "A + m_end : B + (N - 1)*b_n"),
-    "the first over and over": ("min(e, count - 1)", "min(e, 0)"),
-    "lines of the neighbour": (
-        "min(line + j*across, lines - 1)",
-        "min((line ^ 1) + j*across, lines - 1)",
-    ),
-    "lines over and over": ("min(line + j*across, lines - 1)", "min(line, lines - 1)"),
-    "tiles that are not there": (
-        "int m_end = min(M, TILES(M, TSM)*TSM)",
-        "int m_end = min(M, ((M - 1)/TSM + 1)*TSM)",
-    ),
-    "a corner nobody stores": (
-        "const int lines = rows ? N : m_end;",
-        "const int lines = rows ? n_end : m_end;",
-    ),
-    "sums before they are there": ("all += shared[e*ITEMS +", "all += shared["),
-}
-
-
-@pytest.mark.parametrize("transposed", [0, 1])
-@pytest.mark.parametrize("what", WRONG_STRIPS)
-def test_a_wrong_sum_is_caught(what, transposed, first_device):
-    text = edited("warp_tiling", WRONG_STRIPS[what])
-    params = TINY | {"SPLIT": 6, "TRANSPOSED": transposed}
-    result = gemmlab.measure(
-        "warp_tiling", 67, 70, 75, params=params, device=first_device, repeats=1, source=text
-    )
-    assert not result.ok and result.verdict.startswith("wrong: "), result
-
-
-# What K leaves
-
-
-@pytest.mark.parametrize("down", [1, 2, 4])
-@pytest.mark.parametrize("tail", [0, 1])
-def test_steps_behind_the_last_whole_tiles(tail, down, some_device):
-    """Fewer steps than a tile, as many, one more; cut among groups, each of which ends where a tile
-    ends, or K.
-    """
-    params = {
-        "TSM": 64,
-        "TSN": 32,
-        "TSK": 16,
-        "WPTM": 4,
-        "WPTN": 4,
-        "WARPM": 4,
-        "TAIL": tail,
-        "DOWN": down,
-    }
-    for width, groups, transposed in ((1, 0, 1), (4, 3, 1), (1, 5, 0)):
-        if down == 4 and width == 4:
-            continue  # more steps of k than a tile has
-        given = params | {"WIDTH": width, "GROUPS": groups, "TRANSPOSED": transposed, "LAST": 0}
-        for m, n, k in (
-            (64, 32, 1),
-            (64, 33, 15),
-            (65, 32, 16),
-            (67, 70, 17),
-            (130, 64, 31),
-            (60, 96, 75),
-        ):
-            result = gemmlab.measure(
-                "warp_tiling", m, n, k, params=given, device=some_device, repeats=1
-            )
-            assert result.ok, (given, result)
-
-
-WRONG_TAILS = {
-    "one too few": ("k < depth%TSK; k++", "k < depth%TSK - 1; k++"),
-    "the steps of the tile before": (
-        "            FRAGMENT(k, 0)\n            MULTIPLY(0)",
-        "            MULTIPLY(0)",
-    ),
-    "each a step too late": (
-        "            FRAGMENT(k, 0)\n",
-        "            FRAGMENT((k + 1)%TSK, 0)\n",
-    ),
-}
-
-
-@pytest.mark.parametrize("what", WRONG_TAILS)
-def test_a_wrong_tail_is_caught(what, first_device):
-    text, params = edited("warp_tiling", WRONG_TAILS[what]), TINY | {"TAIL": 1, "TSK": 16}
-    result = gemmlab.measure(
-        "warp_tiling", 64, 64, 39, params=params, device=first_device, repeats=1, source=text
-    )
-    assert not result.ok and result.verdict.startswith("wrong: "), result
-
-
 # The last work-group to come adds up
 
 #: The kernel as NVIDIA's devices run it, in the words of others: its copies are plain ones there
@@ -583,68 +428,56 @@ WITH_STORE = BY_THE_LAST.replace("#if 0\n", "#if 1\n")
 
 def by_the_last(device, groups: int, sizes, text=BY_THE_LAST, times=3) -> list[np.ndarray]:
     """Products one after another, the memory for C full of NaN each time."""
-    m, n, k = sizes
     built = Kernel(SPEC, TINY | {"GROUPS": groups}, device, device.context, text)
     built._fixup = None
-    built._workspaces[device.queue] = pieces = cl.Buffer(
-        device.context, cl.mem_flags.READ_WRITE, 4 * built.workspace
-    )
-    cl.enqueue_fill_buffer(
-        device.queue, pieces, np.float32(np.nan), 0, 4 * (built.workspace - groups)
-    )
-    cl.enqueue_fill_buffer(
-        device.queue, pieces, np.int32(0), 4 * (built.workspace - groups), 4 * groups
-    )
-    a, b = check.exact_inputs(m, n, k)
-    on_device = [cla.to_device(device.queue, np.ascontiguousarray(x)) for x in (a.T, b)]
-    out, found = cla.empty(device.queue, (n, m), np.float32), []
+    pieces = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * built.workspace)
+    built._workspaces[device.queue] = pieces
+    counters_at = 4 * (built.workspace - groups)
+    cl.enqueue_fill_buffer(device.queue, pieces, np.float32(np.nan), 0, counters_at)
+    cl.enqueue_fill_buffer(device.queue, pieces, np.int32(0), counters_at, 4 * groups)
+    *operands, out = on_device(device.queue, *check.exact_inputs(*sizes))
+    found = []
     for _ in range(times):
         out.fill(np.float32(np.nan))
-        assert [name for name, _ in built.passes(m, n, k, *on_device, out)] == ["gemm"]
+        assert [name for name, _ in built.passes(*sizes, *operands, out)] == ["gemm"]
         found.append(out.get().T)
     counters = np.empty(groups, np.int32)
-    cl.enqueue_copy(
-        device.queue,
-        counters,
-        built._workspaces[device.queue],
-        src_offset=4 * (built.workspace - groups),
-    )
+    cl.enqueue_copy(device.queue, counters, pieces, src_offset=counters_at)
     assert not counters.any()  # ready for the next product
     return found
 
 
+def all_exact(found: list[np.ndarray], sizes) -> bool:
+    a, b = check.exact_inputs(*sizes)
+    return all(check.exact(c, a, b).ok for c in found)
+
+
 @pytest.mark.parametrize("groups", GROUPS)
 def test_the_last_to_come_adds_up(groups, some_device):
+    """And, where a device has an order of barriers, stores through local memory."""
     for sizes in ((64, 64, 24), (50, 70, 61), (32, 32, 400), (1, 2, 3), (320, 64, 24)):
-        a, b = check.exact_inputs(*sizes)
-        assert all(check.exact(c, a, b).ok for c in by_the_last(some_device, groups, sizes))
-
-
-def test_the_last_to_come_stores_through_local_memory():
-    assert WITH_STORE != BY_THE_LAST
-    for groups in GROUPS:
-        for sizes in ((64, 64, 24), (50, 70, 61), (32, 32, 400)):
-            a, b = check.exact_inputs(*sizes)
-            assert all(
-                check.exact(c, a, b).ok for c in by_the_last(intel(), groups, sizes, WITH_STORE)
-            )
+        assert all_exact(by_the_last(some_device, groups, sizes), sizes)
+        assert all_exact(by_the_last(intel(), groups, sizes, WITH_STORE), sizes)
 
 
 def test_a_product_has_the_same_bits_whoever_comes_last(device):
     m, n, k = 64, 64, 1000
-    a, b = check.random_inputs(m, n, k)
     built = Kernel(SPEC, TINY | {"GROUPS": 60}, device, device.context, BY_THE_LAST)
     built._fixup = None
-    on_device = [cla.to_device(device.queue, np.ascontiguousarray(x)) for x in (a.T, b)]
-    out, found = cla.empty(device.queue, (n, m), np.float32), set()
+    *operands, out = on_device(device.queue, *check.random_inputs(m, n, k))
+    found = set()
     for _ in range(20):
-        built(m, n, k, *on_device, out)
+        built(m, n, k, *operands, out)
         found.add(out.get().tobytes())
     joined = gemmlab.kernel("warp_tiling", TINY | {"GROUPS": 60}, device)
-    joined(m, n, k, *on_device, out)
+    joined(m, n, k, *operands, out)
     assert found == {out.get().tobytes()}  # fixup.cl adds in the same order
 
 
+_CLEARED = """acc[wn][wm] {} 0.0f;
+                    }}
+                }}
+                // a work-group that"""
 WRONG_LASTS = {
     "one too many awaited": ("min(last - first, steps - 1)", "min(last - first + 1, steps)"),
     "more than there are steps awaited": ("min(last - first, steps - 1)", "last - first"),
@@ -656,12 +489,7 @@ WRONG_LASTS = {
         "{",
     ),
     "the wrong one of two": ("2*from + (from == first ? second : 0);", "2*from;"),
-    "added to what is there": (
-        "acc[wn][wm] = 0.0f;\n                    }\n                }\n                // a "
-        "work-group that",
-        "acc[wn][wm] += 0.0f;\n                    }\n                }\n                // a "
-        "work-group that",
-    ),
+    "added to what is there": (_CLEARED.format("="), _CLEARED.format("+=")),
 }
 
 
@@ -671,12 +499,11 @@ def test_a_wrong_last_is_caught(what, first_device):
     assert BY_THE_LAST.count(old) == 1, old
     text = BY_THE_LAST.replace(old, new)
     for groups, sizes in DIVISIONS:
-        a, b = check.exact_inputs(*sizes)
         try:
             found = by_the_last(first_device, groups, sizes, text)
         except AssertionError:
             return  # counters are left
-        if not all(check.exact(c, a, b).ok for c in found):
+        if not all_exact(found, sizes):
             return
     pytest.fail("every division is right")
 
@@ -699,37 +526,24 @@ def test_join_runs_where_the_kernel_cannot_do_without():
 
 
 def test_the_passes_have_names_and_the_call_returns_the_last(device):
-    a, b = check.exact_inputs(70, 50, 90)
-    queue = device.queue
-    da, db = (cla.to_device(queue, np.ascontiguousarray(x)) for x in (a.T, b))
-    dc = cla.empty(queue, (50, 70), np.float32)
-    for groups, names in ((0, ["gemm"]), (7, ["gemm", "fix-up"])):
-        built = gemmlab.kernel("warp_tiling", TINY | {"GROUPS": groups}, device)
-        assert built.workspace == groups * (2 * 32 * 32 + 1) and built.b_transposed
-        assert built.local_size == (64, 1)
-        assert built.global_size(70, 50, 90) == (64 * (groups or 3 * 2), 1)
-        for call in (built.passes, built):
-            dc.fill(np.float32(np.nan))
-            done = call(70, 50, 90, da, db, dc)
-            if call is not built:
-                assert [name for name, _ in done] == names
-                done = done[-1][1]
-            assert isinstance(done, cl.Event)
-            done.wait()
-            assert check.exact(dc.get().T, a, b).ok
-
-
-def test_kernels_without_pieces_have_one_pass(device):
-    a, b = check.exact_inputs(8, 8, 8)
-    da, db = (cla.to_device(device.queue, np.ascontiguousarray(x.T)) for x in (a, b))
-    built = gemmlab.kernel(1, {"TS": 8}, device)
-    ((name, event),) = built.passes(8, 8, 8, da, db, cla.empty(device.queue, (8, 8), np.float32))
-    assert (
-        name == "gemm"
-        and isinstance(event, cl.Event)
-        and built.workspace == 0
-        and not built.b_transposed
-    )
+    a, b = check.exact_inputs(64, 64, 96)
+    for number, params, names, workspace in (
+        ("warp_tiling", TINY, ["gemm"], 0),
+        ("warp_tiling", TINY | {"GROUPS": 7}, ["gemm", "fix-up"], 7 * (2 * 32 * 32 + 1)),
+        (6, SMALL[6], ["gemm"], 0),
+    ):
+        built = gemmlab.kernel(number, params, device)
+        assert built.workspace == workspace and built.b_transposed
+        *operands, out = on_device(device.queue, a, b)
+        done = built.passes(64, 64, 96, *operands, out)
+        assert [name for name, _ in done] == names
+        done[-1][1].wait()
+        assert check.exact(out.get().T, a, b).ok
+        out.fill(np.float32(np.nan))
+        done = built(64, 64, 96, *operands, out)
+        assert isinstance(done, cl.Event)
+        done.wait()
+        assert check.exact(out.get().T, a, b).ok
 
 
 def test_a_kernel_of_the_wrong_number_of_arguments_is_refused(device):
@@ -762,17 +576,15 @@ def test_every_queue_has_pieces_of_its_own(device):
     queues = [cl.CommandQueue(device.context) for _ in range(2)]
     for queue in queues:
         a, b = problems[0]
-        da, db = (cla.to_device(queue, np.ascontiguousarray(x)) for x in (a.T, b))
-        dc = cla.empty(queue, (b.shape[1], a.shape[0]), np.float32)
-        built(*a.shape[:1], b.shape[1], a.shape[1], da, db, dc, queue).wait()
-        assert check.exact(dc.get().T, a, b).ok
+        *operands, out = on_device(queue, a, b)
+        built(*a.shape[:1], b.shape[1], a.shape[1], *operands, out, queue).wait()
+        assert check.exact(out.get().T, a, b).ok
     assert len({built._workspaces[queue].int_ptr for queue in queues}) == 2
 
     def one(i):
         a, b = problems[i % 8]
-        return check.exact(
-            matmul(a, b, kernel="warp_tiling", params=params, device=device), a, b
-        ).ok
+        c = matmul(a, b, kernel="warp_tiling", params=params, device=device)
+        return check.exact(c, a, b).ok
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(one, range(100 if FULL else 40)))

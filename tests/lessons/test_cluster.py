@@ -19,21 +19,10 @@ def counted(cut: Cut) -> list[float]:
         a = {(r, c) for r in part(cut.m, cut.rows, i) for c in part(cut.k, cut.depth, step)}
         b = {(r, c) for r in part(cut.k, cut.depth, step) for c in part(cut.n, cut.columns, j)}
         c = {(r, c) for r in part(cut.m, cut.rows, i) for c in part(cut.n, cut.columns, j)}
-        own_a = {
-            (r, c)
-            for r, c in a
-            if c in part(cut.k // cut.depth, cut.columns, j, cut.k // cut.depth * step)
-        }
-        own_b = {
-            (r, c)
-            for r, c in b
-            if r in part(cut.k // cut.depth, cut.rows, i, cut.k // cut.depth * step)
-        }
-        own_c = {
-            (r, c)
-            for r, c in c
-            if r in part(cut.m // cut.rows, cut.depth, step, cut.m // cut.rows * i)
-        }
+        steps, rows = cut.k // cut.depth, cut.m // cut.rows
+        own_a = {(r, c) for r, c in a if c in part(steps, cut.columns, j, steps * step)}
+        own_b = {(r, c) for r, c in b if r in part(steps, cut.rows, i, steps * step)}
+        own_c = {(r, c) for r, c in c if r in part(rows, cut.depth, step, rows * i)}
         found.append(len(a - own_a) + len(b - own_b) + len(own_c) * (cut.depth - 1))
     return found
 
@@ -49,20 +38,12 @@ def test_what_a_cut_moves_is_what_can_be_counted(grid):
     assert cut.flops * cut.devices == 2 * 24 * 36 * 48
 
 
-def test_one_device_holds_everything_and_moves_nothing():
-    cut = Cut(10, 20, 30)
-    assert cut.moved_bytes == 0
-    assert cut.held_bytes == 4 * (10 * 30 + 30 * 20 + 10 * 20)
-
-
-def test_a_square_grid_moves_least():
+def test_a_square_grid_moves_least_and_one_device_nothing():
     moved = {r: Cut(4096, 4096, 4096, r, 64 // r).moved_bytes for r in (1, 2, 4, 8, 16, 32, 64)}
     assert min(moved, key=moved.__getitem__) == 8
-    assert (
-        cluster.near_square(64) == (8, 8)
-        and cluster.near_square(12) == (3, 4)
-        and cluster.near_square(7) == (1, 7)
-    )
+    assert [cluster.near_square(count) for count in (64, 12, 7)] == [(8, 8), (3, 4), (1, 7)]
+    alone = Cut(10, 20, 30)
+    assert (alone.moved_bytes, alone.held_bytes) == (0, 4 * (10 * 30 + 30 * 20 + 10 * 20))
 
 
 def test_panels_take_less_memory_than_whole_blocks():
@@ -89,14 +70,10 @@ def test_the_slowest_part_is_what_it_takes(given, bound):
 
 
 def test_a_product_stops_to_scale():
-    found = cluster.efficiency(
-        cluster.scaling(16384, [1, 4, 16, 64, 256, 1024], 512, Cluster(50_000, 25, 1e-5, 5000))
-    )
-    assert (
-        found[1] > 0.99
-        and list(found.values()) == sorted(found.values(), reverse=True)
-        and found[1024] < 0.1
-    )
+    devices, given = [1, 4, 16, 64, 256, 1024], Cluster(50_000, 25, 1e-5, 5000)
+    found = cluster.efficiency(cluster.scaling(16384, devices, 512, given))
+    assert list(found.values()) == sorted(found.values(), reverse=True)
+    assert found[1] > 0.99 and found[1024] < 0.1
 
 
 def test_what_summa_refuses():
@@ -104,16 +81,6 @@ def test_what_summa_refuses():
         cluster.summa(Cut(8, 8, 8, 1, 1, 2), 4, Cluster(1, 1))
     with pytest.raises(ValueError, match="panel must be 1 or more"):
         cluster.summa(Cut(8, 8, 8), 0, Cluster(1, 1))
-
-
-@pytest.mark.parametrize("grid", [(1, 1, 1), (8, 1, 1), (2, 4, 1), (2, 2, 4)])
-def test_a_picture_of_a_cut_says_what_it_costs(grid):
-    alt = cluster.draw_cut(Cut(4096, 4096, 4096, *grid)).alt
-    assert f"{grid[0]} x {grid[1]} x {grid[2]}" in alt and "receives" in alt
-
-
-def test_a_step_of_summa_says_which_it_is():
-    assert "Step 5 of 8" in cluster.draw_step(2, 4, 8, 5).alt
     with pytest.raises(ValueError, match="step must be from 1 to 4, not 5"):
         cluster.draw_step(2, 2, 4, 5)
 

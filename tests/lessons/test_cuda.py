@@ -18,19 +18,15 @@ def code(text):
 
 @pytest.mark.parametrize("number", cuda.KERNELS)
 def test_a_translation_defines_the_parameters_first(number):
-    moved = {p.name: p.default for p in catalog[number].params} | {
-        catalog[number].params[0].name: 64
-    }
+    first = catalog[number].params[0].name
+    moved = {**catalog[number].defaults, first: 64}
     moved |= {"TSN": 64} if "TSN" in moved else {}
     text = cuda.translate(number, moved)
     assert text.startswith(cuda.TRANSLATION)
     for name, value in moved.items():
-        lines = [
-            line for line in text.splitlines() if re.match(rf"#(define|ifndef) {name}\b", line)
-        ]
+        lines = re.findall(rf"^#(?:define|ifndef) {name}\b.*$", text, re.M)
         assert lines[:2] == [f"#define {name} {value}", f"#ifndef {name}"]
-    assert text != cuda.translate(number)
-    assert "#define " + catalog[number].params[0].name + " 64\n" not in cuda.translate(number)
+    assert f"#define {first} 64\n" not in cuda.translate(number)
 
 
 @pytest.mark.parametrize("number", cuda.KERNELS)
@@ -43,32 +39,14 @@ def test_a_translation_holds_nothing_that_cuda_cannot_read(number):
     assert not re.search(r"__local\s+\w+\s*\*", body)
     assert len(re.findall(r"__local\s+float\w*\s+\w+\[", body)) == (2 if number > 1 else 0)
     source = sources.read(catalog[number].file)
-    changed = [
-        old
-        for old, new in zip(source.splitlines()[::-1], text.splitlines()[::-1], strict=False)
-        if old != new
-    ]
-    assert len(changed) == (0 if number < 7 else 2) and all(
-        line.count("__local float*") == 2 for line in changed
-    )
-    defined = set(re.findall(r"#define (\w+)", cuda.TRANSLATION))
-    needed = set(re.findall(r"\b(?:get_\w+|__\w+|barrier|restrict|reqd_\w+)\b", body)) - {
-        "__attribute__"
-    }
+    pairs = zip(source.splitlines()[::-1], text.splitlines()[::-1], strict=False)
+    changed = [old for old, new in pairs if old != new]
+    assert len(changed) == (0 if number < 7 else 2)
+    assert all(line.count("__local float*") == 2 for line in changed)
+    defined = set(re.findall(r"#define (\w+)", cuda.TRANSLATION)) | {"__attribute__"}
+    needed = set(re.findall(r"\b(?:get_\w+|__\w+|barrier|restrict|reqd_\w+)\b", body))
     assert needed - defined == (BEHIND if number == 8 else set())
     assert {"__kernel", "__global", "restrict", "reqd_work_group_size"} <= needed
-    # what the macros stand for is CUDA's own: a macro too many would hide a word that nobody
-    # defines
-    for word in (
-        "__global__",
-        "__shared__",
-        "__restrict__",
-        "__syncthreads()",
-        "threadIdx.y",
-        "blockIdx.x",
-        "blockDim.x",
-    ):
-        assert word in cuda.TRANSLATION
     assert "#define __global\n" in text  # casts to __global pointers become plain ones
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 import gemmlab
-from gemmlab.generate import split, table, tiles
+from gemmlab.generate import table
 from lessons import edges
 
 DIRECT = {"RX": 4, "RY": 2, "RK": 1, "WIDTH": 4, "GX": 2, "GY": 4}
@@ -37,10 +37,8 @@ def test_the_cost_in_launches_is_what_a_product_launches(kernel, params, sizes, 
     assert (launches == 1) == (list(result.passes_ms) == ["gemm"])
     if kernel in (11, "warp_tiling"):  # one launch each of what there is
         assert launches == len(result.passes_ms)
-        copied = "transpose" in result.passes_ms
-        assert more == 4 * (
-            sizes[1] * sizes[2] * copied + params.get("GROUPS", 0) * (2 * 32 * 32 + 1)
-        )
+        copied = sizes[1] * sizes[2] * ("transpose" in result.passes_ms)
+        assert more == 4 * (copied + params.get("GROUPS", 0) * (2 * 32 * 32 + 1))
 
 
 def test_the_recorded_strategies_are_whole():
@@ -50,9 +48,8 @@ def test_the_recorded_strategies_are_whole():
         sizes = set(ways["pad"])
         assert sizes >= set(range(1000, 1101, 7)), title
         for way, results in ways.items():
-            assert set(results) == sizes and all(
-                r["ok"] and r["gflops"] > 0 for r in results.values()
-            ), (title, way)
+            good = [r["ok"] and r["gflops"] > 0 for r in results.values()]
+            assert set(results) == sizes and all(good), (title, way)
 
 
 def test_padding_was_recorded_with_the_tiles_of_the_table():
@@ -80,21 +77,14 @@ def test_recorded_sizes_are_cut_into_neighbourhoods(monkeypatch):
 def test_shares_are_of_the_best_rate_of_a_device():
     found = edges.shares(1000, 1100)
     assert set(found) == {"AutoGEMM", "pad", "guard", "shift", "auto", "split"}
-    ours = [
-        share for way, by_size in found.items() if way != "AutoGEMM" for share in by_size.values()
-    ]
+    ours = [s for way, by_size in found.items() if way != "AutoGEMM" for s in by_size.values()]
     for one in (ours, found["AutoGEMM"].values()):
         assert max(one) == pytest.approx(100) and min(one) > 0
     assert all(1000 <= size <= 1100 for by_size in found.values() for size in by_size)
     rates = edges.recorded()["NVIDIA H200"]
-    assert found["pad"][1021] / found["guard"][1049] == pytest.approx(
-        rates["pad"][1021]["gflops"] / rates["guard"][1049]["gflops"]
-    )
-
-
-def test_what_has_no_such_sizes_is_left_out():
-    assert "AutoGEMM" not in edges.shares(4000, 4200) and "pad" in edges.shares(4000, 4200)
-    assert edges.shares(1, 2) == {}
+    ratio = rates["pad"][1021]["gflops"] / rates["guard"][1049]["gflops"]
+    assert found["pad"][1021] / found["guard"][1049] == pytest.approx(ratio)
+    assert "AutoGEMM" not in edges.shares(4000, 4200) and edges.shares(1, 2) == {}
 
 
 def test_what_autogemm_published_at_sizes_that_do_not_suit_its_tiles():
@@ -103,9 +93,3 @@ def test_what_autogemm_published_at_sizes_that_do_not_suit_its_tiles():
     ragged = [share for size, share in found.items() if size % 16 == 8]
     whole = [share for size, share in found.items() if size % 96 == 0]
     assert sum(ragged) / len(ragged) / (sum(whole) / len(whole)) == pytest.approx(0.63, abs=0.02)
-
-
-def test_the_picture_of_launches_says_what_each_guards():
-    launches = split.cut((67, 69, 64), tiles.complete_tile({"TSM": 64, "TSN": 64}))
-    alt = edges.draw_launches(launches).alt
-    assert "4 parts" in alt and "3 x 5, guards both" in alt

@@ -32,13 +32,6 @@ def test_two_stages_are_two_buffers(tiles, copy, multiply):
     assert ends == sorted(ends, reverse=True) and ends[-1] >= copy + tiles * multiply
 
 
-def test_stages_hide_a_long_copy():
-    """With four, three copies are under way from the start."""
-    two, four = (schedules.stages(3, 8, 2, stages).alt for stages in (2, 4))
-    assert two == "2 stages: done after 26, multiplying 23% of the time"
-    assert four == "4 stages: done after 14, multiplying 43% of the time"
-
-
 @pytest.mark.parametrize(
     ("warps", "waits", "busy"), [(1, True, "50%"), (1, False, "86%"), (2, True, "92%")]
 )
@@ -84,16 +77,13 @@ def test_a_time_line_keeps_the_rules(tiles, load, compute, buffers, groups):
         assert at[g, "load", tile].end <= at[g, "compute", tile].start
         if tile:
             assert at[g, "compute", tile - 1].end <= at[g, "compute", tile].start
-        if (
-            tile >= buffers
-        ):  # a buffer is free when its last tile is computed; with one, a group never does both
+        # a buffer is free when its last tile is computed; with one, a group never does both
+        if tile >= buffers:
             assert at[g, "compute", tile - buffers].end <= at[g, "load", tile].start
-        if (
-            buffers == 2 and tile
-        ):  # and no sooner than it must: it is asked for when the tile before is begun
-            assert at[g, "load", tile].start == at[g, "compute", tile - 1].start
-        if buffers == 1 and tile:
-            assert at[g, "load", tile].start == at[g, "compute", tile - 1].end
+        # with two, a tile is requested as soon as the one before it is begun
+        if tile:
+            before = at[g, "compute", tile - 1]
+            assert at[g, "load", tile].start == (before.end if buffers == 1 else before.start)
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
@@ -101,9 +91,8 @@ def test_a_time_line_keeps_the_rules(tiles, load, compute, buffers, groups):
 def test_more_buffers_or_more_groups_never_cost_time(tiles, load, compute, buffers, groups):
     last = end(tiles, load, compute, buffers, groups)
     assert end(tiles, load, compute, 2, groups) <= end(tiles, load, compute, 1, groups)
-    assert end(tiles, load, compute, buffers, groups + 1) * groups <= last * (
-        groups + 1
-    )  # for the same work
+    more = end(tiles, load, compute, buffers, groups + 1)
+    assert more * groups <= last * (groups + 1)  # for the same work
     assert last >= load + groups * tiles * compute  # nothing beats computing all the time
 
 
@@ -131,12 +120,9 @@ def test_shifted_tiles_are_inside_and_own_every_element_once(rows, cols, more_ro
     assert (owned == 1).all()
 
 
-def test_shifted_tiles_need_a_whole_tile():
+@pytest.mark.parametrize("bad", [{"tiles": 0}, {"buffers": 3}, {"groups": 0}])
+def test_nonsense_is_an_error(bad):
     with pytest.raises(ValueError, match="3 x 8 is less than a tile of 4 x 4"):
         hardware.shifted(3, 8, 4, 4)
-
-
-@pytest.mark.parametrize("bad", [{"tiles": 0}, {"buffers": 3}, {"groups": 0}])
-def test_nonsense_for_the_time_line_is_an_error(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         schedules.spans(**{"tiles": 4, "load": 3, "compute": 2, **bad})

@@ -144,19 +144,3 @@ def test_bad_arguments_are_refused(arguments, said):
     a = np.ones((8, 8), np.float32)
     with pytest.raises(ValueError, match=said):
         tf32.product(a, a, *arguments)
-
-
-@pytest.mark.parametrize("x", [*tf32.NUMBERS, -2.5, 1e-20, 1.9997559])
-def test_a_picture_of_bits_says_what_is_lost(x):
-    value = np.float32(tf32.NUMBERS.get(x, x))
-    big, small = (float(part) for part in tf32.parts(value))
-    said = "nothing is lost" in tf32.draw_bits(x).alt
-    assert said == (float(value) - big - small == 0)
-
-
-def test_a_picture_of_errors_says_what_was_measured():
-    picture = tf32.draw_errors({"one": {8: 1e-3}, "two": {8: 1e-7, 64: 4e-7}}, {"two": {64: 5e-7}})
-    assert picture.alt.startswith("Error by K. one, modelled: 8 1.0e-03; two, modelled: 8 1.0e-07")
-    assert picture.alt.endswith("two, measured: 64 5.0e-07")
-    one, two, measured = picture.axes[0].lines
-    assert two.get_color() == measured.get_color() != one.get_color()

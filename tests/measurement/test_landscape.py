@@ -32,11 +32,10 @@ def own(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("number", WHOLE)
 def test_every_legal_setting_that_an_explorer_offers_is_chosen_once(number):
-    chosen = [
-        tuple(setting.items()) for setting in record_landscape.settings(catalog[number], H200)
-    ]
-    assert sorted(chosen) == sorted(tuple(s.items()) for s in catalog[number].search_space(H200))
-    assert dict(chosen[0]) == catalog[number].fit(H200)
+    spec = catalog[number]
+    chosen = [tuple(setting.items()) for setting in record_landscape.settings(spec, H200)]
+    assert sorted(chosen) == sorted(tuple(s.items()) for s in spec.search_space(H200))
+    assert dict(chosen[0]) == spec.fit(H200)
 
 
 @pytest.mark.parametrize("number", PART)
@@ -44,9 +43,8 @@ def test_of_too_many_settings_those_near_the_defaults_are_chosen_and_a_sample(nu
     spec = catalog[number]
     chosen = record_landscape.settings(spec, H200)
     assert chosen == record_landscape.settings(spec, H200) and chosen[0] == spec.fit(H200)
-    assert (
-        len({tuple(setting.values()) for setting in chosen}) == len(chosen) <= record_landscape.SOME
-    )
+    different = {tuple(setting.values()) for setting in chosen}
+    assert len(different) == len(chosen) <= record_landscape.SOME
     assert all(not spec.problems(setting, H200) for setting in chosen)
     for one in spec.params:
         for other in spec.params:
@@ -58,19 +56,19 @@ def test_of_too_many_settings_those_near_the_defaults_are_chosen_and_a_sample(nu
 
 def test_a_landscape_is_written_a_line_per_setting_and_read_again(tmp_path):
     made, path = made_up(3, 6), tmp_path / "landscape_test.json"
-    made.add(3, {"TS": 4, "WPT": 16}, ['refused "in quotes" and [brackets]'])
+    refusal = 'refused "in quotes" and [brackets]'
+    made.add(3, {"TS": 4, "WPT": 16}, [refusal])
     made.save(path)
     text = path.read_text(encoding="utf-8")
     json.loads(text)
     settings = sum(len(made.rows(kernel)) for kernel in (3, 6))
     assert settings <= len(text.splitlines()) <= settings + 80
     read = Landscape.load(path)
-    assert (
-        read.head == json.loads(json.dumps(made.head))
-        and read.kernels == made.kernels
-        and read.limits == H200
-    )
-    assert [read.rows(kernel) == made.rows(kernel) for kernel in (3, 6)] == [True, True]
+    assert read.head == json.loads(json.dumps(made.head))
+    assert read.kernels == made.kernels and read.limits == H200
+    assert all(read.rows(kernel) == made.rows(kernel) for kernel in (3, 6))
+    refused = read.rate(3, {"TS": 4, "WPT": 16})
+    assert (refused.gflops, refused.share, refused.problem) == (0.0, 0.0, refusal)
     assert read.over_sizes(3) == {4096: 1000} and read.over_sizes(2) == {}
     assert list(tmp_path.iterdir()) == [path], "nothing unfinished stays behind"
 
@@ -84,35 +82,16 @@ def test_a_rate_is_that_of_exactly_these_settings(own):
         assert found.params == params and (found.kernel, found.size) == (3, 4096)
         assert found.gflops == round(PEAK * (place + 1) / 31) and found.share == found.gflops / PEAK
         assert (found.registers, found.spilled, found.occupancy) == (32 + place, 0, 50)
-        assert (
-            found.local_memory == spec.local_memory(params) and found.current and not found.problem
-        )
+        assert found.local_memory == spec.local_memory(params)
+        assert found.current and not found.problem
+    assert made_up(3, peak=60_000.0).peak == model.H200.gflops  # of a known chip, its own
+    assert made_up(3, title="My card", peak=9000.0).peak == 9000.0
     assert landscape.rate(3, {"TS": 32, "WPT": 3}) is None
     assert landscape.rate(3, {"TS": 32}) is None and landscape.rate(2, {"TS": 32}) is None
     assert landscape.rate(3, spec.defaults, device="K40m") is None
     best = landscape.find_landscape("h200").best(3)
-    assert best.gflops == max(
-        row[0] for row in made.rows(3).values()
-    ) and best.params in record_landscape.settings(spec, H200)
-
-
-def test_the_peak_of_a_known_chip_is_the_one_of_all_charts():
-    """What was measured there may be a little less; of another device nothing else is known."""
-    assert made_up(3, peak=60_000.0).peak == model.H200.gflops
-    assert made_up(3, title="My card", peak=9000.0).peak == 9000.0
-
-
-def test_a_refused_setting_says_why(own):
-    made = made_up(2)
-    made.add(3, {"TS": 64, "WPT": 1}, ["it fits work-groups of at most 256"])
-    made.save(own / "landscape_nvidia_h200.json")
-    found = landscape.rate(3, {"TS": 64, "WPT": 1})
-    assert (found.gflops, found.share, found.problem) == (
-        0.0,
-        0.0,
-        "it fits work-groups of at most 256",
-    )
-    assert landscape.find_landscape().best(3) is None
+    assert best.gflops == max(row[0] for row in made.rows(3).values())
+    assert best.params in record_landscape.settings(spec, H200)
 
 
 def test_landscapes_of_the_package_and_of_the_user_stand_beside_each_other(own):
@@ -166,34 +145,26 @@ def test_a_file_of_somebody_else_with_wrong_types_is_named_and_left_out(own, ent
 def test_a_record_of_an_older_text_is_known_to_be_old(own, monkeypatch):
     made = made_up(2, 3)
     real = sources.read
-    changed = {
-        "commented": lambda t: t + "\n// a remark\n",
-        "other": lambda t: t.replace("acc", "sum"),
-    }
 
-    def read_as(kind):
+    def read_with(change):
+        def read(file):
+            return change(real(file)) if file.startswith("03") else real(file)
+
         clear_caches()
-        monkeypatch.setattr(
-            sources, "read", lambda f: changed[kind](real(f)) if f.startswith("03") else real(f)
-        )
+        monkeypatch.setattr(sources, "read", read)
 
-    read_as("commented")
+    read_with(lambda text: text + "\n// a remark\n")
     assert made.current(3) and made.rate(3, catalog[3].defaults).current
-    read_as("other")
+    read_with(lambda text: text.replace("acc", "sum"))
     assert made.current(2) and not made.current(3) and not made.rate(3, catalog[3].defaults).current
     made.forget(3)
     assert list(made.kernels) == [2] and made.rate(3, catalog[3].defaults) is None
 
 
 def test_hidden_instructions_count_as_code(monkeypatch):
-    texts = {
-        "a": "x;  // words",
-        "b": "x;\n\n// other words",
-        "c": "x; //@ wgmma",
-        "d": "x; //@ mma",
-    }
-    monkeypatch.setattr(sources, "read", texts.get)
-    a, b, c, d = map(landscape.fingerprint.__wrapped__, "abcd")
+    monkeypatch.setattr(sources, "read", lambda text: text)
+    texts = ("x;  // words", "x;\n\n// other words", "x; //@ wgmma", "x; //@ mma")
+    a, b, c, d = map(landscape.fingerprint.__wrapped__, texts)
     assert a == b and len({a, c, d}) == 3
 
 

@@ -20,16 +20,13 @@ def says_its_origin(found: dict) -> bool:
     """Whether a record names device, command and date; a published one its device and source."""
     if "source" in found:  # published by others
         return bool(found["device"] and found["source"])
-    devices = (
-        [found["device"]]
-        if "device" in found
-        else [r["device"] for r in found["results"] + found.get("auto", [])]
-    )
-    named = all(len(d["device"]) > 3 and d["platform"] and d["driver"] for d in devices) and bool(
-        devices
-    )
+    results = found.get("results", []) + found.get("auto", [])
+    devices = [found["device"]] if "device" in found else [r["device"] for r in results]
+    named = [len(d["device"]) > 3 and d["platform"] and d["driver"] for d in devices]
     dated = re.fullmatch(r"20\d\d-\d\d-\d\d", found["date"])
-    return bool(named and dated and found["command"].startswith(SCRIPTS) and found["title"])
+    return bool(
+        named and all(named) and dated and found["command"].startswith(SCRIPTS) and found["title"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,64 +68,36 @@ def test_the_recorded_comparison_with_cublas_is_whole():
 
 def test_a_ladder_shows_a_kernel_that_auto_took(monkeypatch):
     """Where it has no results of its own, and up to 4096; the best of each kernel counts."""
-    row = {"m": 1024, "kernel": 1, "gflops": 5.0}
+
+    def row(gflops, kernel=1, m=1024):
+        return {"m": m, "kernel": kernel, "gflops": gflops}
+
+    taken = [row(20.0, 15, 512), row(30.0, 15, 4096), row(40.0, 15, 8192)]
     files = [
-        {
-            "title": "a chip",
-            "results": [row, row | {"gflops": 7.0}],
-            "auto": [row | {"gflops": 99.0}],
-        },
-        {
-            "title": "a chip",
-            "results": [],
-            "auto": [
-                row | {"kernel": 15, "gflops": g, "m": m}
-                for m, g in ((512, 20.0), (4096, 30.0), (8192, 40.0))
-            ],
-        },
-        {"title": "another", "results": [row | {"gflops": 50.0}]},
+        {"title": "a chip", "results": [row(5.0), row(7.0)], "auto": [row(99.0)]},
+        {"title": "a chip", "results": [], "auto": taken},
+        {"title": "another", "results": [row(50.0)]},
     ]
+    assert set(records.ladders()["NVIDIA H200"]) == set(catalog)
     monkeypatch.setattr(records, "recorded", lambda: files)
     assert records.ladders() == {"another": {1: 50.0}, "a chip": {1: 7.0, 15: 30.0}}
     assert list(records.ladders()) == ["another", "a chip"]  # the fastest first
     assert records.ladders((15,), ("chip",)) == {"a chip": {15: 30.0}}
 
 
-def test_every_kernel_stands_on_the_recorded_ladder():
-    assert set(records.ladders()["NVIDIA H200"]) == set(catalog)
-
-
 def timed(median: float, least: float, most: float) -> records.Result:
-    passed = {
-        "params": {},
-        "ok": True,
-        "verdict": "right",
-        "error": 0.0,
-        "bound": 0.0,
-        "pipeline_ms": (1.0, 1.0, 1.0),
-    }
-    return records.Result(
-        1,
-        m=64,
-        n=64,
-        k=64,
-        kernel_ms=(median, least, most),
-        passes_ms={},
-        repeats=3,
-        build_seconds=0.0,
-        path="plain",
-        device={},
-        **passed,
-    )
+    given = {"kernel": 1, "params": {}, "m": 64, "n": 64, "k": 64, "device": {}, "path": "plain"}
+    passed = {"ok": True, "verdict": "right", "error": 0.0, "bound": 0.0}
+    times = {"kernel_ms": (median, least, most), "pipeline_ms": (1.0, 1.0, 1.0), "passes_ms": {}}
+    return records.Result(**given, **passed, **times, repeats=3, build_seconds=0.0)
 
 
 def test_rates_are_told_apart_only_beyond_their_spread():
     slow = timed(2.0, 1.9, 2.1)
     # one slow run says little
     assert "2.00 times" in records.distinguish({"slow": slow, "fast": timed(1.0, 0.9, 3.0)})
-    assert "no difference" in records.distinguish(
-        {"slow": timed(2.0, 0.9, 2.1), "fast": timed(1.0, 0.9, 1.1)}
-    )
+    overlapping = {"slow": timed(2.0, 0.9, 2.1), "fast": timed(1.0, 0.9, 1.1)}
+    assert "no difference" in records.distinguish(overlapping)
     assert len(records.distinguish({"alone": slow}).splitlines()) == 1
 
 

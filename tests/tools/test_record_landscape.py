@@ -48,11 +48,12 @@ def test_all_settings_are_recorded_and_continued(any_device, tmp_path, monkeypat
     assert found.head["device"] == any_device.facts() and {"command", "date"} <= found.head.keys()
 
     asked = []
-    monkeypatch.setattr(
-        record_landscape,
-        "measured",
-        lambda child, job, turn: asked.append(job) or {"problem": "no"},
-    )
+
+    def measured(child, job, turn):
+        asked.append(job)
+        return {"problem": "no"}
+
+    monkeypatch.setattr(record_landscape, "measured", measured)
     record.main(arguments)
     assert asked == [], "all is there"
     gone = found.kernels[2]["settings"].pop()
@@ -202,10 +203,8 @@ def test_a_child_that_dies_or_hangs_is_an_answer():
 
 def test_children_that_do_not_start_are_no_answer(any_device, tmp_path, monkeypatch):
     """Otherwise the file would say of every setting that it does not run."""
-    monkeypatch.setattr(
-        record_landscape, "children", lambda device, batches: [common.Child(no_service)]
-    )
-    path = tmp_path / "landscape.json"
+    path, broken = tmp_path / "landscape.json", lambda device, batches: [common.Child(no_service)]
+    monkeypatch.setattr(record_landscape, "children", broken)
     with pytest.raises(RuntimeError, match="does not start"):
         record_landscape.record(any_device, [2], SIZE, path)
     assert not Landscape.load(path).rows(2)

@@ -70,14 +70,25 @@ def worker(any_device):
     made.close()
 
 
-def ask(worker: Worker, client: str = "test", **arguments) -> Outcome:
+def job(**arguments) -> dict:
+    """A small one, with changes."""
+    return {"kernel": 1, "m": 32, "repeats": 1, "params": {"TS": 8}, **arguments}
+
+
+def ask(worker: Worker, client: str = "test", kind: str = "measure", **arguments) -> Outcome:
     """One job, and its answer."""
     answers = Answers()
-    worker.submit(
-        client, {"kernel": 1, "m": 32, "repeats": 1, "params": {"TS": 8}, **arguments}, answers.done
-    )
+    worker.submit(client, job(**arguments), answers.done, job=kind)
     answers.wait(lambda a: a.outcomes)
     return answers.outcomes[0]
+
+
+def begun(worker: Worker, client: str = "test", source: str = ENDLESS) -> Answers:
+    """A job whose kernel runs, and never ends if it is `ENDLESS`."""
+    answers = Answers()
+    worker.submit(client, job(source=source), answers.done, answers.step)
+    answers.wait(lambda a: "check" in a.steps)
+    return answers
 
 
 def works(worker: Worker) -> bool:
@@ -104,37 +115,127 @@ on_linux = pytest.mark.skipif(
     sys.platform != "linux", reason="processes are looked up in Linux's /proc"
 )
 
+BUILD = ("BuildError", f"line {1 + MISTAKE[: MISTAKE.index('oops')].count(chr(10))}: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "words"),
+    [
+        ({"source": FAR}, "crash", ""),
+        ({"source": JUST_OUTSIDE}, "", "wrong: it writes outside C"),
+        ({"source": edited(1, ("k < K;", "k < K - 1;"))}, "", "wrong: "),
+        ({"source": MISTAKE}, *BUILD),
+        ({"kernel": 3, "params": {"TS": 20, "WPT": 8}}, "ParameterError",
+         "kernel 3: TS=20 is not a multiple of WPT=8"),
+        ({"m": 0}, "ValueError", "m"),
+        ({"params": {"TS": "8"}}, "TypeError", "TS"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_an_answer_in_words(worker, arguments, kind, words):
+    outcome = ask(worker, **arguments)
+    assert not outcome.ok and outcome.kind == kind and words in str(outcome), outcome
+    if kind == "crash":
+        ends = "died (signal SIG", "the device gave up"
+        assert any(end in outcome.problem for end in ends), outcome.problem
+    assert works(worker)
+
+
+@on_linux
+def test_the_work_is_done_in_one_other_process(worker):
+    """Which can be started before it is needed."""
+    worker.warm()
+    child = worker._child.process.pid
+    worker.warm()
+    for _ in range(2):
+        assert works(worker) and worker._child.process.pid == child != os.getpid()
+
+
+def test_clients_do_not_displace_each_other(worker):
+    """And each may submit again from its answer, as a widget whose controls have moved does."""
+    answers = Answers()
+
+    def again(outcome):
+        worker.submit("a", job(m=34), answers.done)
+
+    for name, done in (("a", again), ("b", answers.done), ("c", answers.done)):
+        worker.submit(name, job(m=33), done)
+    answers.wait(lambda a: len(a.outcomes) == 3)
+    assert sorted(outcome.result.m for outcome in answers.outcomes) == [33, 33, 34]
+
+
+def test_peaks_and_compiling_are_jobs_too(worker):
+    answers = Answers()
+    worker.submit("peaks", {"device": 0}, answers.done, job="peaks")
+    answers.wait(lambda a: a.outcomes)
+    found = answers.outcomes[0].result
+    assert found["gflops"] > 0 and found["bandwidth"] > 0 and found["width"] in (1, 2, 4, 8, 16)
+    arguments = {"kernel": 3, "m": 40, "n": 24, "k": 56, "params": {"TS": 8, "WPT": 2}}
+    worker.submit("ahead", arguments, answers.done, answers.step, job="compile")
+    answers.wait(lambda a: len(a.outcomes) == 2)
+    assert answers.outcomes[1].result["seconds"] > 0
+    assert answers.steps[-2:] == ["compile", "predict"]
+
+
+@on_linux
+def test_newer_requests_overtake_a_hang(worker):
+    """Long before that is stopped by its limit; the newest of them counts."""
+    assert works(worker)
+    answers, start = begun(worker), time.monotonic()
+    for size in (21, 22, 23):
+        worker.submit("test", job(m=size), answers.done)
+    answers.wait(lambda a: a.outcomes)
+    assert time.monotonic() - start < LIMITS["check"]
+    answers.wait(lambda a: a.outcomes[-1].ok and a.outcomes[-1].result.m == 23)
+    assert all(outcome.ok for outcome in answers.outcomes)
+
+
+@on_linux
+@pytest.mark.parametrize("source", [ENDLESS, NAIVE])
+def test_what_runs_can_be_stopped(worker, source):
+    """At once, in a sentence, and the next request is served; an answer in the last moment does not
+    count twice.
+    """
+    assert works(worker)
+    answers, start = begun(worker, "slider", source), time.monotonic()
+    worker.stop("slider")
+    answers.wait(lambda a: a.outcomes)
+    time.sleep(0.3)
+    (outcome,) = answers.outcomes
+    if source is ENDLESS:
+        said = "stopped while running, as you asked"
+        assert (outcome.kind, outcome.problem) == ("stopped", said)
+    assert time.monotonic() - start < 60 and works(worker)
+
+
+@on_linux
+@pytest.mark.parametrize("at_work", [False, True])
+def test_closing_leaves_no_child_and_no_answer(any_device, at_work):
+    worker = Worker(LIMITS)
+    answers = begun(worker) if at_work else Answers()
+    assert at_work or works(worker)
+    child = worker._child.process.pid
+    assert alive(child)
+    worker.close()
+    assert gone(child)
+    time.sleep(0.3)
+    assert answers.outcomes == []
+    with pytest.raises(RuntimeError, match="the worker has been closed"):
+        worker.submit("test", {}, lambda outcome: None)
+
 
 def test_an_answer_is_a_result(worker):
     answers = Answers()
-    arguments = {
-        "kernel": 3,
-        "m": 40,
-        "n": 24,
-        "k": 56,
-        "repeats": 2,
-        "params": {"TS": 8, "WPT": 2},
-    }
+    arguments = job(kernel=3, m=40, n=24, k=56, repeats=2, params={"TS": 8, "WPT": 2})
     worker.submit("test", arguments, answers.done, answers.step)
     answers.wait(lambda a: a.outcomes)
     outcome = answers.outcomes[0]
     assert outcome.ok and isinstance(outcome.result, Result) and outcome.arguments == arguments
-    assert (outcome.result.m, outcome.result.n, outcome.result.k, outcome.result.params) == (
-        40,
-        24,
-        56,
-        arguments["params"],
-    )
-    assert outcome.result.kernel_ms[1] <= outcome.result.kernel_ms[0] <= outcome.result.kernel_ms[2]
-    assert type(outcome.result.kernel_ms) is tuple and outcome.result.gflops > 0
+    result = outcome.result
+    assert (result.m, result.n, result.k, result.params) == (40, 24, 56, arguments["params"])
+    assert result.kernel_ms[1] <= result.kernel_ms[0] <= result.kernel_ms[2]
+    assert type(result.kernel_ms) is tuple and result.gflops > 0
     assert answers.steps == ["start", "compile", "check", "time"]
     assert str(outcome) == str(outcome.result) and not outcome.problem
-
-
-def test_the_work_is_done_in_one_other_process(worker):
-    assert works(worker)
-    child = worker._child.process.pid
-    assert child != os.getpid() and works(worker) and worker._child.process.pid == child
 
 
 def test_whole_numbers_of_every_type_are_sent_and_nothing_else(worker):
@@ -150,35 +251,13 @@ def test_the_newest_wins_and_results_come_in_order(worker):
     answers = Answers()
     sizes = list(range(101, 121))
     for size in sizes:  # at once: a pause of a few milliseconds may last as long as a job
-        worker.submit(
-            "slider", {"kernel": 1, "m": size, "params": {"TS": 8}, "repeats": 100}, answers.done
-        )
+        worker.submit("slider", job(m=size, repeats=100), answers.done)
     answers.wait(lambda a: a.outcomes and a.outcomes[-1].arguments["m"] == sizes[-1])
     time.sleep(0.5)  # nothing may come after the newest
     shown = [outcome.result.m for outcome in answers.outcomes]
     assert shown[-1] == sizes[-1] and shown == sorted(set(shown))
     assert all(outcome.ok for outcome in answers.outcomes)
     assert len(shown) < len(sizes), "jobs that nobody waits for any more were run to their end"
-
-
-def test_clients_do_not_displace_each_other(worker):
-    answers = Answers()
-    for name in "abc":
-        worker.submit(name, {"kernel": 1, "m": 33, "params": {"TS": 8}}, answers.done)
-    answers.wait(lambda a: len(a.outcomes) == 3)
-    assert all(outcome.ok for outcome in answers.outcomes)
-
-
-def test_a_client_may_ask_again_from_its_answer(worker):
-    """As a widget does that finds its controls moved meanwhile."""
-    answers = Answers()
-
-    def again(outcome):
-        worker.submit("test", {"kernel": 1, "m": 34, "params": {"TS": 8}}, answers.done)
-
-    worker.submit("test", {"kernel": 1, "m": 33, "params": {"TS": 8}}, again)
-    answers.wait(lambda a: a.outcomes)
-    assert answers.outcomes[0].result.m == 34
 
 
 @on_linux
@@ -201,43 +280,12 @@ def test_an_endless_kernel_is_stopped_at_its_limit(worker, device):
     assert works(worker)
 
 
-def test_a_newer_request_waits_for_the_end_of_a_hang_and_is_served(worker):
-    assert works(worker)
-    answers = Answers()
-    endless = {"kernel": 1, "m": 32, "params": {"TS": 8}, "source": ENDLESS}
-    worker.limits |= SHORT
-    worker.submit("slider", endless, answers.done, answers.step)
-    answers.wait(lambda a: "check" in a.steps)
-    worker.limits |= LIMITS
-    for size in (21, 22, 23):
-        worker.submit("slider", {"kernel": 1, "m": size, "params": {"TS": 8}}, answers.done)
-    answers.wait(lambda a: a.outcomes and a.outcomes[-1].result)
-    assert answers.outcomes[-1].result.m == 23
-    assert [o.kind for o in answers.outcomes[:-1]] in ([], ["hang"])
-
-
-def test_a_crash_is_reported_in_words(worker):
-    """A store far out of bounds."""
-    assert works(worker)
-    outcome = ask(worker, source=FAR)
-    assert not outcome.ok and outcome.kind == "crash" and outcome.result is None, outcome
-    assert any(words in outcome.problem for words in ("died (signal SIG", "the device gave up")), (
-        outcome.problem
-    )
-    assert works(worker)
-
-
 @on_linux
 @pytest.mark.parametrize("when", ["running", "starting", "compiling"])
 def test_a_child_killed_at_work_is_reported(worker, when, tmp_path):
     """As by a compiler that aborts: some versions of PoCL do on some kernels."""
     answers = Answers()
-    arguments = {
-        "kernel": 1,
-        "m": 32,
-        "params": {"TS": 8},
-        "source": ENDLESS if when == "running" else NAIVE,
-    }
+    arguments = job(source=ENDLESS if when == "running" else NAIVE)
     if when == "compiling":  # the compiler waits for somebody who writes into the file
         os.mkfifo(tmp_path / "endless.h")
         arguments["source"] = f'#include "{tmp_path}/endless.h"\n{NAIVE}'
@@ -269,12 +317,12 @@ def test_a_child_killed_while_idle_is_replaced(worker, noticed):
         os.kill(child, signal.SIGKILL)
         assert gone(child)
         if not noticed:
-            worker.submit("test", {"kernel": 1, "m": 32, "params": {"TS": 8}}, answers.done)
+            worker.submit("test", job(), answers.done)
     if noticed:
         end = time.monotonic() + 60
         while worker._child is not None and time.monotonic() < end:
             time.sleep(0.01)
-        worker.submit("test", {"kernel": 1, "m": 32, "params": {"TS": 8}}, answers.done)
+        worker.submit("test", job(), answers.done)
     answers.wait(lambda a: a.outcomes)
     assert answers.outcomes[0].ok, answers.outcomes[0]
 
@@ -303,42 +351,6 @@ def test_crashes_leave_no_files_threads_or_processes_behind(worker):
     )
 
 
-def test_a_write_just_outside_c_is_reported(worker):
-    outcome = ask(worker, source=JUST_OUTSIDE)
-    assert not outcome.ok and outcome.result is not None
-    assert (
-        outcome.result.verdict.startswith("wrong: it writes outside C")
-        and "exact" in outcome.result.verdict
-    )
-    assert works(worker)
-
-
-def test_a_wrong_product_is_reported(worker):
-    outcome = ask(worker, source=edited(1, ("k < K;", "k < K - 1;")))
-    assert not outcome.ok and outcome.result.verdict.startswith("wrong: ")
-
-
-def test_a_build_error_is_reported(worker):
-    outcome = ask(worker, source=MISTAKE)
-    line = 1 + next(i for i, text in enumerate(MISTAKE.splitlines()) if "oops" in text)
-    assert not outcome.ok and outcome.kind == "BuildError"
-    assert f"line {line}: " in outcome.problem and "oops" in outcome.problem
-    assert works(worker)
-
-
-def test_illegal_parameters_are_reported(worker):
-    outcome = ask(worker, kernel=3, params={"TS": 20, "WPT": 8})
-    assert (
-        outcome.kind == "ParameterError"
-        and outcome.problem == "kernel 3: TS=20 is not a multiple of WPT=8"
-    )
-    assert (
-        ask(worker, m=0).kind == "ValueError"
-        and ask(worker, params={"TS": "8"}).kind == "TypeError"
-    )
-    assert works(worker)
-
-
 def test_what_would_take_too_long_is_refused(worker):
     start = time.monotonic()
     outcome = ask(worker, m=4096, most_seconds=0.01)
@@ -347,68 +359,18 @@ def test_what_would_take_too_long_is_refused(worker):
     assert ask(worker, m=64, most_seconds=2).ok
 
 
-def test_peaks_are_a_job_too(worker):
-    answers = Answers()
-    worker.submit("peaks", {"device": 0}, answers.done, job="peaks")
-    answers.wait(lambda a: a.outcomes)
-    found = answers.outcomes[0].result
-    assert found["gflops"] > 0 and found["bandwidth"] > 0 and found["width"] in (1, 2, 4, 8, 16)
-
-
-@on_linux
-@pytest.mark.parametrize("source", [ENDLESS, NAIVE])
-def test_what_runs_can_be_stopped(worker, source):
-    """At once, in a sentence, and the next request is served; an answer in the last moment does not
-    count twice.
-    """
-    assert works(worker)
-    answers, start = Answers(), time.monotonic()
-    worker.submit(
-        "slider",
-        {"kernel": 1, "m": 32, "params": {"TS": 8}, "source": source},
-        answers.done,
-        answers.step,
-    )
-    answers.wait(lambda a: "check" in a.steps)
-    worker.stop("slider")
-    answers.wait(lambda a: a.outcomes)
-    time.sleep(0.3)
-    (outcome,) = answers.outcomes
-    if source is ENDLESS:
-        assert (
-            outcome.kind == "stopped" and outcome.problem == "stopped while running, as you asked"
-        )
-    assert time.monotonic() - start < 60 and works(worker)
-
-
 def test_what_only_waits_can_be_stopped(worker):
     """The other client's answer comes, the stopped one's is that it was stopped; to stop nothing
     does nothing.
     """
     worker.stop("slider")
     first, second = Answers(), Answers()
-    worker.submit("other", {"kernel": 1, "m": 32, "params": {"TS": 8}}, first.done)
-    worker.submit("slider", {"kernel": 1, "m": 33, "params": {"TS": 8}}, second.done)
+    worker.submit("other", job(), first.done)
+    worker.submit("slider", job(m=33), second.done)
     worker.stop("slider")
     first.wait(lambda a: a.outcomes)
     assert first.outcomes[0].ok and [o.kind for o in second.outcomes] == ["stopped"]
     assert works(worker) and len(second.outcomes) == 1
-
-
-@on_linux
-def test_a_newer_request_does_not_wait_for_a_hang(worker):
-    """It overtakes what its client does not want any more, long before that is stopped by its
-    limit.
-    """
-    assert works(worker)
-    answers = Answers()
-    endless = {"kernel": 1, "m": 32, "params": {"TS": 8}, "source": ENDLESS}
-    worker.submit("slider", endless, answers.done, answers.step)
-    answers.wait(lambda a: "check" in a.steps)
-    start = time.monotonic()
-    worker.submit("slider", {"kernel": 1, "m": 21, "params": {"TS": 8}}, answers.done)
-    answers.wait(lambda a: a.outcomes)
-    assert answers.outcomes[0].ok and time.monotonic() - start < LIMITS["check"]
 
 
 def test_only_a_text_of_the_readers_own_may_be_endless():
@@ -421,14 +383,6 @@ def test_only_a_text_of_the_readers_own_may_be_endless():
     assert worker.limit("predict", {}) == worker.limit("check", {}) == 60
 
 
-@on_linux
-def test_a_child_can_be_started_before_it_is_needed(worker):
-    worker.warm()
-    child = worker._child.process.pid
-    worker.warm()
-    assert works(worker) and worker._child.process.pid == child
-
-
 def test_last_words_are_those_of_the_job(worker):
     """And not what an earlier cell left behind."""
     assert ask(worker, source=MISTAKE).kind == "BuildError"
@@ -436,18 +390,6 @@ def test_last_words_are_those_of_the_job(worker):
     worker._child.words.flush()
     outcome = ask(worker, source=FAR)
     assert outcome.kind == "crash" and "left over" not in outcome.problem
-
-
-def test_compiling_ahead_is_a_job_too(worker):
-    answers = Answers()
-    arguments = {"kernel": 3, "m": 40, "n": 24, "k": 56, "params": {"TS": 8, "WPT": 2}}
-    worker.submit("ahead", arguments, answers.done, answers.step, job="compile")
-    answers.wait(lambda a: a.outcomes)
-    assert answers.outcomes[0].result["seconds"] > 0 and answers.steps == [
-        "start",
-        "compile",
-        "predict",
-    ]
 
 
 def test_interrupting_a_trial_frees_the_worker(monkeypatch, any_device):
@@ -467,30 +409,6 @@ def test_interrupting_a_trial_frees_the_worker(monkeypatch, any_device):
     with pytest.raises(KeyboardInterrupt, match="was stopped"):
         client.trial(1, 32)
     assert len(asked) == 2 and asked[0] == asked[1]
-
-
-@on_linux
-def test_closing_leaves_no_child(any_device):
-    worker = Worker(LIMITS)
-    assert works(worker)
-    child = worker._child.process.pid
-    assert alive(child)
-    worker.close()
-    assert gone(child)
-    with pytest.raises(RuntimeError, match="the worker has been closed"):
-        worker.submit("test", {}, lambda outcome: None)
-
-
-@on_linux
-def test_closing_during_a_job_leaves_no_child_and_no_answer(any_device):
-    worker, answers = Worker(LIMITS), Answers()
-    worker.submit("test", {"kernel": 1, "m": 32, "source": ENDLESS}, answers.done, answers.step)
-    answers.wait(lambda a: "check" in a.steps)
-    child = worker._child.process.pid
-    worker.close()
-    assert gone(child)
-    time.sleep(0.3)
-    assert answers.outcomes == []
 
 
 PARENT = """
@@ -576,7 +494,7 @@ def test_whatever_goes_wrong_while_listening_the_next_request_is_served(
     def fails(*_):
         raise ZeroDivisionError("of the widget")
 
-    request = {"kernel": 1, "m": 32, "params": {"TS": 8}, "repeats": 1}
+    request = job()
     monkeypatch.setattr(sys, "excepthook", lambda *_: None)
     if where == "line":
         worker._events.put((worker._child, b'{"id": 1, "resu'))
