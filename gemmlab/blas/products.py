@@ -208,15 +208,6 @@ def _output(out: ArraySpec, vectors: tuple[bool, bool]) -> tuple[bool, tuple[Lay
     )
 
 
-def _check_memory(call: Call, elements: int) -> None:
-    """Refuse a result of so many elements, or operands, that the device cannot hold."""
-    itemsize = call.specs.a.dtype.itemsize
-    whole = {"the result": elements * call.result.itemsize // itemsize}
-    if call.alpha:
-        whole |= {"a": prod(call.specs.a.shape), "b": prod(call.specs.b.shape)}
-    check_memory(call.device, whole, True, itemsize)
-
-
 @cached(512)
 def plan_for(call: Call) -> Planned:
     """The plan of a call; see `matmul` for what it raises.
@@ -243,7 +234,10 @@ def plan_for(call: Call) -> Planned:
         m, batch_shape, batch = prod(a.shape[:-1]), (), None
         a = a.matrix._replace(shape=(m, k))
     elements = prod(shape)
-    _check_memory(call, elements)
+    itemsize = a.dtype.itemsize
+    operands = {"a": prod(a.shape), "b": prod(b.shape)} if call.alpha else {}
+    whole = operands | {"the result": elements * call.result.itemsize // itemsize}
+    check_memory(call.device, whole, True, itemsize)
     if not elements:
         return Planned(shape, None)
     builder = Builder(call.queue, call.device, a.dtype, call.result)
