@@ -293,9 +293,8 @@ def warp_tiles(letter: str) -> list[Tile]:
     rest = {"WIDTH": 16 // PRECISIONS[letter].size, "UNIT": UNITS.index(unit)}
     tiles = [dict(zip(names, numbers, strict=True)) for numbers in WARPS[letter]]
     if letter == "h":
-        names = ("TSM", "TSN", "TSK", "STAGES")
         for numbers in WARPGROUPS:
-            tile = dict(zip(names, numbers, strict=True))
+            tile = dict(zip(("TSM", "TSN", "TSK", "STAGES"), numbers, strict=True))
             tile |= {"WPTM": 2, "WPTN": tile["TSN"] // 4, "UNIT": UNITS.index("warpgroups")}
             tiles.append(tile)
     return [complete_tile({"UNROLL": tile["TSK"], **rest, **tile}) for tile in tiles]
